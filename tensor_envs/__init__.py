@@ -1,0 +1,31 @@
+"""Batched board- and card-game environments in pure tinygrad: exact rules, one kernel a step, on any device."""
+
+from tensor_envs.core.entry import GameEntry
+from tensor_envs.core.env import Env
+from tensor_envs.core.registry import make, register, registered
+from tensor_envs.core.spec import Field, GameState, Outcome, Spec, Symmetry
+from tensor_envs.core.state import State
+from tensor_envs.core.vector import Transition, VectorEnv
+from tensor_envs.policy import masked_logits, random_policy, sample_action
+from tensor_envs.rollout import Rollout, rollout
+
+__all__ = [
+    "Env",
+    "Field",
+    "GameEntry",
+    "GameState",
+    "Outcome",
+    "Rollout",
+    "Spec",
+    "State",
+    "Symmetry",
+    "Transition",
+    "VectorEnv",
+    "make",
+    "masked_logits",
+    "random_policy",
+    "register",
+    "registered",
+    "rollout",
+    "sample_action",
+]

@@ -1,0 +1,87 @@
+"""A clang for tinygrad's CPU device, wherever this machine has one: a CC that is a clang, the ziglang wheel's, or PATH's."""
+
+import functools
+import hashlib
+import importlib.util
+import os
+import shutil
+import stat
+import subprocess
+import tempfile
+from pathlib import Path
+
+NEWEST_CLANG, OLDEST_CLANG = 30, 13
+INSTALL = "install one: `pip install ziglang` (needs nothing else), or a package named clang of your system"
+
+
+def _version(compiler: str) -> str:
+    """The first line of `compiler --version`, or why there is none."""
+    try:
+        done = subprocess.run(
+            [compiler, "--version"], capture_output=True, text=True, timeout=60, check=False
+        )
+    except OSError as error:
+        return f"it cannot be run: {error.strerror}"
+    except subprocess.TimeoutExpired:
+        return "it does not answer"
+    return (done.stdout or done.stderr).strip().split("\n")[
+        0
+    ] or f"it exits with {done.returncode} and says nothing"
+
+
+def _zig_shim() -> str | None:
+    """Path of a script that runs the ziglang wheel's clang: tinygrad takes CC as one executable, without arguments."""
+    spec = importlib.util.find_spec("ziglang")
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    zig = Path(spec.submodule_search_locations[0]) / "zig"
+    if not zig.exists():
+        return None
+    text = f"#!/bin/sh\nexec '{zig}' clang \"$@\"\n"
+    name = f"zig-clang-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+    caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tensor_envs"
+    for folder in (caches, Path(tempfile.gettempdir()) / f"tensor_envs-{os.getuid()}"):
+        shim = folder / name
+        try:
+            if not shim.exists():
+                folder.mkdir(parents=True, exist_ok=True)
+                fresh = folder / f"{name}.{os.getpid()}"
+                fresh.write_text(text)
+                fresh.chmod(fresh.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
+                fresh.replace(shim)
+            return str(shim)
+        except OSError:
+            continue
+    return None
+
+
+@functools.cache
+def cpu_compiler() -> str:
+    """The clang that the CPU device uses. RuntimeError that says what to install, or what is wrong with CC."""
+    chosen = os.environ.get("CC")
+    if chosen:
+        version = _version(chosen)
+        if "clang" not in version:
+            raise RuntimeError(
+                f"the environment variable CC is {chosen!r}, which is no clang ({version}); unset it or {INSTALL}"
+            )
+        return chosen
+    names = ["clang", *(f"clang-{n}" for n in range(NEWEST_CLANG, OLDEST_CLANG - 1, -1))]
+    found = _zig_shim() or next(filter(None, map(shutil.which, names)), None)
+    if found is None:
+        raise RuntimeError(f"the CPU device needs a clang and none was found; {INSTALL}")
+    return found
+
+
+def describe() -> str:
+    """Name and version of the CPU compiler, for benchmark tables."""
+    return _version(cpu_compiler())
+
+
+@functools.cache
+def use_cpu_compiler() -> None:
+    """Make tinygrad's CPU device compile with it."""
+    os.environ["CC"] = cpu_compiler()
+    from tinygrad.helpers import getenv
+
+    getenv.cache_clear()  # after an earlier failure it would remember the name that it looked for

@@ -1,0 +1,306 @@
+"""The environment: one class for every game, final. Games differ in their rules alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from tinygrad import Tensor, dtypes
+from tinygrad.dtype import DType
+
+from tensor_envs.core.device import empty_buffer, first, is_gpu, resolve, upload
+from tensor_envs.core.entry import GameEntry
+from tensor_envs.core.game import Game
+from tensor_envs.core.jit import Replay, buffer_of, is_capturing
+from tensor_envs.core.kernel import LANES, STREAM_ROWS, Parameters, Plan, Reset, Task, build
+from tensor_envs.core.random import POLICY_EPISODE, seed_words
+from tensor_envs.core.spec import Spec, Symmetry
+from tensor_envs.core.state import State, pack
+from tensor_envs.ops.bits import num_words
+
+MAX_BATCH = 2**31 - 1
+
+
+class Env:
+    """A game under fixed rules, for any number of games at once. Made by `tensor_envs.make`.
+
+    Attributes: `id`, `version`, `rules` (the frozen dataclass of rule fields), `spec`, `illegal`.
+    """
+
+    def __init__(self, entry: GameEntry, rules: Any, name: str, illegal: str = "lose"):
+        if illegal not in ("lose", "raise"):
+            raise ValueError(f"illegal must be 'lose' or 'raise', got {illegal!r}")
+        self.entry, self.rules, self.id, self.version, self.illegal = (
+            entry,
+            rules,
+            name,
+            entry.version,
+            illegal,
+        )
+        self.game = Game(rules)
+        self.spec: Spec = rules.spec
+        self.layout = self.spec.layout()
+        self.fields = self.game.fields
+        self.num_players, self.num_actions = self.spec.num_players, self.spec.num_actions
+        self.observation_shape = self.spec.observation_shape
+        self._replays: dict[tuple[Any, ...], Replay] = {}
+
+    def __repr__(self) -> str:
+        return f"<Env {self.id}-v{self.version} {self.rules}>"
+
+    # *** states ***
+
+    def init(self, batch: int, seed: int = 0, device: Any = None) -> State:
+        """B new games, row r being game r of the seed whatever the batch size.
+
+        device: any tinygrad device; a tuple of them shards the batch axis; None is tinygrad's default. ValueError or
+        TypeError for a batch below 1, a seed outside 0..2^64-1, a device that is not there, or a batch that the
+        devices cannot share equally.
+        """
+        return self.run(self.buffers(*self._stream(batch, seed, device)), "new")
+
+    def step(self, state: State, action: Any) -> State:
+        """Play one action in every game; earlier states stay valid.
+
+        action: integers [B], a Tensor on the state's device or anything that NumPy takes. A finished game stays as it
+        is, with rewards 0, whatever its action. Compiled at the first call for a batch size and device; inside a
+        TinyJit of the caller's it becomes part of that. TypeError or ValueError for a state of another environment
+        and for actions of another shape, dtype or device.
+        """
+        self._check_state(state)
+        return self.run(state, "step", actions=self.actions(state, action))
+
+    def restart(self, state: State, mask: Any = None) -> State:
+        """Start the next episode where `mask` (bool [B]; default: every finished game) is True; rewards are 0."""
+        self._check_state(state)
+        chosen = state.terminated | state.truncated if mask is None else mask
+        if not isinstance(chosen, Tensor):
+            chosen = upload(np.asarray(chosen), state.device)
+        if chosen.shape != (state.batch,) or chosen.dtype is not dtypes.bool:
+            raise ValueError(
+                f"mask must be bool of shape ({state.batch},), got {chosen.dtype} of {chosen.shape}"
+            )
+        return self.run(state, "restart", actions=self._buffer(chosen))
+
+    def _buffer(self, values: Tensor) -> Tensor:
+        """Values [B] as an int32 buffer."""
+        flat = values.cast(dtypes.int32)
+        return flat if is_capturing() or buffer_of(flat) is not None else flat.clone().realize()
+
+    def _check_state(self, state: Any) -> None:
+        if not isinstance(state, State):
+            raise TypeError(f"state must be a State, got {type(state).__name__}")
+        if state.env is not self and (state.env.rules != self.rules or state.env.entry != self.entry):
+            raise ValueError(f"the state belongs to {state.env!r}, not to {self!r}")
+
+    def actions(self, state: State, action: Any) -> Tensor:
+        """An action argument as an int32 buffer [B]; see `step` for the errors."""
+        if not isinstance(action, Tensor):
+            array = np.asarray(action)
+            if array.dtype.kind not in "iu":
+                raise TypeError(f"action must be integers, got dtype {array.dtype}")
+            if array.shape != (state.batch,):
+                raise ValueError(f"action must have shape ({state.batch},), got {array.shape}")
+            low, high = (int(array.min()), int(array.max()))
+            if low < -(2**31) or high >= 2**31:
+                raise ValueError(
+                    f"action must be in 0..{self.num_actions - 1}, got values from {low} to {high}"
+                )
+            action = upload(array.astype(np.int32), state.device)
+        if action.shape != (state.batch,):
+            raise ValueError(f"action must have shape ({state.batch},), got {action.shape}")
+        if not dtypes.is_int(action.dtype):
+            raise TypeError(f"action must have an integer dtype, got {action.dtype}")
+        if action.device != state.device:
+            raise ValueError(f"action must be on the state's device {state.device}, got {action.device}")
+        actions = self._buffer(action)
+        if self.illegal == "raise":
+            self._check_legal(state, actions)
+        return actions
+
+    def _check_legal(self, state: State, actions: Tensor) -> None:
+        """`illegal="raise"`: ValueError naming rows and actions."""
+        if is_capturing():
+            raise RuntimeError(
+                'illegal="raise" looks at the actions on the host, so it cannot be captured by a jit'
+            )
+        chosen, mask = actions.numpy().reshape(-1), state.legal_action_mask.numpy()
+        inside = (chosen >= 0) & (chosen < self.num_actions)
+        legal = inside & mask[np.arange(len(chosen)), np.where(inside, chosen, 0)]
+        wrong = np.flatnonzero(~legal & ~state.terminated.numpy() & ~state.truncated.numpy())
+        if len(wrong):
+            pairs = ", ".join(f"row {row}: {chosen[row]}" for row in wrong[:8]) + (
+                ", ..." if len(wrong) > 8 else ""
+            )
+            raise ValueError(
+                f"{len(wrong)} illegal actions ({pairs}); legal_action_mask says what is allowed"
+            )
+
+    def observe(self, state: State, player: Any = None) -> Tensor:
+        """What a player sees: lazy [B, *observation_shape] of dtype spec.observation_dtype.
+
+        player: None (each game's player to move), a seat for all games, or an int32 Tensor [B] of seats.
+        """
+        self._check_state(state)
+        if player is None:
+            seats = state.current_player
+        elif isinstance(player, Tensor):
+            if player.shape != (state.batch,):
+                raise ValueError(
+                    f"player must be None, a seat or a Tensor [{state.batch}], got shape {player.shape}"
+                )
+            seats = player.cast(dtypes.int32)
+        else:
+            if not 0 <= player < self.num_players:
+                raise ValueError(f"player must be in 0..{self.num_players - 1}, got {player}")
+            seats = state.current_player.const_like(player)
+        return self.rules.observe(state.game_state(), seats)
+
+    # *** one game as plain Python, and in writing ***
+
+    def state_to_dict(self, state: State, i: int = 0) -> dict[str, Any]:
+        """Game i with the field names and encodings of its rules file."""
+        self._check_state(state)
+        if not -state.batch <= i < state.batch:
+            raise IndexError(f"i must be in 0..{state.batch - 1}, got {i}")
+        values = {name: getattr(state, name)[i].numpy().tolist() for name in self.fields}
+        flags = {"terminated": bool(state.terminated[i].item()), "truncated": bool(state.truncated[i].item())}
+        return self.entry.load("notation").to_dict(self.rules, values | flags)
+
+    def state_from_dicts(self, games: Sequence[dict[str, Any]], seed: int = 0, device: Any = None) -> State:
+        """A batch from plain games; row r gets the chance of row r, episode 0, of the seed.
+
+        ValueError that names the game and what is wrong with it if one is no position of this game.
+        """
+        notation = self.entry.load("notation")
+        values = []
+        for i, game in enumerate(games):
+            try:
+                values.append(notation.from_dict(self.rules, game))
+            except (ValueError, TypeError, KeyError) as error:
+                raise ValueError(f"game {i} is no state of {self.id!r}: {error}") from None
+        fresh = self.init(len(games), seed, device)
+        known = {name: getattr(fresh, name).numpy() for name in self.fields if name not in values[0]}
+        values = [{name: column[i] for name, column in known.items()} | v for i, v in enumerate(values)]
+        fields = [upload(array, fresh.device) for array in pack(self.layout, values, fresh.lanes)]
+        flags = np.array([[v["terminated"], v["truncated"]] for v in values], dtype=bool)
+        flag_rows = upload(flags.reshape(-1, fresh.lanes, 2).transpose(0, 2, 1), fresh.device)
+        old = State(self, (*fields, fresh.mask, flag_rows, fresh.reward_rows, fresh.stream), fresh.lanes)
+        return self.run(old, "derive")
+
+    def action_to_string(self, action: int) -> str:
+        """The name of an action, such as "(0,2)". ValueError if there is none of that number."""
+        if not 0 <= action < self.num_actions:
+            raise ValueError(f"action must be in 0..{self.num_actions - 1}, got {action}")
+        return self.entry.load("notation").action_to_string(self.rules, action)
+
+    def string_to_action(self, name: str) -> int:
+        """The action of a name. ValueError, with examples, if none is called so."""
+        wanted = name.replace(" ", "")
+        for action in range(self.num_actions):
+            if self.action_to_string(action).replace(" ", "") == wanted:
+                return action
+        examples = ", ".join(self.action_to_string(a) for a in range(min(3, self.num_actions)))
+        raise ValueError(f"no action of {self.id!r} is called {name!r}; actions are called {examples}, ...")
+
+    def to_string(self, state: State, i: int = 0) -> str:
+        """Game i as text."""
+        return self.entry.load("render").to_string(self.rules, self.state_to_dict(state, i))
+
+    def render(self, state: State, i: int = 0) -> str:
+        """Game i as an SVG document."""
+        return self.entry.load("render").to_svg(self.rules, self.state_to_dict(state, i))
+
+    def symmetries(self) -> Iterator[Symmetry]:
+        """Index maps of actions, observations and state entries under which the game is unchanged, the identity first."""
+        return self.entry.load("notation").symmetries(self.rules)
+
+    # *** kernels ***
+
+    def run(
+        self,
+        state: State,
+        task: Task,
+        reset: Reset = "none",
+        *,
+        actions: Tensor | None = None,
+        totals: Tensor | None = None,
+        steps: Tensor | None = None,
+        out: State | None = None,
+    ) -> State:
+        """Run one kernel on a state (see `core.kernel.Plan`) -> the state after it, in the buffers of `out` if given."""
+        new = self.buffers(state.stream, state.lanes) if out is None else out
+        used = Parameters(
+            new.fields,
+            new.mask,
+            new.flags,
+            new.reward_rows,
+            actions,
+            totals,
+            stream=state.stream,
+            steps=steps,
+        )
+        if task != "new":
+            used = used._replace(old_fields=state.fields, old_mask=state.mask, old_flags=state.flags)
+        done = self._launch(state, task, reset, used)
+        return State(self, (*done.fields, done.mask, done.flags, done.rewards, state.stream), state.lanes)
+
+    def uniform_actions(self, state: State) -> Tensor:
+        """The uniform policy's actions, int32 [B]; 0 for a game that is over."""
+        self._check_state(state)
+        actions = empty_buffer(state.batch, dtypes.int32, state.device)
+        used = Parameters((), None, None, None, actions, None, state.fields, state.mask, None, state.stream)
+        return self._launch(state, "choose", "none", used).actions
+
+    def _launch(self, state: State, task: Task, reset: Reset, used: Parameters) -> Parameters:
+        """Eagerly this replays a captured call; while somebody's TinyJit records, it adds a node to their graph."""
+        plan = Plan(state.shard_batch // state.lanes, state.lanes, is_gpu(state.device), task, reset)
+        arrays = used.flat()
+        if is_capturing():
+            return used.like(Tensor.custom_kernel(*arrays, fxn=build(self.game, plan, used)))
+        key = (plan, state.device)
+        if key not in self._replays:
+            kernel = build(self.game, plan, used.like([True] * len(arrays)))
+            self._replays[key] = Replay(
+                lambda *tensors: Tensor.realize(*Tensor.custom_kernel(*tensors, fxn=kernel))
+            )
+        self._replays[key](*arrays)
+        return used
+
+    def buffers(self, stream: Tensor, lanes: int) -> State:
+        """A state whose buffers are allocated and not written yet."""
+        batch = int(stream.shape[0]) // STREAM_ROWS
+
+        def empty(rows: int, dtype: DType) -> Tensor:
+            return empty_buffer(batch * rows, dtype, stream.device)
+
+        fields = [empty(sum(f.size for f in group), dtype) for dtype, group in self.layout.items()]
+        mask = empty(num_words(self.num_actions), dtypes.uint32)
+        return State(
+            self,
+            (*fields, mask, empty(2, dtypes.bool), empty(self.num_players, dtypes.float32), stream),
+            lanes,
+        )
+
+    def _stream(self, batch: Any, seed: int, device: Any) -> tuple[Tensor, int]:
+        """What is fixed for life in every row (the words of the seed, the row, the uniform policy's key), and the lanes."""
+        if not isinstance(batch, int) or isinstance(batch, bool):
+            raise TypeError(f"batch must be an int, got {batch!r} of type {type(batch).__name__}")
+        if not 1 <= batch <= MAX_BATCH:
+            raise ValueError(f"batch must be in 1..{MAX_BATCH}, got {batch}")
+        (low, high), where = seed_words(seed), resolve(device)
+        shards = 1 if isinstance(where, str) else len(where)
+        if batch % shards:
+            raise ValueError(f"batch must be a multiple of the {shards} devices, got {batch}")
+        lanes = next(d for d in range(min(batch // shards, LANES), 0, -1) if (batch // shards) % d == 0)
+        rows = np.arange(batch, dtype=np.uint64)
+        counter = Tensor(rows | POLICY_EPISODE << 32, device=first(where))
+        policy = counter.threefry(
+            Tensor([seed], dtype=dtypes.uint64, device=counter.device).expand(batch)
+        ).numpy()
+        table = np.stack(
+            [np.full_like(rows, low), np.full_like(rows, high), rows, policy & 0xFFFFFFFF, policy >> 32]
+        )
+        blocks = table.reshape(STREAM_ROWS, batch // lanes, lanes).transpose(1, 0, 2)
+        return upload(blocks.astype(np.uint32), where), lanes

@@ -1,0 +1,134 @@
+"""One game, scalars in and out: the rules with all that is the same in every game.
+
+Keys and chance, the ply count, episodes, illegal actions, truncation and the uniform policy live here, once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from operator import add
+from typing import Any
+
+from tinygrad import UOp, dtypes
+from tinygrad.dtype import AddrSpace, DType
+
+from tensor_envs.core.memory import MemoryArray, loop, number, sum_of
+from tensor_envs.core.random import KeyedChance, NoChance, scale, threefry
+from tensor_envs.core.spec import GameState, Mask, Rules, Scalar
+from tensor_envs.ops.bits import WORD, nth_bit, popcount
+
+f32 = dtypes.float32
+
+
+def constant(value: Any, dtype: DType) -> Scalar:
+    return value.cast(dtype) if isinstance(value, UOp) else UOp.const(value, dtype)
+
+
+def either(a: Scalar | bool, b: Scalar | bool) -> Scalar | bool:
+    return a if b is False else b if a is False else a | b
+
+
+def flat(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+class Game:
+    """The rules with everything that is the same in every game: chance, plies, ends, illegal actions, resets."""
+
+    def __init__(self, rules: Rules):
+        self.rules, self.spec = rules, rules.spec
+        self.fields = {field.name: field for field in self.spec.all_fields}
+        self.has_memory = any(field.memory for field in self.spec.fields)
+
+    def chance(self, s: GameState) -> KeyedChance | NoChance:
+        return KeyedChance((s.key[0], s.key[1])) if self.spec.chance else NoChance()
+
+    def new(self, stream: Sequence[Scalar], episode: Scalar) -> GameState:
+        """The first state of an episode of a batch row."""
+        values: dict[str, Any] = {}
+        for name, field in self.fields.items():
+            zero = UOp.const(0, field.scalar_dtype)
+            values[name] = (
+                MemoryArray(lambda i, zero=zero: zero, field.size) if field.memory else [zero] * field.size
+            )
+            if not field.shape:
+                values[name] = zero
+        values["episode"] = episode
+        chance: KeyedChance | NoChance = NoChance()
+        if self.spec.chance:
+            key = threefry((stream[0], stream[1]), (stream[2], episode))
+            values["key"], chance = list(key), KeyedChance(key)
+        return GameState({**values, **self.rules.init(chance)})
+
+    def play(
+        self, s: GameState, action: Scalar, legal: Scalar | None
+    ) -> tuple[GameState, list[Scalar], Scalar, Scalar]:
+        """One action -> state, rewards [P], terminated, truncated. `legal` None: known to be legal."""
+        outcome = self.rules.step(s, action, self.chance(s))
+        ply = s.ply + 1
+        terminated, truncated = outcome.terminated, outcome.truncated
+        if self.spec.max_plies is not None:
+            truncated = either(truncated, (ply < self.spec.max_plies).logical_not())
+        truncated = constant(truncated, dtypes.bool) & terminated.logical_not()
+        after, rewards = outcome.state.replace(ply=ply), [constant(r, f32) for r in outcome.rewards]
+        if legal is not None:
+            after = self.where(legal, after, s)
+            # the mover of an illegal action loses 1, which the others share
+            share = 1 / max(self.spec.num_players - 1, 1)
+            for player, reward in enumerate(rewards):
+                penalty = s.current_player.eq(player).where(constant(-1.0, f32), constant(share, f32))
+                rewards[player] = legal.where(reward, penalty)
+            terminated, truncated = terminated | legal.logical_not(), truncated & legal
+        return after, rewards, terminated, truncated
+
+    def where(self, condition: Scalar, a: GameState, b: GameState) -> GameState:
+        """condition ? a : b, field by field."""
+        chosen = {}
+        for name, field in self.fields.items():
+            x, y = getattr(a, name), getattr(b, name)
+            if field.memory:
+                chosen[name] = MemoryArray(lambda i, x=x, y=y: condition.where(x[i], y[i]), field.size)
+                continue
+            pairs = zip(flat(x), flat(y), strict=True)
+            picked = [
+                condition.where(constant(p, field.scalar_dtype), constant(q, field.scalar_dtype))
+                for p, q in pairs
+            ]
+            chosen[name] = picked if field.shape else picked[0]
+        return GameState(chosen)
+
+
+def uniform(s: GameState, mask: Mask, count: int, policy_key: Sequence[Scalar]) -> Scalar:
+    """The uniform policy's action of `count`, by the mask; 0 where nothing is legal."""
+    bits = threefry((policy_key[0], policy_key[1]), (s.ply.cast(dtypes.uint32), s.episode))[0]
+    width = min(WORD, 1 << (count - 1).bit_length())
+    if isinstance(mask, MemoryArray):
+        total = sum_of(len(mask), lambda w: popcount(mask[w]))
+        return total.eq(0).where(0, nth_in_memory(mask, scale(bits, total)))
+    counts = [popcount(word, width) for word in mask]
+    total = reduce(add, counts)
+    n = scale(bits, total)
+    # the word that holds the n-th legal action, and the number of that action within it
+    word, first = mask[0], n.const_like(0)
+    for i in range(1, len(mask)):
+        beyond = (n < counts[i - 1]).logical_not() & first.eq(WORD * (i - 1))
+        n = beyond.where(n - counts[i - 1], n)
+        word, first = beyond.where(mask[i], word), beyond.where(first.const_like(WORD * i), first)
+    return total.eq(0).where(0, first + nth_bit(word, n, width))
+
+
+def nth_in_memory(mask: MemoryArray, n: Scalar) -> Scalar:
+    """The n-th legal action by a mask that is too large to unroll: a loop over its words, up to the one that holds it."""
+    found = UOp.placeholder(
+        (3,), dtypes.int32, number(), AddrSpace.REG
+    )  # actions passed, the word, those before it
+    outer = found.after(*n.ranges)
+    i, start = loop(len(mask)), UOp.group(*(outer[k].store(0) for k in range(3)))
+    passed, which, before = (found.after(start, i)[k].load() for k in range(3))
+    inside = popcount(mask[i])
+    here = (n < passed).logical_not() & (n < passed + inside)
+    values = (passed + inside, here.where(i.cast(dtypes.int32), which), here.where(passed, before))
+    done = UOp.group(*(found.after(start, i)[k].store(value) for k, value in enumerate(values))).end(i)
+    which, before = (found.after(done)[k].load() for k in (1, 2))
+    return which * WORD + nth_bit(mask[which], n - before)

@@ -1,0 +1,352 @@
+"""The rules of one game, traced into one kernel for a whole batch.
+
+tinygrad has no `vmap`: here a game's scalar code is traced once into UOps inside loops over the batch, so legality,
+chance, the move, ends, rewards, mask, reset and all outputs are a single kernel, and a whole rollout is one as well.
+`Tensor.custom_kernel` is an alpha API of tinygrad: this module builds its kernels for games.
+
+Form: an outer loop over blocks of games, and within it one or more stages, each an inner loop over the lanes of the
+block, which a C compiler turns into vector code. Between stages a block's games live in register arrays. On a GPU a
+block is one thread with one lane. Traps of UOp kernels, kept away from the rules: a read of a register that is also
+written must be an explicit load before the store; tinygrad's heuristics would break the loops, so they are told to keep off.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple
+
+from tinygrad import UOp, dtypes
+from tinygrad.dtype import AddrSpace, DType
+from tinygrad.renderer import Estimates
+from tinygrad.uop.ops import AxisType, KernelInfo
+
+from tensor_envs.core.game import Game, constant, flat, uniform
+from tensor_envs.core.memory import MemoryArray, loop, number, tracing
+from tensor_envs.core.spec import STORAGE, Field, GameState
+from tensor_envs.ops.bits import has, num_words
+
+Task = Literal["new", "derive", "restart", "choose", "step", "uniform", "rollout"]
+Reset = Literal["none", "same_step", "next_step"]
+Place = tuple[Any, Any]  # where a game stands in an array [blocks, rows, lanes]: its block and lane
+
+STREAM_ROWS = 5  # of a batch row, fixed for life: seed words 0-1, row 2, uniform policy's key 3-4
+LANES = 64  # games a block at most: on a GPU, threads a workgroup
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a kernel does with every game of a batch.
+
+    task: "new": write the first states of episode 0. "derive": copy the fields and work out the mask. "restart": start
+    the next episode of the games whose entry in `actions` is not 0. "choose": write an action of the uniform policy. "step": play the actions given (checked against the mask). "uniform": play one action of the uniform policy and write it out.
+    "rollout": play as many of them as the parameter `steps` says, all in registers.
+    reset: what becomes of a finished game: "none": it stays; "same_step": it starts again at once; "next_step": in the
+    step after.
+    """
+
+    blocks: int  # the batch is blocks x lanes games
+    lanes: int
+    gpu: bool
+    task: Task
+    reset: Reset = "none"
+
+
+class Parameters(NamedTuple):
+    """The arrays of a kernel, [blocks, rows, lanes] each; in a call they are flat. A task has no use for some."""
+
+    fields: Sequence[Any]  # one a storage dtype; these four are outputs
+    mask: Any  # ceil(A / 32) rows, uint32
+    flags: Any  # 2 rows, bool: terminated, truncated
+    rewards: Any  # P rows, float32: of the last step
+    actions: Any = None  # 1 row, int32: read by "step" and "restart", written by "uniform" and "choose"
+    totals: Any = None  # 2 P rows, float32: a rollout's returns, then wins (final rewards above 0)
+    old_fields: Sequence[Any] = ()
+    old_mask: Any = None
+    old_flags: Any = None
+    stream: Any = None  # STREAM_ROWS rows, uint32
+    steps: Any = None  # [1] int32, not by blocks: decisions of a rollout
+
+    def flat(self) -> list[Any]:
+        """Those in use, in the order of a call."""
+        arrays: list[Any] = []
+        for part in self:
+            arrays += part if isinstance(part, (tuple, list)) else [] if part is None else [part]
+        return arrays
+
+    def like(self, arrays: Iterable[Any]) -> Parameters:
+        """The same structure, filled with others of its flat order."""
+        left, parts = iter(arrays), []
+        for part in self:
+            if isinstance(part, (tuple, list)):
+                parts.append([next(left) for _ in part])
+            else:
+                parts.append(None if part is None else next(left))
+        return Parameters(*parts)
+
+
+class At(NamedTuple):
+    """Where a game stands: block and lane in the batch's arrays, and in registers."""
+
+    batch: tuple[Any, Any]
+    register: tuple[Any, Any]
+
+
+def cell(array: UOp, row: UOp | int, place: tuple[Any, Any]) -> UOp:
+    return array[place[0], row, place[1]]
+
+
+def cells(array: UOp, rows: range, place: tuple[Any, Any]) -> list[UOp]:
+    return [cell(array, row, place).load() for row in rows]
+
+
+def fill(array: UOp, first: int, values: Iterable[Any], place: tuple[Any, Any]) -> list[UOp]:
+    return [cell(array, first + k, place).store(value) for k, value in enumerate(values)]
+
+
+class Block:
+    """The loops of a kernel: over blocks of games, and again and again over the lanes of a block."""
+
+    def __init__(self, plan: Plan):
+        self.block = loop(plan.blocks, AxisType.GLOBAL if plan.gpu else AxisType.WEAK)
+        self.thread = loop(plan.lanes, AxisType.LOCAL) if plan.gpu else None
+        self.lanes = 1 if plan.gpu else plan.lanes
+
+    def each(self, stage: Callable[[At], list[UOp]]) -> UOp:
+        """The stores of a stage, for every lane."""
+        if self.thread is not None:
+            return UOp.group(*stage(At((self.block, self.thread), (0, 0))))
+        lane = loop(self.lanes)
+        return UOp.group(*stage(At((self.block, lane), (0, lane)))).end(lane)
+
+    def registers(self, rows: int, dtype: DType) -> UOp:
+        array = UOp.placeholder((1, rows, self.lanes), dtype, number(), AddrSpace.REG)
+        return array.after(self.block)
+
+    def end(self, done: UOp) -> UOp:
+        return done.end(*([self.block] if self.thread is None else [self.thread, self.block]))
+
+
+class Rows:
+    """The fields of a block's games: rows of one array a storage dtype, in the batch's buffers or in registers."""
+
+    def __init__(self, game: Game, arrays: Sequence[UOp], registers: bool = False):
+        self.game, self.arrays, self.registers = game, arrays, registers
+        self.places: dict[str, tuple[int, int]] = {}  # field -> its array and its first row
+        for n, fields in enumerate(game.spec.layout().values()):
+            for row, field in zip(
+                itertools.accumulate((f.size for f in fields), initial=0), fields, strict=False
+            ):
+                self.places[field.name] = n, row
+
+    @staticmethod
+    def held(game: Game, block: Block) -> Rows:
+        sizes = {dtype: sum(f.size for f in fields) for dtype, fields in game.spec.layout().items()}
+        return Rows(game, [block.registers(rows, dtype) for dtype, rows in sizes.items()], registers=True)
+
+    def after(self, *deps: UOp) -> Rows:
+        return Rows(self.game, [array.after(*deps) for array in self.arrays], self.registers)
+
+    def element(self, name: str, k: UOp | int, at: At) -> UOp:
+        n, row = self.places[name]
+        return cell(self.arrays[n], row + k, at.register if self.registers else at.batch)
+
+    def load(self, at: At) -> GameState:
+        values: dict[str, Any] = {}
+        for name, field in self.game.fields.items():
+
+            def read(k: UOp | int, field: Field = field) -> UOp:
+                return self.element(field.name, k, at).load().cast(field.dtype).cast(field.scalar_dtype)
+
+            if field.memory:
+                values[name] = MemoryArray(read, field.size)
+            else:
+                values[name] = [read(k) for k in range(field.size)] if field.shape else read(0)
+        return GameState(values)
+
+    def store(self, s: GameState, at: At) -> list[UOp]:
+        stores = []
+        for name, field in self.game.fields.items():
+            value, storage = getattr(s, name), STORAGE[field.dtype]
+            if field.memory:
+                k = loop(field.size)
+                stores.append(self.element(name, k, at).store(value[k].cast(storage)).end(k))
+                continue
+            words = [constant(v, field.scalar_dtype).cast(field.dtype).cast(storage) for v in flat(value)]
+            stores += [self.element(name, k, at).store(word) for k, word in enumerate(words)]
+        return stores
+
+
+def build(game: Game, plan: Plan, used: Parameters) -> Callable[..., UOp]:
+    """The kernel of a plan as a function for `Tensor.custom_kernel`, whose arguments are `used.flat()`."""
+    if plan.task == "rollout" and game.has_memory:
+        raise NotImplementedError("a game with memory fields has no rollout kernel")
+
+    def kernel(*arrays: UOp) -> UOp:
+        p = used.like(arrays)
+        blocked = [a.reshape(plan.blocks, -1, plan.lanes) for a in p._replace(steps=None).flat()]
+        p = p._replace(steps=None).like(blocked)._replace(steps=p.steps)
+        info = KernelInfo(f"{type(game.rules).__name__}_{plan.task}")
+        with tracing():
+            trace = Trace(game, plan, p)
+            if trace.branch or plan.task == "rollout":
+                # loops of a length known at run time only defeat tinygrad's count: bytes then, and no operations
+                size = sum(a.max_numel() * a.dtype.itemsize for a in arrays)
+                info = replace(info, estimates=Estimates(lds=size, mem=size))
+            return trace.kernel().sink(arg=info, tag=1)  # tagged: not for the optimiser
+
+    return kernel
+
+
+class Trace:
+    """One kernel being traced."""
+
+    def __init__(self, game: Game, plan: Plan, p: Parameters):
+        self.game, self.plan, self.p, self.block = game, plan, p, Block(plan)
+        self.players = game.spec.num_players
+        self.old, self.new = Rows(game, p.old_fields), Rows(game, p.fields)
+        # Chance at the set-up can cost more than a step: a branch makes only those games pay for it that start again.
+        self.branch = game.spec.chance and plan.reset != "none"
+
+    def kernel(self) -> UOp:
+        if self.plan.task == "choose":
+            return self.block.end(
+                self.block.each(lambda at: self.action(self.old.load(at), self.mask(at), at)[2])
+            )
+        if self.plan.task in ("new", "derive", "restart"):
+            return self.block.end(self.block.each(self.first))
+        staged = self.branch or self.plan.task == "rollout"
+        return self.block.end(self.stages() if staged else self.block.each(self.one_stage))
+
+    def first(self, at: At) -> list[UOp]:
+        """A state that no action has led to."""
+        if self.plan.task == "new":
+            s, flags = (
+                self.game.new(self.stream(at), UOp.const(0, dtypes.uint32)),
+                [UOp.const(False, dtypes.bool)] * 2,
+            )
+        else:
+            s, flags = self.old.load(at), cells(self.p.old_flags, range(2), at.batch)
+        if self.plan.task == "restart":
+            again = cell(self.p.actions, 0, at.batch).load().ne(0)
+            s = self.game.where(again, self.game.new(self.stream(at), s.episode + 1), s)
+            flags = [flag & again.logical_not() for flag in flags]
+        return self.outputs(s, [constant(0.0, dtypes.float32)] * self.players, flags, at)
+
+    def one_stage(self, at: At) -> list[UOp]:
+        """A step with nothing held between its stages."""
+        s, flags = self.old.load(at), cells(self.p.old_flags, range(2), at.batch)
+        action, legal, stores = self.action(s, self.mask(at), at)
+        s, rewards, flags, _ = self.play(s, flags, action, legal, at)
+        return stores + self.outputs(s, rewards, flags, at)
+
+    def stages(self) -> UOp:
+        """One or more steps with the games held in registers: [begin, then many times] play [and restart], finish."""
+        game, plan, p, block = self.game, self.plan, self.p, self.block
+        held, flags = Rows.held(game, block), block.registers(2, dtypes.bool)
+        restarts = block.registers(1, dtypes.bool)
+        sums = block.registers(3 * self.players, dtypes.float32)  # rewards, returns, wins
+        rollout = plan.task == "rollout"
+
+        def begin(at: At) -> list[UOp]:
+            stores = held.store(self.old.load(at), at)
+            stores += fill(flags, 0, cells(p.old_flags, range(2), at.batch), at.register)
+            return stores + fill(sums, 0, [0.0] * 3 * self.players, at.register)
+
+        def play(at: At) -> list[UOp]:
+            if rollout:
+                s, was = held.load(at), cells(flags, range(2), at.register)
+                mask: Any = game.rules.legal_action_mask(s)
+            else:
+                s, was, mask = self.old.load(at), cells(p.old_flags, range(2), at.batch), self.mask(at)
+            action, legal, stores = self.action(s, mask, at)
+            after, rewards, now, again = self.play(s, was, action, legal, at)
+            stores += (
+                held.store(after, at) + fill(flags, 0, now, at.register) + fill(sums, 0, rewards, at.register)
+            )
+            stores += fill(restarts, 0, [again], at.register) if self.branch else []
+            if rollout:
+                ended = now[0] | now[1]
+                wins = [(ended & (r > 0)).cast(dtypes.float32) for r in rewards]
+                totals = cells(sums, range(self.players, 3 * self.players), at.register)
+                new = [total + x for total, x in zip(totals, rewards + wins, strict=True)]
+                stores += fill(sums, self.players, new, at.register)
+            return stores
+
+        def restart(at: At) -> list[UOp]:
+            once = loop(cell(restarts, 0, at.register).load().cast(dtypes.int32))
+            s = game.new(self.stream(at), held.element("episode", 0, at).load() + 1)
+            return [UOp.group(*held.store(s, at)).end(once)]
+
+        def finish(at: At) -> list[UOp]:
+            rewards = cells(sums, range(self.players), at.register)
+            stores = self.outputs(held.load(at), rewards, cells(flags, range(2), at.register), at)
+            totals = cells(sums, range(self.players, 3 * self.players), at.register)
+            return stores + (fill(p.totals, 0, totals, at.batch) if rollout else [])
+
+        if rollout:
+            begun = block.each(begin)
+            time = loop(p.steps[0].load())
+            held, flags, sums = (x.after(begun, time) for x in (held, flags, sums))
+            restarts = restarts.after(time)
+        past = block.each(play)
+        if self.branch:
+            held, restarts = held.after(past), restarts.after(past)
+            past = block.each(restart)
+        past = past.end(time) if rollout else past
+        held, flags, sums = held.after(past), flags.after(past), sums.after(past)
+        return block.each(finish)
+
+    def play(self, s: GameState, was: list[UOp], action: UOp, legal: UOp | None, at: At) -> tuple[Any, ...]:
+        """One action -> state, rewards, flags, and whether the game starts again (left to do with a branch)."""
+        reset, over = self.plan.reset, was[0] | was[1]
+        after, rewards, *flags = self.game.play(s, action, legal)
+        if reset == "none":
+            after = self.game.where(over, s, after)
+            flags = [over.where(old, new) for old, new in zip(was, flags, strict=True)]
+        if reset != "same_step":
+            rewards = [over.where(0.0, r) for r in rewards]
+        if reset == "next_step":
+            flags = [over.logical_not() & flag for flag in flags]
+        again = flags[0] | flags[1] if reset == "same_step" else over
+        if reset != "none" and not self.branch:
+            after = self.game.where(again, self.game.new(self.stream(at), s.episode + 1), after)
+        return after, rewards, flags, again
+
+    def action(self, s: GameState, mask: Any, at: At) -> tuple[UOp, UOp | None, list[UOp]]:
+        """The action, whether it is legal (None: known to be), and stores."""
+        count, array = self.game.spec.num_actions, self.p.actions
+        if self.plan.task != "step":
+            action = uniform(s, mask, count, self.stream(at)[3:])
+            return (
+                action,
+                None,
+                [cell(array, 0, at.batch).store(action)] if self.plan.task != "rollout" else [],
+            )
+        action = cell(array, 0, at.batch).load()
+        inside = (action < count) & (action < 0).logical_not()
+        return action, inside & has(mask, inside.where(action, 0)), []
+
+    def stream(self, at: At) -> list[UOp]:
+        return cells(self.p.stream, range(STREAM_ROWS), at.batch)
+
+    def mask(self, at: At) -> Any:
+        words = num_words(self.game.spec.num_actions)
+        if self.game.has_memory:
+            return MemoryArray(lambda w: cell(self.p.old_mask, w, at.batch).load(), words)
+        return cells(self.p.old_mask, range(words), at.batch)
+
+    def outputs(self, s: GameState, rewards: list[UOp], flags: list[UOp], at: At) -> list[UOp]:
+        """The batch's stores. A game that is over, and not to be started again in this step, has no legal action."""
+        stores = self.new.store(s, at) + fill(self.p.rewards, 0, rewards, at.batch)
+        stores += fill(self.p.flags, 0, flags, at.batch)
+        mask, nothing = self.game.rules.legal_action_mask(s), UOp.const(0, dtypes.uint32)
+
+        def live(word: UOp) -> UOp:
+            return word if self.plan.reset == "same_step" else (flags[0] | flags[1]).where(nothing, word)
+
+        if isinstance(mask, MemoryArray):
+            w = loop(len(mask))
+            return [*stores, cell(self.p.mask, w, at.batch).store(live(mask[w])).end(w)]
+        return stores + fill(self.p.mask, 0, [live(word) for word in mask], at.batch)

@@ -1,0 +1,86 @@
+"""What a game too large to unroll needs inside a kernel: arrays in memory, access at computed indices, and loops."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from tinygrad import UOp, dtypes
+from tinygrad.uop.ops import AxisType, Ops
+
+Scalar = UOp
+
+_numbers: ContextVar[Iterator[int]] = ContextVar("_numbers")
+
+
+@contextmanager
+def tracing() -> Iterator[None]:
+    """While one kernel is traced: its loops are numbered from 0, so that the same kernel always gets the same code."""
+    token = _numbers.set(itertools.count())
+    try:
+        yield
+    finally:
+        _numbers.reset(token)
+
+
+def number() -> int:
+    """A number that the kernel being traced has not used for a loop or a register yet."""
+    return next(_numbers.get())
+
+
+def loop(size: Scalar | int, kind: AxisType = AxisType.WEAK) -> Scalar:
+    """The index of a new loop 0..size-1; what depends on it runs inside."""
+    return UOp.range(size, number(), kind)
+
+
+def _reduce(size: int, term: Callable[[Scalar], Scalar], op: Ops) -> Scalar:
+    if size == 1:
+        return term(UOp.const(0, dtypes.int32)).cast(dtypes.int32)
+    i = loop(size)
+    return term(i).cast(dtypes.int32).reduce(i, arg=op)
+
+
+def any_of(size: int, condition: Callable[[Scalar], Scalar]) -> Scalar:
+    """Whether the condition holds for some index 0..size-1."""
+    return _reduce(size, condition, Ops.MAX).ne(0)
+
+
+def sum_of(size: int, term: Callable[[Scalar], Scalar]) -> Scalar:
+    """The sum of a term over the indices 0..size-1, int32."""
+    return _reduce(size, term, Ops.ADD)
+
+
+class MemoryArray:
+    """A `memory` field of one game, element by element. Changes are overlays until the kernel stores them."""
+
+    def __init__(self, element: Callable[[Scalar], Scalar], size: int):
+        self.element, self.size = element, size
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __getitem__(self, index: Scalar) -> Scalar:
+        return self.element(index)
+
+
+Array = Sequence[Any] | MemoryArray
+
+
+def select(array: Array, index: Scalar) -> Scalar:
+    """array[index] at a computed index (in range)."""
+    if isinstance(array, MemoryArray):
+        return array[index]
+    value: Scalar = array[0]
+    for i in range(1, len(array)):
+        value = index.eq(i).where(array[i], value)
+    return value
+
+
+def put(array: Array, index: Scalar, value: Scalar) -> Array:
+    """The array with one element changed at a computed index."""
+    if isinstance(array, MemoryArray):
+        return MemoryArray(lambda i: i.eq(index).where(value, array[i]), array.size)
+    return [index.eq(i).where(value, old) for i, old in enumerate(array)]

@@ -1,0 +1,65 @@
+"""Games by id. A folder under `games` registers itself with the data in its `__init__.py`; `register` adds others."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import pkgutil
+from dataclasses import fields
+from typing import Any
+
+from tensor_envs.core.entry import GameEntry
+from tensor_envs.core.env import Env
+
+
+_entries: dict[str, GameEntry] = {}
+
+
+def register(entry: GameEntry) -> None:
+    """Make a game known to `make` under its id and its presets' ids. ValueError if an id is taken."""
+    for name in (entry.id, *entry.presets):
+        if name in _all_ids():
+            raise ValueError(f"the id {name!r} is registered already")
+    _entries[entry.id] = entry
+
+
+def registered() -> tuple[str, ...]:
+    """All ids that `make` knows, presets included, sorted."""
+    return tuple(sorted(_all_ids()))
+
+
+def _all_ids() -> dict[str, GameEntry]:
+    if not any(entry.rules.startswith("tensor_envs.games.") for entry in _entries.values()):
+        games = importlib.import_module("tensor_envs.games")
+        for module in pkgutil.iter_modules(games.__path__):
+            entry = importlib.import_module(f"tensor_envs.games.{module.name}").GAME
+            _entries[entry.id] = entry
+    return {name: entry for entry in _entries.values() for name in (entry.id, *entry.presets)}
+
+
+def make(id: str, *, illegal: str = "lose", **rule_fields: Any) -> Env:
+    """An environment by id, with the fields of the game's rules as keyword arguments.
+
+    illegal: "lose" (an illegal action ends the game: the mover gets -1, every other player 1/(P-1)) or "raise"
+    (`step` looks first, on the host, and raises ValueError). ValueError for an unknown id, with the nearest ones;
+    TypeError for an unknown rule field; ValueError for values that the rules refuse.
+    """
+    ids = _all_ids()
+    if not isinstance(id, str):
+        raise TypeError(f"id must be a string, got {id!r} of type {type(id).__name__}")
+    if id not in ids:
+        near = difflib.get_close_matches(id, ids, n=3, cutoff=0.4) or sorted(ids)
+        raise ValueError(f"unknown id {id!r}; did you mean {' or '.join(map(repr, near))}? See registered().")
+    entry = ids[id]
+    rules = entry.load_rules()
+    known = [f.name for f in fields(rules)]
+    unknown = [name for name in rule_fields if name not in known]
+    if unknown:
+        raise TypeError(f"{id!r} has no rule field {unknown[0]!r}; its fields are {', '.join(known)}")
+    fixed = entry.presets.get(id, {})
+    clash = [name for name in rule_fields if name in fixed]
+    if clash:
+        raise TypeError(
+            f"the preset {id!r} fixes {clash[0]}={fixed[clash[0]]!r}; use make({entry.id!r}, ...) to choose it"
+        )
+    return Env(entry, rules(**fixed, **rule_fields), name=id, illegal=illegal)

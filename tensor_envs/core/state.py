@@ -1,0 +1,152 @@
+"""The state of a batch of games: a few buffers, and views of them by name."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from tinygrad import Tensor, dtypes
+from tinygrad.dtype import DType
+
+from tensor_envs.core.spec import STORAGE, Field, GameState
+from tensor_envs.ops.bits import WORD, num_words
+
+if TYPE_CHECKING:
+    from tensor_envs.core.env import Env
+
+
+class State:
+    """B games of one environment, immutable to its user: stepping makes a new state and leaves this one valid.
+
+    Games lie in blocks, so that all fields of a block are close together: every buffer is a flat [blocks, rows, lanes]
+    and game b is lane b % lanes of block b // lanes. The properties are views of shape [B, ...], lazy and free until read;
+    every declared field of the game is one of them by name (`state.current_player`, `state.ply`, `state.pos`, ...).
+    """
+
+    __slots__ = ("_views", "env", "fields", "flags", "lanes", "mask", "reward_rows", "stream")
+
+    def __init__(self, env: Env, tensors: tuple[Tensor, ...], lanes: int):
+        self.env, self.lanes = env, lanes
+        n = len(env.layout)
+        self.fields: tuple[Tensor, ...] = tensors[:n]
+        self.mask, self.flags, self.reward_rows, self.stream = tensors[n:]
+        self._views: dict[str, Tensor] = {}
+
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """All buffers, as the constructor takes them."""
+        return (*self.fields, self.mask, self.flags, self.reward_rows, self.stream)
+
+    def replace(self, *, flags: Tensor) -> State:
+        """The same games with other flag rows."""
+        return State(self.env, (*self.fields, self.mask, flags, self.reward_rows, self.stream), self.lanes)
+
+    @property
+    def batch(self) -> int:
+        """B, the number of games."""
+        return int(self.flags.shape[0]) // 2
+
+    @property
+    def shard_batch(self) -> int:
+        """Games on each device."""
+        return self.batch // (1 if isinstance(self.device, str) else len(self.device))
+
+    @property
+    def device(self) -> str | tuple[str, ...]:
+        return self.flags.device
+
+    def __len__(self) -> int:
+        return self.batch
+
+    def __repr__(self) -> str:
+        return f"<State of {self.batch} games of {self.env!r} on {self.device}>"
+
+    def _rows(self, buffer: Tensor, first: int, shape: tuple[int, ...]) -> Tensor:
+        """Some rows of a buffer as [B, *shape]."""
+        rows = buffer.reshape(self.batch // self.lanes, -1, self.lanes)[:, first : first + math.prod(shape)]
+        return rows.permute(0, 2, 1).reshape(self.batch, *shape)
+
+    def _view(self, name: str) -> Tensor:
+        for buffer, fields in zip(self.fields, self.env.layout.values(), strict=True):
+            row = 0
+            for field in fields:
+                if field.name == name:
+                    return _declared(self._rows(buffer, row, field.shape), field)
+                row += field.size
+        raise AttributeError(
+            f"a state of {self.env.id!r} has no field {name!r}; its fields are {', '.join(self.env.fields)}"
+        )
+
+    def __getattr__(self, name: str) -> Tensor:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if name not in self._views:
+            self._views[name] = self._view(name)
+        return self._views[name]
+
+    @property
+    def legal_action_mask(self) -> Tensor:
+        """bool [B, A]; all False once the game is over."""
+        words = self._rows(self.mask, 0, (num_words(self.env.num_actions), 1))
+        bits = words >> Tensor.arange(WORD, dtype=dtypes.uint32)
+        return (bits & 1).reshape(self.batch, -1)[:, : self.env.num_actions] != 0
+
+    @property
+    def rewards(self) -> Tensor:
+        """float32 [B, P]: what the last step paid to every player."""
+        return self._rows(self.reward_rows, 0, (self.env.num_players,))
+
+    @property
+    def terminated(self) -> Tensor:
+        """bool [B]: the game has ended by its rules."""
+        return self._rows(self.flags, 0, ())
+
+    @property
+    def truncated(self) -> Tensor:
+        """bool [B]: the game was cut off by a limit."""
+        return self._rows(self.flags, 1, ())
+
+    @property
+    def policy_key(self) -> Tensor:
+        """uint32 [B, 2]: the row's key of the uniform policy, good for other policies' draws as well."""
+        return self._rows(self.stream, 3, (2,))
+
+    def game_state(self) -> GameState:
+        """All fields as Tensors [B, *shape]."""
+        return GameState({name: getattr(self, name) for name in self.env.fields})
+
+
+def _declared(rows: Tensor, field: Field) -> Tensor:
+    """Stored words in the field's own dtype."""
+    if field.dtype is dtypes.bool:
+        return rows != 0
+    return rows if STORAGE[field.dtype] is field.dtype else rows.bitcast(field.dtype)
+
+
+def pack(layout: dict[DType, list[Field]], games: list[dict[str, Any]], lanes: int) -> list[np.ndarray]:
+    """Plain field values of every game -> arrays [blocks, rows, lanes], one a storage dtype.
+
+    ValueError if a value does not fit its field.
+    """
+    arrays = []
+    for dtype, fields in layout.items():
+        columns = []
+        for field in fields:
+            declared = np.dtype(_numpy_name(field.dtype))
+            column = np.array([np.ravel(game[field.name]) for game in games], dtype=object)
+            if column.shape != (len(games), field.size):
+                raise ValueError(
+                    f"field {field.name!r} must have {field.size} values a game, got {column.shape[1:]}"
+                )
+            typed = column.astype(declared)
+            if not (typed == column).all():
+                raise ValueError(f"field {field.name!r} has values that {field.dtype} cannot hold")
+            columns.append(typed.view(f"u{declared.itemsize}"))
+        table = np.concatenate(columns, axis=1).reshape(-1, lanes, sum(f.size for f in fields))
+        arrays.append(table.transpose(0, 2, 1).astype(f"u{dtype.itemsize}"))
+    return arrays
+
+
+def _numpy_name(dtype: DType) -> str:
+    return "bool" if dtype is dtypes.bool else f"{'u' if dtypes.is_unsigned(dtype) else 'i'}{dtype.itemsize}"

@@ -1,0 +1,99 @@
+"""Many games in a loop: buffers owned and used again, finished games started again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tinygrad import Tensor, dtypes
+
+from tensor_envs.core.device import empty_buffer
+from tensor_envs.core.env import Env
+from tensor_envs.core.kernel import Reset, Task
+from tensor_envs.core.state import State
+
+RESETS: dict[str, Reset] = {"same_step": "same_step", "next_step": "next_step", "disabled": "none"}
+
+
+class Transition:
+    """What one step of a `VectorEnv` led to, as lazy views that are valid until the step after the next one.
+
+    `actions` int32 [B], and of the step itself `rewards` float32 [B, P], `terminated` and `truncated` bool [B].
+    """
+
+    def __init__(self, vector: VectorEnv, before: State, after: State, actions: Tensor):
+        self._vector, self._before, self._after, self.actions = vector, before, after, actions
+        self._count = vector.count
+
+    @property
+    def rewards(self) -> Tensor:
+        return self._after.rewards
+
+    @property
+    def terminated(self) -> Tensor:
+        return self._after.terminated
+
+    @property
+    def truncated(self) -> Tensor:
+        return self._after.truncated
+
+    @property
+    def final_state(self) -> State:
+        """The state that the step led to before finished games started again; worked out when asked for.
+
+        RuntimeError once the next step has been made: the state before this one is gone then.
+        """
+        if self._vector.autoreset != "same_step":
+            return self._after
+        if self._vector.count != self._count:
+            raise RuntimeError("final_state must be read before the next step of its VectorEnv")
+        return self._vector.env.run(self._before, "step", actions=self.actions)
+
+    def final_observation(self, player: Any = None) -> Tensor:
+        """`observe` of the final state."""
+        return self._vector.env.observe(self.final_state, player)
+
+
+class VectorEnv:
+    """B games of an environment that are stepped together in two sets of buffers, the fast path for loops.
+
+    autoreset: "same_step": a finished game starts its next episode in the step that ends it; "next_step": in the step
+    after, which ignores its action and pays nothing; "disabled": it stays until `reset`. Row r plays the episodes
+    0, 1, 2, ... of row r of the seed. `state` is valid until the step after the next one.
+    """
+
+    def __init__(
+        self, env: Env, num_envs: int, seed: int = 0, device: Any = None, autoreset: str = "same_step"
+    ):
+        if autoreset not in RESETS:
+            raise ValueError(f"autoreset must be one of {', '.join(RESETS)}, got {autoreset!r}")
+        self.env, self.num_envs, self.autoreset, self.count = env, num_envs, autoreset, 0
+        self.state = env.init(num_envs, seed, device)
+        self._spare = [env.buffers(self.state.stream, self.state.lanes), self.state]
+        self._drawn = [empty_buffer(num_envs, dtypes.int32, self.state.device) for _ in range(2)]
+        # With "same_step" no state is over: it keeps these flags, and a step's own go into its transition.
+        self._never = self.state.flags
+
+    def step(self, action: Any) -> Transition:
+        """Play one action in every game; `action` as in `Env.step`."""
+        return self._advance("step", self.env.actions(self.state, action))
+
+    def step_uniform(self) -> Transition:
+        """Play one action of the uniform policy in every game, drawn in the same kernel; `actions` says which."""
+        return self._advance("uniform", self._drawn[self.count % 2])
+
+    def _advance(self, task: Task, actions: Tensor) -> Transition:
+        before, out = self.state, self._spare[self.count % 2]
+        if (
+            out.flags is self._never
+        ):  # the first state's buffers are used again, its flags only where they are a state's
+            out = self.env.buffers(before.stream, before.lanes) if self.autoreset == "same_step" else out
+            self._spare[self.count % 2] = out
+        after = self.env.run(before, task, RESETS[self.autoreset], actions=actions, out=out)
+        self.count += 1
+        self.state = after.replace(flags=self._never) if self.autoreset == "same_step" else after
+        return Transition(self, before, after, actions)
+
+    def reset(self, mask: Any = None) -> State:
+        """Start the next episode where `mask` (bool [B]; default: every finished game) is True -> the state after it."""
+        self.state = self.env.restart(self.state, mask)
+        return self.state

@@ -1,0 +1,60 @@
+"""How positions and actions of hyperdimensional tic-tac-toe are written, and the board's symmetries."""
+
+from collections.abc import Iterator
+from itertools import permutations, product
+from typing import Any
+
+from tensor_envs.core.spec import Symmetry
+from tensor_envs.games.hyper_tic_tac_toe.rules import HyperTicTacToe
+from tensor_envs.ops.bits import completed, pack, unpack
+from tensor_envs.ops.lines import strides
+
+MARKS = (1, -1)  # of player 0, of player 1
+
+
+def to_dict(rules: HyperTicTacToe, s: dict[str, Any]) -> dict[str, Any]:
+    """Fields of a game -> {"board": flat list in C order of 1, -1, 0, "current_player": 0 or 1} (G8)."""
+    player, board = s["current_player"], [0] * rules.cells
+    for words, mark in ((s["own"], MARKS[player]), (s["other"], MARKS[1 - player])):
+        for cell in unpack(words, rules.cells):
+            board[cell] = mark
+    return {"board": board, "current_player": player}
+
+
+def from_dict(rules: HyperTicTacToe, game: dict[str, Any]) -> dict[str, Any]:
+    """The converse of `to_dict`. Any board may be given; it is over if a line is complete or no cell is empty."""
+    board, player = list(game["board"]), game["current_player"]
+    if player not in (0, 1):
+        raise ValueError(f"current_player must be 0 or 1, got {player!r}")
+    if len(board) != rules.cells or not set(board) <= {1, -1, 0}:
+        raise ValueError(f"board must be a flat list of {rules.cells} values 1, -1 or 0")
+    own, other = (
+        pack((c for c, mark in enumerate(board) if mark == m), rules.cells)
+        for m in (MARKS[player], MARKS[1 - player])
+    )
+    won = any(any(words) for marks in (own, other) for words in completed(marks, rules.shape, rules.k))
+    ply = rules.cells - board.count(0)
+    over = {"terminated": won or 0 not in board, "truncated": False}
+    return {"own": own, "other": other, "current_player": player, "ply": ply, **over}
+
+
+def action_to_string(rules: HyperTicTacToe, action: int) -> str:
+    """The cell's coordinates: "(0,2)"."""
+    return f"({','.join(str(action // step % n) for step, n in zip(strides(rules.shape), rules.shape, strict=True))})"
+
+
+def symmetries(rules: HyperTicTacToe) -> Iterator[Symmetry]:
+    """Every permutation of equal sides with every flip of axes of more than one cell."""
+    shape, steps = rules.shape, strides(rules.shape)
+    for axes in permutations(range(len(shape))):
+        if [shape[a] for a in axes] != list(shape):
+            continue
+        for flips in product(*((False, True) if n > 1 else (False,) for n in shape)):
+            cells = []
+            for place in product(*map(range, shape)):
+                moved = [
+                    shape[a] - 1 - c if flip else c for a, c, flip in zip(axes, place, flips, strict=True)
+                ]
+                cells.append(sum(c * steps[a] for a, c in zip(axes, moved, strict=True)))
+            observation = tuple(plane * len(cells) + cell for plane in (0, 1) for cell in cells)
+            yield Symmetry(tuple(cells), observation, {"board": tuple(cells)})

@@ -1,0 +1,74 @@
+"""The `start` fixture: worked cases are written once and played on every engine of a game."""
+
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tensor_envs as te
+from tests.games.chance import game_key
+
+Start = Callable[..., Any]
+
+
+class EnvGame:
+    """One game of the tensor engine, with the interface of a reference engine."""
+
+    def __init__(self, env: te.Env, state: te.State):
+        self.env, self.state = env, state
+
+    def legal_actions(self) -> list[int]:
+        return [int(a) for a in np.flatnonzero(self.state.legal_action_mask.numpy()[0])]
+
+    def apply(self, action: int) -> None:
+        if action not in self.legal_actions():
+            raise ValueError(f"action {action} is illegal")
+        self.state = self.env.step(self.state, [action])
+
+    def to_dict(self) -> dict[str, Any]:
+        return self.env.state_to_dict(self.state, 0)
+
+    def observation(self, player: int) -> Any:
+        return self.env.observe(self.state, player).numpy()[0].tolist()
+
+    @property
+    def current_player(self) -> int:
+        return int(self.state.current_player.item())
+
+    @property
+    def rewards(self) -> list[float]:
+        rewards: list[float] = self.state.rewards.numpy()[0].tolist()
+        return rewards
+
+    @property
+    def terminated(self) -> bool:
+        return bool(self.state.terminated.item())
+
+    @property
+    def truncated(self) -> bool:
+        return bool(self.state.truncated.item())
+
+
+def start_reference(game: str, state: dict[str, Any] | None = None, seed: int = 0, **config: Any) -> Any:
+    reference = importlib.import_module(f"tests.games.{game}.reference").Reference
+    key = game_key(seed, 0, 0)
+    return reference(key, **config) if state is None else reference.from_dict(state, key, **config)
+
+
+def start_env(game: str, state: dict[str, Any] | None = None, seed: int = 0, **config: Any) -> EnvGame:
+    env = te.make(game, **config)
+    return EnvGame(env, env.init(1, seed) if state is None else env.state_from_dicts([state], seed))
+
+
+ENGINES: dict[str, Start] = {"reference": start_reference, "env": start_env}
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Worked cases of a game that has no tensor engine yet are played on its reference alone."""
+    if "start" in metafunc.fixturenames:
+        game = Path(str(metafunc.definition.path)).parent.name
+        engines = [name for name in ENGINES if name == "reference" or game in te.registered()]
+        metafunc.parametrize("start", [ENGINES[name] for name in engines], ids=engines)
