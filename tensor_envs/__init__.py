@@ -2,12 +2,14 @@
 
 from tensor_envs.core.entry import GameEntry
 from tensor_envs.core.env import Env
+from tensor_envs.core.jit import jit
 from tensor_envs.core.registry import make, register, registered
 from tensor_envs.core.spec import Field, GameState, Outcome, Spec, Symmetry
 from tensor_envs.core.state import State
 from tensor_envs.core.vector import Transition, VectorEnv
 from tensor_envs.policy import masked_logits, random_policy, sample_action
 from tensor_envs.rollout import Rollout, rollout
+from tensor_envs.saving import load_state, save_state
 
 __all__ = [
     "Env",
@@ -21,6 +23,8 @@ __all__ = [
     "Symmetry",
     "Transition",
     "VectorEnv",
+    "jit",
+    "load_state",
     "make",
     "masked_logits",
     "random_policy",
@@ -28,4 +32,5 @@ __all__ = [
     "registered",
     "rollout",
     "sample_action",
+    "save_state",
 ]

@@ -50,7 +50,8 @@ def rollout(
     state = env.init(batch, seed, device)
     totals = upload(np.zeros(batch * 2 * env.num_players, np.float32), state.device)
     if policy == "uniform" and not env.game.has_memory:
-        count = upload(np.array([steps], np.int32), state.device)
+        devices = 1 if isinstance(state.device, str) else len(state.device)
+        count = upload(np.full(devices, steps, np.int32), state.device)
         last = env.run(state, "rollout", "same_step", totals=totals, steps=count)
         return Rollout(
             last.replace(flags=state.flags), totals

@@ -61,7 +61,8 @@ def empty_buffer(size: int, dtype: DType, device: DeviceName) -> Tensor:
     """
     shards = 1 if isinstance(device, str) else len(device)
     buffer = UOp.new_buffer(device, size // shards, dtype)
-    buffer.buffer.ensure_allocated()
+    for part in getattr(buffer.buffer, "bufs", [buffer.buffer]):
+        part.ensure_allocated()
     return Tensor(buffer if shards == 1 else buffer.unshard(0))
 
 

@@ -20,6 +20,7 @@ from tensor_envs.core.state import State, pack
 from tensor_envs.ops.bits import num_words
 
 MAX_BATCH = 2**31 - 1
+INT32 = 2**31
 
 
 class Env:
@@ -31,13 +32,8 @@ class Env:
     def __init__(self, entry: GameEntry, rules: Any, name: str, illegal: str = "lose"):
         if illegal not in ("lose", "raise"):
             raise ValueError(f"illegal must be 'lose' or 'raise', got {illegal!r}")
-        self.entry, self.rules, self.id, self.version, self.illegal = (
-            entry,
-            rules,
-            name,
-            entry.version,
-            illegal,
-        )
+        self.entry, self.rules, self.id, self.version = entry, rules, name, entry.version
+        self.illegal = illegal
         self.game = Game(rules)
         self.spec: Spec = rules.spec
         self.layout = self.spec.layout()
@@ -102,18 +98,16 @@ class Env:
                 raise TypeError(f"action must be integers, got dtype {array.dtype}")
             if array.shape != (state.batch,):
                 raise ValueError(f"action must have shape ({state.batch},), got {array.shape}")
-            low, high = (int(array.min()), int(array.max()))
-            if low < -(2**31) or high >= 2**31:
-                raise ValueError(
-                    f"action must be in 0..{self.num_actions - 1}, got values from {low} to {high}"
-                )
-            action = upload(array.astype(np.int32), state.device)
+            small = (array >= -INT32) & (array < INT32)  # what int32 cannot hold must stay illegal
+            action = upload(np.where(small, array, -1).astype(np.int32), state.device)
         if action.shape != (state.batch,):
             raise ValueError(f"action must have shape ({state.batch},), got {action.shape}")
         if not dtypes.is_int(action.dtype):
             raise TypeError(f"action must have an integer dtype, got {action.dtype}")
         if action.device != state.device:
             raise ValueError(f"action must be on the state's device {state.device}, got {action.device}")
+        if action.dtype in (dtypes.uint32, dtypes.int64, dtypes.uint64):
+            action = (action < self.num_actions).where(action, -1)
         actions = self._buffer(action)
         if self.illegal == "raise":
             self._check_legal(state, actions)
@@ -164,9 +158,8 @@ class Env:
         self._check_state(state)
         if not -state.batch <= i < state.batch:
             raise IndexError(f"i must be in 0..{state.batch - 1}, got {i}")
-        values = {name: getattr(state, name)[i].numpy().tolist() for name in self.fields}
-        flags = {"terminated": bool(state.terminated[i].item()), "truncated": bool(state.truncated[i].item())}
-        return self.entry.load("notation").to_dict(self.rules, values | flags)
+        game = {name: column[i].tolist() for name, column in state.numpy().items()}
+        return self.entry.load("notation").to_dict(self.rules, game)
 
     def state_from_dicts(self, games: Sequence[dict[str, Any]], seed: int = 0, device: Any = None) -> State:
         """A batch from plain games; row r gets the chance of row r, episode 0, of the seed.

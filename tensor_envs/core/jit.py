@@ -7,6 +7,7 @@ inputs that are no plain buffers are made so.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -28,6 +29,65 @@ def buffer_of(t: Tensor) -> UOp | None:
     while u.op is Ops.RESHAPE:
         u = u.src[0]
     return u if u.op is Ops.BUFFER and u.is_realized else None
+
+
+def jit(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Capture a function of States, Tensors and plain values (nested in tuples or lists) and replay it as one graph.
+
+    The first call for a signature (structure, shapes, dtypes, devices, plain values) runs the function, the second
+    captures it, later ones replay. Like TinyJit's, the results stand in buffers of the capture: they are valid until the
+    next call of the same function, which may take them as its arguments.
+    """
+    captures: dict[Any, tuple[Any, list[Any]]] = {}
+
+    @functools.wraps(function)
+    def call(*arguments: Any) -> Any:
+        leaves: list[Tensor] = []
+        structure = _flatten(arguments, leaves)
+        if structure not in captures:
+            results: list[Any] = []
+
+            def flat(*tensors: Tensor) -> tuple[Tensor, ...]:
+                outputs: list[Tensor] = []
+                results[:] = [_flatten(function(*_rebuild(structure, tensors)), outputs)]
+                return tuple(outputs)
+
+            captures[structure] = TinyJit(flat), results
+        captured, results = captures[structure]
+        outputs = captured(*leaves)  # running the function, it fills `results`
+        return _rebuild(results[0], outputs)
+
+    return call
+
+
+def _flatten(value: Any, leaves: list[Tensor]) -> Any:
+    """Append the tensors of a value to `leaves` -> its structure, hashable, in which they are numbered."""
+    if isinstance(value, Tensor):
+        known = next(
+            (i for i, leaf in enumerate(leaves) if leaf.uop is value.uop), None
+        )  # TinyJit takes none twice
+        if known is None:
+            known = len(leaves)
+            leaves.append(value)
+        return "tensor", known, tuple(value.shape), value.dtype, value.device
+    if hasattr(value, "__flatten__"):
+        about, tensors = value.__flatten__()
+        return "object", type(value), about, _flatten(tensors, leaves)
+    if isinstance(value, (tuple, list)):
+        return type(value).__name__, *(_flatten(item, leaves) for item in value)
+    return "plain", value
+
+
+def _rebuild(structure: Any, leaves: Sequence[Tensor]) -> Any:
+    kind, *rest = structure
+    if kind == "tensor":
+        return leaves[rest[0]]
+    if kind == "object":
+        return rest[0].__unflatten__(rest[1], _rebuild(rest[2], leaves))
+    if kind == "plain":
+        return rest[0]
+    items = (_rebuild(item, leaves) for item in rest)
+    return tuple(items) if kind == "tuple" else list(items)
 
 
 class Replay:

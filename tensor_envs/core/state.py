@@ -24,19 +24,26 @@ class State:
     every declared field of the game is one of them by name (`state.current_player`, `state.ply`, `state.pos`, ...).
     """
 
-    __slots__ = ("_views", "env", "fields", "flags", "lanes", "mask", "reward_rows", "stream")
+    __slots__ = ("env", "fields", "flags", "lanes", "mask", "reward_rows", "stream")
 
     def __init__(self, env: Env, tensors: tuple[Tensor, ...], lanes: int):
         self.env, self.lanes = env, lanes
         n = len(env.layout)
         self.fields: tuple[Tensor, ...] = tensors[:n]
         self.mask, self.flags, self.reward_rows, self.stream = tensors[n:]
-        self._views: dict[str, Tensor] = {}
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
         """All buffers, as the constructor takes them."""
         return (*self.fields, self.mask, self.flags, self.reward_rows, self.stream)
+
+    def __flatten__(self) -> tuple[Any, tuple[Tensor, ...]]:
+        """For `jit`: what a state is besides its tensors, and these."""
+        return (self.env, self.lanes), self.tensors
+
+    @classmethod
+    def __unflatten__(cls, about: Any, tensors: tuple[Tensor, ...]) -> State:
+        return cls(about[0], tensors, about[1])
 
     def replace(self, *, flags: Tensor) -> State:
         """The same games with other flag rows."""
@@ -67,23 +74,17 @@ class State:
         rows = buffer.reshape(self.batch // self.lanes, -1, self.lanes)[:, first : first + math.prod(shape)]
         return rows.permute(0, 2, 1).reshape(self.batch, *shape)
 
-    def _view(self, name: str) -> Tensor:
+    def __getattr__(self, name: str) -> Tensor:
+        if name.startswith("_"):
+            raise AttributeError(name)
         for buffer, fields in zip(self.fields, self.env.layout.values(), strict=True):
             row = 0
             for field in fields:
                 if field.name == name:
                     return _declared(self._rows(buffer, row, field.shape), field)
                 row += field.size
-        raise AttributeError(
-            f"a state of {self.env.id!r} has no field {name!r}; its fields are {', '.join(self.env.fields)}"
-        )
-
-    def __getattr__(self, name: str) -> Tensor:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        if name not in self._views:
-            self._views[name] = self._view(name)
-        return self._views[name]
+        known = ", ".join(self.env.fields)
+        raise AttributeError(f"a state of {self.env.id!r} has no field {name!r}; its fields are {known}")
 
     @property
     def legal_action_mask(self) -> Tensor:
@@ -111,6 +112,26 @@ class State:
     def policy_key(self) -> Tensor:
         """uint32 [B, 2]: the row's key of the uniform policy, good for other policies' draws as well."""
         return self._rows(self.stream, 3, (2,))
+
+    def numpy(self) -> dict[str, np.ndarray]:
+        """Everything at once on the host: all fields, legal_action_mask, rewards, terminated, truncated, by name.
+
+        Reads each buffer once, which is far cheaper than reading the properties one by one.
+        """
+
+        def rows(buffer: Tensor) -> np.ndarray:
+            blocks = buffer.numpy().reshape(self.batch // self.lanes, -1, self.lanes)
+            return np.ascontiguousarray(blocks.transpose(0, 2, 1)).reshape(self.batch, blocks.shape[1])
+
+        values = unpack(self.env.layout, [rows(buffer) for buffer in self.fields])
+        bits = np.unpackbits(rows(self.mask).astype("<u4").view(np.uint8), axis=1, bitorder="little")
+        terminated, truncated = rows(self.flags).T
+        return values | {
+            "legal_action_mask": bits[:, : self.env.num_actions] != 0,
+            "rewards": rows(self.reward_rows),
+            "terminated": terminated,
+            "truncated": truncated,
+        }
 
     def game_state(self) -> GameState:
         """All fields as Tensors [B, *shape]."""
@@ -146,6 +167,18 @@ def pack(layout: dict[DType, list[Field]], games: list[dict[str, Any]], lanes: i
         table = np.concatenate(columns, axis=1).reshape(-1, lanes, sum(f.size for f in fields))
         arrays.append(table.transpose(0, 2, 1).astype(f"u{dtype.itemsize}"))
     return arrays
+
+
+def unpack(layout: dict[DType, list[Field]], rows: list[np.ndarray]) -> dict[str, np.ndarray]:
+    """Arrays [B, rows], one a storage dtype -> the declared fields, [B, *shape] each."""
+    values = {}
+    for table, fields in zip(rows, layout.values(), strict=True):
+        first = 0
+        for field in fields:
+            words = np.ascontiguousarray(table[:, first : first + field.size])
+            values[field.name] = words.view(_numpy_name(field.dtype)).reshape(-1, *field.shape)
+            first += field.size
+    return values
 
 
 def _numpy_name(dtype: DType) -> str:
