@@ -107,7 +107,7 @@ class Env:
         if action.device != state.device:
             raise ValueError(f"action must be on the state's device {state.device}, got {action.device}")
         if action.dtype in (dtypes.uint32, dtypes.int64, dtypes.uint64):
-            action = (action < self.num_actions).where(action, -1)
+            action = ((action >= 0) & (action < self.num_actions)).where(action, -1)
         actions = self._buffer(action)
         if self.illegal == "raise":
             self._check_legal(state, actions)

@@ -1,0 +1,48 @@
+"""The CPU device's compiler is found, or the error says what to do."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+STEP = "import tensor_envs as te; print(te.make('tic_tac_toe').init(2, device='CPU'))"
+NO_ZIG = "import sys; sys.modules['ziglang'] = None; import importlib.util as u; f = u.find_spec; "
+NO_ZIG += "u.find_spec = lambda name, *rest: None if name == 'ziglang' else f(name, *rest); "
+
+
+def run(code: str, tmp_path: Path, **environment: str) -> "subprocess.CompletedProcess[str]":
+    known = {k: v for k, v in os.environ.items() if k not in ("CC", "DEV")}
+    known |= {"XDG_CACHE_HOME": str(tmp_path), "CACHEDB": str(tmp_path / "cache.db"), "PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        [sys.executable, "-c", code], env=known | environment, capture_output=True, text=True, check=False
+    )
+
+
+def test_the_wheels_clang_is_used_without_any_on_the_path(tmp_path: Path) -> None:
+    done = run(STEP, tmp_path, PATH="/bin:/usr/bin")
+    assert "State of 2 games" in done.stdout, done.stderr
+    assert list((tmp_path / "tensor_envs").glob("zig-clang-*"))
+
+
+@pytest.mark.parametrize("broken", ["/no/such/compiler", "/bin/true", sys.executable])
+def test_a_broken_cc_is_named(tmp_path: Path, broken: str) -> None:
+    done = run(STEP, tmp_path, CC=broken)
+    last = done.stderr.strip().split("\n")[-1]
+    assert last.startswith(f"RuntimeError: the environment variable CC is {broken!r}, which is no clang"), done.stderr
+    assert "pip install ziglang" in last
+
+
+def test_without_any_compiler_the_error_says_what_to_install(tmp_path: Path) -> None:
+    done = run(NO_ZIG + STEP, tmp_path, PATH=str(tmp_path))
+    last = done.stderr.strip().split("\n")[-1]
+    assert "needs a clang and none was found; install one: `pip install ziglang`" in last, done.stderr
+
+
+def test_an_explicit_clang_is_taken(tmp_path: Path) -> None:
+    run(STEP, tmp_path)
+    shim = next((tmp_path / "tensor_envs").glob("zig-clang-*"))
+    code = "from tensor_envs.core.compiler import cpu_compiler, describe; print(cpu_compiler(), describe())"
+    assert run(code, tmp_path, CC=str(shim)).stdout.startswith(f"{shim} clang version")

@@ -1,0 +1,228 @@
+"""The environment's contract beyond what every game is checked for: errors, devices, functional steps."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tinygrad import Tensor, TinyJit, dtypes
+
+import tensor_envs as te
+
+TTT = te.make("tic_tac_toe")
+DEVICES = ("CPU:0", "CPU:1", "CPU:2", "CPU:3")
+
+
+def test_ids() -> None:
+    assert {"hyper_tic_tac_toe", "tic_tac_toe", "qubic", "gomoku"} <= set(te.registered())
+    with pytest.raises(ValueError, match=r"unknown id 'tic_tac_to'; did you mean 'tic_tac_toe'"):
+        te.make("tic_tac_to")
+    with pytest.raises(TypeError, match="id must be a string, got 3"):
+        te.make(3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"no rule field 'size'; its fields are shape, k"):
+        te.make("hyper_tic_tac_toe", size=3)
+    with pytest.raises(TypeError, match=r"'gomoku' fixes k=5; use make\('hyper_tic_tac_toe'"):
+        te.make("gomoku", k=4)
+    with pytest.raises(ValueError, match="illegal must be 'lose' or 'raise', got 'ignore'"):
+        te.make("qubic", illegal="ignore")
+
+
+def test_registering_a_game_twice() -> None:
+    with pytest.raises(ValueError, match="'tic_tac_toe' is registered already"):
+        te.register(te.GameEntry("tic_tac_toe", "nowhere:Rules", "nowhere", "nowhere"))
+
+
+@pytest.mark.parametrize(
+    ("action", "error", "message"),
+    [
+        (np.zeros(3, int), ValueError, r"action must have shape \(4,\), got \(3,\)"),
+        (np.zeros((4, 1), int), ValueError, r"action must have shape \(4,\), got \(4, 1\)"),
+        (np.zeros(4), TypeError, "action must be integers, got dtype float64"),
+        (["a"] * 4, TypeError, "action must be integers"),
+        (Tensor.zeros(4), TypeError, "action must have an integer dtype, got dtypes.float"),
+        (Tensor.zeros(4, dtype=dtypes.int32).to("CPU:1"), ValueError, "action must be on the state's device CPU"),
+    ],
+)
+def test_actions_of_another_kind(action: object, error: type[Exception], message: str) -> None:
+    state = TTT.init(4, device="CPU")
+    with pytest.raises(error, match=message):
+        TTT.step(state, action)
+    assert not state.numpy()["ply"].any()
+
+
+@pytest.mark.parametrize("dtype", [dtypes.int8, dtypes.uint8, dtypes.int16, dtypes.int64, dtypes.uint64])
+def test_every_integer_dtype_is_an_action(dtype: object) -> None:
+    state = TTT.init(4, device="CPU")
+    after = TTT.step(state, Tensor([0, 1, 2, 8], device="CPU").cast(dtype))  # type: ignore[arg-type]
+    assert (~after.legal_action_mask.numpy()).nonzero()[1].tolist() == [0, 1, 2, 8]
+
+
+@pytest.mark.parametrize("wide", [2**32, 2**40 + 1, -(2**32)])
+def test_actions_that_int32_cannot_hold_are_illegal_and_not_wrapped(wide: int) -> None:
+    state = TTT.init(2, device="CPU")
+    for action in (np.array([wide, 0]), Tensor(np.array([wide, 0]), device="CPU")):
+        assert TTT.step(state, action).terminated.numpy().tolist() == [True, False]
+
+
+def test_illegal_raise_names_rows_and_actions() -> None:
+    env = te.make("tic_tac_toe", illegal="raise")
+    state = env.step(env.init(3), [0, 1, 2])
+    with pytest.raises(ValueError, match=r"2 illegal actions \(row 1: 1, row 2: 9\)"):
+        env.step(state, [1, 1, 9])
+    with pytest.raises(ValueError, match=r"1 illegal actions \(row 0: 0\)"):
+        te.VectorEnv(env, 3).env.step(state, [0, 2, 3])
+
+
+def test_states_of_another_environment() -> None:
+    state = te.make("qubic").init(2)
+    with pytest.raises(ValueError, match="the state belongs to <Env qubic"):
+        TTT.step(state, [0, 0])
+    with pytest.raises(TypeError, match="state must be a State, got ndarray"):
+        TTT.step(np.zeros(2), [0, 0])  # type: ignore[arg-type]
+    assert TTT.step(te.make("hyper_tic_tac_toe", shape=(3, 3), k=3).init(1), [0]) is not None, "equal rules, one game"
+
+
+@pytest.mark.parametrize("batch", [0, -3])
+def test_batch_out_of_range(batch: int) -> None:
+    with pytest.raises(ValueError, match="batch must be in"):
+        TTT.init(batch)
+
+
+def test_devices() -> None:
+    with pytest.raises(ValueError, match="device 'NOWHERE' cannot be opened here"):
+        TTT.init(2, device="NOWHERE")
+    with pytest.raises(TypeError, match="device must be a name"):
+        TTT.init(2, device=3)
+    with pytest.raises(ValueError, match="batch must be a multiple of the 2 devices, got 3"):
+        TTT.init(3, device=DEVICES[:2])
+
+
+@pytest.mark.parametrize("batch", [1, 7, 64, 97, 128])
+def test_any_batch_size(batch: int) -> None:
+    """Blocks of lanes divide the batch whatever its size; 97 is a prime above their width."""
+    large, one = TTT.init(130, seed=9), TTT.init(batch, seed=9)
+    for _ in range(9):
+        one, large = TTT.step(one, te.random_policy(one)), TTT.step(large, te.random_policy(large))
+    for name, column in one.numpy().items():
+        assert (column == large.numpy()[name][:batch]).all(), name
+
+
+def test_sharded_batches_equal_one_device() -> None:
+    plain, sharded = TTT.init(64, seed=5, device="CPU"), TTT.init(64, seed=5, device=DEVICES)
+    assert len(sharded.device) == 4
+    for _ in range(6):
+        plain, sharded = TTT.step(plain, te.random_policy(plain)), TTT.step(sharded, te.random_policy(sharded))
+        for name, column in plain.numpy().items():
+            assert (column == sharded.numpy()[name]).all(), name
+        assert (TTT.observe(plain).numpy() == TTT.observe(sharded).numpy()).all()
+    one, four = (te.rollout(TTT, "uniform", 64, 50, seed=5, device=d) for d in ("CPU", DEVICES))
+    assert (one.wins.numpy() == four.wins.numpy()).all() and one.wins.numpy().any()
+
+
+def test_earlier_states_stay_valid() -> None:
+    states = [TTT.init(8, seed=1)]
+    kept = []
+    for _ in range(9):
+        kept.append(states[-1].numpy())
+        states.append(TTT.step(states[-1], te.random_policy(states[-1])))
+    for state, expected in zip(states, kept, strict=False):
+        for name, column in state.numpy().items():
+            assert (column == expected[name]).all(), name
+
+
+def test_a_step_inside_the_callers_tinyjit_sees_new_inputs() -> None:
+    """TinyJit freezes whatever it does not take as an argument: buffers passed flat are not frozen."""
+    state = TTT.init(8, seed=1)
+
+    @TinyJit
+    def step(*tensors: Tensor) -> tuple[Tensor, ...]:
+        before = te.State(TTT, tensors, state.lanes)
+        return TTT.step(before, te.random_policy(before)).tensors
+
+    inside, outside = state.tensors, state
+    for _ in range(8):
+        inside, outside = step(*inside), TTT.step(outside, te.random_policy(outside))
+        for name, column in te.State(TTT, inside, state.lanes).numpy().items():
+            assert (column == outside.numpy()[name]).all(), name
+
+
+def test_jit_captures_once_a_signature() -> None:
+    runs = []
+
+    @te.jit
+    def step(state: te.State, action: Tensor, factor: int) -> tuple[te.State, Tensor]:
+        runs.append(state.batch)
+        return TTT.step(state, action), action * factor
+
+    for batch in (4, 6):
+        state = TTT.init(batch)
+        for ply in range(5):
+            action = Tensor.full((batch,), ply, dtype=dtypes.int32).clone().realize()
+            state, doubled = step(state, action, 2)
+            assert doubled.numpy().tolist() == [2 * ply] * batch
+        assert state.numpy()["ply"].tolist() == [5] * batch
+    assert runs == [4, 4, 6, 6], "one run and one capture for each batch size"
+
+
+def test_observing_other_seats() -> None:
+    state = TTT.step(TTT.init(2), [4, 0])
+    own, other = TTT.observe(state, 0).numpy(), TTT.observe(state, 1).numpy()
+    assert own[0, 0, 1, 1] and not own[0, 1].any()
+    assert (own[:, ::-1] == other).all()
+    mixed = TTT.observe(state, Tensor([0, 1], dtype=dtypes.int32)).numpy()
+    assert (mixed[0] == own[0]).all() and (mixed[1] == other[1]).all()
+    for player in (2, -1):
+        with pytest.raises(ValueError, match=r"player must be in 0\.\.1"):
+            TTT.observe(state, player)
+
+
+def test_fields_by_name() -> None:
+    state = TTT.init(2)
+    with pytest.raises(AttributeError, match="has no field 'boards'; its fields are current_player, ply"):
+        state.boards  # noqa: B018
+    with pytest.raises(IndexError, match=r"i must be in 0\.\.1, got 2"):
+        TTT.state_to_dict(state, 2)
+    with pytest.raises(ValueError, match=r"action must be in 0\.\.8, got 9"):
+        TTT.action_to_string(9)
+    with pytest.raises(ValueError, match=r"no action of 'tic_tac_toe' is called 'x'; actions are called \(0,0\)"):
+        TTT.string_to_action("x")
+
+
+def test_restart_takes_a_mask() -> None:
+    state = TTT.step(TTT.init(3), [0, 1, 2])
+    again = TTT.restart(state, np.array([True, False, True]))
+    assert again.numpy()["ply"].tolist() == [0, 1, 0]
+    assert again.numpy()["episode"].tolist() == [1, 0, 1]
+    for mask in (np.array([1, 0, 1]), np.array([True])):
+        with pytest.raises(ValueError, match=r"mask must be bool of shape \(3,\)"):
+            TTT.restart(state, mask)
+
+
+def test_vector_env() -> None:
+    with pytest.raises(ValueError, match="autoreset must be one of same_step, next_step, disabled, got 'never'"):
+        te.VectorEnv(TTT, 2, autoreset="never")
+    vector = te.VectorEnv(TTT, 4, seed=2)
+    first = vector.step_uniform()
+    vector.step_uniform()
+    with pytest.raises(RuntimeError, match="final_state must be read before the next step"):
+        first.final_state  # noqa: B018
+
+
+def test_rollout_arguments() -> None:
+    for steps in (0, 1.5):
+        with pytest.raises(ValueError, match="steps must be a positive int"):
+            te.rollout(TTT, "uniform", 2, steps)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="policy must be 'uniform' or a function of a State, got 'best'"):
+        te.rollout(TTT, "best", 2, 5)
+
+
+def test_saved_states_that_cannot_be_loaded(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        te.load_state(tmp_path / "nothing")
+    path = tmp_path / "state"
+    te.save_state(TTT.init(4), path)
+    assert te.load_state(path).env.id == "tic_tac_toe"
+    whole = path.read_bytes()
+    for damaged in (b"", b"hello", whole[: len(whole) // 2], whole.replace(b"tensor_envs state 1", b"tensor_envs state 9")):
+        path.write_bytes(damaged)
+        with pytest.raises(ValueError, match="holds no state that can be read"):
+            te.load_state(path)

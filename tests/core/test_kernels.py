@@ -1,0 +1,52 @@
+"""What kernels cost, counted: kernels and bytes a step, code for GPUs that are not here, code that does not change."""
+
+import os
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from tinygrad.helpers import GlobalCounters
+
+import tensor_envs as te
+
+ROOT = Path(__file__).parents[2]
+BYTES = {"tic_tac_toe": 5 * 4, "qubic": 7 * 4, "gomoku": 19 * 4}  # state: two sets of cells, player, ply, episode
+
+
+@pytest.mark.parametrize("name", BYTES)
+def test_bytes(name: str) -> None:
+    """A step moves the state in and out, the mask's bits, rewards, flags and the action: nothing else."""
+    env, batch = te.make(name), 128
+    assert env.spec.state_bytes == BYTES[name]
+    vector = te.VectorEnv(env, batch)
+    for _ in range(2):
+        vector.step_uniform()
+    before = GlobalCounters.global_mem
+    vector.step_uniform()
+    words = (env.num_actions + 31) // 32 * 4
+    key, rewards, flags, action = 8, 8, 2, 4
+    assert GlobalCounters.global_mem - before <= batch * (2 * BYTES[name] + 2 * words + key + rewards + flags + action)
+
+
+def compile_for(target: str, **environment: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.core.compile_kernels", *te.registered()],
+        env={**os.environ, "DEV": f"NULL:{target}", **environment}, cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
+def test_every_kernel_compiles_for_webgpu() -> None:
+    assert compile_for("WGSL").count("compiled") >= 10 * len(te.registered())
+
+
+def test_every_kernel_compiles_for_cuda() -> None:
+    try:
+        files = metadata.files("nvidia-cuda-nvrtc-cu12") or []
+    except metadata.PackageNotFoundError:
+        pytest.skip("needs the library in the package nvidia-cuda-nvrtc-cu12 (extra dev, Linux)")
+    library = next(str(f.locate()) for f in files if f.name.startswith("libnvrtc.so"))
+    assert compile_for("CUDA:sm_90", NVRTC_PATH=library).count("compiled") >= 10 * len(te.registered())
