@@ -1,4 +1,4 @@
-"""The package's floors: who may import whom, files of one sitting, and an import that costs little and opens nothing."""
+"""The package's floors: who may import whom; files of one sitting; an import that costs little and opens nothing."""
 
 import ast
 import subprocess
@@ -65,7 +65,9 @@ def test_imports_only_from_lower_floors(path: Path) -> None:
         return
     for imported in imports(path):
         if imported.startswith("tensor_envs"):
-            assert floor(imported) <= floor(module), f"{module} imports {imported}, which is on a higher floor"
+            assert floor(imported) <= floor(module), (
+                f"{module} imports {imported}, which is on a higher floor"
+            )
         assert not imported.startswith(("tests", "scripts")), f"{module} imports {imported}"
 
 
@@ -93,7 +95,9 @@ def test_every_game_is_complete() -> None:
         for part in ("RULES.md", "rules.py", "notation.py", "render.py"):
             assert (folder / part).exists(), f"{folder.name} lacks {part}"
         for part in ("reference.py", "test_rulebook.py", "test_reference.py"):
-            assert (ROOT / "tests" / "games" / folder.name / part).exists(), f"tests of {folder.name} lack {part}"
+            assert (ROOT / "tests" / "games" / folder.name / part).exists(), (
+                f"tests of {folder.name} lack {part}"
+            )
 
 
 def test_only_one_module_uses_tinyjit() -> None:

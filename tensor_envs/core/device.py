@@ -54,6 +54,12 @@ def first(device: DeviceName) -> str:
     return device if isinstance(device, str) else device[0]
 
 
+def device_of(buffer: Tensor) -> DeviceName:
+    """Where a buffer is: only expressions without any buffer are nowhere."""
+    assert buffer.device is not None
+    return buffer.device
+
+
 def empty_buffer(size: int, dtype: DType, device: DeviceName) -> Tensor:
     """A flat buffer, allocated and not written; on several devices its one axis is sharded.
 

@@ -9,7 +9,7 @@ import numpy as np
 from tinygrad import Tensor, dtypes
 from tinygrad.dtype import DType
 
-from tensor_envs.core.device import empty_buffer, first, is_gpu, resolve, upload
+from tensor_envs.core.device import device_of, empty_buffer, first, is_gpu, resolve, upload
 from tensor_envs.core.entry import GameEntry
 from tensor_envs.core.game import Game
 from tensor_envs.core.jit import Replay, buffer_of, is_capturing
@@ -266,7 +266,7 @@ class Env:
         batch = int(stream.shape[0]) // STREAM_ROWS
 
         def empty(rows: int, dtype: DType) -> Tensor:
-            return empty_buffer(batch * rows, dtype, stream.device)
+            return empty_buffer(batch * rows, dtype, device_of(stream))
 
         fields = [empty(sum(f.size for f in group), dtype) for dtype, group in self.layout.items()]
         mask = empty(num_words(self.num_actions), dtypes.uint32)

@@ -15,7 +15,7 @@ from tinygrad.dtype import AddrSpace, DType
 
 from tensor_envs.core.memory import MemoryArray, loop, number, sum_of
 from tensor_envs.core.random import KeyedChance, NoChance, scale, threefry
-from tensor_envs.core.spec import GameState, Mask, Rules, Scalar
+from tensor_envs.core.spec import Chance, GameState, Mask, Rules, Scalar
 from tensor_envs.ops.bits import WORD, nth_bit, popcount
 
 f32 = dtypes.float32
@@ -41,7 +41,7 @@ class Game:
         self.fields = {field.name: field for field in self.spec.all_fields}
         self.has_memory = any(field.memory for field in self.spec.fields)
 
-    def chance(self, s: GameState) -> KeyedChance | NoChance:
+    def chance(self, s: GameState) -> Chance:
         return KeyedChance((s.key[0], s.key[1])) if self.spec.chance else NoChance()
 
     def new(self, stream: Sequence[Scalar], episode: Scalar) -> GameState:
@@ -49,13 +49,10 @@ class Game:
         values: dict[str, Any] = {}
         for name, field in self.fields.items():
             zero = UOp.const(0, field.scalar_dtype)
-            values[name] = (
-                MemoryArray(lambda i, zero=zero: zero, field.size) if field.memory else [zero] * field.size
-            )
-            if not field.shape:
-                values[name] = zero
+            array = _everywhere(zero, field.size) if field.memory else [zero] * field.size
+            values[name] = array if field.shape else zero
         values["episode"] = episode
-        chance: KeyedChance | NoChance = NoChance()
+        chance: Chance = NoChance()
         if self.spec.chance:
             key = threefry((stream[0], stream[1]), (stream[2], episode))
             values["key"], chance = list(key), KeyedChance(key)
@@ -84,19 +81,25 @@ class Game:
 
     def where(self, condition: Scalar, a: GameState, b: GameState) -> GameState:
         """condition ? a : b, field by field."""
-        chosen = {}
+        chosen: dict[str, Any] = {}
         for name, field in self.fields.items():
             x, y = getattr(a, name), getattr(b, name)
             if field.memory:
-                chosen[name] = MemoryArray(lambda i, x=x, y=y: condition.where(x[i], y[i]), field.size)
+                chosen[name] = _either_array(condition, x, y)
                 continue
+            dtype = field.scalar_dtype
             pairs = zip(flat(x), flat(y), strict=True)
-            picked = [
-                condition.where(constant(p, field.scalar_dtype), constant(q, field.scalar_dtype))
-                for p, q in pairs
-            ]
+            picked = [condition.where(constant(p, dtype), constant(q, dtype)) for p, q in pairs]
             chosen[name] = picked if field.shape else picked[0]
         return GameState(chosen)
+
+
+def _everywhere(value: Scalar, size: int) -> MemoryArray:
+    return MemoryArray(lambda i: value, size)
+
+
+def _either_array(condition: Scalar, x: MemoryArray, y: MemoryArray) -> MemoryArray:
+    return MemoryArray(lambda i: condition.where(x[i], y[i]), x.size)
 
 
 def uniform(s: GameState, mask: Mask, count: int, policy_key: Sequence[Scalar]) -> Scalar:

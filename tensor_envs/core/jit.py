@@ -98,7 +98,7 @@ class Replay:
     arguments need no inspection.
     """
 
-    def __init__(self, function: Callable[..., None]):
+    def __init__(self, function: Callable[..., Any]):
         self.function = function
         self.captured: Any = None
 

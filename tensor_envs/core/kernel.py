@@ -77,7 +77,8 @@ class Parameters(NamedTuple):
 
     def like(self, arrays: Iterable[Any]) -> Parameters:
         """The same structure, filled with others of its flat order."""
-        left, parts = iter(arrays), []
+        left = iter(arrays)
+        parts: list[Any] = []
         for part in self:
             if isinstance(part, (tuple, list)):
                 parts.append([next(left) for _ in part])
@@ -157,7 +158,10 @@ class Rows:
         for name, field in self.game.fields.items():
 
             def read(k: UOp | int, field: Field = field) -> UOp:
-                return self.element(field.name, k, at).load().cast(field.dtype).cast(field.scalar_dtype)
+                word = self.element(field.name, k, at).load()
+                # tinygrad takes a cast from unsigned to signed for one that never yields a negative number
+                signed = word.bitcast(field.dtype) if field.dtype in dtypes.sints else word.cast(field.dtype)
+                return signed.cast(field.scalar_dtype)
 
             if field.memory:
                 values[name] = MemoryArray(read, field.size)
@@ -288,7 +292,7 @@ class Trace:
         if rollout:
             begun = block.each(begin)
             time = loop(p.steps[0].load())
-            held, flags, sums = (x.after(begun, time) for x in (held, flags, sums))
+            held, flags, sums = held.after(begun, time), flags.after(begun, time), sums.after(begun, time)
             restarts = restarts.after(time)
         past = block.each(play)
         if self.branch:

@@ -65,7 +65,8 @@ class NoChance:
     def bits(self, counter: UOp | int) -> UOp:
         raise RuntimeError("these rules draw chance, so their Spec must say chance=True")
 
-    draw = bits  # type: ignore[assignment]
+    def draw(self, counter: UOp | int, n: UOp | int) -> UOp:
+        return self.bits(counter)
 
 
 def seed_words(seed: int) -> tuple[int, int]:

@@ -11,7 +11,6 @@ from typing import Any
 from tensor_envs.core.entry import GameEntry
 from tensor_envs.core.env import Env
 
-
 _entries: dict[str, GameEntry] = {}
 
 

@@ -8,7 +8,7 @@ kernel (`Scalar`, a tinygrad UOp): arithmetic, shifts and bit operations, compar
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 

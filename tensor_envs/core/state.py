@@ -9,6 +9,7 @@ import numpy as np
 from tinygrad import Tensor, dtypes
 from tinygrad.dtype import DType
 
+from tensor_envs.core.device import DeviceName, device_of
 from tensor_envs.core.spec import STORAGE, Field, GameState
 from tensor_envs.ops.bits import WORD, num_words
 
@@ -60,8 +61,8 @@ class State:
         return self.batch // (1 if isinstance(self.device, str) else len(self.device))
 
     @property
-    def device(self) -> str | tuple[str, ...]:
-        return self.flags.device
+    def device(self) -> DeviceName:
+        return device_of(self.flags)
 
     def __len__(self) -> int:
         return self.batch

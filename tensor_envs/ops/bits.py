@@ -5,6 +5,7 @@ Everything works alike on kernel scalars, Tensors and, for tests, Python ints be
 
 from collections.abc import Iterable, Sequence
 from functools import reduce
+from itertools import pairwise
 from math import prod
 from operator import mul, or_
 from typing import Any
@@ -80,10 +81,7 @@ def shift_down(words: Words, amount: int) -> list[Any]:
     """Cell i + amount moves to cell i; cells from beyond the end are empty (the int 0)."""
     skip, bits = divmod(amount, WORD)
     beyond = [*words[skip:], *[0] * (skip + 1)]
-    return [
-        low >> bits | high << WORD - bits if bits else low
-        for low, high in zip(beyond, beyond[1:], strict=False)
-    ]
+    return [low >> bits | high << WORD - bits if bits else low for low, high in pairwise(beyond)]
 
 
 def completed(words: Words, shape: Shape, k: int) -> list[Words]:
@@ -93,7 +91,7 @@ def completed(words: Words, shape: Shape, k: int) -> list[Words]:
     exactly where their conjunction is 1. About log2(k) shifts do for k boards, since a run of a + b cells is a run of
     a cells followed by one of b. Starts are the constant sets of valid placements, so lines never wrap round an edge.
     """
-    found = []
+    found: list[Words] = []
     for d in line_directions(len(shape)):
         if not placements(shape, k, d):
             continue

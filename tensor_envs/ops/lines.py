@@ -7,6 +7,7 @@ number of its non-zero entries: 1 for axis lines, r for the diagonals of r-cubes
 
 from collections.abc import Iterator, Sequence
 from math import prod
+from typing import Any
 
 Shape = Sequence[int]
 Direction = tuple[int, ...]
@@ -17,8 +18,8 @@ def num_directions(rank: int) -> int:
     return (3**rank - 1) // 2
 
 
-def direction(number: int, rank: int) -> Direction:
-    """The `number`-th direction, 1..num_directions(rank): its balanced ternary digits, the first axis highest."""
+def direction(number: Any, rank: int) -> tuple[Any, ...]:
+    """The `number`-th direction, 1..num_directions(rank), an int or a scalar: its balanced ternary digits."""
     number += num_directions(rank)
     return tuple(number // 3 ** (rank - 1 - axis) % 3 - 1 for axis in range(rank))
 

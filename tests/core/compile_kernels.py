@@ -8,18 +8,19 @@ import sys
 
 from tinygrad import Tensor, dtypes
 from tinygrad.device import Device
+from tinygrad.dtype import DType
 
 import tensor_envs as te
-from tensor_envs.core.kernel import STREAM_ROWS, Parameters, Plan, build
+from tensor_envs.core.kernel import STREAM_ROWS, Parameters, Plan, Reset, Task, build
 from tensor_envs.ops.bits import num_words
 
 BLOCKS, LANES = 2, 64
-TASKS = ("new", "derive", "restart", "choose", "step", "uniform", "rollout")
-RESETS = ("none", "same_step", "next_step")
+TASKS: tuple[Task, ...] = ("new", "derive", "restart", "choose", "step", "uniform", "rollout")
+RESETS: tuple[Reset, ...] = ("none", "same_step", "next_step")
 
 
 def compile_kernels(env: te.Env) -> None:
-    def empty(rows: int, dtype: dtypes) -> Tensor:
+    def empty(rows: int, dtype: DType) -> Tensor:
         return Tensor.empty(BLOCKS * rows * LANES, dtype=dtype, device="NULL")
 
     for task, reset in itertools.product(TASKS, RESETS):

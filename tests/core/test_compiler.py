@@ -31,7 +31,9 @@ def test_the_wheels_clang_is_used_without_any_on_the_path(tmp_path: Path) -> Non
 def test_a_broken_cc_is_named(tmp_path: Path, broken: str) -> None:
     done = run(STEP, tmp_path, CC=broken)
     last = done.stderr.strip().split("\n")[-1]
-    assert last.startswith(f"RuntimeError: the environment variable CC is {broken!r}, which is no clang"), done.stderr
+    assert last.startswith(f"RuntimeError: the environment variable CC is {broken!r}, which is no clang"), (
+        done.stderr
+    )
     assert "pip install ziglang" in last
 
 

@@ -39,7 +39,11 @@ def test_registering_a_game_twice() -> None:
         (np.zeros(4), TypeError, "action must be integers, got dtype float64"),
         (["a"] * 4, TypeError, "action must be integers"),
         (Tensor.zeros(4), TypeError, "action must have an integer dtype, got dtypes.float"),
-        (Tensor.zeros(4, dtype=dtypes.int32).to("CPU:1"), ValueError, "action must be on the state's device CPU"),
+        (
+            Tensor.zeros(4, dtype=dtypes.int32).to("CPU:1"),
+            ValueError,
+            "action must be on the state's device CPU",
+        ),
     ],
 )
 def test_actions_of_another_kind(action: object, error: type[Exception], message: str) -> None:
@@ -78,7 +82,9 @@ def test_states_of_another_environment() -> None:
         TTT.step(state, [0, 0])
     with pytest.raises(TypeError, match="state must be a State, got ndarray"):
         TTT.step(np.zeros(2), [0, 0])  # type: ignore[arg-type]
-    assert TTT.step(te.make("hyper_tic_tac_toe", shape=(3, 3), k=3).init(1), [0]) is not None, "equal rules, one game"
+    assert TTT.step(te.make("hyper_tic_tac_toe", shape=(3, 3), k=3).init(1), [0]) is not None, (
+        "equal rules, one game"
+    )
 
 
 @pytest.mark.parametrize("batch", [0, -3])
@@ -110,7 +116,10 @@ def test_sharded_batches_equal_one_device() -> None:
     plain, sharded = TTT.init(64, seed=5, device="CPU"), TTT.init(64, seed=5, device=DEVICES)
     assert len(sharded.device) == 4
     for _ in range(6):
-        plain, sharded = TTT.step(plain, te.random_policy(plain)), TTT.step(sharded, te.random_policy(sharded))
+        plain, sharded = (
+            TTT.step(plain, te.random_policy(plain)),
+            TTT.step(sharded, te.random_policy(sharded)),
+        )
         for name, column in plain.numpy().items():
             assert (column == sharded.numpy()[name]).all(), name
         assert (TTT.observe(plain).numpy() == TTT.observe(sharded).numpy()).all()
@@ -183,7 +192,9 @@ def test_fields_by_name() -> None:
         TTT.state_to_dict(state, 2)
     with pytest.raises(ValueError, match=r"action must be in 0\.\.8, got 9"):
         TTT.action_to_string(9)
-    with pytest.raises(ValueError, match=r"no action of 'tic_tac_toe' is called 'x'; actions are called \(0,0\)"):
+    with pytest.raises(
+        ValueError, match=r"no action of 'tic_tac_toe' is called 'x'; actions are called \(0,0\)"
+    ):
         TTT.string_to_action("x")
 
 
@@ -198,7 +209,9 @@ def test_restart_takes_a_mask() -> None:
 
 
 def test_vector_env() -> None:
-    with pytest.raises(ValueError, match="autoreset must be one of same_step, next_step, disabled, got 'never'"):
+    with pytest.raises(
+        ValueError, match="autoreset must be one of same_step, next_step, disabled, got 'never'"
+    ):
         te.VectorEnv(TTT, 2, autoreset="never")
     vector = te.VectorEnv(TTT, 4, seed=2)
     first = vector.step_uniform()
@@ -222,7 +235,12 @@ def test_saved_states_that_cannot_be_loaded(tmp_path: Path) -> None:
     te.save_state(TTT.init(4), path)
     assert te.load_state(path).env.id == "tic_tac_toe"
     whole = path.read_bytes()
-    for damaged in (b"", b"hello", whole[: len(whole) // 2], whole.replace(b"tensor_envs state 1", b"tensor_envs state 9")):
+    for damaged in (
+        b"",
+        b"hello",
+        whole[: len(whole) // 2],
+        whole.replace(b"tensor_envs state 1", b"tensor_envs state 9"),
+    ):
         path.write_bytes(damaged)
         with pytest.raises(ValueError, match="holds no state that can be read"):
             te.load_state(path)

@@ -12,7 +12,11 @@ from tinygrad.helpers import GlobalCounters
 import tensor_envs as te
 
 ROOT = Path(__file__).parents[2]
-BYTES = {"tic_tac_toe": 5 * 4, "qubic": 7 * 4, "gomoku": 19 * 4}  # state: two sets of cells, player, ply, episode
+BYTES = {
+    "tic_tac_toe": 5 * 4,
+    "qubic": 7 * 4,
+    "gomoku": 19 * 4,
+}  # state: two sets of cells, player, ply, episode
 
 
 @pytest.mark.parametrize("name", BYTES)
@@ -27,14 +31,15 @@ def test_bytes(name: str) -> None:
     vector.step_uniform()
     words = (env.num_actions + 31) // 32 * 4
     key, rewards, flags, action = 8, 8, 2, 4
-    assert GlobalCounters.global_mem - before <= batch * (2 * BYTES[name] + 2 * words + key + rewards + flags + action)
+    assert GlobalCounters.global_mem - before <= batch * (
+        2 * BYTES[name] + 2 * words + key + rewards + flags + action
+    )
 
 
 def compile_for(target: str, **environment: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.core.compile_kernels", *te.registered()],
-        env={**os.environ, "DEV": f"NULL:{target}", **environment}, cwd=ROOT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    command = [sys.executable, "-m", "tests.core.compile_kernels", *te.registered()]
+    environment = {**os.environ, "DEV": f"NULL:{target}", **environment}
+    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout
 

@@ -22,13 +22,12 @@ GAME_KEYS = [  # seed, row, episode, key
 ]
 
 
-def words(*values: int) -> tuple[Tensor, ...]:
-    return tuple(Tensor([value], dtype=dtypes.uint32) for value in values)
+def words(low: int, high: int) -> tuple[Tensor, Tensor]:
+    return Tensor([low], dtype=dtypes.uint32), Tensor([high], dtype=dtypes.uint32)
 
 
 def tensor_threefry(key: tuple[int, int], counter: tuple[int, int]) -> tuple[int, int]:
-    (k0, k1), (c0, c1) = words(*key), words(*counter)
-    low, high = threefry((k0, k1), (c0, c1))
+    low, high = threefry(words(*key), words(*counter))
     return int(low.item()), int(high.item())
 
 

@@ -7,6 +7,7 @@ too many words and directions to unroll is checked along the lines through the l
 
 from dataclasses import dataclass
 from functools import cached_property, reduce
+from itertools import chain
 from math import prod
 from operator import or_
 from typing import Any
@@ -15,10 +16,14 @@ from tinygrad import Tensor, UOp, dtypes
 
 from tensor_envs.core.memory import MemoryArray, any_of, put, select
 from tensor_envs.core.spec import Chance, Field, GameState, Mask, Outcome, Scalar, Spec
-from tensor_envs.ops.bits import WORD, completed, has, num_words
-from tensor_envs.ops.lines import num_directions, strides
+from tensor_envs.ops.bits import WORD, completed, has, num_words, pack
+from tensor_envs.ops.lines import direction, num_directions, strides
 
-UNROLLED_OPERATIONS = 1500  # words x directions x shifts up to which a kernel may unroll the check
+UNROLLED_WORDS, UNROLLED_OPERATIONS = (
+    16,
+    2000,
+)  # beyond them unrolled code compiles for seconds and runs slower
+MAX_CELLS = 2**31 - 1  # actions are int32
 
 
 @dataclass(frozen=True)
@@ -29,9 +34,15 @@ class HyperTicTacToe:
     k: int = 3
 
     def __post_init__(self) -> None:
+        if not isinstance(self.shape, (tuple, list)):
+            raise TypeError(f"shape must be a tuple of integers, got {self.shape!r}")
         object.__setattr__(self, "shape", tuple(self.shape))
         if not self.shape or not all(isinstance(n, int) and n >= 1 for n in self.shape):
             raise ValueError(f"shape must be one or more positive integers, got {self.shape}")
+        if self.cells > MAX_CELLS:
+            raise ValueError(
+                f"a board has at most {MAX_CELLS} cells, got shape {self.shape} with {self.cells}"
+            )
         if not isinstance(self.k, int) or self.k < 1:
             raise ValueError(f"k must be a positive integer, got {self.k!r}")
         if self.k > max(self.shape):
@@ -45,8 +56,12 @@ class HyperTicTacToe:
 
     @cached_property
     def unrolled(self) -> bool:
-        shifts = (self.k - 1).bit_length()
-        return num_words(self.cells) * num_directions(len(self.shape)) * shifts <= UNROLLED_OPERATIONS
+        """Whether boards are small enough for code that names every word of them."""
+        words, shifts = num_words(self.cells), (self.k - 1).bit_length()
+        return (
+            words <= UNROLLED_WORDS
+            and words * num_directions(len(self.shape)) * shifts <= UNROLLED_OPERATIONS
+        )
 
     @cached_property
     def spec(self) -> Spec:
@@ -64,17 +79,16 @@ class HyperTicTacToe:
 
     def legal_action_mask(self, s: GameState) -> Mask:
         """Empty cells (G5)."""
-        last = (1 << (self.cells - 1) % WORD + 1) - 1  # the cells of the last word
         words = num_words(self.cells)
+        whole = pack(range(self.cells), self.cells)
         if self.unrolled:
-            whole = [0xFFFFFFFF] * (words - 1) + [last]
             return [~(own | other) & cells for own, other, cells in zip(s.own, s.other, whole, strict=True)]
-        return MemoryArray(
-            lambda w: (
-                ~(s.own[w] | s.other[w]) & (w < words - 1).where(UOp.const(0xFFFFFFFF, dtypes.uint32), last)
-            ),
-            words,
-        )
+
+        def empty(w: Scalar) -> Scalar:
+            cells = (w < words - 1).where(UOp.const(whole[0], dtypes.uint32), whole[-1])
+            return ~(s.own[w] | s.other[w]) & cells
+
+        return MemoryArray(empty, words)
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
         word, bit = action // WORD, (action % WORD).cast(dtypes.uint32)
@@ -88,22 +102,16 @@ class HyperTicTacToe:
 
     def any_line(self, marks: Any) -> Scalar:
         """Whether a line is complete anywhere: the convolution, unrolled."""
-        words = [
-            word for line in completed(marks, self.shape, self.k) for word in line if isinstance(word, UOp)
-        ]
-        return reduce(or_, words).ne(0)
+        lines = chain.from_iterable(completed(marks, self.shape, self.k))
+        return reduce(or_, (word for word in lines if isinstance(word, UOp))).ne(0)
 
     def line_through(self, marks: Any, cell: Scalar) -> Scalar:
         """Whether a line through a marked cell is complete: the convolution at the only placements that are new."""
         steps = strides(self.shape)
         place = [cell // step % n for step, n in zip(steps, self.shape, strict=True)]
-        directions = num_directions(len(self.shape))
 
         def complete(number: Scalar) -> Scalar:
-            entries = [
-                (number + 1 + directions) // 3 ** (len(place) - 1 - axis) % 3 - 1
-                for axis in range(len(place))
-            ]
+            entries = direction(number + 1, len(place))
             step = sum((e * n for e, n in zip(entries, steps, strict=True)), start=UOp.const(0, dtypes.int32))
             length = UOp.const(1, dtypes.int32)
             for sign in (1, -1):
@@ -116,7 +124,7 @@ class HyperTicTacToe:
                     length = length + going.cast(dtypes.int32)
             return (length < self.k).logical_not()
 
-        return any_of(directions, complete)
+        return any_of(num_directions(len(place)), complete)
 
     def observe(self, s: GameState, player: Tensor) -> Tensor:
         """Own marks, then the other player's (G7)."""

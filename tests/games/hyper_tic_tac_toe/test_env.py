@@ -1,0 +1,107 @@
+"""The tensor engine against the reference, golden games, known counts, and one form of itself against another."""
+
+import numpy as np
+import pytest
+
+import tensor_envs as te
+from tensor_envs.games.hyper_tic_tac_toe.rules import HyperTicTacToe
+from tests.games.lockstep import play_in_lockstep, replay_traces
+
+SHAPES = [((3, 3), 3), ((4,), 2), ((5, 2), 2), ((3, 3, 3), 3), ((2, 1, 4, 3), 3), ((4, 4, 4), 4), ((6, 7), 4)]
+LARGE = [((3, 3, 3, 3, 2, 2), 3), ((2,) * 7, 2), ((12, 13, 11), 4)]  # too many words and directions to unroll
+
+
+@pytest.mark.parametrize(("shape", "k"), SHAPES)
+def test_random_games_agree_with_the_reference(shape: tuple[int, ...], k: int) -> None:
+    play_in_lockstep("hyper_tic_tac_toe", rows=64, seed=4, observe_every=3, shape=shape, k=k)
+
+
+@pytest.mark.parametrize(("shape", "k"), LARGE)
+def test_boards_in_memory_agree_with_the_reference(shape: tuple[int, ...], k: int) -> None:
+    assert not HyperTicTacToe(shape, k).unrolled
+    play_in_lockstep("hyper_tic_tac_toe", rows=5, seed=4, max_steps=60, observe_every=20, shape=shape, k=k)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("shape", "k"), [*SHAPES, ((15, 15), 5), *LARGE])
+def test_thousands_of_games_agree_with_the_reference(shape: tuple[int, ...], k: int) -> None:
+    rows = 3000 if np.prod(shape) < 70 else 100
+    play_in_lockstep("hyper_tic_tac_toe", rows=rows, seed=8, shape=shape, k=k)
+
+
+def test_golden_games() -> None:
+    assert replay_traces("hyper_tic_tac_toe") == 16
+
+
+@pytest.mark.parametrize(("shape", "k"), [((3, 3), 3), ((4, 3, 3), 3), ((7, 6), 4), ((3,) * 4, 3)])
+def test_the_convolution_and_the_lines_through_the_last_move_are_equal(
+    shape: tuple[int, ...], k: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    played = []
+    for unrolled in (True, False):
+        monkeypatch.setattr(HyperTicTacToe, "unrolled", unrolled)
+        vector = te.VectorEnv(te.make("hyper_tic_tac_toe", shape=shape, k=k), 96, seed=3)
+        assert vector.env.game.has_memory != unrolled
+        steps = [(vector.step_uniform(), vector.state.numpy())[1] for _ in range(60)]
+        played.append(steps)
+        assert steps[-1]["episode"].any(), "no game has ended"
+    for one, other in zip(*played, strict=True):
+        for name in one:
+            assert (one[name] == other[name]).all(), name
+
+
+def test_positions_and_games_of_3x3() -> None:
+    """5,478 reachable positions, 958 of them over; 255,168 games: every position of a ply in one batch."""
+    env = te.make("tic_tac_toe")
+    positions, games = 0, {1.0: 0, -1.0: 0, 0.0: 0}
+    over = 0
+    frontier: dict[tuple[int, ...], int] = {(0,) * 9: 1}  # board -> number of ways to reach it
+    for ply in range(10):
+        positions += len(frontier)
+        boards = list(frontier)
+        state = env.state_from_dicts([{"board": list(b), "current_player": ply % 2} for b in boards])
+        mask = state.numpy()["legal_action_mask"]
+        over += int((~mask.any(1)).sum())
+        following: dict[tuple[int, ...], int] = {}
+        for cell in range(9):
+            rows = np.flatnonzero(mask[:, cell])
+            after = env.step(state, np.full(len(boards), cell)).numpy()
+            for row in rows:
+                ways = frontier[boards[row]]
+                board = list(boards[row])
+                board[cell] = 1 if ply % 2 == 0 else -1
+                following[tuple(board)] = following.get(tuple(board), 0) + ways
+                if after["terminated"][row]:
+                    games[float(after["rewards"][row, 0])] += ways
+        if not following:
+            break
+        frontier = following
+    assert (positions, over) == (5478, 958)
+    assert games == {1.0: 131_184, -1.0: 77_904, 0.0: 46_080}
+    assert sum(games.values()) == 255_168
+
+
+def test_statistics_of_random_play() -> None:
+    """First player wins .585, draws .127, mean length 7.63 (rules, known answers), within 4 standard errors."""
+    batch = 20_000
+    vector = te.VectorEnv(te.make("tic_tac_toe"), batch, seed=6, autoreset="disabled")
+    for _ in range(9):
+        vector.step_uniform()
+    now = vector.state.numpy()
+    assert now["terminated"].all()
+    final = te.rollout(vector.env, "uniform", batch, 100, seed=6)
+    episodes = final.episodes.numpy().sum()
+    wins = final.wins.numpy().sum(0) / episodes
+    error = 4 * np.sqrt(0.25 / episodes)
+    assert abs(wins[0] - 0.585) < error + 5e-4 and abs(1 - wins.sum() - 0.127) < error + 5e-4
+    assert abs(now["ply"].mean() - 7.63) < 4 * 1.5 / np.sqrt(batch) + 5e-3
+
+
+def test_a_million_cells() -> None:
+    """Nothing is limited to small boards: three plies on 100 x 100 x 100."""
+    env = te.make("hyper_tic_tac_toe", shape=(100, 100, 100), k=3)
+    state = env.init(1, device="CPU")
+    for cell in (0, 500_000, 1, 500_001, 2):
+        state = env.step(state, [cell])
+    now = state.numpy()
+    assert now["terminated"][0] and now["rewards"][0].tolist() == [1.0, -1.0]
