@@ -1,4 +1,4 @@
-"""A clang for tinygrad's CPU device, wherever this machine has one: a CC that is a clang, the ziglang wheel's, or PATH's."""
+"""A clang for tinygrad's CPU device: a CC that is one, the ziglang wheel's, or one on the PATH, in this order."""
 
 import functools
 import hashlib

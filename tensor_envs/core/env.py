@@ -206,7 +206,7 @@ class Env:
         return self.entry.load("render").to_svg(self.rules, self.state_to_dict(state, i))
 
     def symmetries(self) -> Iterator[Symmetry]:
-        """Index maps of actions, observations and state entries under which the game is unchanged, the identity first."""
+        """Index maps under which the game is unchanged (see `core.spec.Symmetry`), the identity first."""
         return self.entry.load("notation").symmetries(self.rules)
 
     # *** kernels ***
@@ -222,7 +222,7 @@ class Env:
         steps: Tensor | None = None,
         out: State | None = None,
     ) -> State:
-        """Run one kernel on a state (see `core.kernel.Plan`) -> the state after it, in the buffers of `out` if given."""
+        """Run one kernel on a state (see `core.kernel.Plan`) -> the state after it, in the buffers of `out` if any."""
         new = self.buffers(state.stream, state.lanes) if out is None else out
         used = Parameters(
             new.fields,
@@ -277,7 +277,7 @@ class Env:
         )
 
     def _stream(self, batch: Any, seed: int, device: Any) -> tuple[Tensor, int]:
-        """What is fixed for life in every row (the words of the seed, the row, the uniform policy's key), and the lanes."""
+        """What is fixed for life in every row (words of the seed, row, uniform policy's key), and the lanes."""
         if not isinstance(batch, int) or isinstance(batch, bool):
             raise TypeError(f"batch must be an int, got {batch!r} of type {type(batch).__name__}")
         if not 1 <= batch <= MAX_BATCH:

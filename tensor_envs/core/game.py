@@ -122,7 +122,7 @@ def uniform(s: GameState, mask: Mask, count: int, policy_key: Sequence[Scalar]) 
 
 
 def nth_in_memory(mask: MemoryArray, n: Scalar) -> Scalar:
-    """The n-th legal action by a mask that is too large to unroll: a loop over its words, up to the one that holds it."""
+    """The n-th legal action by a mask that is too large to unroll: a loop finds the word that holds it."""
     found = UOp.placeholder(
         (3,), dtypes.int32, number(), AddrSpace.REG
     )  # actions passed, the word, those before it

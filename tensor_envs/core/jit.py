@@ -35,8 +35,8 @@ def jit(function: Callable[..., Any]) -> Callable[..., Any]:
     """Capture a function of States, Tensors and plain values (nested in tuples or lists) and replay it as one graph.
 
     The first call for a signature (structure, shapes, dtypes, devices, plain values) runs the function, the second
-    captures it, later ones replay. Like TinyJit's, the results stand in buffers of the capture: they are valid until the
-    next call of the same function, which may take them as its arguments.
+    captures it, later ones replay. Like TinyJit's, the results stand in buffers of the capture: they are valid until
+    the next call of the same function, which may take them as its arguments.
     """
     captures: dict[Any, tuple[Any, list[Any]]] = {}
 

@@ -7,7 +7,7 @@ chance, the move, ends, rewards, mask, reset and all outputs are a single kernel
 Form: an outer loop over blocks of games, and within it one or more stages, each an inner loop over the lanes of the
 block, which a C compiler turns into vector code. Between stages a block's games live in register arrays. On a GPU a
 block is one thread with one lane. Traps of UOp kernels, kept away from the rules: a read of a register that is also
-written must be an explicit load before the store; tinygrad's heuristics would break the loops, so they are told to keep off.
+written must be an explicit load before the store; tinygrad's heuristics would break the loops, so a tag keeps them off.
 """
 
 from __future__ import annotations
@@ -39,10 +39,16 @@ LANES = 64  # games a block at most: on a GPU, threads a workgroup
 class Plan:
     """What a kernel does with every game of a batch.
 
-    task: "new": write the first states of episode 0. "derive": copy the fields and work out the mask. "restart": start
-    the next episode of the games whose entry in `actions` is not 0. "choose": write an action of the uniform policy. "step": play the actions given (checked against the mask). "uniform": play one action of the uniform policy and write it out.
-    "rollout": play as many of them as the parameter `steps` says, all in registers.
-    reset: what becomes of a finished game: "none": it stays; "same_step": it starts again at once; "next_step": in the
+    task:
+    - "new": write the first states of episode 0.
+    - "derive": copy the fields and work out the mask.
+    - "restart": start the next episode of the games whose entry in `actions` is not 0.
+    - "choose": write an action of the uniform policy.
+    - "step": play the actions given, checked against the mask.
+    - "uniform": play one action of the uniform policy and write it out.
+    - "rollout": play as many of them as the parameter `steps` says, all in registers.
+
+    reset, what becomes of a finished game: "none": it stays; "same_step": it starts again at once; "next_step": in the
     step after.
     """
 
@@ -193,12 +199,11 @@ def build(game: Game, plan: Plan, used: Parameters) -> Callable[..., UOp]:
         p = p._replace(steps=None).like(blocked)._replace(steps=p.steps)
         info = KernelInfo(f"{type(game.rules).__name__}_{plan.task}")
         with tracing():
-            trace = Trace(game, plan, p)
-            if trace.branch or plan.task == "rollout":
-                # loops of a length known at run time only defeat tinygrad's count: bytes then, and no operations
+            if plan.task == "rollout":
+                # a loop of a length known at run time only defeats tinygrad's count: bytes then, and no operations
                 size = sum(a.max_numel() * a.dtype.itemsize for a in arrays)
                 info = replace(info, estimates=Estimates(lds=size, mem=size))
-            return trace.kernel().sink(arg=info, tag=1)  # tagged: not for the optimiser
+            return Trace(game, plan, p).kernel().sink(arg=info, tag=1)  # tagged: not for the optimiser
 
     return kernel
 
@@ -211,7 +216,7 @@ class Trace:
         self.players = game.spec.num_players
         self.old, self.new = Rows(game, p.old_fields), Rows(game, p.fields)
         # Chance at the set-up can cost more than a step: a branch makes only those games pay for it that start again.
-        self.branch = game.spec.chance and plan.reset != "none"
+        self.branch = game.spec.chance and plan.reset != "none" and not plan.gpu
 
     def kernel(self) -> UOp:
         if self.plan.task == "choose":
@@ -220,8 +225,9 @@ class Trace:
             )
         if self.plan.task in ("new", "derive", "restart"):
             return self.block.end(self.block.each(self.first))
-        staged = self.branch or self.plan.task == "rollout"
-        return self.block.end(self.stages() if staged else self.block.each(self.one_stage))
+        return self.block.end(
+            self.stages() if self.plan.task == "rollout" else self.block.each(self.one_stage)
+        )
 
     def first(self, at: At) -> list[UOp]:
         """A state that no action has led to."""
@@ -239,71 +245,51 @@ class Trace:
         return self.outputs(s, [constant(0.0, dtypes.float32)] * self.players, flags, at)
 
     def one_stage(self, at: At) -> list[UOp]:
-        """A step with nothing held between its stages."""
+        """A step: nothing is held."""
         s, flags = self.old.load(at), cells(self.p.old_flags, range(2), at.batch)
         action, legal, stores = self.action(s, self.mask(at), at)
-        s, rewards, flags, _ = self.play(s, flags, action, legal, at)
+        s, rewards, flags = self.play(s, flags, action, legal, at)
         return stores + self.outputs(s, rewards, flags, at)
 
     def stages(self) -> UOp:
-        """One or more steps with the games held in registers: [begin, then many times] play [and restart], finish."""
-        game, plan, p, block = self.game, self.plan, self.p, self.block
+        """A rollout: begin, play many times, finish, with the games held in registers."""
+        game, players, p, block = self.game, self.players, self.p, self.block
         held, flags = Rows.held(game, block), block.registers(2, dtypes.bool)
-        restarts = block.registers(1, dtypes.bool)
-        sums = block.registers(3 * self.players, dtypes.float32)  # rewards, returns, wins
-        rollout = plan.task == "rollout"
+        sums = block.registers(3 * players, dtypes.float32)  # rewards, returns, wins
 
         def begin(at: At) -> list[UOp]:
             stores = held.store(self.old.load(at), at)
             stores += fill(flags, 0, cells(p.old_flags, range(2), at.batch), at.register)
-            return stores + fill(sums, 0, [0.0] * 3 * self.players, at.register)
+            return stores + fill(sums, 0, [0.0] * 3 * players, at.register)
 
         def play(at: At) -> list[UOp]:
-            if rollout:
-                s, was = held.load(at), cells(flags, range(2), at.register)
-                mask: Any = game.rules.legal_action_mask(s)
-            else:
-                s, was, mask = self.old.load(at), cells(p.old_flags, range(2), at.batch), self.mask(at)
-            action, legal, stores = self.action(s, mask, at)
-            after, rewards, now, again = self.play(s, was, action, legal, at)
-            stores += (
-                held.store(after, at) + fill(flags, 0, now, at.register) + fill(sums, 0, rewards, at.register)
+            s, was = held.load(at), cells(flags, range(2), at.register)
+            totals = cells(sums, range(players, 3 * players), at.register)
+            action, legal, _ = self.action(s, game.rules.legal_action_mask(s), at)
+            after, rewards, now = self.play(s, was, action, legal, at)
+            ended = now[0] | now[1]
+            wins = [(ended & (r > 0)).cast(dtypes.float32) for r in rewards]
+            sum_up = rewards + [total + x for total, x in zip(totals, rewards + wins, strict=True)]
+            return (
+                held.store(after, at) + fill(flags, 0, now, at.register) + fill(sums, 0, sum_up, at.register)
             )
-            stores += fill(restarts, 0, [again], at.register) if self.branch else []
-            if rollout:
-                ended = now[0] | now[1]
-                wins = [(ended & (r > 0)).cast(dtypes.float32) for r in rewards]
-                totals = cells(sums, range(self.players, 3 * self.players), at.register)
-                new = [total + x for total, x in zip(totals, rewards + wins, strict=True)]
-                stores += fill(sums, self.players, new, at.register)
-            return stores
-
-        def restart(at: At) -> list[UOp]:
-            once = loop(cell(restarts, 0, at.register).load().cast(dtypes.int32))
-            s = game.new(self.stream(at), held.element("episode", 0, at).load() + 1)
-            return [UOp.group(*held.store(s, at)).end(once)]
 
         def finish(at: At) -> list[UOp]:
-            rewards = cells(sums, range(self.players), at.register)
-            stores = self.outputs(held.load(at), rewards, cells(flags, range(2), at.register), at)
-            totals = cells(sums, range(self.players, 3 * self.players), at.register)
-            return stores + (fill(p.totals, 0, totals, at.batch) if rollout else [])
+            values = cells(sums, range(3 * players), at.register)
+            stores = self.outputs(held.load(at), values[:players], cells(flags, range(2), at.register), at)
+            return stores + fill(p.totals, 0, values[players:], at.batch)
 
-        if rollout:
-            begun = block.each(begin)
-            time = loop(p.steps[0].load())
-            held, flags, sums = held.after(begun, time), flags.after(begun, time), sums.after(begun, time)
-            restarts = restarts.after(time)
-        past = block.each(play)
-        if self.branch:
-            held, restarts = held.after(past), restarts.after(past)
-            past = block.each(restart)
-        past = past.end(time) if rollout else past
-        held, flags, sums = held.after(past), flags.after(past), sums.after(past)
+        begun = block.each(begin)
+        time = loop(p.steps[0].load())
+        held, flags, sums = held.after(begun, time), flags.after(begun, time), sums.after(begun, time)
+        played = block.each(play).end(time)
+        held, flags, sums = held.after(played), flags.after(played), sums.after(played)
         return block.each(finish)
 
-    def play(self, s: GameState, was: list[UOp], action: UOp, legal: UOp | None, at: At) -> tuple[Any, ...]:
-        """One action -> state, rewards, flags, and whether the game starts again (left to do with a branch)."""
+    def play(
+        self, s: GameState, was: list[UOp], action: UOp, legal: UOp | None, at: At
+    ) -> tuple[GameState, list[UOp], list[UOp]]:
+        """One action, and what becomes of finished games -> state, rewards, flags."""
         reset, over = self.plan.reset, was[0] | was[1]
         after, rewards, *flags = self.game.play(s, action, legal)
         if reset == "none":
@@ -313,10 +299,10 @@ class Trace:
             rewards = [over.where(0.0, r) for r in rewards]
         if reset == "next_step":
             flags = [over.logical_not() & flag for flag in flags]
-        again = flags[0] | flags[1] if reset == "same_step" else over
-        if reset != "none" and not self.branch:
+        if reset != "none":
+            again = flags[0] | flags[1] if reset == "same_step" else over
             after = self.game.where(again, self.game.new(self.stream(at), s.episode + 1), after)
-        return after, rewards, flags, again
+        return after, rewards, flags
 
     def action(self, s: GameState, mask: Any, at: At) -> tuple[UOp, UOp | None, list[UOp]]:
         """The action, whether it is legal (None: known to be), and stores."""

@@ -6,8 +6,8 @@ the function as a primitive on 64-bit words (word 0 in the low half).
 - The words of a seed S are (S mod 2^32, S div 2^32).
 - Game key of batch row r in episode e: threefry(words(S), (r, e)).
 - bits(key, c) is the first word of threefry(key, (c, 0)); draw(key, c, n) = bits * n >> 32 is uniform in 0..n-1.
-- The uniform policy in row r has the key P = threefry(words(S), (r, 2^32 - 1)); its n-th decision of episode e plays the
-  (word0(threefry(P, (n, e))) * L >> 32)-th of the L legal actions in ascending order.
+- The uniform policy in row r has the key P = threefry(words(S), (r, 2^32 - 1)). Its n-th decision of episode e plays
+  the x-th of the L legal actions in ascending order, where x = first word of threefry(P, (n, e)) * L >> 32.
 
 Every function works alike on scalars of a kernel and on Tensors.
 """

@@ -21,8 +21,8 @@ class State:
     """B games of one environment, immutable to its user: stepping makes a new state and leaves this one valid.
 
     Games lie in blocks, so that all fields of a block are close together: every buffer is a flat [blocks, rows, lanes]
-    and game b is lane b % lanes of block b // lanes. The properties are views of shape [B, ...], lazy and free until read;
-    every declared field of the game is one of them by name (`state.current_player`, `state.ply`, `state.pos`, ...).
+    and game b is lane b % lanes of block b // lanes. The properties are views of shape [B, ...], lazy and free until
+    read; every declared field of the game is one of them by name (`state.current_player`, `state.ply`, ...).
     """
 
     __slots__ = ("env", "fields", "flags", "lanes", "mask", "reward_rows", "stream")

@@ -94,6 +94,6 @@ class VectorEnv:
         return Transition(self, before, after, actions)
 
     def reset(self, mask: Any = None) -> State:
-        """Start the next episode where `mask` (bool [B]; default: every finished game) is True -> the state after it."""
+        """Start the next episode where `mask` (bool [B]; default: every finished game) is True -> the new state."""
         self.state = self.env.restart(self.state, mask)
         return self.state
