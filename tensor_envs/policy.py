@@ -52,5 +52,5 @@ def sample_action(logits: Tensor, mask: Tensor, key: Tensor, counter: Tensor | i
 
 
 def random_policy(state: State) -> Tensor:
-    """A uniformly random legal action a row, int32 [B], a function of its seed, row, episode and ply; 0 where none is."""
+    """A random legal action a row, int32 [B], a function of its seed, row, episode and ply; 0 where none is legal."""
     return state.env.uniform_actions(state)

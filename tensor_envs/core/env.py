@@ -13,7 +13,7 @@ from tensor_envs.core.device import device_of, empty_buffer, first, is_gpu, reso
 from tensor_envs.core.entry import GameEntry
 from tensor_envs.core.game import Game
 from tensor_envs.core.jit import Replay, buffer_of, is_capturing
-from tensor_envs.core.kernel import LANES, STREAM_ROWS, Parameters, Plan, Reset, Task, build
+from tensor_envs.core.kernel import LANES, STREAM_ROWS, Parameters, Plan, Reset, Task, call
 from tensor_envs.core.random import POLICY_EPISODE, seed_words
 from tensor_envs.core.spec import Spec, Symmetry
 from tensor_envs.core.state import State, pack
@@ -251,13 +251,11 @@ class Env:
         plan = Plan(state.shard_batch // state.lanes, state.lanes, is_gpu(state.device), task, reset)
         arrays = used.flat()
         if is_capturing():
-            return used.like(Tensor.custom_kernel(*arrays, fxn=build(self.game, plan, used)))
+            return call(self.game, plan, used)
         key = (plan, state.device)
         if key not in self._replays:
-            kernel = build(self.game, plan, used.like([True] * len(arrays)))
-            self._replays[key] = Replay(
-                lambda *tensors: Tensor.realize(*Tensor.custom_kernel(*tensors, fxn=kernel))
-            )
+            game, form = self.game, used.like([True] * len(arrays))
+            self._replays[key] = Replay(lambda *ts: Tensor.realize(*call(game, plan, form.like(ts)).flat()))
         self._replays[key](*arrays)
         return used
 

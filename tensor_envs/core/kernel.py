@@ -2,28 +2,28 @@
 
 tinygrad has no `vmap`: here a game's scalar code is traced once into UOps inside loops over the batch, so legality,
 chance, the move, ends, rewards, mask, reset and all outputs are a single kernel, and a whole rollout is one as well.
-`Tensor.custom_kernel` is an alpha API of tinygrad: this module builds its kernels for games.
 
 Form: an outer loop over blocks of games, and within it one or more stages, each an inner loop over the lanes of the
 block, which a C compiler turns into vector code. Between stages a block's games live in register arrays. On a GPU a
 block is one thread with one lane. Traps of UOp kernels, kept away from the rules: a read of a register that is also
-written must be an explicit load before the store; tinygrad's heuristics would break the loops, so a tag keeps them off.
+written must be an explicit load before the store.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from tinygrad import UOp, dtypes
 from tinygrad.dtype import AddrSpace, DType
 from tinygrad.renderer import Estimates
-from tinygrad.uop.ops import AxisType, KernelInfo
+from tinygrad.uop.ops import AxisType
 
 from tensor_envs.core.game import Game, constant, flat, uniform
-from tensor_envs.core.memory import MemoryArray, loop, number, tracing
+from tensor_envs.core.launch import launch
+from tensor_envs.core.memory import MemoryArray, loop, number
 from tensor_envs.core.spec import STORAGE, Field, GameState
 from tensor_envs.ops.bits import has, num_words
 
@@ -188,24 +188,23 @@ class Rows:
         return stores
 
 
-def build(game: Game, plan: Plan, used: Parameters) -> Callable[..., UOp]:
-    """The kernel of a plan as a function for `Tensor.custom_kernel`, whose arguments are `used.flat()`."""
+def call(game: Game, plan: Plan, used: Parameters) -> Parameters:
+    """The arrays as they are after the kernel of a plan, lazy."""
     if plan.task == "rollout" and game.has_memory:
         raise NotImplementedError("a game with memory fields has no rollout kernel")
 
-    def kernel(*arrays: UOp) -> UOp:
+    def body(*arrays: UOp) -> UOp:
         p = used.like(arrays)
         blocked = [a.reshape(plan.blocks, -1, plan.lanes) for a in p._replace(steps=None).flat()]
         p = p._replace(steps=None).like(blocked)._replace(steps=p.steps)
-        info = KernelInfo(f"{type(game.rules).__name__}_{plan.task}")
-        with tracing():
-            if plan.task == "rollout":
-                # a loop of a length known at run time only defeats tinygrad's count: bytes then, and no operations
-                size = sum(a.max_numel() * a.dtype.itemsize for a in arrays)
-                info = replace(info, estimates=Estimates(lds=size, mem=size))
-            return Trace(game, plan, p).kernel().sink(arg=info, tag=1)  # tagged: not for the optimiser
+        return Trace(game, plan, p).kernel()
 
-    return kernel
+    arrays, estimates = used.flat(), None
+    if plan.task == "rollout":  # its operations depend on `steps`; bytes are moved at its ends alone
+        size = sum(array.nbytes() for array in arrays)
+        estimates = Estimates(lds=size, mem=size)
+    name = f"{type(game.rules).__name__}_{plan.task}"
+    return used.like(launch(name, body, *arrays, estimates=estimates))
 
 
 class Trace:

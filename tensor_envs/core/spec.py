@@ -184,4 +184,7 @@ class Rules(Protocol):
         """Play a legal action. `s.ply` is the number of decisions before this one."""
 
     def observe(self, s: GameState, player: Tensor) -> Tensor:
-        """Fields as Tensors [B, *shape] and the observing seat [B] int32 -> [B, *observation_shape], lazy."""
+        """Fields as Tensors [B, *shape] and the observing seat [B] int32 -> [B, *observation_shape], lazy.
+
+        Besides the fields, `s.legal_action_mask` is there, bool [B, A].
+        """

@@ -135,8 +135,9 @@ class State:
         }
 
     def game_state(self) -> GameState:
-        """All fields as Tensors [B, *shape]."""
-        return GameState({name: getattr(self, name) for name in self.env.fields})
+        """All fields as Tensors [B, *shape], and `legal_action_mask` [B, A] for observations that show it."""
+        fields = {name: getattr(self, name) for name in self.env.fields}
+        return GameState(fields | {"legal_action_mask": self.legal_action_mask})
 
 
 def _declared(rows: Tensor, field: Field) -> Tensor:

@@ -10,6 +10,7 @@ import pytest
 from tinygrad.helpers import GlobalCounters
 
 import tensor_envs as te
+from tests.core.compile_kernels import ALL, FEW
 
 ROOT = Path(__file__).parents[2]
 BYTES = {
@@ -36,22 +37,28 @@ def test_bytes(name: str) -> None:
     )
 
 
-def compile_for(target: str, **environment: str) -> str:
-    command = [sys.executable, "-m", "tests.core.compile_kernels", *te.registered()]
+def compile_for(target: str, kinds: tuple[str, ...], **environment: str) -> None:
+    """Compile these kernels of every registered game for a GPU that need not be here."""
+    command = [sys.executable, "-m", "tests.core.compile_kernels", *kinds, "--", *te.registered()]
     environment = {**os.environ, "DEV": f"NULL:{target}", **environment}
     done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
-    return done.stdout
+    assert done.stdout.count("compiled") == len(kinds) * len(te.registered())
 
 
-def test_every_kernel_compiles_for_webgpu() -> None:
-    assert compile_for("WGSL").count("compiled") >= 10 * len(te.registered())
-
-
-def test_every_kernel_compiles_for_cuda() -> None:
+def cuda_library() -> str:
     try:
         files = metadata.files("nvidia-cuda-nvrtc-cu12") or []
     except metadata.PackageNotFoundError:
         pytest.skip("needs the library in the package nvidia-cuda-nvrtc-cu12 (extra dev, Linux)")
-    library = next(str(f.locate()) for f in files if f.name.startswith("libnvrtc.so"))
-    assert compile_for("CUDA:sm_90", NVRTC_PATH=library).count("compiled") >= 10 * len(te.registered())
+    return next(str(f.locate()) for f in files if f.name.startswith("libnvrtc.so"))
+
+
+@pytest.mark.parametrize("kinds", [FEW, pytest.param(ALL, marks=pytest.mark.slow)], ids=["few", "all"])
+def test_kernels_compile_for_webgpu(kinds: tuple[str, ...]) -> None:
+    compile_for("WGSL", kinds)
+
+
+@pytest.mark.parametrize("kinds", [FEW, pytest.param(ALL, marks=pytest.mark.slow)], ids=["few", "all"])
+def test_kernels_compile_for_cuda(kinds: tuple[str, ...]) -> None:
+    compile_for("CUDA:sm_90", kinds, NVRTC_PATH=cuda_library())
