@@ -1,5 +1,6 @@
 """Batched board- and card-game environments in pure tinygrad: exact rules, one kernel a step, on any device."""
 
+from tensor_envs import ops
 from tensor_envs.core.entry import GameEntry
 from tensor_envs.core.env import Env
 from tensor_envs.core.jit import jit
@@ -27,6 +28,7 @@ __all__ = [
     "load_state",
     "make",
     "masked_logits",
+    "ops",
     "random_policy",
     "register",
     "registered",

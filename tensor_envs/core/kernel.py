@@ -314,8 +314,8 @@ class Trace:
                 [cell(array, 0, at.batch).store(action)] if self.plan.task != "rollout" else [],
             )
         action = cell(array, 0, at.batch).load()
-        inside = (action < count) & (action < 0).logical_not()
-        return action, inside & has(mask, inside.where(action, 0)), []
+        near = action.maximum(0).minimum(count - 1)  # bounds that tinygrad can see keep `%` out of computed indices
+        return near, near.eq(action) & has(mask, near), []
 
     def stream(self, at: At) -> list[UOp]:
         return cells(self.p.stream, range(STREAM_ROWS), at.batch)

@@ -1,0 +1,323 @@
+"""Hyperdimensional tic-tac-toe: play thousands of games on a board of any shape, or check given boards for lines.
+
+python scripts/hyperdimensional_tictactoe.py
+python scripts/hyperdimensional_tictactoe.py --shape 4 4 4 --k 4 --show 0 --svg qubic.svg
+python scripts/hyperdimensional_tictactoe.py --shape 50 50 50 50 50 --k 5 --board random
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Sequence
+from functools import cached_property
+from math import comb, prod
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+import tensor_envs as te
+from tensor_envs import ops
+from tensor_envs.games.hyper_tic_tac_toe.render import drawing, to_string
+
+NAMES = {1: "first player (X)", -1: "second player (O)"}
+SHAPE, K, BATCH = (3, 3, 3), 3, 4096
+SHOWN_CELLS = 100_000  # of a board that is printed or drawn, at most
+TOLD_BOARDS, TOLD_LINES = 8, 4  # told one by one
+CHECKS = 6  # looks, in the longest possible game, whether all games are over
+BAR_AFTER, BAR_EVERY, BAR_WIDTH = 1.0, 0.1, 40  # seconds, seconds, characters
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line, without the usage."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"error: {message}\n")
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    sides = "x".join(map(str, SHAPE))
+    parser.add_argument(
+        "--shape", type=int, nargs="+", metavar="N", help=f"sides of the board (default: {sides})"
+    )
+    parser.add_argument("--k", type=int, default=K, help="marks in a line that win (default: %(default)s)")
+    parser.add_argument(
+        "--batch", type=int, help=f"games, or random boards (default: {BATCH} games, 1 board)"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, help="of the games, or of the random boards (default: 0)"
+    )
+    parser.add_argument("--device", help="any tinygrad device, such as CPU or CUDA (default: tinygrad's)")
+    parser.add_argument(
+        "--board",
+        metavar="FILE",
+        help="check boards instead of playing: a .npy file of integers -1, 0, 1, or 'random'. The array is one board, "
+        "or with --shape a batch of boards of that shape",
+    )
+    parser.add_argument("--show", type=int, metavar="I", help="print game or board I, lines in brackets")
+    parser.add_argument("--svg", type=Path, metavar="FILE", help="draw it (I: see --show; default: 0) as SVG")
+    parser.add_argument("--png", type=Path, metavar="FILE", help="draw it as PNG; needs the extra 'draw'")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Exit code: 0, or 2 with one line on stderr for bad input."""
+    try:
+        run(parse(arguments))
+    except (ValueError, TypeError, OSError, ImportError, RuntimeError, MemoryError) as error:
+        print(f"error: {' '.join(str(error).split()) or type(error).__name__}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def run(options: argparse.Namespace) -> None:
+    array = None if options.board is None else load(options)
+    one_board = array is not None and options.shape is None and options.board != "random"
+    shape = array.shape if array is not None and one_board else tuple(options.shape or SHAPE)
+    env = te.make("hyper_tic_tac_toe", shape=shape, k=options.k)
+    boards = (options.batch or BATCH) if array is None else prod(array.shape[: array.ndim - len(shape)])
+    check_pictures(options, boards, prod(shape))
+    result: Boards | Games = Games(env, options) if array is None else Boards(env, array, options)
+    print_board(shape, options.k)
+    result.run()
+    result.report()
+    show(options, env, result)
+
+
+def load(options: argparse.Namespace) -> np.ndarray:
+    """The boards to check: integers [*batch, *shape]."""
+    shape = tuple(options.shape or SHAPE)
+    if options.board == "random":
+        te.make("hyper_tic_tac_toe", shape=shape, k=options.k)  # its errors, before an array is made
+        if options.seed < 0 or (options.batch is not None and options.batch < 1):
+            raise ValueError(f"need --seed >= 0 and --batch >= 1, got {options.seed} and {options.batch}")
+        batch = () if options.batch is None else (options.batch,)
+        return np.random.default_rng(options.seed).integers(-1, 2, (*batch, *shape), np.int8)
+    if options.batch is not None:
+        raise ValueError(
+            "--batch goes with games or with --board random: a file's own shape says how many boards it holds"
+        )
+    try:
+        array = np.load(options.board, allow_pickle=False)
+    except (ValueError, EOFError):
+        array = None
+    if not isinstance(array, np.ndarray):
+        raise ValueError(f"{options.board} is no .npy file of an array of integers")
+    if options.shape is not None and array.shape[max(array.ndim - len(shape), 0) :] != shape:
+        raise ValueError(
+            f"{options.board} holds an array of shape {array.shape}, which does not end in --shape {shape}"
+        )
+    if array.size == 0:
+        raise ValueError(f"{options.board} holds an array of shape {array.shape}: no board")
+    return array
+
+
+def check_pictures(options: argparse.Namespace, boards: int, cells: int) -> None:
+    """Errors that can be known before a long run."""
+    if options.show is not None and not 0 <= options.show < boards:
+        raise ValueError(f"--show must be in 0..{boards - 1}, got {options.show}")
+    if cells > SHOWN_CELLS and (options.show is not None or options.svg or options.png):
+        raise ValueError(f"a board of {cells:,} cells is too large to show or draw: at most {SHOWN_CELLS:,}")
+    for path in filter(None, (options.svg, options.png)):
+        if not path.parent.is_dir():
+            raise ValueError(f"{path.parent} is no directory to write {path.name} to")
+    if options.png:
+        try:
+            import PIL  # noqa: F401
+        except ImportError:
+            raise ImportError("--png needs Pillow: pip install 'tensor_envs[draw]'") from None
+
+
+def print_board(shape: tuple[int, ...], k: int) -> None:
+    """The board, and its directions and lines by rank, in closed form."""
+    n = len(shape)
+    # entry r: the sum, over the sets of r axes, of the products of placements on them and cells on the others
+    choices = [1]
+    for side in shape:
+        moved = max(side - k + 1, 0)
+        choices = [a * side + b * moved for a, b in zip([*choices, 0], [0, *choices], strict=True)]
+    of_rank = [choices[rank] * 2 ** (rank - 1) for rank in range(1, n + 1)]
+    lines = prod(shape) if k == 1 else sum(of_rank)  # a single cell is one line, whatever the direction
+    sides = "x".join(map(str, shape))
+    print(
+        f"board {sides}, k = {k}: {prod(shape):,} cells, {ops.num_directions(n):,} directions, {lines:,} lines"
+    )
+    for rank, count in enumerate(of_rank, start=1):
+        print(f"  rank {rank}: {comb(n, rank) * 2 ** (rank - 1):,} directions, {count:,} lines")
+
+
+# *** games ***
+
+
+class Games:
+    """A batch of games played to the end by the uniform policy."""
+
+    def __init__(self, env: te.Env, options: argparse.Namespace):
+        self.env, self.batch = env, BATCH if options.batch is None else options.batch
+        self.cells = env.num_actions
+        check_memory(env, self.batch)
+        self.begin = time.perf_counter()
+        self.vector = te.VectorEnv(env, self.batch, options.seed, options.device, autoreset="disabled")
+
+    def run(self) -> None:
+        self.vector.step_uniform()
+        finished = self.finished()
+        self.compile_seconds = time.perf_counter() - self.begin
+        bar, begin = Bar(self.cells), time.perf_counter()
+        for ply in range(1, self.cells):
+            if finished == self.batch:
+                break
+            self.vector.step_uniform()
+            if ply % max(1, self.cells // CHECKS) == 0:  # a look costs more than a step of a small board
+                finished = self.finished()
+            bar.show(ply, f"plies, {finished:,} of {self.batch:,} games over")
+        self.finished()  # waits for the device
+        self.seconds = time.perf_counter() - begin
+        bar.clear()
+
+    def finished(self) -> int:
+        return int(self.vector.state.terminated.sum().item())
+
+    @cached_property
+    def winners(self) -> np.ndarray:
+        """int32 [B]: 1, -1 or, for a draw, 0, read off the final boards by the convolution."""
+        planes = self.env.observe(self.vector.state, player=0).cast("int8")
+        return ops.winner(
+            planes[:, 0] - planes[:, 1], self.env.rules.k, rank=len(self.env.rules.shape)
+        ).numpy()
+
+    def report(self) -> None:
+        plies = int(self.vector.state.ply.cast("int64").sum().item())
+        print(f"played {self.batch:,} games to the end by the uniform policy on {self.vector.state.device}")
+        for mark, name in (*NAMES.items(), (0, "draw")):
+            count = int((self.winners == mark).sum())
+            print(f"  {name + ' wins' if mark else 'draws':<25}{count:>10,}  {count / self.batch:.3f}")
+        print(f"  mean plies               {plies / self.batch:>10.2f}")
+        speed = f"{(plies - self.batch) / self.seconds:,.0f}" if plies > self.batch else "-"
+        print(f"  steps/s                  {speed:>10}")
+        print(f"  compile seconds          {self.compile_seconds:>10.2f}")
+
+    def state(self, i: int) -> dict[str, Any]:
+        return self.env.state_to_dict(self.vector.state, i)
+
+
+def check_memory(env: te.Env, batch: int) -> None:
+    """ValueError if the games cannot fit into this machine: two states and the boards that are checked at the end."""
+    need = batch * (2 * env.spec.state_bytes + 4 * env.num_actions)
+    have = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else need
+    if need > have:
+        raise ValueError(
+            f"{batch:,} games of {env.num_actions:,} cells take {need / 1e9:,.0f} GB, more than this machine has: "
+            "lower --batch, or check one board with --board random"
+        )
+
+
+class Bar:
+    """A progress bar on stderr, if that is a terminal, once a run has lasted a second."""
+
+    def __init__(self, total: int):
+        self.total, self.begin, self.shown = total, time.perf_counter(), 0.0
+        self.visible = sys.stderr.isatty()
+
+    def show(self, done: int, text: str) -> None:
+        now = time.perf_counter()
+        if self.visible and now - self.begin > BAR_AFTER and now - self.shown > BAR_EVERY:
+            self.shown, full = now, BAR_WIDTH * done // self.total
+            bar = "#" * full + "." * (BAR_WIDTH - full)
+            print(f"\r[{bar}] {done:,} of {self.total:,} {text} ", end="", file=sys.stderr, flush=True)
+
+    def clear(self) -> None:
+        if self.shown:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+# *** boards ***
+
+
+class Boards:
+    """Given boards, checked for lines."""
+
+    def __init__(self, env: te.Env, array: np.ndarray, options: argparse.Namespace):
+        shape = env.rules.shape
+        self.k, self.device = env.rules.k, options.device
+        self.single = array.ndim == len(shape)
+        self.boards = array.reshape(-1, *shape)
+        self.directions = [d for d in ops.line_directions(len(shape)) if ops.placements(shape, self.k, d)]
+        self.begin = time.perf_counter()
+        self.lazy_counts = ops.count_lines(self.boards, self.k, len(shape), self.device)
+
+    def run(self) -> None:
+        counts = self.lazy_counts.numpy()
+        self.seconds = time.perf_counter() - self.begin
+        if self.k == 1:  # a single cell is one line, whatever the direction
+            counts, self.directions = counts[:, :1], self.directions[:1]
+        self.counts: np.ndarray = counts  # [boards, directions, 2]
+
+    def report(self) -> None:
+        has: np.ndarray = np.any(self.counts, axis=1)  # [boards, 2]
+        winners = has[:, 0].astype(int) - has[:, 1]
+        print(
+            f"checked {len(has):,} board{'s' if len(has) > 1 else ''} in {self.seconds:.2f} s, compilation included"
+        )
+        if self.single:
+            self.tell(0, "winner: ")
+            return
+        for mark, name in NAMES.items():
+            print(f"  {name + ' wins':<25}{int((winners == mark).sum()):>10,}")
+        print(f"  {'both have lines':<25}{int(has.all(axis=1).sum()):>10,}")
+        print(f"  {'no line':<25}{int((~has.any(axis=1)).sum()):>10,}")
+        found = np.flatnonzero(has.any(axis=1))
+        for i in found[:TOLD_BOARDS]:
+            self.tell(int(i), f"board {i}: ")
+        if len(found) > TOLD_BOARDS:
+            print(f"and {len(found) - TOLD_BOARDS:,} more boards with lines")
+
+    def tell(self, i: int, title: str) -> None:
+        """Who has won board i, and by which lines."""
+        totals = self.counts[i].sum(axis=0, dtype=np.int64)
+        owners = [name for name, total in zip(NAMES.values(), totals, strict=True) if total]
+        verdict = ("none", "the " + " and the ".join(owners))[bool(owners)]
+        print(
+            title
+            + verdict
+            + (", both with lines: no play of the game leads here" if len(owners) == 2 else "")
+        )
+        for rank in sorted({sum(map(abs, d)) for d in self.directions}) if owners else ():
+            of_rank = [sum(map(abs, d)) == rank for d in self.directions]
+            first, second = self.counts[i][of_rank].sum(axis=0, dtype=np.int64)
+            if first or second:
+                print(f"  lines of rank {rank}: {first:,} of the first player, {second:,} of the second")
+        if owners:
+            for line in ops.find_lines(self.boards[i], self.k, TOLD_LINES, self.device, self.counts[i]):
+                cells = " ".join(f"({','.join(map(str, cell))})" for cell in line.cells(self.k))
+                print(f"  {NAMES[line.player]}: {cells}")
+            if totals.sum() > TOLD_LINES:
+                print(f"  and {totals.sum() - TOLD_LINES:,} more")
+
+    def state(self, i: int) -> dict[str, Any]:
+        board = [int(mark) for mark in self.boards[i].reshape(-1)]
+        return {"board": board, "current_player": int(sum(board) > 0)}
+
+
+def show(options: argparse.Namespace, env: te.Env, result: Games | Boards) -> None:
+    """Print and draw one game or board."""
+    if options.show is None and not options.svg and not options.png:
+        return
+    state = result.state(options.show or 0)
+    if options.show is not None:
+        print(f"\n{to_string(env.rules, state)}")
+    picture = drawing(env.rules, state)
+    if options.svg:
+        options.svg.write_text(picture.to_svg(), encoding="utf-8")
+    if options.png:
+        picture.save_png(options.png)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,86 @@
+"""A board of rank 3 in projection: translucent layers one above the other, balls for marks, bars for lines."""
+
+from math import cos, pi, sin
+
+from tensor_envs.games.hyper_tic_tac_toe.paint import GOLD, GRID, INK, PALE, draw_ball
+from tensor_envs.render.drawing import Drawing, Point
+
+Place = tuple[int, ...]
+ACROSS, DOWN = (62.0, 22.0), (-34.0, 34.0)  # pixels on the page for one step along the last axis, the second
+SHEET, EDGE = "#e3edf7", "#8fa3b8"
+RADIUS, RISE, MARGIN = (
+    17.0,
+    62.0,
+    48.0,
+)  # of a ball; room between one layer and the next; room around the cube
+
+
+class Projection:
+    """Points of the board, by layer, row and column with fractions, to points of the page; layer 0 is on top."""
+
+    def __init__(self, shape: tuple[int, ...]):
+        layers, rows, columns = shape
+        slope = rows * DOWN[1] + columns * ACROSS[1]  # height of a layer on the page
+        self.layer = slope * 0.5 + RISE
+        self.left = MARGIN - rows * DOWN[0]
+        self.width = 2 * MARGIN + columns * ACROSS[0] - rows * DOWN[0]
+        self.height = 2 * MARGIN + slope + (layers - 1) * self.layer
+
+    def __call__(self, layer: float, row: float, column: float) -> Point:
+        x = self.left + column * ACROSS[0] + row * DOWN[0]
+        return x, MARGIN + layer * self.layer + column * ACROSS[1] + row * DOWN[1]
+
+    def centre(self, place: Place) -> Point:
+        return self(place[0], place[1] + 0.5, place[2] + 0.5)
+
+
+def draw_cube(
+    shape: tuple[int, ...], marks: dict[Place, int], lines: list[tuple[int, list[Place]]], caption: str
+) -> Drawing:
+    """The drawing of a board [layers, rows, columns], painted from the bottom layer up."""
+    at = Projection(shape)
+    picture = Drawing(max(at.width, 7.4 * len(caption) + MARGIN), at.height + 20)
+    at.left += (picture.width - at.width) / 2
+    for layer in reversed(range(shape[0])):
+        if layer + 1 < shape[0]:
+            _draw_posts(picture, at, layer, shape)
+        _draw_sheet(picture, at, layer, shape)
+        for place in (p for p in marks if p[0] == layer and marks[p]):
+            _draw_shadow(picture, at.centre(place))
+            draw_ball(picture, at.centre(place), RADIUS, marks[place])
+    for _, cells in lines:
+        for width, opacity in ((20, 0.22), (13, 0.3), (6, 1.0)):
+            picture.line(at.centre(cells[0]), at.centre(cells[-1]), stroke=GOLD, width=width, opacity=opacity)
+    for mark, cells in lines:
+        for place in reversed(cells):
+            picture.circle(at.centre(place), RADIUS + 3, GOLD)
+            draw_ball(picture, at.centre(place), RADIUS, mark)
+    picture.text((picture.width / 2, picture.height - 26), caption, 15, INK)
+    return picture
+
+
+def _draw_sheet(picture: Drawing, at: Projection, layer: int, shape: tuple[int, ...]) -> None:
+    """One layer: a translucent pane with its grid and its number."""
+    _, rows, columns = shape
+    corners = [at(layer, *corner) for corner in ((0, 0), (0, columns), (rows, columns), (rows, 0))]
+    picture.polygon(corners, SHEET, opacity=0.72)
+    for row in range(1, rows):
+        picture.line(at(layer, row, 0), at(layer, row, columns), stroke=GRID, width=1.4)
+    for column in range(1, columns):
+        picture.line(at(layer, 0, column), at(layer, rows, column), stroke=GRID, width=1.4)
+    picture.polygon(corners, stroke=EDGE, width=2)
+    x, y = at(layer, rows, 0)
+    picture.text((x - 12, y), str(layer), 13, PALE, "end")
+
+
+def _draw_posts(picture: Drawing, at: Projection, layer: int, shape: tuple[int, ...]) -> None:
+    """The cube's edges from the corners of one layer to those of the layer below."""
+    for corner in ((0, 0), (0, shape[2]), (shape[1], shape[2]), (shape[1], 0)):
+        picture.line(at(layer, *corner), at(layer + 1, *corner), stroke=EDGE, width=1.2, opacity=0.55)
+
+
+def _draw_shadow(picture: Drawing, centre: Point) -> None:
+    """An ellipse on the pane under a ball."""
+    angles = [2 * pi * i / 36 for i in range(36)]
+    points = [(centre[0] + 5 + 21 * cos(a), centre[1] + 11 + 9 * sin(a)) for a in angles]
+    picture.polygon(points, INK, opacity=0.16)

@@ -1,0 +1,174 @@
+"""Positions of hyperdimensional tic-tac-toe as text and as drawings, completed lines marked."""
+
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+from tensor_envs.games.hyper_tic_tac_toe.cube import draw_cube
+from tensor_envs.games.hyper_tic_tac_toe.notation import MARKS
+from tensor_envs.games.hyper_tic_tac_toe.paint import GOLD, GRID, INK, PALE, draw_mark
+from tensor_envs.games.hyper_tic_tac_toe.rules import HyperTicTacToe
+from tensor_envs.ops.bits import completed, pack, unpack
+from tensor_envs.ops.lines import line_directions, placements, strides
+from tensor_envs.render.drawing import Drawing, Point
+
+Place = tuple[int, ...]
+SIGNS = {1: "X", -1: "O", 0: "."}
+BY_SIGN = {1: "the first player (X)", -1: "the second player (O)"}
+BY_COLOUR = {1: "the first player (orange)", -1: "the second player (blue)"}
+TEXT_WIDTH = 100  # columns up to which slices stand side by side
+LINES_TOLD = 4  # lines that the text lists
+CELL, MARGIN = 44, 36  # pixels: a cell of a flat grid, the room around it
+SMALL_CELL, GAP = 26, 34  # of a table of slices
+
+
+def completed_lines(rules: HyperTicTacToe, board: list[int]) -> list[tuple[int, list[Place]]]:
+    """All completed lines of a board: whose (1 or -1), and the cells in order."""
+    shape, k, lines = rules.shape, rules.k, []
+    directions = [d for d in line_directions(len(shape)) if placements(shape, k, d)]
+    for mark in MARKS:
+        words = pack((cell for cell, m in enumerate(board) if m == mark), rules.cells)
+        for d, starts in zip(directions, completed(words, shape, k), strict=True):
+            for cell in unpack(starts, rules.cells):
+                first = [cell // step % n for step, n in zip(strides(shape), shape, strict=True)]
+                lines.append(
+                    (mark, [tuple(c + t * e for c, e in zip(first, d, strict=True)) for t in range(k)])
+                )
+            if k == 1:
+                break  # the other directions find the same cells
+    return lines
+
+
+def status(
+    rules: HyperTicTacToe, d: dict[str, Any], lines: list[tuple[int, list[Place]]], names: dict[int, str]
+) -> str:
+    """Who has a line, or that the game is a draw, or who is to move."""
+    owners = [names[mark] for mark in MARKS if any(mark == owner for owner, _ in lines)]
+    if owners:
+        return f"{' and '.join(owners)} {'has a line' if len(owners) == 1 else 'have lines'} of {rules.k}"
+    return f"{names[MARKS[d['current_player']]]} to move" if 0 in d["board"] else "a draw"
+
+
+def _slices(rules: HyperTicTacToe) -> Iterator[tuple[Place, list[list[Place]]]]:
+    """The two-dimensional slices of the board: coordinates on the axes before the last two, and rows of places."""
+    lead, flat = rules.shape[:-2], rules.shape[-2:]
+    rows, columns = flat if len(flat) == 2 else (1, *flat)
+    for fixed in product(*map(range, lead)):
+        inner = [[(r, c)[2 - len(flat) :] for c in range(columns)] for r in range(rows)]
+        yield fixed, [[fixed + place for place in row] for row in inner]
+
+
+# *** text ***
+
+
+def to_string(rules: HyperTicTacToe, d: dict[str, Any]) -> str:
+    """Grids of X, O and ".", cells of completed lines in brackets; from rank 3 on one labelled slice beside the other.
+
+    Coordinates stand at the grids' edges; the last line says who has a line and where, or who is to move.
+    """
+    lines = completed_lines(rules, d["board"])
+    marked = {place for _, cells in lines for place in cells}
+    marks = dict(zip(product(*map(range, rules.shape)), d["board"], strict=True))
+    blocks = [_text_block(rules, fixed, rows, marks, marked) for fixed, rows in _slices(rules)]
+    beside = max(1, TEXT_WIDTH // (len(blocks[0][0]) + 2))
+    if len(rules.shape) > 3 and beside > rules.shape[-3]:  # whole rows of the last leading axis
+        beside -= beside % rules.shape[-3]
+    text = []
+    for first in range(0, len(blocks), beside):
+        text += ["  ".join(parts).rstrip() for parts in zip(*blocks[first : first + beside], strict=True)] + [
+            ""
+        ]
+    told = [" ".join(f"({','.join(map(str, place))})" for place in cells) for _, cells in lines[:LINES_TOLD]]
+    more = [f"and {len(lines) - LINES_TOLD} more"] if len(lines) > LINES_TOLD else []
+    return "\n".join(
+        [*text, status(rules, d, lines, BY_SIGN) + (": " if told else "") + "; ".join(told + more)]
+    )
+
+
+def _text_block(
+    rules: HyperTicTacToe, fixed: Place, rows: list[list[Place]], marks: dict[Place, int], marked: set[Place]
+) -> list[str]:
+    """One slice: its title, column coordinates, rows; all lines of one width."""
+    wide = max(len(str(max(rules.shape))), 1)
+    head = " " * (wide + 1) + "".join(f"{column:>{wide + 1}} " for column in range(len(rows[0])))
+    block = [f"[{', '.join([*map(str, fixed), ':', ':'])}]"] if fixed else []
+    block.append(head)
+    for number, row in enumerate(rows):
+        cells = (("({})" if place in marked else " {} ").format(SIGNS[marks[place]]) for place in row)
+        label = str(number) if len(rules.shape) > 1 else ""
+        block.append(f"{label:>{wide}} " + "".join(f"{cell:>{wide + 2}}" for cell in cells))
+    width = max(map(len, block))
+    return [line.ljust(width) for line in block]
+
+
+# *** drawings ***
+
+
+def to_svg(rules: HyperTicTacToe, d: dict[str, Any]) -> str:
+    """The drawing as an SVG document."""
+    return drawing(rules, d).to_svg()
+
+
+def drawing(rules: HyperTicTacToe, d: dict[str, Any]) -> Drawing:
+    """Rank 1 and 2: a grid. Rank 3: a cube of translucent layers in projection. Higher: a table of slices."""
+    lines = completed_lines(rules, d["board"])
+    names = BY_COLOUR if len(rules.shape) == 3 else BY_SIGN
+    caption = f"{'x'.join(map(str, rules.shape))}, {rules.k} in a row: {status(rules, d, lines, names)}"
+    marks = dict(zip(product(*map(range, rules.shape)), d["board"], strict=True))
+    if len(rules.shape) == 3:
+        return draw_cube(rules.shape, marks, lines, caption)
+    return _draw_table(rules, marks, lines, caption)
+
+
+def _draw_table(
+    rules: HyperTicTacToe, marks: dict[Place, int], lines: list[tuple[int, list[Place]]], caption: str
+) -> Drawing:
+    """Slices in a table: the first half of the leading axes down it, the others across; one slice for rank 1 and 2."""
+    flat, slices = len(rules.shape) <= 2, dict(_slices(rules))
+    rows = next(iter(slices.values()))
+    cell = CELL if flat else SMALL_CELL
+    high, wide = len(rows) * cell + GAP, len(rows[0]) * cell + GAP
+    half = max(len(rules.shape) - 2, 0) // 2
+    across, down = ([*product(*map(range, part))] for part in (rules.shape[half:-2], rules.shape[:half]))
+    width = max(2 * MARGIN + len(across) * wide - GAP, 8 * len(caption))
+    picture = Drawing(width, 3 * MARGIN + len(down) * high - GAP)
+    left = (width - len(across) * wide + GAP) / 2
+    marked = {place for _, cells in lines for place in cells}
+    for fixed, rows in slices.items():
+        corner = left + across.index(fixed[half:]) * wide, MARGIN + down.index(fixed[:half]) * high
+        _draw_grid(picture, corner, cell, rows, marked)
+        if flat:
+            _draw_coordinates(picture, corner, len(rows) if len(rules.shape) == 2 else 0, len(rows[0]))
+            for _, cells in lines:
+                ends = (_centre(corner, cell, place) for place in (cells[0], cells[-1]))
+                picture.line(*ends, stroke=GOLD, width=0.24 * cell)
+        else:
+            title = f"[{', '.join(map(str, fixed))}, :, :]"
+            picture.text((corner[0], corner[1] - 10), title, 11, PALE, "start")
+        for place in (place for row in rows for place in row):
+            draw_mark(picture, _centre(corner, cell, place), cell, marks[place])
+    picture.text((width / 2, picture.height - MARGIN), caption, 14, INK)
+    return picture
+
+
+def _centre(corner: Point, cell: float, place: Place) -> Point:
+    row, column = (0, *place)[-2:]
+    return corner[0] + (column + 0.5) * cell, corner[1] + (row + 0.5) * cell
+
+
+def _draw_grid(
+    picture: Drawing, corner: Point, cell: float, rows: list[list[Place]], marked: set[Place]
+) -> None:
+    for place in (place for row in rows for place in row):
+        x, y = _centre(corner, cell, place)
+        picture.rect(
+            x - cell / 2, y - cell / 2, cell, cell, "#ffe9a8" if place in marked else "#f8fafc", GRID
+        )
+
+
+def _draw_coordinates(picture: Drawing, corner: Point, rows: int, columns: int) -> None:
+    x, y = corner
+    for i in range(columns):
+        picture.text((x + (i + 0.5) * CELL, y - 12), str(i), 11, PALE)
+    for i in range(rows):
+        picture.text((x - 10, y + (i + 0.5) * CELL), str(i), 11, PALE, "end")

@@ -1,0 +1,67 @@
+"""Boards that a user brings: what they must be, checked once for all operations on them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from tinygrad import Tensor, dtypes
+
+from tensor_envs.core.device import resolve
+
+Board = Tensor | np.ndarray
+
+
+def check_k(shape: tuple[int, ...], k: int) -> None:
+    """TypeError if k is no int; ValueError unless a line of k cells fits on a board with these sides."""
+    if not isinstance(k, int) or isinstance(k, bool):
+        raise TypeError(f"k must be an int, got {k!r} of type {type(k).__name__}")
+    if not shape or min(shape) < 1:
+        raise ValueError(
+            f"board must have one or more axes, all of them of 1 or more cells, got shape {shape}"
+        )
+    if not 1 <= k <= max(shape):
+        raise ValueError(f"k must be in 1..{max(shape)} for a line to fit on shape {shape}, got {k}")
+
+
+def as_board(
+    board: Any, k: int, rank: int | None, device: Any
+) -> tuple[Tensor, tuple[int, ...], tuple[int, ...]]:
+    """A board argument -> a Tensor, its leading axes' sizes (a batch) and its sides.
+
+    rank: the number of trailing axes that are the board; None: all. An array's values are looked at, in passing, and go
+    to `device`; a Tensor stays where and as lazy as it is. TypeError for anything but signed integers; ValueError for
+    values in an array other than -1, 0, 1, for a rank that the board does not have, for an empty batch, and as in
+    `check_k`.
+    """
+    if not isinstance(board, (Tensor, np.ndarray)):
+        raise TypeError(f"board must be a Tensor or a NumPy array, got {type(board).__name__}")
+    integer = dtypes.is_int(board.dtype) if isinstance(board, Tensor) else board.dtype.kind in "iu"
+    unsigned = isinstance(board, Tensor) and dtypes.is_unsigned(board.dtype)
+    if not integer or unsigned or (isinstance(board, np.ndarray) and board.dtype.kind == "u"):
+        raise TypeError(f"board must have a signed integer dtype, for -1, 0 and 1, got {board.dtype}")
+    axes = len(board.shape) if rank is None else rank
+    if not isinstance(axes, int) or not 1 <= axes <= len(board.shape):
+        raise ValueError(
+            f"rank must be in 1..{len(board.shape)} for a board of shape {tuple(board.shape)}, got {rank}"
+        )
+    sizes = tuple(int(n) for n in board.shape)
+    lead, shape = sizes[: len(sizes) - axes], sizes[len(sizes) - axes :]
+    if 0 in lead:
+        raise ValueError(f"board must hold one or more boards, got shape {sizes}")
+    check_k(shape, k)
+    if isinstance(board, np.ndarray):
+        return _upload(board, device), lead, shape
+    where = resolve(device if board.device is None else board.device)
+    if not isinstance(where, str):
+        raise ValueError(f"board must be on one device, got {where}")
+    if device is not None and resolve(device) != where:
+        raise ValueError(f"device must be None or the board's own, {where}, got {device!r}")
+    return board if board.device is not None else board.clone(where), lead, shape
+
+
+def _upload(board: np.ndarray, device: Any) -> Tensor:
+    low, high = int(board.min()), int(board.max())
+    if low < -1 or high > 1:
+        raise ValueError(f"board must have no values but -1, 0 and 1, got values from {low} to {high}")
+    return Tensor(np.ascontiguousarray(board, dtype=np.int8), device=resolve(device))
