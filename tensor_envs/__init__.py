@@ -1,6 +1,7 @@
 """Batched board- and card-game environments in pure tinygrad: exact rules, one kernel a step, on any device."""
 
 from tensor_envs import ops
+from tensor_envs.core.compiler import offer_cpu_compiler
 from tensor_envs.core.entry import GameEntry
 from tensor_envs.core.env import Env
 from tensor_envs.core.jit import jit
@@ -11,6 +12,8 @@ from tensor_envs.core.vector import Transition, VectorEnv
 from tensor_envs.policy import masked_logits, random_policy, sample_action
 from tensor_envs.rollout import Rollout, rollout
 from tensor_envs.saving import load_state, save_state
+
+offer_cpu_compiler()
 
 __all__ = [
     "Env",

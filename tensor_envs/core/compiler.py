@@ -10,6 +10,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from tinygrad.helpers import getenv
+
 NEWEST_CLANG, OLDEST_CLANG = 30, 13
 INSTALL = "install one: `pip install ziglang` (needs nothing else), or a package named clang of your system"
 
@@ -56,32 +58,33 @@ def _zig_shim() -> str | None:
 
 
 @functools.cache
+def _found() -> str | None:
+    """The ziglang wheel's clang, or one on the PATH."""
+    names = ["clang", *(f"clang-{n}" for n in range(NEWEST_CLANG, OLDEST_CLANG - 1, -1))]
+    return _zig_shim() or next(filter(None, map(shutil.which, names)), None)
+
+
+def offer_cpu_compiler() -> None:
+    """Name the clang that is found to tinygrad, unless CC names one: at import, so that a user's own tensors work."""
+    if not os.environ.get("CC") and (compiler := _found()):
+        os.environ["CC"] = compiler
+        getenv.cache_clear()  # type: ignore[attr-defined] # else it remembers a name that failed
+
+
+@functools.cache
 def cpu_compiler() -> str:
     """The clang that the CPU device uses. RuntimeError that says what to install, or what is wrong with CC."""
+    offer_cpu_compiler()
     chosen = os.environ.get("CC")
-    if chosen:
-        version = _version(chosen)
-        if "clang" not in version:
-            raise RuntimeError(
-                f"the environment variable CC is {chosen!r}, which is no clang ({version}); unset it or {INSTALL}"
-            )
-        return chosen
-    names = ["clang", *(f"clang-{n}" for n in range(NEWEST_CLANG, OLDEST_CLANG - 1, -1))]
-    found = _zig_shim() or next(filter(None, map(shutil.which, names)), None)
-    if found is None:
+    if not chosen:
         raise RuntimeError(f"the CPU device needs a clang and none was found; {INSTALL}")
-    return found
+    version = "clang" if chosen == _found() else _version(chosen)
+    if "clang" not in version:
+        message = f"the environment variable CC is {chosen!r}, which is no clang ({version})"
+        raise RuntimeError(f"{message}; unset it or {INSTALL}")
+    return chosen
 
 
 def describe() -> str:
     """Name and version of the CPU compiler, for benchmark tables."""
     return _version(cpu_compiler())
-
-
-@functools.cache
-def use_cpu_compiler() -> None:
-    """Make tinygrad's CPU device compile with it."""
-    os.environ["CC"] = cpu_compiler()
-    from tinygrad.helpers import getenv
-
-    getenv.cache_clear()  # type: ignore[attr-defined] # else it remembers a name that failed

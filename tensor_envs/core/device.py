@@ -9,7 +9,7 @@ from tinygrad import Device, Tensor
 from tinygrad.dtype import DType
 from tinygrad.uop.ops import UOp
 
-from tensor_envs.core.compiler import use_cpu_compiler
+from tensor_envs.core.compiler import cpu_compiler
 
 DeviceName = str | tuple[str, ...]
 
@@ -34,7 +34,7 @@ def _resolve_one(device: Any) -> str:
         )
     name = Device.canonicalize(device)
     if name.split(":")[0] == "CPU":
-        use_cpu_compiler()
+        cpu_compiler()
     try:
         Device[name]
     except Exception as error:  # whatever a backend raises when it is not there

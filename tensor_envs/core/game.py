@@ -56,7 +56,12 @@ class Game:
         if self.spec.chance:
             key = threefry((stream[0], stream[1]), (stream[2], episode))
             values["key"], chance = list(key), KeyedChance(key)
-        return GameState({**values, **self.rules.init(chance)})
+        values.update(self.rules.init(chance))
+        for name, field in self.fields.items():
+            if not field.memory:  # the rules may give plain numbers
+                typed = [constant(value, field.scalar_dtype) for value in flat(values[name])]
+                values[name] = typed if field.shape else typed[0]
+        return GameState(values)
 
     def play(
         self, s: GameState, action: Scalar, legal: Scalar | None

@@ -314,7 +314,9 @@ class Trace:
                 [cell(array, 0, at.batch).store(action)] if self.plan.task != "rollout" else [],
             )
         action = cell(array, 0, at.batch).load()
-        near = action.maximum(0).minimum(count - 1)  # bounds that tinygrad can see keep `%` out of computed indices
+        near = action.maximum(0).minimum(
+            count - 1
+        )  # bounds that tinygrad can see keep `%` out of computed indices
         return near, near.eq(action) & has(mask, near), []
 
     def stream(self, at: At) -> list[UOp]:
