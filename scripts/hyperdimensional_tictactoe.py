@@ -27,7 +27,7 @@ NAMES = {1: "first player (X)", -1: "second player (O)"}
 SHAPE, K, BATCH = (3, 3, 3), 3, 4096
 SHOWN_CELLS = 100_000  # of a board that is printed or drawn, at most
 TOLD_BOARDS, TOLD_LINES = 8, 4  # told one by one
-CHECKS = 6  # looks, in the longest possible game, whether all games are over
+PLIES_A_KERNEL = 64
 BAR_AFTER, BAR_EVERY, BAR_WIDTH = 1.0, 0.1, 40  # seconds, seconds, characters
 
 
@@ -163,38 +163,36 @@ class Games:
         self.cells = env.num_actions
         check_memory(env, self.batch)
         self.begin = time.perf_counter()
-        self.vector = te.VectorEnv(env, self.batch, options.seed, options.device, autoreset="disabled")
+        self.final = env.init(self.batch, options.seed, options.device)
 
     def run(self) -> None:
-        self.vector.step_uniform()
-        finished = self.finished()
+        """The first ply by itself, since it compiles; then many plies a kernel, with a look at the games between."""
+        finished = self.play(1)
         self.compile_seconds = time.perf_counter() - self.begin
-        bar, begin = Bar(self.cells), time.perf_counter()
-        for ply in range(1, self.cells):
-            if finished == self.batch:
-                break
-            self.vector.step_uniform()
-            if ply % max(1, self.cells // CHECKS) == 0:  # a look costs more than a step of a small board
-                finished = self.finished()
+        bar, begin, ply = Bar(self.cells), time.perf_counter(), 1
+        while finished < self.batch:
+            plies = max(1, min(PLIES_A_KERNEL, self.cells - ply))
+            finished, ply = self.play(plies), ply + plies
             bar.show(ply, f"plies, {finished:,} of {self.batch:,} games over")
-        self.finished()  # waits for the device
         self.seconds = time.perf_counter() - begin
         bar.clear()
 
-    def finished(self) -> int:
-        return int(self.vector.state.terminated.sum().item())
+    def play(self, plies: int) -> int:
+        """-> the number of games that are over."""
+        self.final = te.rollout_from(self.final, "uniform", plies, autoreset=False).state
+        return int(self.final.terminated.sum().item())
 
     @cached_property
     def winners(self) -> np.ndarray:
         """int32 [B]: 1, -1 or, for a draw, 0, read off the final boards by the convolution."""
-        planes = self.env.observe(self.vector.state, player=0).cast("int8")
+        planes = self.env.observe(self.final, player=0).cast("int8")
         return ops.winner(
             planes[:, 0] - planes[:, 1], self.env.rules.k, rank=len(self.env.rules.shape)
         ).numpy()
 
     def report(self) -> None:
-        plies = int(self.vector.state.ply.cast("int64").sum().item())
-        print(f"played {self.batch:,} games to the end by the uniform policy on {self.vector.state.device}")
+        plies = int(self.final.ply.cast("int64").sum().item())
+        print(f"played {self.batch:,} games to the end by the uniform policy on {self.final.device}")
         for mark, name in (*NAMES.items(), (0, "draw")):
             count = int((self.winners == mark).sum())
             print(f"  {name + ' wins' if mark else 'draws':<25}{count:>10,}  {count / self.batch:.3f}")
@@ -204,7 +202,7 @@ class Games:
         print(f"  compile seconds          {self.compile_seconds:>10.2f}")
 
     def state(self, i: int) -> dict[str, Any]:
-        return self.env.state_to_dict(self.vector.state, i)
+        return self.env.state_to_dict(self.final, i)
 
 
 def check_memory(env: te.Env, batch: int) -> None:

@@ -10,7 +10,7 @@ from tensor_envs.core.spec import Field, GameState, Outcome, Spec, Symmetry
 from tensor_envs.core.state import State
 from tensor_envs.core.vector import Transition, VectorEnv
 from tensor_envs.policy import masked_logits, random_policy, sample_action
-from tensor_envs.rollout import Rollout, rollout
+from tensor_envs.rollout import Rollout, rollout, rollout_from
 from tensor_envs.saving import load_state, save_state
 
 offer_cpu_compiler()
@@ -36,6 +36,7 @@ __all__ = [
     "register",
     "registered",
     "rollout",
+    "rollout_from",
     "sample_action",
     "save_state",
 ]

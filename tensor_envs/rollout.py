@@ -21,69 +21,97 @@ class Rollout:
     """What a rollout led to, row by row and over all its steps.
 
     `state`: the last one. `returns` float32 [B, P]: sums of rewards. `wins` float32 [B, P]: episodes that ended with a
-    positive reward for the player. `episodes` uint32 [B]: finished episodes.
+    positive reward for the player. `episodes` int32 [B]: finished episodes.
     """
 
-    def __init__(self, state: State, totals: Tensor):
-        players = state.env.num_players
-        rows = totals.reshape(-1, 2 * players, state.lanes).permute(0, 2, 1).reshape(state.batch, 2 * players)
-        self.state, self.returns, self.wins, self.episodes = (
-            state,
-            rows[:, :players],
-            rows[:, players:],
-            state.episode,
-        )
+    def __init__(self, state: State, totals: Tensor, begin: State | None):
+        self.state, self._totals, self._begin = state, totals, begin
+
+    def _columns(self, first: int) -> Tensor:
+        """P columns of the totals, [B, P]; lazy, since building a view takes longer than a short rollout."""
+        players, lanes, batch = self.state.env.num_players, self.state.lanes, self.state.batch
+        rows = self._totals.reshape(-1, 2 * players, lanes)[:, first : first + players]
+        return rows.permute(0, 2, 1).reshape(batch, players)
+
+    @property
+    def returns(self) -> Tensor:
+        return self._columns(0)
+
+    @property
+    def wins(self) -> Tensor:
+        return self._columns(self.state.env.num_players)
+
+    @property
+    def episodes(self) -> Tensor:
+        if self._begin is None:
+            return (self.state.terminated | self.state.truncated).cast(dtypes.int32)
+        return (self.state.episode - self._begin.episode).cast(dtypes.int32)
 
 
 def rollout(
-    env: Env, policy: str | Policy, batch: int, steps: int, seed: int = 0, device: Any = None
+    env: Env,
+    policy: str | Policy,
+    batch: int,
+    steps: int,
+    seed: int = 0,
+    device: Any = None,
+    autoreset: bool = True,
 ) -> Rollout:
-    """Play `steps` actions in each of B games; a game that ends starts its next episode in the same step.
+    """Play `steps` actions in each of B new games; see `rollout_from`."""
+    return rollout_from(env.init(batch, seed, device), policy, steps, autoreset)
+
+
+def rollout_from(state: State, policy: str | Policy, steps: int, autoreset: bool = True) -> Rollout:
+    """Play `steps` actions in each game of a state, which stays valid.
 
     policy: "uniform" (one kernel for the whole rollout) or a function of a State to int32 actions [B] in tinygrad
-    operations, captured together with the step. ValueError for fewer than one step or another policy by name.
+    operations, captured together with the step. autoreset: a game that ends starts its next episode in the same step;
+    if False it stays as it ended. ValueError for fewer than one step or another policy by name.
     """
+    env = state.env
     if not isinstance(steps, int) or steps < 1:
         raise ValueError(f"steps must be a positive int, got {steps!r}")
     if isinstance(policy, str) and policy != "uniform":
         raise ValueError(f"policy must be 'uniform' or a function of a State, got {policy!r}")
-    state = env.init(batch, seed, device)
-    totals = upload(np.zeros(batch * 2 * env.num_players, np.float32), state.device)
+    size = state.batch * 2 * env.num_players
     if policy == "uniform" and not env.game.has_memory:
-        devices = 1 if isinstance(state.device, str) else len(state.device)
-        count = upload(np.full(devices, steps, np.int32), state.device)
-        last = env.run(state, "rollout", "same_step", totals=totals, steps=count)
-        return Rollout(
-            last.replace(flags=state.flags), totals
-        )  # no state is over, since games start again at once
-    return _captured(env, random_policy if isinstance(policy, str) else policy, state, totals, steps)
+        totals = empty_buffer(size, dtypes.float32, state.device)
+        count = upload(np.full(state.shards, steps, np.int32), state.device)
+        last = env.run(state, "rollout", "same_step" if autoreset else "none", totals=totals, scalars=count)
+    else:
+        totals = upload(np.zeros(size, np.float32), state.device)
+        chosen = random_policy if isinstance(policy, str) else policy
+        last = _captured(chosen, state, totals, steps, autoreset)
+    # with autoreset no state is over: the flags that a step leaves are those of its transition
+    last = last.replace(flags=_no_flags(state)) if autoreset else last
+    return Rollout(last, totals, state if autoreset else None)
 
 
-def _captured(env: Env, policy: Policy, state: State, totals: Tensor, steps: int) -> Rollout:
+def _no_flags(state: State) -> Tensor:
+    return upload(np.zeros(2 * state.batch, np.bool_), state.device)
+
+
+def _captured(policy: Policy, state: State, totals: Tensor, steps: int, autoreset: bool) -> State:
     """One captured graph a step: the policy, the step and the sums, between two sets of buffers."""
-    lanes, n = state.lanes, len(env.layout)
-    ended = [
-        empty_buffer(2 * state.batch, dtypes.bool, state.device) for _ in range(2)
-    ]  # flags of a step's transition
-    never, stream = state.flags, state.stream  # no state is over, since games start again at once
+    env, lanes, stream, n = state.env, state.lanes, state.stream, len(state.tensors) - 1
+    never = _no_flags(state)
 
     def step(*tensors: Tensor) -> None:
-        *old, never, stream, totals = tensors[: n + 5]
-        before = State(env, (*old[: n + 1], never, old[-1], stream), lanes)
-        after = State(env, (*tensors[n + 5 :], stream), lanes)
+        old, new, (stream, totals) = tensors[:n], tensors[n : 2 * n], tensors[2 * n :]
+        before, after = State(env, (*old, stream), lanes), State(env, (*new, stream), lanes)
         actions = env.actions(before, policy(before))
-        done = env.run(before, "step", "same_step", actions=actions, out=after)
+        done = env.run(before, "step", "same_step" if autoreset else "none", actions=actions, out=after)
         won = (done.terminated | done.truncated).unsqueeze(1) & (done.rewards > 0)
         more = done.rewards.cat(won.cast(dtypes.float32), dim=1)
         rows = more.reshape(-1, lanes, 2 * env.num_players).permute(0, 2, 1).flatten()
         Tensor.realize(*done.tensors[:-1], totals.assign(totals + rows))
 
     replay = Replay(step)
-    buffers = [(*state.fields, state.mask, state.reward_rows), ()]
-    spare = env.buffers(stream, lanes)
-    buffers[1] = (*spare.fields, spare.mask, spare.reward_rows)
+    before, spare = state, [env.buffers(stream, lanes), env.buffers(stream, lanes)]
     for i in range(steps):
-        old, new = buffers[i % 2], buffers[(i + 1) % 2]
-        replay(*old, never, stream, totals, *new[: n + 1], ended[i % 2], new[-1])
-    last = buffers[steps % 2]
-    return Rollout(State(env, (*last[: n + 1], never, last[-1], stream), lanes), totals)
+        after = spare[i % 2]
+        if autoreset and i:
+            before = before.replace(flags=never)
+        replay(*before.tensors[:-1], *after.tensors[:-1], stream, totals)
+        before = after
+    return before

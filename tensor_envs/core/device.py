@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 from tinygrad import Device, Tensor
-from tinygrad.dtype import DType
-from tinygrad.uop.ops import UOp
+from tinygrad.dtype import DType, _from_np_dtype
+from tinygrad.uop.ops import Ops, UOp
 
 from tensor_envs.core.compiler import cpu_compiler
 
@@ -45,6 +46,7 @@ def _resolve_one(device: Any) -> str:
     return name
 
 
+@functools.cache  # asking a renderer takes as long as a small kernel
 def is_gpu(device: DeviceName) -> bool:
     """Whether kernels on this device run as workgroups of threads."""
     return bool(Device[device if isinstance(device, str) else device[0]].renderer.has_local)
@@ -67,12 +69,24 @@ def empty_buffer(size: int, dtype: DType, device: DeviceName) -> Tensor:
     """
     shards = 1 if isinstance(device, str) else len(device)
     buffer = UOp.new_buffer(device, size // shards, dtype)
-    for part in getattr(buffer.buffer, "bufs", [buffer.buffer]):
+    for part in _parts(buffer):
         part.ensure_allocated()
     return Tensor(buffer if shards == 1 else buffer.unshard(0))
 
 
 def upload(array: np.ndarray, device: DeviceName) -> Tensor:
-    """A NumPy array as a flat buffer of the same dtype on the device or, its one axis sharded, on the devices."""
-    flat = Tensor(np.ascontiguousarray(array).reshape(-1), device=first(device))
-    return (flat if isinstance(device, str) else flat.shard(device, axis=0)).realize()
+    """A NumPy array as a flat buffer of the same dtype on the device or, its one axis sharded, on the devices.
+
+    Copied straight into the buffer: as a node of tinygrad's graph it would cost a hundred times as much.
+    """
+    flat = np.ascontiguousarray(array).reshape(-1)
+    tensor = empty_buffer(flat.size, _from_np_dtype(flat.dtype), device)
+    parts = _parts(tensor.uop.src[0] if tensor.uop.op is Ops.UNSHARD else tensor.uop)
+    for part, piece in zip(parts, np.split(flat, len(parts)), strict=True):
+        part.allocator._copyin(part.get_buf(part.device), piece.view(np.uint8).data)
+    return tensor
+
+
+def _parts(buffer: UOp) -> list[Any]:
+    """The memory of a buffer, one part a device."""
+    return getattr(buffer.buffer, "bufs", [buffer.buffer])

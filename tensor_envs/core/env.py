@@ -9,12 +9,12 @@ import numpy as np
 from tinygrad import Tensor, dtypes
 from tinygrad.dtype import DType
 
-from tensor_envs.core.device import device_of, empty_buffer, first, is_gpu, resolve, upload
+from tensor_envs.core.device import DeviceName, device_of, empty_buffer, is_gpu, resolve, upload
 from tensor_envs.core.entry import GameEntry
 from tensor_envs.core.game import Game
 from tensor_envs.core.jit import Replay, buffer_of, is_capturing
 from tensor_envs.core.kernel import LANES, STREAM_ROWS, Parameters, Plan, Reset, Task, call
-from tensor_envs.core.random import POLICY_EPISODE, seed_words
+from tensor_envs.core.random import seed_words
 from tensor_envs.core.spec import Spec, Symmetry
 from tensor_envs.core.state import State, pack
 from tensor_envs.ops.bits import num_words
@@ -219,7 +219,7 @@ class Env:
         *,
         actions: Tensor | None = None,
         totals: Tensor | None = None,
-        steps: Tensor | None = None,
+        scalars: Tensor | None = None,
         out: State | None = None,
     ) -> State:
         """Run one kernel on a state (see `core.kernel.Plan`) -> the state after it, in the buffers of `out` if any."""
@@ -232,27 +232,28 @@ class Env:
             actions,
             totals,
             stream=state.stream,
-            steps=steps,
+            scalars=scalars,
         )
         if task != "new":
             used = used._replace(old_fields=state.fields, old_mask=state.mask, old_flags=state.flags)
-        done = self._launch(state, task, reset, used)
+        done = self._launch(state.plan(task, reset), state.device, used)
         return State(self, (*done.fields, done.mask, done.flags, done.rewards, state.stream), state.lanes)
 
     def uniform_actions(self, state: State) -> Tensor:
         """The uniform policy's actions, int32 [B]; 0 for a game that is over."""
         self._check_state(state)
         actions = empty_buffer(state.batch, dtypes.int32, state.device)
-        used = Parameters((), None, None, None, actions, None, state.fields, state.mask, None, state.stream)
-        return self._launch(state, "choose", "none", used).actions
+        used = Parameters(
+            (), actions=actions, old_fields=state.fields, old_mask=state.mask, stream=state.stream
+        )
+        return self._launch(state.plan("choose"), state.device, used).actions
 
-    def _launch(self, state: State, task: Task, reset: Reset, used: Parameters) -> Parameters:
+    def _launch(self, plan: Plan, device: DeviceName, used: Parameters) -> Parameters:
         """Eagerly this replays a captured call; while somebody's TinyJit records, it adds a node to their graph."""
-        plan = Plan(state.shard_batch // state.lanes, state.lanes, is_gpu(state.device), task, reset)
         arrays = used.flat()
         if is_capturing():
             return call(self.game, plan, used)
-        key = (plan, state.device)
+        key = (plan, device)
         if key not in self._replays:
             game, form = self.game, used.like([True] * len(arrays))
             self._replays[key] = Replay(lambda *ts: Tensor.realize(*call(game, plan, form.like(ts)).flat()))
@@ -285,13 +286,10 @@ class Env:
         if batch % shards:
             raise ValueError(f"batch must be a multiple of the {shards} devices, got {batch}")
         lanes = next(d for d in range(min(batch // shards, LANES), 0, -1) if (batch // shards) % d == 0)
-        rows = np.arange(batch, dtype=np.uint64)
-        counter = Tensor(rows | POLICY_EPISODE << 32, device=first(where))
-        policy = counter.threefry(
-            Tensor([seed], dtype=dtypes.uint64, device=counter.device).expand(batch)
-        ).numpy()
-        table = np.stack(
-            [np.full_like(rows, low), np.full_like(rows, high), rows, policy & 0xFFFFFFFF, policy >> 32]
+        share = batch // shards
+        about = np.array([[low, high, shard * share] for shard in range(shards)], np.uint32).view(np.int32)
+        used = Parameters(
+            (), stream=empty_buffer(batch * STREAM_ROWS, dtypes.uint32, where), scalars=upload(about, where)
         )
-        blocks = table.reshape(STREAM_ROWS, batch // lanes, lanes).transpose(1, 0, 2)
-        return upload(blocks.astype(np.uint32), where), lanes
+        self._launch(Plan(share // lanes, lanes, is_gpu(where), "seed"), where, used)
+        return used.stream, lanes

@@ -24,10 +24,11 @@ from tinygrad.uop.ops import AxisType
 from tensor_envs.core.game import Game, constant, flat, uniform
 from tensor_envs.core.launch import launch
 from tensor_envs.core.memory import MemoryArray, loop, number
+from tensor_envs.core.random import POLICY_EPISODE, threefry
 from tensor_envs.core.spec import STORAGE, Field, GameState
 from tensor_envs.ops.bits import has, num_words
 
-Task = Literal["new", "derive", "restart", "choose", "step", "uniform", "rollout"]
+Task = Literal["seed", "new", "derive", "restart", "choose", "step", "uniform", "rollout"]
 Reset = Literal["none", "same_step", "next_step"]
 Place = tuple[Any, Any]  # where a game stands in an array [blocks, rows, lanes]: its block and lane
 
@@ -40,13 +41,14 @@ class Plan:
     """What a kernel does with every game of a batch.
 
     task:
+    - "seed": write the stream, what is fixed for life in every row, from `scalars`: the seed's words, the first row.
     - "new": write the first states of episode 0.
     - "derive": copy the fields and work out the mask.
     - "restart": start the next episode of the games whose entry in `actions` is not 0.
     - "choose": write an action of the uniform policy.
     - "step": play the actions given, checked against the mask.
     - "uniform": play one action of the uniform policy and write it out.
-    - "rollout": play as many of them as the parameter `steps` says, all in registers.
+    - "rollout": play as many of them as `scalars` says, all in registers.
 
     reset, what becomes of a finished game: "none": it stays; "same_step": it starts again at once; "next_step": in the
     step after.
@@ -63,16 +65,18 @@ class Parameters(NamedTuple):
     """The arrays of a kernel, [blocks, rows, lanes] each; in a call they are flat. A task has no use for some."""
 
     fields: Sequence[Any]  # one a storage dtype; these four are outputs
-    mask: Any  # ceil(A / 32) rows, uint32
-    flags: Any  # 2 rows, bool: terminated, truncated
-    rewards: Any  # P rows, float32: of the last step
+    mask: Any = None  # ceil(A / 32) rows, uint32
+    flags: Any = None  # 2 rows, bool: terminated, truncated
+    rewards: Any = None  # P rows, float32: of the last step
     actions: Any = None  # 1 row, int32: read by "step" and "restart", written by "uniform" and "choose"
     totals: Any = None  # 2 P rows, float32: a rollout's returns, then wins (final rewards above 0)
     old_fields: Sequence[Any] = ()
     old_mask: Any = None
     old_flags: Any = None
     stream: Any = None  # STREAM_ROWS rows, uint32
-    steps: Any = None  # [1] int32, not by blocks: decisions of a rollout
+    scalars: Any = (
+        None  # [n] int32, not by blocks: what is said of the whole batch (of its share on a device)
+    )
 
     def flat(self) -> list[Any]:
         """Those in use, in the order of a call."""
@@ -195,12 +199,12 @@ def call(game: Game, plan: Plan, used: Parameters) -> Parameters:
 
     def body(*arrays: UOp) -> UOp:
         p = used.like(arrays)
-        blocked = [a.reshape(plan.blocks, -1, plan.lanes) for a in p._replace(steps=None).flat()]
-        p = p._replace(steps=None).like(blocked)._replace(steps=p.steps)
+        blocked = [a.reshape(plan.blocks, -1, plan.lanes) for a in p._replace(scalars=None).flat()]
+        p = p._replace(scalars=None).like(blocked)._replace(scalars=p.scalars)
         return Trace(game, plan, p).kernel()
 
     arrays, estimates = used.flat(), None
-    if plan.task == "rollout":  # its operations depend on `steps`; bytes are moved at its ends alone
+    if plan.task == "rollout":  # its operations depend on `scalars`; bytes are moved at its ends alone
         size = sum(array.nbytes() for array in arrays)
         estimates = Estimates(lds=size, mem=size)
     name = f"{type(game.rules).__name__}_{plan.task}"
@@ -218,15 +222,20 @@ class Trace:
         self.branch = game.spec.chance and plan.reset != "none" and not plan.gpu
 
     def kernel(self) -> UOp:
-        if self.plan.task == "choose":
-            return self.block.end(
-                self.block.each(lambda at: self.action(self.old.load(at), self.mask(at), at)[2])
-            )
-        if self.plan.task in ("new", "derive", "restart"):
-            return self.block.end(self.block.each(self.first))
-        return self.block.end(
-            self.stages() if self.plan.task == "rollout" else self.block.each(self.one_stage)
-        )
+        if self.plan.task == "rollout":
+            return self.block.end(self.stages())
+        stages = {"seed": self.seed, "choose": self.choose, "step": self.one_stage, "uniform": self.one_stage}
+        return self.block.end(self.block.each(stages.get(self.plan.task, self.first)))
+
+    def choose(self, at: At) -> list[UOp]:
+        return self.action(self.old.load(at), self.mask(at), at)[2]
+
+    def seed(self, at: At) -> list[UOp]:
+        """The stream of a row, on a device whose share of the batch begins at some row."""
+        low, high, start = (self.p.scalars[k].load().cast(dtypes.uint32) for k in range(3))
+        row = start + (at.batch[0] * self.plan.lanes + at.batch[1]).cast(dtypes.uint32)
+        policy_key = threefry((low, high), (row, row.const_like(POLICY_EPISODE)))
+        return fill(self.p.stream, 0, [low, high, row, *policy_key], at.batch)
 
     def first(self, at: At) -> list[UOp]:
         """A state that no action has led to."""
@@ -279,7 +288,7 @@ class Trace:
             return stores + fill(p.totals, 0, values[players:], at.batch)
 
         begun = block.each(begin)
-        time = loop(p.steps[0].load())
+        time = loop(p.scalars[0].load())
         held, flags, sums = held.after(begun, time), flags.after(begun, time), sums.after(begun, time)
         played = block.each(play).end(time)
         held, flags, sums = held.after(played), flags.after(played), sums.after(played)

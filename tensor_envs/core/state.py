@@ -9,7 +9,8 @@ import numpy as np
 from tinygrad import Tensor, dtypes
 from tinygrad.dtype import DType
 
-from tensor_envs.core.device import DeviceName, device_of
+from tensor_envs.core.device import DeviceName, device_of, is_gpu
+from tensor_envs.core.kernel import Plan, Reset, Task
 from tensor_envs.core.spec import STORAGE, Field, GameState
 from tensor_envs.ops.bits import WORD, num_words
 
@@ -56,13 +57,17 @@ class State:
         return int(self.flags.shape[0]) // 2
 
     @property
-    def shard_batch(self) -> int:
-        """Games on each device."""
-        return self.batch // (1 if isinstance(self.device, str) else len(self.device))
+    def shards(self) -> int:
+        """Number of devices."""
+        return 1 if isinstance(self.device, str) else len(self.device)
 
     @property
     def device(self) -> DeviceName:
         return device_of(self.flags)
+
+    def plan(self, task: Task, reset: Reset = "none") -> Plan:
+        """The plan of a kernel for this batch."""
+        return Plan(self.batch // self.shards // self.lanes, self.lanes, is_gpu(self.device), task, reset)
 
     def __len__(self) -> int:
         return self.batch

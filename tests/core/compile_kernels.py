@@ -35,7 +35,7 @@ def compile_kernel(env: te.Env, plan: Plan) -> None:
     )
     if plan.task == "rollout":
         steps = Tensor.empty(1, dtype=dtypes.int32, device="NULL")
-        used = used._replace(totals=empty(2 * env.num_players, dtypes.float32), steps=steps)
+        used = used._replace(totals=empty(2 * env.num_players, dtypes.float32), scalars=steps)
     Tensor.realize(*call(env.game, plan, used).flat())
 
 

@@ -58,8 +58,12 @@ def start_reference(game: str, state: dict[str, Any] | None = None, seed: int = 
     return reference(key, **config) if state is None else reference.from_dict(state, key, **config)
 
 
+_made: dict[str, te.Env] = {}  # an environment compiles its kernels once
+
+
 def start_env(game: str, state: dict[str, Any] | None = None, seed: int = 0, **config: Any) -> EnvGame:
-    env = te.make(game, **config)
+    what = f"{game} {sorted(config.items())}"
+    env = _made[what] = _made.get(what) or te.make(game, **config)
     return EnvGame(env, env.init(1, seed) if state is None else env.state_from_dicts([state], seed))
 
 

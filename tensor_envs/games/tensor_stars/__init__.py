@@ -1,0 +1,10 @@
+"""Tensor (stars)."""
+
+from tensor_envs.core.entry import GameEntry
+
+GAME = GameEntry(
+    id="tensor_stars",
+    rules="tensor_envs.games.tensor_stars.rules:StarsRules",
+    notation="tensor_envs.games.tensor_stars.notation",
+    render="tensor_envs.games.tensor_stars.render",
+)

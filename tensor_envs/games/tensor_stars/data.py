@@ -1,0 +1,294 @@
+"""What an owner of Tensor types in: a board, a deck and the choices among rules, in Python or in a TOML file.
+
+Numbers such as F8 and G4 are those of RULES.md beside this file.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+Space = tuple[int, int]  # (x, y): x from Black to White, y downwards
+Line = tuple[Space, Space]
+
+BLACK, WHITE = 0, 1  # sides
+PIECES, CARDS, TURNS = 3, 10, 3  # F2, F1, F4
+COLOURS = ("red", "blue", "yellow")
+
+# F19: the directions are those of the card's owner. Number d of DIRECTIONS is number d XOR side of COMPASS: Black's
+# toward is west and his left is north; White, who sits opposite, has everything the other way round.
+DIRECTIONS = "TALR"  # toward, away, left, right
+COMPASS: tuple[Space, ...] = ((-1, 0), (1, 0), (0, -1), (0, 1))  # west, east, north, south
+
+DEFAULT_LINES: tuple[Line, ...] = (
+    *(((0, y), (6, y)) for y in range(5)),
+    *(((x, 0), (x, 4)) for x in (0, 2, 3, 4, 6)),
+    ((1, 0), (1, 3)),  # G4: none on to (1, 4)
+    ((5, 1), (5, 4)),  # G4: none up to (5, 0)
+)
+
+
+def _check_names(what: str, kind: type, table: Mapping[str, Any]) -> None:
+    known = [field.name for field in fields(kind)]
+    for name in table:
+        if name not in known:
+            near = difflib.get_close_matches(str(name), known, n=1)
+            hint = f" (did you mean {near[0]!r}?)" if near else ""
+            raise TypeError(f"{what} has no field {name!r}{hint}; its fields are {', '.join(known)}")
+
+
+def _typed(what: str, kind: type, value: Any) -> Any:
+    """An instance of a dataclass, or a mapping of its fields made into one."""
+    if isinstance(value, kind):
+        return value
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{what} must be a {kind.__name__} or a table of its fields, got {value!r}")
+    _check_names(what, kind, value)
+    missing = {"number", "parts"} - value.keys() if kind is Card else set()
+    if missing:
+        raise ValueError(f"{what} lacks {' and '.join(sorted(missing))}: {dict(value)!r}")
+    return kind(**value)
+
+
+def _sequence(what: str, value: Any, length: int | None = None) -> Sequence[Any]:
+    if not isinstance(value, Iterable) or isinstance(value, (str, Mapping)):
+        raise ValueError(f"{what} must be a list, got {value!r}")
+    entries = list(value)
+    if length is not None and len(entries) != length:
+        raise ValueError(f"{what} must have {length} entries, got {len(entries)}: {entries!r}")
+    return entries
+
+
+def _space(value: Any) -> Space:
+    x, y = _sequence("a space of the board", value, 2)
+    if type(x) is not int or type(y) is not int or min(x, y) < 0:
+        raise ValueError(f"a space of the board must be two ints from 0 on, x and y, got {value!r}")
+    return x, y
+
+
+def _is_part(part: Any) -> bool:
+    return (
+        isinstance(part, str)
+        and part[:1] in tuple(DIRECTIONS)
+        and part[1:].isdecimal()
+        and part[1:].isascii()
+        and int(part[1:]) > 0
+    )
+
+
+@dataclass(frozen=True)
+class Board:
+    """G1 to G4, G25. Space (x, y) has the index width * y + x in the smallest box that holds (0, 0) and every line.
+
+    lines: pairs of spaces; one drawn straight through several spaces stands for every line between neighbours on it.
+    stars: (space, side). starts: of red, blue and yellow. Lists will do for tuples. ValueError for an impossible board.
+    """
+
+    lines: tuple[Line, ...] = DEFAULT_LINES
+    stars: tuple[tuple[Space, int], ...] = (((0, 1), BLACK), ((6, 3), WHITE))
+    starts: tuple[Space, ...] = ((4, 0), (3, 2), (2, 4))
+
+    def __post_init__(self) -> None:
+        lines = (_sequence("a line of the board", line, 2) for line in _sequence("board.lines", self.lines))
+        stars = (_sequence("a Star of the board", star, 2) for star in _sequence("board.stars", self.stars))
+        starts = _sequence("board.starts", self.starts, PIECES)
+        object.__setattr__(self, "lines", tuple((_space(a), _space(b)) for a, b in lines))
+        object.__setattr__(self, "stars", tuple((_space(space), side) for space, side in stars))
+        object.__setattr__(self, "starts", tuple(map(_space, starts)))
+        for (x0, y0), (x1, y1) in self.lines:
+            if (x0 == x1) == (y0 == y1):
+                raise ValueError(
+                    f"a line of the board must run straight along x or y, got {((x0, y0), (x1, y1))}"
+                )
+        if not all(side in (BLACK, WHITE) and type(side) is int for _, side in self.stars):
+            raise ValueError(f"a Star of the board must be (space, side) with side 0 or 1, got {self.stars}")
+        for name, marked in (("starts", self.starts), ("stars", tuple(space for space, _ in self.stars))):
+            off = [
+                space for space in marked if self.index(space) not in self.spaces or space[0] >= self.width
+            ]
+            if off:
+                raise ValueError(f"board.{name} must be spaces on a line, but there is none at {off[0]}")
+            if len(set(marked)) < len(marked):
+                raise ValueError(f"board.{name} must be different spaces, got {marked}")
+
+    @cached_property
+    def joins(self) -> frozenset[Line]:
+        """The lines between neighbours, the space of smaller coordinates first."""
+        found: set[Line] = set()
+        for line in self.lines:
+            (x0, y0), (x1, y1) = sorted(line)
+            found |= set(pairwise((x, y) for x in range(x0, x1 + 1) for y in range(y0, y1 + 1)))
+        return frozenset(found)
+
+    @cached_property
+    def width(self) -> int:
+        return 1 + max((x for line in self.lines for x, _ in line), default=0)
+
+    @cached_property
+    def height(self) -> int:
+        return 1 + max((y for line in self.lines for _, y in line), default=0)
+
+    @property
+    def size(self) -> int:
+        """S, the number of indices."""
+        return self.width * self.height
+
+    @cached_property
+    def spaces(self) -> frozenset[int]:
+        """The indices that are spaces: those at the end of a line."""
+        return frozenset(self.index(space) for join in self.joins for space in join)
+
+    def index(self, space: Space) -> int:
+        return self.width * space[1] + space[0]
+
+    def space(self, index: int) -> Space:
+        return index % self.width, index // self.width
+
+    @cached_property
+    def start_indices(self) -> tuple[int, ...]:
+        return tuple(map(self.index, self.starts))
+
+    def star_indices(self, *sides: int) -> list[int]:
+        return [self.index(space) for space, side in self.stars if side in sides]
+
+    def entered(self, direction: int) -> list[int]:
+        """F8: the spaces that a line leads into in a direction of the compass."""
+        ends = (
+            (a, b) if (b[0] - a[0], b[1] - a[1]) == COMPASS[direction] else (b, a)
+            for a, b in self.joins
+            if (b[0] - a[0], b[1] - a[1]) in (COMPASS[direction], COMPASS[direction ^ 1])
+        )
+        return [self.index(there) for _, there in ends]
+
+    @cached_property
+    def is_symmetric(self) -> bool:
+        """Whether lines and Stars, turned by half, look to White as they look to Black (section 6)."""
+        turned = {tuple(sorted(map(self._turned, join))) for join in self.joins}
+        stars = {(self._turned(space), 1 - side) for space, side in self.stars}
+        return turned == self.joins and stars == set(self.stars)
+
+    def _turned(self, space: Space) -> Space:
+        return self.width - 1 - space[0], self.height - 1 - space[1]
+
+
+@dataclass(frozen=True)
+class Card:
+    """G5, G6. parts: one or two such as "T3": a direction (toward, left, right, away) and a number of spaces.
+
+    either: its player chooses the order of the two parts (F10). ValueError for an impossible card.
+    """
+
+    number: int
+    parts: tuple[str, ...]
+    either: bool = False
+
+    def __post_init__(self) -> None:
+        if type(self.number) is not int:
+            raise ValueError(f"a card's number must be an int, got {self.number!r}")
+        if type(self.either) is not bool:
+            raise ValueError(f"either of card {self.number} must be true or false, got {self.either!r}")
+        parts = tuple(_sequence(f"parts of card {self.number}", self.parts))
+        object.__setattr__(self, "parts", parts)
+        wrong = [part for part in parts if not _is_part(part)]
+        if wrong:
+            raise ValueError(
+                f"a part of card {self.number} must be one of T, L, R, A and a number of spaces, got {wrong[0]!r}"
+            )
+        if not 1 + self.either <= len(parts) <= 2:
+            many = "two parts, being an either-card," if self.either else "one or two parts"
+            raise ValueError(f"card {self.number} must have {many}, got {parts!r}")
+
+    @property
+    def moves(self) -> tuple[tuple[int, int], ...]:
+        """(number in DIRECTIONS, spaces) of every part."""
+        return tuple((DIRECTIONS.index(part[0]), int(part[1:])) for part in self.parts)
+
+
+# F15 to F18 give 9, 8, 5 and 2; G5 the others.
+DECK: tuple[Card, ...] = (
+    Card(0, ("A1",)),
+    Card(1, ("T3",)),
+    Card(2, ("T1", "R1"), either=True),
+    Card(3, ("T1", "L1"), either=True),
+    Card(4, ("T2",)),
+    Card(5, ("R2",)),
+    Card(6, ("L2",)),
+    Card(7, ("R1",)),
+    Card(8, ("L1",)),
+    Card(9, ("T1",)),
+)
+
+CHOICES = {
+    "win_check": ("card", "piece"),
+    "star_rule": ("any", "own", "opposite"),
+    "star_credit": ("mover", "side"),
+    "ask_order": ("differs", "always"),
+    "reset": ("piece", "all"),
+}
+SWITCHES = ("score_stops_piece", "reset_at_once", "random_colours")
+COUNTS = ("points_to_win", "max_hands")
+
+
+@dataclass(frozen=True)
+class StarsData:
+    """The rule fields; see RULES.md for what each decides.
+
+    board: a Board or a mapping of some of its fields, the others being as in the default one. deck: ten Cards or
+    mappings of their fields. TypeError for a field that a board or a card does not have, ValueError for what cannot be.
+    """
+
+    board: Board = Board()
+    deck: tuple[Card, ...] = DECK
+    win_check: str = "card"  # G8
+    star_rule: str = "any"  # G12
+    star_credit: str = "mover"  # G13
+    ask_order: str = "differs"  # G14
+    score_stops_piece: bool = True  # G17
+    reset_at_once: bool = False  # G18
+    reset: str = "piece"  # G19
+    points_to_win: int = 1  # G21; 3 is Variant 2
+    random_colours: bool = False  # G23
+    max_hands: int = 50  # G24
+
+    def __post_init__(self) -> None:
+        cards = _sequence("deck", self.deck, CARDS)
+        object.__setattr__(self, "board", _typed("board", Board, self.board))
+        object.__setattr__(self, "deck", tuple(_typed("a card of the deck", Card, card) for card in cards))
+        for name, allowed in CHOICES.items():
+            if getattr(self, name) not in allowed:
+                options = " or ".join(map(repr, allowed))
+                raise ValueError(f"{name} must be {options}, got {getattr(self, name)!r}")
+        for name in SWITCHES:
+            if type(getattr(self, name)) is not bool:
+                raise ValueError(f"{name} must be true or false, got {getattr(self, name)!r}")
+        for name in COUNTS:
+            value = getattr(self, name)
+            if type(value) is not int or not 1 <= value < 2**31:
+                raise ValueError(f"{name} must be an int from 1 on, got {value!r}")
+
+    def __repr__(self) -> str:
+        """The fields that are not as by default."""
+        values = [(field, getattr(self, field.name)) for field in fields(self)]
+        changed = ", ".join(f"{field.name}={value!r}" for field, value in values if value != field.default)
+        return f"{type(self).__name__}({changed})"
+
+
+def load_rules(path: str | Path) -> dict[str, Any]:
+    """The rule fields in a TOML file, for `make("tensor_stars", **load_rules(path))`.
+
+    Fields are those of `StarsData`; `[board]` has lines, stars and starts, and every `[[deck]]` is a card. ValueError
+    that names the file, the field and what is allowed if one is wrong.
+    """
+    try:
+        table = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        _check_names("a rule set", StarsData, table)
+        StarsData(**table)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{path}: {error}") from None
+    return table

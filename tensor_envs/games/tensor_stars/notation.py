@@ -1,0 +1,142 @@
+"""How positions and actions of Tensor (stars) are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tensor_envs.core.spec import Symmetry
+from tensor_envs.games.tensor_stars.data import CARDS, PIECES, TURNS
+from tensor_envs.games.tensor_stars.resolution import ALL_PLACED, EVENTS
+from tensor_envs.games.tensor_stars.rules import NUM_ACTIONS, StarsRules
+from tensor_envs.ops.bits import pack
+
+COMMIT, ORDER, OVER = range(3)  # phases
+ORDERS = ("PRINTED", "REVERSED")
+COUNTERS = ("turn", "hands", "cursor", "mover", "winner")
+
+
+def to_dict(rules: StarsRules, s: dict[str, Any]) -> dict[str, Any]:
+    """Fields of a game -> the names and encodings of section 3 of the rules."""
+    over = s["terminated"] or s["truncated"]
+    return {
+        "pos": s["pos"],
+        "hand": [[cards >> card & 1 for card in range(CARDS)] for cards in s["hand"]],
+        "commit": s["commit"],
+        "scored": [int(scored) for scored in s["scored"]],
+        "points": s["points"],
+        **{name: s[name] for name in COUNTERS},
+        "phase": OVER if over else ORDER if s["placed"] == ALL_PLACED else COMMIT,
+        "player": s["current_player"],
+        "truncated": int(s["truncated"]),
+        "flip": int(s["flip"]),
+    }
+
+
+def from_dict(rules: StarsRules, game: dict[str, Any]) -> dict[str, Any]:
+    """The converse of `to_dict`; the count of plies begins anew."""
+    limits = {
+        "turn": (0, TURNS - 1),
+        "hands": (0, rules.max_hands),
+        "cursor": (0, EVENTS - 1),
+        "mover": (-1, 1),
+        "winner": (-1, 1),
+        "phase": (COMMIT, OVER),
+        "player": (0, 1),
+        "truncated": (0, 1),
+        "flip": (0, 1),
+    }
+    for name, (least, most) in limits.items():
+        _check(name, game[name], least, most)
+    lists = {
+        "pos": (1, PIECES, -1 if rules.points_to_win > 1 else 0, rules.board.size - 1),
+        "hand": (2, CARDS, 0, 1),
+        "commit": (2, PIECES, -1, CARDS - 1),
+        "scored": (1, PIECES, 0, 1),
+        "points": (1, 2, 0, rules.points_to_win),
+    }
+    for name, (rows, columns, least, most) in lists.items():
+        table = game[name] if rows > 1 else [game[name]]
+        if len(table) != rows or any(len(row) != columns for row in table):
+            raise ValueError(f"{name} must be {rows} x {columns} numbers, got {game[name]!r}")
+        for row in table:
+            for value in row:
+                _check(f"an entry of {name}", value, least, most)
+    _check_pieces(rules, game["pos"])
+    _check_cards(game)
+    _check_phase(rules, game)
+    over = game["phase"] == OVER
+    return {
+        "pos": game["pos"],
+        "hand": [pack((i for i, held in enumerate(cards) if held), CARDS)[0] for cards in game["hand"]],
+        "commit": game["commit"],
+        "placed": sum(card >= 0 for cards in game["commit"] for card in cards),
+        "scored": [scored == 1 for scored in game["scored"]],
+        "points": game["points"],
+        **{name: game[name] for name in COUNTERS},
+        "flip": game["flip"] == 1,
+        "current_player": game["player"],
+        "terminated": over and not game["truncated"],
+        "truncated": game["truncated"] == 1,
+    }
+
+
+def _check(name: str, value: Any, least: int, most: int) -> None:
+    if type(value) is not int or not least <= value <= most:
+        raise ValueError(f"{name} must be an int in {least}..{most}, got {value!r}")
+
+
+def _check_pieces(rules: StarsRules, pos: list[int]) -> None:
+    in_play = [space for space in pos if space >= 0]
+    if not rules.board.spaces.issuperset(in_play) or len(set(in_play)) < len(in_play):
+        raise ValueError(f"pos must be different spaces of the board, got {pos}")  # I1
+
+
+def _check_cards(game: dict[str, Any]) -> None:
+    for hand, commit in zip(game["hand"], game["commit"], strict=True):
+        placed = [card for card in commit if card >= 0]
+        if len(set(placed)) < len(placed) or any(hand[card] for card in placed):
+            raise ValueError(
+                f"a card is placed twice or is still in hand: commit {commit}, hand {hand}"
+            )  # I2
+        if commit != placed + [-1] * (PIECES - len(placed)):
+            raise ValueError(
+                f"cards must be placed for red, blue and yellow in this order, got {commit}"
+            )  # F4
+        if sum(hand) + len(placed) != CARDS - PIECES * game["turn"]:
+            raise ValueError(
+                f"hand and commit must hold {CARDS - PIECES * game['turn']} cards of a player in turn {game['turn']}"
+            )  # I2
+
+
+def _check_phase(rules: StarsRules, game: dict[str, Any]) -> None:
+    phase, player = game["phase"], game["player"]
+    counts = [sum(card >= 0 for card in cards) for cards in game["commit"]]
+    if phase == COMMIT:
+        if game["cursor"] or any(game["scored"]):
+            raise ValueError("cursor and scored must be 0 while cards are being placed")  # I3
+        allowed = [(n, 0) for n in range(PIECES)] if player == 0 else [(PIECES, n) for n in range(PIECES)]
+        if tuple(counts) not in allowed:
+            raise ValueError(f"player {player} cannot be to place with {counts} cards placed")  # I3
+    elif phase == ORDER and sum(counts) != ALL_PLACED:
+        raise ValueError(f"all six cards must be placed when an order is asked for, got {game['commit']}")
+    if phase == ORDER and not rules.deck[game["commit"][player][game["cursor"] // 2]].either:
+        raise ValueError(f"player {player} is asked for an order, but the card at the cursor has none")  # I7
+    if phase != OVER and (game["winner"] >= 0 or game["truncated"] or game["hands"] == rules.max_hands):
+        raise ValueError(f"phase must be {OVER} when the game is over")  # I4
+    for who, points in enumerate(game["points"]):
+        if (points == rules.points_to_win) != (who == game["winner"]):
+            raise ValueError(
+                f"points must be {rules.points_to_win} for the winner alone, got {game['points']}"
+            )
+
+
+def action_to_string(rules: StarsRules, action: int) -> str:
+    """Section 4.1: "PLACE(4)" for card 4, "PRINTED", "REVERSED"."""
+    return f"PLACE({action})" if action < CARDS else ORDERS[action - CARDS]
+
+
+def symmetries(rules: StarsRules) -> Iterator[Symmetry]:
+    """The identity: the half turn swaps players, and player 0 is the first to place."""
+    (length,) = rules.spec.observation_shape
+    yield Symmetry(tuple(range(NUM_ACTIONS)), tuple(range(length)), {})

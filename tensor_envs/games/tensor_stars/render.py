@@ -1,0 +1,199 @@
+"""Positions of Tensor (stars) as text and as drawings: the board between the cards of Black and White.
+
+A picture shows all that is in the state, what lies face down included: it is the spectator's view, not a player's.
+"""
+
+from __future__ import annotations
+
+from math import cos, pi, sin
+from typing import Any
+
+from tensor_envs.games.tensor_stars.data import (
+    BLACK,
+    CARDS,
+    COLOURS,
+    COMPASS,
+    PIECES,
+    TURNS,
+    WHITE,
+    Board,
+    Card,
+    Space,
+)
+from tensor_envs.games.tensor_stars.notation import COMMIT, ORDER, OVER
+from tensor_envs.games.tensor_stars.rules import StarsRules
+from tensor_envs.render.drawing import Drawing, Point
+
+SIDES = ("Black", "White")
+LETTERS = "RBY"
+
+STEP, MARGIN, TITLE = 64, 22, 34  # pixels: between spaces, around everything, the line above
+CARD_WIDTH, CARD_HEIGHT, GAP = 46, 60, 6
+SLOT = CARD_HEIGHT + 3 * GAP  # from a piece's card to the next's
+PANEL = 3 * CARD_WIDTH + 2 * GAP  # a player's side of the table
+PAPER, INK, LINE, PALE, CLOTH = "#f6f3ea", "#22252b", "#2f3640", "#b8b3a4", "#e7e1d0"
+PIECE_FILLS = ("#d1383d", "#2f6fc4", "#f0b429")
+STAR_FILLS = ("#3a3f47", "#ffffff")
+SHIRT = "#c9c2ae"  # of a card that lies face down
+
+
+def status(rules: StarsRules, d: dict[str, Any]) -> str:
+    """What happens next, or how the game has ended."""
+    if d["phase"] == OVER:
+        if d["winner"] >= 0:
+            return f"{named(d, d['winner'])} has won"
+        return "a draw by the limit of hands" if d["truncated"] else "over by an illegal action"
+    colour = COLOURS[d["cursor"] // 2 if d["phase"] == ORDER else placed(d) % PIECES]
+    what = "to choose an order for" if d["phase"] == ORDER else "to place a card for"
+    out = " and ".join(COLOURS[piece] for piece, space in enumerate(d["pos"]) if space < 0)
+    turn = f"hand {d['hands'] + 1}, turn {d['turn'] + 1} of {TURNS}"
+    return f"{turn}: {named(d, d['player'])} {what} {colour}" + (f" ({out} out of play)" if out else "")
+
+
+def named(d: dict[str, Any], player: int) -> str:
+    return f"{SIDES[player ^ d['flip']]} (player {player})"
+
+
+def placed(d: dict[str, Any]) -> int:
+    return sum(card >= 0 for cards in d["commit"] for card in cards)
+
+
+def player_of(d: dict[str, Any], side: int) -> int:
+    seat: int = side ^ d["flip"]
+    return seat
+
+
+def face_up(d: dict[str, Any], piece: int) -> bool:
+    """F5: whether both cards of a piece have been revealed."""
+    return d["phase"] != COMMIT and placed(d) == 2 * PIECES and piece <= d["cursor"] // 2
+
+
+# *** text ***
+
+
+def to_string(rules: StarsRules, d: dict[str, Any]) -> str:
+    """The board with pieces R, B, Y and Stars *, then both players' cards; what lies face down is in brackets."""
+    board = rules.board
+    rows = []
+    for y in range(board.height):
+        rows.append("".join(text_of_space(board, d["pos"], (x, y)) for x in range(board.width)))
+        downwards = (((x, y), (x, y + 1)) in board.joins for x in range(board.width))
+        rows.append("".join("   |" if down else "    " for down in downwards))
+    rows = [row.rstrip() for row in rows[:-1]]
+    players = [text_of_player(rules, d, player_of(d, side)) for side in (BLACK, WHITE)]
+    return "\n".join([status(rules, d), "", *rows, "", *players])
+
+
+def text_of_space(board: Board, pos: list[int], space: Space) -> str:
+    index = board.index(space)
+    if index not in board.spaces:
+        return "    "
+    west = ((space[0] - 1, space[1]), space) in board.joins
+    star = index in board.star_indices(BLACK, WHITE)
+    mark = LETTERS[pos.index(index)] if index in pos else "*" if star else "o"
+    beside = "*" if star and index in pos else "-" if west else " "
+    return ("--" if west else "  ") + beside + mark
+
+
+def text_of_player(rules: StarsRules, d: dict[str, Any], player: int) -> str:
+    hand = " ".join(str(rules.deck[i].number) for i in range(CARDS) if d["hand"][player][i]) or "none"
+    cards = []
+    for piece, card in enumerate(d["commit"][player]):
+        number = "-" if card < 0 else str(rules.deck[card].number)
+        cards.append(f"{COLOURS[piece]} {number if card < 0 or face_up(d, piece) else f'[{number}]'}")
+    score = f"; points {d['points'][player]} of {rules.points_to_win}" if rules.points_to_win > 1 else ""
+    return f"{named(d, player)}: {', '.join(cards)}; in hand {hand}{score}"
+
+
+# *** drawing ***
+
+
+def to_svg(rules: StarsRules, d: dict[str, Any]) -> str:
+    """The board with Stars in their side's colour and rings at the starts; each side's cards beside it."""
+    return draw(rules, d).to_svg()
+
+
+def draw(rules: StarsRules, d: dict[str, Any]) -> Drawing:
+    board = rules.board
+    board_width, board_height = STEP * board.width, STEP * board.height
+    hand_height = 4 * (CARD_HEIGHT + GAP)
+    height = max(board_height, TITLE + SLOT + hand_height)
+    picture = Drawing(2 * (PANEL + 2 * MARGIN) + board_width, TITLE + height + 2 * MARGIN, PAPER)
+    picture.text((picture.width / 2, MARGIN + TITLE / 2 - 4), status(rules, d), 17, INK, bold=True)
+    corner = (PANEL + 2 * MARGIN, MARGIN + TITLE + (height - board_height) / 2)
+    draw_board(picture, board, d, corner)
+    for side in (BLACK, WHITE):
+        left = MARGIN if side == BLACK else picture.width - MARGIN - PANEL
+        draw_player(
+            picture, rules, d, side, (left, MARGIN + TITLE + (height - SLOT - TITLE - hand_height) / 2)
+        )
+    return picture
+
+
+def draw_board(picture: Drawing, board: Board, d: dict[str, Any], corner: Point) -> None:
+    def at(space: Space) -> Point:
+        return corner[0] + STEP * (space[0] + 0.5), corner[1] + STEP * (space[1] + 0.5)
+
+    picture.rect(*corner, STEP * board.width, STEP * board.height, CLOTH)
+    for a, b in sorted(board.joins):
+        picture.line(at(a), at(b), stroke=LINE, width=3)
+    for index in sorted(board.spaces):
+        picture.circle(at(board.space(index)), 7, PAPER, LINE, 2)
+    for piece, start in enumerate(board.starts):
+        picture.circle(at(start), 15, stroke=PIECE_FILLS[piece], width=3)
+    for space, side in board.stars:
+        picture.polygon(star(at(space), 23), STAR_FILLS[side], INK, 2)
+    for piece, index in enumerate(d["pos"]):
+        if index >= 0:
+            picture.circle(at(board.space(index)), 13, PIECE_FILLS[piece], INK, 2)
+
+
+def star(centre: Point, radius: float) -> list[Point]:
+    """A star of five points."""
+    corners = []
+    for i in range(10):
+        length, angle = radius * (0.45 if i % 2 else 1), pi * (i / 5 - 0.5)
+        corners.append((centre[0] + length * cos(angle), centre[1] + length * sin(angle)))
+    return corners
+
+
+def draw_player(picture: Drawing, rules: StarsRules, d: dict[str, Any], side: int, corner: Point) -> None:
+    """A side's three placed cards, and below them all ten in rows of three, those in hand drawn in full."""
+    player, (left, top) = player_of(d, side), corner
+    to_move = d["phase"] != OVER and d["player"] == player
+    name = named(d, player) + (f": {d['points'][player]}" if rules.points_to_win > 1 else "")
+    picture.circle((left + 8, top + 12), 7, STAR_FILLS[side], INK, 2)
+    picture.text((left + 22, top + 12), name, 13, INK, "start", bold=to_move)
+    top += TITLE
+    for piece, card in enumerate(d["commit"][player]):
+        x = left + piece * (CARD_WIDTH + GAP)
+        picture.rect(x - 2, top - 2, CARD_WIDTH + 4, CARD_HEIGHT + 4, stroke=PIECE_FILLS[piece], width=3)
+        if card >= 0:
+            draw_card(picture, rules.deck[card], side, (x, top), "#ffffff" if face_up(d, piece) else SHIRT)
+    for i, card_data in enumerate(rules.deck):
+        x, y = left + i % 3 * (CARD_WIDTH + GAP), top + SLOT + i // 3 * (CARD_HEIGHT + GAP)
+        if d["hand"][player][i]:
+            draw_card(picture, card_data, side, (x, y), "#ffffff")
+        else:
+            picture.rect(x, y, CARD_WIDTH, CARD_HEIGHT, stroke=PALE, width=1)
+
+
+def draw_card(picture: Drawing, card: Card, side: int, corner: Point, fill: str) -> None:
+    """The number, and an arrow for each part, as it moves a piece on the board beside it; "and": in either order."""
+    x, y = corner
+    picture.rect(x, y, CARD_WIDTH, CARD_HEIGHT, fill, INK, 1.5)
+    picture.text((x + CARD_WIDTH / 2, y + 16), str(card.number), 18, INK, bold=True)
+    for i, (direction, count) in enumerate(card.moves):
+        middle = x + CARD_WIDTH / 2 + (i - (len(card.moves) - 1) / 2) * 26
+        draw_arrow(picture, (middle, y + 35), COMPASS[direction ^ side])
+        picture.text((middle, y + 51), str(count), 11, INK)
+    if len(card.moves) == 2:
+        picture.text((x + CARD_WIDTH / 2, y + 51), "and" if card.either else "then", 8, LINE)
+
+
+def draw_arrow(picture: Drawing, centre: Point, direction: Space, size: float = 7) -> None:
+    (x, y), (dx, dy) = centre, direction
+    tip = x + size * dx, y + size * dy
+    picture.line((x - size * dx, y - size * dy), tip, stroke=INK, width=2)
+    barbs = [(tip[0] - 5 * dx + 4 * turn * dy, tip[1] - 5 * dy + 4 * turn * dx) for turn in (1, -1)]
+    picture.line(barbs[0], tip, barbs[1], stroke=INK, width=2)
