@@ -40,12 +40,6 @@ LARGE_BOARD = {
     "stars": [*([[0, y], 0] for y in (0, 2, 5, 9)), *([[12, y], 1] for y in (0, 3, 7))],
     "starts": [[6, 2], [6, 5], [6, 8]],
 }
-VARIANTS: tuple[dict[str, Any], ...] = (
-    *CONFIGS,
-    {"deck": ODD_DECK, "star_rule": "opposite"},
-    {"deck": ODD_DECK, "ask_order": "always", "win_check": "piece", "random_colours": True, **VARIANT_2},
-    {"board": LARGE_BOARD, "max_hands": 300},
-)
 
 
 def position(

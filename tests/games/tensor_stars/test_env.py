@@ -20,6 +20,12 @@ from tests.games.tensor_stars.test_reference import VARIANT_2
 TRACES = sorted((Path(__file__).parents[2] / "data" / "traces").glob("tensor_stars*.json"))
 
 # Cards that no printed deck has: equal and negative numbers, long parts, a part that leads back, three either-cards.
+VARIANTS: tuple[dict[str, Any], ...] = (
+    *CONFIGS,
+    {"deck": ODD_DECK, "star_rule": "opposite"},
+    {"deck": ODD_DECK, "ask_order": "always", "win_check": "piece", "random_colours": True, **VARIANT_2},
+    {"board": LARGE_BOARD, "max_hands": 300},
+)
 
 
 def plain_games(env: te.Env, state: te.State) -> Iterator[dict[str, Any]]:
