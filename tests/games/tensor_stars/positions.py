@@ -15,6 +15,7 @@ PRINTED, REVERSED = 10, 11
 STARTS: tuple[Space, ...] = ((4, 0), (3, 2), (2, 4))
 VARIANT_2 = {"points_to_win": 3}
 
+# Cards that no printed deck has: equal and negative numbers, long parts, a part that leads back, three either-cards.
 ODD_DECK = [
     {"number": number, "parts": parts, "either": either}
     for number, parts, either in [

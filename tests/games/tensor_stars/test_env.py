@@ -13,13 +13,12 @@ from tinygrad.helpers import GlobalCounters
 import tensor_envs as te
 from tensor_envs.games.tensor_stars.notation import to_dict
 from tests.games.chance import draw, game_key, policy_key, uniform_action, words
-from tests.games.tensor_stars.positions import LARGE_BOARD
+from tests.games.tensor_stars.positions import LARGE_BOARD, ODD_DECK
 from tests.games.tensor_stars.reference import CARDS, COMMIT, ORDER, OVER, Reference
-from tests.games.tensor_stars.test_reference import VARIANT_2
+from tests.games.tensor_stars.test_reference import CONFIGS, VARIANT_2
 
 TRACES = sorted((Path(__file__).parents[2] / "data" / "traces").glob("tensor_stars*.json"))
 
-# Cards that no printed deck has: equal and negative numbers, long parts, a part that leads back, three either-cards.
 VARIANTS: tuple[dict[str, Any], ...] = (
     *CONFIGS,
     {"deck": ODD_DECK, "star_rule": "opposite"},
