@@ -1,6 +1,6 @@
 """Batched board- and card-game environments in pure tinygrad: exact rules, one kernel a step, on any device."""
 
-from tensor_envs import ops
+from tensor_envs import ops, testing
 from tensor_envs.core.compiler import offer_cpu_compiler
 from tensor_envs.core.entry import GameEntry
 from tensor_envs.core.env import Env
@@ -39,4 +39,5 @@ __all__ = [
     "rollout_from",
     "sample_action",
     "save_state",
+    "testing",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tinygrad import Tensor, dtypes
 
+from tensor_envs.core.checks import instance, integer
 from tensor_envs.core.random import join, split
 from tensor_envs.core.state import State
 
@@ -17,6 +18,8 @@ def masked_logits(logits: Tensor, mask: Tensor) -> Tensor:
     its softmax is uniform, never NaN. TypeError unless logits are floats and the mask is bool, ValueError unless the
     shapes agree.
     """
+    instance("logits", logits, Tensor)
+    instance("mask", mask, Tensor)
     if not dtypes.is_float(logits.dtype):
         raise TypeError(f"logits must have a float dtype, got {logits.dtype}")
     if mask.dtype is not dtypes.bool:
@@ -30,24 +33,30 @@ def masked_logits(logits: Tensor, mask: Tensor) -> Tensor:
 def sample_action(logits: Tensor, mask: Tensor, key: Tensor, counter: Tensor | int) -> Tensor:
     """One action a row, int32 [B], drawn from the softmax of the legal logits [B, A] by Gumbel-max.
 
-    key: uint32 [B, 2], a key a row, such as `state.policy_key`. counter: int or uint32 [B]; a key and counter always
-    give the same draw, so use another one for every decision (`state.ply`, say). Row i depends on row i alone. A row
-    without legal actions gets some action.
+    key: uint32 [B, 2], a key a row, such as `state.action_key`. counter: int or integers [B]; the same key and counter
+    always give the same draw, so use another one for every decision of an episode: `state.ply`. Row i depends on row i
+    alone. A row without legal actions gets some action. TypeError or ValueError for another dtype or shape.
     """
-    batch, actions = logits.shape
+    masked = masked_logits(logits, mask)
+    if masked.ndim != 2:
+        raise ValueError(f"logits must have shape [B, A], got {logits.shape}")
+    batch, actions = masked.shape
+    instance("key", key, Tensor)
     if key.shape != (batch, 2) or key.dtype is not dtypes.uint32:
         raise ValueError(f"key must be uint32 of shape ({batch}, 2), got {key.dtype} of shape {key.shape}")
     index = Tensor.arange(actions, dtype=dtypes.uint32).reshape(1, actions).expand(batch, actions)
-    count = (
-        counter.cast(dtypes.uint32).reshape(batch, 1)
-        if isinstance(counter, Tensor)
-        else index.const_like(counter)
-    )
-    words = join(count.expand(batch, actions), index + 1)  # word 1 is 0 in the uniform policy's own counters
-    bits = split(words.threefry(join(key[:, :1], key[:, 1:]).expand(batch, actions)))[0]
-    uniform = ((bits >> 8).cast(dtypes.float32) + 0.5) * 2.0**-24  # in (0, 1), both ends excluded
-    noisy = masked_logits(logits.cast(dtypes.float32), mask) - (-uniform.log()).log()
-    # a mask of all False leaves noise alone: some action; else the floor is out of the noise's reach
+    if isinstance(counter, Tensor):
+        if counter.shape != (batch,) or not dtypes.is_int(counter.dtype):
+            raise ValueError(
+                f"counter must be integers of shape ({batch},), got {counter.dtype} of {counter.shape}"
+            )
+        count = counter.cast(dtypes.uint32).reshape(batch, 1).expand(batch, actions)
+    else:
+        count = index.const_like(integer("counter", counter, 0, 2**32 - 1))
+    words = join(count, index).threefry(join(key[:, :1], key[:, 1:]).expand(batch, actions))
+    uniform = ((split(words)[0] >> 8).cast(dtypes.float32) + 0.5) * 2.0**-24  # in (0, 1), both ends excluded
+    # Gumbel noise is below 18 and above -3, so no illegal action's floor can win
+    noisy = masked.cast(dtypes.float32) - (-uniform.log()).log()
     return noisy.argmax(1).cast(dtypes.int32)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from tinygrad import Tensor, dtypes
 
+from tensor_envs.core.checks import instance, integer
 from tensor_envs.core.device import empty_buffer, upload
 from tensor_envs.core.env import Env
 from tensor_envs.core.jit import Replay
@@ -20,12 +21,12 @@ Policy = Callable[[State], Tensor]
 class Rollout:
     """What a rollout led to, row by row and over all its steps.
 
-    `state`: the last one. `returns` float32 [B, P]: sums of rewards. `wins` float32 [B, P]: episodes that ended with a
+    `state`: the last one. `returns` float32 [B, P]: sums of rewards. `wins` int32 [B, P]: episodes that ended with a
     positive reward for the player. `episodes` int32 [B]: finished episodes.
     """
 
-    def __init__(self, state: State, totals: Tensor, begin: State | None):
-        self.state, self._totals, self._begin = state, totals, begin
+    def __init__(self, state: State, totals: Tensor, begin: State, autoreset: bool):
+        self.state, self._totals, self._begin, self._autoreset = state, totals, begin, autoreset
 
     def _columns(self, first: int) -> Tensor:
         """P columns of the totals, [B, P]; lazy, since building a view takes longer than a short rollout."""
@@ -39,13 +40,15 @@ class Rollout:
 
     @property
     def wins(self) -> Tensor:
-        return self._columns(self.state.env.num_players)
+        return self._columns(self.state.env.num_players).cast(dtypes.int32)
 
     @property
     def episodes(self) -> Tensor:
-        if self._begin is None:
-            return (self.state.terminated | self.state.truncated).cast(dtypes.int32)
-        return (self.state.episode - self._begin.episode).cast(dtypes.int32)
+        begin, end = self._begin, self.state
+        if self._autoreset:
+            return (end.episode - begin.episode).cast(dtypes.int32)
+        finished, before = (s.terminated | s.truncated for s in (end, begin))
+        return (finished & ~before).cast(dtypes.int32)
 
 
 def rollout(
@@ -65,14 +68,16 @@ def rollout_from(state: State, policy: str | Policy, steps: int, autoreset: bool
     """Play `steps` actions in each game of a state, which stays valid.
 
     policy: "uniform" (one kernel for the whole rollout) or a function of a State to int32 actions [B] in tinygrad
-    operations, captured together with the step. autoreset: a game that ends starts its next episode in the same step;
-    if False it stays as it ended. ValueError for fewer than one step or another policy by name.
+    operations, captured together with the step. autoreset: finished games start their next episode, at the beginning
+    and then in the step that ends them; if False they stay as they ended. TypeError or ValueError for a count of steps
+    outside 1..2^31-1 or another policy.
     """
-    env = state.env
-    if not isinstance(steps, int) or steps < 1:
-        raise ValueError(f"steps must be a positive int, got {steps!r}")
-    if isinstance(policy, str) and policy != "uniform":
+    instance("state", state, State)
+    steps = integer("steps", steps, 1, 2**31 - 1)
+    if not callable(policy) and policy != "uniform":
         raise ValueError(f"policy must be 'uniform' or a function of a State, got {policy!r}")
+    env = state.env
+    state = env.reset(state) if autoreset else state
     size = state.batch * 2 * env.num_players
     if policy == "uniform" and not env.game.has_memory:
         totals = empty_buffer(size, dtypes.float32, state.device)
@@ -84,7 +89,7 @@ def rollout_from(state: State, policy: str | Policy, steps: int, autoreset: bool
         last = _captured(chosen, state, totals, steps, autoreset)
     # with autoreset no state is over: the flags that a step leaves are those of its transition
     last = last.replace(flags=_no_flags(state)) if autoreset else last
-    return Rollout(last, totals, state if autoreset else None)
+    return Rollout(last, totals, state, autoreset)
 
 
 def _no_flags(state: State) -> Tensor:
@@ -106,6 +111,7 @@ def _captured(policy: Policy, state: State, totals: Tensor, steps: int, autorese
         rows = more.reshape(-1, lanes, 2 * env.num_players).permute(0, 2, 1).flatten()
         Tensor.realize(*done.tensors[:-1], totals.assign(totals + rows))
 
+    policy(state).realize()  # what a policy sets up at its first call must not be captured
     replay = Replay(step)
     before, spare = state, [env.buffers(stream, lanes), env.buffers(stream, lanes)]
     for i in range(steps):

@@ -41,8 +41,8 @@ def _zig_shim() -> str | None:
         return None
     text = f"#!/bin/sh\nexec '{zig}' clang \"$@\"\n"
     name = f"zig-clang-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
-    caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tensor_envs"
-    for folder in (caches, Path(tempfile.gettempdir()) / f"tensor_envs-{os.getuid()}"):
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
+    for folder in (cache / "tensor_envs", Path(tempfile.gettempdir()) / f"tensor_envs-{os.getuid()}"):
         shim = folder / name
         try:
             if not shim.exists():

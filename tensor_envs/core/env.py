@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from tinygrad import Tensor, dtypes
 from tinygrad.dtype import DType
 
+from tensor_envs.core.checks import instance, integer, one_of
 from tensor_envs.core.device import DeviceName, device_of, empty_buffer, is_gpu, resolve, upload
 from tensor_envs.core.entry import GameEntry
 from tensor_envs.core.game import Game
@@ -30,12 +32,14 @@ class Env:
     """
 
     def __init__(self, entry: GameEntry, rules: Any, name: str, illegal: str = "lose"):
-        if illegal not in ("lose", "raise"):
-            raise ValueError(f"illegal must be 'lose' or 'raise', got {illegal!r}")
+        one_of("illegal", illegal, ("lose", "raise"))
         self.entry, self.rules, self.id, self.version = entry, rules, name, entry.version
         self.illegal = illegal
         self.game = Game(rules)
-        self.spec: Spec = rules.spec
+        self.spec: Spec = replace(rules.spec, id=name, version=entry.version)
+        taken = [field.name for field in self.spec.fields if field.name in dir(State)]
+        if taken:
+            raise ValueError(f"the field name {taken[0]!r} of {name!r} is a state's own; choose another")
         self.layout = self.spec.layout()
         self.fields = self.game.fields
         self.num_players, self.num_actions = self.spec.num_players, self.spec.num_actions
@@ -67,7 +71,7 @@ class Env:
         self._check_state(state)
         return self.run(state, "step", actions=self.actions(state, action))
 
-    def restart(self, state: State, mask: Any = None) -> State:
+    def reset(self, state: State, mask: Any = None) -> State:
         """Start the next episode where `mask` (bool [B]; default: every finished game) is True; rewards are 0."""
         self._check_state(state)
         chosen = state.terminated | state.truncated if mask is None else mask
@@ -77,7 +81,7 @@ class Env:
             raise ValueError(
                 f"mask must be bool of shape ({state.batch},), got {chosen.dtype} of {chosen.shape}"
             )
-        return self.run(state, "restart", actions=self._buffer(chosen))
+        return self.run(state, "restart", actions=self._buffer(_on(state, "mask", chosen)))
 
     def _buffer(self, values: Tensor) -> Tensor:
         """Values [B] as an int32 buffer."""
@@ -104,8 +108,7 @@ class Env:
             raise ValueError(f"action must have shape ({state.batch},), got {action.shape}")
         if not dtypes.is_int(action.dtype):
             raise TypeError(f"action must have an integer dtype, got {action.dtype}")
-        if action.device != state.device:
-            raise ValueError(f"action must be on the state's device {state.device}, got {action.device}")
+        action = _on(state, "action", action)
         if action.dtype in (dtypes.uint32, dtypes.int64, dtypes.uint64):
             action = ((action >= 0) & (action < self.num_actions)).where(action, -1)
         actions = self._buffer(action)
@@ -137,27 +140,35 @@ class Env:
         player: None (each game's player to move), a seat for all games, or an int32 Tensor [B] of seats.
         """
         self._check_state(state)
-        if player is None:
-            seats = state.current_player
-        elif isinstance(player, Tensor):
-            if player.shape != (state.batch,):
-                raise ValueError(
-                    f"player must be None, a seat or a Tensor [{state.batch}], got shape {player.shape}"
-                )
-            seats = player.cast(dtypes.int32)
-        else:
-            if not 0 <= player < self.num_players:
-                raise ValueError(f"player must be in 0..{self.num_players - 1}, got {player}")
-            seats = state.current_player.const_like(player)
+        seats = state.current_player if player is None else self._seats(state, player)
         return self.rules.observe(state.game_state(), seats)
+
+    def _seats(self, state: State, player: Any) -> Tensor:
+        """A seat, or an array or Tensor of seats [B] -> int32 [B]."""
+        if isinstance(player, Tensor):
+            if player.shape != (state.batch,) or not dtypes.is_int(player.dtype):
+                raise ValueError(
+                    f"player must be integers of shape ({state.batch},), got {player.dtype} of {player.shape}"
+                )
+            return _on(state, "player", player).cast(dtypes.int32)
+        if not isinstance(player, np.ndarray):
+            return state.current_player.const_like(integer("player", player, 0, self.num_players - 1))
+        if player.shape != (state.batch,) or player.dtype.kind not in "iu":
+            raise ValueError(
+                f"player must be integers of shape ({state.batch},), got {player.dtype} of {player.shape}"
+            )
+        if player.min() < 0 or player.max() >= self.num_players:
+            raise ValueError(
+                f"player must be in 0..{self.num_players - 1}, got {player.min()} to {player.max()}"
+            )
+        return upload(player.astype(np.int32), state.device)
 
     # *** one game as plain Python, and in writing ***
 
     def state_to_dict(self, state: State, i: int = 0) -> dict[str, Any]:
         """Game i with the field names and encodings of its rules file."""
         self._check_state(state)
-        if not -state.batch <= i < state.batch:
-            raise IndexError(f"i must be in 0..{state.batch - 1}, got {i}")
+        i = integer("i", i, 0, state.batch - 1)
         game = {name: column[i].tolist() for name, column in state.numpy().items()}
         return self.entry.load("notation").to_dict(self.rules, game)
 
@@ -184,12 +195,12 @@ class Env:
 
     def action_to_string(self, action: int) -> str:
         """The name of an action, such as "(0,2)". ValueError if there is none of that number."""
-        if not 0 <= action < self.num_actions:
-            raise ValueError(f"action must be in 0..{self.num_actions - 1}, got {action}")
+        action = integer("action", action, 0, self.num_actions - 1)
         return self.entry.load("notation").action_to_string(self.rules, action)
 
     def string_to_action(self, name: str) -> int:
         """The action of a name. ValueError, with examples, if none is called so."""
+        instance("name", name, str)
         wanted = name.replace(" ", "")
         for action in range(self.num_actions):
             if self.action_to_string(action).replace(" ", "") == wanted:
@@ -277,15 +288,9 @@ class Env:
 
     def _stream(self, batch: Any, seed: int, device: Any) -> tuple[Tensor, int]:
         """What is fixed for life in every row (words of the seed, row, uniform policy's key), and the lanes."""
-        if not isinstance(batch, int) or isinstance(batch, bool):
-            raise TypeError(f"batch must be an int, got {batch!r} of type {type(batch).__name__}")
-        if not 1 <= batch <= MAX_BATCH:
-            raise ValueError(f"batch must be in 1..{MAX_BATCH}, got {batch}")
-        (low, high), where = seed_words(seed), resolve(device)
-        shards = 1 if isinstance(where, str) else len(where)
-        if batch % shards:
-            raise ValueError(f"batch must be a multiple of the {shards} devices, got {batch}")
-        lanes = next(d for d in range(min(batch // shards, LANES), 0, -1) if (batch // shards) % d == 0)
+        batch, (low, high) = integer("batch", batch, 1, MAX_BATCH), seed_words(seed)
+        where = resolve(device)
+        shards, lanes = blocking(batch, where)
         share = batch // shards
         about = np.array([[low, high, shard * share] for shard in range(shards)], np.uint32).view(np.int32)
         used = Parameters(
@@ -293,3 +298,21 @@ class Env:
         )
         self._launch(Plan(share // lanes, lanes, is_gpu(where), "seed"), where, used)
         return used.stream, lanes
+
+
+def blocking(batch: int, device: DeviceName) -> tuple[int, int]:
+    """Number of devices that share a batch and lanes of a block: the largest divisor of a share up to LANES."""
+    shards = 1 if isinstance(device, str) else len(device)
+    if batch % shards:
+        raise ValueError(f"batch must be a multiple of the {shards} devices, got {batch}")
+    share = batch // shards
+    return shards, next(d for d in range(min(share, LANES), 0, -1) if share % d == 0)
+
+
+def _on(state: State, name: str, values: Tensor) -> Tensor:
+    """Values on the state's device; a Tensor without any device is on every one."""
+    if values.device is None:
+        return values if is_capturing() else upload(values.numpy(), state.device)
+    if values.device != state.device:
+        raise ValueError(f"{name} must be on the state's device {state.device}, got {values.device}")
+    return values

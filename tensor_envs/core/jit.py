@@ -42,33 +42,32 @@ def jit(function: Callable[..., Any]) -> Callable[..., Any]:
     captures: dict[Any, tuple[Any, list[Any]]] = {}
 
     @functools.wraps(function)
-    def call(*arguments: Any) -> Any:
+    def call(*arguments: Any, **named: Any) -> Any:
         leaves: list[Tensor] = []
-        structure = _flatten(arguments, leaves)
+        structure = _flatten((arguments, tuple(sorted(named.items()))), leaves)
         if structure not in captures:
             results: list[Any] = []
 
             def flat(*tensors: Tensor) -> tuple[Tensor, ...]:
-                outputs: list[Tensor] = []
-                results[:] = [_flatten(function(*_rebuild(structure, tensors)), outputs)]
-                return tuple(outputs)
+                positional, keywords = _rebuild(structure, tensors)
+                # a capture would give back the argument of its own call: what is passed through is not its business
+                outputs = list(tensors)
+                results[:] = [_flatten(function(*positional, **dict(keywords)), outputs)]
+                return tuple(outputs[len(tensors) :])
 
             captures[structure] = TinyJit(flat), results
         captured, results = captures[structure]
         outputs = captured(*leaves)  # running the function, it fills `results`
-        return _rebuild(results[0], outputs)
+        return _rebuild(results[0], [*leaves, *outputs])
 
     return call
 
 
 def _flatten(value: Any, leaves: list[Tensor]) -> Any:
-    """Append the tensors of a value to `leaves` -> its structure, hashable, in which they are numbered."""
+    """Append the tensors of a value to `leaves`, unless they are there -> its structure, in which they are numbered."""
     if isinstance(value, Tensor):
-        known = next(
-            (i for i, leaf in enumerate(leaves) if leaf.uop is value.uop), None
-        )  # TinyJit takes none twice
-        if known is None:
-            known = len(leaves)
+        known = next((i for i, leaf in enumerate(leaves) if leaf.uop is value.uop), len(leaves))
+        if known == len(leaves):
             leaves.append(value)
         return "tensor", known, tuple(value.shape), value.dtype, value.device
     if hasattr(value, "__flatten__"):
@@ -76,7 +75,14 @@ def _flatten(value: Any, leaves: list[Tensor]) -> Any:
         return "object", type(value), about, _flatten(tensors, leaves)
     if isinstance(value, (tuple, list)):
         return type(value).__name__, *(_flatten(item, leaves) for item in value)
-    return "plain", value
+    try:
+        hash(value)
+    except TypeError:
+        kind = type(value).__name__
+        raise TypeError(
+            f"a jitted function takes States, Tensors, tuples, lists and plain values, got {kind}"
+        ) from None
+    return "plain", type(value), value
 
 
 def _rebuild(structure: Any, leaves: Sequence[Tensor]) -> Any:
@@ -86,7 +92,7 @@ def _rebuild(structure: Any, leaves: Sequence[Tensor]) -> Any:
     if kind == "object":
         return rest[0].__unflatten__(rest[1], _rebuild(rest[2], leaves))
     if kind == "plain":
-        return rest[0]
+        return rest[1]
     items = (_rebuild(item, leaves) for item in rest)
     return tuple(items) if kind == "tuple" else list(items)
 

@@ -16,8 +16,13 @@ from typing import TypeVar
 
 from tinygrad import Tensor, UOp, dtypes
 
+from tensor_envs.core.checks import integer
+
 T = TypeVar("T", UOp, Tensor)
 POLICY_EPISODE = 0xFFFFFFFF
+ACTION_COUNTER = (
+    0xFFFFFFFF  # no decision has this number: here the uniform policy's key makes keys for other policies
+)
 MAX_SEED = 2**64 - 1
 
 
@@ -71,8 +76,5 @@ class NoChance:
 
 def seed_words(seed: int) -> tuple[int, int]:
     """The words of a seed. TypeError or ValueError unless it is an int in 0..2^64-1."""
-    if not isinstance(seed, int) or isinstance(seed, bool):
-        raise TypeError(f"seed must be an int, got {seed!r} of type {type(seed).__name__}")
-    if not 0 <= seed <= MAX_SEED:
-        raise ValueError(f"seed must be in 0..2^64-1, got {seed}")
+    seed = integer("seed", seed, 0, MAX_SEED)
     return seed & 0xFFFFFFFF, seed >> 32

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import importlib
 import pkgutil
 from dataclasses import fields
 from typing import Any
 
+from tensor_envs.core.checks import instance
 from tensor_envs.core.entry import GameEntry
 from tensor_envs.core.env import Env
 
@@ -16,6 +18,7 @@ _entries: dict[str, GameEntry] = {}
 
 def register(entry: GameEntry) -> None:
     """Make a game known to `make` under its id and its presets' ids. ValueError if an id is taken."""
+    instance("entry", entry, GameEntry)
     for name in (entry.id, *entry.presets):
         if name in _all_ids():
             raise ValueError(f"the id {name!r} is registered already")
@@ -28,12 +31,16 @@ def registered() -> tuple[str, ...]:
 
 
 def _all_ids() -> dict[str, GameEntry]:
-    if not any(entry.rules.startswith("tensor_envs.games.") for entry in _entries.values()):
-        games = importlib.import_module("tensor_envs.games")
-        for module in pkgutil.iter_modules(games.__path__):
-            entry = importlib.import_module(f"tensor_envs.games.{module.name}").GAME
-            _entries[entry.id] = entry
-    return {name: entry for entry in _entries.values() for name in (entry.id, *entry.presets)}
+    return {
+        name: entry for entry in (*_built_in(), *_entries.values()) for name in (entry.id, *entry.presets)
+    }
+
+
+@functools.cache
+def _built_in() -> tuple[GameEntry, ...]:
+    games = importlib.import_module("tensor_envs.games")
+    names = [module.name for module in pkgutil.iter_modules(games.__path__)]
+    return tuple(importlib.import_module(f"tensor_envs.games.{name}").GAME for name in names)
 
 
 def make(id: str, *, illegal: str = "lose", **rule_fields: Any) -> Env:
@@ -44,8 +51,7 @@ def make(id: str, *, illegal: str = "lose", **rule_fields: Any) -> Env:
     TypeError for an unknown rule field; ValueError for values that the rules refuse.
     """
     ids = _all_ids()
-    if not isinstance(id, str):
-        raise TypeError(f"id must be a string, got {id!r} of type {type(id).__name__}")
+    instance("id", id, str)
     if id not in ids:
         near = difflib.get_close_matches(id, ids, n=3, cutoff=0.4) or sorted(ids)
         raise ValueError(f"unknown id {id!r}; did you mean {' or '.join(map(repr, near))}? See registered().")

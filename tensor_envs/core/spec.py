@@ -47,6 +47,10 @@ class Field:
     memory: bool = False
 
     def __post_init__(self) -> None:
+        if not isinstance(self.shape, tuple) or not all(isinstance(n, int) and n > 0 for n in self.shape):
+            raise ValueError(
+                f"field {self.name!r}: shape must be a tuple of positive ints, got {self.shape!r}"
+            )
         if self.dtype not in STORAGE:
             raise ValueError(
                 f"field {self.name!r}: dtype {self.dtype} is not one of {', '.join(map(str, STORAGE))}"
@@ -86,6 +90,14 @@ class Spec:
     max_plies: int | None = None
     chance: bool = False
     zero_sum: bool = True
+    id: str = ""  # the environment's, filled in by it
+    version: int = 0
+
+    def __post_init__(self) -> None:
+        names = [field.name for field in (*CORE_FIELDS, CHANCE_FIELD, *self.fields)]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"the field name {twice[0]!r} is taken")
 
     @property
     def all_fields(self) -> tuple[Field, ...]:

@@ -11,6 +11,7 @@ from tinygrad.dtype import DType
 
 from tensor_envs.core.device import DeviceName, device_of, is_gpu
 from tensor_envs.core.kernel import Plan, Reset, Task
+from tensor_envs.core.random import ACTION_COUNTER, threefry
 from tensor_envs.core.spec import STORAGE, Field, GameState
 from tensor_envs.ops.bits import WORD, num_words
 
@@ -116,8 +117,16 @@ class State:
 
     @property
     def policy_key(self) -> Tensor:
-        """uint32 [B, 2]: the row's key of the uniform policy, good for other policies' draws as well."""
+        """uint32 [B, 2]: the row's key of the uniform policy."""
         return self._rows(self.stream, 3, (2,))
+
+    @property
+    def action_key(self) -> Tensor:
+        """uint32 [B, 2]: a key for every row and episode, for `sample_action`; no draw of the uniform policy's."""
+        low, high = (self.policy_key[:, k] for k in range(2))
+        return Tensor.stack(
+            *threefry((low, high), (self.episode.const_like(ACTION_COUNTER), self.episode)), dim=1
+        )
 
     def numpy(self) -> dict[str, np.ndarray]:
         """Everything at once on the host: all fields, legal_action_mask, rewards, terminated, truncated, by name.

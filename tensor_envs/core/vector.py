@@ -6,6 +6,7 @@ from typing import Any
 
 from tinygrad import Tensor, dtypes
 
+from tensor_envs.core.checks import instance, one_of
 from tensor_envs.core.device import empty_buffer
 from tensor_envs.core.env import Env
 from tensor_envs.core.kernel import Reset, Task
@@ -64,8 +65,8 @@ class VectorEnv:
     def __init__(
         self, env: Env, num_envs: int, seed: int = 0, device: Any = None, autoreset: str = "same_step"
     ):
-        if autoreset not in RESETS:
-            raise ValueError(f"autoreset must be one of {', '.join(RESETS)}, got {autoreset!r}")
+        instance("env", env, Env)
+        one_of("autoreset", autoreset, tuple(RESETS))
         self.env, self.num_envs, self.autoreset, self.count = env, num_envs, autoreset, 0
         self.state = env.init(num_envs, seed, device)
         self._spare = [env.buffers(self.state.stream, self.state.lanes), self.state]
@@ -95,5 +96,5 @@ class VectorEnv:
 
     def reset(self, mask: Any = None) -> State:
         """Start the next episode where `mask` (bool [B]; default: every finished game) is True -> the new state."""
-        self.state = self.env.restart(self.state, mask)
+        self.state = self.env.reset(self.state, mask)
         return self.state

@@ -86,7 +86,11 @@ class _Layout:
         """Boards [boards, *shape] -> uint32 [2, boards * words + tail], by player."""
         # int8 in memory between the two: flat indices of words would be taken apart into coordinates cell by cell
         sides = [(0, after - before) for before, after in zip(self.shape, self.padded, strict=True)]
-        cells = board.cast(dtypes.int8).pad(((0, 0), *sides)).contiguous().reshape(self.boards, -1)
+        if (
+            board.dtype is not dtypes.int8
+        ):  # compare first: a wide integer must not become a mark by narrowing
+            board = (board == 1).cast(dtypes.int8) - (board == -1).cast(dtypes.int8)
+        cells = board.pad(((0, 0), *sides)).contiguous().reshape(self.boards, -1)
         cells = cells.pad(((0, 0), (0, self.words * WORD - prod(self.padded)))).reshape(-1, WORD)
         bits = Tensor.arange(WORD, dtype=dtypes.uint32)
         players = [

@@ -1,6 +1,7 @@
 """The environment's contract beyond what every game is checked for: errors, devices, functional steps."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,13 +17,13 @@ def test_ids() -> None:
     assert {"hyper_tic_tac_toe", "tic_tac_toe", "qubic", "gomoku"} <= set(te.registered())
     with pytest.raises(ValueError, match=r"unknown id 'tic_tac_to'; did you mean 'tic_tac_toe'"):
         te.make("tic_tac_to")
-    with pytest.raises(TypeError, match="id must be a string, got 3"):
+    with pytest.raises(TypeError, match="id must be of type str, got 3"):
         te.make(3)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"no rule field 'size'; its fields are shape, k"):
         te.make("hyper_tic_tac_toe", size=3)
     with pytest.raises(TypeError, match=r"'gomoku' fixes k=5; use make\('hyper_tic_tac_toe'"):
         te.make("gomoku", k=4)
-    with pytest.raises(ValueError, match="illegal must be 'lose' or 'raise', got 'ignore'"):
+    with pytest.raises(ValueError, match="illegal must be one of 'lose', 'raise', got 'ignore'"):
         te.make("qubic", illegal="ignore")
 
 
@@ -189,16 +190,24 @@ def test_observing_other_seats() -> None:
     assert (own[:, ::-1] == other).all()
     mixed = TTT.observe(state, Tensor([0, 1], dtype=dtypes.int32)).numpy()
     assert (mixed[0] == own[0]).all() and (mixed[1] == other[1]).all()
-    for player in (2, -1):
+    assert (TTT.observe(state, np.array([0, 1])).numpy() == mixed).all()
+    wrong: Any
+    for wrong in (2, -1, np.array([0, 2])):
         with pytest.raises(ValueError, match=r"player must be in 0\.\.1"):
-            TTT.observe(state, player)
+            TTT.observe(state, wrong)
+    for wrong in (1.5, True, "a"):
+        with pytest.raises(TypeError, match="player must be an int"):
+            TTT.observe(state, wrong)
+    for wrong in (np.zeros(2), np.zeros(3, int), Tensor.zeros(2), Tensor.zeros(3, dtype=dtypes.int32)):
+        with pytest.raises(ValueError, match=r"player must be integers of shape \(2,\)"):
+            TTT.observe(state, wrong)
 
 
 def test_fields_by_name() -> None:
     state = TTT.init(2)
     with pytest.raises(AttributeError, match="has no field 'boards'; its fields are current_player, ply"):
         state.boards  # noqa: B018
-    with pytest.raises(IndexError, match=r"i must be in 0\.\.1, got 2"):
+    with pytest.raises(ValueError, match=r"i must be in 0\.\.1, got 2"):
         TTT.state_to_dict(state, 2)
     with pytest.raises(ValueError, match=r"action must be in 0\.\.8, got 9"):
         TTT.action_to_string(9)
@@ -208,21 +217,23 @@ def test_fields_by_name() -> None:
         TTT.string_to_action("x")
 
 
-def test_restart_takes_a_mask() -> None:
+def test_reset_takes_a_mask() -> None:
     state = TTT.step(TTT.init(3), [0, 1, 2])
-    again = TTT.restart(state, np.array([True, False, True]))
+    again = TTT.reset(state, np.array([True, False, True]))
     assert again.numpy()["ply"].tolist() == [0, 1, 0]
     assert again.numpy()["episode"].tolist() == [1, 0, 1]
     for mask in (np.array([1, 0, 1]), np.array([True])):
         with pytest.raises(ValueError, match=r"mask must be bool of shape \(3,\)"):
-            TTT.restart(state, mask)
+            TTT.reset(state, mask)
 
 
 def test_vector_env() -> None:
     with pytest.raises(
-        ValueError, match="autoreset must be one of same_step, next_step, disabled, got 'never'"
+        ValueError, match="autoreset must be one of 'same_step', 'next_step', 'disabled', got 'never'"
     ):
         te.VectorEnv(TTT, 2, autoreset="never")
+    with pytest.raises(TypeError, match="env must be of type Env, got 'tic_tac_toe'"):
+        te.VectorEnv("tic_tac_toe", 2)  # type: ignore[arg-type]
     vector = te.VectorEnv(TTT, 4, seed=2)
     first = vector.step_uniform()
     vector.step_uniform()
@@ -230,10 +241,68 @@ def test_vector_env() -> None:
         first.final_state  # noqa: B018
 
 
+def test_a_tensor_without_device_is_on_every_device() -> None:
+    for device in ("CPU", DEVICES[:2]):
+        after = TTT.step(TTT.init(4, device=device), Tensor.arange(4))
+        assert (~after.legal_action_mask.numpy()).nonzero()[1].tolist() == [0, 1, 2, 3]
+
+
+def test_jit_gives_back_the_arguments_of_its_own_call() -> None:
+    @te.jit
+    def same_and_more(x: Tensor, y: Tensor, *, factor: float) -> tuple[Tensor, Tensor]:
+        return x, x + y * factor
+
+    one = Tensor([1.0]).realize()
+    for value in range(5):
+        x = Tensor([float(value)]).realize()
+        same, more = same_and_more(x, one, factor=2)
+        assert (same.item(), more.item()) == (value, value + 2)
+    assert same_and_more(one, Tensor([1.0]).realize(), factor=2.5)[1].item() == 3.5
+    with pytest.raises(TypeError, match="a jitted function takes States, Tensors"):
+        same_and_more(one, np.zeros(1), factor=1)
+
+
+def test_fields_that_cannot_be() -> None:
+    for fields in ((te.Field("ply"),), (te.Field("x"), te.Field("x"))):
+        with pytest.raises(ValueError, match=r"the field name '(ply|x)' is taken"):
+            te.Spec(1, 1, (1,), fields)
+    for shape in (3, (0,)):
+        with pytest.raises(ValueError, match="shape must be a tuple of positive ints"):
+            te.Field("y", shape)  # type: ignore[arg-type]
+
+
+def test_the_spec_names_its_environment() -> None:
+    assert (TTT.spec.id, TTT.spec.version, TTT.spec.num_actions) == ("tic_tac_toe", TTT.version, 9)
+
+
+def test_saved_states_load_on_any_number_of_devices(tmp_path: Path) -> None:
+    for saved, loaded in ((None, DEVICES), (DEVICES[:2], "CPU"), ("CPU", DEVICES[:2])):
+        state = TTT.init(96, seed=3, device=saved)
+        state = TTT.step(state, te.random_policy(state))
+        te.save_state(state, tmp_path / "state")
+        again = te.load_state(tmp_path / "state", loaded)
+        for _ in range(3):
+            for name, column in state.numpy().items():
+                assert (column == again.numpy()[name]).all(), name
+            state, again = TTT.step(state, te.random_policy(state)), TTT.step(again, te.random_policy(again))
+    te.save_state(TTT.init(3), tmp_path / "state")
+    with pytest.raises(ValueError, match="batch must be a multiple of the 2 devices"):
+        te.load_state(tmp_path / "state", DEVICES[:2])
+    whole = (tmp_path / "state").read_bytes()
+    (tmp_path / "state").write_bytes(whole.replace(b'\\"batch\\": 3', b'\\"batch\\": 6'))
+    with pytest.raises(ValueError, match="its buffers are not those of"):
+        te.load_state(tmp_path / "state")
+
+
 def test_rollout_arguments() -> None:
-    for steps in (0, 1.5):
-        with pytest.raises(ValueError, match="steps must be a positive int"):
-            te.rollout(TTT, "uniform", 2, steps)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"steps must be in 1\.\.2147483647, got 0"):
+        te.rollout(TTT, "uniform", 2, 0)
+    with pytest.raises(TypeError, match=r"steps must be an int, got 1\.5"):
+        te.rollout(TTT, "uniform", 2, 1.5)  # type: ignore[arg-type]
+    numbers: Any = (np.int64(2), np.int64(3), np.uint8(1))  # batch, steps, seed
+    assert te.rollout(TTT, "uniform", *numbers).state.numpy()["ply"].tolist() == [3, 3]
+        "ply"
+    ].tolist() == [3, 3]
     with pytest.raises(ValueError, match="policy must be 'uniform' or a function of a State, got 'best'"):
         te.rollout(TTT, "best", 2, 5)
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tinygrad import Tensor, TinyJit, dtypes
+from tinygrad.dtype import DType
 
 import tensor_envs as te
 from tensor_envs import ops
@@ -329,3 +330,9 @@ def test_312_million_cells() -> None:
     assert ops.find_lines(board, 5, device="CPU") == [ops.Line(-1, (1, -1, 0, -1, 1), line[0])]
     assert time.perf_counter() - begin < 60
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 4_000_000  # KB
+
+
+@pytest.mark.parametrize("dtype", [dtypes.int16, dtypes.int32, dtypes.int64])
+def test_wide_integers_do_not_become_marks(dtype: DType) -> None:
+    assert ops.winner(Tensor([257, 257, 257], dtype=dtype), 3).item() == 0
+    assert ops.winner(Tensor([-1, -1, -1], dtype=dtype), 3).item() == -1

@@ -1,0 +1,109 @@
+"""Masked logits and sampled actions: distributions, masks, independence, errors; policies in rollouts."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from tinygrad import Tensor, dtypes
+
+import tensor_envs as te
+
+TTT = te.make("tic_tac_toe")
+
+
+def test_masked_logits_are_finite_and_keep_what_is_legal() -> None:
+    for dtype in (dtypes.float32, dtypes.float16):
+        logits = Tensor([[1.0, -2.0, 3.0], [0.0, 5.0, -5.0]]).cast(dtype)
+        mask = Tensor([[True, False, True], [False, False, False]])
+        masked = te.masked_logits(logits, mask)
+        assert masked.dtype is dtype and np.isfinite(masked.numpy()).all()
+        assert masked.numpy()[0, [0, 2]].tolist() == [1.0, 3.0]
+        chances = masked.float().softmax().numpy()
+        assert chances[0, 1] == 0 and np.allclose(chances[1], 1 / 3), "a row without legal actions is uniform"
+
+
+def test_masked_logits_of_another_kind() -> None:
+    logits, mask = Tensor.zeros(2, 3), Tensor.ones(2, 3, dtype=dtypes.bool)
+    with pytest.raises(TypeError, match=r"logits must have a float dtype, got dtypes\.int"):
+        te.masked_logits(logits.cast(dtypes.int32), mask)
+    with pytest.raises(TypeError, match=r"mask must be bool, got dtypes\.float"):
+        te.masked_logits(logits, logits)
+    with pytest.raises(TypeError, match="logits must be of type Tensor"):
+        te.masked_logits([[0.0]], mask)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"one shape, got \(2, 3\) and \(2, 2\)"):
+        te.masked_logits(logits, mask[:, :2])
+
+
+def test_sampled_actions_follow_the_softmax_of_what_is_legal() -> None:
+    batch = 20_000
+    state = TTT.init(batch, seed=4)
+    mask = Tensor([[True, True, False, True]]).expand(batch, 4)
+    logits = Tensor([[0.0, np.log(2.0), 50.0, np.log(5.0)]]).expand(batch, 4)
+    counts = np.bincount(te.sample_action(logits, mask, state.action_key, 7).numpy(), minlength=4)
+    assert counts[2] == 0
+    assert np.allclose(counts[[0, 1, 3]] / batch, [1 / 8, 2 / 8, 5 / 8], atol=4 * 0.5 / batch**0.5)
+
+
+def test_a_draw_depends_on_its_row_and_counter_alone() -> None:
+    state = TTT.init(64, seed=4)
+    logits, mask = Tensor.zeros(64, 9), Tensor.ones(64, 9, dtype=dtypes.bool)
+    whole = te.sample_action(logits, mask, state.action_key, 3).numpy()
+    head = te.sample_action(logits[:5], mask[:5], state.action_key[:5].contiguous(), 3).numpy()
+    assert (whole[:5] == head).all()
+    by_row = te.sample_action(
+        logits, mask, state.action_key, Tensor.full((64,), 3, dtype=dtypes.int32)
+    ).numpy()
+    assert (whole == by_row).all()
+    assert (whole != te.sample_action(logits, mask, state.action_key, 4).numpy()).any()
+    none = te.sample_action(logits, Tensor.zeros(64, 9, dtype=dtypes.bool), state.action_key, 3).numpy()
+    assert ((none >= 0) & (none < 9)).all()
+
+
+def test_every_episode_of_a_row_is_another_game() -> None:
+    def policy(state: te.State) -> Tensor:
+        mask = state.legal_action_mask
+        return te.sample_action(mask.float(), mask, state.action_key, state.ply)
+
+    result = te.rollout(TTT, policy, batch=64, steps=200, seed=1)
+    share = result.wins.numpy()[:, 0] / result.episodes.numpy()
+    assert ((share > 0) & (share < 1)).all(), "a row repeats one game"
+    assert abs(result.wins.numpy()[:, 0].sum() / result.episodes.numpy().sum() - 0.585) < 0.06
+
+
+def test_sample_action_arguments() -> None:
+    state = TTT.init(2)
+    logits, mask, key = Tensor.zeros(2, 9), state.legal_action_mask, state.action_key
+    with pytest.raises(ValueError, match=r"key must be uint32 of shape \(2, 2\)"):
+        te.sample_action(logits, mask, key[:, :1], 0)
+    with pytest.raises(ValueError, match=r"counter must be integers of shape \(2,\)"):
+        te.sample_action(logits, mask, key, Tensor.zeros(2))
+    with pytest.raises(ValueError, match="counter must be in 0"):
+        te.sample_action(logits, mask, key, -1)
+    with pytest.raises(ValueError, match=r"logits must have shape \[B, A\]"):
+        te.sample_action(logits[0], mask[0], key, 0)
+
+
+def test_a_policy_of_tinygrads_own_randomness_draws_anew_at_every_step() -> None:
+    """In a process of its own: what tinygrad sets up at the first use of its generator must not be captured."""
+    code = (
+        "import tensor_envs as te; from tinygrad import Tensor\n"
+        "def policy(s): return s.legal_action_mask.where(Tensor.rand(s.batch, 9), -1).argmax(1).cast('int32')\n"
+        "r = te.rollout(te.make('tic_tac_toe'), policy, 64, 200, device='CPU')\n"
+        "w = r.wins.numpy()[:, 0] / r.episodes.numpy(); print(((w > 0) & (w < 1)).all())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "True"
+
+
+def test_rollouts_begin_finished_games_anew_or_leave_them() -> None:
+    over = {"board": [1, 1, 1, -1, -1, 0, 0, 0, 0], "current_player": 1}
+    state = TTT.state_from_dicts([over, {"board": [0] * 9, "current_player": 0}])
+    for policy in ("uniform", te.random_policy):
+        again = te.rollout_from(state, policy, 1)
+        assert again.state.numpy()["ply"].tolist() == [1, 1]
+        assert not again.wins.numpy().any() and not again.episodes.numpy().any()
+        left = te.rollout_from(state, policy, 9, autoreset=False)
+        assert TTT.state_to_dict(left.state, 0) == over
+        assert left.state.numpy()["terminated"].all() and left.episodes.numpy().tolist() == [0, 1]
+    assert TTT.state_to_dict(state, 0) == over, "the state that a rollout begins with stays valid"
