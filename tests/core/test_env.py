@@ -301,8 +301,6 @@ def test_rollout_arguments() -> None:
         te.rollout(TTT, "uniform", 2, 1.5)  # type: ignore[arg-type]
     numbers: Any = (np.int64(2), np.int64(3), np.uint8(1))  # batch, steps, seed
     assert te.rollout(TTT, "uniform", *numbers).state.numpy()["ply"].tolist() == [3, 3]
-        "ply"
-    ].tolist() == [3, 3]
     with pytest.raises(ValueError, match="policy must be 'uniform' or a function of a State, got 'best'"):
         te.rollout(TTT, "best", 2, 5)
 
