@@ -1,0 +1,108 @@
+"""How positions and actions of Shed are written."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tensor_envs.core.spec import Symmetry
+from tensor_envs.games.shed.rules import MAX_CARDS, Shed
+from tensor_envs.ops.bits import WORD, pack, unpack
+
+PICK_UP = "pick up"
+
+
+def cards_of(word: int) -> list[int]:
+    """The cards of a set, ascending."""
+    return [bit + 1 for bit in unpack([word], WORD)]
+
+
+def word_of(cards: Sequence[int]) -> int:
+    return pack((card - 1 for card in cards), WORD)[0]
+
+
+def to_dict(rules: Shed, s: dict[str, Any]) -> dict[str, Any]:
+    """Fields of a game -> {"hands": [of player 0, of player 1], "pile", "talon", "current_player"} (G4)."""
+    player, hands = s["current_player"], [cards_of(s["own"]), cards_of(s["other"])]
+    return {
+        "hands": hands if player == 0 else hands[::-1],
+        "pile": cards_of(s["pile"]),
+        "talon": cards_of(rules.all_cards & ~(s["own"] | s["other"] | s["pile"])),
+        "current_player": player,
+    }
+
+
+def from_dict(rules: Shed, game: dict[str, Any]) -> dict[str, Any]:
+    """The converse of `to_dict`, at ply 0. The game is over if the other player holds all cards (F4, F6)."""
+    player, hands = game["current_player"], game["hands"]
+    if player not in (0, 1):
+        raise ValueError(f"current_player must be 0 or 1, got {player!r}")
+    if len(hands) != 2:
+        raise ValueError(f"hands must be two lists of cards, got {len(hands)}")
+    places = [list(place) for place in (*hands, game["pile"], game["talon"])]
+    if sorted(card for place in places for card in place) != list(range(1, rules.cards + 1)):
+        raise ValueError(
+            f"hands, pile and talon must hold each of the cards 1..{rules.cards} once, got {places}"
+        )
+    words = [word_of(place) for place in places]
+    own, other = words[player], words[1 - player]
+    over = {"terminated": other == rules.all_cards, "truncated": False}
+    return {"own": own, "other": other, "pile": words[2], "current_player": player, **over}
+
+
+def action_to_string(rules: Shed, action: int) -> str:
+    """A card's number, or "pick up" (G2)."""
+    return PICK_UP if action == rules.cards else str(action + 1)
+
+
+def symmetries(rules: Shed) -> Iterator[Symmetry]:
+    """The identity: all cards differ in rank."""
+    cells = 4 * rules.cards
+    yield Symmetry(tuple(range(rules.cards + 1)), tuple(range(cells)), {})
+
+
+# *** the seed's writing of a position: hands with a box between, "+" after the hand of who has just moved ***
+
+POSITION = re.compile(r"\(?\s*(?P<left>[^\[□]*?)\s*(?:\[(?P<pile>[^\]]*)\]|□)\s*(?P<right>[^\])]*?)\s*\)?\s*")
+
+
+def _hand(text: str) -> list[int]:
+    """The cards of "10-7-2", or none for "-"."""
+    if text in ("", "-"):
+        return []
+    if not re.fullmatch(r"\d+(-\d+)*", text):
+        raise ValueError(f"a hand must be cards joined by hyphens, such as 7-2, or - for none; got {text!r}")
+    return sorted(int(card) for card in text.split("-"))
+
+
+def parse(text: str, cards: int | None = None) -> dict[str, Any]:
+    """ "7-2+ [] 6-3" -> a state dictionary, the left hand being player 0's. A pile stands in the box.
+
+    cards: how many there are, by default as many as the highest card named; those not named lie in the talon.
+    ValueError for anything that is no position.
+    """
+    plain = text.replace("−", "-").replace("^+", "+")
+    match = POSITION.fullmatch(plain)
+    if match is None:
+        raise ValueError(f'a position is written "7-2+ [] 6-3", with a box between the hands; got {text!r}')
+    sides, plus = [match["left"], match["right"]], [match[side].endswith("+") for side in ("left", "right")]
+    if sum(plus) != 1:
+        raise ValueError(
+            f"exactly one hand must end in +, that of the player who has just moved; got {text!r}"
+        )
+    hands = [_hand(side.removesuffix("+").strip()) for side in sides]
+    pile = _hand((match["pile"] or "").strip())
+    named = sorted([*hands[0], *hands[1], *pile])
+    count = max(named, default=1) if cards is None else cards
+    if len(set(named)) < len(named) or not all(1 <= card <= count for card in named) or count > MAX_CARDS:
+        raise ValueError(
+            f"the cards must be different and in 1..{min(count, MAX_CARDS)}, got {', '.join(map(str, named))}"
+        )
+    talon = [card for card in range(1, count + 1) if card not in named]
+    return {"hands": hands, "pile": pile, "talon": talon, "current_player": int(plus[0])}
+
+
+def write(game: dict[str, Any]) -> str:
+    """The converse of `parse`, highest cards first."""
+    hands = ["-".join(map(str, sorted(hand, reverse=True))) or "-" for hand in game["hands"]]
+    hands[1 - game["current_player"]] += "+"
+    return f"{hands[0]} [{'-'.join(map(str, sorted(game['pile'], reverse=True)))}] {hands[1]}"

@@ -1,0 +1,62 @@
+"""Pictures of a position of Shed: text, and an SVG with a row of cards for every place."""
+
+from typing import Any
+
+from tensor_envs.games.shed.rules import Shed
+from tensor_envs.render import Drawing
+
+CARD, GAP, LEFT, MARGIN = (
+    (30, 42),
+    5,
+    112,
+    14,
+)  # pixels: a card's sides, between cards, the column of names, around
+TABLE, CLOTH, INK, PALE = "#2f6b4f", "#3a7d5d", "#1d1d1f", "#dfeee6"
+FACES = {"player 0": "#fbf7ea", "pile": "#f4c95d", "talon": "#cfd8dc", "player 1": "#e6f0ff"}
+
+
+def _places(game: dict[str, Any]) -> dict[str, list[int]]:
+    hands = game["hands"]
+    return {"player 0": hands[0], "pile": game["pile"], "talon": game["talon"], "player 1": hands[1]}
+
+
+def to_string(rules: Shed, game: dict[str, Any]) -> str:
+    """A line for each place, every card in the column of its number; * marks the player to move."""
+    mover = f"player {game['current_player']}"
+    width = len(str(rules.cards)) + 1
+    lines = []
+    for name, cards in _places(game).items():
+        columns = (str(c) if c in cards else "." for c in range(1, rules.cards + 1))
+        label = name + (" *" if name == mover else "")
+        lines.append(f"{label:<10}" + "".join(f"{column:>{width}}" for column in columns))
+    return "\n".join(lines)
+
+
+def to_svg(rules: Shed, game: dict[str, Any]) -> str:
+    """The drawing as an SVG document."""
+    return draw(rules, game).to_svg()
+
+
+def draw(rules: Shed, game: dict[str, Any]) -> Drawing:
+    """A row for each place, every card in the column of its number: it moves up and down only."""
+    mover = f"player {game['current_player']}"
+    step = CARD[0] + GAP
+    width = 2 * MARGIN + LEFT + rules.cards * step
+    row = CARD[1] + 3 * GAP
+    picture = Drawing(width, 2 * MARGIN + 4 * row, TABLE)
+    for i, (name, cards) in enumerate(_places(game).items()):
+        top = MARGIN + i * row
+        picture.rect(MARGIN, top, width - 2 * MARGIN, row - GAP, CLOTH)
+        middle = top + (row - GAP) / 2
+        if name == mover:
+            x = MARGIN + 10
+            picture.polygon([(x, middle - 6), (x + 10, middle), (x, middle + 6)], "#ffffff")
+        picture.text((MARGIN + 28, middle), name, 15, "#ffffff", "start", bold=name == mover)
+        for card in range(1, rules.cards + 1):
+            x, y = MARGIN + LEFT + (card - 1) * step, top + GAP
+            if card not in cards:
+                picture.circle((x + CARD[0] / 2, middle), 1.5, PALE, opacity=0.5)
+                continue
+            picture.rect(x, y, *CARD, fill=FACES[name], stroke=INK)
+            picture.text((x + CARD[0] / 2, middle), str(card), 17, INK, bold=True)
+    return picture

@@ -1,0 +1,88 @@
+"""Shed: two players play ever higher cards on one pile or pick it up; whoever then holds all cards has lost.
+
+Rules and rulings: RULES.md beside this file. The hands of the player to move and of the other, and the pile,
+are sets of cards as bit words, card c at bit c - 1; every other card lies in the talon.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from tinygrad import Tensor, dtypes
+
+from tensor_envs.core.spec import Chance, Field, GameState, Mask, Outcome, Scalar, Spec
+from tensor_envs.ops.bits import WORD
+
+MAX_CARDS = WORD  # a set of cards is one word
+PLIES_A_CARD = 100  # default of the limit (G1)
+
+
+@dataclass(frozen=True)
+class Shed:
+    """cards: 1..32, numbered from 1. max_plies: length at which an episode is a draw, by default 100 * cards.
+
+    ValueError for values outside these (G1, G2).
+    """
+
+    cards: int = 10
+    max_plies: int | None = None
+
+    def __post_init__(self) -> None:
+        if type(self.cards) is not int or not 1 <= self.cards <= MAX_CARDS:
+            raise ValueError(f"cards must be an int in 1..{MAX_CARDS}, got {self.cards!r}")
+        limit = PLIES_A_CARD * self.cards if self.max_plies is None else self.max_plies
+        if type(limit) is not int or not 1 <= limit < 2**31:
+            raise ValueError(f"max_plies must be an int in 1..{2**31 - 1}, got {self.max_plies!r}")
+        object.__setattr__(self, "max_plies", limit)
+
+    @cached_property
+    def all_cards(self) -> int:
+        """The set of all cards."""
+        return (1 << self.cards) - 1
+
+    @cached_property
+    def spec(self) -> Spec:
+        return Spec(
+            num_players=2,
+            num_actions=self.cards + 1,
+            observation_shape=(4, self.cards),
+            # the hand of the player to move, the other hand, the pile
+            fields=tuple(Field(name, (), dtypes.uint32) for name in ("own", "other", "pile")),
+            max_plies=self.max_plies,
+        )
+
+    def init(self, chance: Chance) -> dict[str, Any]:
+        """All cards in the talon (F1)."""
+        return {}
+
+    def legal_action_mask(self, s: GameState) -> Mask:
+        """Cards of the own hand and the talon above the whole pile (F2); to pick up a pile that is there (F3)."""
+        playable = ~(s.other | self.up_to_top(s.pile)) & self.all_cards
+        pick_up = s.pile.ne(0).cast(dtypes.uint32)
+        return [playable | pick_up << self.cards] if self.cards < WORD else [playable, pick_up]
+
+    def up_to_top(self, pile: Scalar) -> Scalar:
+        """The highest card of the pile and all cards below it."""
+        length = 1
+        while length < self.cards:
+            pile, length = pile | pile >> length, 2 * length
+        return pile
+
+    def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
+        picks_up = action.eq(self.cards)
+        card = s.pile.const_like(1) << (action.cast(dtypes.uint32) & (WORD - 1))
+        hand = picks_up.where(s.own | s.pile, s.own & ~card)  # no loss to the hand if the card is the talon's
+        pile = picks_up.where(0, s.pile | card)
+        lost = hand.eq(self.all_cards)  # F4; never after a card has been played
+        loss = lost.cast(dtypes.int32)
+        first = s.current_player.eq(0).where(-loss, loss)  # G3
+        after = s.replace(own=s.other, other=hand, pile=pile, current_player=1 - s.current_player)
+        return Outcome(after, rewards=(first, -first), terminated=lost)
+
+    def observe(self, s: GameState, player: Tensor) -> Tensor:
+        """Own hand, other hand, pile, talon (G3)."""
+        moves = s.current_player == player
+        own, other = moves.where(s.own, s.other), moves.where(s.other, s.own)
+        sets = Tensor.stack(own, other, s.pile, ~(own | other | s.pile), dim=1).unsqueeze(-1)
+        planes: Tensor = (sets >> Tensor.arange(self.cards, dtype=dtypes.uint32)) & 1 != 0
+        return planes

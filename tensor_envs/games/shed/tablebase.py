@@ -1,0 +1,221 @@
+"""The solved game as a table: values of positions, the actions that keep them, counts and checksum."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tinygrad import Tensor, dtypes
+from tinygrad.nn.state import safe_load, safe_load_metadata, safe_save
+from tinygrad.renderer import Estimates
+
+from tensor_envs.core.device import device_of, empty_buffer, first, is_gpu, resolve, upload
+from tensor_envs.core.jit import Replay, is_capturing
+from tensor_envs.core.launch import launch
+from tensor_envs.core.state import State
+from tensor_envs.games.shed.layers import Words, first_bytes, result_bytes
+from tensor_envs.games.shed.lookup import DRAW, ILLEGAL, LOSS, WIN, judge
+
+FORMAT = "tensor_envs shed table 1"
+
+
+class Tablebase:
+    """The value of every position of Shed with `cards` cards, for the player to move: 1 win, 0 draw, -1 loss.
+
+    `results`: two uint8 tensors of the solver, a bit for each quiet position: whether player A has a forced win, with A
+    to move and with B to move. A lookup is one kernel for the whole batch; a caller's TinyJit captures it.
+    """
+
+    def __init__(self, cards: int, a_to_move: Tensor, b_to_move: Tensor):
+        self.cards, self.results = cards, [a_to_move, b_to_move]
+        self.device = device_of(a_to_move)
+        self._lookups: dict[tuple[int, int], tuple[Replay, Tensor]] = {}
+
+    def __repr__(self) -> str:
+        return f"<Tablebase of shed with {self.cards} cards on {self.device}>"
+
+    # *** positions ***
+
+    def value(self, state: State) -> Tensor:
+        """int32 [B]: 1 win, 0 draw, -1 loss for the player to move, with perfect play and no limit of plies."""
+        return self._judged(state)[:, -1]
+
+    def action_values(self, state: State) -> Tensor:
+        """int32 [B, A]: what each action leads to for the player to move; -2 where it is illegal."""
+        return self._judged(state)[:, :-1]
+
+    def best_actions(self, state: State) -> Tensor:
+        """bool [B, A]: the legal actions that keep the position's value."""
+        judged = self._judged(state)
+        return (judged[:, :-1] == judged[:, -1:]) & state.legal_action_mask
+
+    def regret(self, state: State, action: Any) -> Tensor:
+        """int32 [B]: how much of the position's value an action gives away, 0..2; an illegal one loses."""
+        judged = self._judged(state)
+        actions = state.env.actions(state, action).reshape(-1, 1)
+        chosen = actions == Tensor.arange(self.cards + 1, dtype=dtypes.int32)
+        got = chosen.where(judged[:, :-1], ILLEGAL).max(axis=1).maximum(LOSS)
+        return judged[:, -1] - got
+
+    def _judged(self, state: State) -> Tensor:
+        """The values of all actions, then of the position, [B, A + 1]. ValueError for a state of another game."""
+        if state.env.entry.id != "shed" or state.env.rules.cards != self.cards:
+            raise ValueError(f"the table is for shed with {self.cards} cards, the state is of {state.env!r}")
+        if state.device != self.device:
+            raise ValueError(f"the table is on {self.device}, the state on {state.device}")
+        (words,) = state.fields
+        values = empty_buffer(state.batch * (self.cards + 2), dtypes.int32, self.device)
+        body = judge(self.cards, state, is_gpu(self.device))
+
+        def lookup(*arrays: Tensor) -> list[Tensor]:
+            return launch("shed_judge", body, *arrays, estimates=Estimates())
+
+        if is_capturing():
+            tricks = empty_buffer(state.batch << self.cards, dtypes.int8, self.device)
+            arrays = (values, tricks, words, *self.results, self._first_bytes)
+            values = lookup(*arrays)[0]
+        else:
+            key = state.batch, state.lanes
+            if key not in self._lookups:
+                replay = Replay(lambda *arrays: Tensor.realize(*lookup(*arrays)))
+                self._lookups[key] = replay, empty_buffer(state.batch << self.cards, dtypes.int8, self.device)
+            replay, tricks = self._lookups[key]
+            replay(values, tricks, words, *self.results, self._first_bytes)
+        return values.reshape(state.batch, self.cards + 2)
+
+    @cached_property
+    def _first_bytes(self) -> Tensor:
+        return upload(first_bytes(self.cards), self.device)
+
+    # *** the whole table ***
+
+    def counts(self) -> dict[str, Any]:
+        """Of quiet positions and among them endgames, the wins, losses and draws for the player to move.
+
+        "drawn_endgames": their number by pattern "a-b", cards of the player who has just moved and of the other.
+        "start": the value of the first position.
+        """
+        ones = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1)
+        # the other's win with A to move is A's win with B to move, so the counts of losses are those of b_to_move
+        win, loss = (int(ones[table].sum()) for table in self._host)
+        ends = self.quiet_values(0)
+        patterns: dict[str, int] = {}
+        for own in np.flatnonzero(ends == DRAW):
+            other = int(own).bit_count()
+            name = f"{other}-{self.cards - other}"
+            patterns[name] = patterns.get(name, 0) + 1
+        start = self.quiet_values((1 << self.cards) - 1)[0]
+        return {
+            "quiet": 3**self.cards,
+            "win": win,
+            "loss": loss,
+            "draw": 3**self.cards - win - loss,
+            "endgames": {name: int((ends == v).sum()) for name, v in _NAMES.items()},
+            "drawn_endgames": patterns,
+            "start": next(name for name, v in _NAMES.items() if v == start),
+        }
+
+    def quiet_values(self, talon: int) -> Words:
+        """int8 [2^n]: values of the positions with this talon (a bit word) and no pile, for the player to move.
+
+        They stand in the order of the set of the other player's cards, as a number whose lowest bit is the lowest of
+        the n cards that are not in the talon.
+        """
+        held = self.cards - talon.bit_count()
+        first, size = int(self._starts[talon]), max(1 << held >> 3, 1)
+        a, b = (
+            np.unpackbits(table[first : first + size], bitorder="little")[: 1 << held].astype(np.int8)
+            for table in self._host
+        )
+        return a - b[::-1]
+
+    @cached_property
+    def _host(self) -> list[Words]:
+        return [table.numpy() for table in self.results]
+
+    @cached_property
+    def _starts(self) -> Words:
+        return first_bytes(self.cards)
+
+    def sha256(self) -> str:
+        """Checksum of all quiet values: a byte each (0 draw, 1 win, 2 loss), in the order of base-3 numbers.
+
+        Card 1 is the lowest digit: 0 talon, 1 the player to move, 2 the other.
+        """
+        values = np.empty(3**self.cards, np.uint8)
+        for talon in range(1 << self.cards):
+            place = np.zeros(1, np.int64)
+            for card in range(self.cards):
+                if not talon >> card & 1:
+                    place = np.concatenate([place + 3**card, place + 2 * 3**card])
+            values[place] = self.quiet_values(talon) % 3
+        return hashlib.sha256(values.data).hexdigest()
+
+    def verify(self) -> None:
+        """Solve the game again in another way, and compare. ValueError that names a position whose value is wrong.
+
+        The check (`verify.check`) is plain NumPy and shares no code with the solver; 12 cards take a minute.
+        """
+        from tensor_envs.games.shed.verify import check
+
+        check(self.cards, self.quiet_values)
+
+    # *** files ***
+
+    def write(self, path: str | Path, done: int | None = None) -> None:
+        """Write a safetensors file, in one go. `done`: the layers that are solved, by default all."""
+        arrays = {name: t.numpy() for name, t in zip(_TENSORS, self.results, strict=True)}
+        about = {
+            "format": FORMAT,
+            "cards": self.cards,
+            "layers": self.cards + 1 if done is None else done,
+            "sha256": _digest(arrays),
+        }
+        fresh = Path(f"{path}.part")
+        tensors = {name: Tensor(array, device="CPU") for name, array in arrays.items()}
+        safe_save(tensors, str(fresh), {"tensor_envs": json.dumps(about)})
+        fresh.replace(path)
+
+    @staticmethod
+    def read(path: str | Path, device: str) -> tuple[Tablebase, int]:
+        """-> the table in a file, and the number of its layers that are solved. ValueError for any other file."""
+        try:
+            about = json.loads(safe_load_metadata(str(path))[2]["__metadata__"]["tensor_envs"])
+            assert about["format"] == FORMAT
+            loaded = safe_load(str(path))
+            arrays = {name: loaded[name].to("CPU").numpy() for name in _TENSORS}
+            assert all(a.shape == (result_bytes(about["cards"]),) for a in arrays.values())
+            assert _digest(arrays) == about["sha256"]
+        except FileNotFoundError:
+            raise
+        except Exception as error:  # a foreign or damaged file fails in many ways, all of which mean this
+            raise ValueError(
+                f"{str(path)!r} holds no table of shed that can be read ({type(error).__name__})"
+            ) from None
+        tensors = [upload(array, device) for array in arrays.values()]
+        return Tablebase(about["cards"], *tensors), about["layers"]
+
+    @staticmethod
+    def load(path: str | Path, device: Any = None) -> Tablebase:
+        """A whole table from a file. FileNotFoundError; ValueError if it is damaged, foreign or not solved yet."""
+        table, done = Tablebase.read(path, first(resolve(device)))
+        if done <= table.cards:
+            raise ValueError(
+                f"{str(path)!r} is solved only up to {done - 1} of {table.cards} cards in the talon"
+            )
+        return table
+
+
+_TENSORS = ("a_to_move", "b_to_move")
+_NAMES = {"win": WIN, "loss": LOSS, "draw": DRAW}
+
+
+def _digest(arrays: dict[str, Words]) -> str:
+    sha = hashlib.sha256()
+    for array in arrays.values():
+        sha.update(array.data)
+    return sha.hexdigest()

@@ -1,0 +1,216 @@
+"""Shed: the tensor engine against the reference, ply by ply, and its budgets."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tinygrad.helpers import GlobalCounters
+
+import tensor_envs as te
+from tensor_envs.games.shed.notation import parse, write
+from tests.games.chance import game_key, policy_key, threefry
+from tests.games.shed.reference import Reference
+
+TRACES = sorted((Path(__file__).parents[2] / "data" / "traces").glob("shed-*.json"))
+VARIANTS: tuple[dict[str, Any], ...] = (
+    {},
+    {"cards": 1},
+    {"cards": 2},
+    {"cards": 5, "max_plies": 20},
+    {"cards": 16},
+    {"cards": 17, "max_plies": 60},
+    {"cards": 31},
+    {"cards": 32},
+)
+
+
+def lockstep(config: dict[str, Any], batch: int, plies: int, seed: int = 11) -> tuple[int, int]:
+    """Uniform play on both engines, games started again -> episodes ended by the rules, by the limit."""
+    env = te.make("shed", **config)
+    full = {"cards": 10, **config}
+
+    def start(row: int, episode: int) -> Reference:
+        return Reference(game_key(seed, row, episode), **full)
+
+    vector = te.VectorEnv(env, batch, seed)
+    games, episodes, ends = [start(row, 0) for row in range(batch)], [0] * batch, [0, 0]
+    policies = [policy_key(seed, row) for row in range(batch)]
+    for ply in range(plies):
+        before = vector.state.legal_action_mask.numpy()
+        moved = vector.step_uniform()
+        actions, rewards = moved.actions.numpy(), moved.rewards.numpy()
+        flags = np.stack([moved.terminated.numpy(), moved.truncated.numpy()], axis=1)
+        for row, game in enumerate(games):
+            legal = game.legal_actions()
+            assert np.flatnonzero(before[row]).tolist() == legal, (ply, row)
+            bits = threefry(policies[row], (game.plies, episodes[row]))[0]
+            assert actions[row] == legal[bits * len(legal) >> 32], (ply, row)
+            game.apply(int(actions[row]))
+            assert rewards[row].tolist() == game.rewards, (ply, row)
+            assert flags[row].tolist() == [game.terminated, game.truncated], (ply, row)
+            if ply % 10 == 0 and row == ply % batch:
+                assert env.state_to_dict(moved.final_state, row) == game.to_dict()
+            if game.terminated or game.truncated:
+                ends[game.truncated] += 1
+                episodes[row] += 1
+                games[row] = start(row, episodes[row])
+        for name, place in (("own", 0), ("other", 1), ("pile", 2)):
+            words = getattr(vector.state, name).numpy()
+            for row, game in enumerate(games):
+                mover = game.current_player
+                cards = (game.hands[mover], game.hands[1 - mover], game.pile)[place]
+                assert words[row] == sum(1 << card - 1 for card in cards), (ply, row, name)
+        if ply % 25 == 0:
+            for player in (0, 1, None):
+                seen = env.observe(vector.state, player).numpy()
+                for row, game in enumerate(games):
+                    seat = game.current_player if player is None else player
+                    assert seen[row].tolist() == game.observation(seat), (ply, row, player)
+    assert vector.state.episode.numpy().tolist() == episodes
+    return ends[0], ends[1]
+
+
+@pytest.mark.parametrize("config", VARIANTS, ids=str)
+def test_lockstep(config: dict[str, Any]) -> None:
+    ended, cut = lockstep(config, batch=24, plies=70)
+    if config.get("cards", 10) <= 2:
+        assert ended > 0
+    if "max_plies" in config:
+        assert cut > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("config", VARIANTS, ids=str)
+def test_long_lockstep(config: dict[str, Any]) -> None:
+    """Thousands of games of the small variants, hundreds of the large ones."""
+    lockstep(config, batch=256, plies=700, seed=5)
+
+
+@pytest.mark.parametrize("path", TRACES, ids=lambda path: path.stem)
+def test_traces_replayed_in_a_batch(path: Path) -> None:
+    trace = json.loads(path.read_text())
+    env, games = te.make("shed", **trace["config"]), trace["games"]
+    assert [game["row"] for game in games] == list(range(len(games)))
+    state = env.init(len(games), trace["seed"])
+    returns = np.zeros((len(games), 2))
+    for ply in range(max(len(game["actions"]) for game in games)):
+        mask = state.legal_action_mask.numpy()
+        for row, game in enumerate(games):
+            if ply < len(game["first_legal"]):
+                assert np.flatnonzero(mask[row]).tolist() == game["first_legal"][ply]
+            assert mask[row].sum() == (game["legal_counts"][ply] if ply < len(game["actions"]) else 0)
+        actions = [game["actions"][ply] if ply < len(game["actions"]) else 0 for game in games]
+        state = env.step(state, actions)
+        returns += state.rewards.numpy()
+    assert (state.terminated.numpy() | state.truncated.numpy()).all()
+    for row, game in enumerate(games):
+        assert returns[row].tolist() == game["returns"]
+        assert env.state_to_dict(state, row) == game["final"]
+
+
+def test_one_kernel_a_step_and_few_bytes() -> None:
+    env = te.make("shed")
+    vector = te.VectorEnv(env, 64)
+    vector.step_uniform()
+    vector.step_uniform()
+    before = GlobalCounters.kernel_count
+    vector.step_uniform()
+    assert GlobalCounters.kernel_count == before + 1
+    assert env.spec.state_bytes == 24  # three sets of cards; seat, plies, episode
+
+
+@pytest.mark.parametrize("config", VARIANTS, ids=str)
+def test_rollout_is_the_same_play(config: dict[str, Any]) -> None:
+    env = te.make("shed", **config)
+    vector = te.VectorEnv(env, 64, seed=3)
+    returns = np.zeros((64, 2), dtype=np.float32)
+    for _ in range(60):
+        returns += vector.step_uniform().rewards.numpy()
+    done = te.rollout(env, "uniform", 64, 60, seed=3)
+    assert (done.returns.numpy() == returns).all()
+    for name in env.fields:
+        assert (getattr(done.state, name).numpy() == getattr(vector.state, name).numpy()).all(), name
+
+
+def test_default_cards_and_limit() -> None:
+    assert te.make("shed").rules.cards == 10 and te.make("shed").spec.max_plies == 1000  # G1
+    assert te.make("shed", cards=32).spec.max_plies == 3200
+
+
+@pytest.mark.parametrize(
+    "config",
+    ({"cards": 0}, {"cards": 33}, {"cards": 3.0}, {"cards": True}, {"max_plies": 0}, {"max_plies": "9"}),
+)
+def test_impossible_rules(config: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(config))):
+        te.make("shed", **config)
+
+
+GOOD = {"hands": [[1], [3]], "pile": [], "talon": [2], "current_player": 0}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    (
+        {"talon": []},
+        {"talon": [2, 2]},
+        {"talon": [2, 4]},
+        {"pile": [2]},
+        {"hands": [[1, 3]]},
+        {"current_player": 2},
+    ),
+    ids=str,
+)
+def test_impossible_positions(wrong: dict[str, Any]) -> None:
+    env = te.make("shed", cards=3)
+    env.state_from_dicts([GOOD])
+    with pytest.raises(ValueError, match="game 0"):
+        env.state_from_dicts([{**GOOD, **wrong}])
+
+
+def test_names_of_actions() -> None:
+    env = te.make("shed", cards=12)
+    assert [env.action_to_string(a) for a in (0, 11, 12)] == ["1", "12", "pick up"]
+    assert all(env.string_to_action(env.action_to_string(a)) == a for a in range(13))
+
+
+def test_symmetries_are_the_identity() -> None:
+    (only,) = te.make("shed", cards=4).symmetries()
+    assert only.actions == tuple(range(5)) and only.observation == tuple(range(16))
+
+
+WRITTEN = {
+    "7-2+ [] 6-3": {"hands": [[2, 7], [3, 6]], "pile": [], "talon": [1, 4, 5], "current_player": 1},
+    "3 [] 2-1+": {"hands": [[3], [1, 2]], "pile": [], "talon": [], "current_player": 0},
+    "- [4-2] 3+": {"hands": [[], [3]], "pile": [2, 4], "talon": [1], "current_player": 0},
+}
+
+
+@pytest.mark.parametrize("text", WRITTEN)
+def test_positions_in_writing(text: str) -> None:
+    game = WRITTEN[text]
+    assert parse(text) == game and parse(write(game)) == game and write(game) == text
+    assert parse(f"({text.replace('[]', '□').replace('- [', '− [')})") == game  # as the post sets it
+    assert parse(text, 9)["talon"][-1] == 9
+
+
+@pytest.mark.parametrize(
+    "text",
+    ("", "7-2 6-3", "7-2 [] 6-3", "7-2+ [] 6-3+", "7-7+ [] 3", "7+ [] 7", "a+ [] 3", "7- + [] 3", "0+ [] 1"),
+)
+def test_writing_that_is_no_position(text: str) -> None:
+    with pytest.raises(ValueError):
+        parse(text)
+    with pytest.raises(ValueError):
+        parse("7+ [] 3", 6)
+
+
+def test_pictures() -> None:
+    env = te.make("shed", cards=12)
+    state = env.state_from_dicts([parse("7-2+ [4-5] 12-3", 12)])
+    lines = env.to_string(state).splitlines()
+    assert len(lines) == 4 and lines[3].split() == ["player", "1", "*", *"..3........", "12"]
+    svg = env.render(state)
+    assert svg.startswith("<svg") and all(f">{card}</text>" in svg for card in range(1, 13))

@@ -1,0 +1,271 @@
+"""Shed: the exact solution against known checksums, against a second solution, and in use."""
+
+import json
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tinygrad import Tensor, dtypes
+
+import tensor_envs as te
+from tensor_envs.games.shed import solve as solver
+from tensor_envs.games.shed import strata
+from tensor_envs.games.shed.notation import parse
+from tensor_envs.games.shed.solve import solve
+from tensor_envs.games.shed.tablebase import Tablebase
+
+ROOT = Path(__file__).parents[3]
+DATA: dict[str, Any] = json.loads((ROOT / "tests" / "data" / "shed.json").read_text())
+FACTS = DATA["N"]
+
+
+@cache
+def table(cards: int) -> Tablebase:
+    return solve(cards, "CPU", progress=False)
+
+
+@pytest.mark.parametrize("cards", range(1, 13))
+def test_values_are_the_known_ones(cards: int) -> None:
+    facts, counts = FACTS[str(cards)], table(cards).counts()
+    assert {name: counts[name] for name in ("quiet", "win", "loss", "draw", "start")} == {
+        name: facts[name] for name in ("quiet", "win", "loss", "draw", "start")
+    }
+    ends = facts["endgame"]
+    assert counts["endgames"] == {"win": ends["W"], "loss": ends["L"], "draw": ends["D"]}
+    assert counts["drawn_endgames"] == facts["drawn_endgames_by_pattern"]
+    assert table(cards).sha256() == facts["sha256"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cards", range(13, 18))
+def test_values_of_larger_games(cards: int) -> None:
+    """Of record: this solver's own predictions, not known from elsewhere."""
+    predicted = dict(DATA["predicted"][str(cards)])
+    made = solve(cards, "CPU", progress=False)
+    digest = predicted.pop("sha256", None)
+    assert made.counts() == predicted
+    assert digest is None or made.sha256() == digest
+
+
+def test_kernels_of_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    """tinygrad's interpreter has threads like a GPU: with two blocks of four, each thread has many cells."""
+    monkeypatch.setattr(strata, "BLOCKS", 2)
+    monkeypatch.setattr(strata, "THREADS", 4)
+    assert solve(5, "PYTHON", progress=False).sha256() == FACTS["5"]["sha256"]
+    solution, env = solve(4, "PYTHON", progress=False), te.make("shed", cards=4)
+    first = env.init(2, device="PYTHON")
+    assert solution.sha256() == FACTS["4"]["sha256"] and solution.value(first).numpy().tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("cards", range(1, 8))
+def test_verify_agrees(cards: int) -> None:
+    table(cards).verify()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cards", range(8, 13))
+def test_verify_agrees_on_larger_games(cards: int) -> None:
+    table(cards).verify()
+
+
+@pytest.mark.parametrize("which", (0, 1))
+def test_verify_finds_a_single_wrong_bit(which: int) -> None:
+    arrays = [t.numpy().copy() for t in table(6).results]
+    arrays[which][40] ^= 4
+    with pytest.raises(ValueError, match="wrong value"):
+        Tablebase(6, *(Tensor(a, device="CPU").realize() for a in arrays)).verify()
+
+
+@pytest.mark.parametrize("cards", (1, 2, 3, 6, 9))
+def test_values_fit_together_in_play(cards: int) -> None:
+    """In random games: the best action has the value; an action has the value of the position that it leads to."""
+    env, solution = te.make("shed", cards=cards), table(cards)
+    state = env.init(32, seed=cards, device="CPU")
+    for _ in range(25):
+        values, actions = solution.action_values(state).numpy(), env.uniform_actions(state)
+        live = ~(state.terminated | state.truncated).numpy()
+        mask, value = state.legal_action_mask.numpy(), solution.value(state).numpy()
+        assert ((values != -2) == mask)[live].all()
+        assert (values.max(axis=1) == value)[live].all() and (value[~live] == 1).all()
+        best = solution.best_actions(state).numpy()
+        assert (best == (mask & (values == value[:, None]))).all()
+        played = values[np.arange(32), actions.numpy()]
+        assert (solution.regret(state, actions).numpy() == value - played)[live].all()
+        state = env.step(state, actions)
+        assert (-solution.value(state).numpy() == played)[live].all()
+
+
+def test_quiet_values_are_those_of_the_table() -> None:
+    """Every quiet position of 4 cards, through the kernel of the lookups."""
+    env, solution = te.make("shed", cards=4), table(4)
+    for talon in range(15):
+        rest = [c for c in range(1, 5) if not talon >> c - 1 & 1]
+        games = []
+        for m in range(1 << len(rest)):
+            hands = [[c for j, c in enumerate(rest) if m >> j & 1 == who] for who in (0, 1)]
+            held = [c for c in range(1, 5) if talon >> c - 1 & 1]
+            games.append({"hands": hands, "pile": [], "talon": held, "current_player": 0})
+        state = env.state_from_dicts(games, device="CPU")
+        assert (solution.value(state).numpy() == solution.quiet_values(talon)).all()
+
+
+@pytest.mark.parametrize(
+    "text, value",
+    (
+        ("7-6-5-4-3-2-1+ [] -", 1),
+        ("5+ [] 7-6-4-3-2-1", 1),
+        ("7-5-3-2+ [] 6-4-1", -1),
+        ("6-5-4-1+ [] 7-3-2", -1),
+        ("7-2+ [] 6-3", -1),
+        ("7-2+ [] 6-1", 1),
+        ("7-3+ [] 6-1", 1),
+        ("6-4-1 [7-5-3-2] -+", -1),  # nothing beats the 7, and all but three cards have to be picked up
+    ),
+)
+def test_positions_of_the_seed(text: str, value: int) -> None:
+    env = te.make("shed", cards=7)
+    state = env.state_from_dicts([parse(text, 7)], device="CPU")
+    assert table(7).value(state).item() == value
+
+
+def test_perfect_play_never_gives_anything_away() -> None:
+    """From the first position, which the second player wins with 5 cards: all of the first player's tries are lost."""
+    env, solution = te.make("shed", cards=5), table(5)
+    state = env.init(64, seed=2, device="CPU")
+    for ply in range(200):
+        if ply % 2:
+            best = solution.best_actions(state).numpy()
+            actions: Any = best.argmax(axis=1).astype(np.int32)
+        else:
+            actions = env.uniform_actions(state)
+        before = state.terminated.numpy()
+        state = env.step(state, actions)
+        ended = state.terminated.numpy() & ~before
+        assert (state.rewards.numpy()[ended, 1] == 1).all()
+    assert state.terminated.numpy().any()
+
+
+def test_perfect_policy_in_a_captured_rollout() -> None:
+    """The first player wins with 4 cards; lookups are captured together with the step."""
+    env, solution = te.make("shed", cards=4), table(4)
+
+    def perfect(state: te.State) -> Tensor:
+        return solution.best_actions(state).cast(dtypes.int32).argmax(axis=1).cast(dtypes.int32)
+
+    done = te.rollout(env, perfect, 64, 60, device="CPU")
+    wins, episodes = done.wins.numpy(), done.episodes.numpy()
+    assert (episodes > 0).all() and (wins[:, 0] == episodes).all() and (wins[:, 1] == 0).all()
+
+
+def test_lookups_refuse_other_games() -> None:
+    with pytest.raises(ValueError, match="6 cards"):
+        table(6).value(te.make("shed", cards=5).init(2, device="CPU"))
+    with pytest.raises(ValueError, match="shed"):
+        table(6).value(te.make("tic_tac_toe").init(2, device="CPU"))
+
+
+# *** files ***
+
+
+def test_table_in_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "shed.safetensors"
+    made = solve(6, "CPU", progress=False, path=path)
+    assert made.sha256() == table(6).sha256()
+    assert Tablebase.load(path, "CPU").sha256() == made.sha256()
+    assert solve(6, "CPU", progress=False, path=path).sha256() == made.sha256()
+    with pytest.raises(ValueError, match="6 cards"):
+        solve(5, "CPU", progress=False, path=path)
+    with pytest.raises(FileNotFoundError):
+        Tablebase.load(tmp_path / "none", "CPU")
+
+
+@pytest.mark.parametrize("stop", (1, 4))
+def test_interrupted_solve_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: int) -> None:
+    path, sweeps, whole = tmp_path / "shed.safetensors", dict[int, int](), table(6).sha256()
+    real = solver.Solver.solve
+
+    def stopping(self: solver.Solver, layer: Any, finished: bool = False) -> int:
+        if layer.k == stop:
+            raise KeyboardInterrupt
+        return real(self, layer, finished)
+
+    def counting(self: solver.Solver, layer: Any, finished: bool = False) -> int:
+        sweeps[layer.k] = real(self, layer, finished)
+        return sweeps[layer.k]
+
+    monkeypatch.setattr(solver.Solver, "solve", stopping)
+    with pytest.raises(KeyboardInterrupt):
+        solve(6, "CPU", progress=False, path=path)
+    with pytest.raises(ValueError, match="solved only up to"):
+        Tablebase.load(path, "CPU")
+    monkeypatch.setattr(solver.Solver, "solve", counting)
+    assert solve(6, "CPU", progress=False, path=path).sha256() == whole
+    assert all(sweeps[k] == 1 for k in range(stop)) and sweeps[stop] > 1
+
+
+def test_damaged_and_foreign_files(tmp_path: Path) -> None:
+    path = tmp_path / "shed.safetensors"
+    table(6).write(path)
+    whole = path.read_bytes()
+    state = te.make("shed", cards=6).init(2, device="CPU")
+    te.save_state(state, tmp_path / "state")
+    wrong = {
+        "one bit": whole[:-1] + bytes([whole[-1] ^ 1]),
+        "short": whole[:-9],
+        "text": b"no table",
+        "state": (tmp_path / "state").read_bytes(),
+        "empty": b"",
+    }
+    for name, data in wrong.items():
+        path.write_bytes(data)
+        with pytest.raises(ValueError, match="no table"):
+            solve(6, "CPU", progress=False, path=path)
+        with pytest.raises(ValueError, match="no table"):
+            Tablebase.load(path, "CPU")
+        assert path.read_bytes() == data, name
+
+
+def test_saved_layers_that_do_not_solve_the_game(tmp_path: Path) -> None:
+    """A file in good order whose values are wrong is found out when they are used."""
+    arrays = [t.numpy().copy() for t in table(6).results]
+    arrays[0][3] ^= 1
+    path = tmp_path / "shed.safetensors"
+    Tablebase(6, *(Tensor(a, device="CPU").realize() for a in arrays)).write(path, 2)
+    with pytest.raises(ValueError, match="do not solve"):
+        solve(6, "CPU", progress=False, path=path)
+
+
+@pytest.mark.parametrize("cards", (0, 21, 33, True, 6.0))
+def test_impossible_numbers_of_cards(cards: Any) -> None:
+    with pytest.raises(ValueError, match="cards must be"):
+        solve(cards, "CPU", progress=False)
+
+
+def test_too_large_for_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(solver, "memory_free", lambda device: 2**20)
+    with pytest.raises(MemoryError, match=r"18 cards takes \d+\.\d GiB on CPU"):
+        solve(18, "CPU", progress=False)
+
+
+# *** the script ***
+
+
+def script(*arguments: str, typed: str = "") -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(ROOT / "scripts" / "shed.py"), *arguments, "--quiet", "--device", "CPU"]
+    return subprocess.run(command, input=typed, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_script() -> None:
+    done = script("solve", "6", "--checksum", "--verify")
+    assert done.returncode == 0 and FACTS["6"]["sha256"] in done.stdout and "verified" in done.stdout
+    done = script("value", "7-2+ [] 6-3")
+    assert "7-2+ [] 6-3: the player to move loses" in done.stdout
+    done = script("value", "7-2+ [] 7-3")
+    assert done.returncode == 2 and "must be different" in done.stderr
+    done = script("play", "1", typed="2\n1\n")
+    assert "'2' is none of them" in done.stdout and "the table: pick up" in done.stdout
+    assert "You have won." in done.stdout
