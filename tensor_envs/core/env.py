@@ -40,7 +40,7 @@ class Env:
         taken = [field.name for field in self.spec.fields if field.name in dir(State)]
         if taken:
             raise ValueError(f"the field name {taken[0]!r} of {name!r} is a state's own; choose another")
-        self.layout = self.spec.layout()
+        self.layout, self.places = self.spec.layout(), self.spec.places()
         self.fields = self.game.fields
         self.num_players, self.num_actions = self.spec.num_players, self.spec.num_actions
         self.observation_shape = self.spec.observation_shape

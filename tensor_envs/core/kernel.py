@@ -11,7 +11,6 @@ written must be an explicit load before the store.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -74,9 +73,7 @@ class Parameters(NamedTuple):
     old_mask: Any = None
     old_flags: Any = None
     stream: Any = None  # STREAM_ROWS rows, uint32
-    scalars: Any = (
-        None  # [n] int32, not by blocks: what is said of the whole batch (of its share on a device)
-    )
+    scalars: Any = None  # [n] int32, not by blocks: what is said of the whole batch, or of a device's share
 
     def flat(self) -> list[Any]:
         """Those in use, in the order of a call."""
@@ -100,19 +97,21 @@ class Parameters(NamedTuple):
 class At(NamedTuple):
     """Where a game stands: block and lane in the batch's arrays, and in registers."""
 
-    batch: tuple[Any, Any]
-    register: tuple[Any, Any]
+    batch: Place
+    register: Place
 
 
-def cell(array: UOp, row: UOp | int, place: tuple[Any, Any]) -> UOp:
+def cell(array: UOp, row: UOp | int, place: Place) -> UOp:
     return array[place[0], row, place[1]]
 
 
-def cells(array: UOp, rows: range, place: tuple[Any, Any]) -> list[UOp]:
+def cells(array: UOp, rows: range, place: Place) -> list[UOp]:
+    """Some rows of a game, loaded."""
     return [cell(array, row, place).load() for row in rows]
 
 
-def fill(array: UOp, first: int, values: Iterable[Any], place: tuple[Any, Any]) -> list[UOp]:
+def fill(array: UOp, first: int, values: Iterable[Any], place: Place) -> list[UOp]:
+    """The stores of some rows of a game."""
     return [cell(array, first + k, place).store(value) for k, value in enumerate(values)]
 
 
@@ -144,12 +143,7 @@ class Rows:
 
     def __init__(self, game: Game, arrays: Sequence[UOp], registers: bool = False):
         self.game, self.arrays, self.registers = game, arrays, registers
-        self.places: dict[str, tuple[int, int]] = {}  # field -> its array and its first row
-        for n, fields in enumerate(game.spec.layout().values()):
-            for row, field in zip(
-                itertools.accumulate((f.size for f in fields), initial=0), fields, strict=False
-            ):
-                self.places[field.name] = n, row
+        self.places = game.spec.places()
 
     @staticmethod
     def held(game: Game, block: Block) -> Rows:

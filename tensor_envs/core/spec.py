@@ -110,6 +110,16 @@ class Spec:
             groups.setdefault(STORAGE[field.dtype], []).append(field)
         return groups
 
+    def places(self) -> dict[str, tuple[int, int]]:
+        """Field name -> the number of its tensor, in the order of `layout`, and its first row there."""
+        found = {}
+        for number, fields in enumerate(self.layout().values()):
+            row = 0
+            for field in fields:
+                found[field.name] = number, row
+                row += field.size
+        return found
+
     @property
     def state_bytes(self) -> int:
         """Bytes that one game's fields take."""

@@ -84,12 +84,10 @@ class State:
     def __getattr__(self, name: str) -> Tensor:
         if name.startswith("_"):
             raise AttributeError(name)
-        for buffer, fields in zip(self.fields, self.env.layout.values(), strict=True):
-            row = 0
-            for field in fields:
-                if field.name == name:
-                    return _declared(self._rows(buffer, row, field.shape), field)
-                row += field.size
+        if name in self.env.places:
+            number, row = self.env.places[name]
+            field = self.env.fields[name]
+            return _declared(self._rows(self.fields[number], row, field.shape), field)
         known = ", ".join(self.env.fields)
         raise AttributeError(f"a state of {self.env.id!r} has no field {name!r}; its fields are {known}")
 
@@ -138,7 +136,7 @@ class State:
             blocks = buffer.numpy().reshape(self.batch // self.lanes, -1, self.lanes)
             return np.ascontiguousarray(blocks.transpose(0, 2, 1)).reshape(self.batch, blocks.shape[1])
 
-        values = unpack(self.env.layout, [rows(buffer) for buffer in self.fields])
+        values = unpack(self.env, [rows(buffer) for buffer in self.fields])
         bits = np.unpackbits(rows(self.mask).astype("<u4").view(np.uint8), axis=1, bitorder="little")
         terminated, truncated = rows(self.flags).T
         return values | {
@@ -185,15 +183,13 @@ def pack(layout: dict[DType, list[Field]], games: list[dict[str, Any]], lanes: i
     return arrays
 
 
-def unpack(layout: dict[DType, list[Field]], rows: list[np.ndarray]) -> dict[str, np.ndarray]:
+def unpack(env: Env, tables: list[np.ndarray]) -> dict[str, np.ndarray]:
     """Arrays [B, rows], one a storage dtype -> the declared fields, [B, *shape] each."""
     values = {}
-    for table, fields in zip(rows, layout.values(), strict=True):
-        first = 0
-        for field in fields:
-            words = np.ascontiguousarray(table[:, first : first + field.size])
-            values[field.name] = words.view(_numpy_name(field.dtype)).reshape(-1, *field.shape)
-            first += field.size
+    for name, (number, row) in env.places.items():
+        field = env.fields[name]
+        words = np.ascontiguousarray(tables[number][:, row : row + field.size])
+        values[name] = words.view(_numpy_name(field.dtype)).reshape(-1, *field.shape)
     return values
 
 
