@@ -48,3 +48,13 @@ def test_an_explicit_clang_is_taken(tmp_path: Path) -> None:
     shim = next((tmp_path / "tensor_envs").glob("zig-clang-*"))
     code = "from tensor_envs.core.compiler import cpu_compiler, describe; print(cpu_compiler(), describe())"
     assert run(code, tmp_path, CC=str(shim)).stdout.startswith(f"{shim} clang version")
+
+
+@pytest.mark.parametrize("preset", ["tic_tac_toe", "qubic", "gomoku"])
+def test_the_first_step_with_a_cold_kernel_cache_comes_within_5_seconds(tmp_path: Path, preset: str) -> None:
+    code = (
+        "import tensor_envs as te, time; start = time.perf_counter();"
+        f"vector = te.VectorEnv(te.make({preset!r}), 4096, device='CPU'); vector.step_uniform().rewards.numpy();"
+        "print(time.perf_counter() - start)"
+    )
+    assert float(run(code, tmp_path).stdout) < 5
