@@ -1,0 +1,163 @@
+"""How positions and actions of Three Will are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tensor_envs.core.spec import Symmetry
+from tensor_envs.games.three_will.agents import FLAG, IN_WORD, SQUARE, packed
+from tensor_envs.games.three_will.data import (
+    ACTIONS,
+    AGENTS,
+    CES_CARDS,
+    CHALLENGE,
+    EXAMINE,
+    FACES,
+    FREE,
+    OPTIONS,
+    OVER,
+    PASS,
+    PLAYERS,
+    SIDE,
+    SLOTS,
+    SQUARES,
+    USE_FREE,
+)
+from tensor_envs.games.three_will.rules import NOBODY, ThreeWillRules
+
+SAME_NAMES = (
+    "ces",
+    "dr",
+    "free",
+    "die",
+    "phase",
+    "turns",
+    "challenge_left",
+    "declarer",
+    "turn_owner",
+    "after",
+    "winner",
+)
+
+
+def to_dict(rules: ThreeWillRules, s: dict[str, Any]) -> dict[str, Any]:
+    """Fields of a game -> the names and encodings of section 3 of the rules."""
+    agents = [word >> 8 * k for word in s["agents"] for k in range(IN_WORD)]
+    ids = [0] * AGENTS
+    for player, slots in enumerate(s["bearers"]):
+        for number in range(SLOTS):
+            ids[SLOTS * player + (slots >> 4 * number & 0xF)] = number + 1
+    return {
+        "pos": [agent & SQUARE for agent in agents],
+        "lvl": [int(agent & FLAG != 0) for agent in agents],
+        "ids": ids,
+        **{name: s[name] for name in SAME_NAMES},
+        "player": s["current_player"],
+        "t": s["ply"],
+        "truncated": int(s["truncated"]),
+    }
+
+
+def from_dict(rules: ThreeWillRules, game: dict[str, Any]) -> dict[str, Any]:
+    """The converse of `to_dict`; ValueError if no game has such a state."""
+    _check_numbers(rules, game)
+    _check_agents(rules, game["pos"], game["lvl"])
+    _check_phase(game)
+    ids = [game["ids"][SLOTS * p :][:SLOTS] for p in range(PLAYERS)]
+    if any(sorted(numbers) != list(range(1, SLOTS + 1)) for numbers in ids):
+        raise ValueError(f"ids must be 1..{SLOTS} in some order for either colour, got {game['ids']}")
+    return {
+        "agents": packed(game["pos"], game["lvl"]),
+        "bearers": [sum(slot << 4 * (n - 1) for slot, n in enumerate(numbers)) for numbers in ids],
+        **{name: game[name] for name in SAME_NAMES},
+        "current_player": game["player"],
+        "ply": game["t"],
+        "terminated": game["winner"] != NOBODY,
+        "truncated": game["truncated"] == 1,
+    }
+
+
+def _check_numbers(rules: ThreeWillRules, game: dict[str, Any]) -> None:
+    player, either = range(PLAYERS), range(NOBODY, PLAYERS)
+    scalars: dict[str, Sequence[int]] = {
+        "ces": range(CES_CARDS),
+        "die": range(1, FACES + 1),
+        "phase": range(OVER + 1),
+        "player": player,
+        "t": range(2**30),
+        "turns": range(rules.max_turns + 1),
+        "challenge_left": (0, 1),
+        "declarer": either,
+        "turn_owner": either,
+        "after": (-1, 1),
+        "winner": either,
+        "truncated": (0, 1),
+    }
+    lists = {
+        "pos": (AGENTS, range(SQUARES)),
+        "lvl": (AGENTS, range(2)),
+        "ids": (AGENTS, range(1, SLOTS + 1)),
+        "dr": (PLAYERS, range(rules.cards_total + 1)),
+        "free": (PLAYERS, range(rules.cards_total + 1)),
+    }
+    for name, allowed in scalars.items():
+        _check(name, game[name], allowed)
+    for name, (length, allowed) in lists.items():
+        if len(game[name]) != length:
+            raise ValueError(f"{name} must have {length} entries, got {len(game[name])}")
+        for value in game[name]:
+            _check(f"an entry of {name}", value, allowed)
+    if sum(game["dr"]) + sum(game["free"]) > rules.cards_total:  # I3
+        raise ValueError(f"dr and free must be at most {rules.cards_total} cards together")
+
+
+def _check(name: str, value: Any, allowed: Sequence[int]) -> None:
+    if not isinstance(value, int) or value not in allowed:
+        raise ValueError(f"{name} must be one of {allowed[0]}..{allowed[-1]}, got {value!r}")
+
+
+def _check_agents(rules: ThreeWillRules, pos: list[int], lvl: list[int]) -> None:
+    """I1, I2."""
+    for square in set(pos):
+        here = sorted((a for a in range(AGENTS) if pos[a] == square), key=lambda a: lvl[a])
+        if [lvl[a] for a in here] not in ([0], [0, 1]):
+            raise ValueError(
+                f"the agents {here} on square {square} must be one of level 0, or that and one of level 1"
+            )
+        goals = [square // SIDE == (0 if a // SLOTS else SIDE - 1) for a in here]
+        if rules.held_under_locked == "released" and goals == [True, False]:
+            raise ValueError(
+                f"agent {here[1]} on square {square} cannot be under agent {here[0]}, which is locked"
+            )
+
+
+def _check_phase(game: dict[str, Any]) -> None:
+    """I5, I8; in a challenge the opponent of the declarer is to act."""
+    phase, player = game["phase"], game["player"]
+    if (phase == OVER) != (game["winner"] != NOBODY or game["truncated"] == 1):
+        raise ValueError(f"phase must be {OVER} if and only if the game has a winner or is truncated")
+    if game["winner"] != NOBODY and game["truncated"]:
+        raise ValueError("a game with a winner is not truncated")
+    if phase == FREE and not game["free"][player]:
+        raise ValueError("player needs a Free card to be in phase FREE")
+    if phase == CHALLENGE and (
+        game["declarer"] != 1 - player or game["turn_owner"] == NOBODY or not game["challenge_left"]
+    ):
+        raise ValueError(
+            "a challenge needs challenge_left, a turn_owner, and the player's opponent as declarer"
+        )
+
+
+def action_to_string(rules: ThreeWillRules, action: int) -> str:
+    """ "2a": the agent of slot 2 by the directive's first option (a, b, c); "pass", "free card", "examine 2"."""
+    if action < PASS:
+        slot, option = divmod(action, OPTIONS)
+        return f"{slot}{'abc'[option]}"
+    return {PASS: "pass", USE_FREE: "free card"}.get(action, f"examine {action - EXAMINE}")
+
+
+def symmetries(rules: ThreeWillRules) -> Iterator[Symmetry]:
+    """The identity alone: a half turn, or a mirror, exchanges values (colours, faces of the die), not places."""
+    actions, seen = tuple(range(ACTIONS)), tuple(range(rules.spec.observation_shape[0]))
+    yield Symmetry(actions, seen, {})

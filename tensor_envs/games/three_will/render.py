@@ -1,0 +1,218 @@
+"""Positions of Three Will as text and as drawings, from either chair.
+
+What is hidden from both players, numbers and the top card, is shown when the game is over.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensor_envs.games.three_will.data import (
+    AGENTS,
+    CHALLENGE,
+    FMOVE,
+    FREE,
+    MOVE,
+    OVER,
+    SIDE,
+    SLOTS,
+    SQUARES,
+)
+from tensor_envs.games.three_will.rules import ThreeWillRules
+from tensor_envs.render.drawing import Drawing, Point
+
+COLOURS = ("White", "Black")
+CELL, MARGIN, PANEL, EDGE = (
+    58,
+    30,
+    226,
+    16,
+)  # pixels: a square, around the board, the table beside it, around all
+DISC, STACKED = 20, 8  # the radius of an agent; how far apart two on a square are
+PAPER, INK, PALE, LIGHT, DARK = "#f5f1e6", "#23262d", "#8d8778", "#e9dfc6", "#d3c39f"
+GOALS = ("#f6e3b4", "#b9b4ad")  # of White, of Black
+FILLS, LABELS, RIMS = ("#fffdf6", "#2b2e36"), ("#23262d", "#fffdf6"), ("#23262d", "#a9adb8")
+GOLD, CARD, FREE_CARD, BANKED = "#d9a016", "#b6423c", "#3c7a57", "#c9c1ae"
+PIPS = {
+    1: [(0, 0)],
+    2: [(-1, -1), (1, 1)],
+    3: [(-1, -1), (0, 0), (1, 1)],
+    4: [(-1, -1), (-1, 1), (1, -1), (1, 1)],
+    5: [(-1, -1), (-1, 1), (0, 0), (1, -1), (1, 1)],
+    6: [(-1, -1), (-1, 0), (-1, 1), (1, -1), (1, 0), (1, 1)],
+}
+
+
+def status(d: dict[str, Any]) -> str:
+    """What happens next, or how the game has ended."""
+    mover = COLOURS[d["player"]]
+    if d["phase"] == OVER:
+        return f"{COLOURS[d['winner']]} has won" if d["winner"] >= 0 else "a draw by the limit of turns"
+    return {
+        MOVE: f"{mover} rolled {d['die']}",
+        FREE: f"{mover} may use a Free card",
+        FMOVE: f"{mover} rolled {d['die']} with a Free card: edges are open",
+        CHALLENGE: f"{COLOURS[1 - d['player']]} declares victory; {mover} may challenge",
+    }[d["phase"]]
+
+
+def bank(rules: ThreeWillRules, d: dict[str, Any]) -> int:
+    cards: int = rules.cards_total - sum(d["dr"]) - sum(d["free"])
+    return cards
+
+
+def name(rules: ThreeWillRules, d: dict[str, Any], agent: int) -> str:
+    """Colour and slot and, where it may be seen, the number: "W3", "W3(7)"."""
+    seen = rules.ids_visible or d["phase"] == OVER
+    return f"{COLOURS[agent // SLOTS][0]}{agent % SLOTS}" + f"({d['ids'][agent]})" * seen
+
+
+def locked(d: dict[str, Any], agent: int) -> bool:
+    """G16."""
+    return bool(d["pos"][agent] // SIDE == (0 if agent // SLOTS else SIDE - 1))
+
+
+def stack(d: dict[str, Any], square: int) -> list[int]:
+    """The agents of a square, the higher one first."""
+    return sorted((a for a in range(AGENTS) if d["pos"][a] == square), key=lambda a: d["lvl"][a])
+
+
+def squares_seen(chair: int) -> list[list[int]]:
+    """The squares as a player sees them, from the far row to the near one and from left to right."""
+    rows = [list(range(first, first + SIDE)) for first in range(0, SQUARES, SIDE)]
+    return [row[::-1] for row in rows] if chair else rows[::-1]
+
+
+# *** text ***
+
+
+def to_string(rules: ThreeWillRules, d: dict[str, Any], chair: int = 0) -> str:
+    """The board with the player of the chair below: "W3/B5" is White's agent of slot 3 over Black's of slot 5; = stands
+    for locked. Then the cards of both, and what happens next."""
+    rows = squares_seen(chair)
+    table = [[text_of_square(rules, d, square) for square in row] for row in rows]
+    heads = [str(row[0] // SIDE) for row in rows]
+    table.append([str(square % SIDE) for square in rows[0]])
+    width = max(len(cell) for cells in table for cell in cells)
+    lines = [
+        f"{head} {' '.join(cell.center(width) for cell in cells)}".rstrip()
+        for head, cells in zip([*heads, " "], table, strict=True)
+    ]
+    for player in (chair, 1 - chair):
+        lines.append(f"{COLOURS[player]}: Double Risk {d['dr'][player]}, Free {d['free'][player]}")
+    challenge = "" if d["challenge_left"] else "; no challenge left"
+    lines.append(f"bank {bank(rules, d)}; turn {d['turns'] + 1} of {rules.max_turns}{challenge}")
+    if d["phase"] == OVER:
+        lines.append(f"top card {d['ces']}")
+    return "\n".join([*lines, status(d)])
+
+
+def text_of_square(rules: ThreeWillRules, d: dict[str, Any], square: int) -> str:
+    return "/".join(name(rules, d, a) + "=" * locked(d, a) for a in stack(d, square)) or "."
+
+
+# *** drawing ***
+
+
+def to_svg(rules: ThreeWillRules, d: dict[str, Any], chair: int = 0) -> str:
+    return draw(rules, d, chair).to_svg()
+
+
+def draw(rules: ThreeWillRules, d: dict[str, Any], chair: int = 0) -> Drawing:
+    """The board with the player of the chair below, goal rows in their player's tint, locked agents in gold rings,
+    a lower agent half under the higher one; beside it the die, what it allows, and the cards."""
+    board = SIDE * CELL
+    picture = Drawing(2 * EDGE + MARGIN + board + PANEL, 2 * EDGE + MARGIN + board, PAPER)
+    left, top = EDGE + MARGIN, EDGE
+    rows = squares_seen(chair)
+    for y, row in enumerate(rows):
+        for x, square in enumerate(row):
+            goal = {SIDE - 1: GOALS[0], 0: GOALS[1]}.get(square // SIDE)
+            fill = goal or (LIGHT, DARK)[(square + square // SIDE) % 2]
+            picture.rect(left + x * CELL, top + y * CELL, CELL, CELL, fill, PAPER)
+            draw_stack(picture, rules, d, square, (left + (x + 0.5) * CELL, top + (y + 0.5) * CELL))
+        picture.text((EDGE + MARGIN / 2, top + (y + 0.5) * CELL), str(row[0] // SIDE), 13, PALE)
+    for x, square in enumerate(rows[0]):
+        picture.text((left + (x + 0.5) * CELL, top + board + MARGIN / 2), str(square % SIDE), 13, PALE)
+    draw_table(picture, rules, d, chair, (left + board + 2 * EDGE, top))
+    return picture
+
+
+def draw_stack(
+    picture: Drawing, rules: ThreeWillRules, d: dict[str, Any], square: int, centre: Point
+) -> None:
+    """The lower agent first, so that the higher one covers part of it."""
+    agents = stack(d, square)
+    for agent in reversed(agents):
+        shift = 0 if len(agents) == 1 else STACKED if d["lvl"][agent] else -STACKED
+        at = (centre[0] + shift, centre[1] + shift)
+        player = agent // SLOTS
+        rim, width = (GOLD, 3) if locked(d, agent) else (RIMS[player], 1.5)
+        picture.circle(at, DISC, FILLS[player], rim, width)
+        label, covered = name(rules, d, agent)[1:], shift > 0
+        size = (9 if covered else 11) if len(label) > 1 else (12 if covered else 16)
+        seen = DISC / 2.4 if covered else 0  # to the middle of what can be seen of a covered agent
+        picture.text((at[0] + seen, at[1] + seen), label, size, LABELS[player], bold=True)
+
+
+def draw_table(picture: Drawing, rules: ThreeWillRules, d: dict[str, Any], chair: int, corner: Point) -> None:
+    """Both players' cards at their ends of the table; between them the bank, the die and the turn."""
+    x, y = corner
+    far, near = 1 - chair, chair
+    for player, at in ((far, y), (near, y + SIDE * CELL - 106)):
+        picture.circle((x + 9, at + 10), 8, FILLS[player], INK)
+        picture.text((x + 26, at + 10), COLOURS[player], 16, INK, "start", bold=d["player"] == player)
+        draw_cards(picture, (x, at + 28), d["dr"][player], CARD, "Double Risk")
+        draw_cards(picture, (x, at + 68), d["free"][player], FREE_CARD, "Free")
+    middle = y + SIDE * CELL / 2
+    draw_cards(picture, (x, middle - 112), bank(rules, d), BANKED, "in the bank")
+    if d["phase"] in (MOVE, FMOVE):
+        draw_die(picture, (x + 30, middle - 30), d["die"])
+        draw_directions(picture, rules, (x + 110, middle - 30), d["die"], turned=d["player"] != chair)
+    lines = [status(d), f"turn {d['turns'] + 1} of {rules.max_turns}"]
+    if rules.challenge and not d["challenge_left"]:
+        lines.append("no challenge left")
+    if d["phase"] == OVER:
+        lines.append(f"top card {d['ces']}")
+    for i, line in enumerate(wrapped(lines)):
+        picture.text((x, middle + 24 + 18 * i), line, 13, INK, "start", bold=i == 0)
+
+
+def wrapped(lines: list[str], width: int = 28) -> list[str]:
+    """Lines broken between words."""
+    out: list[str] = []
+    for line in lines:
+        out.append("")
+        for word in line.split():
+            if len(out[-1]) + len(word) >= width:
+                out.append("")
+            out[-1] = f"{out[-1]} {word}".strip()
+    return out
+
+
+def draw_cards(picture: Drawing, corner: Point, number: int, fill: str, label: str) -> None:
+    x, y = corner
+    for i in range(number):
+        picture.rect(x + 13 * i, y, 20, 28, fill, PAPER, 1.5)
+    picture.text((x + 13 * number + 14, y + 14), f"{number} {label}", 12, PALE, "start")
+
+
+def draw_die(picture: Drawing, centre: Point, face: int) -> None:
+    x, y = centre
+    picture.rect(x - 26, y - 26, 52, 52, "#ffffff", INK, 1.5)
+    for column, row in PIPS[face]:
+        picture.circle((x + 14 * column, y + 14 * row), 5, INK)
+
+
+def draw_directions(picture: Drawing, rules: ThreeWillRules, centre: Point, die: int, turned: bool) -> None:
+    """Arrows for the options of the directive, as the board is drawn: the mover may sit at its far side."""
+    x, y = centre
+    picture.circle(centre, 4, INK)
+    for forward, right in rules.chart[die - 1]:
+        across, up = (-right, -forward) if turned else (right, forward)
+        length = (across * across + up * up) ** 0.5
+        dx, dy = across / length, -up / length
+        tip = (x + 30 * dx, y + 30 * dy)
+        picture.line((x + 8 * dx, y + 8 * dy), tip, stroke=INK, width=3)
+        wings = [(tip[0] - 9 * dx + side * 6 * dy, tip[1] - 9 * dy - side * 6 * dx) for side in (-1, 1)]
+        picture.polygon([(tip[0] + 3 * dx, tip[1] + 3 * dy), *wings], INK)
