@@ -1,4 +1,4 @@
-"""Positions for tests, built from what they differ in, and a notation for boards: "18:A↑ 19:C↓" is cell:type and face."""
+"""Positions for tests, built from what they differ in, and a notation for boards: "18:A↑" is cell, type and face."""
 
 from collections.abc import Callable
 from typing import Any
@@ -38,8 +38,9 @@ def counts(letters: str) -> list[int]:
 def position(players: int = 2, tiles_per_type: int = 20, **changes: Any) -> dict[str, Any]:
     """Seat 0 to move, 7 GPU each, tokens on 3, PAIR on every board, the card AB|CD for all.
 
-    `board`, `storage`, `hand`, `level` and `gpu` are given as {seat: value}, boards and tiles in letters, hands as cards;
-    any other field of a state by its value. Tiles that lie nowhere else are supply, or pile if `supply` is given.
+    `board`, `storage`, `hand`, `level` and `gpu` are given as {seat: value}, boards and tiles in letters, hands as
+    cards; any other field of a state by its value. Tiles that lie nowhere else are supply, or pile if `supply` is
+    given.
     """
     seats = range(players)
     named = {name: changes.pop(name, {}) for name in ("board", "storage", "hand", "level", "gpu")}

@@ -72,7 +72,7 @@ def check_step(before: Position, after: Position) -> None:
         assert not fuller or after.done or sum(after.storage[p]) <= after.storage_limit(p), "I7"
         moves = sorted(new - old for new, old in zip(after.level[p], before.level[p], strict=True))
         if after.done or after.round > before.round:
-            assert -1 <= moves[0] and moves[-1] <= 2, "I16"
+            assert moves[0] >= -1 and moves[-1] <= 2, "I16"
         else:
             tweaked = before.phase == Phase.TWEAK and before.actor == p
             assert moves == [0] * 5 or (tweaked and moves == [0, 0, 0, 0, 1]), "I16"

@@ -1,0 +1,278 @@
+"""Pictures of a position of Tensor, a game of equilibrium: text, and an SVG of the boards, the tokens and the table.
+
+Colours of the types: P. Tol, "Colour schemes" (2021), the bright scheme, which colour-blind readers can tell apart.
+"""
+
+from __future__ import annotations
+
+from math import cos, pi, sin, sqrt
+from typing import Any
+
+from tensor_envs.games.tensor_equilibrium.data import (
+    OPERATIONS,
+    TYPE_NAMES,
+    TYPES,
+    Phase,
+    RuleFields,
+)
+from tensor_envs.games.tensor_equilibrium.hexagon import Hexagon
+from tensor_envs.render import Drawing
+
+TASKS = {  # what the player to move is to do
+    Phase.SETUP_CENTRE: "chooses a type of the top row for the centre",
+    Phase.SETUP_TYPE: "chooses a type of the bottom row",
+    Phase.SETUP_CELL: "places the second tile",
+    Phase.MAIN: "takes an action",
+    Phase.PICK: "takes tiles from the market",
+    Phase.PLACE: "places a tile",
+    Phase.TWEAK: "tweaks a token",
+    Phase.SUB_CELL: "removes a tile",
+    Phase.ADD_REMOVE: "removes a tile",
+    Phase.ADD_TYPE: "chooses a tile from the supply",
+    Phase.ADD_CELL: "places the tile",
+    Phase.DIV_CELL: "flips a tile",
+    Phase.MUL_EDGE: "chooses two tiles to copy",
+    Phase.MUL_CELL: "places the copies",
+    Phase.FLIP: "flips a tile of a type that moved up",
+}
+
+
+def headline(rules: RuleFields, game: dict[str, Any]) -> str:
+    """Round, and who has to do what."""
+    if game["done"]:
+        return f"round {game['round']}: the game {'is cut off' if game['truncated'] else 'is over'}"
+    task = TASKS[game["phase"]]
+    for phase, limit in ((Phase.PICK, game["picks_left"]), (Phase.TWEAK, game["tweaks_left"])):
+        task += f" ({limit} left)" if game["phase"] == phase else ""
+    last = ", final actions" if game["final"] else ""
+    return f"round {game['round']}{last}: seat {game['actor']} {task}"
+
+
+def letters(counts: list[int]) -> str:
+    """Tiles by type -> "AAC"; "-" for none."""
+    return "".join(TYPE_NAMES[t] * n for t, n in enumerate(counts)) or "-"
+
+
+def operations(counts: list[int]) -> str:
+    return " ".join(name for o, name in enumerate(OPERATIONS) for _ in range(counts[o])) or "-"
+
+
+def card_text(rules: RuleFields, card: int) -> str:
+    """The rows of a Tensor card: "AB|CD"."""
+    return "|".join("".join(TYPE_NAMES[t] for t in row) for row in rules.tensor_cards[card])
+
+
+def limits(rules: RuleFields, levels: list[int]) -> tuple[int, int, int]:
+    """Cards in hand, tiles in storage, income (F13)."""
+    tier = max(i for i, least in enumerate(rules.tier_level) if max(levels) >= least)
+    return rules.tier_hand[tier], rules.tier_storage[tier], rules.tier_income[tier]
+
+
+# *** text ***
+
+
+def to_string(rules: RuleFields, game: dict[str, Any]) -> str:
+    """A block for the table, then one for each seat: its board beside what it holds.
+
+    A capital letter is a face-up tile, a small one a face-down tile, "." an empty cell, "#" a dark one; * marks the
+    player to move.
+    """
+    supply = " ".join(f"{TYPE_NAMES[t]}{n}" for t, n in enumerate(game["supply"]))
+    blocks = [
+        [
+            headline(rules, game),
+            f"market {letters(game['market'])}, pile {sum(game['pile'])}, supply {supply}",
+            f"cards {operations(game['ops'])}, turn order {' '.join(map(str, game['order']))}",
+        ]
+    ]
+    for seat in range(rules.players):
+        board, facts = text_board(rules, game["board"][seat]), text_facts(rules, game, seat)
+        height, width = max(len(board), len(facts)), max(map(len, board))
+        board += [""] * (height - len(board))
+        facts += [""] * (height - len(facts))
+        blocks.append([f"{row:<{width}}   {fact}".rstrip() for row, fact in zip(board, facts, strict=True)])
+    return "\n\n".join("\n".join(block) for block in blocks)
+
+
+def text_board(rules: RuleFields, board: list[int]) -> list[str]:
+    rows = []
+    for row in Hexagon(rules.board_radius).rows:
+        cells = range(row.cell, row.cell + row.size)
+        indent = " " * (2 * rules.board_radius + 1 - row.size)
+        rows.append(indent + " ".join(sign(rules, cell, board[cell]) for cell in cells))
+    return rows
+
+
+def sign(rules: RuleFields, cell: int, code: int) -> str:
+    if not code:
+        return "#" if cell in rules.dark_cells else "."
+    name = TYPE_NAMES[(code - 1) % TYPES]
+    return name if code <= TYPES else name.lower()
+
+
+def text_facts(rules: RuleFields, game: dict[str, Any], seat: int) -> list[str]:
+    hand, storage, income = limits(rules, game["level"][seat])
+    levels = " ".join(f"{TYPE_NAMES[t]}{level}" for t, level in enumerate(game["level"][seat]))
+    flips = letters(game["pend_flip"][seat])
+    facts = [
+        f"seat {seat}{' *' if seat == game['actor'] else ''}{', passed' if game['passed'][seat] else ''}",
+        f"card {card_text(rules, game['card'][seat])}, GPU {game['gpu'][seat]} (+{income})",
+        f"tokens {levels}",
+        f"storage {letters(game['storage'][seat])} of {storage}",
+        f"hand {operations(game['hand'][seat])} of {hand}",
+    ]
+    return facts + ([f"to flip {flips}"] if flips != "-" else [])
+
+
+# *** SVG ***
+
+COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#aa3377")
+PAPER, INK, PALE, LINE, DARK, BACK, GOLD = (
+    *("#f4f1ea", "#22252b", "#8a8f98", "#c9c4b8", "#b9b3a5", "#4a4f59", "#e3a008"),
+)
+CELL = 21  # pixels from the middle of a cell to its corners
+GAP, TOP = 18, 92  # around panels; the table's height
+TRACK = 17  # pixels a level of the confidence board
+COLUMN = 24
+TILE = 18
+
+
+def to_svg(rules: RuleFields, game: dict[str, Any]) -> str:
+    """The table, and a panel for each seat: board, confidence board, and what the player holds."""
+    board_width = sqrt(3) * CELL * (2 * rules.board_radius + 1)
+    board_height = CELL * (3 * rules.board_radius + 2)
+    levels = rules.level_max - rules.level_min + 1
+    width = board_width + TYPES * COLUMN + 6 * GAP
+    height = max(board_height, levels * TRACK + COLUMN) + 4 * GAP + 2 * TILE
+    columns = 2
+    rows = -(-rules.players // columns)
+    picture = Drawing(GAP + columns * (width + GAP), TOP + rows * (height + GAP), PAPER)
+    draw_table(picture, rules, game)
+    for seat in range(rules.players):
+        x, y = GAP + seat % columns * (width + GAP), TOP + seat // columns * (height + GAP)
+        mover = seat == game["actor"]
+        picture.rect(x, y, width, height, "#ffffff", GOLD if mover else LINE, 3 if mover else 1)
+        draw_title(picture, rules, game, seat, x + GAP, y + GAP)
+        draw_board(picture, rules, game, seat, (x + GAP + board_width / 2, y + 2.4 * GAP + board_height / 2))
+        draw_tokens(picture, rules, game["level"][seat], x + board_width + 4 * GAP, y + 2.4 * GAP)
+        bottom = y + height - GAP - TILE / 2
+        draw_holdings(picture, rules, game, seat, x + GAP, bottom)
+    return picture.to_svg()
+
+
+def draw_table(picture: Drawing, rules: RuleFields, game: dict[str, Any]) -> None:
+    """The action board (D in the rulebook): market, cards, pile, turn order."""
+    picture.text((GAP, 22), headline(rules, game), 17, INK, "start", bold=True)
+    x = draw_tiles(picture, "market", game["market"], GAP, 58)
+    x = draw_cards(picture, "cards", game["ops"], x + GAP, 58)
+    supply = " ".join(f"{TYPE_NAMES[t]}{n}" for t, n in enumerate(game["supply"]))
+    picture.text((x + GAP, 50), f"pile {sum(game['pile'])}, supply {supply}", 13, INK, "start")
+    order = f"turn order {' '.join(map(str, game['order']))}"
+    passed = [str(seat) for seat in game["next_order"] if seat >= 0]
+    picture.text((x + GAP, 68), order + (f", passed {' '.join(passed)}" if passed else ""), 13, INK, "start")
+
+
+def draw_title(
+    picture: Drawing, rules: RuleFields, game: dict[str, Any], seat: int, x: float, y: float
+) -> None:
+    """Seat, Tensor card and GPU."""
+    _, _, income = limits(rules, game["level"][seat])
+    name = f"seat {seat}" + (", passed" if game["passed"][seat] else "")
+    picture.text((x, y), name, 15, PALE if game["passed"][seat] else INK, "start", bold=True)
+    x += 118
+    for i, row in enumerate(rules.tensor_cards[game["card"][seat]]):
+        for t in row:
+            draw_tile(picture, (x, y), t, TILE / 2)
+            x += TILE + 1
+        if i == 0:
+            picture.text((x, y), "/", 15, PALE)
+            x += TILE - 4
+    picture.text((x + 8, y), f"GPU {game['gpu'][seat]} (+{income})", 14, INK, "start")
+
+
+def hexagon(centre: tuple[float, float], radius: float) -> list[tuple[float, float]]:
+    x, y = centre
+    return [(x + radius * sin(pi / 3 * i), y - radius * cos(pi / 3 * i)) for i in range(6)]
+
+
+def draw_board(
+    picture: Drawing, rules: RuleFields, game: dict[str, Any], seat: int, middle: tuple[float, float]
+) -> None:
+    """Cells and tiles; face-down tiles show their back and a small letter."""
+    for cell, (q, r) in enumerate(Hexagon(rules.board_radius).axial):
+        at = (middle[0] + sqrt(3) * CELL * (q + r / 2), middle[1] + 1.5 * CELL * r)
+        code, dark = game["board"][seat][cell], cell in rules.dark_cells
+        picture.polygon(hexagon(at, CELL - 1), DARK if dark else "#faf8f3", LINE)
+        if code:
+            draw_tile(picture, at, (code - 1) % TYPES, CELL - 4, code <= TYPES)
+
+
+def draw_tile(
+    picture: Drawing, at: tuple[float, float], kind: int, radius: float, face_up: bool = True
+) -> None:
+    colour = COLOURS[kind]
+    picture.polygon(
+        hexagon(at, radius), colour if face_up else BACK, INK if face_up else colour, 1 if face_up else 2.5
+    )
+    picture.text(
+        at,
+        TYPE_NAMES[kind],
+        radius * (1 if face_up else 0.7),
+        "#ffffff" if face_up else "#c5c9d0",
+        bold=face_up,
+    )
+
+
+def draw_tokens(picture: Drawing, rules: RuleFields, levels: list[int], x: float, y: float) -> None:
+    """The confidence board: a column a type, tiers marked at the side."""
+    for i, level in enumerate(range(rules.level_max, rules.level_min - 1, -1)):
+        at = y + (i + 0.5) * TRACK
+        tier = level in rules.tier_level[1:]
+        picture.line(
+            (x, at + TRACK / 2),
+            (x + TYPES * COLUMN, at + TRACK / 2),
+            stroke=GOLD if tier else LINE,
+            width=2 if tier else 1,
+        )
+        picture.text((x - 8, at), str(level), 11, PALE, "end")
+    bottom = y + (rules.level_max - rules.level_min + 1) * TRACK
+    for t, level in enumerate(levels):
+        middle = x + (t + 0.5) * COLUMN
+        at = y + (rules.level_max - level + 0.5) * TRACK
+        picture.line((middle, y), (middle, bottom), stroke=COLOURS[t], width=2, opacity=0.35)
+        picture.circle((middle, at), TRACK / 2 - 1, COLOURS[t], INK)
+    for place, t in enumerate(rules.tiebreak_order):
+        draw_tile(picture, (x + (t + 0.5) * COLUMN, bottom + COLUMN / 2), t, TILE / 2)
+        picture.text((x + (t + 0.5) * COLUMN + 9, bottom + COLUMN - 2), str(place + 1), 8, PALE)
+
+
+def draw_holdings(
+    picture: Drawing, rules: RuleFields, game: dict[str, Any], seat: int, x: float, y: float
+) -> None:
+    """Storage and hand with their limits."""
+    hand, storage, _ = limits(rules, game["level"][seat])
+    x = draw_tiles(picture, f"storage (of {storage})", game["storage"][seat], x, y)
+    draw_cards(picture, f"hand (of {hand})", game["hand"][seat], x + GAP, y)
+
+
+def draw_tiles(picture: Drawing, title: str, counts: list[int], x: float, y: float) -> float:
+    """A row of tiles -> where it ends."""
+    picture.text((x, y), title, 13, INK, "start")
+    x += 7 * len(title) + TILE
+    for t, count in enumerate(counts):
+        for _ in range(count):
+            draw_tile(picture, (x, y), t, TILE / 2)
+            x += TILE + 1
+    return x
+
+
+def draw_cards(picture: Drawing, title: str, counts: list[int], x: float, y: float) -> float:
+    """A row of operation cards -> where it ends."""
+    picture.text((x, y), title, 13, INK, "start")
+    x += 7 * len(title) + 8
+    for o, count in enumerate(counts):
+        for _ in range(count):
+            picture.rect(x, y - 11, 36, 22, "#fffdf6", INK)
+            picture.text((x + 18, y), OPERATIONS[o], 11, INK, bold=True)
+            x += 40
+    return x

@@ -1,0 +1,281 @@
+"""Tensor, a game of equilibrium: the engine against the reference, ply by ply; what it must not show; budgets."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tinygrad.helpers import GlobalCounters
+
+import tensor_envs as te
+from tensor_envs.games.tensor_equilibrium.notation import to_dict
+from tests.games.chance import game_key, policy_key, uniform_action
+from tests.games.tensor_equilibrium.cases import GAME, position
+from tests.games.tensor_equilibrium.reference import Reference
+from tests.games.tensor_equilibrium.rules import Act, Phase, Rules
+from tests.games.tensor_equilibrium.test_reference import CHOICES, random_config
+
+TRACES = sorted((Path(__file__).parents[2] / "data" / "traces").glob(f"{GAME}*.json"))
+STATE_BYTES = {2: 166, 3: 223, 4: 280}
+BATCH = 4  # of one size, since a kernel is traced anew for every size
+LAST_PLY = 10_000
+
+# Together, every value of `CHOICES`.
+VARIANTS: tuple[dict[str, Any], ...] = (
+    {
+        **{"players": 3, "board_radius": 2, "op_cost": (1, 1, 1, 1), "op_tweaks": (0, 1, 2, 3)},
+        **{"tier_level": (0, 3, 4), "tiebreak_order": (3, 0, 4, 2, 1), "pass_reward": (3, 4, 5, 6)},
+        **{"cost_load": 1, "hack_gpu_gain": 1, "tweak_optional": False, "hack_passed_players": False},
+        **{"face_down_counts_for_adjacency": False, "add_may_reuse_cell": False, "reward_mode": "rank"},
+        **{"tiles_per_type": 16, "tiles_per_type_per_player": 4, "load_tweaks": 0},
+    },
+    {
+        **{"require_connected": True, "min_board_tiles": 0, "op_needs_effect": False, "market_size": 7},
+        **{"mult_copies_face_up": False, "mult_can_copy_face_down": False, "download_needs_space": False},
+        **{"flip_when_capped": False, "level_max": 4, "gpu_max": 9, "first_player": 1, "load_tweaks": 2},
+        **{"setup_order": "seat", "hack_bonus": False, "final_pass_reward": True, "op_copies": (2, 2, 2, 1)},
+    },
+    {
+        **{"players": 4, "board_radius": 1, "dark_cells": (0, 5), "centre_cell": 2, "level_min": 2},
+        **{"min_board_tiles": 3, "tiles_per_type_per_player": 2, "market_size": 3, "max_rounds": 5},
+        **{"final_includes_passed": False, "score_truncated": False, "observe_pile_counts": True},
+    },
+    {"max_decisions": 60},
+)
+
+
+@cache
+def default_env(players: int) -> te.Env:
+    """Shared, since every environment traces its kernels anew."""
+    return te.make(GAME, players=players)
+
+
+Arrays = dict[str, np.ndarray]
+
+
+def plain_games(env: te.Env, now: Arrays) -> Iterator[dict[str, Any]]:
+    """Every game of a batch as `env.state_to_dict` gives it."""
+    columns = {name: values.tolist() for name, values in now.items()}
+    for row in range(len(now["phase"])):
+        yield to_dict(env.rules, {name: column[row] for name, column in columns.items()})
+
+
+def legal_lists(now: Arrays) -> list[list[int]]:
+    return [np.flatnonzero(row).tolist() for row in now["legal_action_mask"]]
+
+
+class Lockstep:
+    """Uniform play of a batch on both engines."""
+
+    def __init__(self, config: dict[str, Any], batch: int, seed: int) -> None:
+        self.env = default_env(**config) if list(config) == ["players"] else te.make(GAME, **config)
+        self.config, self.ply = config, 0
+        self.state = self.env.init(batch, seed)
+        self.games = [Reference(game_key(seed, row, 0), **config) for row in range(batch)]
+        self.policies = [policy_key(seed, row) for row in range(batch)]
+
+    @property
+    def over(self) -> bool:
+        return all(game.done for game in self.games)
+
+    def step(self) -> None:
+        """One action in every game that goes on."""
+        actions = [0] * len(self.games)
+        for row, game in enumerate(self.games):
+            game.rewards = [0.0] * game.num_players
+            if not game.done:
+                actions[row] = uniform_action(self.policies[row], self.ply, game.legal_actions())
+                game.apply(actions[row])
+        self.state, self.ply = self.env.step(self.state, actions), self.ply + 1
+
+    def compare(self) -> None:
+        """State, mask, rewards and flags agree."""
+        where, now = f"ply {self.ply} of {self.config}", self.state.numpy()
+        for row, (found, game) in enumerate(zip(plain_games(self.env, now), self.games, strict=True)):
+            expected = game.to_dict()
+            differ = {name: (found[name], expected[name]) for name in found if found[name] != expected[name]}
+            assert not differ, f"row {row}, {where}"
+        assert legal_lists(now) == [game.legal_actions() for game in self.games], where
+        assert np.allclose(now["rewards"], [game.rewards for game in self.games]), where
+        assert now["terminated"].tolist() == [game.terminated for game in self.games], where
+        assert now["truncated"].tolist() == [game.truncated for game in self.games], where
+
+    def compare_observations(self) -> None:
+        for player in range(self.env.num_players):
+            found = self.env.observe(self.state, player).numpy()
+            assert (found == [game.observation(player) for game in self.games]).all(), (self.ply, player)
+
+    def compare_round_trip(self) -> None:
+        """States that were written down and read again go on as they would have."""
+        kept = self.state.numpy()
+        again = self.env.state_from_dicts(list(plain_games(self.env, kept))).numpy()
+        for name in kept.keys() - {"key", "episode", "rewards"}:
+            live = ~(kept["terminated"] | kept["truncated"])
+            assert (kept[name][live] == again[name][live]).all(), (name, self.ply)
+
+
+def run(
+    config: dict[str, Any], batch: int = BATCH, plies: int = LAST_PLY, look: int = 0, seed: int = 3
+) -> Lockstep:
+    """Play to the end, or so far; every `look` plies, if any, with observations and states written down."""
+    both = Lockstep(config, batch, seed)
+    both.compare()
+    while not both.over and both.ply < plies:
+        if look and both.ply % look == 0:
+            both.compare_observations()
+            both.compare_round_trip()
+        both.step()
+        both.compare()
+    return both
+
+
+@pytest.mark.parametrize("players", [2, 3, 4])
+def test_lockstep_of_default_games(players: int) -> None:
+    """Their first third or so; the traces are whole games."""
+    run({"players": players}, plies=90, look=80 if players == 3 else 0)
+
+
+@pytest.mark.parametrize("number", range(len(VARIANTS)))
+def test_lockstep_of_variants(number: int) -> None:
+    both = run(VARIANTS[number], plies=120, seed=number)
+    assert number < 3 or all(game.truncated for game in both.games)
+
+
+def test_variants_use_every_value() -> None:
+    default = Rules()
+    for name, values in CHOICES.items():
+        used = {config.get(name, getattr(default, name)) for config in VARIANTS}
+        assert used >= set(values), name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("players", [2, 3, 4])
+def test_lockstep_of_many_default_games(players: int) -> None:
+    assert run({"players": players}, batch=700, look=60, seed=17).over
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(0, 120, 20))
+def test_lockstep_of_random_variants(first: int) -> None:
+    for number in range(first, first + 20):
+        assert run(random_config(number), batch=12, look=90, seed=number).over
+
+
+@pytest.mark.parametrize("path", TRACES, ids=lambda path: path.stem)
+def test_traces_in_one_batch(path: Path) -> None:
+    trace = json.loads(path.read_text())
+    games, env = trace["games"], default_env(**trace["config"])
+    assert [game["row"] for game in games] == list(range(len(games)))
+    state = env.init(len(games), trace["seed"])
+    lists: list[list[list[int]]] = [[] for _ in games]
+    returns = np.zeros((len(games), env.num_players))
+    for ply in range(max(len(game["actions"]) for game in games)):
+        for found, legal in zip(lists, legal_lists(state.numpy()), strict=True):
+            found += [legal] if legal else []
+        actions = [game["actions"][ply] if ply < len(game["actions"]) else 0 for game in games]
+        state = env.step(state, actions)
+        returns += state.rewards.numpy()
+    for game, found in zip(games, lists, strict=True):
+        text = ";".join(",".join(map(str, legal)) for legal in found)
+        assert hashlib.sha256(text.encode()).hexdigest() == game["legal_sha256"]
+        assert [len(legal) for legal in found] == game["legal_counts"]
+        assert returns[game["row"]] == pytest.approx(game["returns"])
+        assert env.state_to_dict(state, game["row"]) == game["final"]
+
+
+# *** what must not be seen ***
+
+
+def test_the_order_of_the_pile_is_not_seen() -> None:
+    """Games that differ in nothing but their key look alike, until the key decides what is drawn."""
+    env, batch = default_env(2), BATCH
+    state = env.state_from_dicts([position(pile=[2, 2, 2, 2, 2])] * batch)
+    for action in (Act.DOWNLOAD, Act.TAKE, Act.TAKE + 1, Act.TAKE + 2):
+        for player in (0, 1):
+            seen = env.observe(state, player).numpy()
+            assert (seen == seen[0]).all()
+        state = env.step(state, [int(action)] * batch)
+    assert len({tuple(game["market"]) for game in plain_games(env, state.numpy())}) > 1
+
+
+def test_the_contents_of_the_pile_are_not_seen() -> None:
+    """G44: games whose piles and supplies have exchanged tiles differ in the supply alone."""
+    env = default_env(2)
+    state = env.state_from_dicts(
+        [position(pile=[2, 2, 2, 2, 2]), *[position(pile=[3, 1, 2, 2, 2])] * (BATCH - 1)]
+    )
+    first, second, *_ = env.observe(state, 0).numpy().astype(int)
+    supply = 2 * (10 * 37 + 37) + 9
+    assert np.flatnonzero(first != second).tolist() == [supply, supply + 1]
+
+
+# *** invariants and budgets ***
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("players", [2, 3, 4])
+def test_invariants_of_ten_thousand_games(players: int) -> None:
+    """I1 to I19 as far as whole batches can tell; the reference is not asked."""
+    rules, batch = Rules(players=players), 10_000
+    vector = te.VectorEnv(default_env(players), batch, seed=6, autoreset="disabled")
+    rows, returns, before = np.arange(batch), np.zeros((batch, players)), vector.state.numpy()
+    slots, seats = np.arange(5) * 6, np.arange(players)
+    while not (before["terminated"] | before["truncated"]).all():
+        returns += vector.step_uniform().rewards.numpy()
+        s = vector.state.numpy()
+        over, phase, actor = s["terminated"] | s["truncated"], s["phase"], s["current_player"]
+        tallies = ("level", "storage", "face_up", "hand", "pile", "market", "supply", "ops")
+        n = {name: (s[name][..., None] >> slots & 63).astype(int) for name in tallies}
+        cells = s["tiles"].astype(np.uint64)
+        planes = (cells[..., 0] | cells[..., 1] << np.uint64(32))[..., None] >> np.arange(
+            56, dtype=np.uint64
+        ) & 1
+        code = (planes[:, :, 0] + 2 * planes[:, :, 1] + 4 * planes[:, :, 2]).astype(int)
+        lies = [(code == 1 + t).sum((1, 2)) for t in range(5)]
+        held = n["pile"] + n["market"] + n["supply"] + n["storage"].sum(1) + np.stack(lies, axis=1)
+        in_transit = (phase[:, None] == Phase.PLACE) & (s["pend_type"][:, None] == np.arange(5))
+        assert (held + in_transit == rules.tiles_per_type).all(), "I1"
+        assert ((n["ops"] + n["hand"].sum(1))[:, :4] == rules.op_copies[players - 1]).all(), "I2"
+        assert (n["level"] <= 10).all() and (s["gpu"] >= 0).all() and (s["gpu"] <= 20).all(), "I4, I5"
+        tier = (n["level"].max(2)[..., None] >= np.array(rules.tier_level)).sum(2) - 1
+        limit = np.array(rules.tier_hand)[tier]
+        assert ((n["hand"].sum(2) <= limit) | over[:, None]).all(), "I6"
+        assert (n["storage"].sum(2) <= max(rules.tier_storage)).all(), "I7"
+        assert (code <= 5).all() and ((code > 0) | (planes[:, :, 3] == 0)).all(), "I8"
+        up = np.stack([((code == 1 + t) & (planes[:, :, 3] == 1)).sum(2) for t in range(5)], axis=2)
+        assert (up == n["face_up"]).all()
+        assert ((phase <= Phase.SETUP_CELL)[:, None] | (code > 0).any(2)).all(), "I9"
+        main = phase == Phase.MAIN
+        assert (n["market"].sum(1)[main & ~s["final"]] == 5).all() and (n["market"].sum(1) <= 5).all(), "I10"
+        assert (s["final"] == ((phase > Phase.SETUP_CELL) & (s["pile"] == 0))).all(), "I11"
+        order = s["order"][:, None].astype(int) >> 2 * seats & 3
+        passed = (s["passed"][:, None] >> seats & 1).astype(bool)
+        assert (np.sort(order) == seats).all() and (passed.sum(1) == s["n_passed"]).all(), "I12"
+        assert (s["legal_action_mask"].any(1) == ~over).all() and (over == (phase == Phase.OVER)).all(), "I13"
+        assert (order[rows, s["pos"]] == actor)[main].all() and s["legal_action_mask"][main, 0].all(), "I14"
+        assert not passed[rows, actor][main & ~s["final"]].any(), "I14"
+        assert np.allclose(returns.sum(1), 0, atol=1e-6) and (returns.any(1) <= over).all(), "I15"
+        flips = (s["pend_flip"][..., None] >> np.arange(5) & 1).astype(bool)
+        assert (up[flips] >= 2).all() and not flips[phase != Phase.FLIP].any(), "I18"
+        for name, none in (("pend_type", -1), ("pend_target", -1), ("pend_bit", -1), ("tweaks_left", 0)):
+            assert (s[name][main] == none).all(), "I19"
+        before = s
+    assert before["truncated"].mean() < 0.01 and before["ply"].max() < 2000
+
+
+@pytest.mark.parametrize("players", STATE_BYTES)
+def test_state_bytes(players: int) -> None:
+    assert default_env(players).spec.state_bytes == STATE_BYTES[players] <= 320
+
+
+def test_a_step_is_one_kernel() -> None:
+    vector = te.VectorEnv(default_env(2), 64)
+    for _ in range(2):
+        vector.step_uniform()
+    before = GlobalCounters.kernel_count
+    vector.step_uniform()
+    assert GlobalCounters.kernel_count - before == 1

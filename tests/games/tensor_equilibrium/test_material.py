@@ -1,0 +1,183 @@
+"""Rule sets from files, how positions and actions are written, pictures."""
+
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+import tensor_envs as te
+from tensor_envs.games.tensor_equilibrium.data import RuleFields, load_rules
+from tensor_envs.games.tensor_equilibrium.notation import action_to_string, from_dict
+from tensor_envs.games.tensor_equilibrium.render import to_string, to_svg
+from tensor_envs.games.tensor_equilibrium.rules import TensorEquilibrium
+from tests.games.tensor_equilibrium.cases import ALL_DOWN, GAME, edge, hack, position
+from tests.games.tensor_equilibrium.rules import ADD, MUL, SUB, Act, Phase, Rules
+
+# *** rule sets ***
+
+
+def rule_file(folder: Path, text: str) -> Path:
+    path = folder / "mine.toml"
+    path.write_text(text)
+    return path
+
+
+def test_the_defaults_are_the_references() -> None:
+    mine, theirs = RuleFields(), Rules()
+    assert {name: getattr(mine, name) for name in vars(theirs)} == vars(theirs)
+
+
+def test_a_rule_set_from_a_file(tmp_path: Path) -> None:
+    cards = "[[[0, 1], [2, 3]], [[1, 2], [3, 4]], [[2, 3], [4, 0]]]"
+    text = f"players = 3\nop_cost = [1, 2, 3, 4]\ntensor_cards = {cards}\ntweak_optional = false\n"
+    values = load_rules(rule_file(tmp_path, text))
+    third = ((2, 3), (4, 0))
+    assert values["op_cost"] == (1, 2, 3, 4) and values["tensor_cards"][2] == third
+    env = te.make(GAME, **values)
+    assert env.num_players == 3 and not env.rules.tweak_optional and env.rules.gpu_start == 7
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("gpu_strat = 7", "unknown field 'gpu_strat'; did you mean gpu_start"),
+        ('gpu_start = "7"', "gpu_start must be an integer"),
+        ("tweak_optional = 1", "tweak_optional must be true or false"),
+        ("op_cost = [1, 2, 3]", "op_cost must have 4 entries"),
+        ("op_cost = [1, 2, 3, 400]", "op_cost must be in 0..127"),
+        ("players = 5", "players must be one of 2, 3, 4"),
+        ("tensor_cards = [[[0, 1], [1, 2]], [[0, 1], [2, 3]]]", "tensor_cards must be"),
+        ("tiebreak_order = [0, 1, 2, 3, 3]", "tiebreak_order must be each type"),
+        ("dark_cells = [37]", "dark_cells must be cells of the board of 37"),
+        ("dark_cells = [18]", "centre_cell 18 and a cell beside it must be light"),
+        ("dark_cells = [11, 12, 17, 19, 24, 25]", "centre_cell 18 and a cell beside it must be light"),
+        ("level_start = 11", "level_min, level_start and level_max must ascend"),
+        ("tier_level = [0, 8, 5]", "tier_level must ascend"),
+        ("tier_hand = [1, 2]", "must have an entry for each tier"),
+        ("fixed_cards = [0]", "fixed_cards must be empty or"),
+        ("gpu_start = 21", "gpu_start must be in 0..20"),
+        ("players = ", "no TOML"),
+    ],
+)
+def test_wrong_rule_files(tmp_path: Path, text: str, message: str) -> None:
+    path = rule_file(tmp_path, text)
+    with pytest.raises(ValueError, match=message.replace("(", r"\(")) as error:
+        load_rules(path)
+    assert str(path) in str(error.value)
+
+
+# *** positions ***
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"market": [1, 1, 1, 1, 2]}, "21 tiles of type 4, not 20"),
+        ({"ops": [1, 1, 1, 0]}, "every operation card"),
+        ({"gpu": [7]}, "gpu must be 2 integers"),
+        ({"gpu": [7, 21]}, "gpu must be .* in 0..20"),
+        ({"level": [[3] * 5, [3] * 4]}, "level must be 10 integers"),
+        ({"order": [0, 0]}, "order must be each seat once"),
+        ({"next_order": [0, -1]}, "next_order must hold"),
+        ({"phase": 15}, "done must be 1"),
+        ({"actor": -1}, "actor must be a seat"),
+        ({"phase": 10}, "pend_target, pend_type or pend_slot"),
+        ({"board": [[0] * 37]}, "board must be 74 integers"),
+    ],
+)
+def test_wrong_positions(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        from_dict(TensorEquilibrium(), position() | change)
+
+
+def test_positions_with_entries_too_many_or_on_dark_cells() -> None:
+    with pytest.raises(ValueError, match="unknown entries: colour"):
+        from_dict(TensorEquilibrium(), position() | {"colour": 1})
+    with pytest.raises(ValueError, match="dark cell"):
+        from_dict(TensorEquilibrium(dark_cells=(19,)), position())
+
+
+@pytest.mark.parametrize(
+    ("action", "name"),
+    [
+        (Act.PASS, "PASS"),
+        (Act.DOWNLOAD, "DOWNLOAD"),
+        (Act.CODE + ADD, "CODE(ADD)"),
+        (Act.RUN + MUL, "RUN(MUL)"),
+        (Act.LOAD + 1, "LOAD(B)"),
+        (hack(1, 2), "HACK(seat+1, C)"),
+        (hack(3, 4), "HACK(seat+3, E)"),
+        (Act.TAKE, "TAKE(A)"),
+        (Act.TWEAK + 4, "TWEAK(E)"),
+        (Act.STOP, "STOP"),
+        (Act.TYPE + 3, "TYPE(D)"),
+        (Act.CELL, "CELL(0,-3)"),
+        (Act.CELL + 18, "CELL(0,0)"),
+        (edge(2, 18), "EDGE(0,0 -1,1)"),
+    ],
+)
+def test_names_of_actions(action: int, name: str) -> None:
+    assert action_to_string(TensorEquilibrium(), action) == name
+
+
+def test_every_action_has_its_own_name() -> None:
+    rules = TensorEquilibrium()
+    assert len({action_to_string(rules, action) for action in range(rules.num_actions)}) == 194
+
+
+# *** pictures ***
+
+
+def test_text() -> None:
+    state = position(
+        hand={0: [SUB]},
+        storage={0: "AC"},
+        board={0: "18:A↑ 19:C↓"},
+        passed=[0, 1],
+        next_order=[1, -1],
+        n_passed=1,
+    )
+    text = to_string(TensorEquilibrium(dark_cells=(0,)), state)
+    assert text.split("\n")[:11] == [
+        "round 0: seat 0 takes an action",
+        "market ABCDE, pile 10, supply A14 B17 C14 D17 E17",
+        "cards ADD DIV MUL, turn order 0 1",
+        "",
+        "   # . . .      seat 0 *",
+        "  . . . . .     card AB|CD, GPU 7 (+1)",
+        " . . . . . .    tokens A3 B3 C3 D3 E3",
+        ". . . A c . .   storage AC of 3",
+        " . . . . . .    hand SUB of 1",
+        "  . . . . .",
+        "   . . . .",
+    ]
+    assert "seat 1, passed" in text
+
+
+@pytest.mark.parametrize(
+    ("changes", "headline"),
+    [
+        ({"phase": 4, "picks_left": 2}, "seat 0 takes tiles from the market (2 left)"),
+        ({"phase": 6, "tweaks_left": 1, "actor": 1}, "seat 1 tweaks a token (1 left)"),
+        ({"final": 1, "pile": [0] * 5}, "round 0, final actions: seat 0 takes an action"),
+        ({"phase": 15, "done": 1, "actor": -1}, "the game is over"),
+        ({"phase": 15, "done": 1, "truncated": 1, "actor": -1}, "the game is cut off"),
+    ],
+)
+def test_headlines(changes: dict[str, Any], headline: str) -> None:
+    assert headline in to_string(TensorEquilibrium(), position(**changes)).split("\n")[0]
+
+
+@pytest.mark.parametrize("players", [2, 3, 4])
+def test_svg(players: int) -> None:
+    board = {0: "18:A↑ 19:C↑", 1: ALL_DOWN}
+    state = position(
+        players, board=board, pend_flip=[[1, 0, 0, 0, 0]] + [[0] * 5] * (players - 1), phase=Phase.FLIP
+    )
+    root = ElementTree.fromstring(to_svg(TensorEquilibrium(players=players), state))
+    kinds = [element.tag.rpartition("}")[2] for element in root]
+    assert kinds.count("circle") == 5 * players  # the tokens
+    texts = [element.text for element in root if element.text]
+    assert texts[0] == "round 0: seat 0 flips a tile of a type that moved up"
+    assert [text for text in texts if text.startswith("seat ")] == [f"seat {p}" for p in range(players)]
