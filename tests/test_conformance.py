@@ -13,4 +13,4 @@ def env(request: pytest.FixtureRequest) -> te.Env:
 
 @pytest.mark.parametrize("check", testing.CHECKS, ids=lambda check: check.__name__)
 def test_promise(env: te.Env, check: testing.Check) -> None:
-    check(env, steps=24, device=None)
+    check(env, 24, None)
