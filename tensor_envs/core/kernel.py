@@ -212,8 +212,6 @@ class Trace:
         self.game, self.plan, self.p, self.block = game, plan, p, Block(plan)
         self.players = game.spec.num_players
         self.old, self.new = Rows(game, p.old_fields), Rows(game, p.fields)
-        # Chance at the set-up can cost more than a step: a branch makes only those games pay for it that start again.
-        self.branch = game.spec.chance and plan.reset != "none" and not plan.gpu
 
     def kernel(self) -> UOp:
         if self.plan.task == "rollout":

@@ -12,7 +12,7 @@ from tensor_envs.core.spec import GameState, Scalar
 from tensor_envs.games.tensor_equilibrium import tally
 from tensor_envs.games.tensor_equilibrium.board import EVERY_TYPE, Board, board_of, light_cells
 from tensor_envs.games.tensor_equilibrium.data import OPERATIONS, TYPES, Act, Phase, RuleFields
-from tensor_envs.games.tensor_equilibrium.hexagon import STRIDES, Hexagon, neighbours
+from tensor_envs.games.tensor_equilibrium.hexagon import Hexagon, neighbours
 from tensor_envs.games.tensor_equilibrium.players import at_top, by_tier, has_bit, storage_space, wrapped
 from tensor_envs.ops.bits import WORD
 
@@ -22,17 +22,13 @@ Part = tuple[int, int, Scalar]  # first action, number of actions, their bits (u
 def legal_actions(rules: RuleFields, s: GameState) -> list[Scalar]:
     """The mask's words."""
     boards = [board_of(rules, s, p) for p in range(rules.players)]
-    place = s.phase.eq(Phase.PLACE)
-    seat = place.where(s.pend_target, s.current_player)
+    seat = s.phase.eq(Phase.PLACE).where(s.pend_target, s.current_player)
     board = board_of(rules, s, seat)  # the mover's, or that on which a tile is to be placed
-    partners = select(s.partners, seat)
-    cells = cell_choices(rules, s, board, partners)
-    parts = [*main_actions(rules, s, boards, board), *type_choices(rules, s), (Act.CELL, rules.cells, cells)]
-    edges, phase = board.mul_edges(s.supply), s.phase.eq(Phase.MUL_EDGE)
-    for d in range(len(STRIDES)):
-        chosen = Hexagon(rules.board_radius).numbered(phase.where(edges[d], 0))
-        parts.append((Act.CELL + (1 + d) * rules.cells, rules.cells, chosen))
-    return assemble(parts)
+    sets = [cell_choices(rules, s, board, select(s.partners, seat))]
+    sets += [s.phase.eq(Phase.MUL_EDGE).where(edges, 0) for edges in board.mul_edges(s.supply)]
+    numbered = Hexagon(rules.board_radius).numbered
+    cells = [(Act.CELL + i * rules.cells, rules.cells, numbered(chosen)) for i, chosen in enumerate(sets)]
+    return assemble([*main_actions(rules, s, boards, board), *type_choices(rules, s), *cells])
 
 
 def main_actions(rules: RuleFields, s: GameState, boards: list[Board], mine: Board) -> list[Part]:
@@ -76,12 +72,7 @@ def main_actions(rules: RuleFields, s: GameState, boards: list[Board], mine: Boa
 def effects(rules: RuleFields, s: GameState, mine: Board) -> list[Scalar]:
     """Whether each operation could do something on a board."""
     edges = reduce(or_, mine.mul_edges(s.supply))
-    return [
-        mine.removable.ne(0),
-        mine.add_removable(s.supply).ne(0),
-        mine.occupied.ne(0),
-        edges.ne(0),
-    ]
+    return [cells.ne(0) for cells in (mine.removable, mine.add_removable(s.supply), mine.occupied, edges)]
 
 
 def type_choices(rules: RuleFields, s: GameState) -> list[Part]:
@@ -105,8 +96,7 @@ def type_choices(rules: RuleFields, s: GameState) -> list[Part]:
 
 
 def cell_choices(rules: RuleFields, s: GameState, board: Board, partners: Scalar) -> Scalar:
-    """CELL: cell h at bit h."""
-    hexagon = Hexagon(rules.board_radius)
+    """CELL, as a set of cells."""
     add_cells = board.open
     if not rules.add_may_reuse_cell:  # G30
         vacated = add_cells.const_like(1) << (s.pend_bit & 63).cast(dtypes.uint64)
@@ -127,7 +117,7 @@ def cell_choices(rules: RuleFields, s: GameState, board: Board, partners: Scalar
     chosen = board.occupied.const_like(0)
     for phase, cells in choices.items():
         chosen = s.phase.eq(phase).where(cells, chosen)
-    return hexagon.numbered(chosen)
+    return chosen
 
 
 def second_cells(rules: RuleFields) -> int:

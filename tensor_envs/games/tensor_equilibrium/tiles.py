@@ -32,7 +32,7 @@ def move_tiles(rules: RuleFields, s: GameState, move: Move, seat: Scalar) -> tup
     chosen, beyond = move.bit.cast(dtypes.uint64), stride(s.pend_direction)
     source = copies.where((s.pend_bit & 63).cast(dtypes.uint64), chosen)
     there, face = tile_at(source)
-    second, second_face = tile_at(source + beyond)  # the pair's other tile
+    second, second_face = tile_at(source + beyond & 63)  # the pair's other tile
     kind = adds.where(centres.where(move.type, s.pend_type), there)
 
     # the board: what is taken away, what is new, what is turned

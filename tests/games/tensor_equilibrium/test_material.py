@@ -7,7 +7,9 @@ from xml.etree import ElementTree
 import pytest
 
 import tensor_envs as te
+from tensor_envs.games.tensor_equilibrium.board import LONGEST_WAY
 from tensor_envs.games.tensor_equilibrium.data import RuleFields, load_rules
+from tensor_envs.games.tensor_equilibrium.hexagon import Hexagon, neighbours
 from tensor_envs.games.tensor_equilibrium.notation import action_to_string, from_dict
 from tensor_envs.games.tensor_equilibrium.render import to_string, to_svg
 from tensor_envs.games.tensor_equilibrium.rules import TensorEquilibrium
@@ -124,6 +126,31 @@ def test_names_of_actions(action: int, name: str) -> None:
 def test_every_action_has_its_own_name() -> None:
     rules = TensorEquilibrium()
     assert len({action_to_string(rules, action) for action in range(rules.num_actions)}) == 194
+
+
+# *** the board ***
+
+
+@pytest.mark.parametrize("radius", [1, 2, 3])
+def test_longest_way_within_a_group(radius: int) -> None:
+    """No group of tiles has a longer path without a short cut, so as many steps of a flood reach all of it."""
+    cells = Hexagon(radius).set_of(range(len(Hexagon(radius).bits)))
+    longest = 0
+
+    def extend(head: int, path: int, banned: int, length: int) -> None:
+        nonlocal longest
+        longest = max(longest, length)
+        reach = ends = neighbours(head) & cells & ~banned
+        while (grown := reach | neighbours(reach) & cells & ~banned) != reach:
+            reach = grown
+        while ends and length + (reach & ~path).bit_count() > longest:
+            step = ends & -ends
+            ends ^= step
+            extend(step, path | step, banned | neighbours(head) | head, length + 1)
+
+    for bit in Hexagon(radius).bits:
+        extend(1 << bit, 1 << bit, 1 << bit, 0)
+    assert longest == LONGEST_WAY[radius]
 
 
 # *** pictures ***
