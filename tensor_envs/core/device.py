@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 from tinygrad import Device, Tensor
-from tinygrad.dtype import DType, _from_np_dtype
+from tinygrad.dtype import DType, _from_np_dtype, _to_np_dtype
 from tinygrad.uop.ops import Ops, UOp
 
 from tensor_envs.core.compiler import cpu_compiler
+from tensor_envs.core.jit import buffer_of, is_capturing
 
 DeviceName = str | tuple[str, ...]
 
@@ -85,6 +86,18 @@ def upload(array: np.ndarray, device: DeviceName) -> Tensor:
     for part, piece in zip(parts, np.split(flat, len(parts)), strict=True):
         part.allocator._copyin(part.get_buf(part.device), piece.view(np.uint8).data)
     return tensor
+
+
+def download(values: Tensor) -> np.ndarray:
+    """A flat Tensor on the host: what `numpy` gives, straight from a realised buffer as `upload` goes into one."""
+    buffer = None if is_capturing() else buffer_of(values)
+    if buffer is None:
+        return values.numpy()
+    host = np.empty(values.shape, _to_np_dtype(values.dtype))
+    parts = _parts(buffer)
+    for part, piece in zip(parts, np.split(host, len(parts)), strict=True):
+        part.allocator._copyout(piece.view(np.uint8).data, part.get_buf(part.device))
+    return host
 
 
 def _parts(buffer: UOp) -> list[Any]:

@@ -9,7 +9,7 @@ import numpy as np
 from tinygrad import Tensor, dtypes
 from tinygrad.dtype import DType
 
-from tensor_envs.core.device import DeviceName, device_of, is_gpu
+from tensor_envs.core.device import DeviceName, device_of, download, is_gpu
 from tensor_envs.core.kernel import Plan, Reset, Task
 from tensor_envs.core.random import ACTION_COUNTER, threefry
 from tensor_envs.core.spec import STORAGE, Field, GameState
@@ -133,7 +133,7 @@ class State:
         """
 
         def rows(buffer: Tensor) -> np.ndarray:
-            blocks = buffer.numpy().reshape(self.batch // self.lanes, -1, self.lanes)
+            blocks = download(buffer).reshape(self.batch // self.lanes, -1, self.lanes)
             return np.ascontiguousarray(blocks.transpose(0, 2, 1)).reshape(self.batch, blocks.shape[1])
 
         values = unpack(self.env, [rows(buffer) for buffer in self.fields])
