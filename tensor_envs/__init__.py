@@ -9,6 +9,7 @@ from tensor_envs.core.registry import make, register, registered
 from tensor_envs.core.spec import Field, GameState, Outcome, Spec, Symmetry
 from tensor_envs.core.state import State
 from tensor_envs.core.vector import Transition, VectorEnv
+from tensor_envs.interop import from_numpy, from_torch, to_numpy, to_torch
 from tensor_envs.policy import masked_logits, random_policy, sample_action
 from tensor_envs.rollout import Rollout, rollout, rollout_from
 from tensor_envs.saving import load_state, save_state
@@ -27,6 +28,8 @@ __all__ = [
     "Symmetry",
     "Transition",
     "VectorEnv",
+    "from_numpy",
+    "from_torch",
     "jit",
     "load_state",
     "make",
@@ -40,4 +43,6 @@ __all__ = [
     "sample_action",
     "save_state",
     "testing",
+    "to_numpy",
+    "to_torch",
 ]

@@ -1,0 +1,249 @@
+"""Memory shared with NumPy and PyTorch: `to_numpy`, `to_torch`, `from_numpy`, `from_torch`.
+
+`copy` means what it does in NumPy 2: None (the default) shares memory where it can be shared and copies elsewhere,
+False shares or raises ValueError, True always copies. What is shared, host memory: tensors on tinygrad's CPU device,
+NumPy arrays and PyTorch's CPU tensors; GPU memory: tensors on tinygrad's CUDA device and PyTorch's CUDA tensors of the
+same card. (No test of this package has a GPU, so the CUDA half has never been run: try it before you rely on it.)
+
+Shared memory has one content and several owners:
+- Either side keeps the memory alive for as long as it uses it; nothing dangles when the other side lets go.
+- Values change when anybody writes. A `VectorEnv` writes into its buffers again two steps later, so what you share of
+  its state or transition is good for as long as that is: until the step after the next one. `copy=True` keeps more.
+- `to_numpy` gives read-only arrays, since a state is immutable. PyTorch has no read-only tensors: do not write into one
+  that shares a state's memory. `Tensor.assign` on an imported tensor writes into the array that it came from.
+- A kernel of either side is finished before the other side gets the memory, but neither waits for the other afterwards.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+import numpy as np
+from tinygrad import Device, Tensor, dtypes
+from tinygrad.dtype import DType, strong_dtype
+from tinygrad.uop.ops import Ops
+
+from tensor_envs.core.checks import instance
+from tensor_envs.core.device import resolve, upload
+from tensor_envs.core.jit import is_capturing
+
+NUMPY_NAMES = {
+    getattr(dtypes, name): name
+    for name in (
+        *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+        *("float16", "float32", "float64"),
+    )
+}
+TORCH_NAMES = NUMPY_NAMES | {dtypes.bfloat16: "bfloat16"}
+ALIGNMENT = (
+    16  # bytes; tinygrad's CPU kernels read vectors of up to 16 bytes by instructions that fault off it
+)
+
+
+def to_numpy(tensor: Tensor, copy: bool | None = None) -> np.ndarray:
+    """A tensor's values as an array, of its shape and dtype; read-only, unless copy=True.
+
+    A lazy tensor is realised first, and its buffer shared. With copy=None a view that is not contiguous (most of a
+    state's are strided: `state.rewards`) is worked out into a buffer of the array's own, and a tensor on another
+    device than CPU, or on several, is copied. TypeError for another argument and for dtypes that NumPy lacks (bfloat16,
+    float8); ValueError if copy=False cannot be met; RuntimeError inside a jit.
+    """
+    tensor = _exportable(tensor, copy, NUMPY_NAMES)
+    dtype = np.dtype(NUMPY_NAMES[tensor.dtype])
+    return _host_bytes(tensor, copy, readonly=copy is not True).view(dtype).reshape(tensor.shape)
+
+
+def to_torch(tensor: Tensor, copy: bool | None = None) -> Any:
+    """A tensor's values as a `torch.Tensor` of its shape and dtype (bfloat16 included).
+
+    On PyTorch's CPU, or for a tensor on "CUDA:1" on "cuda:1". As `to_numpy` besides, except that PyTorch cannot forbid
+    writing. ImportError without PyTorch; RuntimeError if the tensor is on CUDA and PyTorch sees no such card.
+    """
+    torch = _torch()
+    tensor = _exportable(tensor, copy, TORCH_NAMES)
+    dtype, shape = getattr(torch, TORCH_NAMES[tensor.dtype]), tuple(tensor.shape)
+    kind, _, number = str(tensor.device).partition(":")
+    if not tensor.numel():
+        return torch.empty(shape, dtype=dtype)
+    if kind == "CUDA":
+        if int(number or 0) >= torch.cuda.device_count():
+            raise RuntimeError(f"tensor is on {tensor.device}, which this PyTorch cannot use: copy it to CPU")
+        loan = _Lent(_buffer(tensor, copy), readonly=False, gpu=torch.cuda)
+        flat = torch.as_tensor(loan, device=f"cuda:{int(number or 0)}")
+        flat = flat.clone() if copy else flat
+    else:
+        flat = torch.from_numpy(_host_bytes(tensor, copy, readonly=False))
+    return flat.view(dtype).reshape(shape)
+
+
+def from_numpy(array: np.ndarray, copy: bool | None = None) -> Tensor:
+    """An array as a tensor of its shape and dtype on tinygrad's CPU device; `.to(device)` takes it elsewhere.
+
+    Memory can be shared if it is writable, C-contiguous, in native byte order and begins at a multiple of 16 bytes, as
+    NumPy's allocations do and slices such as a[1:] may not: tinygrad's kernels would crash on others. TypeError for
+    another argument or dtype; ValueError, with the reason, if copy=False cannot be met.
+    """
+    instance("array", array, np.ndarray)
+    dtype = next((dtype for dtype, name in NUMPY_NAMES.items() if name == array.dtype.name), None)
+    if dtype is None:
+        raise TypeError(f"array must be of {', '.join(NUMPY_NAMES.values())}, got dtype {array.dtype}")
+    return _from_host("array", array, array, dtype, copy)
+
+
+def from_torch(tensor: Any, copy: bool | None = None) -> Tensor:
+    """A `torch.Tensor` as a tensor of its shape and dtype where it is: CPU, or for "cuda:1" on "CUDA:1".
+
+    Its memory is shared as that of an array is (`from_numpy`), so `env.step(state, te.from_torch(actions))` copies
+    nothing if they are int32. ImportError without PyTorch; TypeError for another argument or dtype; ValueError for a
+    tensor that requires grad, is sparse, or is on a device other than these, and if copy=False cannot be met.
+    """
+    torch = _torch()
+    instance("tensor", tensor, torch.Tensor)
+    dtype = next((d for d, name in TORCH_NAMES.items() if getattr(torch, name) is tensor.dtype), None)
+    if dtype is None:
+        raise TypeError(f"tensor must be of {', '.join(TORCH_NAMES.values())}, got dtype {tensor.dtype}")
+    if tensor.requires_grad:
+        raise ValueError("tensor requires grad, which tinygrad cannot follow: pass tensor.detach()")
+    if tensor.layout is not torch.strided or tensor.device.type not in ("cpu", "cuda"):
+        raise ValueError(
+            f"tensor must be strided and on cpu or cuda, got {tensor.layout} on {tensor.device}: "
+            "pass tensor.to_dense().cpu()"
+        )
+    if tensor.device.type == "cpu":
+        array = (tensor.view(torch.int16) if dtype is dtypes.bfloat16 else tensor).numpy()
+        return _from_host("tensor", tensor, array, dtype, copy)
+    reasons = {"is not contiguous": not tensor.is_contiguous(), **_unaligned(tensor.data_ptr())}
+    if not _shares("tensor", copy, reasons):
+        tensor = tensor.clone(memory_format=torch.contiguous_format)
+    torch.cuda.synchronize(tensor.device)
+    return _adopt(tensor, tensor.data_ptr(), tensor.shape, dtype, f"CUDA:{tensor.device.index}")
+
+
+# *** out ***
+
+
+class _Lent:
+    """A buffer's memory by the protocols with which NumPy and PyTorch wrap memory: they hold this, this the buffer."""
+
+    def __init__(self, buffer: Any, readonly: bool, gpu: Any = None):
+        self.buffer, self.gpu = buffer, gpu
+        about = {"shape": (buffer.nbytes,), "typestr": "|u1", "version": 3}
+        if gpu is None:
+            memory = np.frombuffer(buffer.as_memoryview(force_zero_copy=True), np.uint8)  # synchronises
+            self.__array_interface__ = about | {"data": (memory.ctypes.data, readonly)}
+        else:
+            _synchronize(buffer.device)
+            self.__cuda_array_interface__ = about | {"data": (buffer._buf.value, readonly)}
+
+    def __del__(self) -> None:
+        # a kernel of PyTorch's may still read what tinygrad would hand to another buffer now
+        if self.gpu is not None and not sys.is_finalizing():
+            self.gpu.synchronize()
+
+
+def _exportable(tensor: Any, copy: Any, names: dict[DType, str]) -> Tensor:
+    """The tensor, realised, of a dtype with a name; TypeError or RuntimeError for others."""
+    instance("tensor", tensor, Tensor)
+    _check_copy(copy)
+    if is_capturing():
+        raise RuntimeError("a jit cannot capture an export: it would look at the memory of the capture alone")
+    strong = tensor if tensor.dtype not in dtypes.weaks else tensor.cast(strong_dtype(tensor.dtype))
+    if strong.dtype not in names:
+        raise TypeError(f"tensor must be of {', '.join(names.values())}, got {strong.dtype}: cast it first")
+    return strong.clone("CPU").realize() if strong.device is None else strong.realize()
+
+
+def _buffer(tensor: Tensor, copy: bool | None) -> Any:
+    """tinygrad's buffer of a realised tensor's values in C order: the tensor's own, or a new one for a strided view."""
+    buffer, base = tensor._buffer(), tensor.uop.base
+    while base.op is Ops.BITCAST:
+        base = base.src[0].base
+    own = base.is_realized and getattr(base.buffer, "base", None) is buffer.base
+    _shares("tensor", copy, {"is no contiguous view of its buffer": not own})
+    return buffer
+
+
+def _host_bytes(tensor: Tensor, copy: bool | None, readonly: bool) -> np.ndarray:
+    """The bytes of a realised tensor, uint8 [n]; the array keeps them alive."""
+    where = f"is on {tensor.device}, whose memory the host cannot share"
+    if not tensor.numel():
+        memory = np.empty(0, np.uint8)
+    elif _shares("tensor", copy, {where: tensor.device != "CPU"}):
+        return np.asarray(_Lent(_buffer(tensor, copy), readonly))
+    else:
+        memory = np.frombuffer(tensor._buffer().as_memoryview(), np.uint8)
+    memory.flags.writeable = not readonly
+    return memory
+
+
+# *** in ***
+
+
+class _Borrowed:
+    """Foreign memory on which a buffer stands: its owner is let go when the device has done what it was told before."""
+
+    def __init__(self, owner: Any, device: str):
+        self.owner, self.device = owner, device
+
+    def __del__(self) -> None:
+        if not sys.is_finalizing():
+            _synchronize(self.device)
+
+
+def _synchronize(device: str) -> None:
+    """Wait until a device has done what it was told."""
+    Device[device].synchronize()  # type: ignore[no-untyped-call]
+
+
+def _adopt(owner: Any, address: int, shape: Any, dtype: DType, device: str) -> Tensor:
+    """A tensor over memory of the owner's, which lives as long as the tensor's buffer does."""
+    tensor = Tensor.from_blob(address, tuple(shape), dtype=dtype, device=resolve(device))
+    buffer: Any = tensor.uop.buffer
+    buffer.borrowed = _Borrowed(owner, buffer.device)
+    return tensor
+
+
+def _from_host(name: str, owner: Any, array: np.ndarray, dtype: DType, copy: bool | None) -> Tensor:
+    """The memory of an array, itself or over the owner's, read as a dtype of the same size; or a copy of it, on CPU."""
+    reasons = {
+        "is read-only": not array.flags.writeable,
+        "is not C-contiguous": not array.flags.c_contiguous,
+        "is not in native byte order": not array.dtype.isnative,
+        **_unaligned(array.ctypes.data),
+    }
+    if not array.size:
+        return Tensor.empty(*array.shape, dtype=dtype, device=resolve("CPU"))
+    if _shares(name, copy, reasons):
+        return _adopt(owner, array.ctypes.data, array.shape, dtype, "CPU")
+    native = array.astype(array.dtype.newbyteorder("="))
+    flat = upload(native, resolve("CPU"))
+    return (flat if flat.dtype is dtype else flat.bitcast(dtype)).reshape(array.shape)
+
+
+def _unaligned(address: int) -> dict[str, bool]:
+    return {f"begins {address % ALIGNMENT} bytes off a multiple of {ALIGNMENT}": address % ALIGNMENT != 0}
+
+
+def _shares(name: str, copy: bool | None, reasons: dict[str, bool]) -> bool:
+    """Whether memory is shared; ValueError if copy=False and there is a reason against it."""
+    _check_copy(copy)
+    against = [reason for reason, holds in reasons.items() if holds]
+    if copy is False and against:
+        raise ValueError(
+            f"{name} {' and '.join(against)}, so copy=False cannot be met: use copy=None or True"
+        )
+    return not copy and not against
+
+
+def _check_copy(copy: Any) -> None:
+    if copy is not None and not isinstance(copy, bool):
+        raise TypeError(f"copy must be None, False or True, got {copy!r}")
+
+
+def _torch() -> Any:
+    try:
+        return importlib.import_module("torch")
+    except ImportError:
+        raise ImportError("this needs PyTorch: pip install 'tensor_envs[torch]'") from None

@@ -1,0 +1,284 @@
+"""Shared memory with NumPy and PyTorch: that it is shared, that it stays, and what is refused."""
+
+import gc
+import subprocess
+import sys
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from tinygrad import Tensor, TinyJit, dtypes
+
+import tensor_envs as te
+from tensor_envs.interop import ALIGNMENT, NUMPY_NAMES
+
+torch = pytest.importorskip("torch")
+
+TTT = te.make("tic_tac_toe")
+
+
+def made(dtype: Any = dtypes.int32) -> Tensor:
+    """0 to 11 as [3, 4] in a buffer on CPU."""
+    return Tensor.arange(12).reshape(3, 4).cast(dtype).clone("CPU").realize()
+
+
+def address(tensor: Tensor) -> int:
+    """Of a realised tensor's memory."""
+    return int(np.frombuffer(tensor._buffer().as_memoryview(force_zero_copy=True), np.uint8).ctypes.data)
+
+
+def place(array: Any) -> int:
+    return int(array.ctypes.data if isinstance(array, np.ndarray) else array.data_ptr())
+
+
+def array_of(offset: int) -> np.ndarray:
+    """int32 [8] that begins `offset` bytes off a multiple of 64."""
+    memory = np.zeros(128 + 32, np.uint8)
+    start = -memory.ctypes.data % 64 + offset
+    return memory[start : start + 32].view(np.int32)
+
+
+OUT: list[Callable[..., Any]] = [te.to_numpy, te.to_torch]
+
+
+@pytest.mark.parametrize("export", OUT)
+def test_exports_share_memory(export: Callable[..., Any]) -> None:
+    tensor = made()
+    array = export(tensor, copy=False)
+    assert place(array) == address(tensor) and tuple(array.shape) == (3, 4)
+    tensor.assign(tensor + 100).realize()
+    assert array.tolist() == [[100, 101, 102, 103], [104, 105, 106, 107], [108, 109, 110, 111]]
+    copied = export(tensor, copy=True)
+    assert place(copied) != address(tensor)
+    copied[:] = 7
+    assert int(tensor.max().item()) == 111
+
+
+def test_imports_share_memory() -> None:
+    array = np.arange(12, dtype=np.float32).reshape(3, 4)
+    values = torch.arange(12, dtype=torch.float32).reshape(3, 4)
+    for tensor, source in (
+        (te.from_numpy(array, copy=False), array),
+        (te.from_torch(values, copy=False), values),
+    ):
+        assert address(tensor) == place(source) and tensor.shape == (3, 4) and tensor.dtype is dtypes.float32
+        source[1, 2] = 50
+        assert (tensor[1] * 2).tolist() == [8, 10, 100, 14]
+        tensor.assign(tensor + 1).realize()
+        assert source[0].tolist() == [1, 2, 3, 4]
+    assert address(te.from_numpy(array, copy=True)) != place(array)
+    assert address(te.from_torch(values, copy=True)) != place(values)
+
+
+def test_there_and_back_is_the_same_memory() -> None:
+    tensor = made()
+    assert address(te.from_torch(te.to_torch(tensor), copy=False)) == address(tensor)
+    array = np.arange(5)
+    assert place(te.to_torch(te.from_numpy(array))) == place(array)
+
+
+@pytest.mark.parametrize("export", OUT)
+def test_an_export_keeps_its_memory(export: Callable[..., Any]) -> None:
+    tensor = made()
+    buffer = weakref.ref(tensor._buffer())
+    array = export(tensor)[1:]
+    del tensor
+    gc.collect()
+    for _ in range(20):  # of the size of what would have been freed: tinygrad would hand its memory to them
+        (made() - 99).realize()
+    assert buffer() is not None and array.tolist() == [[4, 5, 6, 7], [8, 9, 10, 11]]
+    del array
+    gc.collect()
+    assert buffer() is None
+
+
+def test_an_import_keeps_its_memory() -> None:
+    """For as long as anything is computed from it."""
+    for make, take in ((np.arange, te.from_numpy), (torch.arange, te.from_torch)):
+        source: Any = make(100_000)
+        owner, tensor = weakref.ref(source), take(source, copy=False)
+        expected = int(source.sum())
+        del source
+        gc.collect()
+        assert owner() is not None and tensor.sum().item() == expected
+        doubled = tensor * 2  # lazy, on the same buffer
+        del tensor
+        gc.collect()
+        assert owner() is not None and doubled.sum().item() == 2 * expected
+        del doubled
+        gc.collect()
+        assert owner() is None
+
+
+@pytest.mark.parametrize("dtype", NUMPY_NAMES)
+def test_every_dtype_round_trips(dtype: Any) -> None:
+    name = NUMPY_NAMES[dtype]
+    tensor = made(dtype)
+    array, values = te.to_numpy(tensor, copy=False), te.to_torch(tensor, copy=False)
+    assert array.dtype == name and values.dtype is getattr(torch, name)
+    assert array.tolist() == values.tolist() == tensor.tolist()
+    for back in (te.from_numpy(array), te.from_torch(values), te.from_torch(values, copy=True)):
+        assert back.dtype is dtype and back.shape == (3, 4) and back.tolist() == tensor.tolist()
+
+
+def test_bfloat16_is_pytorchs_alone() -> None:
+    tensor = made(dtypes.bfloat16)
+    values = te.to_torch(tensor, copy=False)
+    assert values.dtype is torch.bfloat16 and values.tolist() == made().tolist()
+    for copy in (False, True):
+        back = te.from_torch(values, copy=copy)
+        assert back.dtype is dtypes.bfloat16 and back.float().tolist() == made().tolist()
+    with pytest.raises(
+        TypeError, match=r"tensor must be of bool, .*, float64, got dtypes\.bfloat16: cast it"
+    ):
+        te.to_numpy(tensor)
+    assert te.to_numpy(tensor.float()).tolist() == made().tolist()
+
+
+@pytest.mark.parametrize("export", OUT)
+def test_lazy_tensors_views_and_small_shapes(export: Callable[..., Any]) -> None:
+    lazy = made() + 1
+    assert place(export(lazy)) == place(export(lazy, copy=False)) == address(lazy), (
+        "realised once, and shared"
+    )
+    tensor = made()
+    assert place(export(tensor[1:, :], copy=False)) == address(tensor) + 16, "a contiguous slice is shared"
+    assert place(export(tensor.bitcast(dtypes.uint32), copy=False)) == address(tensor)
+    for view in (tensor.T, tensor[:, 1:3], tensor.flip(0), tensor.reshape(1, 3, 4).expand(2, 3, 4)):
+        with pytest.raises(
+            ValueError, match="tensor is no contiguous view of its buffer, so copy=False cannot be met"
+        ):
+            export(view, copy=False)
+        assert export(view).tolist() == export(view, copy=True).tolist() == view.tolist()
+    assert export(Tensor(3.5)).shape == () and export(Tensor(3.5)).item() == 3.5
+    assert export(Tensor.full((2,), 2)).tolist() == [2, 2] and export(Tensor.arange(3)).tolist() == [0, 1, 2]
+    assert tuple(export(Tensor.empty(0, 3)).shape) == (0, 3)
+    assert te.from_numpy(np.empty((0, 3))).shape == te.from_torch(torch.empty(0, 3)).shape == (0, 3)
+
+
+def test_arrays_are_read_only_unless_copied() -> None:
+    for tensor in (made(), made().T, made().to("PYTHON")):
+        with pytest.raises(ValueError, match="read-only"):
+            te.to_numpy(tensor)[0, 0] = 1
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            te.to_numpy(made()).flags.writeable = True
+        te.to_numpy(tensor, copy=True)[0, 0] = 1
+
+
+def test_memory_that_cannot_be_shared_is_copied_or_refused() -> None:
+    read_only = np.arange(4)
+    read_only.flags.writeable = False
+    cases = {
+        "array is not C-contiguous": np.arange(12).reshape(3, 4).T,
+        "array is read-only": read_only,
+        "array is not in native byte order": np.arange(4).astype(
+            ">i4" if sys.byteorder == "little" else "<i4"
+        ),
+        f"array begins 4 bytes off a multiple of {ALIGNMENT}": array_of(4),
+    }
+    for reason, array in cases.items():
+        with pytest.raises(ValueError, match=f"{reason}, so copy=False cannot be met: use copy=None or True"):
+            te.from_numpy(array, copy=False)
+        assert te.from_numpy(array).tolist() == te.from_numpy(array, copy=True).tolist() == array.tolist()
+    values = torch.arange(12).reshape(3, 4).T
+    with pytest.raises(ValueError, match="tensor is not C-contiguous"):
+        te.from_torch(values, copy=False)
+    assert te.from_torch(values).tolist() == values.tolist()
+
+
+def test_alignment_is_what_kernels_need() -> None:
+    """Vector loads from arrays at every allowed alignment; one byte-slice further on the process would be gone."""
+    for offset in range(0, 64, ALIGNMENT):
+        array = array_of(offset)
+        array[:] = np.arange(8)
+        tensor = te.from_numpy(array, copy=False)
+        assert (tensor.float() * tensor).tolist() == [i * i for i in range(8)]
+
+
+def test_tensors_on_other_devices_are_copied_or_refused() -> None:
+    sharded = TTT.init(8, device=("CPU:1", "CPU:2"))
+    for tensor in (made().to("PYTHON").realize(), sharded.rewards, sharded.current_player):
+        for export in OUT:
+            with pytest.raises(ValueError, match="whose memory the host cannot share, so copy=False"):
+                export(tensor, copy=False)
+            assert export(tensor).tolist() == export(tensor, copy=True).tolist() == tensor.tolist()
+
+
+def test_wrong_arguments() -> None:
+    with pytest.raises(TypeError, match=r"tensor must be of type Tensor, got \[1\] of type list"):
+        te.to_numpy([1])  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="tensor must be of type Tensor"):
+        te.to_torch(np.arange(3))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"array must be of type ndarray, got \[1\] of type list"):
+        te.from_numpy([1])  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="tensor must be of type Tensor"):
+        te.from_torch(np.arange(3))
+    with pytest.raises(TypeError, match=r"array must be of bool, .*, got dtype complex128"):
+        te.from_numpy(np.zeros(3, complex))
+    with pytest.raises(TypeError, match=r"tensor must be of bool, .*, bfloat16, got dtype torch\.complex64"):
+        te.from_torch(torch.zeros(3, dtype=torch.complex64))
+    with pytest.raises(ValueError, match=r"requires grad.*pass tensor\.detach\(\)"):
+        te.from_torch(torch.zeros(3, requires_grad=True))
+    with pytest.raises(ValueError, match=r"strided and on cpu or cuda, got torch\.sparse_coo on cpu"):
+        te.from_torch(torch.zeros(3).to_sparse())
+    with pytest.raises(ValueError, match=r"strided and on cpu or cuda, got torch\.strided on meta"):
+        te.from_torch(torch.zeros(3, device="meta"))
+    with pytest.raises(TypeError, match="copy must be None, False or True, got 1"):
+        te.from_numpy(np.zeros(3), copy=1)  # type: ignore[arg-type]
+
+
+def test_no_export_inside_a_jit() -> None:
+    captured = TinyJit(lambda tensor: (te.to_numpy(tensor), tensor.contiguous().realize())[1])
+    with pytest.raises(RuntimeError, match="a jit cannot capture an export"):
+        for _ in range(2):
+            captured(made())
+
+
+def test_steps_driven_from_pytorch() -> None:
+    """A loop that lives in PyTorch, against the same games by the library's own means; no action is copied."""
+    batch, generator = 64, torch.Generator().manual_seed(0)
+    state, vector = TTT.init(batch, seed=1), te.VectorEnv(TTT, batch, seed=1, autoreset="disabled")
+    own = state
+    for _ in range(9):
+        mask = te.to_torch(state.legal_action_mask)
+        mask = mask | ~mask.any(1, keepdim=True)  # any action in games that are over
+        actions = torch.multinomial(mask.float(), 1, generator=generator).squeeze(1).to(torch.int32)
+        lent = te.from_torch(actions, copy=False)
+        assert address(TTT.actions(state, lent)) == place(actions)
+        state, own = TTT.step(state, lent), TTT.step(own, actions.numpy())
+        transition = vector.step(lent)
+        for theirs in (own, transition.final_state):
+            assert te.to_torch(state.rewards).equal(te.to_torch(theirs.rewards))
+            assert (te.to_numpy(state.own) == te.to_numpy(theirs.own)).all()
+    assert te.to_torch(state.terminated).all() and te.to_torch(state.rewards).abs().sum() > 0
+    assert te.to_torch(TTT.step(TTT.init(2), te.from_torch(torch.tensor([4, 5]))).ply).tolist() == [1, 1], (
+        "int64"
+    )
+
+
+def test_what_a_vector_environment_writes_again_shows() -> None:
+    """The hazard that the module describes: its buffers come back two steps later; a copy stays."""
+    vector = te.VectorEnv(TTT, 8, seed=3)
+    actions = vector.step_uniform().actions
+    shared, copied = te.to_numpy(actions, copy=False), te.to_numpy(actions, copy=True)
+    vector.step_uniform()
+    assert shared.tolist() == copied.tolist(), "good until the step after the next one"
+    later = vector.step_uniform().actions.tolist()
+    assert shared.tolist() == later != copied.tolist()
+
+
+def test_without_pytorch() -> None:
+    code = (
+        "import sys; sys.modules['torch'] = None\n"
+        "import tensor_envs as te, numpy as np\n"
+        "tensor = te.from_numpy(np.arange(3)); print(te.to_numpy(tensor).tolist())\n"
+        "for f in (te.to_torch, te.from_torch):\n"
+        "    try: f(tensor)\n"
+        "    except ImportError as error: print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["[0, 1, 2]"] + 2 * [
+        "this needs PyTorch: pip install 'tensor_envs[torch]'"
+    ]
