@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import tensor_envs as te
-from tensor_envs.games.hyper_tic_tac_toe.render import drawing
+from tensor_envs.games.hyper_tic_tac_toe.render import draw
 
 CUBE = Path(__file__).resolve().parents[1] / "cube.png"
 SHAPE, K, SEED = (3, 3, 3), 3, 0
@@ -23,7 +23,7 @@ def main(path: Path) -> None:
     vector = te.VectorEnv(env, GAME + 1, SEED, autoreset="disabled")
     for _ in range(env.num_actions):
         vector.step_uniform()
-    drawing(env.rules, env.state_to_dict(vector.state, GAME)).save_png(path)
+    draw(env.rules, env.state_to_dict(vector.state, GAME)).save_png(path)
 
 
 if __name__ == "__main__":

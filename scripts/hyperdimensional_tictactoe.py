@@ -21,7 +21,7 @@ import numpy as np
 
 import tensor_envs as te
 from tensor_envs import ops
-from tensor_envs.games.hyper_tic_tac_toe.render import drawing, to_string
+from tensor_envs.games.hyper_tic_tac_toe.render import draw, to_string
 
 NAMES = {1: "first player (X)", -1: "second player (O)"}
 SHAPE, K, BATCH = (3, 3, 3), 3, 4096
@@ -310,7 +310,7 @@ def show(options: argparse.Namespace, env: te.Env, result: Games | Boards) -> No
     state = result.state(options.show or 0)
     if options.show is not None:
         print(f"\n{to_string(env.rules, state)}")
-    picture = drawing(env.rules, state)
+    picture = draw(env.rules, state)
     if options.svg:
         options.svg.write_text(picture.to_svg(), encoding="utf-8")
     if options.png:

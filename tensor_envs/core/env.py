@@ -74,9 +74,9 @@ class Env:
     def reset(self, state: State, mask: Any = None) -> State:
         """Start the next episode where `mask` (bool [B]; default: every finished game) is True; rewards are 0."""
         self._check_state(state)
-        chosen = state.terminated | state.truncated if mask is None else mask
-        if not isinstance(chosen, Tensor):
-            chosen = upload(np.asarray(chosen), state.device)
+        if mask is None:
+            return self.run(state, "restart")
+        chosen = mask if isinstance(mask, Tensor) else upload(np.asarray(mask), state.device)
         if chosen.shape != (state.batch,) or chosen.dtype is not dtypes.bool:
             raise ValueError(
                 f"mask must be bool of shape ({state.batch},), got {chosen.dtype} of {chosen.shape}"
@@ -208,13 +208,24 @@ class Env:
         examples = ", ".join(self.action_to_string(a) for a in range(min(3, self.num_actions)))
         raise ValueError(f"no action of {self.id!r} is called {name!r}; actions are called {examples}, ...")
 
-    def to_string(self, state: State, i: int = 0) -> str:
-        """Game i as text."""
-        return self.entry.load("render").to_string(self.rules, self.state_to_dict(state, i))
+    def to_string(self, state: State, i: int = 0, player: int | None = None) -> str:
+        """Game i as text: all of it, or without what is hidden from a player (a seat)."""
+        return self.entry.load("render").to_string(self.rules, self._seen(state, i, player))
 
-    def render(self, state: State, i: int = 0) -> str:
-        """Game i as an SVG document."""
-        return self.entry.load("render").to_svg(self.rules, self.state_to_dict(state, i))
+    def render(self, state: State, i: int = 0, player: int | None = None) -> str:
+        """Game i as an SVG document: all of it, or without what is hidden from a player (a seat).
+
+        Parts of the picture that stand for actions have these as `data-actions`, numbers with spaces between them.
+        """
+        return self.entry.load("render").to_svg(self.rules, self._seen(state, i, player))
+
+    def _seen(self, state: State, i: int, player: int | None) -> dict[str, Any]:
+        game = self.state_to_dict(state, i)
+        if player is None:
+            return game
+        seat = integer("player", player, 0, self.num_players - 1)
+        hide = getattr(self.entry.load("render"), "seen_by", None)
+        return game if hide is None else hide(self.rules, game, seat)
 
     def symmetries(self) -> Iterator[Symmetry]:
         """Index maps under which the game is unchanged (see `core.spec.Symmetry`), the identity first."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
+from math import cos, sin, tau
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +26,11 @@ class Outline:
     closed: bool
 
     def svg(self) -> str:
-        points = " ".join(f"{x:.2f},{y:.2f}" for x, y in self.points)
-        paint = f'fill="{self.fill}" stroke="{self.stroke}" stroke-width="{self.width:g}" opacity="{self.opacity:g}"'
+        points = " ".join(f"{written(x)},{written(y)}" for x, y in self.points)
+        paint = _painted(self.fill, self.stroke, self.width, self.opacity)
         if self.closed:
-            return f'<polygon points="{points}" {paint} stroke-linejoin="round"/>'
-        return f'<polyline points="{points}" {paint} stroke-linecap="round" stroke-linejoin="round"/>'
+            return f'<polygon points="{points}"{paint}/>'
+        return f'<polyline points="{points}"{paint} stroke-linecap="round"/>'
 
     def paint(self, pen: Any, scale: float) -> None:
         points = [(x * scale, y * scale) for x, y in self.points]
@@ -56,9 +57,9 @@ class Circle:
     opacity: float
 
     def svg(self) -> str:
-        x, y = self.centre
-        paint = f'fill="{self.fill}" stroke="{self.stroke}" stroke-width="{self.width:g}" opacity="{self.opacity:g}"'
-        return f'<circle cx="{x:.2f}" cy="{y:.2f}" r="{self.radius:.2f}" {paint}/>'
+        x, y = map(written, self.centre)
+        paint = _painted(self.fill, self.stroke, self.width, self.opacity)
+        return f'<circle cx="{x}" cy="{y}" r="{written(self.radius)}"{paint}/>'
 
     def paint(self, pen: Any, scale: float) -> None:
         x, y = self.centre
@@ -81,22 +82,61 @@ class Text:
     bold: bool
 
     def svg(self) -> str:
-        x, y = self.at
+        x, y = map(written, self.at)
         weight = ' font-weight="bold"' if self.bold else ""
+        anchor = "" if self.anchor == "start" else f' text-anchor="{self.anchor}"'
         return (
-            f'<text x="{x:.2f}" y="{y:.2f}" font-family="{FONT}" font-size="{self.size:g}"{weight} fill="{self.fill}" '
-            f'text-anchor="{self.anchor}" dominant-baseline="central">{escape(self.text)}</text>'
+            f'<text x="{x}" y="{y}" font-size="{self.size:g}"{weight} fill="{self.fill}"{anchor} '
+            f'dominant-baseline="central">{escape(self.text)}</text>'
         )
 
     def paint(self, pen: Any, scale: float) -> None:
         from PIL import ImageFont
 
-        font = ImageFont.load_default(
-            self.size * scale
-        )  # Pillow's own, so that every machine paints the same
+        # Pillow's own font, so that every machine paints the same
+        font = ImageFont.load_default(self.size * scale)
         place, stroke = (self.at[0] * scale, self.at[1] * scale), self.size * scale / 40 if self.bold else 0
         anchor = {"start": "lm", "middle": "mm", "end": "rm"}[self.anchor]
         pen.text(place, self.text, _colour(self.fill, 1), font, anchor, stroke_width=stroke)
+
+
+@dataclass(frozen=True)
+class Area:
+    """A part of the picture that stands for actions. Nothing is painted; a page may make it clickable."""
+
+    points: tuple[Point, ...]
+    actions: tuple[int, ...]
+
+    def svg(self) -> str:
+        path = "L".join(f"{written(x)} {written(y)}" for x, y in self.points)
+        actions = " ".join(map(str, self.actions))
+        return f'<path d="M{path}Z" fill="none" pointer-events="all" data-actions="{actions}"/>'
+
+
+def box(x: float, y: float, w: float, h: float) -> list[Point]:
+    """The corners of a rectangle."""
+    return [(x, y), (x + w, y), (x + w, y + h), (x, y + h)]
+
+
+def disc(centre: Point, radius: float) -> list[Point]:
+    """A polygon of sixteen corners in place of a disc."""
+    angles = [tau * i / 16 for i in range(16)]
+    return [(centre[0] + radius * cos(angle), centre[1] + radius * sin(angle)) for angle in angles]
+
+
+def written(number: float) -> str:
+    """A number of pixels to two decimals, without zeros at the end."""
+    return f"{round(number, 2) + 0.0:g}"
+
+
+def _painted(fill: str, stroke: str, width: float, opacity: float) -> str:
+    """Attributes of a shape; what an SVG viewer takes for granted is left out."""
+    line = (
+        ""
+        if stroke == "none"
+        else f' stroke="{stroke}"' + (f' stroke-width="{width:g}"' if width != 1 else "")
+    )
+    return f' fill="{fill}"{line}' + (f' opacity="{opacity:g}"' if opacity != 1 else "")
 
 
 def _colour(colour: str, opacity: float) -> tuple[int, int, int, int]:
@@ -107,13 +147,14 @@ def _colour(colour: str, opacity: float) -> tuple[int, int, int, int]:
 class Drawing:
     """Width and height in pixels; shapes are painted in the order in which they are added.
 
-    Colours are "#rrggbb" or, for `fill` and `stroke`, "none". `opacity` is 0..1.
+    Colours are "#rrggbb" or, for `fill` and `stroke`, "none". `opacity` is 0..1. Areas lie above all shapes.
     """
 
     width: float
     height: float
     background: str = "#ffffff"
     shapes: list[Outline | Circle | Text] = field(default_factory=list)
+    areas: list[Area] = field(default_factory=list)
 
     def polygon(
         self,
@@ -135,7 +176,7 @@ class Drawing:
         stroke: str = "none",
         width: float = 1,
     ) -> None:
-        self.polygon([(x, y), (x + w, y), (x + w, y + h), (x, y + h)], fill, stroke, width)
+        self.polygon(box(x, y, w, h), fill, stroke, width)
 
     def line(self, *points: Point, stroke: str = "#000000", width: float = 1, opacity: float = 1) -> None:
         """Straight from point to point."""
@@ -164,19 +205,25 @@ class Drawing:
         """One line of text, centred on `at` in height; `anchor`: "start", "middle" or "end" of the text is there."""
         self.shapes.append(Text(at, text, size, fill, anchor, bold))
 
+    def area(self, points: Sequence[Point], *actions: int) -> None:
+        """The polygon stands for these actions: `data-actions` in the SVG, numbers with a space between them."""
+        self.areas.append(Area(tuple(points), actions))
+
     def to_svg(self) -> str:
         """The picture as an SVG document."""
-        size = f'width="{self.width:g}" height="{self.height:g}" viewBox="0 0 {self.width:g} {self.height:g}"'
+        width, height = written(self.width), written(self.height)
+        size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
+        style = f'font-family="{FONT}" stroke-linejoin="round"'
         body = [f'<rect width="100%" height="100%" fill="{self.background}"/>']
-        body += [shape.svg() for shape in self.shapes]
-        return f'<svg xmlns="http://www.w3.org/2000/svg" {size}>\n' + "\n".join(body) + "\n</svg>\n"
+        body += [part.svg() for part in (*self.shapes, *self.areas)]
+        return f'<svg xmlns="http://www.w3.org/2000/svg" {size} {style}>\n' + "\n".join(body) + "\n</svg>\n"
 
-    def save_png(self, path: str | Path, scale: float = 2) -> None:
-        """Write the picture as a PNG, `scale` pixels a unit. ImportError without Pillow; OSError as `open`."""
+    def image(self, scale: float = 2) -> Any:
+        """The picture as a PIL.Image.Image of mode "RGB", `scale` pixels a unit. ImportError without Pillow."""
         try:
             from PIL import Image, ImageDraw
         except ImportError:
-            raise ImportError("PNG needs Pillow: pip install 'tensor_envs[draw]'") from None
+            raise ImportError("pixels need Pillow: pip install 'tensor_envs[draw]'") from None
         width, height = round(self.width * scale), round(self.height * scale)
         image = Image.new("RGB", (width * SMOOTH, height * SMOOTH), self.background)
         pen = ImageDraw.Draw(
@@ -184,4 +231,8 @@ class Drawing:
         )  # the mode in which translucent colours are blended with what is there
         for shape in self.shapes:
             shape.paint(pen, scale * SMOOTH)
-        image.resize((width, height), Image.Resampling.LANCZOS).save(path, "PNG", optimize=True)
+        return image.resize((width, height), Image.Resampling.LANCZOS)
+
+    def save_png(self, path: str | Path, scale: float = 2) -> None:
+        """Write the picture as a PNG, `scale` pixels a unit. ImportError without Pillow; OSError as `open`."""
+        self.image(scale).save(path, "PNG", optimize=True)

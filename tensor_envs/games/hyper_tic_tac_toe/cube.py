@@ -8,11 +8,7 @@ from tensor_envs.render.drawing import Drawing, Point
 Place = tuple[int, ...]
 ACROSS, DOWN = (62.0, 22.0), (-34.0, 34.0)  # pixels on the page for one step along the last axis, the second
 SHEET, EDGE = "#e3edf7", "#8fa3b8"
-RADIUS, RISE, MARGIN = (
-    17.0,
-    62.0,
-    48.0,
-)  # of a ball; room between one layer and the next; room around the cube
+RADIUS, GAP, MARGIN = 17.0, 8.0, 48.0  # of a ball; between layers, where they come closest; around the cube
 
 
 class Projection:
@@ -21,7 +17,8 @@ class Projection:
     def __init__(self, shape: tuple[int, ...]):
         layers, rows, columns = shape
         slope = rows * DOWN[1] + columns * ACROSS[1]  # height of a layer on the page
-        self.layer = slope * 0.5 + RISE
+        sheet = rows * columns * (ACROSS[0] * DOWN[1] - ACROSS[1] * DOWN[0])  # its area
+        self.layer = round(sheet / max(columns * ACROSS[0], -rows * DOWN[0])) + GAP  # none covers another
         self.left = MARGIN - rows * DOWN[0]
         self.width = 2 * MARGIN + columns * ACROSS[0] - rows * DOWN[0]
         self.height = 2 * MARGIN + slope + (layers - 1) * self.layer
@@ -35,11 +32,11 @@ class Projection:
 
 
 def draw_cube(
-    shape: tuple[int, ...], marks: dict[Place, int], lines: list[tuple[int, list[Place]]], caption: str
+    shape: Place, marks: dict[Place, int], lines: list[tuple[int, list[Place]]], caption: str, room: int
 ) -> Drawing:
-    """The drawing of a board [layers, rows, columns], painted from the bottom layer up."""
+    """The drawing of a board [layers, rows, columns], painted from the bottom layer up; `room`: letters below it."""
     at = Projection(shape)
-    picture = Drawing(max(at.width, 7.4 * len(caption) + MARGIN), at.height + 20)
+    picture = Drawing(max(at.width, 7.4 * room + MARGIN), at.height + 20)
     at.left += (picture.width - at.width) / 2
     for layer in reversed(range(shape[0])):
         if layer + 1 < shape[0]:
@@ -55,6 +52,11 @@ def draw_cube(
         for place in reversed(cells):
             picture.circle(at.centre(place), RADIUS + 3, GOLD)
             draw_ball(picture, at.centre(place), RADIUS, mark)
+    for action, place in enumerate(marks):
+        if not marks[place]:
+            layer, row, column = place
+            corners = ((row, column), (row, column + 1), (row + 1, column + 1), (row + 1, column))
+            picture.area([at(layer, *corner) for corner in corners], action)
     picture.text((picture.width / 2, picture.height - 26), caption, 15, INK)
     return picture
 

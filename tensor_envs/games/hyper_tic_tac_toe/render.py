@@ -10,7 +10,7 @@ from tensor_envs.games.hyper_tic_tac_toe.paint import GOLD, GRID, INK, PALE, dra
 from tensor_envs.games.hyper_tic_tac_toe.rules import HyperTicTacToe
 from tensor_envs.ops.bits import completed, pack, unpack
 from tensor_envs.ops.lines import line_directions, placements, strides
-from tensor_envs.render.drawing import Drawing, Point
+from tensor_envs.render.drawing import Drawing, Point, box
 
 Place = tuple[int, ...]
 SIGNS = {1: "X", -1: "O", 0: "."}
@@ -49,9 +49,9 @@ def status(
     return f"{names[MARKS[d['current_player']]]} to move" if 0 in d["board"] else "a draw"
 
 
-def _slices(rules: HyperTicTacToe) -> Iterator[tuple[Place, list[list[Place]]]]:
+def _slices(shape: Place) -> Iterator[tuple[Place, list[list[Place]]]]:
     """The two-dimensional slices of the board: coordinates on the axes before the last two, and rows of places."""
-    lead, flat = rules.shape[:-2], rules.shape[-2:]
+    lead, flat = shape[:-2], shape[-2:]
     rows, columns = flat if len(flat) == 2 else (1, *flat)
     for fixed in product(*map(range, lead)):
         inner = [[(r, c)[2 - len(flat) :] for c in range(columns)] for r in range(rows)]
@@ -69,7 +69,7 @@ def to_string(rules: HyperTicTacToe, d: dict[str, Any]) -> str:
     lines = completed_lines(rules, d["board"])
     marked = {place for _, cells in lines for place in cells}
     marks = dict(zip(product(*map(range, rules.shape)), d["board"], strict=True))
-    blocks = [_text_block(rules, fixed, rows, marks, marked) for fixed, rows in _slices(rules)]
+    blocks = [_text_block(rules, fixed, rows, marks, marked) for fixed, rows in _slices(rules.shape)]
     beside = max(1, TEXT_WIDTH // (len(blocks[0][0]) + 2))
     if len(rules.shape) > 3 and beside > rules.shape[-3]:  # whole rows of the last leading axis
         beside -= beside % rules.shape[-3]
@@ -106,39 +106,42 @@ def _text_block(
 
 def to_svg(rules: HyperTicTacToe, d: dict[str, Any]) -> str:
     """The drawing as an SVG document."""
-    return drawing(rules, d).to_svg()
+    return draw(rules, d).to_svg()
 
 
-def drawing(rules: HyperTicTacToe, d: dict[str, Any]) -> Drawing:
+def draw(rules: HyperTicTacToe, d: dict[str, Any]) -> Drawing:
     """Rank 1 and 2: a grid. Rank 3: a cube of translucent layers in projection. Higher: a table of slices."""
     lines = completed_lines(rules, d["board"])
     names = BY_COLOUR if len(rules.shape) == 3 else BY_SIGN
-    caption = f"{'x'.join(map(str, rules.shape))}, {rules.k} in a row: {status(rules, d, lines, names)}"
+    game = f"{'x'.join(map(str, rules.shape))}, {rules.k} in a row: "
+    caption = game + status(rules, d, lines, names)
+    # room for what may be said at the end, so that all pictures of a game have one size
+    room = max(len(caption), *(len(f"{game}{name} has a line of {rules.k}") for name in names.values()))
     marks = dict(zip(product(*map(range, rules.shape)), d["board"], strict=True))
-    if len(rules.shape) == 3:
-        return draw_cube(rules.shape, marks, lines, caption)
-    return _draw_table(rules, marks, lines, caption)
+    paint = draw_cube if len(rules.shape) == 3 else _draw_table
+    return paint(rules.shape, marks, lines, caption, room)
 
 
 def _draw_table(
-    rules: HyperTicTacToe, marks: dict[Place, int], lines: list[tuple[int, list[Place]]], caption: str
+    shape: Place, marks: dict[Place, int], lines: list[tuple[int, list[Place]]], caption: str, room: int
 ) -> Drawing:
     """Slices in a table: the first half of the leading axes down it, the others across; one slice for rank 1 and 2."""
-    flat, slices = len(rules.shape) <= 2, dict(_slices(rules))
+    flat, slices = len(shape) <= 2, dict(_slices(shape))
     rows = next(iter(slices.values()))
     cell = CELL if flat else SMALL_CELL
     high, wide = len(rows) * cell + GAP, len(rows[0]) * cell + GAP
-    half = max(len(rules.shape) - 2, 0) // 2
-    across, down = ([*product(*map(range, part))] for part in (rules.shape[half:-2], rules.shape[:half]))
-    width = max(2 * MARGIN + len(across) * wide - GAP, 8 * len(caption))
+    half = max(len(shape) - 2, 0) // 2
+    across, down = ([*product(*map(range, part))] for part in (shape[half:-2], shape[:half]))
+    width = max(2 * MARGIN + len(across) * wide - GAP, 8 * room)
     picture = Drawing(width, 3 * MARGIN + len(down) * high - GAP)
     left = (width - len(across) * wide + GAP) / 2
     marked = {place for _, cells in lines for place in cells}
+    actions = {place: action for action, place in enumerate(marks)}
     for fixed, rows in slices.items():
         corner = left + across.index(fixed[half:]) * wide, MARGIN + down.index(fixed[:half]) * high
         _draw_grid(picture, corner, cell, rows, marked)
         if flat:
-            _draw_coordinates(picture, corner, len(rows) if len(rules.shape) == 2 else 0, len(rows[0]))
+            _draw_coordinates(picture, corner, len(rows) if len(shape) == 2 else 0, len(rows[0]))
             for _, cells in lines:
                 ends = (_centre(corner, cell, place) for place in (cells[0], cells[-1]))
                 picture.line(*ends, stroke=GOLD, width=0.24 * cell)
@@ -147,6 +150,8 @@ def _draw_table(
             picture.text((corner[0], corner[1] - 10), title, 11, PALE, "start")
         for place in (place for row in rows for place in row):
             draw_mark(picture, _centre(corner, cell, place), cell, marks[place])
+            if not marks[place]:
+                picture.area(_square(corner, cell, place), actions[place])
     picture.text((width / 2, picture.height - MARGIN), caption, 14, INK)
     return picture
 
@@ -156,14 +161,16 @@ def _centre(corner: Point, cell: float, place: Place) -> Point:
     return corner[0] + (column + 0.5) * cell, corner[1] + (row + 0.5) * cell
 
 
+def _square(corner: Point, cell: float, place: Place) -> list[Point]:
+    x, y = _centre(corner, cell, place)
+    return box(x - cell / 2, y - cell / 2, cell, cell)
+
+
 def _draw_grid(
     picture: Drawing, corner: Point, cell: float, rows: list[list[Place]], marked: set[Place]
 ) -> None:
     for place in (place for row in rows for place in row):
-        x, y = _centre(corner, cell, place)
-        picture.rect(
-            x - cell / 2, y - cell / 2, cell, cell, "#ffe9a8" if place in marked else "#f8fafc", GRID
-        )
+        picture.polygon(_square(corner, cell, place), "#ffe9a8" if place in marked else "#f8fafc", GRID)
 
 
 def _draw_coordinates(picture: Drawing, corner: Point, rows: int, columns: int) -> None:

@@ -3,12 +3,12 @@
 from typing import Any
 
 from tensor_envs.games.shed.rules import Shed
-from tensor_envs.render import Drawing
+from tensor_envs.render.drawing import Drawing, box
 
 CARD, GAP, LEFT, MARGIN = (
     (30, 42),
     5,
-    112,
+    132,
     14,
 )  # pixels: a card's sides, between cards, the column of names, around
 TABLE, CLOTH, INK, PALE = "#2f6b4f", "#3a7d5d", "#1d1d1f", "#dfeee6"
@@ -20,15 +20,22 @@ def _places(game: dict[str, Any]) -> dict[str, list[int]]:
     return {"player 0": hands[0], "pile": game["pile"], "talon": game["talon"], "player 1": hands[1]}
 
 
+def _labels(rules: Shed, game: dict[str, Any], mark: str = "") -> dict[str, str]:
+    """The label of the player to move or, at the end, of the one who has lost (F4)."""
+    current = game["current_player"]
+    if len(game["hands"][1 - current]) == rules.cards:
+        return {f"player {1 - current}": f"player {1 - current} lost"}
+    return {f"player {current}": f"player {current}{mark}"}
+
+
 def to_string(rules: Shed, game: dict[str, Any]) -> str:
     """A line for each place, every card in the column of its number; * marks the player to move."""
-    mover = f"player {game['current_player']}"
+    labels = _labels(rules, game, " *")
     width = len(str(rules.cards)) + 1
     lines = []
     for name, cards in _places(game).items():
         columns = (str(c) if c in cards else "." for c in range(1, rules.cards + 1))
-        label = name + (" *" if name == mover else "")
-        lines.append(f"{label:<10}" + "".join(f"{column:>{width}}" for column in columns))
+        lines.append(f"{labels.get(name, name):<13}" + "".join(f"{column:>{width}}" for column in columns))
     return "\n".join(lines)
 
 
@@ -39,19 +46,21 @@ def to_svg(rules: Shed, game: dict[str, Any]) -> str:
 
 def draw(rules: Shed, game: dict[str, Any]) -> Drawing:
     """A row for each place, every card in the column of its number: it moves up and down only."""
-    mover = f"player {game['current_player']}"
+    labels, places = _labels(rules, game), _places(game)
+    playable = {*game["hands"][game["current_player"]], *game["talon"]}
     step = CARD[0] + GAP
     width = 2 * MARGIN + LEFT + rules.cards * step
     row = CARD[1] + 3 * GAP
     picture = Drawing(width, 2 * MARGIN + 4 * row, TABLE)
-    for i, (name, cards) in enumerate(_places(game).items()):
+    for i, (name, cards) in enumerate(places.items()):
         top = MARGIN + i * row
         picture.rect(MARGIN, top, width - 2 * MARGIN, row - GAP, CLOTH)
         middle = top + (row - GAP) / 2
-        if name == mover:
+        if name in labels:
             x = MARGIN + 10
             picture.polygon([(x, middle - 6), (x + 10, middle), (x, middle + 6)], "#ffffff")
-        picture.text((MARGIN + 28, middle), name, 15, "#ffffff", "start", bold=name == mover)
+        label = labels.get(name, name)
+        picture.text((MARGIN + 28, middle), label, 15, "#ffffff", "start", bold=name in labels)
         for card in range(1, rules.cards + 1):
             x, y = MARGIN + LEFT + (card - 1) * step, top + GAP
             if card not in cards:
@@ -59,4 +68,6 @@ def draw(rules: Shed, game: dict[str, Any]) -> Drawing:
                 continue
             picture.rect(x, y, *CARD, fill=FACES[name], stroke=INK)
             picture.text((x + CARD[0] / 2, middle), str(card), 17, INK, bold=True)
+            if name == "pile" or card in playable:
+                picture.area(box(x, y, *CARD), rules.cards if name == "pile" else card - 1)
     return picture

@@ -5,18 +5,21 @@ Colours of the types: P. Tol, "Colour schemes" (2021), the bright scheme, which 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import cos, pi, sin, sqrt
 from typing import Any
 
 from tensor_envs.games.tensor_equilibrium.data import (
+    DIRECTIONS,
     OPERATIONS,
     TYPE_NAMES,
     TYPES,
+    Act,
     Phase,
     RuleFields,
 )
 from tensor_envs.games.tensor_equilibrium.hexagon import Hexagon
-from tensor_envs.render import Drawing
+from tensor_envs.render.drawing import Drawing, Point, box, disc
 
 TASKS = {  # what the player to move is to do
     Phase.SETUP_CENTRE: "chooses a type of the top row for the centre",
@@ -40,12 +43,24 @@ TASKS = {  # what the player to move is to do
 def headline(rules: RuleFields, game: dict[str, Any]) -> str:
     """Round, and who has to do what."""
     if game["done"]:
-        return f"round {game['round']}: the game {'is cut off' if game['truncated'] else 'is over'}"
+        end = "is cut off" if game["truncated"] else "is over"
+        return f"round {game['round']}: the game {end}{result(rules, game)}"
     task = TASKS[game["phase"]]
     for phase, limit in ((Phase.PICK, game["picks_left"]), (Phase.TWEAK, game["tweaks_left"])):
         task += f" ({limit} left)" if game["phase"] == phase else ""
     last = ", final actions" if game["final"] else ""
     return f"round {game['round']}{last}: seat {game['actor']} {task}"
+
+
+def result(rules: RuleFields, game: dict[str, Any]) -> str:
+    """Who has won a game that is scored (F42, G42)."""
+    if game["phase"] != Phase.OVER or (game["truncated"] and not rules.score_truncated):
+        return ""
+    standings = [(sorted(levels), gpu) for levels, gpu in zip(game["level"], game["gpu"], strict=True)]
+    winners = [str(seat) for seat, standing in enumerate(standings) if standing == max(standings)]
+    if len(winners) == 1:
+        return f", seat {winners[0]} has won"
+    return f", seats {', '.join(winners[:-1])} and {winners[-1]} share the win"
 
 
 def letters(counts: list[int]) -> str:
@@ -127,8 +142,13 @@ def text_facts(rules: RuleFields, game: dict[str, Any], seat: int) -> list[str]:
 # *** SVG ***
 
 COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#aa3377")
+LETTERS = ("#ffffff", "#22252b", "#ffffff", "#22252b", "#ffffff")  # on them
 PAPER, INK, PALE, LINE, DARK, BACK, GOLD = (
     *("#f4f1ea", "#22252b", "#8a8f98", "#c9c4b8", "#b9b3a5", "#4a4f59", "#e3a008"),
+)
+CELL_PHASES = (
+    *(Phase.SETUP_CELL, Phase.PLACE, Phase.SUB_CELL, Phase.ADD_REMOVE),
+    *(Phase.ADD_CELL, Phase.DIV_CELL, Phase.MUL_CELL, Phase.FLIP),
 )
 CELL = 21  # pixels from the middle of a cell to its corners
 GAP, TOP = 18, 92  # around panels; the table's height
@@ -138,6 +158,11 @@ TILE = 18
 
 
 def to_svg(rules: RuleFields, game: dict[str, Any]) -> str:
+    """The drawing as an SVG document."""
+    return draw(rules, game).to_svg()
+
+
+def draw(rules: RuleFields, game: dict[str, Any]) -> Drawing:
     """The table, and a panel for each seat: board, confidence board, and what the player holds."""
     board_width = sqrt(3) * CELL * (2 * rules.board_radius + 1)
     board_height = CELL * (3 * rules.board_radius + 2)
@@ -154,35 +179,45 @@ def to_svg(rules: RuleFields, game: dict[str, Any]) -> str:
         picture.rect(x, y, width, height, "#ffffff", GOLD if mover else LINE, 3 if mover else 1)
         draw_title(picture, rules, game, seat, x + GAP, y + GAP)
         draw_board(picture, rules, game, seat, (x + GAP + board_width / 2, y + 2.4 * GAP + board_height / 2))
-        draw_tokens(picture, rules, game["level"][seat], x + board_width + 4 * GAP, y + 2.4 * GAP)
+        draw_tokens(picture, rules, game, seat, (x + board_width + 4 * GAP, y + 2.4 * GAP))
         bottom = y + height - GAP - TILE / 2
         draw_holdings(picture, rules, game, seat, x + GAP, bottom)
-    return picture.to_svg()
+    return picture
 
 
 def draw_table(picture: Drawing, rules: RuleFields, game: dict[str, Any]) -> None:
     """The action board (D in the rulebook): market, cards, pile, turn order."""
     picture.text((GAP, 22), headline(rules, game), 17, INK, "start", bold=True)
-    x = draw_tiles(picture, "market", game["market"], GAP, 58)
-    x = draw_cards(picture, "cards", game["ops"], x + GAP, 58)
+    acts = [[Act.DOWNLOAD] if game["phase"] == Phase.MAIN else [Act.TAKE + t] for t in range(TYPES)]
+    x = draw_tiles(picture, "market", game["market"], GAP, 58, acts)
+    acts = [[Act.CODE + o] for o in range(len(OPERATIONS))]
+    x = draw_cards(picture, "cards", game["ops"], x + GAP, 58, acts)
     supply = " ".join(f"{TYPE_NAMES[t]}{n}" for t, n in enumerate(game["supply"]))
     picture.text((x + GAP, 50), f"pile {sum(game['pile'])}, supply {supply}", 13, INK, "start")
     order = f"turn order {' '.join(map(str, game['order']))}"
     passed = [str(seat) for seat in game["next_order"] if seat >= 0]
     picture.text((x + GAP, 68), order + (f", passed {' '.join(passed)}" if passed else ""), 13, INK, "start")
+    x = picture.width - GAP - TILE / 2
+    for y, kind, face_up, text in ((50, 0, True, "face-up"), (68, 0, False, "face-down")):
+        draw_tile(picture, (x, y), kind, TILE / 2, face_up)
+        picture.text((x - TILE, y), text, 12, PALE, "end")
+    picture.text((x - 5 * TILE, 50), "higher limits", 12, PALE, "end")
+    picture.line((x - 11 * TILE, 50), (x - 10 * TILE, 50), stroke=GOLD, width=2)
 
 
 def draw_title(
     picture: Drawing, rules: RuleFields, game: dict[str, Any], seat: int, x: float, y: float
 ) -> None:
-    """Seat, Tensor card and GPU."""
+    """Seat, the rows of its Tensor card, and GPU."""
     _, _, income = limits(rules, game["level"][seat])
     name = f"seat {seat}" + (", passed" if game["passed"][seat] else "")
     picture.text((x, y), name, 15, PALE if game["passed"][seat] else INK, "start", bold=True)
-    x += 118
+    x += 140
     for i, row in enumerate(rules.tensor_cards[game["card"][seat]]):
         for t in row:
             draw_tile(picture, (x, y), t, TILE / 2)
+            if seat == game["actor"] and game["phase"] in (Phase.SETUP_CENTRE, Phase.SETUP_TYPE):
+                picture.area(disc((x, y), TILE / 2), Act.TYPE + t)
             x += TILE + 1
         if i == 0:
             picture.text((x, y), "/", 15, PALE)
@@ -195,36 +230,38 @@ def hexagon(centre: tuple[float, float], radius: float) -> list[tuple[float, flo
     return [(x + radius * sin(pi / 3 * i), y - radius * cos(pi / 3 * i)) for i in range(6)]
 
 
-def draw_board(
-    picture: Drawing, rules: RuleFields, game: dict[str, Any], seat: int, middle: tuple[float, float]
-) -> None:
+def draw_board(picture: Drawing, rules: RuleFields, game: dict[str, Any], seat: int, middle: Point) -> None:
     """Cells and tiles; face-down tiles show their back and a small letter."""
-    for cell, (q, r) in enumerate(Hexagon(rules.board_radius).axial):
-        at = (middle[0] + sqrt(3) * CELL * (q + r / 2), middle[1] + 1.5 * CELL * r)
+    axial = Hexagon(rules.board_radius).axial
+    places = [(middle[0] + sqrt(3) * CELL * (q + r / 2), middle[1] + 1.5 * CELL * r) for q, r in axial]
+    target = game["pend_target"] if game["phase"] == Phase.PLACE else game["actor"]
+    for cell, at in enumerate(places):
         code, dark = game["board"][seat][cell], cell in rules.dark_cells
         picture.polygon(hexagon(at, CELL - 1), DARK if dark else "#faf8f3", LINE)
         if code:
             draw_tile(picture, at, (code - 1) % TYPES, CELL - 4, code <= TYPES)
+        if seat == target and game["phase"] in CELL_PHASES:
+            picture.area(hexagon(at, CELL - 1), Act.CELL + cell)
+    if seat == target and game["phase"] == Phase.MUL_EDGE:  # a pair of cells is chosen between them
+        for number, (cell, direction) in enumerate((c, d) for d in DIRECTIONS for c in range(rules.cells)):
+            other = axial[cell][0] + direction[0], axial[cell][1] + direction[1]
+            if other in axial and game["board"][seat][cell] and game["board"][seat][axial.index(other)]:
+                (x, y), (u, v) = places[cell], places[axial.index(other)]
+                picture.area(disc(((x + u) / 2, (y + v) / 2), 9), Act.CELL + rules.cells + number)
 
 
-def draw_tile(
-    picture: Drawing, at: tuple[float, float], kind: int, radius: float, face_up: bool = True
-) -> None:
-    colour = COLOURS[kind]
-    picture.polygon(
-        hexagon(at, radius), colour if face_up else BACK, INK if face_up else colour, 1 if face_up else 2.5
-    )
-    picture.text(
-        at,
-        TYPE_NAMES[kind],
-        radius * (1 if face_up else 0.7),
-        "#ffffff" if face_up else "#c5c9d0",
-        bold=face_up,
-    )
+def draw_tile(picture: Drawing, at: Point, kind: int, radius: float, face_up: bool = True) -> None:
+    if face_up:
+        picture.polygon(hexagon(at, radius), COLOURS[kind], INK)
+        picture.text(at, TYPE_NAMES[kind], radius, LETTERS[kind], bold=True)
+    else:
+        picture.polygon(hexagon(at, radius), BACK, COLOURS[kind], 2.5)
+        picture.text(at, TYPE_NAMES[kind], 0.7 * radius, "#e2e5ea")
 
 
-def draw_tokens(picture: Drawing, rules: RuleFields, levels: list[int], x: float, y: float) -> None:
-    """The confidence board: a column a type, tiers marked at the side."""
+def draw_tokens(picture: Drawing, rules: RuleFields, game: dict[str, Any], seat: int, corner: Point) -> None:
+    """The confidence board: a column a type; a golden line below the first level of a tier of limits (G7)."""
+    (x, y), levels = corner, game["level"][seat]
     for i, level in enumerate(range(rules.level_max, rules.level_min - 1, -1)):
         at = y + (i + 0.5) * TRACK
         tier = level in rules.tier_level[1:]
@@ -244,6 +281,11 @@ def draw_tokens(picture: Drawing, rules: RuleFields, levels: list[int], x: float
     for place, t in enumerate(rules.tiebreak_order):
         draw_tile(picture, (x + (t + 0.5) * COLUMN, bottom + COLUMN / 2), t, TILE / 2)
         picture.text((x + (t + 0.5) * COLUMN + 9, bottom + COLUMN - 2), str(place + 1), 8, PALE)
+    if seat == game["actor"]:
+        for t in range(TYPES):
+            action = {Phase.TWEAK: Act.TWEAK + t, Phase.ADD_TYPE: Act.TYPE + t}.get(game["phase"])
+            if action is not None:
+                picture.area(box(x + t * COLUMN, y, COLUMN, bottom - y + COLUMN), action)
 
 
 def draw_holdings(
@@ -251,22 +293,32 @@ def draw_holdings(
 ) -> None:
     """Storage and hand with their limits."""
     hand, storage, _ = limits(rules, game["level"][seat])
-    x = draw_tiles(picture, f"storage (of {storage})", game["storage"][seat], x, y)
-    draw_cards(picture, f"hand (of {hand})", game["hand"][seat], x + GAP, y)
+    mine = seat == game["actor"]
+    acts = [
+        [Act.LOAD + t, *(Act.HACK + TYPES * k + t for k in range(rules.players - 1))] for t in range(TYPES)
+    ]
+    x = draw_tiles(picture, f"storage (of {storage})", game["storage"][seat], x, y, acts if mine else ())
+    acts = [[Act.RUN + o] for o in range(len(OPERATIONS))]
+    draw_cards(picture, f"hand (of {hand})", game["hand"][seat], x + GAP, y, acts if mine else ())
 
 
-def draw_tiles(picture: Drawing, title: str, counts: list[int], x: float, y: float) -> float:
+Acts = Sequence[Sequence[int]]  # the actions that a tile of each type, or a card of each, stands for
+
+
+def draw_tiles(picture: Drawing, title: str, counts: list[int], x: float, y: float, acts: Acts = ()) -> float:
     """A row of tiles -> where it ends."""
     picture.text((x, y), title, 13, INK, "start")
     x += 7 * len(title) + TILE
     for t, count in enumerate(counts):
         for _ in range(count):
             draw_tile(picture, (x, y), t, TILE / 2)
+            if acts:
+                picture.area(disc((x, y), TILE / 2), *acts[t])
             x += TILE + 1
     return x
 
 
-def draw_cards(picture: Drawing, title: str, counts: list[int], x: float, y: float) -> float:
+def draw_cards(picture: Drawing, title: str, counts: list[int], x: float, y: float, acts: Acts = ()) -> float:
     """A row of operation cards -> where it ends."""
     picture.text((x, y), title, 13, INK, "start")
     x += 7 * len(title) + 8
@@ -274,5 +326,7 @@ def draw_cards(picture: Drawing, title: str, counts: list[int], x: float, y: flo
         for _ in range(count):
             picture.rect(x, y - 11, 36, 22, "#fffdf6", INK)
             picture.text((x + 18, y), OPERATIONS[o], 11, INK, bold=True)
+            if acts:
+                picture.area(box(x, y - 11, 36, 22), *acts[o])
             x += 40
     return x

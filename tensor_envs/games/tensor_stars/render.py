@@ -1,6 +1,7 @@
 """Positions of Tensor (stars) as text and as drawings: the board between the cards of Black and White.
 
-A picture shows all that is in the state, what lies face down included: it is the spectator's view, not a player's.
+A picture shows all that is in the state, what lies face down included; one for a player (`seen_by`) shows the back of
+the opponent's cards.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ from tensor_envs.games.tensor_stars.data import (
 )
 from tensor_envs.games.tensor_stars.notation import COMMIT, ORDER, OVER
 from tensor_envs.games.tensor_stars.rules import StarsRules
-from tensor_envs.render.drawing import Drawing, Point
+from tensor_envs.render.drawing import Drawing, Point, box
 
+HIDDEN = CARDS  # in `commit`: a card that a player cannot see
 SIDES = ("Black", "White")
 LETTERS = "RBY"
 
@@ -68,6 +70,15 @@ def face_up(d: dict[str, Any], piece: int) -> bool:
     return d["phase"] != COMMIT and placed(d) == 2 * PIECES and piece <= d["cursor"] // 2
 
 
+def seen_by(rules: StarsRules, d: dict[str, Any], player: int) -> dict[str, Any]:
+    """The position as a player knows it: the opponent's cards that lie face down count as not played yet (G22)."""
+    hand, commit, other = [*d["hand"]], [*d["commit"]], 1 - player
+    hidden = {piece: card for piece, card in enumerate(commit[other]) if card >= 0 and not face_up(d, piece)}
+    hand[other] = [int(held or card in hidden.values()) for card, held in enumerate(hand[other])]
+    commit[other] = [HIDDEN if piece in hidden else card for piece, card in enumerate(commit[other])]
+    return {**d, "hand": hand, "commit": commit}
+
+
 # *** text ***
 
 
@@ -99,7 +110,7 @@ def text_of_player(rules: StarsRules, d: dict[str, Any], player: int) -> str:
     hand = " ".join(str(rules.deck[i].number) for i in range(CARDS) if d["hand"][player][i]) or "none"
     cards = []
     for piece, card in enumerate(d["commit"][player]):
-        number = "-" if card < 0 else str(rules.deck[card].number)
+        number = "-" if card < 0 else "?" if card == HIDDEN else str(rules.deck[card].number)
         cards.append(f"{COLOURS[piece]} {number if card < 0 or face_up(d, piece) else f'[{number}]'}")
     score = f"; points {d['points'][player]} of {rules.points_to_win}" if rules.points_to_win > 1 else ""
     return f"{named(d, player)}: {', '.join(cards)}; in hand {hand}{score}"
@@ -168,12 +179,18 @@ def draw_player(picture: Drawing, rules: StarsRules, d: dict[str, Any], side: in
     for piece, card in enumerate(d["commit"][player]):
         x = left + piece * (CARD_WIDTH + GAP)
         picture.rect(x - 2, top - 2, CARD_WIDTH + 4, CARD_HEIGHT + 4, stroke=PIECE_FILLS[piece], width=3)
-        if card >= 0:
+        if card == HIDDEN:
+            draw_back(picture, (x, top))
+        elif card >= 0:
             draw_card(picture, rules.deck[card], side, (x, top), "#ffffff" if face_up(d, piece) else SHIRT)
+        if to_move and d["phase"] == ORDER and piece == d["cursor"] // 2:
+            picture.area(box(x, top, CARD_WIDTH, CARD_HEIGHT), CARDS, CARDS + 1)
     for i, card_data in enumerate(rules.deck):
         x, y = left + i % 3 * (CARD_WIDTH + GAP), top + SLOT + i // 3 * (CARD_HEIGHT + GAP)
         if d["hand"][player][i]:
             draw_card(picture, card_data, side, (x, y), "#ffffff")
+            if to_move and d["phase"] == COMMIT:
+                picture.area(box(x, y, CARD_WIDTH, CARD_HEIGHT), i)
         else:
             picture.rect(x, y, CARD_WIDTH, CARD_HEIGHT, stroke=PALE, width=1)
 
@@ -189,6 +206,14 @@ def draw_card(picture: Drawing, card: Card, side: int, corner: Point, fill: str)
         picture.text((middle, y + 51), str(count), 11, INK)
     if len(card.moves) == 2:
         picture.text((x + CARD_WIDTH / 2, y + 51), "and" if card.either else "then", 8, LINE)
+
+
+def draw_back(picture: Drawing, corner: Point) -> None:
+    """A card whose face is not to be seen."""
+    x, y = corner
+    picture.rect(x, y, CARD_WIDTH, CARD_HEIGHT, SHIRT, INK, 1.5)
+    picture.rect(x + 5, y + 5, CARD_WIDTH - 10, CARD_HEIGHT - 10, stroke=PAPER, width=2)
+    picture.polygon(star((x + CARD_WIDTH / 2, y + CARD_HEIGHT / 2), 11), PAPER)
 
 
 def draw_arrow(picture: Drawing, centre: Point, direction: Space, size: float = 7) -> None:

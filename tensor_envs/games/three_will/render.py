@@ -1,6 +1,7 @@
 """Positions of Three Will as text and as drawings, from either chair.
 
-What is hidden from both players, numbers and the top card, is shown when the game is over.
+What is hidden from both players, numbers and the top card, is shown when the game is over. A picture for a player
+(`seen_by`) is drawn from that player's chair.
 """
 
 from __future__ import annotations
@@ -10,16 +11,20 @@ from typing import Any
 from tensor_envs.games.three_will.data import (
     AGENTS,
     CHALLENGE,
+    EXAMINE,
     FMOVE,
     FREE,
     MOVE,
+    OPTIONS,
     OVER,
+    PASS,
     SIDE,
     SLOTS,
     SQUARES,
+    USE_FREE,
 )
 from tensor_envs.games.three_will.rules import ThreeWillRules
-from tensor_envs.render.drawing import Drawing, Point
+from tensor_envs.render.drawing import Drawing, Point, box, disc
 
 COLOURS = ("White", "Black")
 CELL, MARGIN, PANEL, EDGE = (
@@ -41,6 +46,13 @@ PIPS = {
     5: [(-1, -1), (-1, 1), (0, 0), (1, -1), (1, 1)],
     6: [(-1, -1), (-1, 0), (-1, 1), (1, -1), (1, 0), (1, 1)],
 }
+
+
+def seen_by(rules: ThreeWillRules, d: dict[str, Any], player: int) -> dict[str, Any]:
+    """The position without what is hidden from both (F28, G27), and `chair`, whose picture it is."""
+    over = d["phase"] == OVER
+    ids = d["ids"] if over or rules.ids_visible else [0] * AGENTS
+    return {**d, "ids": ids, "ces": d["ces"] if over else -1, "chair": player}
 
 
 def status(d: dict[str, Any]) -> str:
@@ -86,9 +98,10 @@ def squares_seen(chair: int) -> list[list[int]]:
 # *** text ***
 
 
-def to_string(rules: ThreeWillRules, d: dict[str, Any], chair: int = 0) -> str:
+def to_string(rules: ThreeWillRules, d: dict[str, Any]) -> str:
     """The board with the player of the chair below: "W3/B5" is White's agent of slot 3 over Black's of slot 5; = stands
     for locked. Then the cards of both, and what happens next."""
+    chair = d.get("chair", 0)
     rows = squares_seen(chair)
     table = [[text_of_square(rules, d, square) for square in row] for row in rows]
     heads = [str(row[0] // SIDE) for row in rows]
@@ -114,14 +127,14 @@ def text_of_square(rules: ThreeWillRules, d: dict[str, Any], square: int) -> str
 # *** drawing ***
 
 
-def to_svg(rules: ThreeWillRules, d: dict[str, Any], chair: int = 0) -> str:
-    return draw(rules, d, chair).to_svg()
+def to_svg(rules: ThreeWillRules, d: dict[str, Any]) -> str:
+    return draw(rules, d).to_svg()
 
 
-def draw(rules: ThreeWillRules, d: dict[str, Any], chair: int = 0) -> Drawing:
+def draw(rules: ThreeWillRules, d: dict[str, Any]) -> Drawing:
     """The board with the player of the chair below, goal rows in their player's tint, locked agents in gold rings,
     a lower agent half under the higher one; beside it the die, what it allows, and the cards."""
-    board = SIDE * CELL
+    chair, board = d.get("chair", 0), SIDE * CELL
     picture = Drawing(2 * EDGE + MARGIN + board + PANEL, 2 * EDGE + MARGIN + board, PAPER)
     left, top = EDGE + MARGIN, EDGE
     rows = squares_seen(chair)
@@ -153,6 +166,16 @@ def draw_stack(
         size = (9 if covered else 11) if len(label) > 1 else (12 if covered else 16)
         seen = DISC / 2.4 if covered else 0  # to the middle of what can be seen of a covered agent
         picture.text((at[0] + seen, at[1] + seen), label, size, LABELS[player], bold=True)
+        if actions := actions_of(d, agent):
+            picture.area(disc((at[0] + seen, at[1] + seen), DISC / 1.7 if covered else DISC), *actions)
+
+
+def actions_of(d: dict[str, Any], agent: int) -> list[int]:
+    """The actions that an agent stands for."""
+    player, slot = divmod(agent, SLOTS)
+    if d["phase"] in (MOVE, FMOVE) and player == d["player"]:
+        return [OPTIONS * slot + option for option in range(OPTIONS)]
+    return [EXAMINE + slot] if d["phase"] == CHALLENGE and player == d["declarer"] else []
 
 
 def draw_table(picture: Drawing, rules: ThreeWillRules, d: dict[str, Any], chair: int, corner: Point) -> None:
@@ -161,14 +184,19 @@ def draw_table(picture: Drawing, rules: ThreeWillRules, d: dict[str, Any], chair
     far, near = 1 - chair, chair
     for player, at in ((far, y), (near, y + SIDE * CELL - 106)):
         picture.circle((x + 9, at + 10), 8, FILLS[player], INK)
-        picture.text((x + 26, at + 10), COLOURS[player], 16, INK, "start", bold=d["player"] == player)
+        bold = d["player"] == player and d["phase"] != OVER
+        picture.text((x + 26, at + 10), COLOURS[player], 16, INK, "start", bold=bold)
+        picture.rect(x + 92, at + 2, 16, 16, GOALS[player], PALE)
+        picture.text((x + 116, at + 10), f"goal: row {0 if player else SIDE - 1}", 12, PALE, "start")
         draw_cards(picture, (x, at + 28), d["dr"][player], CARD, "Double Risk")
         draw_cards(picture, (x, at + 68), d["free"][player], FREE_CARD, "Free")
+        if d["phase"] == FREE and player == d["player"]:
+            picture.area(box(x, at + 64, 13 * d["free"][player] + 70, 36), USE_FREE, PASS)
     middle = y + SIDE * CELL / 2
     draw_cards(picture, (x, middle - 112), bank(rules, d), BANKED, "in the bank")
     if d["phase"] in (MOVE, FMOVE):
         draw_die(picture, (x + 30, middle - 30), d["die"])
-        draw_directions(picture, rules, (x + 110, middle - 30), d["die"], turned=d["player"] != chair)
+        draw_directions(picture, rules, (x + 122, middle - 30), d["die"], turned=d["player"] != chair)
     lines = [status(d), f"turn {d['turns'] + 1} of {rules.max_turns}"]
     if rules.challenge and not d["challenge_left"]:
         lines.append("no challenge left")
@@ -194,7 +222,7 @@ def draw_cards(picture: Drawing, corner: Point, number: int, fill: str, label: s
     x, y = corner
     for i in range(number):
         picture.rect(x + 13 * i, y, 20, 28, fill, PAPER, 1.5)
-    picture.text((x + 13 * number + 14, y + 14), f"{number} {label}", 12, PALE, "start")
+    picture.text((x + (13 * number + 14 if number else 0), y + 14), f"{number} {label}", 12, PALE, "start")
 
 
 def draw_die(picture: Drawing, centre: Point, face: int) -> None:
@@ -205,10 +233,13 @@ def draw_die(picture: Drawing, centre: Point, face: int) -> None:
 
 
 def draw_directions(picture: Drawing, rules: ThreeWillRules, centre: Point, die: int, turned: bool) -> None:
-    """Arrows for the options of the directive, as the board is drawn: the mover may sit at its far side."""
+    """Arrows for the options of the directive, as the board is drawn: the mover may sit at its far side.
+
+    Several are lettered as in the actions' names.
+    """
     x, y = centre
     picture.circle(centre, 4, INK)
-    for forward, right in rules.chart[die - 1]:
+    for letter, (forward, right) in zip("abc", rules.chart[die - 1], strict=False):
         across, up = (-right, -forward) if turned else (right, forward)
         length = (across * across + up * up) ** 0.5
         dx, dy = across / length, -up / length
@@ -216,3 +247,5 @@ def draw_directions(picture: Drawing, rules: ThreeWillRules, centre: Point, die:
         picture.line((x + 8 * dx, y + 8 * dy), tip, stroke=INK, width=3)
         wings = [(tip[0] - 9 * dx + side * 6 * dy, tip[1] - 9 * dy - side * 6 * dx) for side in (-1, 1)]
         picture.polygon([(tip[0] + 3 * dx, tip[1] + 3 * dy), *wings], INK)
+        if len(rules.chart[die - 1]) > 1:
+            picture.text((x + 43 * dx, y + 43 * dy), letter, 13, INK, bold=True)
