@@ -1,6 +1,7 @@
 """Steps a second of the environments, and of their peers on the same core in the same run.
 
     python scripts/benchmark.py --env tic_tac_toe --batch 4096 65536 --peers
+    python scripts/benchmark.py --env gomoku tic_tac_toe --mode step rollout --limits
     python scripts/benchmark.py --env gomoku qubic tic_tac_toe --json figures.json --plot plots
 
 Uniformly random legal play, drawn on the device, games that end start again. Modes: "step": `VectorEnv.step_uniform`,
@@ -26,6 +27,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NoReturn
 
+from benchmark_limits import LIMITS
 from benchmark_report import machine, markdown, plot
 
 HERE = Path(__file__).resolve().parent
@@ -144,9 +146,11 @@ def check_statistics(env: str, found: dict[str, float]) -> None:
 
 
 def jobs(options: argparse.Namespace, env: str, batch: int, device: str) -> list[dict[str, Any]]:
-    """Who plays a game at one batch size on one device: this package in its modes, and its peers."""
-    entrants = [("tensor_envs", mode) for mode in options.mode]
-    if options.peers and env == PEERS_GAME and device.split(":")[0] == "CPU":
+    """Who plays a game at one batch size on one device: this package in its modes, hand-written C, and peers."""
+    entrants, cpu = [("tensor_envs", mode) for mode in options.mode], device.split(":")[0] == "CPU"
+    if options.limits and cpu:
+        entrants += [("c", mode) for mode in LIMITS.get(env, ()) if mode in options.mode]
+    if options.peers and env == PEERS_GAME and cpu:
         for peer, (module, modes) in PEERS.items():
             if importlib.util.find_spec(module) is None:
                 print(f"{peer} is not installed and left out", file=sys.stderr)
@@ -240,6 +244,9 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--seconds", type=positive_seconds, default=0.5, help="of a run, about (0.5)")
     parser.add_argument("--core", type=int, help="the one to play on (default: the last); -1: do not pin")
     parser.add_argument("--peers", action="store_true", help="measure the peers that are installed, too")
+    parser.add_argument(
+        "--limits", action="store_true", help="measure hand-written C that plays the same games, too"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE")
     parser.add_argument("--markdown", type=Path, metavar="FILE")
     parser.add_argument("--plot", type=Path, metavar="DIR", help="PNGs of throughput against batch size")
@@ -266,6 +273,8 @@ def check_options(options: argparse.Namespace) -> None:
         options.core = None
     elif options.core not in cores:
         fail(2, f"--core must be one of {', '.join(map(str, cores))}, or -1, got {options.core}")
+    if options.limits and not LIMITS.keys() & set(options.env):
+        fail(2, f"--limits has C for {', '.join(LIMITS)}, and --env is {', '.join(options.env)}")
     for path in (options.json, options.markdown):
         if path and not path.resolve().parent.is_dir():
             fail(2, f"there is no folder {str(path.resolve().parent)!r} to write {path.name!r} into")

@@ -1,4 +1,4 @@
-"""Those who play in `benchmark.py`: this package in its four modes, and its peers, each in a process of its own.
+"""Those who play in `benchmark.py`: this package in its four modes, C, and peers, each in a process of its own.
 
 Run by `benchmark.py` with a job as JSON in argv[1]. It answers with one JSON line a line of standard input: first what
 it is (compile seconds, statistics of its games, ...), then for every "run" the steps/s of one timed run.
@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from benchmark_limits import Limit
 from benchmark_peers import EnvPool, OpenSpiel, Pgx
 from benchmark_tally import MIN_GAMES, Player, Tally, tally_steps
 
@@ -90,6 +91,7 @@ class TensorEnvs:
 
 MODULES: dict[str, tuple[str, Callable[[Any, dict[str, Any]], Player]]] = {
     "tensor_envs": ("tensor_envs", TensorEnvs),
+    "c": ("tensor_envs", Limit),
     "pgx": ("pgx", Pgx),
     "envpool": ("envpool", EnvPool),
     "open_spiel": ("pyspiel", OpenSpiel),
