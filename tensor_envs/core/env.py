@@ -22,6 +22,7 @@ from tensor_envs.core.state import State, pack
 from tensor_envs.ops.bits import num_words
 
 MAX_BATCH = 2**31 - 1
+ROWS = 2**32  # of a seed
 INT32 = 2**31
 
 
@@ -51,14 +52,15 @@ class Env:
 
     # *** states ***
 
-    def init(self, batch: int, seed: int = 0, device: Any = None) -> State:
+    def init(self, batch: int, seed: int = 0, device: Any = None, first_row: int = 0) -> State:
         """B new games, row r being game r of the seed whatever the batch size.
 
-        device: any tinygrad device; a tuple of them shards the batch axis; None is tinygrad's default. ValueError or
-        TypeError for a batch below 1, a seed outside 0..2^64-1, a device that is not there, or a batch that the
-        devices cannot share equally.
+        device: any tinygrad device; a tuple of them shards the batch axis; None is tinygrad's default. first_row: the
+        rows are first_row, first_row + 1, ... of the seed, so that several processes share one large batch. ValueError
+        or TypeError for a batch below 1, a seed outside 0..2^64-1, a row above 2^32-1, a device that is not there, or
+        a batch that the devices cannot share equally.
         """
-        return self.run(self.buffers(*self._stream(batch, seed, device)), "new")
+        return self.run(self.buffers(*self._stream(batch, seed, device, first_row)), "new")
 
     def step(self, state: State, action: Any) -> State:
         """Play one action in every game; earlier states stay valid.
@@ -297,13 +299,15 @@ class Env:
             lanes,
         )
 
-    def _stream(self, batch: Any, seed: int, device: Any) -> tuple[Tensor, int]:
+    def _stream(self, batch: Any, seed: int, device: Any, first_row: int) -> tuple[Tensor, int]:
         """What is fixed for life in every row (words of the seed, row, uniform policy's key), and the lanes."""
         batch, (low, high) = integer("batch", batch, 1, MAX_BATCH), seed_words(seed)
+        first = integer("first_row", first_row, 0, ROWS - batch)
         where = resolve(device)
         shards, lanes = blocking(batch, where)
         share = batch // shards
-        about = np.array([[low, high, shard * share] for shard in range(shards)], np.uint32).view(np.int32)
+        rows = [[low, high, first + shard * share] for shard in range(shards)]
+        about = np.array(rows, np.uint32).view(np.int32)
         used = Parameters(
             (), stream=empty_buffer(batch * STREAM_ROWS, dtypes.uint32, where), scalars=upload(about, where)
         )

@@ -59,16 +59,22 @@ class VectorEnv:
 
     autoreset: "same_step": a finished game starts its next episode in the step that ends it; "next_step": in the step
     after, which ignores its action and pays nothing; "disabled": it stays until `reset`. Row r plays the episodes
-    0, 1, 2, ... of row r of the seed. `state` is valid until the step after the next one.
+    0, 1, 2, ... of row first_row + r of the seed. `state` is valid until the step after the next one.
     """
 
     def __init__(
-        self, env: Env, num_envs: int, seed: int = 0, device: Any = None, autoreset: str = "same_step"
+        self,
+        env: Env,
+        num_envs: int,
+        seed: int = 0,
+        device: Any = None,
+        autoreset: str = "same_step",
+        first_row: int = 0,
     ):
         instance("env", env, Env)
         one_of("autoreset", autoreset, tuple(RESETS))
         self.env, self.num_envs, self.autoreset, self.count = env, num_envs, autoreset, 0
-        self.state = env.init(num_envs, seed, device)
+        self.state = env.init(num_envs, seed, device, first_row)
         self._spare = [env.buffers(self.state.stream, self.state.lanes), self.state]
         self._drawn = [empty_buffer(num_envs, dtypes.int32, self.state.device) for _ in range(2)]
         # With "same_step" no state is over: it keeps these flags, and a step's own go into its transition.

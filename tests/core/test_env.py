@@ -128,6 +128,25 @@ def test_sharded_batches_equal_one_device() -> None:
     assert (one.wins.numpy() == four.wins.numpy()).all() and one.wins.numpy().any()
 
 
+def test_a_batch_from_some_row_on_is_that_part_of_the_whole() -> None:
+    whole = te.rollout(TTT, "uniform", 12, 60, seed=5)
+    for first in (0, 4, 8):
+        part = te.rollout_from(TTT.init(4, seed=5, first_row=first), "uniform", 60)
+        for name, rows in part.state.numpy().items():
+            assert (rows == whole.state.numpy()[name][first : first + 4]).all(), name
+        assert (part.returns.numpy() == whole.returns.numpy()[first : first + 4]).all()
+    env = te.make("three_will")  # whose rules draw from keys of rows
+    vector = te.VectorEnv(env, 4, seed=5, first_row=8)
+    assert (vector.state.key.numpy() == env.init(12, seed=5).key.numpy()[8:]).all()
+    last = 2**32 - 4
+    devices = TTT.init(4, 5, ("CPU:0", "CPU:1"), first_row=last)
+    assert (devices.policy_key.numpy() == TTT.init(4, 5, first_row=last).policy_key.numpy()).all()
+    with pytest.raises(ValueError, match=r"first_row must be in 0..4294967292, got 4294967293"):
+        TTT.init(4, first_row=last + 1)
+    with pytest.raises(TypeError, match="first_row must be an int"):
+        te.VectorEnv(TTT, 4, first_row=1.5)  # type: ignore[arg-type]
+
+
 def test_a_second_opinion() -> None:
     """tinygrad's PYTHON device interprets the kernels without a compiler."""
     compiled, interpreted = TTT.init(4, seed=1, device="CPU"), TTT.init(4, seed=1, device="PYTHON")
