@@ -10,6 +10,7 @@ from tensor_envs.core.spec import Field, GameState, Outcome, Spec, Symmetry
 from tensor_envs.core.state import State
 from tensor_envs.core.vector import Transition, VectorEnv
 from tensor_envs.interop import from_numpy, from_torch, to_numpy, to_torch
+from tensor_envs.pictures import contact_sheet, save_animation
 from tensor_envs.policy import masked_logits, random_policy, sample_action
 from tensor_envs.rollout import Rollout, rollout, rollout_from
 from tensor_envs.saving import load_state, save_state
@@ -28,6 +29,7 @@ __all__ = [
     "Symmetry",
     "Transition",
     "VectorEnv",
+    "contact_sheet",
     "from_numpy",
     "from_torch",
     "jit",
@@ -41,6 +43,7 @@ __all__ = [
     "rollout",
     "rollout_from",
     "sample_action",
+    "save_animation",
     "save_state",
     "testing",
     "to_numpy",

@@ -167,12 +167,17 @@ class Env:
 
     # *** one game as plain Python, and in writing ***
 
-    def state_to_dict(self, state: State, i: int = 0) -> dict[str, Any]:
-        """Game i with the field names and encodings of its rules file."""
+    def state_to_dict(self, state: State, i: int = 0, player: int | None = None) -> dict[str, Any]:
+        """Game i with the field names and encodings of its rules file; to a player (a seat): without what is hidden."""
         self._check_state(state)
         i = integer("i", i, 0, state.batch - 1)
-        game = {name: column[i].tolist() for name, column in state.numpy().items()}
-        return self.entry.load("notation").to_dict(self.rules, game)
+        fields = {name: column[i].tolist() for name, column in state.numpy().items()}
+        game = self.entry.load("notation").to_dict(self.rules, fields)
+        if player is None:
+            return game
+        seat = integer("player", player, 0, self.num_players - 1)
+        hide = getattr(self.entry.load("render"), "seen_by", None)
+        return game if hide is None else hide(self.rules, game, seat)
 
     def state_from_dicts(self, games: Sequence[dict[str, Any]], seed: int = 0, device: Any = None) -> State:
         """A batch from plain games; row r gets the chance of row r, episode 0, of the seed.
@@ -212,22 +217,14 @@ class Env:
 
     def to_string(self, state: State, i: int = 0, player: int | None = None) -> str:
         """Game i as text: all of it, or without what is hidden from a player (a seat)."""
-        return self.entry.load("render").to_string(self.rules, self._seen(state, i, player))
+        return self.entry.load("render").to_string(self.rules, self.state_to_dict(state, i, player))
 
     def render(self, state: State, i: int = 0, player: int | None = None) -> str:
         """Game i as an SVG document: all of it, or without what is hidden from a player (a seat).
 
         Parts of the picture that stand for actions have these as `data-actions`, numbers with spaces between them.
         """
-        return self.entry.load("render").to_svg(self.rules, self._seen(state, i, player))
-
-    def _seen(self, state: State, i: int, player: int | None) -> dict[str, Any]:
-        game = self.state_to_dict(state, i)
-        if player is None:
-            return game
-        seat = integer("player", player, 0, self.num_players - 1)
-        hide = getattr(self.entry.load("render"), "seen_by", None)
-        return game if hide is None else hide(self.rules, game, seat)
+        return self.entry.load("render").to_svg(self.rules, self.state_to_dict(state, i, player))
 
     def symmetries(self) -> Iterator[Symmetry]:
         """Index maps under which the game is unchanged (see `core.spec.Symmetry`), the identity first."""

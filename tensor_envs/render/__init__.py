@@ -1,4 +1,4 @@
-"""The drawing kit of the games' pictures."""
+"""The drawing kit of the games' pictures, and what puts pictures together."""
 
 from tensor_envs.render.drawing import Drawing
 

@@ -1,0 +1,118 @@
+"""Pictures of more than one position: a game as an animation, many games of a batch on one sheet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from tensor_envs.core.checks import instance, integer
+from tensor_envs.core.state import State
+from tensor_envs.render.compose import Picture, film, table
+
+FORMATS = (".svg", ".gif")
+PALETTE_FRAMES = 8  # pictures at most, and the last, from which a GIF's colours are chosen
+
+
+def save_animation(
+    states: Iterable[State],
+    path: str | Path,
+    i: int = 0,
+    *,
+    seconds: float = 0.8,
+    hold: float = 2.0,
+    loop: bool = True,
+    player: int | None = None,
+    scale: float = 1.0,
+) -> None:
+    """Write game i of a sequence of states as an animated SVG or GIF, by the suffix of the path.
+
+    states: one environment's, in the order of play, a picture each, as `Env.step` gives them (those of a `VectorEnv`
+    lose their buffers). seconds: for each picture, above 0.01; hold: that much longer for the last one. loop: from the
+    start again, for ever. player: a seat, to leave out what is hidden from it. scale: pixels a unit, for a GIF.
+
+    The SVG needs no scripts and no other file. ImportError for a GIF without Pillow; ValueError or TypeError for
+    arguments out of range, states of different environments, another suffix, or a GIF of a game that has no `draw`.
+    """
+    path, states = Path(path), _states(states)
+    if path.suffix.lower() not in FORMATS:
+        raise ValueError(f"path must end in {' or '.join(FORMATS)}, got {str(path)!r}")
+    _number("seconds", seconds, 0.01, 3600)
+    _number("hold", hold, 0, 3600)
+    _number("scale", scale, 0.1, 8)
+    instance("loop", loop, bool)
+    if path.suffix.lower() == ".gif":
+        _save_gif([_pixels(state, i, player, scale) for state in states], path, seconds, hold, loop)
+    else:
+        pictures = [Picture.of(state.env.render(state, i, player)) for state in states]
+        path.write_text(film(pictures, seconds, hold, loop), encoding="utf-8")
+
+
+def contact_sheet(
+    state: State,
+    games: Sequence[int] | None = None,
+    columns: int = 4,
+    *,
+    width: float = 240,
+    player: int | None = None,
+) -> str:
+    """Several games of a batch as one SVG document, with their numbers.
+
+    games: their rows in the batch; default: the first sixteen. columns: pictures in a row; width: of a picture, in
+    pixels. player: a seat, to leave out what is hidden from it. ValueError or TypeError for arguments out of range.
+    """
+    instance("state", state, State)
+    rows = list(range(min(16, len(state))) if games is None else games)
+    if not rows:
+        raise ValueError("games must name at least one game")
+    rows = [integer("games", row, 0, len(state) - 1) for row in rows]
+    integer("columns", columns, 1, 1000)
+    _number("width", width, 16, 4000)
+    pictures = [Picture.of(state.env.render(state, row, player)) for row in rows]
+    return table(pictures, [f"game {row}" for row in rows], columns, width)
+
+
+def _states(states: Iterable[State]) -> list[State]:
+    found = list(states)
+    if not found:
+        raise ValueError("states must be at least one state")
+    for number, state in enumerate(found):
+        instance(f"states[{number}]", state, State)
+        if state.env.rules != found[0].env.rules or state.env.entry != found[0].env.entry:
+            raise ValueError(f"states[{number}] is of {state.env!r}, states[0] of {found[0].env!r}")
+    return found
+
+
+def _number(name: str, value: Any, low: float, high: float) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{name} must be a number, got {value!r} of type {type(value).__name__}")
+    if not isfinite(value) or not low <= value <= high:
+        raise ValueError(f"{name} must be in {low:g}..{high:g}, got {value}")
+
+
+def _pixels(state: State, i: int, player: int | None, scale: float) -> Any:
+    render = state.env.entry.load("render")
+    if not hasattr(render, "draw"):
+        raise ValueError(f"{state.env.id!r} has no `draw` for a GIF in {render.__name__}; write an .svg")
+    return render.draw(state.env.rules, state.env.state_to_dict(state, i, player)).image(scale)
+
+
+def _save_gif(images: list[Any], path: Path, seconds: float, hold: float, loop: bool) -> None:
+    from PIL import Image
+
+    width, height = (max(image.size[axis] for image in images) for axis in (0, 1))
+    canvases = []
+    for image in images:
+        canvases.append(Image.new("RGB", (width, height), image.getpixel((0, 0))))
+        canvases[-1].paste(image)
+    some = canvases[:: -(-len(canvases) // PALETTE_FRAMES)] + canvases[-1:]
+    strip = Image.new("RGB", (width, height * len(some)))
+    for number, canvas in enumerate(some):
+        strip.paste(canvas, (0, height * number))
+    colours = strip.quantize(255)  # one palette, so that nothing changes colour from frame to frame
+    frames = [canvas.quantize(palette=colours, dither=Image.Dither.NONE) for canvas in canvases]
+    times = [round(1000 * seconds)] * len(frames)
+    times[-1] += round(1000 * hold)
+    again: dict[str, int] = {"loop": 0} if loop else {}
+    frames[0].save(path, "GIF", save_all=True, append_images=frames[1:], duration=times, **again)
