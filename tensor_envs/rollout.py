@@ -87,19 +87,14 @@ def rollout_from(state: State, policy: str | Policy, steps: int, autoreset: bool
         totals = upload(np.zeros(size, np.float32), state.device)
         chosen = random_policy if isinstance(policy, str) else policy
         last = _captured(chosen, state, totals, steps, autoreset)
-    # with autoreset no state is over: the flags that a step leaves are those of its transition
-    last = last.replace(flags=_no_flags(state)) if autoreset else last
     return Rollout(last, totals, state, autoreset)
-
-
-def _no_flags(state: State) -> Tensor:
-    return upload(np.zeros(2 * state.batch, np.bool_), state.device)
 
 
 def _captured(policy: Policy, state: State, totals: Tensor, steps: int, autoreset: bool) -> State:
     """One captured graph a step: the policy, the step and the sums, between two sets of buffers."""
     env, lanes, stream, n = state.env, state.lanes, state.stream, len(state.tensors) - 1
-    never = _no_flags(state)
+    # with autoreset no state is over: the flags that a step leaves are those of its transition
+    never = upload(np.zeros(2 * state.batch, np.bool_), state.device)
 
     def step(*tensors: Tensor) -> None:
         old, new, (stream, totals) = tensors[:n], tensors[n : 2 * n], tensors[2 * n :]
@@ -116,8 +111,6 @@ def _captured(policy: Policy, state: State, totals: Tensor, steps: int, autorese
     before, spare = state, [env.buffers(stream, lanes), env.buffers(stream, lanes)]
     for i in range(steps):
         after = spare[i % 2]
-        if autoreset and i:
-            before = before.replace(flags=never)
         replay(*before.tensors[:-1], *after.tensors[:-1], stream, totals)
-        before = after
+        before = after.replace(flags=never) if autoreset else after
     return before

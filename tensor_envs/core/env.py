@@ -76,9 +76,9 @@ class Env:
     def reset(self, state: State, mask: Any = None) -> State:
         """Start the next episode where `mask` (bool [B]; default: every finished game) is True; rewards are 0."""
         self._check_state(state)
-        chosen = state.terminated | state.truncated if mask is None else mask
-        if not isinstance(chosen, Tensor):
-            chosen = upload(np.asarray(chosen), state.device)
+        if mask is None:
+            return self.run(state, "restart")
+        chosen = mask if isinstance(mask, Tensor) else upload(np.asarray(mask), state.device)
         if chosen.shape != (state.batch,) or chosen.dtype is not dtypes.bool:
             raise ValueError(
                 f"mask must be bool of shape ({state.batch},), got {chosen.dtype} of {chosen.shape}"

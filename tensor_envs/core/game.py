@@ -6,14 +6,14 @@ Keys and chance, the ply count, episodes, illegal actions, truncation and the un
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
+from functools import cached_property, reduce
 from operator import add
 from typing import Any
 
 from tinygrad import UOp, dtypes
 from tinygrad.dtype import AddrSpace, DType
 
-from tensor_envs.core.memory import MemoryArray, loop, number, sum_of
+from tensor_envs.core.memory import MemoryArray, loop, number, sum_of, tracing
 from tensor_envs.core.random import KeyedChance, NoChance, scale, threefry
 from tensor_envs.core.spec import Chance, GameState, Mask, Rules, Scalar
 from tensor_envs.ops.bits import WORD, nth_bit, popcount
@@ -62,6 +62,15 @@ class Game:
                 typed = [constant(value, field.scalar_dtype) for value in flat(values[name])]
                 values[name] = typed if field.shape else typed[0]
         return GameState(values)
+
+    @cached_property
+    def size_of_new(self) -> int:
+        """Operations of a first state."""
+        with tracing():
+            words = UOp.placeholder((5,), dtypes.uint32, number(), AddrSpace.REG)
+            s = self.new([words[k].load() for k in range(5)], UOp.const(0, dtypes.uint32))
+        values = [getattr(s, name) for name, field in self.fields.items() if not field.memory]
+        return len(UOp.group(*(x for value in values for x in flat(value))).toposort())
 
     def play(
         self, s: GameState, action: Scalar, legal: Scalar | None

@@ -11,26 +11,28 @@ written must be an explicit load before the store.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import Any, Literal, NamedTuple
 
 from tinygrad import UOp, dtypes
-from tinygrad.dtype import AddrSpace, DType
 from tinygrad.renderer import Estimates
-from tinygrad.uop.ops import AxisType
 
-from tensor_envs.core.game import Game, constant, flat, uniform
+from tensor_envs.core.block import At, Block, Rows, cell, cells, fill
+from tensor_envs.core.game import Game, constant, uniform
 from tensor_envs.core.launch import launch
-from tensor_envs.core.memory import MemoryArray, loop, number
+from tensor_envs.core.memory import MemoryArray, branch, loop, number
 from tensor_envs.core.random import POLICY_EPISODE, threefry
-from tensor_envs.core.spec import STORAGE, Field, GameState
+from tensor_envs.core.spec import GameState
 from tensor_envs.ops.bits import has, num_words
 
 Task = Literal["seed", "new", "derive", "restart", "choose", "step", "uniform", "rollout"]
 Reset = Literal["none", "same_step", "next_step"]
-Place = tuple[Any, Any]  # where a game stands in an array [blocks, rows, lanes]: its block and lane
 
+TOGETHER = 4  # lanes that a small stage plays at once
+LARGE = 200  # a first state of more operations is worked out in a branch for the games that need it, on a CPU
 STREAM_ROWS = 5  # of a batch row, fixed for life: seed words 0-1, row 2, uniform policy's key 3-4
 LANES = 64  # games a block at most: on a GPU, threads a workgroup
 
@@ -43,7 +45,7 @@ class Plan:
     - "seed": write the stream, what is fixed for life in every row, from `scalars`: the seed's words, the first row.
     - "new": write the first states of episode 0.
     - "derive": copy the fields and work out the mask.
-    - "restart": start the next episode of the games whose entry in `actions` is not 0.
+    - "restart": start the next episode of the games whose entry in `actions` is not 0, or without it of finished ones.
     - "choose": write an action of the uniform policy.
     - "step": play the actions given, checked against the mask.
     - "uniform": play one action of the uniform policy and write it out.
@@ -61,7 +63,7 @@ class Plan:
 
 
 class Parameters(NamedTuple):
-    """The arrays of a kernel, [blocks, rows, lanes] each; in a call they are flat. A task has no use for some."""
+    """The arrays of a kernel, flat and in order [blocks, rows, lanes]. A task has no use for some."""
 
     fields: Sequence[Any]  # one a storage dtype; these four are outputs
     mask: Any = None  # ceil(A / 32) rows, uint32
@@ -94,130 +96,47 @@ class Parameters(NamedTuple):
         return Parameters(*parts)
 
 
-class At(NamedTuple):
-    """Where a game stands: block and lane in the batch's arrays, and in registers."""
-
-    batch: Place
-    register: Place
-
-
-def cell(array: UOp, row: UOp | int, place: Place) -> UOp:
-    return array[place[0], row, place[1]]
-
-
-def cells(array: UOp, rows: range, place: Place) -> list[UOp]:
-    """Some rows of a game, loaded."""
-    return [cell(array, row, place).load() for row in rows]
-
-
-def fill(array: UOp, first: int, values: Iterable[Any], place: Place) -> list[UOp]:
-    """The stores of some rows of a game."""
-    return [cell(array, first + k, place).store(value) for k, value in enumerate(values)]
-
-
-class Block:
-    """The loops of a kernel: over blocks of games, and again and again over the lanes of a block."""
-
-    def __init__(self, plan: Plan):
-        self.block = loop(plan.blocks, AxisType.GLOBAL if plan.gpu else AxisType.WEAK)
-        self.thread = loop(plan.lanes, AxisType.LOCAL) if plan.gpu else None
-        self.lanes = 1 if plan.gpu else plan.lanes
-
-    def each(self, stage: Callable[[At], list[UOp]]) -> UOp:
-        """The stores of a stage, for every lane."""
-        if self.thread is not None:
-            return UOp.group(*stage(At((self.block, self.thread), (0, 0))))
-        lane = loop(self.lanes)
-        return UOp.group(*stage(At((self.block, lane), (0, lane)))).end(lane)
-
-    def registers(self, rows: int, dtype: DType) -> UOp:
-        array = UOp.placeholder((1, rows, self.lanes), dtype, number(), AddrSpace.REG)
-        return array.after(self.block)
-
-    def end(self, done: UOp) -> UOp:
-        return done.end(*([self.block] if self.thread is None else [self.thread, self.block]))
-
-
-class Rows:
-    """The fields of a block's games: rows of one array a storage dtype, in the batch's buffers or in registers."""
-
-    def __init__(self, game: Game, arrays: Sequence[UOp], registers: bool = False):
-        self.game, self.arrays, self.registers = game, arrays, registers
-        self.places = game.spec.places()
-
-    @staticmethod
-    def held(game: Game, block: Block) -> Rows:
-        sizes = {dtype: sum(f.size for f in fields) for dtype, fields in game.spec.layout().items()}
-        return Rows(game, [block.registers(rows, dtype) for dtype, rows in sizes.items()], registers=True)
-
-    def after(self, *deps: UOp) -> Rows:
-        return Rows(self.game, [array.after(*deps) for array in self.arrays], self.registers)
-
-    def element(self, name: str, k: UOp | int, at: At) -> UOp:
-        n, row = self.places[name]
-        return cell(self.arrays[n], row + k, at.register if self.registers else at.batch)
-
-    def load(self, at: At) -> GameState:
-        values: dict[str, Any] = {}
-        for name, field in self.game.fields.items():
-
-            def read(k: UOp | int, field: Field = field) -> UOp:
-                word = self.element(field.name, k, at).load()
-                # tinygrad takes a cast from unsigned to signed for one that never yields a negative number
-                signed = word.bitcast(field.dtype) if field.dtype in dtypes.sints else word.cast(field.dtype)
-                return signed.cast(field.scalar_dtype)
-
-            if field.memory:
-                values[name] = MemoryArray(read, field.size)
-            else:
-                values[name] = [read(k) for k in range(field.size)] if field.shape else read(0)
-        return GameState(values)
-
-    def store(self, s: GameState, at: At) -> list[UOp]:
-        stores = []
-        for name, field in self.game.fields.items():
-            value, storage = getattr(s, name), STORAGE[field.dtype]
-            if field.memory:
-                k = loop(field.size)
-                stores.append(self.element(name, k, at).store(value[k].cast(storage)).end(k))
-                continue
-            words = [constant(v, field.scalar_dtype).cast(field.dtype).cast(storage) for v in flat(value)]
-            stores += [self.element(name, k, at).store(word) for k, word in enumerate(words)]
-        return stores
-
-
 def call(game: Game, plan: Plan, used: Parameters) -> Parameters:
     """The arrays as they are after the kernel of a plan, lazy."""
     if plan.task == "rollout" and game.has_memory:
         raise NotImplementedError("a game with memory fields has no rollout kernel")
 
     def body(*arrays: UOp) -> UOp:
-        p = used.like(arrays)
-        blocked = [a.reshape(plan.blocks, -1, plan.lanes) for a in p._replace(scalars=None).flat()]
-        p = p._replace(scalars=None).like(blocked)._replace(scalars=p.scalars)
-        return Trace(game, plan, p).kernel()
+        return Trace(game, plan, used.like(arrays)).kernel()
 
     arrays, estimates = used.flat(), None
-    if plan.task == "rollout":  # its operations depend on `scalars`; bytes are moved at its ends alone
+    if plan.task == "rollout" or begins_apart(game, plan):  # loops of a length that tinygrad does not know
         size = sum(array.nbytes() for array in arrays)
         estimates = Estimates(lds=size, mem=size)
     name = f"{type(game.rules).__name__}_{plan.task}"
     return used.like(launch(name, body, *arrays, estimates=estimates))
 
 
+def begins_apart(game: Game, plan: Plan) -> bool:
+    """Whether finished games begin again in a branch of their own; else every game works out its first state too."""
+    return plan.reset != "none" and not plan.gpu and game.size_of_new > LARGE
+
+
 class Trace:
     """One kernel being traced."""
 
     def __init__(self, game: Game, plan: Plan, p: Parameters):
-        self.game, self.plan, self.p, self.block = game, plan, p, Block(plan)
+        self.game, self.plan, self.p = game, plan, p
+        self.block = Block(plan.blocks, plan.lanes, plan.gpu, 1 if game.has_memory else TOGETHER)
         self.players = game.spec.num_players
         self.old, self.new = Rows(game, p.old_fields), Rows(game, p.fields)
+        self.apart = begins_apart(game, plan)
 
     def kernel(self) -> UOp:
-        if self.plan.task == "rollout":
-            return self.block.end(self.stages())
         stages = {"seed": self.seed, "choose": self.choose, "step": self.one_stage, "uniform": self.one_stage}
-        return self.block.end(self.block.each(stages.get(self.plan.task, self.first)))
+        if self.plan.task == "rollout":
+            done = self.stages()
+        else:
+            done = self.block.each(stages.get(self.plan.task, self.first))
+            if self.apart:
+                over = self.p.flags if self.plan.reset == "same_step" else self.p.old_flags
+                done = self.begin_again(self.new, over, done)
+        return self.block.end(done)
 
     def choose(self, at: At) -> list[UOp]:
         return self.action(self.old.load(at), self.mask(at), at)[2]
@@ -225,7 +144,7 @@ class Trace:
     def seed(self, at: At) -> list[UOp]:
         """The stream of a row, on a device whose share of the batch begins at some row."""
         low, high, start = (self.p.scalars[k].load().cast(dtypes.uint32) for k in range(3))
-        row = start + (at.batch[0] * self.plan.lanes + at.batch[1]).cast(dtypes.uint32)
+        row = start + (at.batch.block * self.plan.lanes + at.batch.lane).cast(dtypes.uint32)
         policy_key = threefry((low, high), (row, row.const_like(POLICY_EPISODE)))
         return fill(self.p.stream, 0, [low, high, row, *policy_key], at.batch)
 
@@ -239,7 +158,8 @@ class Trace:
         else:
             s, flags = self.old.load(at), cells(self.p.old_flags, range(2), at.batch)
         if self.plan.task == "restart":
-            again = cell(self.p.actions, 0, at.batch).load().ne(0)
+            chosen = self.p.actions is not None
+            again = cell(self.p.actions, 0, at.batch).load().ne(0) if chosen else flags[0] | flags[1]
             s = self.game.where(again, self.game.new(self.stream(at), s.episode + 1), s)
             flags = [flag & again.logical_not() for flag in flags]
         return self.outputs(s, [constant(0.0, dtypes.float32)] * self.players, flags, at)
@@ -256,35 +176,66 @@ class Trace:
         game, players, p, block = self.game, self.players, self.p, self.block
         held, flags = Rows.held(game, block), block.registers(2, dtypes.bool)
         sums = block.registers(3 * players, dtypes.float32)  # rewards, returns, wins
+        never = [UOp.const(False, dtypes.bool)] * 2
+        stay = self.plan.reset == "none"  # else no game is over where a step begins
 
         def begin(at: At) -> list[UOp]:
             stores = held.store(self.old.load(at), at)
-            stores += fill(flags, 0, cells(p.old_flags, range(2), at.batch), at.register)
+            stores += fill(flags, 0, cells(p.old_flags, range(2), at.batch) if stay else never, at.register)
             return stores + fill(sums, 0, [0.0] * 3 * players, at.register)
 
         def play(at: At) -> list[UOp]:
-            s, was = held.load(at), cells(flags, range(2), at.register)
+            s, was = held.load(at), cells(flags, range(2), at.register) if stay else never
             totals = cells(sums, range(players, 3 * players), at.register)
             action, legal, _ = self.action(s, game.rules.legal_action_mask(s), at)
             after, rewards, now = self.play(s, was, action, legal, at)
             ended = now[0] | now[1]
             wins = [(ended & (r > 0)).cast(dtypes.float32) for r in rewards]
             sum_up = rewards + [total + x for total, x in zip(totals, rewards + wins, strict=True)]
-            return (
-                held.store(after, at) + fill(flags, 0, now, at.register) + fill(sums, 0, sum_up, at.register)
-            )
+            stores = held.store(after, at) + fill(sums, 0, sum_up, at.register)
+            return stores + fill(flags, 0, now if stay or self.apart else [], at.register)
 
         def finish(at: At) -> list[UOp]:
-            values = cells(sums, range(3 * players), at.register)
-            stores = self.outputs(held.load(at), values[:players], cells(flags, range(2), at.register), at)
+            values, over = cells(sums, range(3 * players), at.register), cells(flags, range(2), at.register)
+            stores = self.outputs(held.load(at), values[:players], over if stay else never, at)
             return stores + fill(p.totals, 0, values[players:], at.batch)
 
         begun = block.each(begin)
         time = loop(p.scalars[0].load())
         held, flags, sums = held.after(begun, time), flags.after(begun, time), sums.after(begun, time)
-        played = block.each(play).end(time)
+        played = block.each(play)
+        if self.apart:
+            played = self.begin_again(held, flags, played)
+        played = played.end(time)
         held, flags, sums = held.after(played), flags.after(played), sums.after(played)
         return block.each(finish)
+
+    def begin_again(self, rows: Rows, flags: UOp, played: UOp) -> UOp:
+        """Apart from a step: the games that are over are listed, and begin again one by one."""
+        queue = self.block.registers(1, dtypes.uint32)  # lanes
+        counts = self.block.registers(2, dtypes.uint32)  # games in it, and those of them begun again
+
+        def count(k: int, *after: UOp) -> UOp:
+            return counts.after(*after)[k]
+
+        # each stage waits for the one before it alone: tinygrad may rewrite what two wait for into two versions
+        start, lane = count(0, played).store(0), loop(self.block.lanes)
+        n, at = count(0, start, lane).load(), self.block.at(lane)
+        over = reduce(or_, cells(flags.after(start), range(2), at.register if rows.registers else at.batch))
+        listed = UOp.group(
+            queue[n].store(lane.cast(dtypes.uint32)),
+            count(0, start, lane).store(n + over.cast(dtypes.uint32)),
+        ).end(lane)
+        some, turn = branch(count(0, listed).load().ne(0)), UOp.loop(number())
+        k = count(1, count(1, some).store(0), turn).load()
+        # within bounds that tinygrad can see, and of a dtype that it takes for an index
+        at = self.block.at((queue.after(turn)[k].load() % self.block.lanes).cast(dtypes.int32))
+        episode = rows.after(turn).element("episode", 0, at).load()
+        s = self.game.new(cells(self.p.stream.after(turn), range(STREAM_ROWS), at.batch), episode + 1)
+        stores = [*rows.store(s, at), count(1, turn).store(k + 1)]
+        if not rows.registers:
+            stores += fill(self.p.mask, 0, self.game.rules.legal_action_mask(s), at.batch)
+        return UOp.group(*stores).end(turn, k + 1 < count(0, turn).load()).end(some)
 
     def play(
         self, s: GameState, was: list[UOp], action: UOp, legal: UOp | None, at: At
@@ -299,7 +250,7 @@ class Trace:
             rewards = [over.where(0.0, r) for r in rewards]
         if reset == "next_step":
             flags = [over.logical_not() & flag for flag in flags]
-        if reset != "none":
+        if reset != "none" and not self.apart:
             again = flags[0] | flags[1] if reset == "same_step" else over
             after = self.game.where(again, self.game.new(self.stream(at), s.episode + 1), after)
         return after, rewards, flags

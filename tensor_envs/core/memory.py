@@ -36,6 +36,15 @@ def loop(size: Scalar | int, kind: AxisType = AxisType.WEAK) -> Scalar:
     return UOp.range(size, number(), kind)
 
 
+def branch(condition: Scalar) -> Scalar:
+    """A loop that runs once where the condition holds and never where it does not: a C compiler's branch.
+
+    A GPU language without booleans that count (WGSL) does not take it. Its bound is a bool, which tinygrad does not
+    take for an index: ending it leaves the loops alone that the condition depends on.
+    """
+    return UOp(Ops.RANGE, src=(condition,), arg=(number(), AxisType.WEAK))
+
+
 def _reduce(size: int, term: Callable[[Scalar], Scalar], op: Ops) -> Scalar:
     if size == 1:
         return term(UOp.const(0, dtypes.int32)).cast(dtypes.int32)
