@@ -1,0 +1,85 @@
+"""One row of a batch as a plain Gymnasium environment, written as a loop: what the adapter is compared with."""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium
+import numpy as np
+from tinygrad import Tensor
+
+import tensor_envs as te
+from tensor_envs.adapters.gymnasium import observation_space
+
+Choose = Callable[[te.State], np.ndarray]
+
+
+def uniform(state: te.State) -> np.ndarray:
+    return te.random_policy(state).numpy()
+
+
+def random_actions(info: dict[str, Any], rng: np.random.Generator, illegal: float = 0.0) -> np.ndarray:
+    """Random legal actions, and now and then one that is not; 0 where none is."""
+    noise = rng.random(info["action_mask"].shape)
+    return (noise * (info["action_mask"] | (rng.random((len(noise), 1)) < illegal))).argmax(1)
+
+
+@functools.cache
+def observer(env: te.Env, seat: int) -> Callable[[te.State], Tensor]:
+    """Captured, since an observation that is read outside a jit takes a hundred times as long."""
+    watch: Callable[[te.State], Tensor] = te.jit(lambda state: env.observe(state, seat))
+    return watch
+
+
+class RowEnv(gymnasium.Env[np.ndarray, Any]):
+    """Row `row` of a seed's games; `choose` plays the other seats. SyncVectorEnv resets row r with the seed plus r."""
+
+    def __init__(self, env: te.Env, row: int, seat: int, choose: Choose = uniform):
+        self.env, self.row, self.seat, self.choose = env, row, seat, choose
+        self.observe = observer(env, seat)
+        self.observation_space = observation_space(env.spec)
+        self.action_space = gymnasium.spaces.Discrete(env.num_actions)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        if seed is None:
+            self.next_episode()
+        else:
+            self.state = self.env.init(1, seed - self.row, first_row=self.row)
+        while True:
+            self.due = 0.0
+            self.others_move()
+            if not self.over:
+                return self.seen()
+            self.next_episode()
+
+    def next_episode(self) -> None:
+        self.state = self.env.reset(self.state, [True])
+
+    def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        assert not self.over
+        self.play(int(action))
+        self.others_move()
+        reward, self.due = self.due, 0.0
+        observation, info = self.seen()
+        return observation, reward, self.terminated, self.truncated, info
+
+    def others_move(self) -> None:
+        self.read()
+        while not self.over and self.now["current_player"][0] != self.seat:
+            self.play(int(self.choose(self.state)[0]))
+
+    def play(self, action: int) -> None:
+        self.state = self.env.step(self.state, [action])
+        self.read()
+        self.due += float(self.now["rewards"][0, self.seat])
+
+    def read(self) -> None:
+        self.now = self.state.numpy()
+        self.terminated, self.truncated = (bool(self.now[name][0]) for name in ("terminated", "truncated"))
+        self.over = self.terminated or self.truncated
+
+    def seen(self) -> tuple[np.ndarray, dict[str, Any]]:
+        observation = self.observe(self.state).numpy()[0].astype(self.observation_space.dtype)
+        return observation, {"action_mask": self.now["legal_action_mask"][0].astype(np.int8)}

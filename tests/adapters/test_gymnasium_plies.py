@@ -1,0 +1,184 @@
+"""Steps of the Gymnasium adapter, bit for bit those of Gymnasium's own vector environment over plain loops."""
+
+import functools
+from typing import Any
+
+import numpy as np
+import pytest
+from tinygrad import Tensor
+from tinygrad.helpers import GlobalCounters
+
+gymnasium = pytest.importorskip("gymnasium")
+
+from gymnasium.utils.env_checker import data_equivalence  # noqa: E402
+from gymnasium.vector import AutoresetMode, SyncVectorEnv  # noqa: E402
+
+import tensor_envs as te  # noqa: E402
+from tensor_envs.adapters.gymnasium import SeatVectorEnv, gymnasium_id  # noqa: E402
+from tests.adapters import toll_road  # noqa: E402
+from tests.adapters.row_env import Choose, RowEnv, random_actions, uniform  # noqa: E402
+
+MODES = tuple(AutoresetMode)
+ROWS = 4
+TIC_TAC_TOE, TOLL_ROAD = te.make("tic_tac_toe"), toll_road.make()
+
+
+def id_of(name: str) -> str:
+    return gymnasium_id(name, te.make(name).version)
+
+
+def compare(
+    vector: Any, env: te.Env, seat: int, steps: int, choose: Choose = uniform
+) -> tuple[int, set[float]]:
+    """Step a vector beside SyncVectorEnv over plain loops -> episodes that ended, rewards that were seen.
+
+    Everything must be equal: values, dtypes, the structure of info.
+    """
+    mode, rows = vector.metadata["autoreset_mode"], vector.num_envs
+    makers = [functools.partial(RowEnv, env, row, seat, choose) for row in range(rows)]
+    loop: Any = SyncVectorEnv(makers, autoreset_mode=mode)
+    assert vector.observation_space == loop.observation_space and vector.action_space == loop.action_space
+    rng, ends, paid = np.random.default_rng(seat), 0, set()
+
+    def reset_some(rows: np.ndarray) -> Any:
+        ours, theirs = (one.reset(options={"reset_mask": rows}) for one in (vector, loop))
+        assert (ours[0] == theirs[0]).all() and ours[1]["_action_mask"].all()
+        assert (ours[1]["action_mask"] == theirs[1]["action_mask"])[rows].all()
+        return ours
+
+    for seed in (3, None):
+        ours, theirs = vector.reset(seed=seed), loop.reset(seed=seed)
+        assert data_equivalence(ours, theirs, exact=True)
+        if mode is AutoresetMode.DISABLED:
+            ours = reset_some(np.arange(rows) % 2 == 0)
+        for _ in range(steps):
+            assert ours[0] in vector.observation_space
+            actions = random_actions(ours[-1], rng, illegal=0.1)
+            ours, theirs = vector.step(actions), loop.step(actions)
+            assert data_equivalence(ours, theirs, exact=True)
+            paid |= set(ours[1].tolist())
+            ended = ours[2] | ours[3]
+            ends += ended.sum()
+            if mode is AutoresetMode.DISABLED and ended.any():
+                ours = reset_some(ended)
+    return int(ends), paid
+
+
+@pytest.mark.parametrize("name", te.registered())
+def test_every_game(name: str) -> None:
+    """As `gymnasium.make_vec` makes it; of large games one row, whose kernels the single environment has compiled."""
+    env = te.make(name)
+    vector = gymnasium.make_vec(id_of(name), num_envs=1 if env.spec.state_bytes > 40 else ROWS, seat=1)
+    assert vector.spec.id == id_of(name) and vector.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
+    compare(vector, env, 1, 4)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("seat", range(3))
+def test_any_number_of_plies_between_turns(seat: int, mode: AutoresetMode) -> None:
+    """Games that end in their openings, openings that pay, several plies in a row by anybody, illegal actions."""
+    vector = SeatVectorEnv(TOLL_ROAD, ROWS, seat=seat, autoreset_mode=mode)
+    ends, paid = compare(vector, TOLL_ROAD, seat, 16)
+    assert ends > 15 and len(paid) > 5
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_second_seat_of_tic_tac_toe(mode: AutoresetMode) -> None:
+    vector = SeatVectorEnv(TIC_TAC_TOE, ROWS, seat=1, autoreset_mode=mode.value)
+    ends, paid = compare(vector, TIC_TAC_TOE, 1, 12)
+    assert ends > 10 and paid == {-1, 0, 1}
+
+
+@pytest.mark.parametrize("game", [{"id": "tensor_equilibrium", "players": 3}, {"id": "three_will"}])
+@pytest.mark.slow
+def test_long_games(game: dict[str, Any]) -> None:
+    env = te.make(**game)
+    for seat in range(env.num_players):
+        compare(SeatVectorEnv(env, ROWS, seat=seat, autoreset_mode="SameStep"), env, seat, 60)
+
+
+def test_truncation() -> None:
+    env = te.make("shed", cards=5, max_plies=5)
+    vector = SeatVectorEnv(env, ROWS, autoreset_mode=AutoresetMode.SAME_STEP)
+    compare(vector, env, 0, 8)
+    vector.reset(seed=0)
+    first, second, third = (vector.step(vector.games.action_mask.argmax(1)) for _ in range(3))
+    assert not (first[3] | second[3]).any() and third[3].any()
+
+
+def test_a_policy_of_ones_own() -> None:
+    """An array of NumPy's, and lazy or jitted Tensors; only games with another seat to move look unfinished to it."""
+    seen = []
+
+    def lowest(state: te.State) -> np.ndarray:
+        return state.legal_action_mask.numpy().argmax(1)
+
+    def watched(state: te.State) -> np.ndarray:
+        now = state.numpy()
+        waits = ~(now["terminated"] | now["truncated"])
+        assert waits.any() and (now["current_player"][waits] != 1).all()
+        seen.append(waits.sum())
+        return lowest(state)
+
+    def lazy(state: te.State) -> Tensor:
+        return state.legal_action_mask.int().argmax(1)
+
+    for policy, steps in ((watched, 12), (lazy, 1), (te.jit(lazy), 12)):
+        vector = SeatVectorEnv(TOLL_ROAD, ROWS, seat=1, policy=policy)
+        compare(vector, TOLL_ROAD, 1, steps, lowest)
+    assert len(set(seen)) > 1
+
+
+@pytest.mark.parametrize("seat", [0, 1])
+def test_a_vector_of_single_environments(seat: int) -> None:
+    """`gymnasium.make` is row 0 of a seed; Gymnasium's own vector of it steps as the adapter's does."""
+    loop: Any = gymnasium.make_vec(id_of("shed"), num_envs=2, vectorization_mode="sync", seat=seat)
+    rows = [gymnasium.make_vec(id_of("shed"), num_envs=1, seat=seat) for _ in range(2)]
+    rng = np.random.default_rng(4)
+    for seed in (11, None):
+        theirs, info = loop.reset(seed=seed)
+        ours: Any = [row.reset(seed=seed and seed + i)[0] for i, row in enumerate(rows)]
+        assert (np.concatenate(ours) == theirs).all()
+        for _ in range(12):
+            actions = random_actions(info, rng, illegal=0.1)
+            theirs = loop.step(actions)
+            ours = [row.step(actions[i : i + 1]) for i, row in enumerate(rows)]
+            for one, two in zip(zip(*ours, strict=True), theirs[:4], strict=False):
+                assert (np.concatenate(one) == two).all()
+            info = theirs[4]
+
+
+def test_returned_arrays_are_the_callers() -> None:
+    vector = SeatVectorEnv(TIC_TAC_TOE, 2, autoreset_mode="SameStep")
+    results = [vector.reset(seed=0)[0], *(vector.step([i, i])[0] for i in range(3))]
+    kept = [result.copy() for result in results]
+    vector.step([8, 8])
+    for i, (result, copy) in enumerate(zip(results, kept, strict=True)):
+        assert (result == copy).all()
+        assert not any(np.shares_memory(result, other) for other in results[:i])
+
+
+def test_sharded_batch() -> None:
+    rng = np.random.default_rng(0)
+    whole, shared = (
+        SeatVectorEnv(TIC_TAC_TOE, 6, seat=1, device=device) for device in ("CPU", ("CPU:0", "CPU:1"))
+    )
+    (one, info), (two, _) = whole.reset(seed=4), shared.reset(seed=4)
+    assert (one == two).all()
+    for _ in range(8):
+        actions = random_actions(info, rng)
+        ours, theirs = shared.step(actions), whole.step(actions)
+        assert data_equivalence(ours, theirs, exact=True)
+        info = ours[4]
+
+
+def test_a_step_is_few_kernels() -> None:
+    """A step, a ply of the uniform policy, who waits after each; true flags, mask words; observations, masks."""
+    vector = SeatVectorEnv("qubic", 64)
+    vector.reset(seed=0)
+    actions = vector.games.action_mask.argmax(1)
+    for _ in range(3):
+        before = GlobalCounters.kernel_count
+        vector.step(actions)
+        assert GlobalCounters.kernel_count - before == 8
+        actions = vector.games.action_mask.argmax(1)
