@@ -1,0 +1,133 @@
+"""Tensor (stars) as a PettingZoo environment whose agents act together; see `adapters.pettingzoo`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from pettingzoo import ParallelEnv  # type: ignore[import-untyped,import-not-found]
+
+from tensor_envs.adapters.table import Info, Seen, Table
+from tensor_envs.core.checks import instance
+from tensor_envs.core.state import State
+from tensor_envs.games.tensor_stars.data import PIECES
+from tensor_envs.games.tensor_stars.resolution import ALL_PLACED
+
+
+class parallel_env(Table, ParallelEnv[str, Seen, int]):  # type: ignore[misc]
+    """Tensor (stars) with both players acting in every step, since they place their cards at the same time.
+
+    A step is one of two things. Placing: both agents choose a card for the next piece, red, blue, then yellow; with
+    yellow's the turn resolves. A question of order: the agent whose card asks answers it. There is one action more than
+    in the game, the last one, `wait`: the only legal one for an agent that is not asked, and illegal otherwise. What
+    the other agent has placed in this turn cannot be seen before it is revealed.
+
+    An illegal action ends the game: -1 for its agent and +1 for the other, so 0 for both if both are illegal. A cycle
+    of `max_cycles` is a step. The other arguments: see `Table`. ValueError for a game whose turns are sequential.
+
+    In the rules' order player 0 places three cards and then player 1. So player 1's are held back until all six are
+    chosen (`game_state` and pictures show player 0's alone); meanwhile he looks at a game in which player 0 has placed
+    some three cards, which lie face down all the same.
+    """
+
+    waiting_actions = 1
+    _views: tuple[State, State]  # the games that the two look at
+    _masks: np.ndarray  # of both, int8 [2, A + 1]
+
+    def __init__(self, id: str = "tensor_stars", render_mode: str | None = None, **arguments: Any):
+        super().__init__(id, render_mode, **arguments)
+        if self.game.entry.id != "tensor_stars":
+            raise ValueError(
+                f"the turns of {id!r} are sequential: use env; parallel_env is for 'tensor_stars'"
+            )
+        self.wait = self.game.num_actions
+
+    def reset(
+        self, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, Seen], dict[str, Info]]:
+        """Start a game: the first of the seed, 0..2^64-1, or the next. No options are known; they are ignored."""
+        self._begin(seed)
+        self._cycles, self._held = 0, list[int]()
+        self._look_around()
+        self._show()
+        return self._observations(), {agent: {} for agent in self.agents}
+
+    def step(
+        self, actions: dict[str, int]
+    ) -> tuple[dict[str, Seen], dict[str, float], dict[str, bool], dict[str, bool], dict[str, Info]]:
+        """Play an action of every agent -> observations, rewards, terminations, truncations and infos, by agent.
+
+        Once the game is over there are no agents, no actions, and five empty dicts. ValueError unless there is an
+        action for every agent and for nobody else, TypeError for one that is no int.
+        """
+        instance("actions", actions, dict)
+        if set(actions) != set(self.agents):
+            raise ValueError(f"actions must be for the agents {self.agents}, got some for {list(actions)}")
+        if not self.agents:
+            return {}, {}, {}, {}, {}
+        agents, chosen = self.agents, [self._action(actions[agent]) for agent in self.agents]
+        legal = [0 <= a <= self.wait and bool(mask[a]) for a, mask in zip(chosen, self._masks, strict=True)]
+        if all(legal):
+            rewards, terminated, truncated = self._play(chosen)
+        else:
+            rewards, terminated, truncated = self._forfeit(legal, chosen), True, False
+        self._cycles += 1
+        if self.max_cycles is not None and not terminated:
+            truncated |= self._cycles >= self.max_cycles
+        if terminated or truncated:
+            self._masks, self.agents = np.zeros_like(self._masks), []
+        self._show()
+        return (
+            self._observations(),
+            dict(zip(agents, rewards, strict=True)),
+            dict.fromkeys(agents, terminated),
+            dict.fromkeys(agents, truncated),
+            {agent: {} for agent in agents},
+        )
+
+    def _forfeit(self, legal: list[bool], chosen: list[int]) -> list[float]:
+        """The rewards of actions that are not all legal."""
+        if self.game.illegal == "raise":
+            raise ValueError(f"illegal actions: {chosen} where action_mask is {self._masks.tolist()}")
+        return [float(legal[seat] - legal[1 - seat]) for seat in range(2)]
+
+    def _play(self, chosen: list[int]) -> tuple[list[float], bool, bool]:
+        """Legal actions of both -> rewards, terminated, truncated."""
+        decisions = [action for action in chosen if action != self.wait]
+        self._state = self.game.step(self.game_state, decisions[:1])
+        if len(decisions) == 2:
+            self._held.append(decisions[1])
+        if len(self._held) == PIECES:
+            for card in self._held:
+                self._state = self.game.step(self._state, [card])
+            self._held = []
+        now = self._look_around()
+        return now["rewards"][0].tolist(), bool(now["terminated"][0]), bool(now["truncated"][0])
+
+    def _look_around(self) -> dict[str, np.ndarray]:
+        """What both see and may do -> the game in plain arrays."""
+        mine = theirs = self.game_state
+        now = mine.numpy()
+        over = now["terminated"][0] or now["truncated"][0]
+        if self._held:
+            theirs = self.game.step(self._views[1], self._held[-1:])
+        elif now["placed"][0] != ALL_PLACED and not over:
+            for card in np.flatnonzero(now["legal_action_mask"][0])[:PIECES]:
+                theirs = self.game.step(theirs, [card])
+        self._views = mine, theirs
+        self._masks = np.zeros((2, self.wait + 1), np.int8)
+        known = now if theirs is mine else theirs.numpy()
+        for seat, seen in enumerate((now, known)):
+            if seen["current_player"][0] == seat:
+                self._masks[seat, : self.wait] = seen["legal_action_mask"][0]
+            else:
+                self._masks[seat, self.wait] = not over
+        return now
+
+    def _observations(self) -> dict[str, Seen]:
+        return {
+            agent: {"observation": self._see(view, seat), "action_mask": mask.copy()}
+            for seat, (agent, view, mask) in enumerate(
+                zip(self.possible_agents, self._views, self._masks, strict=True)
+            )
+        }
