@@ -59,6 +59,8 @@ def main(folder: Path) -> None:
         state = env.step(state, te.random_policy(state))
     sheet = te.contact_sheet(state, range(BATCH), columns=4, width=200)
     (folder / "batch.svg").write_text(sheet, encoding="utf-8")
+    for path in sorted(folder.glob("*.svg")):
+        print(f"{path.name}: {path.stat().st_size:,} bytes")
 
 
 if __name__ == "__main__":
