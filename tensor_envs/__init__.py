@@ -12,7 +12,7 @@ from tensor_envs.core.vector import Transition, VectorEnv
 from tensor_envs.interop import from_numpy, from_torch, to_numpy, to_torch
 from tensor_envs.pictures import contact_sheet, save_animation
 from tensor_envs.policy import masked_logits, random_policy, sample_action
-from tensor_envs.rollout import Rollout, rollout, rollout_from
+from tensor_envs.rollout import Rollout, playout, rollout, rollout_from
 from tensor_envs.saving import load_state, save_state
 
 offer_cpu_compiler()
@@ -37,6 +37,7 @@ __all__ = [
     "make",
     "masked_logits",
     "ops",
+    "playout",
     "random_policy",
     "register",
     "registered",

@@ -10,7 +10,7 @@ from tinygrad import Tensor, dtypes
 
 from tensor_envs.core.checks import instance, integer
 from tensor_envs.core.device import empty_buffer, upload
-from tensor_envs.core.env import Env
+from tensor_envs.core.env import MAX_BATCH, Env, blocking
 from tensor_envs.core.jit import Replay
 from tensor_envs.core.state import State
 from tensor_envs.policy import random_policy
@@ -88,6 +88,26 @@ def rollout_from(state: State, policy: str | Policy, steps: int, autoreset: bool
         chosen = random_policy if isinstance(policy, str) else policy
         last = _captured(chosen, state, totals, steps, autoreset)
     return Rollout(last, totals, state, autoreset)
+
+
+def playout(
+    env: Env, state: State, n: int, action: Any = None, seed: int = 0, limit: int = 2**31 - 1
+) -> Tensor:
+    """Mean returns, float32 [B, P], of n random games from every state to its end: the heart of Monte Carlo search.
+
+    action: integers [B], played first in all n games, or None; then the uniform policy plays. The games' chance is drawn
+    anew, that of the first action, too: copy c of game i is row i n + c of the seed, so give every call another seed. A
+    game that is over returns 0; a playout is cut off after `limit` actions. One kernel. TypeError or ValueError for a
+    state of another environment, an action as in `Env.step`, n below 1 or too many copies for one batch;
+    NotImplementedError for a game too large to unroll.
+    """
+    instance("env", env, Env)
+    instance("state", state, State)
+    n = integer("n", n, 1, MAX_BATCH // state.batch)
+    totals = env.play_out(state, n, action, seed, integer("limit", limit, 1, 2**31 - 1))
+    _, lanes = blocking(state.batch * n, state.device)
+    returns = totals.reshape(-1, 2 * env.num_players, lanes)[:, : env.num_players]
+    return returns.permute(0, 2, 1).reshape(state.batch, n, env.num_players).mean(1)
 
 
 def _captured(policy: Policy, state: State, totals: Tensor, steps: int, autoreset: bool) -> State:

@@ -85,6 +85,44 @@ class Env:
             )
         return self.run(state, "restart", actions=self._buffer(_on(state, "mask", chosen)))
 
+    def take(self, state: State, rows: Any) -> State:
+        """A batch of the games at some rows of a state, each with its own chance going on; a row may come many times.
+
+        rows: integers [N] in 0..B-1, a Tensor on the state's device or anything that NumPy takes. TypeError or ValueError
+        for another dtype or shape, for rows beyond the batch (a Tensor's are not read, and held within it) and for a
+        state on several devices.
+        """
+        self._check_state(state)
+        if state.shards > 1:
+            raise ValueError(f"take needs a state on one device, got one on {state.device}")
+        if not isinstance(rows, Tensor):
+            array = np.asarray(rows)
+            if array.dtype.kind not in "iu":
+                raise TypeError(f"rows must be integers, got dtype {array.dtype}")
+            if array.size and not (array.min() >= 0 and array.max() < state.batch):
+                raise ValueError(f"rows must be in 0..{state.batch - 1}, got {array.min()} to {array.max()}")
+            rows = array.astype(np.int32)
+        if len(rows.shape) != 1 or not rows.shape[0]:
+            raise ValueError(f"rows must have shape (N,), got {rows.shape}")
+        rows = rows if isinstance(rows, Tensor) else upload(rows, state.device)
+        if not dtypes.is_int(rows.dtype):
+            raise TypeError(f"rows must be integers, got dtype {rows.dtype}")
+        rows, count = self._buffer(_on(state, "rows", rows)), int(rows.shape[0])
+        lanes = blocking(count, state.device)[1]
+        new = self.buffers(empty_buffer(count * STREAM_ROWS, dtypes.uint32, state.device), lanes)
+        used = self._outputs(new)._replace(
+            actions=rows,
+            old_fields=state.fields,
+            old_mask=state.mask,
+            old_flags=state.flags,
+            old_rewards=state.reward_rows,
+            old_stream=state.stream,
+        )
+        old = state.plan("take")
+        plan = replace(old, blocks=count // lanes, lanes=lanes, source=(old.blocks, old.lanes))
+        done = self._launch(plan, state.device, used)
+        return State(self, (*done.fields, done.mask, done.flags, done.rewards, done.stream), lanes)
+
     def _buffer(self, values: Tensor) -> Tensor:
         """Values [B] as an int32 buffer."""
         flat = values.cast(dtypes.int32)
@@ -245,20 +283,38 @@ class Env:
     ) -> State:
         """Run one kernel on a state (see `core.kernel.Plan`) -> the state after it, in the buffers of `out` if any."""
         new = self.buffers(state.stream, state.lanes) if out is None else out
-        used = Parameters(
-            new.fields,
-            new.mask,
-            new.flags,
-            new.reward_rows,
-            actions,
-            totals,
-            stream=state.stream,
-            scalars=scalars,
+        used = self._outputs(new)._replace(
+            actions=actions, totals=totals, stream=state.stream, scalars=scalars
         )
         if task != "new":
             used = used._replace(old_fields=state.fields, old_mask=state.mask, old_flags=state.flags)
         done = self._launch(state.plan(task, reset), state.device, used)
         return State(self, (*done.fields, done.mask, done.flags, done.rewards, state.stream), state.lanes)
+
+    def _outputs(self, new: State) -> Parameters:
+        return Parameters(new.fields, new.mask, new.flags, new.reward_rows, stream=new.stream)
+
+    def play_out(self, state: State, copies: int, action: Any, seed: int, limit: int) -> Tensor:
+        """Uniform games from copies of every game -> their totals (see `Parameters`), lanes as in `blocking`."""
+        self._check_state(state)
+        stream, lanes = self._stream(state.batch * copies, seed, state.device, 0)
+        plan = state.plan("playout")
+        plan = replace(
+            plan,
+            blocks=plan.blocks * plan.lanes * copies // lanes,
+            lanes=lanes,
+            source=(plan.blocks, plan.lanes),
+        )
+        used = Parameters(
+            (),
+            actions=None if action is None else self.actions(state, action),
+            totals=empty_buffer(state.batch * copies * 2 * self.num_players, dtypes.float32, state.device),
+            old_fields=state.fields,
+            old_flags=state.flags,
+            stream=stream,
+            scalars=upload(np.full(state.shards, limit, np.int32), state.device),
+        )
+        return self._launch(plan, state.device, used).totals
 
     def uniform_actions(self, state: State) -> Tensor:
         """The uniform policy's actions, int32 [B]; 0 for a game that is over."""

@@ -20,15 +20,15 @@ from typing import Any, Literal, NamedTuple
 from tinygrad import UOp, dtypes
 from tinygrad.renderer import Estimates
 
-from tensor_envs.core.block import At, Block, Rows, cell, cells, fill
+from tensor_envs.core.block import At, Block, Place, Rows, cell, cells, fill
 from tensor_envs.core.game import Game, constant, uniform
 from tensor_envs.core.launch import launch
-from tensor_envs.core.memory import MemoryArray, branch, loop, number
+from tensor_envs.core.memory import MemoryArray, any_of, branch, loop, number
 from tensor_envs.core.random import POLICY_EPISODE, threefry
 from tensor_envs.core.spec import GameState
 from tensor_envs.ops.bits import has, num_words
 
-Task = Literal["seed", "new", "derive", "restart", "choose", "step", "uniform", "rollout"]
+Task = Literal["seed", "new", "derive", "restart", "choose", "step", "uniform", "rollout", "playout", "take"]
 Reset = Literal["none", "same_step", "next_step"]
 
 TOGETHER = 4  # lanes that a small stage plays at once
@@ -50,6 +50,9 @@ class Plan:
     - "step": play the actions given, checked against the mask.
     - "uniform": play one action of the uniform policy and write it out.
     - "rollout": play as many of them as `scalars` says, all in registers.
+    - "playout": play from copies of the games of a source, with chance of their own, until all of a block are over, or
+      as many actions as `scalars` says; `actions`, if any, are the first.
+    - "take": copy the games of a source whose rows are in `actions`.
 
     reset, what becomes of a finished game: "none": it stays; "same_step": it starts again at once; "next_step": in the
     step after.
@@ -60,6 +63,10 @@ class Plan:
     gpu: bool
     task: Task
     reset: Reset = "none"
+    source: tuple[int, int] = (
+        0,
+        0,
+    )  # "playout": blocks and lanes of the old arrays, whose games have equal numbers of copies
 
 
 class Parameters(NamedTuple):
@@ -74,6 +81,8 @@ class Parameters(NamedTuple):
     old_fields: Sequence[Any] = ()
     old_mask: Any = None
     old_flags: Any = None
+    old_rewards: Any = None  # these two for "take" alone
+    old_stream: Any = None
     stream: Any = None  # STREAM_ROWS rows, uint32
     scalars: Any = None  # [n] int32, not by blocks: what is said of the whole batch, or of a device's share
 
@@ -98,14 +107,15 @@ class Parameters(NamedTuple):
 
 def call(game: Game, plan: Plan, used: Parameters) -> Parameters:
     """The arrays as they are after the kernel of a plan, lazy."""
-    if plan.task == "rollout" and game.has_memory:
-        raise NotImplementedError("a game with memory fields has no rollout kernel")
+    several = plan.task in ("rollout", "playout")
+    if several and game.has_memory:
+        raise NotImplementedError(f"a game with memory fields has no {plan.task} kernel")
 
     def body(*arrays: UOp) -> UOp:
         return Trace(game, plan, used.like(arrays)).kernel()
 
     arrays, estimates = used.flat(), None
-    if plan.task == "rollout" or begins_apart(game, plan):  # loops of a length that tinygrad does not know
+    if several or begins_apart(game, plan):  # loops of a length that tinygrad does not know
         size = sum(array.nbytes() for array in arrays)
         estimates = Estimates(lds=size, mem=size)
     name = f"{type(game.rules).__name__}_{plan.task}"
@@ -129,7 +139,8 @@ class Trace:
 
     def kernel(self) -> UOp:
         stages = {"seed": self.seed, "choose": self.choose, "step": self.one_stage, "uniform": self.one_stage}
-        if self.plan.task == "rollout":
+        stages["take"] = self.take
+        if self.plan.task in ("rollout", "playout"):
             done = self.stages()
         else:
             done = self.block.each(stages.get(self.plan.task, self.first))
@@ -147,6 +158,17 @@ class Trace:
         row = start + (at.batch.block * self.plan.lanes + at.batch.lane).cast(dtypes.uint32)
         policy_key = threefry((low, high), (row, row.const_like(POLICY_EPISODE)))
         return fill(self.p.stream, 0, [low, high, row, *policy_key], at.batch)
+
+    def take(self, at: At) -> list[UOp]:
+        p, (blocks, lanes) = self.p, self.plan.source
+        row = cell(p.actions, 0, at.batch).load().maximum(0).minimum(blocks * lanes - 1)
+        place = Place(row // lanes, row % lanes, blocks, lanes)
+        new = [*p.fields, p.mask, p.flags, p.rewards, p.stream]
+        old = [*p.old_fields, p.old_mask, p.old_flags, p.old_rewards, p.old_stream]
+        stores: list[UOp] = []
+        for to, array in zip(new, old, strict=True):
+            stores += fill(to, 0, cells(array, range(array.shape[0] // (blocks * lanes)), place), at.batch)
+        return stores
 
     def first(self, at: At) -> list[UOp]:
         """A state that no action has led to."""
@@ -172,22 +194,35 @@ class Trace:
         return stores + self.outputs(s, rewards, flags, at)
 
     def stages(self) -> UOp:
-        """A rollout: begin, play many times, finish, with the games held in registers."""
+        """A rollout or playouts: begin, play many times, finish, with the games held in registers."""
         game, players, p, block = self.game, self.players, self.p, self.block
         held, flags = Rows.held(game, block), block.registers(2, dtypes.bool)
         sums = block.registers(3 * players, dtypes.float32)  # rewards, returns, wins
         never = [UOp.const(False, dtypes.bool)] * 2
         stay = self.plan.reset == "none"  # else no game is over where a step begins
+        playout = self.plan.task == "playout"
 
         def begin(at: At) -> list[UOp]:
-            stores = held.store(self.old.load(at), at)
-            stores += fill(flags, 0, cells(p.old_flags, range(2), at.batch) if stay else never, at.register)
+            source = self.original(at) if playout else at
+            s = self.old.load(source)
+            if playout and game.spec.chance:  # a future of its own
+                low, high, row = self.stream(at)[:3]
+                key = threefry((low, high), (row, s.episode))
+                s = s.replace(key=list(key))
+            stores = held.store(s, at)
+            stores += fill(
+                flags, 0, cells(p.old_flags, range(2), source.batch) if stay else never, at.register
+            )
             return stores + fill(sums, 0, [0.0] * 3 * players, at.register)
 
         def play(at: At) -> list[UOp]:
             s, was = held.load(at), cells(flags, range(2), at.register) if stay else never
             totals = cells(sums, range(players, 3 * players), at.register)
-            action, legal, _ = self.action(s, game.rules.legal_action_mask(s), at)
+            mask = game.rules.legal_action_mask(s)
+            action, legal, _ = self.action(s, mask, at)
+            if playout and p.actions is not None:
+                chosen, allowed = self.given(mask, self.original(at))
+                action, legal = first.where(chosen, action), first.logical_not() | allowed
             after, rewards, now = self.play(s, was, action, legal, at)
             ended = now[0] | now[1]
             wins = [(ended & (r > 0)).cast(dtypes.float32) for r in rewards]
@@ -197,18 +232,41 @@ class Trace:
 
         def finish(at: At) -> list[UOp]:
             values, over = cells(sums, range(3 * players), at.register), cells(flags, range(2), at.register)
-            stores = self.outputs(held.load(at), values[:players], over if stay else never, at)
+            stores = (
+                [] if playout else self.outputs(held.load(at), values[:players], over if stay else never, at)
+            )
             return stores + fill(p.totals, 0, values[players:], at.batch)
 
         begun = block.each(begin)
-        time = loop(p.scalars[0].load())
+        if playout:
+            count = block.registers(1, dtypes.int32)
+            begun, time = count.after(begun)[0].store(0), UOp.loop(number())
+        else:
+            time = loop(p.scalars[0].load())
         held, flags, sums = held.after(begun, time), flags.after(begun, time), sums.after(begun, time)
+        n = count.after(begun, time)[0].load() + 1 if playout else None
+        first = n.eq(1) if playout else None
         played = block.each(play)
-        if self.apart:
-            played = self.begin_again(held, flags, played)
-        played = played.end(time)
+        if playout:  # until every game of the block is over
+            played = count.after(played)[0].store(n)
+
+            def goes_on(lane: UOp) -> UOp:
+                return reduce(
+                    or_, cells(flags.after(played), range(2), block.at(lane).register)
+                ).logical_not()
+
+            played = played.end(time, any_of(block.lanes, goes_on) & (n < p.scalars[0].load()))
+        else:
+            played = (self.begin_again(held, flags, played) if self.apart else played).end(time)
         held, flags, sums = held.after(played), flags.after(played), sums.after(played)
         return block.each(finish)
+
+    def original(self, at: At) -> At:
+        """Where the game stands in the source that a playout starts from."""
+        blocks, lanes = self.plan.source
+        copies = self.plan.blocks * self.plan.lanes // (blocks * lanes)
+        game = (at.batch.block * self.plan.lanes + at.batch.lane) // copies
+        return At(Place(game // lanes, game % lanes, blocks, lanes), at.register)
 
     def begin_again(self, rows: Rows, flags: UOp, played: UOp) -> UOp:
         """Apart from a step: the games that are over are listed, and begin again one by one."""
@@ -260,16 +318,15 @@ class Trace:
         count, array = self.game.spec.num_actions, self.p.actions
         if self.plan.task != "step":
             action = uniform(s, mask, count, self.stream(at)[3:])
-            return (
-                action,
-                None,
-                [cell(array, 0, at.batch).store(action)] if self.plan.task != "rollout" else [],
-            )
-        action = cell(array, 0, at.batch).load()
-        near = action.maximum(0).minimum(
-            count - 1
-        )  # bounds that tinygrad can see keep `%` out of computed indices
-        return near, near.eq(action) & has(mask, near), []
+            return action, None, [] if array is None else [cell(array, 0, at.batch).store(action)]
+        return *self.given(mask, at), []
+
+    def given(self, mask: Any, at: At) -> tuple[UOp, UOp]:
+        """The action that `actions` says, and whether it is legal."""
+        action = cell(self.p.actions, 0, at.batch).load()
+        # bounds that tinygrad can see keep `%` out of computed indices
+        near = action.maximum(0).minimum(self.game.spec.num_actions - 1)
+        return near, near.eq(action) & has(mask, near)
 
     def stream(self, at: At) -> list[UOp]:
         return cells(self.p.stream, range(STREAM_ROWS), at.batch)
