@@ -10,6 +10,7 @@ import pytest
 
 import tensor_envs as te
 from tests.games.chance import game_key
+from tests.games.shared import observe, shared_env
 
 Start = Callable[..., Any]
 
@@ -18,38 +19,42 @@ class EnvGame:
     """One game of the tensor engine, with the interface of a reference engine."""
 
     def __init__(self, env: te.Env, state: te.State):
-        self.env, self.state = env, state
+        self.env = env
+        self._go_to(state)
+
+    def _go_to(self, state: te.State) -> None:
+        self.state, self.now = state, state.numpy()
 
     def legal_actions(self) -> list[int]:
-        return [int(a) for a in np.flatnonzero(self.state.legal_action_mask.numpy()[0])]
+        return [int(a) for a in np.flatnonzero(self.now["legal_action_mask"][0])]
 
     def apply(self, action: int) -> None:
         if action not in self.legal_actions():
             raise ValueError(f"action {action} is illegal")
-        self.state = self.env.step(self.state, [action])
+        self._go_to(self.env.step(self.state, [action]))
 
     def to_dict(self) -> dict[str, Any]:
         return self.env.state_to_dict(self.state, 0)
 
     def observation(self, player: int) -> Any:
-        return self.env.observe(self.state, player).numpy()[0].tolist()
+        return observe(self.state, player)[0].tolist()
 
     @property
     def current_player(self) -> int:
-        return int(self.state.current_player.item())
+        return int(self.now["current_player"][0])
 
     @property
     def rewards(self) -> list[float]:
-        rewards: list[float] = self.state.rewards.numpy()[0].tolist()
+        rewards: list[float] = self.now["rewards"][0].tolist()
         return rewards
 
     @property
     def terminated(self) -> bool:
-        return bool(self.state.terminated.item())
+        return bool(self.now["terminated"][0])
 
     @property
     def truncated(self) -> bool:
-        return bool(self.state.truncated.item())
+        return bool(self.now["truncated"][0])
 
 
 def start_reference(game: str, state: dict[str, Any] | None = None, seed: int = 0, **config: Any) -> Any:
@@ -58,12 +63,8 @@ def start_reference(game: str, state: dict[str, Any] | None = None, seed: int = 
     return reference(key, **config) if state is None else reference.from_dict(state, key, **config)
 
 
-_made: dict[str, te.Env] = {}  # an environment compiles its kernels once
-
-
 def start_env(game: str, state: dict[str, Any] | None = None, seed: int = 0, **config: Any) -> EnvGame:
-    what = f"{game} {sorted(config.items())}"
-    env = _made[what] = _made.get(what) or te.make(game, **config)
+    env = shared_env(game, **config)
     return EnvGame(env, env.init(1, seed) if state is None else env.state_from_dicts([state], seed))
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from tests.games.chance import draw, game_key
 from tests.games.tensor_equilibrium.rules import Act, Phase
 
 GAME = "tensor_equilibrium"
@@ -13,6 +14,34 @@ CELLS = 37
 # The mover's action ends the game:
 LAST_ACTION: dict[str, Any] = {"final": 1, "final_left": 0, "pile": [0] * 5}
 Start = Callable[..., Any]
+
+# Rules away from the defaults. Kernels for a rule set take seconds, so rulings that do not meet share one; of fields
+# that are false here, no two are in one set as well as in one of the `VARIANTS` of test_env.py: a mix-up shows.
+LAX: dict[str, Any] = {
+    **{"tiebreak_order": (4, 3, 2, 1, 0), "op_tweaks": (0, 2, 3, 2), "load_tweaks": 2, "gpu_max": 10},
+    **{"hack_gpu_gain": 2, "tweak_optional": False, "flip_when_capped": False},
+}
+DEAR: dict[str, Any] = {
+    **{"cost_download": 3, "cost_load": 3, "cost_hack": 2, "cost_run": 2, "op_cost": (4, 4, 4, 4)},
+    **{"tier_level": (0, 3, 8), "tier_hand": (0, 2, 3), "tier_storage": (1, 2, 4), "tier_income": (0, 5, 6)},
+    **{"load_tweaks": 0, "face_down_counts_for_adjacency": False},
+}
+FLAT: dict[str, Any] = {"level_min": 3, "level_max": 3, "mult_copies_face_up": False}
+TIGHT: dict[str, Any] = {"min_board_tiles": 0, "require_connected": True, "add_may_reuse_cell": False}
+SCARCE: dict[str, Any] = {"tiles_per_type": 12, "op_needs_effect": False}
+GUARDED: dict[str, Any] = {"min_board_tiles": 2, "mult_can_copy_face_down": False}
+SHORT: dict[str, Any] = {
+    **{"max_rounds": 3, "max_decisions": 9, "score_truncated": False, "download_needs_space": False},
+    **{"final_pass_reward": True, "pass_reward": (3, 5, 6, 6)},
+}
+THREE: dict[str, Any] = {
+    **{"final_includes_passed": False, "hack_passed_players": False, "hack_bonus": False},
+    **{"reward_mode": "rank"},
+}
+COMPONENTS: dict[str, Any] = {
+    **{"tiles_per_type": 14, "tiles_per_type_per_player": 4, "market_size": 3, "op_copies": (1, 3, 2, 2)},
+    **{"level_start": 4, "gpu_start": 9, "gpu_start_first": 5, "first_player": 0, "fixed_cards": (7, 3)},
+}
 
 
 def tiles(text: str, cells: int = CELLS) -> list[int]:
@@ -98,6 +127,11 @@ def begin(
     rules = rules or {}
     state = position(players, rules.get("tiles_per_type", 20), **changes)
     return start(GAME, state, seed=seed, players=players, **rules)
+
+
+def first_seed(players: int, seat: int) -> int:
+    """A seed whose first game this seat begins."""
+    return next(seed for seed in range(100) if draw(game_key(seed, 0, 0), 0, players) == seat)
 
 
 def play(game: Any, *actions: int) -> Any:

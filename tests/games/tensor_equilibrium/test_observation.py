@@ -114,8 +114,8 @@ def test_pending(start: Start, actions: list[int], expected: dict[str, int]) -> 
 
 
 def test_pending_in_the_setup(start: Start) -> None:
-    game = play(start(GAME, players=2, first_player=0, fixed_cards=(0, 1)), Act.TYPE + A, Act.TYPE + D)
-    seen = parts(game, 0, 2)
+    game = start(GAME, start(GAME, players=2).to_dict() | {"card": [0, 0]}, players=2)
+    seen = parts(play(game, Act.TYPE + A, Act.TYPE + D), game.current_player, 2)
     assert (ones(seen["phase"]), ones(seen["type"]), ones(seen["slot"])) == ([Phase.SETUP_CELL], [D], [])
 
 

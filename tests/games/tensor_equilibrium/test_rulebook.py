@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.games.chance import draw, game_key
 from tests.games.tensor_equilibrium.cases import (
+    DEAR,
     GAME,
     PAIR,
     A,
@@ -18,6 +18,7 @@ from tests.games.tensor_equilibrium.cases import (
     begin,
     cells,
     edge,
+    first_seed,
     gpu,
     hack,
     kinds,
@@ -40,8 +41,7 @@ FULL = {0: [10] * 5}
     ("players", "pile", "supply", "ops"), [(2, 21, 14, 1), (3, 34, 11, 2), (4, 47, 8, 2)]
 )
 def test_w1_setup(start: Start, players: int, pile: int, supply: int, ops: int) -> None:
-    seed = next(seed for seed in range(100) if draw(game_key(seed, 0, 0), 0, players) == 1)
-    game = start(GAME, seed=seed, players=players, fixed_cards=(1, 0, 2, 3)[:players])
+    game = start(GAME, seed=first_seed(players, 1), players=players, fixed_cards=(1, 0, 2, 3)[:players])
     assert gpu(game) == [6 if p == 1 else 7 for p in range(players)]
     assert game.legal_actions() == acts(Act.TYPE, A, B)
     assert game.rewards == pytest.approx([0] * players)
@@ -54,7 +54,7 @@ def test_w1_setup(start: Start, players: int, pile: int, supply: int, ops: int) 
 
 
 def test_w2_choices_of_the_setup(start: Start) -> None:
-    game = play(start(GAME, players=2, first_player=1, fixed_cards=(1, 0)), Act.TYPE + B)
+    game = play(start(GAME, seed=first_seed(2, 1), players=2, fixed_cards=(1, 0)), Act.TYPE + B)
     assert game.legal_actions() == acts(Act.TYPE, C, D)
     play(game, Act.TYPE + D)
     assert cells(game) == [11, 12, 17, 19, 24, 25]
@@ -171,17 +171,8 @@ def test_w32_no_tweak_with_all_tokens_at_the_top(start: Start) -> None:
 def test_w33_partners_that_lie_face_down(start: Start) -> None:
     board = "18:A↓ 19:C↑"
     assert load_cells(start, board, B) == [11, 12, 17, 24, 25]
-    assert load_cells(start, board, B, face_down_counts_for_adjacency=False) == []
-    assert load_cells(start, board, E, face_down_counts_for_adjacency=False) == [
-        11,
-        12,
-        13,
-        17,
-        20,
-        24,
-        25,
-        26,
-    ]
+    assert load_cells(start, board, B, **DEAR) == []
+    assert load_cells(start, board, E, **DEAR) == [11, 12, 13, 17, 20, 24, 25, 26]
 
 
 # *** operations ***

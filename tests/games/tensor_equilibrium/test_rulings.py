@@ -7,8 +7,14 @@ import pytest
 from tests.games.chance import draw, game_key
 from tests.games.tensor_equilibrium.cases import (
     ALL_DOWN,
+    COMPONENTS,
+    DEAR,
+    FLAT,
     GAME,
     LAST_ACTION,
+    LAX,
+    SHORT,
+    THREE,
     A,
     B,
     C,
@@ -19,6 +25,7 @@ from tests.games.tensor_equilibrium.cases import (
     begin,
     cells,
     edge,
+    first_seed,
     gpu,
     hack,
     kinds,
@@ -53,9 +60,9 @@ def after_setup(start: Start, **config: Any) -> dict[str, Any]:
     ("config", "expected"),
     [
         pytest.param({}, [11, 12, 17, 19, 24, 25], id="radius 3"),
-        pytest.param({"board_radius": 2}, [4, 5, 8, 10, 13, 14], id="G1 radius 2"),
+        pytest.param({"board_radius": 2, "first_player": 0}, [4, 5, 8, 10, 13, 14], id="G1 radius 2"),
         pytest.param({"board_radius": 1}, [0, 1, 2, 4, 5, 6], id="G1 radius 1"),
-        pytest.param({"dark_cells": (12, 19, 30)}, [11, 17, 24, 25], id="G2"),
+        pytest.param({"dark_cells": (11, 17, 20)}, [12, 19, 24, 25], id="G2"),
         pytest.param({"centre_cell": 0}, [1, 4, 5], id="G3"),
     ],
 )
@@ -96,7 +103,7 @@ def test_g4_g13_deal(start: Start, seed: int) -> None:
 def test_g4_tensor_cards(start: Start) -> None:
     rows = {0: "AB CD", 1: "AB CE", 2: "AB DE", 3: "AC BD", 29: "DE BC"}
     for card, text in rows.items():
-        game = start(GAME, players=2, first_player=0, fixed_cards=(card, 5))
+        game = start(GAME, start(GAME, players=2).to_dict() | {"card": [card, card]}, players=2)
         top, bottom = (["ABCDE".index(letter) for letter in row] for row in text.split())
         assert game.legal_actions() == acts(Act.TYPE, *top)
         assert play(game, Act.TYPE + top[0]).legal_actions() == acts(Act.TYPE, *bottom)
@@ -107,8 +114,10 @@ def test_g4_tensor_cards(start: Start) -> None:
 
 def test_g13_g14_orders_of_the_setup(start: Start) -> None:
     choosers: dict[str, list[int]] = {}
-    for setup_order in ("turn", "seat"):
-        game = start(GAME, players=3, first_player=1, setup_order=setup_order)
+    for setup_order, game in (
+        ("turn", start(GAME, seed=first_seed(3, 1), players=3)),
+        ("seat", start(GAME, players=3, first_player=1, setup_order="seat")),
+    ):
         choosers[setup_order] = []
         while phase(game) <= Phase.SETUP_CELL:
             choosers[setup_order].append(game.current_player)
@@ -117,29 +126,17 @@ def test_g13_g14_orders_of_the_setup(start: Start) -> None:
     assert choosers == {"turn": [1] * 3 + [2] * 3 + [0] * 3, "seat": [0] * 3 + [1] * 3 + [2] * 3}
 
 
-@pytest.mark.parametrize(
-    ("config", "field", "expected"),
-    [
-        ({"tiles_per_type": 12}, "supply", [6] * 5),
-        ({"tiles_per_type_per_player": 4}, "supply", [12] * 5),
-        ({"op_copies": (1, 3, 2, 2)}, "ops", [3] * 4),
-        ({"level_start": 4}, "level", [[4] * 5] * 2),
-        ({"gpu_start": 9, "first_player": 0}, "gpu", [6, 9]),
-        ({"gpu_start_first": 5, "first_player": 1}, "gpu", [7, 5]),
-        ({"fixed_cards": (7, 3)}, "card", [7, 3]),
-    ],
-)
-def test_g5_components(start: Start, config: dict[str, Any], field: str, expected: list[Any]) -> None:
-    assert after_setup(start, players=2, **config)[field] == expected
+def test_g5_components(start: Start) -> None:
+    state = after_setup(start, players=2, **COMPONENTS)
+    assert (state["supply"], state["ops"]) == ([14 - 2 * 4] * 5, [3] * 4)
+    assert (sum(state["pile"]), sum(state["market"])) == (2 * (5 * 4 - 2) - 3, 3)
+    assert (state["level"], state["gpu"], state["card"]) == ([[4] * 5] * 2, [5, 9], [7, 3])
 
 
-@pytest.mark.parametrize(
-    ("config", "pile", "market"),
-    [({}, 21, 5), ({"market_size": 3}, 23, 3), ({"tiles_per_type_per_player": 4}, 31, 5)],
-)
-def test_g5_pile_and_market(start: Start, config: dict[str, int], pile: int, market: int) -> None:
-    state = after_setup(start, players=2, **config)
-    assert (sum(state["pile"]), sum(state["market"])) == (pile, market)
+def test_g5_default_components(start: Start) -> None:
+    state = after_setup(start, players=2)
+    assert (state["supply"], state["ops"]) == ([14] * 5, [1] * 4)
+    assert (sum(state["pile"]), sum(state["market"])) == (21, 5)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -157,7 +154,7 @@ def test_draws_from_the_pile(start: Start, seed: int) -> None:
 
 def test_g12_tiebreak_order(start: Start) -> None:
     boards = {0: "18:A↑ 19:B↑ 11:B↑ 12:C↑ 17:D↑", 1: ALL_DOWN}
-    game = play(begin(start, board=boards, rules={"tiebreak_order": (4, 3, 2, 1, 0)}), Act.PASS, Act.PASS)
+    game = play(begin(start, board=boards, rules=LAX), Act.PASS, Act.PASS)
     assert levels(game) == [2, 4, 4, 4, 2]
 
 
@@ -174,15 +171,16 @@ def test_g12_tiebreak_order(start: Start) -> None:
 def test_costs(start: Start, cost: str, action: int) -> None:
     default = {"cost_download": 2, "cost_load": 2, "cost_hack": 1, "cost_run": 1, "op_cost": 3}[cost]
     changes: dict[str, Any] = {"storage": {0: "E"}, "hand": {0: [DIV]}, "level": {0: [5] * 5}}
-    for price in (default, default + 1):
-        rules = {} if price == default else {cost: (price,) * 4 if cost == "op_cost" else price}
+    for price, rules in ((default, {}), (default + 1, DEAR)):
         assert action not in begin(start, gpu={0: price - 1}, rules=rules, **changes).legal_actions()
         assert gpu(play(begin(start, gpu={0: price}, rules=rules, **changes), action)) == [0, 7]
 
 
-@pytest.mark.parametrize(("op_tweaks", "tweaks"), [((2, 2, 2, 2), 2), ((2, 2, 3, 2), 3), ((2, 2, 0, 2), 0)])
-def test_g9_card_tweaks(start: Start, op_tweaks: tuple[int, ...], tweaks: int) -> None:
-    game = play(begin(start, hand={0: [DIV]}, rules={"op_tweaks": op_tweaks}), Act.RUN + DIV, Act.CELL + 18)
+@pytest.mark.parametrize(
+    ("card", "rules", "tweaks"), [(DIV, {}, 2), (DIV, LAX, 3), (SUB, LAX, 0)], ids=["2", "3", "0"]
+)
+def test_g9_card_tweaks(start: Start, card: int, rules: dict[str, Any], tweaks: int) -> None:
+    game = play(begin(start, hand={0: [card]}, rules=rules), Act.RUN + card, Act.CELL + 18)
     play(game, *[Act.TWEAK + A] * tweaks)
     assert levels(game) == [3 + tweaks, 3, 3, 3, 3] and to_move(game) == 1
 
@@ -194,38 +192,31 @@ def test_f27_tweaks_may_be_split_and_stopped(start: Start) -> None:
     assert levels(play(start(GAME, stopped, players=2), Act.STOP)) == [4, 3, 3, 3, 3]
 
 
-@pytest.mark.parametrize(("load_tweaks", "tweaks"), [(1, 1), (2, 2), (0, 0)])
-def test_load_tweaks(start: Start, load_tweaks: int, tweaks: int) -> None:
-    game = begin(start, storage={0: "B"}, rules={"load_tweaks": load_tweaks})
+@pytest.mark.parametrize(("rules", "tweaks"), [({}, 1), (LAX, 2), (DEAR, 0)], ids=["1", "2", "0"])
+def test_load_tweaks(start: Start, rules: dict[str, Any], tweaks: int) -> None:
+    game = begin(start, storage={0: "B"}, rules=rules)
     play(game, Act.LOAD + B, Act.CELL + 17, *[Act.TWEAK + D] * tweaks)
     assert levels(game) == [3, 3, 3, 3 + tweaks, 3] and to_move(game) == 1
 
 
 def test_g6_ends_of_the_track(start: Start) -> None:
-    rules = {"level_min": 3, "level_max": 3}
-    game = play(begin(start, storage={0: "B"}, rules=rules), Act.LOAD + B, Act.CELL + 17)
+    game = play(begin(start, storage={0: "B"}, rules=FLAT), Act.LOAD + B, Act.CELL + 17)
     assert to_move(game) == 1
     assert levels(play(game, Act.PASS, Act.PASS)) == [3] * 5
 
 
 def test_g7_tiers(start: Start) -> None:
-    rules = {
-        "tier_level": (0, 3, 8),
-        "tier_hand": (0, 2, 3),
-        "tier_storage": (1, 2, 4),
-        "tier_income": (0, 5, 6),
-    }
-    game = begin(start, hand={0: [SUB]}, storage={0: "A"}, level={1: [2] * 5}, rules=rules)
+    game = begin(start, hand={0: [SUB]}, storage={0: "A"}, level={1: [2] * 5}, rules=DEAR)
     assert kinds(game, Act.CODE, 4) == [ADD, DIV, MUL]
     assert play(game, Act.DOWNLOAD).to_dict()["picks_left"] == 1
     play(game, Act.TAKE + A)
     assert kinds(game, Act.CODE, 4) == []
-    assert gpu(play(game, Act.PASS, Act.PASS)) == [5 + 4 + 5, 7 + 4 + 0]
+    assert gpu(play(game, Act.PASS, Act.PASS)) == [4 + 4 + 5, 7 + 4 + 0]
 
 
-@pytest.mark.parametrize(("gpu_max", "expected"), [(20, 11), (10, 10)])
-def test_g11_gpu_limit(start: Start, gpu_max: int, expected: int) -> None:
-    assert gpu(play(begin(start, rules={"gpu_max": gpu_max}), Act.PASS))[0] == expected
+@pytest.mark.parametrize(("rules", "expected"), [({}, 11), (LAX, 10)], ids=["20", "10"])
+def test_g11_gpu_limit(start: Start, rules: dict[str, Any], expected: int) -> None:
+    assert gpu(play(begin(start, rules=rules), Act.PASS))[0] == expected
 
 
 # *** actions ***
@@ -237,7 +228,7 @@ def test_g11_gpu_limit(start: Start, gpu_max: int, expected: int) -> None:
 )
 def test_g17_download_of_nothing(start: Start, changes: dict[str, Any], why: str) -> None:
     assert Act.DOWNLOAD not in begin(start, **changes).legal_actions(), why
-    game = play(begin(start, rules={"download_needs_space": False}, **changes), Act.DOWNLOAD)
+    game = play(begin(start, rules=SHORT, **changes), Act.DOWNLOAD)
     assert gpu(game) == [5, 7] and to_move(game) == 1
 
 
@@ -249,14 +240,14 @@ def test_g18_final_download_takes_what_is_left(start: Start) -> None:
 
 
 def test_g21_flip_of_a_type_whose_token_is_at_the_top(start: Start) -> None:
-    for flip_when_capped, shown in ((True, "18:A↓ 19:C↓"), (False, "18:A↑ 19:C↓")):
-        game = begin(start, level={0: [10, 3, 9, 3, 3]}, rules={"flip_when_capped": flip_when_capped})
+    for rules, shown in (({}, "18:A↓ 19:C↓"), (LAX, "18:A↑ 19:C↓")):
+        game = begin(start, level={0: [10, 3, 9, 3, 3]}, rules=rules)
         play(game, Act.PASS, Act.PASS)
         assert show(game, 0) == shown and levels(game) == [10, 2, 10, 2, 2]
 
 
 def test_g22_tweaks_that_must_be_made(start: Start) -> None:
-    game = begin(start, storage={0: "B"}, level={0: [10, 3, 3, 3, 3]}, rules={"tweak_optional": False})
+    game = begin(start, storage={0: "B"}, level={0: [10, 3, 3, 3, 3]}, rules=LAX)
     assert play(game, Act.LOAD + B, Act.CELL + 17).legal_actions() == acts(Act.TWEAK, B, C, D, E)
 
 
@@ -268,21 +259,19 @@ def test_g25_hacking_a_player_who_has_passed(start: Start) -> None:
         "storage": {0: "E"},
     }
     assert kinds(begin(start, 3, **changes), Act.HACK, 15) == [E, 5 + E]
-    assert kinds(begin(start, 3, rules={"hack_passed_players": False}, **changes), Act.HACK, 15) == [5 + E]
+    assert kinds(begin(start, 3, rules=THREE, **changes), Act.HACK, 15) == [5 + E]
 
 
 def test_g25_no_bonus_for_the_hacked(start: Start) -> None:
-    rules = {"hack_bonus": False}
-    assert to_move(play(begin(start, storage={0: "B"}, rules=rules), hack(1, B), Act.CELL + 17)) == 1
-    own = play(begin(start, storage={0: "B"}, rules=rules), Act.LOAD + B, Act.CELL + 17)
+    assert to_move(play(begin(start, 3, storage={0: "B"}, rules=THREE), hack(1, B), Act.CELL + 17)) == 1
+    own = play(begin(start, 3, storage={0: "B"}, rules=THREE), Act.LOAD + B, Act.CELL + 17)
     assert phase(own) == Phase.TWEAK
 
 
-@pytest.mark.parametrize(("gain", "maximum", "expected"), [(0, 20, 6), (2, 20, 8), (5, 9, 9)])
-def test_g26_pay_for_hacking(start: Start, gain: int, maximum: int, expected: int) -> None:
-    rules = {"hack_gpu_gain": gain, "gpu_max": maximum}
-    game = play(begin(start, storage={0: "E"}, rules=rules), hack(1, E), Act.CELL + 17)
-    assert gpu(game) == [expected, 7]
+@pytest.mark.parametrize(("before", "rules", "after"), [(7, {}, 6), (7, LAX, 8), (10, LAX, 10)], ids=str)
+def test_g26_pay_for_hacking(start: Start, before: int, rules: dict[str, Any], after: int) -> None:
+    game = begin(start, gpu={0: before}, storage={0: "E"}, rules=rules)
+    assert gpu(play(game, hack(1, E), Act.CELL + 17)) == [after, 7]
 
 
 def test_hack_counts_seats_from_the_actor(start: Start) -> None:

@@ -6,9 +6,15 @@ import pytest
 
 from tests.games.tensor_equilibrium.cases import (
     ALL_DOWN,
+    FLAT,
     GAME,
+    GUARDED,
     LAST_ACTION,
     PAIR,
+    SCARCE,
+    SHORT,
+    THREE,
+    TIGHT,
     A,
     B,
     C,
@@ -33,30 +39,29 @@ from tests.games.tensor_equilibrium.rules import ADD, DIV, MUL, SUB, Act, Phase
 
 
 @pytest.mark.parametrize(
-    ("board", "minimum", "legal"),
+    ("board", "rules", "legal"),
     [
-        ("18:A↑", 0, [SUB, DIV]),
-        ("18:A↑", 1, [DIV]),
-        (PAIR, 1, [SUB, ADD, DIV, MUL]),
-        (PAIR, 2, [DIV, MUL]),
+        pytest.param("18:A↑", TIGHT, [SUB, DIV], id="0"),
+        pytest.param("18:A↑", {}, [DIV], id="1, one tile"),
+        pytest.param(PAIR, {}, [SUB, ADD, DIV, MUL], id="1, two tiles"),
+        pytest.param(PAIR, GUARDED, [DIV, MUL], id="2"),
     ],
 )
-def test_g28_least_number_of_tiles(start: Start, board: str, minimum: int, legal: list[int]) -> None:
+def test_g28_least_number_of_tiles(start: Start, board: str, rules: dict[str, Any], legal: list[int]) -> None:
     changes: dict[str, Any] = {"hand": {0: [SUB, ADD, DIV, MUL]}, "level": {0: [8] * 5}}
-    game = begin(start, board={0: board}, rules={"min_board_tiles": minimum}, **changes)
-    assert kinds(game, Act.RUN, 4) == legal
+    assert kinds(begin(start, board={0: board}, rules=rules, **changes), Act.RUN, 4) == legal
 
 
 @pytest.mark.parametrize("o", [SUB, ADD])
 def test_g29_networks_that_must_hold_together(start: Start, o: int) -> None:
     changes: dict[str, Any] = {"board": {0: "17:A↑ 18:B↑ 19:C↑"}, "hand": {0: [o]}}
-    game = begin(start, rules={"require_connected": True}, **changes)
+    game = begin(start, rules=TIGHT, **changes)
     assert cells(play(game, Act.RUN + o)) == [17, 19]
     assert cells(play(begin(start, **changes), Act.RUN + o)) == [17, 18, 19]
 
 
 def test_g30_the_vacated_cell(start: Start) -> None:
-    game = begin(start, hand={0: [ADD]}, rules={"add_may_reuse_cell": False})
+    game = begin(start, hand={0: [ADD]}, rules=TIGHT)
     play(game, Act.RUN + ADD, Act.CELL + 19, Act.TYPE + E)
     assert cells(game) == [11, 12, 17, 24, 25]
 
@@ -80,7 +85,7 @@ def test_g31_types_that_the_supply_lacks(
     start: Start, elsewhere: str, pile: list[int], removable: list[int], types: list[int]
 ) -> None:
     board = {1: " ".join(f"{h}:{letter}↓" for h, letter in enumerate(elsewhere))}
-    game = begin(start, board=board, hand={0: [ADD]}, pile=pile, rules={"tiles_per_type": 12})
+    game = begin(start, board=board, hand={0: [ADD]}, pile=pile, rules=SCARCE)
     assert [t for t in range(5) if game.to_dict()["supply"][t]] == sorted({*types, C})
     assert cells(play(game, Act.RUN + ADD)) == removable
     assert play(game, Act.CELL + removable[-1]).legal_actions() == acts(Act.TYPE, *types)
@@ -90,13 +95,14 @@ def test_g31_types_that_the_supply_lacks(
 def test_g32_running_a_card_without_effect(start: Start, o: int) -> None:
     changes: dict[str, Any] = {"board": {0: "18:A↑"}, "hand": {0: [o]}}
     assert kinds(begin(start, **changes), Act.RUN, 4) == []
-    game = play(begin(start, rules={"op_needs_effect": False}, **changes), Act.RUN + o)
+    game = play(begin(start, rules=SCARCE, **changes), Act.RUN + o)
     assert phase(game) == Phase.TWEAK and gpu(game) == [6, 7] and game.to_dict()["tweaks_left"] == 2
 
 
 @pytest.mark.parametrize(
     ("rules", "copies"),
-    [({}, "16:A↑ 17:C↑"), ({"mult_copies_face_up": False}, "16:A↑ 17:C↓")],
+    [({}, "16:A↑ 17:C↑"), (FLAT, "16:A↑ 17:C↓")],
+    ids=["face-up", "as they are"],
 )
 def test_g33_faces_of_copies(start: Start, rules: dict[str, Any], copies: str) -> None:
     game = begin(start, board={0: "18:A↑ 19:C↓"}, hand={0: [MUL]}, rules=rules)
@@ -107,7 +113,7 @@ def test_g33_faces_of_copies(start: Start, rules: dict[str, Any], copies: str) -
 def test_g33_face_down_tiles_that_cannot_be_copied(start: Start) -> None:
     changes: dict[str, Any] = {"board": {0: "17:D↑ 18:A↑ 19:C↓"}, "hand": {0: [MUL]}}
     assert play(begin(start, **changes), Act.RUN + MUL).legal_actions() == [edge(0, 17), edge(0, 18)]
-    game = begin(start, rules={"mult_can_copy_face_down": False}, **changes)
+    game = begin(start, rules=GUARDED, **changes)
     assert play(game, Act.RUN + MUL).legal_actions() == [edge(0, 17)]
 
 
@@ -146,12 +152,9 @@ def test_g37_no_flips_at_the_end_of_the_game(start: Start) -> None:
     assert game.terminated and levels(game) == [4, 4, 4, 2, 2] and show(game, 0).count("↑") == 5
 
 
-@pytest.mark.parametrize(("final_includes_passed", "movers"), [(True, [0, 1, 2]), (False, [0, 2])])
-def test_g39_final_actions_of_who_has_passed(
-    start: Start, final_includes_passed: bool, movers: list[int]
-) -> None:
+@pytest.mark.parametrize(("rules", "movers"), [({}, [0, 1, 2]), (THREE, [0, 2])], ids=["all", "others"])
+def test_g39_final_actions_of_who_has_passed(start: Start, rules: dict[str, Any], movers: list[int]) -> None:
     passed: dict[str, Any] = {"passed": [0, 1, 0], "next_order": [1, -1, -1], "n_passed": 1}
-    rules = {"final_includes_passed": final_includes_passed}
     game = begin(start, 3, rules=rules, **passed | LAST_ACTION | {"final_left": 2})
     found = []
     while not game.terminated:
@@ -161,9 +164,8 @@ def test_g39_final_actions_of_who_has_passed(
 
 
 def test_g40_pay_for_a_final_pass(start: Start) -> None:
-    rules = {"final_pass_reward": True, "pass_reward": (3, 5, 6, 6)}
     passed: dict[str, Any] = {"passed": [0, 1], "next_order": [1, -1], "n_passed": 1}
-    game = begin(start, rules=rules, **passed | LAST_ACTION | {"final_left": 1})
+    game = begin(start, rules=SHORT, **passed | LAST_ACTION | {"final_left": 1})
     assert gpu(play(game, Act.PASS)) == [12, 7] and to_move(game) == 1
     assert gpu(play(game, Act.PASS)) == [12, 7] and game.terminated
 
@@ -187,31 +189,31 @@ def test_g41_cards_in_hand_may_be_run_as_final_action(start: Start) -> None:
 )
 def test_g42_rewards_by_rank(start: Start, level: list[int], rewards: list[float]) -> None:
     by_seat = {p: [value] * 5 for p, value in enumerate(level)}
-    assert last_pass(start, level=by_seat, rules={"reward_mode": "rank"}).rewards == pytest.approx(rewards)
+    assert last_pass(start, level=by_seat, rules=THREE).rewards == pytest.approx(rewards)
 
 
-@pytest.mark.parametrize(("score_truncated", "rewards"), [(True, [1, -1]), (False, [0, 0])])
-def test_g43_round_cap(start: Start, score_truncated: bool, rewards: list[float]) -> None:
+@pytest.mark.parametrize(
+    ("last", "rules", "rewards"), [(39, {}, [1, -1]), (2, SHORT, [0, 0])], ids=["scored", "unscored"]
+)
+def test_g43_round_cap(start: Start, last: int, rules: dict[str, Any], rewards: list[float]) -> None:
     boards = {0: "18:A↑ 19:B↑ 11:B↑ 12:C↑ 17:D↑", 1: ALL_DOWN}
-    rules = {"max_rounds": 3, "score_truncated": score_truncated}
-    game = play(begin(start, board=boards, round=2, level={0: [4] * 5}, rules=rules), Act.PASS, Act.PASS)
+    game = play(begin(start, board=boards, round=last, level={0: [4] * 5}, rules=rules), Act.PASS, Act.PASS)
     assert game.truncated and not game.terminated and game.rewards == pytest.approx(rewards)
     assert levels(game) == [5, 5, 5, 3, 3] and show(game, 0).count("↓") == 0 and game.current_player == -1
 
 
 def test_g43_decision_cap_waits_for_the_end_of_an_action(start: Start) -> None:
-    rules = {"max_decisions": 7}
-    assert play(begin(start, decisions=6, rules=rules), Act.PASS).truncated
-    game = begin(start, decisions=6, storage={0: "B"}, rules=rules)
+    assert play(begin(start, decisions=8, rules=SHORT), Act.PASS).truncated
+    game = begin(start, decisions=8, storage={0: "B"}, rules=SHORT)
     for action in (Act.LOAD + B, Act.CELL + 17):
         assert not play(game, action).truncated
     assert play(game, Act.TWEAK + B).truncated and not game.terminated
-    assert game.to_dict()["decisions"] == 9 and levels(game) == [3, 4, 3, 3, 3]
+    assert game.to_dict()["decisions"] == 11 and levels(game) == [3, 4, 3, 3, 3]
 
 
 def test_g43_decision_cap_before_a_flip(start: Start) -> None:
     boards = {0: "18:A↑ 19:B↑ 11:B↑ 12:C↑ 17:D↑", 1: ALL_DOWN}
-    game = play(begin(start, board=boards, decisions=6, rules={"max_decisions": 8}), Act.PASS, Act.PASS)
+    game = play(begin(start, board=boards, decisions=7, rules=SHORT), Act.PASS, Act.PASS)
     state = game.to_dict()
     assert game.truncated and state["phase"] == Phase.OVER and state["pend_flip"] == [[0] * 5] * 2
 
