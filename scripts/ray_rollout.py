@@ -26,7 +26,6 @@ import numpy as np
 
 import tensor_envs as te
 from tensor_envs.core.checks import instance, integer
-from tensor_envs.core.kernel import LANES
 
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}  # no reports, no warning
 # Ray's own switch, on every system, for listening on the loopback interface instead of all
@@ -34,6 +33,7 @@ LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 STORE_BYTES = 100 * 2**20  # Ray's shared memory on this machine; results are 20 bytes a row and two players
 MAX_WORKERS = 4096
+BLOCK = 64  # games that a kernel plays side by side: `State.lanes` of a batch that is a multiple of it
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Results:
 
 def shares(batch: int, workers: int) -> list[range]:
     """Rows of every worker: parts as equal as can be, in whole blocks of games as long as there are enough."""
-    block = LANES if batch >= LANES * workers else 1
+    block = BLOCK if batch >= BLOCK * workers else 1
     ends = [batch * i // workers // block * block for i in range(workers)] + [batch]
     return [range(first, end) for first, end in pairwise(ends)]
 
