@@ -197,9 +197,14 @@ def draw_table(picture: Drawing, rules: RuleFields, game: dict[str, Any]) -> Non
     order = f"turn order {' '.join(map(str, game['order']))}"
     passed = [str(seat) for seat in game["next_order"] if seat >= 0]
     picture.text((x + GAP, 68), order + (f", passed {' '.join(passed)}" if passed else ""), 13, INK, "start")
-    x = picture.width - GAP - TILE / 2
-    for y, kind, face_up, text in ((50, 0, True, "face-up"), (68, 0, False, "face-down")):
-        draw_tile(picture, (x, y), kind, TILE / 2, face_up)
+    right = picture.width - GAP - TILE / 2
+    if x + 27 * TILE < right:  # room for a legend
+        draw_legend(picture, right)
+
+
+def draw_legend(picture: Drawing, x: float) -> None:
+    for y, face_up, text in ((50, True, "face-up"), (68, False, "face-down")):
+        draw_tile(picture, (x, y), 0, TILE / 2, face_up)
         picture.text((x - TILE, y), text, 12, PALE, "end")
     picture.text((x - 5 * TILE, 50), "higher limits", 12, PALE, "end")
     picture.line((x - 11 * TILE, 50), (x - 10 * TILE, 50), stroke=GOLD, width=2)

@@ -195,8 +195,8 @@ def draw_table(picture: Drawing, rules: ThreeWillRules, d: dict[str, Any], chair
     middle = y + SIDE * CELL / 2
     draw_cards(picture, (x, middle - 112), bank(rules, d), BANKED, "in the bank")
     if d["phase"] in (MOVE, FMOVE):
-        draw_die(picture, (x + 30, middle - 30), d["die"])
-        draw_directions(picture, rules, (x + 122, middle - 30), d["die"], turned=d["player"] != chair)
+        draw_die(picture, (x + 30, middle - 40), d["die"])
+        draw_directions(picture, rules, (x + 122, middle - 40), d["die"], turned=d["player"] != chair)
     lines = [status(d), f"turn {d['turns'] + 1} of {rules.max_turns}"]
     if rules.challenge and not d["challenge_left"]:
         lines.append("no challenge left")
