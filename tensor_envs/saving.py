@@ -13,7 +13,7 @@ from tinygrad.nn.state import safe_load, safe_load_metadata, safe_save
 
 from tensor_envs.core.device import resolve, upload
 from tensor_envs.core.env import blocking
-from tensor_envs.core.kernel import STREAM_ROWS
+from tensor_envs.core.plan import STREAM_ROWS
 from tensor_envs.core.registry import make
 from tensor_envs.core.state import State
 from tensor_envs.ops.bits import num_words

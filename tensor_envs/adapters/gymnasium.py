@@ -28,7 +28,7 @@ from tinygrad import dtypes
 from tensor_envs.adapters.seat import Policy, Seat
 from tensor_envs.core.checks import integer, one_of
 from tensor_envs.core.env import MAX_BATCH, Env
-from tensor_envs.core.kernel import Reset
+from tensor_envs.core.plan import Reset
 from tensor_envs.core.registry import make, registered
 from tensor_envs.core.spec import Spec
 from tensor_envs.core.state import State

@@ -13,9 +13,8 @@ from tensor_envs.core.game import Game, constant, flat
 from tensor_envs.core.memory import MemoryArray, loop, number
 from tensor_envs.core.spec import STORAGE, Field, GameState
 
-SMALL = (
-    800  # operations of a stage that is played for several lanes at once: one alone waits for its own results
-)
+SMALL = 800  # operations of a stage that several lanes play at once: one waits for its own results
+TOGETHER = 4  # those lanes
 
 
 class Place(NamedTuple):
@@ -52,9 +51,10 @@ def fill(array: UOp, first: int, values: Iterable[Any], place: Place) -> list[UO
 class Block:
     """The loops of a kernel: over blocks of games, and again and again over the lanes of a block."""
 
-    def __init__(self, blocks: int, lanes: int, gpu: bool, together: int):
-        """together: lanes that a small stage plays at once; on a GPU a lane is a thread."""
-        self.blocks, self.lanes, self.together = blocks, lanes, together
+    def __init__(self, blocks: int, lanes: int, gpu: bool, together: bool):
+        """together: whether several lanes may be played at once; on a GPU a lane is a thread."""
+        self.blocks, self.lanes = blocks, lanes
+        self.together = TOGETHER if together and lanes % TOGETHER == 0 else 1
         self.block = loop(blocks, AxisType.GLOBAL if gpu else AxisType.WEAK)
         self.thread = loop(lanes, AxisType.LOCAL) if gpu else None
 
@@ -68,7 +68,7 @@ class Block:
             return UOp.group(*stage(self.at(self.thread)))
         lane = loop(self.lanes)
         stores = UOp.group(*stage(self.at(lane)))
-        if self.lanes % self.together or len(stores.toposort()) >= SMALL:
+        if self.together == 1 or len(stores.toposort()) >= SMALL:
             return stores.end(lane)
         share = self.lanes // self.together
         lane = loop(share)

@@ -15,7 +15,8 @@ from tensor_envs.core.device import DeviceName, device_of, empty_buffer, is_gpu,
 from tensor_envs.core.entry import GameEntry
 from tensor_envs.core.game import Game
 from tensor_envs.core.jit import Replay, buffer_of, is_capturing
-from tensor_envs.core.kernel import LANES, STREAM_ROWS, Parameters, Plan, Reset, Task, call
+from tensor_envs.core.kernel import call
+from tensor_envs.core.plan import LANES, STREAM_ROWS, Parameters, Plan, Reset, Task
 from tensor_envs.core.random import seed_words
 from tensor_envs.core.spec import Spec, Symmetry
 from tensor_envs.core.state import State, pack
@@ -281,7 +282,7 @@ class Env:
         scalars: Tensor | None = None,
         out: State | None = None,
     ) -> State:
-        """Run one kernel on a state (see `core.kernel.Plan`) -> the state after it, in the buffers of `out` if any."""
+        """Run one kernel on a state (see `core.plan.Plan`) -> the state after it, in the buffers of `out` if any."""
         new = self.buffers(state.stream, state.lanes) if out is None else out
         used = self._outputs(new)._replace(
             actions=actions, totals=totals, stream=state.stream, scalars=scalars

@@ -10,7 +10,7 @@ from tinygrad import Tensor, dtypes
 from tinygrad.dtype import DType
 
 from tensor_envs.core.device import DeviceName, device_of, download, is_gpu
-from tensor_envs.core.kernel import Plan, Reset, Task
+from tensor_envs.core.plan import Plan, Reset, Task
 from tensor_envs.core.random import ACTION_COUNTER, threefry
 from tensor_envs.core.spec import STORAGE, Field, GameState
 from tensor_envs.ops.bits import WORD, num_words

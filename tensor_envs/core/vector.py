@@ -9,7 +9,7 @@ from tinygrad import Tensor, dtypes
 from tensor_envs.core.checks import instance, one_of
 from tensor_envs.core.device import empty_buffer
 from tensor_envs.core.env import Env
-from tensor_envs.core.kernel import Reset, Task
+from tensor_envs.core.plan import Reset, Task
 from tensor_envs.core.state import State
 
 RESETS: dict[str, Reset] = {"same_step": "same_step", "next_step": "next_step", "disabled": "none"}

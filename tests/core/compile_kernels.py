@@ -4,13 +4,15 @@
 """
 
 import sys
+from dataclasses import replace
 
 from tinygrad import Tensor, dtypes
 from tinygrad.device import Device
 from tinygrad.dtype import DType
 
 import tensor_envs as te
-from tensor_envs.core.kernel import STREAM_ROWS, Parameters, Plan, call
+from tensor_envs.core.kernel import call
+from tensor_envs.core.plan import STREAM_ROWS, Parameters, Plan
 from tensor_envs.ops.bits import num_words
 
 BLOCKS, LANES = 2, 64
@@ -18,6 +20,7 @@ FEW = ("step/none", "rollout/same_step")
 ALL = (
     "new/none", "derive/none", "restart/none", "choose/none", *FEW, "step/same_step", "step/next_step", "uniform/none",
     "uniform/same_step", "uniform/next_step", "rollout/none", "rollout/next_step",
+    "playout/none", "take/none",
 )  # fmt: skip
 
 
@@ -31,11 +34,22 @@ def compile_kernel(env: te.Env, plan: Plan) -> None:
     rewards, actions = empty(env.num_players, dtypes.float32), empty(1, dtypes.int32)
     stream = empty(STREAM_ROWS, dtypes.uint32)
     used = Parameters(
-        fields[0], masks[0], flags[0], rewards, actions, None, fields[1], masks[1], flags[1], stream
-    )
-    if plan.task == "rollout":
+        fields[0], masks[0], flags[0], rewards, actions,
+        old_fields=fields[1], old_mask=masks[1], old_flags=flags[1], stream=stream,
+    )  # fmt: skip
+    if plan.task == "rollout" or plan.task == "playout":
         steps = Tensor.empty(1, dtype=dtypes.int32, device="NULL")
         used = used._replace(totals=empty(2 * env.num_players, dtypes.float32), scalars=steps)
+    if plan.task == "playout":
+        used, plan = (
+            used._replace(fields=(), mask=None, flags=None, rewards=None),
+            replace(plan, source=(1, LANES)),
+        )
+    if plan.task == "take":
+        used = used._replace(
+            old_rewards=empty(env.num_players, dtypes.float32), old_stream=empty(STREAM_ROWS, dtypes.uint32)
+        )
+        plan = replace(plan, source=(BLOCKS, LANES))
     Tensor.realize(*call(env.game, plan, used).flat())
 
 
@@ -46,6 +60,6 @@ if __name__ == "__main__":
         env = te.make(name)
         for kind in sys.argv[1:split]:
             task, reset = kind.split("/")
-            if task != "rollout" or not env.game.has_memory:
+            if task not in ("rollout", "playout") or not env.game.has_memory:
                 compile_kernel(env, Plan(BLOCKS, LANES, gpu=True, task=task, reset=reset))  # type: ignore[arg-type]
                 print(name, kind, "compiled")
