@@ -30,8 +30,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         print(f"error: {ADDRESS}:{options.port} cannot be served: {error.strerror}", file=sys.stderr)
         return 2
-    print(f"open {server.url} (Ctrl-C ends)", flush=True)
     try:
+        print(f"open {server.url} (Ctrl-C ends)", flush=True)
         server.serve_forever()
     except KeyboardInterrupt:
         print()

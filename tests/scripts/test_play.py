@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -292,6 +293,14 @@ def test_wrong_arguments(arguments: list[str], message: str) -> None:
     command = [sys.executable, str(SCRIPTS / "play.py"), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2 and message in done.stderr
+
+
+def test_ctrl_c_ends_it() -> None:
+    command = [sys.executable, str(SCRIPTS / "play.py"), "--port", "0"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None and process.stdout.readline().startswith("open http://127.0.0.1:")
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=60)[1] == "" and process.returncode == 0
 
 
 def test_a_port_that_is_taken(url: str) -> None:
