@@ -10,11 +10,12 @@ import numpy as np
 from tinygrad import Tensor, dtypes
 from tinygrad.dtype import DType
 
+from tensor_envs.core.arguments import check_legal, flags, int32_buffer, integers
 from tensor_envs.core.checks import instance, integer, one_of
 from tensor_envs.core.device import DeviceName, device_of, empty_buffer, is_gpu, resolve, upload
 from tensor_envs.core.entry import GameEntry
 from tensor_envs.core.game import Game
-from tensor_envs.core.jit import Replay, buffer_of, is_capturing
+from tensor_envs.core.jit import Replay, is_capturing
 from tensor_envs.core.kernel import call
 from tensor_envs.core.plan import LANES, STREAM_ROWS, Parameters, Plan, Reset, Task
 from tensor_envs.core.random import seed_words
@@ -24,7 +25,6 @@ from tensor_envs.ops.bits import num_words
 
 MAX_BATCH = 2**31 - 1
 ROWS = 2**32  # of a seed
-INT32 = 2**31
 
 
 class Env:
@@ -79,36 +79,20 @@ class Env:
         self._check_state(state)
         if mask is None:
             return self.run(state, "restart")
-        chosen = mask if isinstance(mask, Tensor) else upload(np.asarray(mask), state.device)
-        if chosen.shape != (state.batch,) or chosen.dtype is not dtypes.bool:
-            raise ValueError(
-                f"mask must be bool of shape ({state.batch},), got {chosen.dtype} of {chosen.shape}"
-            )
-        return self.run(state, "restart", actions=self._buffer(_on(state, "mask", chosen)))
+        return self.run(state, "restart", actions=int32_buffer(flags("mask", mask, state)))
 
     def take(self, state: State, rows: Any) -> State:
         """A batch of the games at some rows of a state, each with its own chance going on; a row may come many times.
 
-        rows: integers [N] in 0..B-1, a Tensor on the state's device or anything that NumPy takes. TypeError or ValueError
-        for another dtype or shape, for rows beyond the batch (a Tensor's are not read, and held within it) and for a
-        state on several devices.
+        rows: integers [N] in 0..B-1, a Tensor on the state's device or anything that NumPy takes. TypeError or
+        ValueError for another dtype or shape, for rows beyond the batch (a Tensor's are not looked at, and held within
+        it) and for a state on several devices.
         """
         self._check_state(state)
         if state.shards > 1:
             raise ValueError(f"take needs a state on one device, got one on {state.device}")
-        if not isinstance(rows, Tensor):
-            array = np.asarray(rows)
-            if array.dtype.kind not in "iu":
-                raise TypeError(f"rows must be integers, got dtype {array.dtype}")
-            if array.size and not (array.min() >= 0 and array.max() < state.batch):
-                raise ValueError(f"rows must be in 0..{state.batch - 1}, got {array.min()} to {array.max()}")
-            rows = array.astype(np.int32)
-        if len(rows.shape) != 1 or not rows.shape[0]:
-            raise ValueError(f"rows must have shape (N,), got {rows.shape}")
-        rows = rows if isinstance(rows, Tensor) else upload(rows, state.device)
-        if not dtypes.is_int(rows.dtype):
-            raise TypeError(f"rows must be integers, got dtype {rows.dtype}")
-        rows, count = self._buffer(_on(state, "rows", rows)), int(rows.shape[0])
+        rows = int32_buffer(integers("rows", rows, state, below=state.batch))
+        count = int(rows.shape[0])
         lanes = blocking(count, state.device)[1]
         new = self.buffers(empty_buffer(count * STREAM_ROWS, dtypes.uint32, state.device), lanes)
         used = self._outputs(new)._replace(
@@ -124,11 +108,6 @@ class Env:
         done = self._launch(plan, state.device, used)
         return State(self, (*done.fields, done.mask, done.flags, done.rewards, done.stream), lanes)
 
-    def _buffer(self, values: Tensor) -> Tensor:
-        """Values [B] as an int32 buffer."""
-        flat = values.cast(dtypes.int32)
-        return flat if is_capturing() or buffer_of(flat) is not None else flat.clone().realize()
-
     def _check_state(self, state: Any) -> None:
         if not isinstance(state, State):
             raise TypeError(f"state must be a State, got {type(state).__name__}")
@@ -137,43 +116,10 @@ class Env:
 
     def actions(self, state: State, action: Any) -> Tensor:
         """An action argument as an int32 buffer [B]; see `step` for the errors."""
-        if not isinstance(action, Tensor):
-            array = np.asarray(action)
-            if array.dtype.kind not in "iu":
-                raise TypeError(f"action must be integers, got dtype {array.dtype}")
-            if array.shape != (state.batch,):
-                raise ValueError(f"action must have shape ({state.batch},), got {array.shape}")
-            small = (array >= -INT32) & (array < INT32)  # what int32 cannot hold must stay illegal
-            action = upload(np.where(small, array, -1).astype(np.int32), state.device)
-        if action.shape != (state.batch,):
-            raise ValueError(f"action must have shape ({state.batch},), got {action.shape}")
-        if not dtypes.is_int(action.dtype):
-            raise TypeError(f"action must have an integer dtype, got {action.dtype}")
-        action = _on(state, "action", action)
-        if action.dtype in (dtypes.uint32, dtypes.int64, dtypes.uint64):
-            action = ((action >= 0) & (action < self.num_actions)).where(action, -1)
-        actions = self._buffer(action)
+        actions = int32_buffer(integers("action", action, state, state.batch))
         if self.illegal == "raise":
-            self._check_legal(state, actions)
+            check_legal(state, actions)
         return actions
-
-    def _check_legal(self, state: State, actions: Tensor) -> None:
-        """`illegal="raise"`: ValueError naming rows and actions."""
-        if is_capturing():
-            raise RuntimeError(
-                'illegal="raise" looks at the actions on the host, so it cannot be captured by a jit'
-            )
-        chosen, mask = actions.numpy().reshape(-1), state.legal_action_mask.numpy()
-        inside = (chosen >= 0) & (chosen < self.num_actions)
-        legal = inside & mask[np.arange(len(chosen)), np.where(inside, chosen, 0)]
-        wrong = np.flatnonzero(~legal & ~state.terminated.numpy() & ~state.truncated.numpy())
-        if len(wrong):
-            pairs = ", ".join(f"row {row}: {chosen[row]}" for row in wrong[:8]) + (
-                ", ..." if len(wrong) > 8 else ""
-            )
-            raise ValueError(
-                f"{len(wrong)} illegal actions ({pairs}); legal_action_mask says what is allowed"
-            )
 
     def observe(self, state: State, player: Any = None) -> Tensor:
         """What a player sees: lazy [B, *observation_shape] of dtype spec.observation_dtype.
@@ -181,28 +127,13 @@ class Env:
         player: None (each game's player to move), a seat for all games, or an int32 Tensor [B] of seats.
         """
         self._check_state(state)
-        seats = state.current_player if player is None else self._seats(state, player)
+        if player is None:
+            seats = state.current_player
+        elif isinstance(player, (Tensor, np.ndarray)):
+            seats = integers("player", player, state, state.batch, self.num_players).cast(dtypes.int32)
+        else:
+            seats = state.current_player.const_like(integer("player", player, 0, self.num_players - 1))
         return self.rules.observe(state.game_state(), seats)
-
-    def _seats(self, state: State, player: Any) -> Tensor:
-        """A seat, or an array or Tensor of seats [B] -> int32 [B]."""
-        if isinstance(player, Tensor):
-            if player.shape != (state.batch,) or not dtypes.is_int(player.dtype):
-                raise ValueError(
-                    f"player must be integers of shape ({state.batch},), got {player.dtype} of {player.shape}"
-                )
-            return _on(state, "player", player).cast(dtypes.int32)
-        if not isinstance(player, np.ndarray):
-            return state.current_player.const_like(integer("player", player, 0, self.num_players - 1))
-        if player.shape != (state.batch,) or player.dtype.kind not in "iu":
-            raise ValueError(
-                f"player must be integers of shape ({state.batch},), got {player.dtype} of {player.shape}"
-            )
-        if player.min() < 0 or player.max() >= self.num_players:
-            raise ValueError(
-                f"player must be in 0..{self.num_players - 1}, got {player.min()} to {player.max()}"
-            )
-        return upload(player.astype(np.int32), state.device)
 
     # *** one game as plain Python, and in writing ***
 
@@ -376,12 +307,3 @@ def blocking(batch: int, device: DeviceName) -> tuple[int, int]:
         raise ValueError(f"batch must be a multiple of the {shards} devices, got {batch}")
     share = batch // shards
     return shards, next(d for d in range(min(share, LANES), 0, -1) if share % d == 0)
-
-
-def _on(state: State, name: str, values: Tensor) -> Tensor:
-    """Values on the state's device; a Tensor without any device is on every one."""
-    if values.device is None:
-        return values if is_capturing() else upload(values.numpy(), state.device)
-    if values.device != state.device:
-        raise ValueError(f"{name} must be on the state's device {state.device}, got {values.device}")
-    return values

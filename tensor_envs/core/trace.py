@@ -14,7 +14,6 @@ from tensor_envs.core.random import POLICY_EPISODE, threefry
 from tensor_envs.core.spec import GameState
 from tensor_envs.ops.bits import has, num_words
 
-
 LARGE = (
     200  # operations of a first state that is worked out in a branch, on a CPU, for the games that need it
 )
@@ -22,7 +21,10 @@ LARGE = (
 
 def begins_apart(game: Game, plan: Plan) -> bool:
     """Whether finished games begin again in a branch of their own; else every game works out its first state too."""
-    return plan.reset != "none" and not plan.gpu and game.size_of_new > LARGE
+    several = (
+        plan.blocks * plan.lanes > 1
+    )  # into one game's cells, tinygrad refuses a second store in a branch
+    return plan.reset != "none" and not plan.gpu and several and game.size_of_new > LARGE
 
 
 class Trace:

@@ -63,6 +63,7 @@ def test_take_in_a_jit_and_with_a_tensor() -> None:
         ([0, 8], ValueError, "rows must be in 0..7, got 0 to 8"),
         ([-1], ValueError, "rows must be in 0..7, got -1 to -1"),
         ([0.5], TypeError, "rows must be integers, got dtype float64"),
+        (3, ValueError, r"rows must have shape \(N,\), got \(\)"),
         ([[0]], ValueError, r"rows must have shape \(N,\), got \(1, 1\)"),
         (np.zeros(0, int), ValueError, r"rows must have shape \(N,\), got \(0,\)"),
         (Tensor([1.0]), TypeError, "rows must be integers"),

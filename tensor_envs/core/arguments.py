@@ -1,0 +1,79 @@
+"""Arguments with one entry a game, from NumPy or tinygrad: checked, and brought to the state's device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from tinygrad import Tensor, dtypes
+
+from tensor_envs.core.device import upload
+from tensor_envs.core.jit import buffer_of, is_capturing
+from tensor_envs.core.state import State
+
+INT32 = 2**31
+
+
+def integers(
+    name: str, value: Any, state: State, size: int | None = None, below: int | None = None
+) -> Tensor:
+    """Integers [size] (None: any number above 0), a Tensor on the state's device or anything that NumPy takes.
+
+    below: an array's entries must be in 0..below-1; a Tensor's are not looked at. What int32 cannot hold becomes -1.
+    TypeError for another dtype, ValueError for another shape, device or range.
+    """
+    value = value if isinstance(value, Tensor) else np.asarray(value)
+    if not (dtypes.is_int(value.dtype) if isinstance(value, Tensor) else value.dtype.kind in "iu"):
+        raise TypeError(f"{name} must be integers, got dtype {value.dtype}")
+    if len(value.shape) != 1 or value.shape[0] == 0 or size not in (None, value.shape[0]):
+        raise ValueError(f"{name} must have shape ({'N' if size is None else size},), got {value.shape}")
+    if isinstance(value, Tensor):
+        value = on(state, name, value)
+        if value.dtype in (dtypes.uint32, dtypes.int64, dtypes.uint64):
+            value = ((value >= 0) & (value < INT32)).where(value, -1)
+        return value
+    if below is not None and not (value.min() >= 0 and value.max() < below):
+        raise ValueError(f"{name} must be in 0..{below - 1}, got {value.min()} to {value.max()}")
+    small = (value >= -INT32) & (value < INT32)
+    return upload(np.where(small, value, -1).astype(np.int32), state.device)
+
+
+def flags(name: str, value: Any, state: State) -> Tensor:
+    """bool [B], a Tensor on the state's device or anything that NumPy takes. ValueError for anything else."""
+    chosen = value if isinstance(value, Tensor) else upload(np.asarray(value), state.device)
+    if chosen.shape != (state.batch,) or chosen.dtype is not dtypes.bool:
+        raise ValueError(
+            f"{name} must be bool of shape ({state.batch},), got {chosen.dtype} of {chosen.shape}"
+        )
+    return on(state, name, chosen)
+
+
+def on(state: State, name: str, values: Tensor) -> Tensor:
+    """Values on the state's device, else ValueError; a Tensor without any device is on every one."""
+    if values.device is None:
+        return values if is_capturing() else upload(values.numpy(), state.device)
+    if values.device != state.device:
+        raise ValueError(f"{name} must be on the state's device {state.device}, got {values.device}")
+    return values
+
+
+def int32_buffer(values: Tensor) -> Tensor:
+    flat = values.cast(dtypes.int32)
+    return flat if is_capturing() or buffer_of(flat) is not None else flat.clone().realize()
+
+
+def check_legal(state: State, actions: Tensor) -> None:
+    """ValueError naming rows and actions if a game that goes on gets an illegal one; looks at them on the host."""
+    if is_capturing():
+        raise RuntimeError(
+            'illegal="raise" looks at the actions on the host, so it cannot be captured by a jit'
+        )
+    now, chosen = state.numpy(), actions.numpy().reshape(-1)
+    inside = (chosen >= 0) & (chosen < state.env.num_actions)
+    legal = inside & now["legal_action_mask"][np.arange(len(chosen)), np.where(inside, chosen, 0)]
+    wrong = np.flatnonzero(~legal & ~now["terminated"] & ~now["truncated"])
+    if len(wrong):
+        pairs = ", ".join(f"row {row}: {chosen[row]}" for row in wrong[:8]) + (
+            ", ..." if len(wrong) > 8 else ""
+        )
+        raise ValueError(f"{len(wrong)} illegal actions ({pairs}); legal_action_mask says what is allowed")
