@@ -21,9 +21,8 @@ LARGE = (
 
 def begins_apart(game: Game, plan: Plan) -> bool:
     """Whether finished games begin again in a branch of their own; else every game works out its first state too."""
-    several = (
-        plan.blocks * plan.lanes > 1
-    )  # into one game's cells, tinygrad refuses a second store in a branch
+    # not of one game alone: into its cells, tinygrad refuses a second store in a branch
+    several = plan.blocks * plan.lanes > 1
     return plan.reset != "none" and not plan.gpu and several and game.size_of_new > LARGE
 
 
