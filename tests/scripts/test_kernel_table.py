@@ -21,7 +21,7 @@ def table(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_operations_of_a_game(table: Any) -> None:
-    """Threefry alone is 20 rounds of an addition, an exclusive or and a rotation of three; the batch does not matter."""
+    """Threefry alone has 20 rounds of an addition, an exclusive or and a rotation; the batch does not matter."""
     env, found = te.make("tic_tac_toe"), []
     for batch in (64, 4096):
         te.VectorEnv(env, batch).step_uniform()
@@ -38,9 +38,8 @@ def test_a_row_a_kernel(table: Any, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [line.split(" | ") for line in capsys.readouterr().out.splitlines() if line.startswith("| `")]
     assert [row[2] for row in rows] == ["step", "rollout of 64"]
     spec = te.make("tic_tac_toe").spec
-    moved = (
-        2 * (spec.state_bytes + 4 + 2) + 4 * 2 + 4 + 20
-    )  # states, masks and flags twice, rewards, action, stream
+    # states and masks twice, flags, rewards, an action, the policy's key
+    moved = 2 * (spec.state_bytes + 4) + 2 + 4 * 2 + 4 + 8
     assert rows[0][3:5] == ["1", str(moved)]
 
 
