@@ -25,6 +25,7 @@ from tensor_envs.ops.bits import num_words
 
 MAX_BATCH = 2**31 - 1
 ROWS = 2**32  # of a seed
+LEFT_OUT = {"ply": 0, "episode": 0, "key": (0, 0)}  # of a dictionary; the key is worked out from seed and row
 
 
 class Env:
@@ -158,12 +159,12 @@ class Env:
         values = []
         for i, game in enumerate(games):
             try:
-                values.append(notation.from_dict(self.rules, game))
+                values.append(LEFT_OUT | notation.from_dict(self.rules, game))
+                if missing := self.fields.keys() - values[-1].keys():
+                    raise ValueError(f"{', '.join(sorted(missing))} missing")
             except (ValueError, TypeError, KeyError) as error:
                 raise ValueError(f"game {i} is no state of {self.id!r}: {error}") from None
-        fresh = self.init(len(games), seed, device)
-        known = {name: getattr(fresh, name).numpy() for name in self.fields if name not in values[0]}
-        values = [{name: column[i] for name, column in known.items()} | v for i, v in enumerate(values)]
+        fresh = self.buffers(*self._stream(len(games), seed, device, 0))
         fields = [upload(array, fresh.device) for array in pack(self.layout, values, fresh.lanes)]
         flags = np.array([[v["terminated"], v["truncated"]] for v in values], dtype=bool)
         flag_rows = upload(flags.reshape(-1, fresh.lanes, 2).transpose(0, 2, 1), fresh.device)

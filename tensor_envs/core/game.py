@@ -44,6 +44,10 @@ class Game:
     def chance(self, s: GameState) -> Chance:
         return KeyedChance((s.key[0], s.key[1])) if self.spec.chance else NoChance()
 
+    def key(self, stream: Sequence[Scalar], episode: Scalar) -> tuple[Scalar, Scalar]:
+        """The game key of an episode of a batch row."""
+        return threefry((stream[0], stream[1]), (stream[2], episode))
+
     def new(self, stream: Sequence[Scalar], episode: Scalar) -> GameState:
         """The first state of an episode of a batch row."""
         values: dict[str, Any] = {}
@@ -54,7 +58,7 @@ class Game:
         values["episode"] = episode
         chance: Chance = NoChance()
         if self.spec.chance:
-            key = threefry((stream[0], stream[1]), (stream[2], episode))
+            key = self.key(stream, episode)
             values["key"], chance = list(key), KeyedChance(key)
         values.update(self.rules.init(chance))
         for name, field in self.fields.items():
@@ -116,13 +120,14 @@ def _either_array(condition: Scalar, x: MemoryArray, y: MemoryArray) -> MemoryAr
     return MemoryArray(lambda i: condition.where(x[i], y[i]), x.size)
 
 
-def uniform(s: GameState, mask: Mask, count: int, policy_key: Sequence[Scalar]) -> Scalar:
-    """The uniform policy's action of `count`, by the mask; 0 where nothing is legal."""
+def uniform(s: GameState, mask: Mask, count: int, policy_key: Sequence[Scalar], live: bool) -> Scalar:
+    """The uniform policy's action of `count`, by the mask; 0 where nothing is legal, which `live` says is nowhere."""
     bits = threefry((policy_key[0], policy_key[1]), (s.ply.cast(dtypes.uint32), s.episode))[0]
     width = min(WORD, 1 << (count - 1).bit_length())
     if isinstance(mask, MemoryArray):
         total = sum_of(len(mask), lambda w: popcount(mask[w]))
-        return total.eq(0).where(0, nth_in_memory(mask, scale(bits, total)))
+        chosen = nth_in_memory(mask, scale(bits, total))
+        return chosen if live else total.eq(0).where(0, chosen)
     counts = [popcount(word, width) for word in mask]
     total = reduce(add, counts)
     n = scale(bits, total)
@@ -132,7 +137,8 @@ def uniform(s: GameState, mask: Mask, count: int, policy_key: Sequence[Scalar]) 
         beyond = (n < counts[i - 1]).logical_not() & first.eq(WORD * (i - 1))
         n = beyond.where(n - counts[i - 1], n)
         word, first = beyond.where(mask[i], word), beyond.where(first.const_like(WORD * i), first)
-    return total.eq(0).where(0, first + nth_bit(word, n, width))
+    chosen = first + nth_bit(word, n, width)
+    return chosen if live else total.eq(0).where(0, chosen)
 
 
 def nth_in_memory(mask: MemoryArray, n: Scalar) -> Scalar:

@@ -20,7 +20,7 @@ class Plan:
     task:
     - "seed": write the stream, what is fixed for life in every row, from `scalars`: the seed's words, the first row.
     - "new": write the first states of episode 0.
-    - "derive": copy the fields and work out the mask.
+    - "derive": copy the fields, but work out the key and the mask.
     - "restart": start the next episode of the games whose entry in `actions` is not 0, or without it of finished ones.
     - "choose": write an action of the uniform policy.
     - "step": play the actions given, checked against the mask.

@@ -80,6 +80,8 @@ class Trace:
             )
         else:
             s, flags = self.old.load(at), cells(self.p.old_flags, range(2), at.batch)
+        if self.plan.task == "derive" and self.game.spec.chance:
+            s = s.replace(key=list(self.game.key(self.stream(at), s.episode)))
         if self.plan.task == "restart":
             chosen = self.p.actions is not None
             again = cell(self.p.actions, 0, at.batch).load().ne(0) if chosen else flags[0] | flags[1]
@@ -140,13 +142,16 @@ class Trace:
         if reset != "none" and not self.apart:
             again = flags[0] | flags[1] if reset == "same_step" else over
             after = self.game.where(again, self.game.new(self.stream(at), s.episode + 1), after)
+            after = after.replace(
+                episode=s.episode + again.cast(dtypes.uint32)
+            )  # a sum, where a choice would be a branch
         return after, rewards, flags
 
     def action(self, s: GameState, mask: Any, at: At) -> tuple[UOp, UOp | None, list[UOp]]:
         """The action, whether it is legal (None: known to be), and stores."""
         count, array = self.game.spec.num_actions, self.p.actions
         if self.plan.task != "step":
-            action = uniform(s, mask, count, self.stream(at)[3:])
+            action = uniform(s, mask, count, self.stream(at)[3:], self.plan.reset == "same_step")
             return action, None, [] if array is None else [cell(array, 0, at.batch).store(action)]
         return *self.given(mask, at), []
 
