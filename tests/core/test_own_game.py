@@ -26,6 +26,17 @@ def test_registered_and_conforming(env: te.Env) -> None:
     check_env(env)
 
 
+def test_states_from_dictionaries(env: te.Env) -> None:
+    """The chance of a game is that of its row; what a dictionary must say it must say."""
+    first = env.init(3, seed=5)
+    games = [env.state_to_dict(first, row) for row in (2, 0, 1)]
+    state = env.state_from_dicts(games, seed=5)
+    assert (state.key.numpy() == first.key.numpy()).all() and not state.episode.numpy().any()
+    del games[1]["rested"], games[1]["current_player"]
+    with pytest.raises(ValueError, match="game 1 is no state of 'dice_race': current_player, rested missing"):
+        env.state_from_dicts(games)
+
+
 def test_against_plain_python(env: te.Env) -> None:
     """Scores, signs and words of every width, over whole games with their restarts."""
     batch, seed = 65, 5
