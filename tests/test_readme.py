@@ -29,6 +29,10 @@ MINUTES = ("50 50 50 50 50", "benchmark.py")  # what commands that take long hav
 @pytest.mark.parametrize("code", PYTHON, ids=range(len(PYTHON)))
 def test_python(code: str) -> None:
     """It runs, and prints what the comments behind `print` promise, where they quote it."""
+    for package in re.findall(
+        r"^(?:import|from) (gymnasium|pettingzoo)|adapters import (pettingzoo)", code, re.MULTILINE
+    ):
+        pytest.importorskip("".join(package))
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(code, {"__name__": "readme"})

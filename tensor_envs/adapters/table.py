@@ -12,9 +12,9 @@ from gymnasium.utils import EzPickle
 from tinygrad import Tensor
 
 from tensor_envs.adapters.gymnasium import FRAMES, observation_space
+from tensor_envs.core.arguments import INT32
 from tensor_envs.core.checks import integer, one_of
 from tensor_envs.core.device import download, empty_buffer, resolve, upload
-from tensor_envs.core.env import INT32
 from tensor_envs.core.jit import Replay
 from tensor_envs.core.registry import make
 from tensor_envs.core.state import State
