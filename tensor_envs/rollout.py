@@ -95,7 +95,7 @@ def playout(
 ) -> Tensor:
     """Mean returns, float32 [B, P], of n random games from every state to its end: the heart of Monte Carlo search.
 
-    action: integers [B], played first in all n games, or None; then the uniform policy plays. The games' chance is drawn
+    action: integers [B], played first in all n games, or None; then the uniform policy plays. Their chance is drawn
     anew, that of the first action, too: copy c of game i is row i n + c of the seed, so give every call another seed.
     A game that is over returns 0; a playout is cut off after `limit` actions. One kernel. TypeError or ValueError for a
     state of another environment, an action as in `Env.step`, n below 1 or too many copies for one batch;
