@@ -61,7 +61,7 @@ def rollout(
     autoreset: bool = True,
 ) -> Rollout:
     """Play `steps` actions in each of B new games; see `rollout_from`."""
-    return rollout_from(env.init(batch, seed, device), policy, steps, autoreset)
+    return _play(env.init(batch, seed, device), policy, steps, autoreset, fresh=True)
 
 
 def rollout_from(state: State, policy: str | Policy, steps: int, autoreset: bool = True) -> Rollout:
@@ -73,11 +73,16 @@ def rollout_from(state: State, policy: str | Policy, steps: int, autoreset: bool
     outside 1..2^31-1 or another policy.
     """
     instance("state", state, State)
+    return _play(state, policy, steps, autoreset, fresh=False)
+
+
+def _play(state: State, policy: str | Policy, steps: int, autoreset: bool, fresh: bool) -> Rollout:
+    """fresh: no game of the state is over."""
     steps = integer("steps", steps, 1, 2**31 - 1)
     if not callable(policy) and policy != "uniform":
         raise ValueError(f"policy must be 'uniform' or a function of a State, got {policy!r}")
     env = state.env
-    state = env.reset(state) if autoreset else state
+    state = env.reset(state) if autoreset and not fresh else state
     size = state.batch * 2 * env.num_players
     if policy == "uniform" and not env.game.has_memory:
         totals = empty_buffer(size, dtypes.float32, state.device)
