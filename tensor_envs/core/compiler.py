@@ -12,6 +12,8 @@ from pathlib import Path
 
 from tinygrad.helpers import getenv
 
+# LLVM 21 miscompiles the vectorised rest of a loop whose length is no multiple of the vector's (seen with AVX-512)
+NO_EPILOGUES = "-mllvm -enable-epilogue-vectorization=false"
 NEWEST_CLANG, OLDEST_CLANG = 30, 13
 INSTALL = "install one: `pip install ziglang` (needs nothing else), or a package named clang of your system"
 
@@ -39,7 +41,7 @@ def _zig_shim() -> str | None:
     zig = Path(spec.submodule_search_locations[0]) / "zig"
     if not zig.exists():
         return None
-    text = f"#!/bin/sh\nexec '{zig}' clang \"$@\"\n"
+    text = f"#!/bin/sh\nexec '{zig}' clang {NO_EPILOGUES} \"$@\"\n"
     name = f"zig-clang-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
     cache = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
     for folder in (cache / "tensor_envs", Path(tempfile.gettempdir()) / f"tensor_envs-{os.getuid()}"):

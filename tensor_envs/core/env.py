@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -302,9 +303,12 @@ class Env:
 
 
 def blocking(batch: int, device: DeviceName) -> tuple[int, int]:
-    """Number of devices that share a batch and lanes of a block: the largest divisor of a share up to LANES."""
+    """Number of devices that share a batch, and lanes of a block: the largest power of two to divide a share, or LANES.
+
+    A power of two, so that a loop over lanes is whole vectors: its rest is slow, and one compiler gets it wrong.
+    """
     shards = 1 if isinstance(device, str) else len(device)
     if batch % shards:
         raise ValueError(f"batch must be a multiple of the {shards} devices, got {batch}")
     share = batch // shards
-    return shards, next(d for d in range(min(share, LANES), 0, -1) if share % d == 0)
+    return shards, math.gcd(share, LANES)

@@ -105,12 +105,24 @@ def test_devices() -> None:
 
 @pytest.mark.parametrize("batch", [1, 7, 64, 97, 128])
 def test_any_batch_size(batch: int) -> None:
-    """Blocks of lanes divide the batch whatever its size; 97 is a prime above their width."""
+    """Blocks of lanes divide the batch whatever its size; 97 is odd and above their width."""
     large, one = TTT.init(130, seed=9), TTT.init(batch, seed=9)
     for _ in range(9):
         one, large = TTT.step(one, te.random_policy(one)), TTT.step(large, te.random_policy(large))
     for name, column in one.numpy().items():
         assert (column == large.numpy()[name][:batch]).all(), name
+
+
+@pytest.mark.parametrize("name", te.registered())
+def test_rows_of_every_game_in_any_batch(name: str) -> None:
+    """Vectors of other lengths, and the compiler's code for what no vector holds, play the same games."""
+    large, small = (te.VectorEnv(te.make(name), batch, seed=2) for batch in (64, 50))
+    for _ in range(6):
+        ours, theirs = small.step_uniform(), large.step_uniform()
+        np.testing.assert_array_equal(ours.actions.numpy(), theirs.actions.numpy()[:50])
+    rows = large.state.numpy()
+    for field, column in small.state.numpy().items():
+        np.testing.assert_array_equal(column, rows[field][:50], err_msg=field)
 
 
 def test_sharded_batches_equal_one_device() -> None:
