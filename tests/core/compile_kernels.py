@@ -1,10 +1,11 @@
-"""Compile kernels of some games for the device named by DEV=NULL:..., which renders code and runs none of it.
+"""Compile kernels of every game for the device named by DEV=NULL:..., which renders code and runs none of it.
 
-`DEV=NULL:WGSL python -m tests.core.compile_kernels step/none rollout/same_step -- tic_tac_toe` names each one compiled.
+`DEV=NULL:WGSL python -m tests.core.compile_kernels few` names each one compiled; `all` takes minutes.
 """
 
 import sys
 from dataclasses import replace
+from itertools import product
 
 from tinygrad import Tensor, dtypes
 from tinygrad.device import Device
@@ -17,11 +18,18 @@ from tensor_envs.ops.bits import num_words
 
 BLOCKS, LANES = 2, 64
 FEW = ("step/none", "rollout/same_step")
+LONG = {("tensor_equilibrium", "rollout/same_step")}  # not among the few: half a minute
 ALL = (
     "new/none", "derive/none", "restart/none", "choose/none", *FEW, "step/same_step", "step/next_step", "uniform/none",
     "uniform/same_step", "uniform/next_step", "rollout/none", "rollout/next_step",
     "playout/none", "take/none",
 )  # fmt: skip
+
+
+def kernels(which: str) -> list[tuple[str, str]]:
+    """Every registered game with "few" or "all" kinds of kernels."""
+    kinds, left_out = (FEW, LONG) if which == "few" else (ALL, set())
+    return [pair for pair in product(te.registered(), kinds) if pair not in left_out]
 
 
 def compile_kernel(env: te.Env, plan: Plan) -> None:
@@ -55,11 +63,7 @@ def compile_kernel(env: te.Env, plan: Plan) -> None:
 
 if __name__ == "__main__":
     assert Device["NULL"].renderer.has_local, "name a GPU renderer: DEV=NULL:WGSL or DEV=NULL:CUDA:sm_90"
-    split = sys.argv.index("--")
-    for name in sys.argv[split + 1 :]:
-        env = te.make(name)
-        for kind in sys.argv[1:split]:
-            task, reset = kind.split("/")
-            if task not in ("rollout", "playout") or not env.game.has_memory:
-                compile_kernel(env, Plan(BLOCKS, LANES, gpu=True, task=task, reset=reset))  # type: ignore[arg-type]
-                print(name, kind, "compiled")
+    for name, kind in kernels(sys.argv[1]):
+        task, reset = kind.split("/")
+        compile_kernel(te.make(name), Plan(BLOCKS, LANES, gpu=True, task=task, reset=reset))  # type: ignore[arg-type]
+        print(name, kind, "compiled")
