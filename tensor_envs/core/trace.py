@@ -14,16 +14,13 @@ from tensor_envs.core.random import POLICY_EPISODE, threefry
 from tensor_envs.core.spec import GameState
 from tensor_envs.ops.bits import has, num_words
 
-LARGE = (
-    200  # operations of a first state that is worked out in a branch, on a CPU, for the games that need it
-)
+LARGE = 200  # operations of a first state from which a branch works it out, for the games alone that need it
 
 
 def begins_apart(game: Game, plan: Plan) -> bool:
     """Whether finished games begin again in a branch of their own; else every game works out its first state too."""
-    # not of one game alone: into its cells, tinygrad refuses a second store in a branch
-    several = plan.blocks * plan.lanes > 1
-    return plan.reset != "none" and not plan.gpu and several and game.size_of_new > LARGE
+    # not of one lane alone: into its cells, whose addresses are the same in both, tinygrad refuses a second store
+    return plan.reset != "none" and not plan.gpu and plan.lanes > 1 and game.size_of_new > LARGE
 
 
 class Trace:
@@ -142,9 +139,8 @@ class Trace:
         if reset != "none" and not self.apart:
             again = flags[0] | flags[1] if reset == "same_step" else over
             after = self.game.where(again, self.game.new(self.stream(at), s.episode + 1), after)
-            after = after.replace(
-                episode=s.episode + again.cast(dtypes.uint32)
-            )  # a sum, where a choice would be a branch
+            # a sum, where a choice would be a branch
+            after = after.replace(episode=s.episode + again.cast(dtypes.uint32))
         return after, rewards, flags
 
     def action(self, s: GameState, mask: Any, at: At) -> tuple[UOp, UOp | None, list[UOp]]:
