@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import json
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 
 import tensor_envs as te
 from tests.games.chance import game_key
+from tests.games.shared import observe, shared_env
 
 TRACES = Path(__file__).parents[1] / "data" / "traces"
 
@@ -24,7 +26,7 @@ def play_in_lockstep(
     row, the whole state; every `observe_every` plies the observations of all players, too.
     """
     reference = importlib.import_module(f"tests.games.{game}.reference").Reference
-    env = te.make(game, **config)
+    env = shared_env(game, **config)
     state = env.init(rows, seed)
     games = [reference(game_key(seed, row, 0), **config) for row in range(rows)]
     returns = np.zeros((rows, env.num_players))
@@ -35,7 +37,7 @@ def play_in_lockstep(
             legal = np.flatnonzero(now["legal_action_mask"][row]).tolist()
             assert legal == games[row].legal_actions(), f"row {row}, ply {ply}: legal actions"
         if observe_every and ply % observe_every == 0:
-            compare_observations(env, state, games, f"ply {ply}")
+            compare_observations(state, games, f"ply {ply}")
         if not live:
             break
         actions = te.random_policy(state).numpy()
@@ -56,35 +58,46 @@ def play_in_lockstep(
     return returns
 
 
-def compare_observations(env: te.Env, state: te.State, games: list[Any], where: str) -> None:
-    for player in range(env.num_players):
-        seen = env.observe(state, player).numpy()
+def compare_observations(state: te.State, games: list[Any], where: str) -> None:
+    for player in range(state.env.num_players):
+        seen = observe(state, player)
         for row, game in enumerate(games):
             expected = np.array(game.observation(player))
             assert np.allclose(seen[row], expected), f"row {row}, {where}: observation of player {player}"
 
 
-def replay_traces(game: str) -> int:
-    """Replay a game's golden traces in one batch each, larger than the trace -> the number of games replayed."""
+def replay_traces(game: str, batch: int = 6) -> int:
+    """Replay a game's golden traces in one batch each, larger than the trace -> the number of games replayed.
+
+    The uniform policy must play them by itself; masks, returns and the last state must be those recorded.
+    """
     replayed = 0
     for path in sorted(TRACES.glob(f"{game}[.-]*json")):
         trace = json.loads(path.read_text())
-        config: dict[str, Any] = trace["config"]
-        env = te.make(game, **config)
-        state = env.init(7, trace["seed"])
-        rows = [recorded["row"] for recorded in trace["games"]]
-        returns = np.zeros((len(rows), env.num_players))
-        for ply in range(max(len(recorded["actions"]) for recorded in trace["games"])):
-            counts = state.numpy()["legal_action_mask"].sum(1)
-            actions = te.random_policy(state).numpy()
-            for row, recorded in zip(rows, trace["games"], strict=True):
-                if ply < len(recorded["actions"]):
-                    assert actions[row] == recorded["actions"][ply], f"{path.name}, row {row}, ply {ply}"
-                    assert counts[row] == recorded["legal_counts"][ply], f"{path.name}, row {row}, ply {ply}"
+        env, recorded = shared_env(game, **trace["config"]), trace["games"]
+        state = env.init(batch, trace["seed"])
+        lists: list[list[list[int]]] = [[] for _ in recorded]
+        returns = np.zeros((batch, env.num_players))
+        for ply in range(max(len(one["actions"]) for one in recorded)):
+            mask, actions = state.numpy()["legal_action_mask"], te.random_policy(state).numpy()
+            for one, legal in zip(recorded, lists, strict=True):
+                if ply < len(one["actions"]):
+                    assert actions[one["row"]] == one["actions"][ply], (
+                        f"{path.name}, row {one['row']}, ply {ply}"
+                    )
+                    legal.append(np.flatnonzero(mask[one["row"]]).tolist())
             state = env.step(state, actions)
-            returns += state.numpy()["rewards"][rows]
-        for i, (row, recorded) in enumerate(zip(rows, trace["games"], strict=True)):
-            assert env.state_to_dict(state, row) == recorded["final"], f"{path.name}, row {row}"
-            assert np.allclose(returns[i], recorded["returns"]), f"{path.name}, row {row}"
+            returns += state.numpy()["rewards"]
+        now = state.numpy()
+        for one, legal in zip(recorded, lists, strict=True):
+            row, where = one["row"], f"{path.name}, row {one['row']}"
+            assert legal[: len(one["first_legal"])] == one["first_legal"], where
+            assert [len(actions) for actions in legal] == one["legal_counts"], where
+            text = ";".join(",".join(map(str, actions)) for actions in legal)
+            assert hashlib.sha256(text.encode()).hexdigest() == one["legal_sha256"], where
+            assert env.state_to_dict(state, row) == one["final"], where
+            assert np.allclose(returns[row], one["returns"]), where
+            assert now["terminated"][row] or now["truncated"][row], where
+            assert not now["legal_action_mask"][row].any(), where
             replayed += 1
     return replayed

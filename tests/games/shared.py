@@ -3,26 +3,26 @@
 from collections.abc import Callable
 from typing import Any
 
-from tinygrad import Tensor
+import numpy as np
+from tinygrad import Tensor, dtypes
 
 import tensor_envs as te
 
-_made: dict[str, te.Env] = {}
-_observers: dict[te.Env, Callable[[te.State, Tensor], Tensor]] = {}
+_made: dict[tuple[Any, ...], te.Env] = {}
+_observers: dict[te.Env, Callable[..., Tensor]] = {}
 
 
 def shared_env(game: str, **config: Any) -> te.Env:
-    """`te.make`, with one environment for all who ask for the same."""
-    what = f"{game} {sorted(config.items())}"
-    if what not in _made:
-        _made[what] = te.make(game, **config)
-    return _made[what]
+    """`te.make`, with one environment for all who ask for the same rules."""
+    env = te.make(game, **config)
+    return _made.setdefault((env.id, env.rules, env.illegal), env)
 
 
-def observe(state: te.State, player: int) -> Any:
-    """What a player sees in every game, as an array: one capture for all seats."""
+def observe(state: te.State, player: int | None) -> np.ndarray:
+    """What a player (None: each game's player to move) sees, as an array; captured once for all seats."""
     env = state.env
     if env not in _observers:
         _observers[env] = te.jit(env.observe)
-    seats = Tensor([player] * state.batch, dtype="int32", device=state.device).realize()
-    return _observers[env](state, seats).numpy()
+    seats = None if player is None else Tensor([player] * state.batch, dtype=dtypes.int32).realize()
+    seen: np.ndarray = _observers[env](state, seats).numpy()
+    return seen

@@ -1,19 +1,18 @@
 """Shed: the tensor engine against the reference, ply by ply, and its budgets."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from tinygrad.helpers import GlobalCounters
 
 import tensor_envs as te
 from tensor_envs.games.shed.notation import parse, write
 from tests.games.chance import game_key, policy_key, threefry
+from tests.games.lockstep import replay_traces
+from tests.games.shared import observe, shared_env
 from tests.games.shed.reference import Reference
 
-TRACES = sorted((Path(__file__).parents[2] / "data" / "traces").glob("shed-*.json"))
+BATCH = 24  # of one size, since a kernel is traced anew for every size
 VARIANTS: tuple[dict[str, Any], ...] = (
     {},
     {"cards": 1},
@@ -28,7 +27,7 @@ VARIANTS: tuple[dict[str, Any], ...] = (
 
 def lockstep(config: dict[str, Any], batch: int, plies: int, seed: int = 11) -> tuple[int, int]:
     """Uniform play on both engines, games started again -> episodes ended by the rules, by the limit."""
-    env = te.make("shed", **config)
+    env = shared_env("shed", **config)
     full = {"cards": 10, **config}
 
     def start(row: int, episode: int) -> Reference:
@@ -38,7 +37,7 @@ def lockstep(config: dict[str, Any], batch: int, plies: int, seed: int = 11) -> 
     games, episodes, ends = [start(row, 0) for row in range(batch)], [0] * batch, [0, 0]
     policies = [policy_key(seed, row) for row in range(batch)]
     for ply in range(plies):
-        before = vector.state.legal_action_mask.numpy()
+        before = vector.state.numpy()["legal_action_mask"]
         moved = vector.step_uniform()
         actions, rewards = moved.actions.numpy(), moved.rewards.numpy()
         flags = np.stack([moved.terminated.numpy(), moved.truncated.numpy()], axis=1)
@@ -56,15 +55,16 @@ def lockstep(config: dict[str, Any], batch: int, plies: int, seed: int = 11) -> 
                 ends[game.truncated] += 1
                 episodes[row] += 1
                 games[row] = start(row, episodes[row])
+        now = vector.state.numpy()
         for name, place in (("own", 0), ("other", 1), ("pile", 2)):
-            words = getattr(vector.state, name).numpy()
+            words = now[name]
             for row, game in enumerate(games):
                 mover = game.current_player
                 cards = (game.hands[mover], game.hands[1 - mover], game.pile)[place]
                 assert words[row] == sum(1 << card - 1 for card in cards), (ply, row, name)
         if ply % 25 == 0:
             for player in (0, 1, None):
-                seen = env.observe(vector.state, player).numpy()
+                seen = observe(vector.state, player)
                 for row, game in enumerate(games):
                     seat = game.current_player if player is None else player
                     assert seen[row].tolist() == game.observation(seat), (ply, row, player)
@@ -74,7 +74,7 @@ def lockstep(config: dict[str, Any], batch: int, plies: int, seed: int = 11) -> 
 
 @pytest.mark.parametrize("config", VARIANTS, ids=str)
 def test_lockstep(config: dict[str, Any]) -> None:
-    ended, cut = lockstep(config, batch=24, plies=70)
+    ended, cut = lockstep(config, batch=BATCH, plies=70)
     if config.get("cards", 10) <= 2:
         assert ended > 0
     if "max_plies" in config:
@@ -88,50 +88,26 @@ def test_long_lockstep(config: dict[str, Any]) -> None:
     lockstep(config, batch=256, plies=700, seed=5)
 
 
-@pytest.mark.parametrize("path", TRACES, ids=lambda path: path.stem)
-def test_traces_replayed_in_a_batch(path: Path) -> None:
-    trace = json.loads(path.read_text())
-    env, games = te.make("shed", **trace["config"]), trace["games"]
-    assert [game["row"] for game in games] == list(range(len(games)))
-    state = env.init(len(games), trace["seed"])
-    returns = np.zeros((len(games), 2))
-    for ply in range(max(len(game["actions"]) for game in games)):
-        mask = state.legal_action_mask.numpy()
-        for row, game in enumerate(games):
-            if ply < len(game["first_legal"]):
-                assert np.flatnonzero(mask[row]).tolist() == game["first_legal"][ply]
-            assert mask[row].sum() == (game["legal_counts"][ply] if ply < len(game["actions"]) else 0)
-        actions = [game["actions"][ply] if ply < len(game["actions"]) else 0 for game in games]
-        state = env.step(state, actions)
-        returns += state.rewards.numpy()
-    assert (state.terminated.numpy() | state.truncated.numpy()).all()
-    for row, game in enumerate(games):
-        assert returns[row].tolist() == game["returns"]
-        assert env.state_to_dict(state, row) == game["final"]
+def test_golden_games() -> None:
+    assert replay_traces("shed") == 8
 
 
-def test_one_kernel_a_step_and_few_bytes() -> None:
-    env = te.make("shed")
-    vector = te.VectorEnv(env, 64)
-    vector.step_uniform()
-    vector.step_uniform()
-    before = GlobalCounters.kernel_count
-    vector.step_uniform()
-    assert GlobalCounters.kernel_count == before + 1
-    assert env.spec.state_bytes == 24  # three sets of cards; seat, plies, episode
+def test_few_bytes() -> None:
+    assert te.make("shed").spec.state_bytes == 24  # three sets of cards; seat, plies, episode
 
 
 @pytest.mark.parametrize("config", VARIANTS, ids=str)
 def test_rollout_is_the_same_play(config: dict[str, Any]) -> None:
-    env = te.make("shed", **config)
-    vector = te.VectorEnv(env, 64, seed=3)
-    returns = np.zeros((64, 2), dtype=np.float32)
+    env = shared_env("shed", **config)
+    vector = te.VectorEnv(env, BATCH, seed=3)
+    returns = np.zeros((BATCH, 2), dtype=np.float32)
     for _ in range(60):
         returns += vector.step_uniform().rewards.numpy()
-    done = te.rollout(env, "uniform", 64, 60, seed=3)
+    done = te.rollout(env, "uniform", BATCH, 60, seed=3)
     assert (done.returns.numpy() == returns).all()
+    one, other = done.state.numpy(), vector.state.numpy()
     for name in env.fields:
-        assert (getattr(done.state, name).numpy() == getattr(vector.state, name).numpy()).all(), name
+        assert (one[name] == other[name]).all(), name
 
 
 def test_default_cards_and_limit() -> None:

@@ -1,25 +1,21 @@
 """Tensor, a game of equilibrium: the engine against the reference, ply by ply; what it must not show; budgets."""
 
-import hashlib
-import json
 from collections.abc import Iterator
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from tinygrad.helpers import GlobalCounters
 
 import tensor_envs as te
 from tensor_envs.games.tensor_equilibrium.notation import to_dict
 from tests.games.chance import game_key, policy_key, uniform_action
+from tests.games.lockstep import replay_traces
+from tests.games.shared import observe, shared_env
 from tests.games.tensor_equilibrium.cases import GAME, position
 from tests.games.tensor_equilibrium.reference import Reference
 from tests.games.tensor_equilibrium.rules import Act, Rules
 from tests.games.tensor_equilibrium.test_reference import CHOICES, random_config
 
-TRACES = sorted((Path(__file__).parents[2] / "data" / "traces").glob(f"{GAME}*.json"))
 STATE_BYTES = {2: 166, 3: 223, 4: 280}
 BATCH = 4  # of one size, since a kernel is traced anew for every size
 LAST_PLY = 10_000
@@ -48,10 +44,8 @@ VARIANTS: tuple[dict[str, Any], ...] = (
 )
 
 
-@cache
 def default_env(players: int) -> te.Env:
-    """Shared, since every environment traces its kernels anew."""
-    return te.make(GAME, players=players)
+    return shared_env(GAME, players=players)
 
 
 Arrays = dict[str, np.ndarray]
@@ -72,7 +66,7 @@ class Lockstep:
     """Uniform play of a batch on both engines."""
 
     def __init__(self, config: dict[str, Any], batch: int, seed: int) -> None:
-        self.env = default_env(**config) if list(config) == ["players"] else te.make(GAME, **config)
+        self.env = shared_env(GAME, **config)
         self.config, self.ply = config, 0
         self.state = self.env.init(batch, seed)
         self.games = [Reference(game_key(seed, row, 0), **config) for row in range(batch)]
@@ -106,7 +100,7 @@ class Lockstep:
 
     def compare_observations(self) -> None:
         for player in range(self.env.num_players):
-            found = self.env.observe(self.state, player).numpy()
+            found = observe(self.state, player)
             assert (found == [game.observation(player) for game in self.games]).all(), (self.ply, player)
 
     def compare_round_trip(self) -> None:
@@ -165,26 +159,8 @@ def test_lockstep_of_random_variants(first: int) -> None:
         assert run(random_config(number), batch=12, look=90, seed=number).over
 
 
-@pytest.mark.parametrize("path", TRACES, ids=lambda path: path.stem)
-def test_traces_in_one_batch(path: Path) -> None:
-    trace = json.loads(path.read_text())
-    games, env = trace["games"], default_env(**trace["config"])
-    assert [game["row"] for game in games] == list(range(len(games)))
-    state = env.init(len(games), trace["seed"])
-    lists: list[list[list[int]]] = [[] for _ in games]
-    returns = np.zeros((len(games), env.num_players))
-    for ply in range(max(len(game["actions"]) for game in games)):
-        for found, legal in zip(lists, legal_lists(state.numpy()), strict=True):
-            found += [legal] if legal else []
-        actions = [game["actions"][ply] if ply < len(game["actions"]) else 0 for game in games]
-        state = env.step(state, actions)
-        returns += state.rewards.numpy()
-    for game, found in zip(games, lists, strict=True):
-        text = ";".join(",".join(map(str, legal)) for legal in found)
-        assert hashlib.sha256(text.encode()).hexdigest() == game["legal_sha256"]
-        assert [len(legal) for legal in found] == game["legal_counts"]
-        assert returns[game["row"]] == pytest.approx(game["returns"])
-        assert env.state_to_dict(state, game["row"]) == game["final"]
+def test_golden_games() -> None:
+    assert replay_traces(GAME, BATCH) == 12
 
 
 # *** what must not be seen ***
@@ -196,7 +172,7 @@ def test_the_order_of_the_pile_is_not_seen() -> None:
     state = env.state_from_dicts([position(pile=[2, 2, 2, 2, 2])] * batch)
     for action in (Act.DOWNLOAD, Act.TAKE, Act.TAKE + 1, Act.TAKE + 2):
         for player in (0, 1):
-            seen = env.observe(state, player).numpy()
+            seen = observe(state, player)
             assert (seen == seen[0]).all()
         state = env.step(state, [int(action)] * batch)
     assert len({tuple(game["market"]) for game in plain_games(env, state.numpy())}) > 1
@@ -219,12 +195,3 @@ def test_the_contents_of_the_pile_are_not_seen() -> None:
 @pytest.mark.parametrize("players", STATE_BYTES)
 def test_state_bytes(players: int) -> None:
     assert default_env(players).spec.state_bytes == STATE_BYTES[players] <= 320
-
-
-def test_a_step_is_one_kernel() -> None:
-    vector = te.VectorEnv(default_env(2), 64)
-    for _ in range(2):
-        vector.step_uniform()
-    before = GlobalCounters.kernel_count
-    vector.step_uniform()
-    assert GlobalCounters.kernel_count - before == 1

@@ -13,7 +13,7 @@ import pytest
 
 import tensor_envs as te
 from tests.games.tensor_equilibrium.rules import DIRECTIONS, Act, Hexagon, Phase, Rules
-from tests.games.tensor_equilibrium.test_env import default_env
+from tests.games.tensor_equilibrium.test_env import BATCH, default_env
 
 Arrays = dict[str, np.ndarray]
 RADIUS = 3
@@ -200,18 +200,19 @@ def test_invariants_of_ten_thousand_games(players: int) -> None:
 
 @cache
 def some_steps() -> tuple[Arrays, Arrays]:
-    """Fields before and after steps of uniform play, all within games."""
-    vector = te.VectorEnv(default_env(2), 64)
-    states = [vector.state.numpy()]
-    for _ in range(250):
-        vector.step_uniform()
-        states.append(vector.state.numpy())
-    before, after = (
-        {name: np.concatenate([s[name] for s in part]) for name in states[0]}
-        for part in (states[:-1], states[1:])
+    """Fields before and after steps of uniform play, in games that were not over before."""
+    before, after = [], []
+    for seed in range(8):
+        state = default_env(2).init(BATCH, seed)
+        for _ in range(150):
+            before.append(state.numpy())
+            state = state.env.step(state, te.random_policy(state))
+            after.append(state.numpy())
+    one, two = (
+        {name: np.concatenate([s[name] for s in part]) for name in part[0]} for part in (before, after)
     )
-    within = before["episode"] == after["episode"]
-    return of_games(before, within), of_games(after, within)
+    live = ~(one["terminated"] | one["truncated"])
+    return of_games(one, live), of_games(two, live)
 
 
 def test_some_steps_break_no_invariant() -> None:

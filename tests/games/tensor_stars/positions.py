@@ -14,6 +14,7 @@ COMMIT, ORDER, OVER = range(3)
 PRINTED, REVERSED = 10, 11
 STARTS: tuple[Space, ...] = ((4, 0), (3, 2), (2, 4))
 VARIANT_2 = {"points_to_win": 3}
+OWN_BY_SIDE: dict[str, Any] = {"star_rule": "own", "star_credit": "side", "max_hands": 1}
 
 # Cards that no printed deck has: equal and negative numbers, long parts, a part that leads back, three either-cards.
 ODD_DECK = [
@@ -31,6 +32,39 @@ ODD_DECK = [
         (40, ["T1"], False),
     ]
 ]
+# The deck of section 2: the parts of card i.
+PARTS = ["A1"], ["T3"], ["T1", "R1"], ["T1", "L1"], ["T2"], ["R2"], ["L2"], ["R1"], ["L1"], ["T1"]
+
+
+def deck_with(*changes: dict[str, Any] | None) -> list[dict[str, Any]]:
+    """The printed deck with changes to its cards, from card 0 on."""
+    deck: list[dict[str, Any]] = [
+        {"number": number, "parts": parts, "either": len(parts) == 2} for number, parts in enumerate(PARTS)
+    ]
+    for card, change in zip(deck, changes, strict=False):
+        card.update(change or {})
+    return deck
+
+
+# Cards 1 to 8: what is printed on card 4, but for one thing each.
+FOURS = deck_with(
+    None,
+    *(
+        {"number": 4, "parts": ["T2"], "either": False} | change
+        for change in (
+            {"number": 9},
+            {"number": 20},
+            {"number": -1},
+            {"parts": ["T1"]},
+            {"parts": ["A2"]},
+            {"parts": ["T1", "A2"]},
+            {"parts": ["T2", "R1"]},
+            {"parts": ["R3", "T1"]},
+        )
+    ),
+)
+ASKED = deck_with(None, None, {"parts": ["T2", "R2"]}, {"number": 2, "parts": ["R3", "T1"]})
+
 # 13 x 10 spaces in five words, with holes, and Stars all along both edges.
 LARGE_BOARD = {
     "lines": [

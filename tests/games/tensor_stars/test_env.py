@@ -2,22 +2,21 @@
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from tinygrad import Tensor, dtypes
-from tinygrad.helpers import GlobalCounters
 
 import tensor_envs as te
 from tensor_envs.games.tensor_stars.notation import to_dict
 from tests.games.chance import draw, game_key, policy_key, uniform_action, words
+from tests.games.lockstep import replay_traces
+from tests.games.shared import observe, shared_env
 from tests.games.tensor_stars.positions import LARGE_BOARD, ODD_DECK
 from tests.games.tensor_stars.reference import CARDS, COMMIT, ORDER, OVER, Reference
 from tests.games.tensor_stars.test_reference import CONFIGS, VARIANT_2
 
-TRACES = sorted((Path(__file__).parents[2] / "data" / "traces").glob("tensor_stars*.json"))
+BATCH = 40  # of one size, since a kernel is traced anew for every size
 
 VARIANTS: tuple[dict[str, Any], ...] = (
     *CONFIGS,
@@ -36,18 +35,17 @@ def plain_games(env: te.Env, state: te.State) -> Iterator[dict[str, Any]]:
 
 def lockstep(config: dict[str, Any], batch: int, plies: int, look: int, seed: int = 11) -> int:
     """Uniform play on both engines -> the number of games that have ended; observations every `look` plies, if any."""
-    env = te.make("tensor_stars", **config)
+    env = shared_env("tensor_stars", **config)
     state = env.init(batch, seed)
     games = [Reference(game_key(seed, row, 0), **config) for row in range(batch)]
     policies = [policy_key(seed, row) for row in range(batch)]
-    seats = [Tensor([player] * batch, dtype=dtypes.int32).realize() for player in (0, 1)]
     for ply in range(plies):
         lists = [game.legal_actions() for game in games]
         assert [np.flatnonzero(row).tolist() for row in state.numpy()["legal_action_mask"]] == lists, ply
         if look and ply % look == 0:
-            for player, seat in enumerate(seats):
+            for player in (0, 1):
                 expected = np.array([game.observation(player) for game in games], np.float32)
-                assert np.allclose(env.observe(state, seat).numpy(), expected, atol=1e-6), (ply, player)
+                assert np.allclose(observe(state, player), expected, atol=1e-6), (ply, player)
         actions = [
             uniform_action(key, ply, legal) if legal else 0
             for key, legal in zip(policies, lists, strict=True)
@@ -73,7 +71,7 @@ FAST = {0: 9, 2: 0, 3: 0, 5: 0, 8: 0, 10: 0, 13: 9, 14: 9}
 
 @pytest.mark.parametrize("number", FAST)
 def test_lockstep(number: int) -> None:
-    ended = lockstep(VARIANTS[number], batch=40, plies=54, look=FAST[number])
+    ended = lockstep(VARIANTS[number], batch=BATCH, plies=54, look=FAST[number])
     assert ended > 0 or "points_to_win" in VARIANTS[number]
 
 
@@ -87,7 +85,7 @@ def test_long_lockstep(config: dict[str, Any]) -> None:
 @pytest.mark.parametrize("config", VARIANTS, ids=range(len(VARIANTS)))
 def test_invariants_of_ten_thousand_games(config: dict[str, Any]) -> None:
     """Section 8 on whole batches; the reference is not asked."""
-    env = te.make("tensor_stars", **config)
+    env = shared_env("tensor_stars", **config)
     rules, board = env.rules, env.rules.board
     vector = te.VectorEnv(env, 10_000, seed=6, autoreset="disabled")
     returns = np.zeros((10_000, 2))
@@ -123,25 +121,8 @@ def test_invariants_of_ten_thousand_games(config: dict[str, Any]) -> None:
     assert over.mean() > 0.5
 
 
-@pytest.mark.parametrize("path", TRACES, ids=lambda path: path.stem)
-def test_traces_replayed_in_a_batch(path: Path) -> None:
-    trace = json.loads(path.read_text())
-    env, games = te.make("tensor_stars", **trace["config"]), trace["games"]
-    assert [game["row"] for game in games] == list(range(len(games)))
-    state = env.init(len(games), trace["seed"])
-    returns = np.zeros((len(games), 2))
-    for ply in range(max(len(game["actions"]) for game in games)):
-        mask = state.legal_action_mask.numpy()
-        for row, game in enumerate(games):
-            if ply < len(game["first_legal"]):
-                assert np.flatnonzero(mask[row]).tolist() == game["first_legal"][ply]
-            assert mask[row].sum() == (game["legal_counts"][ply] if ply < len(game["actions"]) else 0)
-        actions = [game["actions"][ply] if ply < len(game["actions"]) else 0 for game in games]
-        state = env.step(state, actions)
-        returns += state.rewards.numpy()
-    assert returns.tolist() == [game["returns"] for game in games]
-    assert list(plain_games(env, state)) == [game["final"] for game in games]
-    assert env.state_to_dict(state, 1) == games[1]["final"]
+def test_golden_games() -> None:
+    assert replay_traces("tensor_stars", BATCH) == 8
 
 
 def random_positions(phase: int, count: int, config: dict[str, Any]) -> list[dict[str, Any]]:
@@ -162,8 +143,8 @@ def random_positions(phase: int, count: int, config: dict[str, Any]) -> list[dic
 @pytest.mark.parametrize("config", [{}, {"random_colours": True, **VARIANT_2}], ids=str)
 def test_what_lies_face_down_does_not_show(phase: int, config: dict[str, Any]) -> None:
     """I10, in batches and also while a turn resolves: another choice of the opponent's hidden cards looks the same."""
-    env, games = te.make("tensor_stars", **config), random_positions(phase, 40, config)
-    assert len(games) == 40
+    env, games = shared_env("tensor_stars", **config), random_positions(phase, BATCH, config)
+    assert len(games) == BATCH
     for player in (0, 1):
         others = [with_other_cards(game, 1 - player, index) for index, game in enumerate(games)]
         changed = sum(game != other for game, other in zip(games, others, strict=True))
@@ -171,7 +152,7 @@ def test_what_lies_face_down_does_not_show(phase: int, config: dict[str, Any]) -
             0 if phase == COMMIT and player == 0 else 20
         )  # who places first sees few cards placed
         before, after = (env.state_from_dicts(batch) for batch in (games, others))
-        assert (env.observe(before, player).numpy() == env.observe(after, player).numpy()).all()
+        assert (observe(before, player) == observe(after, player)).all()
         to_move = before.current_player.numpy() == player
         assert (before.legal_action_mask.numpy() == after.legal_action_mask.numpy())[to_move].all()
 
@@ -192,14 +173,6 @@ def with_other_cards(game: dict[str, Any], player: int, index: int) -> dict[str,
     return other
 
 
-def test_one_kernel_a_step_and_few_bytes() -> None:
-    env = te.make("tensor_stars")
-    vector = te.VectorEnv(env, 64)
-    actions = vector.step_uniform().actions
-    vector.step(actions)
-    before = GlobalCounters.kernel_count
-    vector.step_uniform()
-    vector.step(actions)
-    assert GlobalCounters.kernel_count == before + 2
-    assert env.spec.state_bytes == 41
+def test_few_bytes() -> None:
+    assert te.make("tensor_stars").spec.state_bytes == 41
     assert te.make("tensor_stars", random_colours=True, board=LARGE_BOARD).spec.state_bytes <= 128

@@ -13,6 +13,7 @@ from tests.games.tensor_stars.positions import (
     COMMIT,
     ORDER,
     OVER,
+    OWN_BY_SIDE,
     PRINTED,
     RED,
     REVERSED,
@@ -46,7 +47,8 @@ class Case(NamedTuple):
     piece: int = RED
 
 
-OWN, OPPOSITE, BY_PIECE = {"star_rule": "own"}, {"star_rule": "opposite"}, {"win_check": "piece"}
+OWN, OPPOSITE = {"star_rule": "own"}, {"star_rule": "opposite"}
+BY_PIECE = {"win_check": "piece", "ask_order": "always"}
 CASES = (
     Case("1", {}, 5, 9, (5, 0)),
     Case("2", {}, 5, 4, (6, 2)),
@@ -67,9 +69,7 @@ CASES = (
     Case("15", {"red": (6, 2), "blue": (6, 1)}, 8, 3, (6, 3), WHITE),
     Case("16", {"red": (6, 2)}, 7, 4, (6, 3), config=OWN),
     Case("16 shut cards on the Star", {"red": (6, 3)}, 0, 9, (6, 3), config=OWN),
-    Case(
-        "16 credit to the side", {"red": (6, 2)}, 7, 4, (6, 3), WHITE, config={**OWN, "star_credit": "side"}
-    ),
+    Case("16 credit to the side", {"red": (6, 2)}, 7, 4, (6, 3), WHITE, config=OWN_BY_SIDE),
     # Black's 8 must be shut, as by a piece on (1, 0): with that space vacant it takes red off the Star's row.
     Case("17", {"red": (1, 1), "blue": (1, 0)}, 8, 0, (0, 1), WHITE, config=OPPOSITE),
     Case("17 with (1, 0) vacant", {"red": (1, 1)}, 8, 0, (0, 0), config=OPPOSITE),
@@ -90,9 +90,7 @@ CASES = (
     Case("11 second card shut", {"red": (5, 3)}, 0, 9, (6, 3), WHITE, config=BY_PIECE),
     Case("11 both cards shut", {"red": (6, 3)}, 0, 9, (6, 3), config=BY_PIECE),
     Case("11 second card onto the Star", {"red": (5, 3)}, 9, 4, (6, 3), WHITE, config=BY_PIECE),
-    Case(
-        "14 always asked", {"red": (3, 1)}, 8, 3, (4, 1), None, ((WHITE, PRINTED),), {"ask_order": "always"}
-    ),
+    Case("14 always asked", {"red": (3, 1)}, 8, 3, (4, 1), None, ((WHITE, PRINTED),), BY_PIECE),
 )
 
 

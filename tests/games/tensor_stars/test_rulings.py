@@ -6,11 +6,14 @@ import pytest
 
 from tests.games.chance import draw, game_key
 from tests.games.tensor_stars.positions import (
+    ASKED,
     BLACK,
     BLUE,
     COMMIT,
+    FOURS,
     ORDER,
     OVER,
+    OWN_BY_SIDE,
     PRINTED,
     RED,
     REVERSED,
@@ -22,6 +25,7 @@ from tests.games.tensor_stars.positions import (
     Start,
     assert_rewards_are_zero,
     assert_won,
+    deck_with,
     duel,
     ones,
     parts_of,
@@ -98,42 +102,28 @@ def test_facts_15_to_19_every_card(start: Start, card: int, player: int) -> None
     assert spaces(game)[RED] == (x, y)
 
 
-# The deck of section 2: the parts of card i.
-PARTS = ["A1"], ["T3"], ["T1", "R1"], ["T1", "L1"], ["T2"], ["R2"], ["L2"], ["R1"], ["L1"], ["T1"]
-
-
-def deck_with(card: int, **changes: Any) -> list[dict[str, Any]]:
-    deck: list[dict[str, Any]] = [
-        {"number": number, "parts": parts, "either": len(parts) == 2} for number, parts in enumerate(PARTS)
-    ]
-    deck[card].update(changes)
-    return deck
-
-
 def test_default_deck_written_out(start: Start) -> None:
-    game = start("tensor_stars", deck=deck_with(0))
+    game = start("tensor_stars", deck=deck_with())
     duel(game, 2, 8, BLUE)
     assert game.to_dict()["phase"] == ORDER
     assert spaces(game) == [(4, 0), (3, 3), (2, 4)]
 
 
 @pytest.mark.parametrize(
-    ("changes", "black", "white", "end", "winner"),
+    ("black", "white", "end", "winner"),
     [
-        ({"number": 9}, 4, 9, (5, 3), None),  # F7: equal numbers, whatever the cards
-        ({"number": 20}, 4, 9, (4, 3), None),  # F6: now Black's card is the first
-        ({"number": -1}, 4, 0, (2, 3), None),
-        ({"parts": ["T1"]}, 4, 0, (3, 3), None),
-        ({"parts": ["A2"]}, 4, 0, (6, 3), BLACK),
-        ({"parts": ["T1", "A2"]}, 4, 0, (6, 3), BLACK),  # there and back over its own space
-        ({"parts": ["T2", "R1"]}, 4, 0, (2, 4), None),  # G16: no choice, as printed
-        ({"parts": ["R3", "T1"]}, 4, 0, (3, 4), None),  # G16: the edge ends one part, not the other
+        (1, 9, (5, 3), None),  # F7: equal numbers, whatever the cards
+        (2, 9, (4, 3), None),  # F6: now Black's card is the first
+        (3, 0, (2, 3), None),
+        (4, 0, (3, 3), None),
+        (5, 0, (6, 3), BLACK),
+        (6, 0, (6, 3), BLACK),  # there and back over its own space
+        (7, 0, (2, 4), None),  # G16: no choice, as printed
+        (8, 0, (3, 4), None),  # G16: the edge ends one part, not the other
     ],
 )
-def test_deck_is_data(
-    start: Start, changes: dict[str, Any], black: int, white: int, end: Space, winner: int | None
-) -> None:
-    game = start("tensor_stars", position(red=(5, 3), yellow=(0, 0)), deck=deck_with(4, **changes))
+def test_deck_is_data(start: Start, black: int, white: int, end: Space, winner: int | None) -> None:
+    game = start("tensor_stars", position(red=(5, 3), yellow=(0, 0)), deck=FOURS)
     duel(game, black, white)
     assert spaces(game)[RED] == end
     assert_won(game, winner)
@@ -141,7 +131,7 @@ def test_deck_is_data(
 
 @pytest.mark.parametrize(("order", "end"), [(PRINTED, (0, 3)), (REVERSED, (3, 4))])
 def test_ruling_15_each_part_is_made_whole(start: Start, order: int, end: Space) -> None:
-    game = start("tensor_stars", position((3, 2), (0, 0)), deck=deck_with(2, parts=["T2", "R2"]))
+    game = start("tensor_stars", position((3, 2), (0, 0)), deck=ASKED)
     duel(game, 2, 0)
     assert game.to_dict()["phase"] == ORDER and game.current_player == BLACK
     game.apply(order)
@@ -149,9 +139,8 @@ def test_ruling_15_each_part_is_made_whole(start: Start, order: int, end: Space)
 
 
 def test_ruling_14_not_asked_when_both_orders_end_alike(start: Start) -> None:
-    deck = deck_with(2, parts=["R3", "T1"])
-    game = start("tensor_stars", position((3, 3), (0, 0), (6, 4)), deck=deck)
-    duel(game, 2, 0)
+    game = start("tensor_stars", position((3, 3), (0, 0), (6, 4)), deck=ASKED)
+    duel(game, 3, 0)
     assert game.to_dict()["phase"] == COMMIT and spaces(game)[RED] == (1, 4)
 
 
@@ -169,9 +158,12 @@ def test_variant_2_two_pieces_score_in_one_turn(start: Start) -> None:
     assert game.to_dict()["points"] == [1, 1]
 
 
-@pytest.mark.parametrize(("stops", "seen"), [(True, (4, 0)), (False, (2, 0))])
-def test_ruling_18_reset_at_once(start: Start, stops: bool, seen: Space) -> None:
-    rules = {**VARIANT_2, "reset_at_once": True, "score_stops_piece": stops}
+AT_ONCE: dict[str, Any] = {**VARIANT_2, "reset_at_once": True, "ask_order": "always"}
+AND_ON: dict[str, Any] = {**AT_ONCE, "score_stops_piece": False}
+
+
+@pytest.mark.parametrize(("rules", "seen"), [(AT_ONCE, (4, 0)), (AND_ON, (2, 0))], ids=["stops", "goes on"])
+def test_ruling_18_reset_at_once(start: Start, rules: dict[str, Any], seen: Space) -> None:
     game = start("tensor_stars", position(red=(5, 3)), **rules)
     place(game, (4, 2, 0), (9, 8, 0))
     assert spaces(game) == [seen, (3, 3), (2, 4)]
@@ -193,14 +185,13 @@ def test_ruling_18_reset_all_at_once(start: Start, at_once: bool, blue: Space) -
 def test_ruling_18_at_once_to_an_occupied_start(
     start: Start, black: int, white: int, red: Space | None, blue: Space
 ) -> None:
-    game = start("tensor_stars", position((5, 3), (4, 0)), reset_at_once=True, **VARIANT_2)
+    game = start("tensor_stars", position((5, 3), (4, 0)), **AT_ONCE)
     place(game, (4, black, 3), (9, white, 3))
     assert spaces(game) == [red, blue, (2, 4)]
 
 
 def test_ruling_18_at_once_leaves_a_piece_that_scored_before(start: Start) -> None:
-    rules = {**VARIANT_2, "reset_at_once": True, "score_stops_piece": False, "ask_order": "always"}
-    game = start("tensor_stars", position((5, 3), (1, 1), (3, 3)), **rules)
+    game = start("tensor_stars", position((5, 3), (1, 1), (3, 3)), **AND_ON)
     place(game, (4, 9, 2), (9, 0, 1))
     assert spaces(game) == [(2, 0), (2, 2), (3, 3)] and game.to_dict()["points"] == [1, 1]
     game.apply(PRINTED)
@@ -208,8 +199,7 @@ def test_ruling_18_at_once_leaves_a_piece_that_scored_before(start: Start) -> No
 
 
 def test_ruling_18_at_once_brings_back_no_other_piece(start: Start) -> None:
-    rules = {**VARIANT_2, "reset_at_once": True, "ask_order": "always"}
-    game = start("tensor_stars", position(None, (5, 3), (3, 3)), **rules)
+    game = start("tensor_stars", position(None, (5, 3), (3, 3)), **AT_ONCE)
     place(game, (0, 4, 2), (0, 9, 1))
     assert spaces(game) == [None, (3, 2), (3, 3)] and game.to_dict()["points"] == [0, 1]
     game.apply(PRINTED)
@@ -241,7 +231,7 @@ def test_ruling_23_random_colours(start: Start, flip: int, rules: dict[str, Any]
     assert spaces(game)[RED] == (6, 3)
 
 
-@pytest.mark.parametrize(("hands", "rules"), [(49, {}), (0, {"max_hands": 1})])
+@pytest.mark.parametrize(("hands", "rules"), [(49, {}), (0, OWN_BY_SIDE)], ids=["50", "1"])
 def test_ruling_24_draw_by_the_cap(start: Start, hands: int, rules: dict[str, Any]) -> None:
     hand = [[0] * 6 + [1] * 4] * 2
     game = start("tensor_stars", position(hands=hands, turn=2, hand=hand), **rules)
@@ -344,12 +334,12 @@ def test_unknown_fields(start: Start, config: dict[str, Any]) -> None:
         {"reset": "none"},
         {"points_to_win": 0},
         {"max_hands": 0},
-        {"deck": deck_with(0)[:9]},
-        {"deck": deck_with(2, parts=["T1"])},
-        {"deck": deck_with(0, parts=["U1"])},
-        {"deck": deck_with(0, parts=["A0"])},
-        {"deck": deck_with(0, parts=[])},
-        {"deck": deck_with(0, parts=["A1", "T1", "A1"])},
+        {"deck": deck_with()[:9]},
+        {"deck": deck_with(None, None, {"parts": ["T1"]})},
+        {"deck": deck_with({"parts": ["U1"]})},
+        {"deck": deck_with({"parts": ["A0"]})},
+        {"deck": deck_with({"parts": []})},
+        {"deck": deck_with({"parts": ["A1", "T1", "A1"]})},
         {"board": {"lines": [*GRID, [[0, 0], [1, 1]]]}},
         {"board": {"lines": [*GRID, [[0, 0], [0, 0]]]}},
         {"board": {"lines": [*GRID, [[-1, 0], [0, 0]]]}},

@@ -1,15 +1,14 @@
 """The tensor engine against the reference, golden games, the statistics of random play, and its budgets."""
 
-import functools
 from typing import Any
 
 import numpy as np
 import pytest
-from tinygrad.helpers import GlobalCounters
 
 import tensor_envs as te
 from tensor_envs.games.three_will.data import CHART
 from tests.games.lockstep import play_in_lockstep, replay_traces
+from tests.games.shared import observe, shared_env
 from tests.games.three_will.position import CHALLENGE, FMOVE, FREE, MOVE, OVER, position
 from tests.games.three_will.test_reference import DEFAULT_MEANS, VARIANTS, mirrored
 
@@ -33,9 +32,8 @@ OTHER_RULES: tuple[dict[str, Any], ...] = (
 )
 
 
-@functools.cache
 def made(ids_visible: bool = False) -> te.Env:
-    return te.make("three_will", ids_visible=ids_visible)
+    return shared_env("three_will", **({"ids_visible": True} if ids_visible else {}))
 
 
 def test_random_games_agree_with_the_reference() -> None:
@@ -81,17 +79,9 @@ def test_statistics_of_random_play() -> None:
         assert values.mean() == pytest.approx(DEFAULT_MEANS[name], rel=0, abs=error), name
 
 
-def test_one_kernel_a_step_and_few_bytes() -> None:
-    env = made()
-    vector = te.VectorEnv(env, 64)
-    for _ in range(2):
-        vector.step_uniform()
-    before = GlobalCounters.kernel_count
-    vector.step_uniform()
-    assert GlobalCounters.kernel_count == before + 1
-    assert (
-        env.spec.state_bytes == 60
-    )  # agents 16, numbers 8, twelve counters 16, seat, plies, episode, key 20
+def test_few_bytes() -> None:
+    # agents 16, numbers 8, twelve counters 16, seat, plies, episode, key 20
+    assert made().spec.state_bytes == 60
 
 
 # What the players see.
@@ -105,7 +95,7 @@ def middle_games() -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for ply in range(240):
         state = env.step(state, te.random_policy(state))
-        rows = range(48) if ply % 60 == 59 else np.flatnonzero(state.phase.numpy() == CHALLENGE).tolist()
+        rows = range(48) if ply % 60 == 59 else np.flatnonzero(state.numpy()["phase"] == CHALLENGE).tolist()
         found += [env.state_to_dict(state, row) for row in rows]
     assert {game["phase"] for game in found} == {MOVE, FREE, FMOVE, CHALLENGE, OVER}
     return found
@@ -114,8 +104,8 @@ def middle_games() -> list[dict[str, Any]]:
 def seen(ids_visible: bool, games: list[dict[str, Any]]) -> dict[str, np.ndarray]:
     env = made(ids_visible)
     state = env.state_from_dicts(games)
-    views = {f"player {p}": env.observe(state, p).numpy() for p in (0, 1)}
-    return views | {"mover": env.observe(state).numpy(), "mask": state.legal_action_mask.numpy()}
+    views = {f"player {p}": observe(state, p) for p in (0, 1)}
+    return views | {"mover": observe(state, None), "mask": state.numpy()["legal_action_mask"]}
 
 
 def test_numbers_and_card_stay_hidden(middle_games: list[dict[str, Any]]) -> None:
@@ -145,9 +135,10 @@ def test_chairs_are_symmetric(middle_games: list[dict[str, Any]]) -> None:
 def test_dictionaries_lead_back(middle_games: list[dict[str, Any]]) -> None:
     env = made()
     state = env.state_from_dicts(middle_games)
+    terminated = state.numpy()["terminated"]
     for row in range(0, len(middle_games), 7):
         assert env.state_to_dict(state, row) == middle_games[row]
-        assert bool(state.terminated[row].item()) == (middle_games[row]["phase"] == OVER)
+        assert terminated[row] == (middle_games[row]["phase"] == OVER)
 
 
 # Refusals, names, pictures.

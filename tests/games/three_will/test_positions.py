@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-import tensor_envs as te
 from tests.games.chance import game_key
+from tests.games.shared import shared_env
 from tests.games.three_will.position import CHALLENGE, EXAMINE, FMOVE, FREE, MOVE, Position, position
 from tests.games.three_will.reference import CHART, Reference
 
@@ -73,12 +73,12 @@ def choose(rng: np.random.Generator, game: Reference) -> int:
 
 def play_on(games: int, plies: int, seed: int, config: dict[str, Any]) -> Counter[str]:
     """-> how often the phases were left for which, and the pairs on one square that were swapped."""
-    rng, env = np.random.default_rng(seed), te.make("three_will", **config)
+    rng, env = np.random.default_rng(seed), shared_env("three_will", **config)
     positions = [random_position(rng, config) for _ in range(games)]
     plain = [Reference.from_dict(d, game_key(seed, row, 0), **config) for row, d in enumerate(positions)]
     state, met = env.state_from_dicts(positions, seed), Counter[str]()
     for ply in range(plies):
-        masks = state.legal_action_mask.numpy()
+        masks = state.numpy()["legal_action_mask"]
         for row, game in enumerate(plain):
             assert np.flatnonzero(masks[row]).tolist() == game.legal_actions(), (ply, row, game.to_dict())
         actions = [choose(rng, game) for game in plain]
@@ -87,11 +87,9 @@ def play_on(games: int, plies: int, seed: int, config: dict[str, Any]) -> Counte
             if game.legal_actions():
                 game.apply(action)
         state = env.step(state, actions)
-        columns = {name: getattr(state, name).numpy() for name in env.fields}
-        flags = state.terminated.numpy(), state.truncated.numpy()
+        columns = {name: column.tolist() for name, column in state.numpy().items()}
         for row, game in enumerate(plain):
-            values = {name: column[row].tolist() for name, column in columns.items()}
-            values |= {"terminated": bool(flags[0][row]), "truncated": bool(flags[1][row])}
+            values = {name: column[row] for name, column in columns.items()}
             after = env.entry.load("notation").to_dict(env.rules, values)
             assert after == game.to_dict(), (ply, row, actions[row], before[row])
             met[f"{before[row]['phase']}-{after['phase']}"] += 1
