@@ -1,4 +1,4 @@
-"""The script of the main job, run as its users run it."""
+"""The script of the main job: once as its users run it, else within this process."""
 
 import os
 import re
@@ -11,27 +11,28 @@ import pytest
 
 import tensor_envs as te
 from tensor_envs import ops
+from tests.scripts.here import run_here
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "scripts" / "hyperdimensional_tictactoe.py"
 
 
 def run(*arguments: object, code: int = 0, env: dict[str, str] | None = None) -> str:
-    """Its output; for other exit codes than 0, its one line of error."""
-    done = subprocess.run(
-        [sys.executable, str(SCRIPT), *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env={**os.environ, **(env or {})},
-        check=False,
-    )
-    assert done.returncode == code, done.stderr
+    """Its output; for other exit codes than 0, its one line of error. env: in a process of its own, with these."""
+    if env is None:
+        found, out, errors = run_here(SCRIPT, arguments)
+    else:
+        command = [sys.executable, str(SCRIPT), *map(str, arguments)]
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=300, env={**os.environ, **env}, check=False
+        )
+        found, out, errors = done.returncode, done.stdout, done.stderr
+    assert found == code, errors
     if code:
-        assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1
-        return done.stderr
-    assert done.stderr == ""
-    return done.stdout
+        assert errors.startswith("error: ") and errors.count("\n") == 1
+        return errors
+    assert errors == ""
+    return out
 
 
 def number(text: str, label: str) -> float:
@@ -41,7 +42,7 @@ def number(text: str, label: str) -> float:
 
 
 def test_no_arguments() -> None:
-    text = run("--device", "CPU")
+    text = run("--device", "CPU", env={})
     assert "board 3x3x3, k = 3: 27 cells, 13 directions, 49 lines" in text
     assert "rank 1: 3 directions, 27 lines" in text and "rank 3: 4 directions, 4 lines" in text
     wins = number(text, "first player (X) wins"), number(text, "second player (O) wins")
@@ -154,6 +155,10 @@ def test_random_board_of_312_million_cells() -> None:
 )
 def test_bad_input(arguments: tuple[object, ...], message: str) -> None:
     assert message in run(*arguments, code=2)
+
+
+def test_bad_input_of_a_user() -> None:
+    assert "shape must be" in run("--shape", 3, 0, code=2, env={})
 
 
 def test_bad_boards(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The script of Shed, run as its users run it."""
+"""The script of Shed: once as its users run it, else within this process."""
 
 import json
 import os
@@ -8,32 +8,41 @@ from pathlib import Path
 
 import pytest
 
+from tensor_envs.games.shed.claims import Claim
+from tests.scripts.here import module, run_here
+
 ROOT = Path(__file__).parents[2]
+FACTS = json.loads((ROOT / "tests" / "data" / "shed.json").read_text())["N"]
 SCRIPT = ROOT / "scripts" / "shed.py"
 ANSWERS = ("value", "solve", "play", "plot")  # those that solve the game
 
 
 def run(*arguments: object, code: int = 0, typed: str = "", path: Path | None = None) -> str:
-    """Its output; for other exit codes than 0, its one line of error. path: where Python looks first."""
-    environment = dict(os.environ)
-    if path is not None:
-        environment["PYTHONPATH"] = os.pathsep.join([str(path), environment.get("PYTHONPATH", "")])
+    """Its output; for other exit codes than 0, its one line of error.
+
+    path: in a process of its own, whose Python looks there first.
+    """
     quiet = ["--quiet", "--device", "CPU"] if arguments and arguments[0] in ANSWERS else []
-    done = subprocess.run(
-        [sys.executable, str(SCRIPT), *map(str, arguments), *quiet],
-        input=typed,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env=environment,
-        check=False,
-    )
-    assert done.returncode == code, done.stderr
+    if path is None:
+        found, out, errors = run_here(SCRIPT, [*arguments, *quiet], typed)
+    else:
+        places = os.pathsep.join([str(path), os.environ.get("PYTHONPATH", "")])
+        done = subprocess.run(
+            [sys.executable, str(SCRIPT), *map(str, arguments), *quiet],
+            input=typed,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            env={**os.environ, "PYTHONPATH": places},
+            check=False,
+        )
+        found, out, errors = done.returncode, done.stdout, done.stderr
+    assert found == code, errors
     if code:
-        assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1
-        return done.stderr
-    assert done.stderr == ""
-    return done.stdout
+        assert errors.startswith("error: ") and errors.count("\n") == 1
+        return errors
+    assert errors == ""
+    return out
 
 
 def test_solve(tmp_path: Path) -> None:
@@ -41,7 +50,7 @@ def test_solve(tmp_path: Path) -> None:
     text = run("solve", 6, "--checksum", "--verify", "--save", path)
     counts, end = json.JSONDecoder().raw_decode(text)
     assert (counts["win"], counts["loss"], counts["draw"], counts["start"]) == (423, 298, 8, "loss")
-    assert "sha256 " in text[end:] and "verified" in text[end:]
+    assert f"sha256 {FACTS['6']['sha256']}" in text[end:] and "verified" in text[end:]
     for hand, value in (("5-1", "loses"), ("5-2", "wins")):  # the 1 is better than the 2, says the post
         text = run("value", f"{hand}+ [] -", "--cards", 6, "--table", path)
         assert f"{hand}+ [] -: the player to move {value}" in text
@@ -57,13 +66,24 @@ def test_values_of_the_post() -> None:
     assert "7+ [4-2] 6-3: the player to move" in run("value", "7+ [4-2] 6-3", "--cards", 8)
 
 
-def test_play() -> None:
+def test_play(tmp_path: Path) -> None:
+    text = run("play", 1, typed="2\n1\n", path=tmp_path)
+    assert "'2' is none of them" in text and "the table: pick up" in text and "You have won." in text
     assert "your move (1, 2, 3): 'x' is none of them" in run("play", 3, typed="x\n3\n")
     text = run("play", 2, "--second", typed="pick up\n" * 50)
     assert text.startswith("the table: ")
 
 
-def test_claims() -> None:
+def test_claims(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = Claim("n7", "of seven cards", [1], [2], "yes", "by hand"), Claim("n8", "of eight", 3, 3, "partly")
+    monkeypatch.setattr(module(SCRIPT), "claims", lambda: known)
+    text = "n7: of seven cards\n    post [1]\n    here [2]: yes (by hand)\n"
+    assert run("claims") == f"{text}n8: of eight\n    post 3\n    here 3: partly\n"
+
+
+@pytest.mark.slow
+def test_claims_of_the_post() -> None:
+    """What they are is tested with the neuron, by every run."""
     text = run("claims")
     assert text.count(": agrees") > 20 and "does not agree" not in text
     assert "7 cards: values of 7-2+ [] 6-3, 7-2+ [] 6-1, 7-3+ [] 6-1" in text

@@ -1,8 +1,6 @@
 """Shed: the exact solution against known checksums, against a second solution, and in use."""
 
 import json
-import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,7 @@ from tensor_envs.games.shed import strata
 from tensor_envs.games.shed.notation import parse
 from tensor_envs.games.shed.solve import solve
 from tensor_envs.games.shed.tablebase import Tablebase
+from tests.games.shared import shared_env
 
 ROOT = Path(__file__).parents[3]
 DATA: dict[str, Any] = json.loads((ROOT / "tests" / "data" / "shed.json").read_text())
@@ -56,7 +55,7 @@ def test_kernels_of_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(strata, "BLOCKS", 2)
     monkeypatch.setattr(strata, "THREADS", 4)
     assert solve(5, "PYTHON", progress=False).sha256() == FACTS["5"]["sha256"]
-    solution, env = solve(4, "PYTHON", progress=False), te.make("shed", cards=4)
+    solution, env = solve(4, "PYTHON", progress=False), shared_env("shed", cards=4)
     first = env.init(2, device="PYTHON")
     assert solution.sha256() == FACTS["4"]["sha256"] and solution.value(first).numpy().tolist() == [1, 1]
 
@@ -83,12 +82,13 @@ def test_verify_finds_a_single_wrong_bit(which: int) -> None:
 @pytest.mark.parametrize("cards", (1, 2, 3, 6, 9))
 def test_values_fit_together_in_play(cards: int) -> None:
     """In random games: the best action has the value; an action has the value of the position that it leads to."""
-    env, solution = te.make("shed", cards=cards), table(cards)
+    env, solution = shared_env("shed", cards=cards), table(cards)
     state = env.init(32, seed=cards, device="CPU")
     for _ in range(25):
         values, actions = solution.action_values(state).numpy(), env.uniform_actions(state)
-        live = ~(state.terminated | state.truncated).numpy()
-        mask, value = state.legal_action_mask.numpy(), solution.value(state).numpy()
+        now = state.numpy()
+        live = ~(now["terminated"] | now["truncated"])
+        mask, value = now["legal_action_mask"], solution.value(state).numpy()
         assert ((values != -2) == mask)[live].all()
         assert (values.max(axis=1) == value)[live].all() and (value[~live] == 1).all()
         best = solution.best_actions(state).numpy()
@@ -101,7 +101,7 @@ def test_values_fit_together_in_play(cards: int) -> None:
 
 def test_quiet_values_are_those_of_the_table() -> None:
     """Every quiet position of 4 cards, through the kernel of the lookups."""
-    env, solution = te.make("shed", cards=4), table(4)
+    env, solution = shared_env("shed", cards=4), table(4)
     for talon in range(15):
         rest = [c for c in range(1, 5) if not talon >> c - 1 & 1]
         games = []
@@ -127,14 +127,14 @@ def test_quiet_values_are_those_of_the_table() -> None:
     ),
 )
 def test_positions_of_the_seed(text: str, value: int) -> None:
-    env = te.make("shed", cards=7)
+    env = shared_env("shed", cards=7)
     state = env.state_from_dicts([parse(text, 7)], device="CPU")
     assert table(7).value(state).item() == value
 
 
 def test_perfect_play_never_gives_anything_away() -> None:
     """From the first position, which the second player wins with 5 cards: all of the first player's tries are lost."""
-    env, solution = te.make("shed", cards=5), table(5)
+    env, solution = shared_env("shed", cards=5), table(5)
     state = env.init(64, seed=2, device="CPU")
     for ply in range(200):
         if ply % 2:
@@ -142,16 +142,16 @@ def test_perfect_play_never_gives_anything_away() -> None:
             actions: Any = best.argmax(axis=1).astype(np.int32)
         else:
             actions = env.uniform_actions(state)
-        before = state.terminated.numpy()
+        before = state.numpy()["terminated"]
         state = env.step(state, actions)
-        ended = state.terminated.numpy() & ~before
-        assert (state.rewards.numpy()[ended, 1] == 1).all()
-    assert state.terminated.numpy().any()
+        after = state.numpy()
+        assert (after["rewards"][after["terminated"] & ~before, 1] == 1).all()
+    assert after["terminated"].any()
 
 
 def test_perfect_policy_in_a_captured_rollout() -> None:
     """The first player wins with 4 cards; lookups are captured together with the step."""
-    env, solution = te.make("shed", cards=4), table(4)
+    env, solution = shared_env("shed", cards=4), table(4)
 
     def perfect(state: te.State) -> Tensor:
         return solution.best_actions(state).cast(dtypes.int32).argmax(axis=1).cast(dtypes.int32)
@@ -163,7 +163,7 @@ def test_perfect_policy_in_a_captured_rollout() -> None:
 
 def test_lookups_refuse_other_games() -> None:
     with pytest.raises(ValueError, match="6 cards"):
-        table(6).value(te.make("shed", cards=5).init(2, device="CPU"))
+        table(6).value(shared_env("shed", cards=5).init(2, device="CPU"))
     with pytest.raises(ValueError, match="shed"):
         table(6).value(te.make("tic_tac_toe").init(2, device="CPU"))
 
@@ -211,7 +211,7 @@ def test_damaged_and_foreign_files(tmp_path: Path) -> None:
     path = tmp_path / "shed.safetensors"
     table(6).write(path)
     whole = path.read_bytes()
-    state = te.make("shed", cards=6).init(2, device="CPU")
+    state = shared_env("shed", cards=6).init(2, device="CPU")
     te.save_state(state, tmp_path / "state")
     wrong = {
         "one bit": whole[:-1] + bytes([whole[-1] ^ 1]),
@@ -249,23 +249,3 @@ def test_too_large_for_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(solver, "memory_free", lambda device: 2**20)
     with pytest.raises(MemoryError, match=r"18 cards takes \d+\.\d GiB on CPU"):
         solve(18, "CPU", progress=False)
-
-
-# *** the script ***
-
-
-def script(*arguments: str, typed: str = "") -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(ROOT / "scripts" / "shed.py"), *arguments, "--quiet", "--device", "CPU"]
-    return subprocess.run(command, input=typed, capture_output=True, text=True, timeout=120, check=False)
-
-
-def test_script() -> None:
-    done = script("solve", "6", "--checksum", "--verify")
-    assert done.returncode == 0 and FACTS["6"]["sha256"] in done.stdout and "verified" in done.stdout
-    done = script("value", "7-2+ [] 6-3")
-    assert "7-2+ [] 6-3: the player to move loses" in done.stdout
-    done = script("value", "7-2+ [] 7-3")
-    assert done.returncode == 2 and "must be different" in done.stderr
-    done = script("play", "1", typed="2\n1\n")
-    assert "'2' is none of them" in done.stdout and "the table: pick up" in done.stdout
-    assert "You have won." in done.stdout
