@@ -26,8 +26,7 @@ from tinygrad.dtype import DType, strong_dtype
 from tinygrad.uop.ops import Ops
 
 from tensor_envs.core.checks import instance
-from tensor_envs.core.device import resolve, upload
-from tensor_envs.core.jit import is_capturing
+from tensor_envs.core.device import is_capturing, resolve, upload
 
 NUMPY_NAMES = {
     getattr(dtypes, name): name

@@ -9,9 +9,9 @@ import numpy as np
 from tinygrad import Tensor, dtypes
 
 from tensor_envs.core.checks import instance, integer
-from tensor_envs.core.device import empty_buffer, upload
+from tensor_envs.core.device import constant, empty_buffer, upload
 from tensor_envs.core.env import MAX_BATCH, Env, blocking
-from tensor_envs.core.jit import Replay
+from tensor_envs.core.replay import Replay
 from tensor_envs.core.state import State
 from tensor_envs.policy import random_policy
 
@@ -86,7 +86,7 @@ def _play(state: State, policy: str | Policy, steps: int, autoreset: bool, fresh
     size = state.batch * 2 * env.num_players
     if policy == "uniform" and not env.game.has_memory:
         totals = empty_buffer(size, dtypes.float32, state.device)
-        count = upload(np.full(state.shards, steps, np.int32), state.device)
+        count = constant((steps,) * state.shards, state.device)
         last = env.run(state, "rollout", "same_step" if autoreset else "none", totals=totals, scalars=count)
     else:
         totals = upload(np.zeros(size, np.float32), state.device)

@@ -102,7 +102,7 @@ def test_every_game_is_complete() -> None:
 
 def test_only_one_module_uses_tinyjit() -> None:
     users = [name_of(p) for p in MODULES if "TinyJit(" in p.read_text()]
-    assert users == ["tensor_envs.core.jit"]
+    assert users == ["tensor_envs.core.replay"]
 
 
 @pytest.mark.parametrize("folder", ["tensor_envs", "tests", "scripts"])

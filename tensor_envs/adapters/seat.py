@@ -11,8 +11,8 @@ from tinygrad import Tensor, dtypes
 from tensor_envs.core.checks import instance, integer
 from tensor_envs.core.device import download, empty_buffer, resolve, upload
 from tensor_envs.core.env import Env
-from tensor_envs.core.jit import Replay
 from tensor_envs.core.plan import Reset, Task
+from tensor_envs.core.replay import Replay
 from tensor_envs.core.state import State
 
 Policy = Callable[[State], Any]  # -> integers [B], a Tensor or what NumPy takes

@@ -15,8 +15,8 @@ from tensor_envs.adapters.gymnasium import FRAMES, observation_space
 from tensor_envs.core.arguments import INT32
 from tensor_envs.core.checks import integer, one_of
 from tensor_envs.core.device import download, empty_buffer, resolve, upload
-from tensor_envs.core.jit import Replay
 from tensor_envs.core.registry import make
+from tensor_envs.core.replay import Replay
 from tensor_envs.core.state import State
 
 Info = dict[str, Any]

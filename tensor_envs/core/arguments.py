@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from tinygrad import Tensor, dtypes
 
-from tensor_envs.core.device import upload
-from tensor_envs.core.jit import buffer_of, is_capturing
+from tensor_envs.core.device import buffer_of, is_capturing, upload
 from tensor_envs.core.state import State
 
 INT32 = 2**31

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import functools
+import sys
+from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from tinygrad import Device, Tensor
 from tinygrad.dtype import DType, _from_np_dtype, _to_np_dtype
-from tinygrad.uop.ops import Ops, UOp
+from tinygrad.engine import realize
+from tinygrad.uop.ops import Ops, UOp, buffers
 
 from tensor_envs.core.compiler import cpu_compiler
-from tensor_envs.core.jit import buffer_of, is_capturing
 
 DeviceName = str | tuple[str, ...]
+
+POOLED = 2**20  # bytes of a buffer; larger ones cost little beside their use
+KEPT, TRIED = 16, 4  # buffers of a kind that are kept, and those that are looked at
+_lonely = deque([object()])
+HELD_ONCE = sys.getrefcount(_lonely[0])  # by a container and, while asked, by the asking
 
 
 def resolve(device: Any) -> DeviceName:
@@ -63,16 +71,52 @@ def device_of(buffer: Tensor) -> DeviceName:
     return buffer.device
 
 
+def is_capturing() -> bool:
+    """Whether somebody's TinyJit is recording: what is called now must stay lazy."""
+    return bool(realize.capturing)
+
+
+def buffer_of(t: Tensor) -> UOp | None:
+    """The realised buffer that a tensor is, whole and in order; None if it is anything else."""
+    u = t.uop
+    if u.op is Ops.UNSHARD:
+        u = u.src[0]
+    while u.op is Ops.RESHAPE:
+        u = u.src[0]
+    memory: Any = buffers.get(u) if u.op is Ops.BUFFER else None
+    return u if memory is not None and memory.is_allocated() else None
+
+
 def empty_buffer(size: int, dtype: DType, device: DeviceName) -> Tensor:
     """A flat buffer, allocated and not written; on several devices its one axis is sharded.
 
-    What `Tensor.empty` makes at half its price, which every step pays several times.
+    Making one takes as long as a small kernel, and every step needs several: small ones that nobody holds any more are
+    used again.
     """
-    shards = 1 if isinstance(device, str) else len(device)
-    buffer = UOp.new_buffer(device, size // shards, dtype)
-    for part in _parts(buffer):
+    if not isinstance(device, str):
+        return Tensor(_allocated(UOp.new_buffer(device, size // len(device), dtype)).unshard(0))
+    if size * dtype.itemsize > POOLED or is_capturing():  # what a capture makes is its own
+        return Tensor(_allocated(UOp.new_buffer(device, size, dtype)))
+    pool = _pool(size, dtype, device)
+    for _ in range(min(len(pool), TRIED)):
+        pool.rotate(-1)
+        # held by the pool and by tinygrad's table of buffers, but by no tensor, view of one or array that shares memory
+        if sys.getrefcount(pool[-1]) == HELD_ONCE and sys.getrefcount(buffers[pool[-1]]) == HELD_ONCE:
+            return Tensor(pool[-1])
+    pool.append(_allocated(UOp.new_buffer(device, size, dtype)))
+    return Tensor(pool[-1])
+
+
+@functools.lru_cache(256)
+def _pool(size: int, dtype: DType, device: str) -> deque[UOp]:
+    """The last buffers made of this kind, the one longest out of use first."""
+    return deque(maxlen=KEPT)
+
+
+def _allocated(buffer: UOp) -> UOp:
+    for part in parts(buffer):
         part.ensure_allocated()
-    return Tensor(buffer if shards == 1 else buffer.unshard(0))
+    return buffer
 
 
 def upload(array: np.ndarray, device: DeviceName) -> Tensor:
@@ -82,8 +126,8 @@ def upload(array: np.ndarray, device: DeviceName) -> Tensor:
     """
     flat = np.ascontiguousarray(array).reshape(-1)
     tensor = empty_buffer(flat.size, _from_np_dtype(flat.dtype), device)
-    parts = _parts(tensor.uop.src[0] if tensor.uop.op is Ops.UNSHARD else tensor.uop)
-    for part, piece in zip(parts, np.split(flat, len(parts)), strict=True):
+    memory = parts(tensor.uop.src[0] if tensor.uop.op is Ops.UNSHARD else tensor.uop)
+    for part, piece in zip(memory, np.split(flat, len(memory)), strict=True):
         part.allocator._copyin(part.get_buf(part.device), piece.view(np.uint8).data)
     return tensor
 
@@ -94,13 +138,19 @@ def download(values: Tensor) -> np.ndarray:
     if buffer is None:
         return values.numpy()
     host = np.empty(values.shape, _to_np_dtype(values.dtype))
-    parts = _parts(buffer)
-    for part, piece in zip(parts, np.split(host, len(parts)), strict=True):
+    memory = parts(buffer)
+    for part, piece in zip(memory, np.split(host, len(memory)), strict=True):
         part.allocator._copyout(piece.view(np.uint8).data, part.get_buf(part.device))
     return host
 
 
-def _parts(buffer: UOp) -> list[Any]:
+@functools.lru_cache(256)
+def constant(values: tuple[int, ...], device: DeviceName) -> Tensor:
+    """What `upload` makes of int32 values, for reading alone; kept, since the same ones come again and again."""
+    return upload(np.array(values, np.int32), device)
+
+
+def parts(buffer: UOp) -> Sequence[Any]:
     """The memory of a buffer, one part a device."""
-    memory: Any = buffer.buffer  # a property that takes its time
-    return getattr(memory, "bufs", [memory])
+    memory: Any = buffers.get(buffer) or buffer.buffer  # which makes it
+    return getattr(memory, "bufs", None) or (memory,)

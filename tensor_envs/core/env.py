@@ -13,13 +13,22 @@ from tinygrad.dtype import DType
 
 from tensor_envs.core.arguments import check_legal, flags, int32_buffer, integers
 from tensor_envs.core.checks import instance, integer, one_of
-from tensor_envs.core.device import DeviceName, device_of, empty_buffer, is_gpu, resolve, upload
+from tensor_envs.core.device import (
+    DeviceName,
+    constant,
+    device_of,
+    empty_buffer,
+    is_capturing,
+    is_gpu,
+    resolve,
+    upload,
+)
 from tensor_envs.core.entry import GameEntry
 from tensor_envs.core.game import Game
-from tensor_envs.core.jit import Replay, is_capturing
 from tensor_envs.core.kernel import call
 from tensor_envs.core.plan import LANES, STREAM_ROWS, Parameters, Plan, Reset, Task
 from tensor_envs.core.random import seed_words
+from tensor_envs.core.replay import Replay
 from tensor_envs.core.spec import Spec, Symmetry
 from tensor_envs.core.state import State, pack
 from tensor_envs.ops.bits import num_words
@@ -246,7 +255,7 @@ class Env:
             old_fields=state.fields,
             old_flags=state.flags,
             stream=stream,
-            scalars=upload(np.full(state.shards, limit, np.int32), state.device),
+            scalars=constant((limit,) * state.shards, state.device),
         )
         return self._launch(plan, state.device, used).totals
 
@@ -293,11 +302,9 @@ class Env:
         where = resolve(device)
         shards, lanes = blocking(batch, where)
         share = batch // shards
-        rows = [[low, high, first + shard * share] for shard in range(shards)]
-        about = np.array(rows, np.uint32).view(np.int32)
-        used = Parameters(
-            (), stream=empty_buffer(batch * STREAM_ROWS, dtypes.uint32, where), scalars=upload(about, where)
-        )
+        about = np.array([[low, high, first + shard * share] for shard in range(shards)], np.uint32)
+        scalars = constant(tuple(about.view(np.int32).ravel().tolist()), where)
+        used = Parameters((), stream=empty_buffer(batch * STREAM_ROWS, dtypes.uint32, where), scalars=scalars)
         self._launch(Plan(share // lanes, lanes, is_gpu(where), "seed"), where, used)
         return used.stream, lanes
 

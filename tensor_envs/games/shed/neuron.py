@@ -20,7 +20,7 @@ import numpy as np
 from tinygrad import Tensor
 
 from tensor_envs.core.device import resolve, upload
-from tensor_envs.core.jit import Replay
+from tensor_envs.core.replay import Replay
 from tensor_envs.games.shed.lookup import DRAW, LOSS
 from tensor_envs.games.shed.notation import cards_of, write
 from tensor_envs.games.shed.tablebase import Tablebase

@@ -13,9 +13,9 @@ from tinygrad import Tensor, dtypes
 from tinygrad.nn.state import safe_load, safe_load_metadata, safe_save
 from tinygrad.renderer import Estimates
 
-from tensor_envs.core.device import device_of, empty_buffer, first, is_gpu, resolve, upload
-from tensor_envs.core.jit import Replay, is_capturing
+from tensor_envs.core.device import device_of, empty_buffer, first, is_capturing, is_gpu, resolve, upload
 from tensor_envs.core.launch import launch
+from tensor_envs.core.replay import Replay
 from tensor_envs.core.state import State
 from tensor_envs.games.shed.layers import Words, first_bytes, result_bytes
 from tensor_envs.games.shed.lookup import DRAW, ILLEGAL, LOSS, WIN, judge

@@ -1,0 +1,129 @@
+"""What a function of tensors did, done again to other buffers: the only place where `TinyJit` is used.
+
+A TinyJit looks at its arguments for hundreds of microseconds at every call, and tinygrad resolves, checks and counts
+for some 70 more a kernel, where a small batch's kernel takes 10. A replay launches the recorded programs itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tinygrad import Tensor, TinyJit
+from tinygrad.dtype import DType
+from tinygrad.engine import realize
+from tinygrad.helpers import DEBUG, PROFILE, Context, GlobalCounters, to_tuple
+from tinygrad.uop.ops import GroupOp, Ops, UOp, buffers
+
+from tensor_envs.core.device import DeviceName, buffer_of, device_of, empty_buffer, parts
+
+VIEWS = {Ops.UNSHARD, *GroupOp.Movement}
+Launch = Callable[[Sequence[Tensor]], None]
+
+
+class Replay:
+    """A function of tensors, recorded while it runs for the first time and replayed after it.
+
+    The arguments must be whole buffers, of the same shapes, dtypes and devices in every call (the caller's cache key);
+    which of them are written is up to the function. If it returns a tuple of tensors, they stand in new buffers at
+    every call.
+    """
+
+    def __init__(self, function: Callable[..., Any]):
+        self.function = function
+        self.captured: Any = None
+        self.results: list[tuple[Tensor, UOp]] = []  # of the first call; the tensors may have changed since
+        # their buffers, as far as it made them: sizes, dtypes and devices
+        self.made: dict[UOp, tuple[int, DType, DeviceName]] = {}
+        self.launch: Launch | None = None
+
+    def __call__(self, *tensors: Tensor) -> tuple[Tensor, ...]:
+        if self.captured is None:
+            self._record(tensors)
+            if self.launch is not None:
+                return tuple(t for t, _ in self.results)
+        elif self.launch is not None:
+            new = {u: empty_buffer(*about) for u, about in self.made.items()}
+            self.launch([*tensors, *new.values()])
+            return tuple([new[u] if u in new else _viewed(t, u, new) for t, u in self.results])
+        else:
+            self.captured([buffer_of(t) for t in tensors], {})
+        # they stand in the recorded buffers, which the next call writes again
+        return tuple(Tensor(u).clone().realize() if _under(u) in self.made else t for t, u in self.results)
+
+    def _record(self, tensors: Sequence[Tensor]) -> None:
+        known = set(buffers)
+        jit = TinyJit(self.function)
+        jit.cnt = 1  # record at once: TinyJit's first call would only run, and a call must take effect once
+        # the programs one by one, in no graph of the device's
+        with Context(JIT=2):  # type: ignore[no-untyped-call]
+            results: Any = jit(*tensors)
+        results = results if isinstance(results, tuple) else ()
+        self.results = [(t, t.uop) for t in results]
+        self.captured = jit.captured
+        calls = self.captured.linear.src
+        written = {realize.get_call_arg_uops(c)[k] for c in calls for k in realize.get_call_outs_ins(c)[0]}
+        under = {_under(t.uop): device_of(t) for t in results}
+        self.made = {u: (_size(u), u.dtype, device) for u, device in under.items() if u in written - known}
+        if DEBUG < 2 and not PROFILE:  # what tinygrad launches it can show
+            self.launch = _launcher(calls, len(tensors), list(self.made))
+
+
+def _under(u: UOp) -> UOp:
+    """What is viewed."""
+    while u.op in VIEWS:
+        u = u.src[0]
+    return u
+
+
+def _size(u: UOp) -> int:
+    """Elements of a buffer, on all its devices."""
+    return sum(part.size for part in parts(u))
+
+
+def _viewed(t: Tensor, view: UOp, new: dict[UOp, Tensor]) -> Tensor:
+    """The same view of what takes the place of its buffer, if anything does."""
+
+    def onto(u: UOp) -> UOp:
+        return u.replace(src=(onto(u.src[0]), *u.src[1:])) if u.op in VIEWS else _under(new[u].uop)
+
+    return Tensor(onto(view)) if _under(view) in new else t
+
+
+def _launcher(calls: Sequence[UOp], parameters: int, made: Sequence[UOp]) -> Launch | None:
+    """Recorded calls as launches of their programs with other buffers: those of the parameters, then of what is made.
+
+    All others are used again. None if a call is no program on the one device, or the several, of all.
+    """
+    devices: tuple[str, ...] = to_tuple(calls[0].src[1].device)
+    places = {u: parameters + k for k, u in enumerate(made)}
+    given, programs, size = len(places) + parameters, [], 0
+    for call in calls:
+        program, arguments = call.src[0], realize.get_call_arg_uops(call)
+        if program.op is not Ops.PROGRAM or any(to_tuple(u.device) != devices for u in arguments):
+            return None
+        used = [arguments[k] for k in program.arg.globals]
+        where = [
+            u.arg.slot if u.op is Ops.PARAM else places.setdefault(u, len(places) + parameters) for u in used
+        ]
+        estimates: Any = realize.estimate_uop(call)
+        size += estimates.mem * len(devices)
+        for j, device in enumerate(devices):
+            run, values = realize.get_runtime(device, program), program.arg.vals({"_device_num": j})
+            programs.append((run, j, where, *program.arg.launch_dims({}), values))
+    own = [u for u, place in places.items() if place >= given]
+    if any(x.op is Ops.PARAM or x in made for u in own for x in u.toposort()):
+        return None  # a part of one that is given
+    fixed = [
+        [parts(u)[j].ensure_allocated().get_buf(device) for u in own] for j, device in enumerate(devices)
+    ]
+
+    def launch(arguments: Sequence[Tensor]) -> None:
+        given = [parts(_under(t.uop)) for t in arguments]
+        memory = [[part[j].get_buf(device) for part in given] + fixed[j] for j, device in enumerate(devices)]
+        for run, j, where, groups, threads, values in programs:
+            run(*[memory[j][k] for k in where], global_size=groups, local_size=threads, vals=values)
+        GlobalCounters.kernel_count += len(programs)
+        GlobalCounters.global_mem += size
+
+    return launch

@@ -1,0 +1,140 @@
+"""Recorded functions replayed on other buffers, and buffers that are used again once nobody holds them."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+import pytest
+from tinygrad import Tensor, dtypes
+from tinygrad.helpers import GlobalCounters
+
+import tensor_envs as te
+from tensor_envs.core import replay
+from tensor_envs.core.device import KEPT, POOLED, buffer_of, empty_buffer, upload
+
+TTT = te.make("tic_tac_toe")
+
+
+def numbers(*values: float) -> Tensor:
+    return upload(np.array(values, np.float32), "CPU")
+
+
+@pytest.fixture(params=["launched directly", "launched by tinygrad"])
+def either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param == "launched by tinygrad":
+        monkeypatch.setattr(replay, "_launcher", lambda *_: None)
+
+
+@pytest.mark.usefixtures("either_way")
+def test_results_stay_valid() -> None:
+    @te.jit
+    def step(state: te.State, extra: Tensor) -> tuple[te.State, Tensor, Tensor]:
+        after = TTT.step(state, te.random_policy(state))
+        return after, (extra + 1).reshape(2, 1), after.legal_action_mask
+
+    state, extra = TTT.init(8, seed=3), numbers(0, 1)
+    kept = []
+    for _ in range(6):
+        expected = TTT.step(state, te.random_policy(state))
+        state, more, mask = step(state, extra)
+        extra = more.reshape(2)
+        kept.append((state, more, mask, expected))
+    for ply, (after, more, mask, expected) in enumerate(kept):
+        assert more.numpy().tolist() == [[ply + 1], [ply + 2]]
+        assert (mask.numpy() == expected.numpy()["legal_action_mask"]).all()
+        for name, column in expected.numpy().items():
+            assert (after.numpy()[name] == column).all(), (ply, name)
+
+
+@pytest.mark.usefixtures("either_way")
+def test_what_a_function_closes_over_may_be_updated() -> None:
+    weights = numbers(1, 2)
+
+    @te.jit
+    def learn(x: Tensor) -> tuple[Tensor, Tensor]:
+        return weights.assign(weights + x).realize(), weights * 2
+
+    for round_ in range(1, 6):
+        now, twice = learn(numbers(1, 1))
+        assert weights.numpy().tolist() == now.numpy().tolist() == [1 + round_, 2 + round_]
+        assert twice.numpy().tolist() == [2 + 2 * round_, 4 + 2 * round_]
+
+
+def test_arguments_that_are_no_buffers_of_their_own() -> None:
+    @te.jit
+    def add(x: Tensor, y: Tensor) -> Tensor:
+        return x + y
+
+    for start in range(5):
+        table = numbers(*range(start, start + 6)).reshape(2, 3)
+        assert add(table[0], table[1]).numpy().tolist() == [2 * start + 3, 2 * start + 5, 2 * start + 7]
+        assert add(table, table.reshape(2, 3)).numpy().tolist() == (2 * table.numpy()).tolist()
+        assert add(table.reshape(6), table.reshape(6, 1)).shape == (6, 6)
+
+
+def test_a_jit_within_a_jit_becomes_part_of_it() -> None:
+    inner = te.jit(lambda x: x * 2)
+    outer = te.jit(lambda x: inner(x) + 1)
+    for value in range(5):
+        assert inner(numbers(value)).item() == 2 * value
+        assert outer(numbers(value)).item() == 2 * value + 1
+
+
+def test_a_replay_launches_its_kernels_and_nothing_else() -> None:
+    act = te.jit(lambda state: TTT.step(state, te.random_policy(state)))
+    state = TTT.init(64)
+    for _ in range(3):
+        state = act(state)
+    before = GlobalCounters.kernel_count
+    state = act(state)
+    assert GlobalCounters.kernel_count - before == 2, "the policy and the step"
+
+
+def test_sharded_replays() -> None:
+    act = te.jit(lambda state: (TTT.step(state, te.random_policy(state)), TTT.observe(state).sum()))
+    whole, parts = TTT.init(8), TTT.init(8, device=("CPU:0", "CPU:1"))
+    for _ in range(5):
+        (whole, total), (parts, sharded) = act(whole), act(parts)
+        assert total.item() == sharded.item()
+        for name, column in whole.numpy().items():
+            assert (parts.numpy()[name] == column).all(), name
+
+
+def buffer(t: Tensor) -> int:
+    return id(buffer_of(t))
+
+
+def test_buffers_are_used_again_when_nobody_holds_them() -> None:
+    size = 1001
+    first = empty_buffer(size, dtypes.int32, "CPU")
+    place = buffer(first)
+    assert buffer(empty_buffer(size, dtypes.int32, "CPU")) != place
+    del first
+    assert place in {buffer(empty_buffer(size, dtypes.int32, "CPU")) for _ in range(2)}
+
+
+def test_no_buffer_is_used_again_that_somebody_holds() -> None:
+    size = 1003
+    views = [empty_buffer(size, dtypes.int32, "CPU").reshape(size, 1).permute(1, 0) for _ in range(3)]
+    lazy = [empty_buffer(size, dtypes.int32, "CPU") + 1 for _ in range(3)]
+    shared = []
+    for value in range(3):
+        tensor = upload(np.full(size, value, np.int32), "CPU")
+        shared.append(te.to_numpy(tensor, copy=False))
+        del tensor
+    gc.collect()
+    held = {id(t.uop.base) for t in views} | {id(t.uop.src[0].base) for t in lazy}
+    more = []
+    for _ in range(2 * KEPT):
+        more.append(upload(np.full(size, -1, np.int32), "CPU"))
+        assert buffer(more[-1]) not in held
+    assert len({buffer(t) for t in more}) == len(more)
+    assert [array[0] for array in shared] == [0, 1, 2]
+
+
+def test_large_buffers_are_given_back() -> None:
+    size, before = POOLED // 4 + 1, GlobalCounters.mem_used
+    empty_buffer(size, dtypes.int32, "CPU")
+    gc.collect()
+    assert GlobalCounters.mem_used == before
