@@ -161,16 +161,6 @@ def test_a_batch_from_some_row_on_is_that_part_of_the_whole() -> None:
         te.VectorEnv(TTT, 4, first_row=1.5)  # type: ignore[arg-type]
 
 
-def test_a_second_opinion() -> None:
-    """tinygrad's PYTHON device interprets the kernels without a compiler."""
-    compiled, interpreted = TTT.init(4, seed=1, device="CPU"), TTT.init(4, seed=1, device="PYTHON")
-    for _ in range(9):
-        compiled = TTT.step(compiled, te.random_policy(compiled))
-        interpreted = TTT.step(interpreted, te.random_policy(interpreted))
-        for name, column in compiled.numpy().items():
-            assert (column == interpreted.numpy()[name]).all(), name
-
-
 def test_earlier_states_stay_valid() -> None:
     states = [TTT.init(8, seed=1)]
     kept = []
