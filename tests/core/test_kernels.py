@@ -1,16 +1,14 @@
 """What kernels cost, counted: kernels and bytes a step, code for GPUs that are not here, code that does not change."""
 
-import os
 import subprocess
 import sys
-from importlib import metadata
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from tinygrad.helpers import GlobalCounters
 
 import tensor_envs as te
-from tests.core.compile_kernels import kernels
 
 ROOT = Path(__file__).parents[2]
 BYTES = {
@@ -37,28 +35,47 @@ def test_bytes(name: str) -> None:
     )
 
 
-def compile_for(target: str, which: str, **environment: str) -> None:
-    """Compile few or all kinds of kernels of every registered game for a GPU that need not be here."""
-    command = [sys.executable, "-m", "tests.core.compile_kernels", which]
-    environment = {**os.environ, "DEV": f"NULL:{target}", **environment}
-    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
+def compiled_for(target: str, kernels: Sequence[str]) -> list[list[str]]:
+    """The rows of `scripts/gpu_kernels.py`, which compiles every game's for a GPU that need not be here."""
+    command = [
+        sys.executable,
+        str(ROOT / "scripts" / "gpu_kernels.py"),
+        "--target",
+        target,
+        "--kernel",
+        *kernels,
+    ]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
-    assert done.stdout.count("compiled") == len(kernels(which)) >= 2 * len(te.registered()) - 1
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in done.stdout.splitlines()[2:]]
+    made = [(name, kernel) for name, kernel, *_ in rows]
+    assert made == [(f"`{name}`", kernel) for name in te.registered() for kernel in kernels]
+    return rows
 
 
-def cuda_library() -> str:
-    try:
-        files = metadata.files("nvidia-cuda-nvrtc-cu12") or []
-    except metadata.PackageNotFoundError:
-        pytest.skip("needs the library in the package nvidia-cuda-nvrtc-cu12 (extra dev, Linux)")
-    return next(str(f.locate()) for f in files if f.name.startswith("libnvrtc.so"))
+FEW = ["uniform", "rollout"]
+EVERY = [
+    "step",
+    "uniform, next_step",
+    "uniform, disabled",
+    "rollout, disabled",
+    "playout",
+    "take",
+    "restart",
+    "derive",
+]
+SETS = [pytest.param(FEW, id="few"), pytest.param(EVERY, id="the others", marks=pytest.mark.slow)]
 
 
-@pytest.mark.parametrize("which", ["few", pytest.param("all", marks=pytest.mark.slow)])
-def test_kernels_compile_for_webgpu(which: str) -> None:
-    compile_for("WGSL", which)
+@pytest.mark.parametrize("kernels", SETS)
+def test_kernels_compile_for_webgpu(kernels: list[str]) -> None:
+    assert all(int(code.replace(",", "")) > 500 for *_, code, _ in compiled_for("WGSL", kernels))
 
 
-@pytest.mark.parametrize("which", ["few", pytest.param("all", marks=pytest.mark.slow)])
-def test_kernels_compile_for_cuda(which: str) -> None:
-    compile_for("CUDA:sm_90", which, NVRTC_PATH=cuda_library())
+@pytest.mark.parametrize("kernels", SETS)
+def test_kernels_compile_for_cuda(kernels: list[str]) -> None:
+    """What registers hold on a GPU stays in them: a thread's local memory is slow, and is hardly used."""
+    pytest.importorskip("nvidia.cuda_nvrtc", reason="needs nvidia-cuda-nvrtc-cu12 (extra dev, Linux)")
+    for name, kernel, registers, local, _, resident in compiled_for("CUDA:sm_90", kernels):
+        assert int(local) <= 32, (name, kernel)
+        assert int(resident) >= (2048 if name == "`tic_tac_toe`" else 256), (name, kernel, registers)
