@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -126,8 +126,7 @@ def upload(array: np.ndarray, device: DeviceName) -> Tensor:
     """
     flat = np.ascontiguousarray(array).reshape(-1)
     tensor = empty_buffer(flat.size, _from_np_dtype(flat.dtype), device)
-    memory = parts(tensor.uop.src[0] if tensor.uop.op is Ops.UNSHARD else tensor.uop)
-    for part, piece in zip(memory, np.split(flat, len(memory)), strict=True):
+    for part, piece in _shares(tensor.uop.src[0] if tensor.uop.op is Ops.UNSHARD else tensor.uop, flat):
         part.allocator._copyin(part.get_buf(part.device), piece.view(np.uint8).data)
     return tensor
 
@@ -138,10 +137,16 @@ def download(values: Tensor) -> np.ndarray:
     if buffer is None:
         return values.numpy()
     host = np.empty(values.shape, _to_np_dtype(values.dtype))
-    memory = parts(buffer)
-    for part, piece in zip(memory, np.split(host, len(memory)), strict=True):
+    for part, piece in _shares(buffer, host):
         part.allocator._copyout(piece.view(np.uint8).data, part.get_buf(part.device))
     return host
+
+
+def _shares(buffer: UOp, flat: np.ndarray) -> Iterator[tuple[Any, np.ndarray]]:
+    """The memory of a buffer on every device, and the part of an array that belongs there."""
+    memory = parts(buffer)
+    size = flat.size // len(memory)
+    return ((part, flat[k * size : (k + 1) * size]) for k, part in enumerate(memory))
 
 
 @functools.lru_cache(256)

@@ -131,20 +131,20 @@ class State:
 
         Reads each buffer once, which is far cheaper than reading the properties one by one.
         """
-
-        def rows(buffer: Tensor) -> np.ndarray:
-            blocks = download(buffer).reshape(self.batch // self.lanes, -1, self.lanes)
-            return np.ascontiguousarray(blocks.transpose(0, 2, 1)).reshape(self.batch, blocks.shape[1])
-
-        values = unpack(self.env, [rows(buffer) for buffer in self.fields])
-        bits = np.unpackbits(rows(self.mask).astype("<u4").view(np.uint8), axis=1, bitorder="little")
-        terminated, truncated = rows(self.flags).T
+        values = unpack(self.env, [self.table(buffer) for buffer in self.fields])
+        bits = np.unpackbits(self.table(self.mask).astype("<u4").view(np.uint8), axis=1, bitorder="little")
+        terminated, truncated = self.table(self.flags).T
         return values | {
             "legal_action_mask": bits[:, : self.env.num_actions] != 0,
-            "rewards": rows(self.reward_rows),
+            "rewards": self.table(self.reward_rows),
             "terminated": terminated,
             "truncated": truncated,
         }
+
+    def table(self, buffer: Tensor) -> np.ndarray:
+        """One of the state's buffers on the host, [B, rows]."""
+        blocks = download(buffer).reshape(self.batch // self.lanes, -1, self.lanes)
+        return np.ascontiguousarray(blocks.transpose(0, 2, 1)).reshape(self.batch, blocks.shape[1])
 
     def game_state(self) -> GameState:
         """All fields as Tensors [B, *shape], and `legal_action_mask` [B, A] for observations that show it."""

@@ -267,6 +267,18 @@ def test_vector_env() -> None:
         first.final_state  # noqa: B018
 
 
+def test_a_transition_on_the_host() -> None:
+    vector = te.VectorEnv(TTT, 24, seed=2)
+    for _ in range(9):
+        transition = vector.step_uniform()
+        host = transition.numpy()
+        assert list(host) == ["actions", "rewards", "terminated", "truncated"]
+        for name, column in host.items():
+            expected = getattr(transition, name).numpy()
+            assert column.shape == expected.shape and (column == expected).all(), name
+    assert host["terminated"].any() and host["rewards"].any()
+
+
 def test_a_tensor_without_device_is_on_every_device() -> None:
     for device in ("CPU", DEVICES[:2]):
         after = TTT.step(TTT.init(4, device=device), Tensor.arange(4))
