@@ -133,9 +133,14 @@ def _captured(policy: Policy, state: State, totals: Tensor, steps: int, autorese
 
     policy(state).realize()  # what a policy sets up at its first call must not be captured
     replay = Replay(step)
-    before, spare = state, [env.buffers(stream, lanes), env.buffers(stream, lanes)]
-    for i in range(steps):
-        after = spare[i % 2]
-        replay(*before.tensors[:-1], *after.tensors[:-1], stream, totals)
-        before = after.replace(flags=never) if autoreset else after
-    return before
+    out = [env.buffers(stream, lanes), env.buffers(stream, lanes)]
+    states = [after.replace(flags=never) if autoreset else after for after in out]
+
+    def tensors(before: State, after: State) -> tuple[Tensor, ...]:
+        return *before.tensors[:-1], *after.tensors[:-1], stream, totals
+
+    replay(*tensors(state, out[0]))
+    turns = [replay.bound(*tensors(states[1 - k], out[k])) for k in range(2)] if steps > 1 else []
+    for i in range(1, steps):
+        turns[i % 2]()
+    return states[(steps - 1) % 2]

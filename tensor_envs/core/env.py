@@ -28,7 +28,7 @@ from tensor_envs.core.game import Game
 from tensor_envs.core.kernel import call
 from tensor_envs.core.plan import LANES, STREAM_ROWS, Parameters, Plan, Reset, Task
 from tensor_envs.core.random import seed_words
-from tensor_envs.core.replay import Replay
+from tensor_envs.core.replay import Launch, Replay
 from tensor_envs.core.spec import Spec, Symmetry
 from tensor_envs.core.state import State, pack
 from tensor_envs.ops.bits import num_words
@@ -225,14 +225,21 @@ class Env:
         out: State | None = None,
     ) -> State:
         """Run one kernel on a state (see `core.plan.Plan`) -> the state after it, in the buffers of `out` if any."""
-        new = self.buffers(state.stream, state.lanes) if out is None else out
-        used = self._outputs(new)._replace(
-            actions=actions, totals=totals, stream=state.stream, scalars=scalars
-        )
-        if task != "new":
-            used = used._replace(old_fields=state.fields, old_mask=state.mask, old_flags=state.flags)
+        used = self._used(state, task, out, actions)._replace(totals=totals, scalars=scalars)
         done = self._launch(state.plan(task, reset), state.device, used)
         return State(self, (*done.fields, done.mask, done.flags, done.rewards, state.stream), state.lanes)
+
+    def bound(self, state: State, task: Task, reset: Reset, actions: Tensor, out: State) -> Launch:
+        """The same call of `run` again and again, with nothing to be found out any more."""
+        used = self._used(state, task, out, actions)
+        return self._replay(state.plan(task, reset), state.device, used).bound(*used.flat())
+
+    def _used(self, state: State, task: Task, out: State | None, actions: Tensor | None) -> Parameters:
+        new = self.buffers(state.stream, state.lanes) if out is None else out
+        used = self._outputs(new)._replace(actions=actions, stream=state.stream)
+        if task == "new":
+            return used
+        return used._replace(old_fields=state.fields, old_mask=state.mask, old_flags=state.flags)
 
     def _outputs(self, new: State) -> Parameters:
         return Parameters(new.fields, new.mask, new.flags, new.reward_rows, stream=new.stream)
@@ -270,15 +277,17 @@ class Env:
 
     def _launch(self, plan: Plan, device: DeviceName, used: Parameters) -> Parameters:
         """Eagerly this replays a captured call; while somebody's TinyJit records, it adds a node to their graph."""
-        arrays = used.flat()
         if is_capturing():
             return call(self.game, plan, used)
+        self._replay(plan, device, used)(*used.flat())
+        return used
+
+    def _replay(self, plan: Plan, device: DeviceName, used: Parameters) -> Replay:
         key = (plan, device)
         if key not in self._replays:
-            game, form = self.game, used.like([True] * len(arrays))
+            game, form = self.game, used.like([True] * len(used.flat()))
             self._replays[key] = Replay(lambda *ts: Tensor.realize(*call(game, plan, form.like(ts)).flat()))
-        self._replays[key](*arrays)
-        return used
+        return self._replays[key]
 
     def buffers(self, stream: Tensor, lanes: int) -> State:
         """A state whose buffers are allocated and not written yet."""

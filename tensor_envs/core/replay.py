@@ -6,6 +6,7 @@ for some 70 more a kernel, where a small batch's kernel takes 10. A replay launc
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,7 +19,8 @@ from tinygrad.uop.ops import GroupOp, Ops, UOp, buffers
 from tensor_envs.core.device import DeviceName, buffer_of, device_of, empty_buffer, parts
 
 VIEWS = {Ops.UNSHARD, *GroupOp.Movement}
-Launch = Callable[[Sequence[Tensor]], None]
+Launch = Callable[[], object]
+Launcher = Callable[[Sequence[Tensor]], Launch]  # looks at buffers, launches when called
 
 
 class Replay:
@@ -35,21 +37,25 @@ class Replay:
         self.results: list[tuple[Tensor, UOp]] = []  # of the first call; the tensors may have changed since
         # their buffers, as far as it made them: sizes, dtypes and devices
         self.made: dict[UOp, tuple[int, DType, DeviceName]] = {}
-        self.launch: Launch | None = None
+        self.launcher: Launcher | None = None  # None: tinygrad launches
 
     def __call__(self, *tensors: Tensor) -> tuple[Tensor, ...]:
         if self.captured is None:
             self._record(tensors)
-            if self.launch is not None:
+            if self.launcher is not None:
                 return tuple(t for t, _ in self.results)
-        elif self.launch is not None:
+        elif self.launcher is not None:
             new = {u: empty_buffer(*about) for u, about in self.made.items()}
-            self.launch([*tensors, *new.values()])
+            self.launcher([*tensors, *new.values()])()
             return tuple([new[u] if u in new else _viewed(t, u, new) for t, u in self.results])
         else:
             self.captured([buffer_of(t) for t in tensors], {})
         # they stand in the recorded buffers, which the next call writes again
         return tuple(Tensor(u).clone().realize() if _under(u) in self.made else t for t, u in self.results)
+
+    def bound(self, *tensors: Tensor) -> Launch:
+        """A call with these arguments that does not look at them any more; for a function without results."""
+        return functools.partial(self, *tensors) if self.launcher is None else self.launcher(tensors)
 
     def _record(self, tensors: Sequence[Tensor]) -> None:
         known = set(buffers)
@@ -66,7 +72,7 @@ class Replay:
         under = {_under(t.uop): device_of(t) for t in results}
         self.made = {u: (_size(u), u.dtype, device) for u, device in under.items() if u in written - known}
         if DEBUG < 2 and not PROFILE:  # what tinygrad launches it can show
-            self.launch = _launcher(calls, len(tensors), list(self.made))
+            self.launcher = _launcher(calls, len(tensors), list(self.made))
 
 
 def _under(u: UOp) -> UOp:
@@ -90,7 +96,7 @@ def _viewed(t: Tensor, view: UOp, new: dict[UOp, Tensor]) -> Tensor:
     return Tensor(onto(view)) if _under(view) in new else t
 
 
-def _launcher(calls: Sequence[UOp], parameters: int, made: Sequence[UOp]) -> Launch | None:
+def _launcher(calls: Sequence[UOp], parameters: int, made: Sequence[UOp]) -> Launcher | None:
     """Recorded calls as launches of their programs with other buffers: those of the parameters, then of what is made.
 
     All others are used again. None if a call is no program on the one device, or the several, of all.
@@ -109,8 +115,10 @@ def _launcher(calls: Sequence[UOp], parameters: int, made: Sequence[UOp]) -> Lau
         estimates: Any = realize.estimate_uop(call)
         size += estimates.mem * len(devices)
         for j, device in enumerate(devices):
-            run, values = realize.get_runtime(device, program), program.arg.vals({"_device_num": j})
-            programs.append((run, j, where, *program.arg.launch_dims({}), values))
+            groups, threads = program.arg.launch_dims({})
+            values = program.arg.vals({"_device_num": j})
+            dimensions = {"global_size": groups, "local_size": threads, "vals": values}
+            programs.append((realize.get_runtime(device, program), j, where, dimensions))
     own = [u for u, place in places.items() if place >= given]
     if any(x.op is Ops.PARAM or x in made for u in own for x in u.toposort()):
         return None  # a part of one that is given
@@ -118,12 +126,22 @@ def _launcher(calls: Sequence[UOp], parameters: int, made: Sequence[UOp]) -> Lau
         [parts(u)[j].ensure_allocated().get_buf(device) for u in own] for j, device in enumerate(devices)
     ]
 
-    def launch(arguments: Sequence[Tensor]) -> None:
+    def launcher(arguments: Sequence[Tensor]) -> Launch:
         given = [parts(_under(t.uop)) for t in arguments]
         memory = [[part[j].get_buf(device) for part in given] + fixed[j] for j, device in enumerate(devices)]
-        for run, j, where, groups, threads, values in programs:
-            run(*[memory[j][k] for k in where], global_size=groups, local_size=threads, vals=values)
-        GlobalCounters.kernel_count += len(programs)
-        GlobalCounters.global_mem += size
+        ready = [
+            functools.partial(run, *[memory[j][k] for k in where], **dimensions)
+            for run, j, where, dimensions in programs
+        ]
 
-    return launch
+        return functools.partial(_launch, ready, size, given)
+
+    return launcher
+
+
+def _launch(programs: Sequence[Callable[[], object]], size: int, held: object) -> None:
+    """held: the memory, which must not become somebody else's."""
+    for program in programs:
+        program()
+    GlobalCounters.kernel_count += len(programs)
+    GlobalCounters.global_mem += size

@@ -8,9 +8,10 @@ import numpy as np
 from tinygrad import Tensor, dtypes
 
 from tensor_envs.core.checks import instance, one_of
-from tensor_envs.core.device import download, empty_buffer
+from tensor_envs.core.device import download, empty_buffer, is_capturing
 from tensor_envs.core.env import Env
 from tensor_envs.core.plan import Reset, Task
+from tensor_envs.core.replay import Launch
 from tensor_envs.core.state import State
 
 RESETS: dict[str, Reset] = {"same_step": "same_step", "next_step": "next_step", "disabled": "none"}
@@ -85,11 +86,19 @@ class VectorEnv:
         instance("env", env, Env)
         one_of("autoreset", autoreset, tuple(RESETS))
         self.env, self.num_envs, self.autoreset, self.count = env, num_envs, autoreset, 0
-        self.state = env.init(num_envs, seed, device, first_row)
-        self._spare = [env.buffers(self.state.stream, self.state.lanes), self.state]
-        self._drawn = [empty_buffer(num_envs, dtypes.int32, self.state.device) for _ in range(2)]
-        # With "same_step" no state is over: it keeps these flags, and a step's own go into its transition.
-        self._never = self.state.flags
+        first, same_step = env.init(num_envs, seed, device, first_row), autoreset == "same_step"
+        # With "same_step" no state is over: all keep the first one's flags, and a step's own go into its transition.
+        self._never = first.flags if same_step else None
+        flags = empty_buffer(2 * num_envs, dtypes.bool, first.device) if same_step else first.flags
+        # In turns: what a step writes, the state that this is, the actions that it draws, the step when bound to these.
+        self._out = [env.buffers(first.stream, first.lanes), first.replace(flags=flags)]
+        self._states = [self._shown(out) for out in self._out]
+        self._drawn = [empty_buffer(num_envs, dtypes.int32, first.device) for _ in range(2)]
+        self._bound: list[Launch | None] = [None, None]
+        self.state = self._states[1]
+
+    def _shown(self, out: State) -> State:
+        return out if self._never is None else out.replace(flags=self._never)
 
     def step(self, action: Any) -> Transition:
         """Play one action in every game; `action` as in `Env.step`."""
@@ -97,19 +106,23 @@ class VectorEnv:
 
     def step_uniform(self) -> Transition:
         """Play one action of the uniform policy in every game, drawn in the same kernel; `actions` says which."""
-        return self._advance("uniform", self._drawn[self.count % 2])
+        turn, before = self.count % 2, self.state
+        actions, out = self._drawn[turn], self._out[turn]
+        if before is not self._states[1 - turn] or is_capturing():
+            return self._advance("uniform", actions)
+        if (launch := self._bound[turn]) is not None:
+            launch()
+            self.count, self.state = self.count + 1, self._states[turn]
+            return Transition(self, before, out, actions)
+        transition = self._advance("uniform", actions)
+        self._bound[turn] = self.env.bound(before, "uniform", RESETS[self.autoreset], actions, out)
+        return transition
 
     def _advance(self, task: Task, actions: Tensor) -> Transition:
-        before, out = self.state, self._spare[self.count % 2]
-        if (
-            out.flags is self._never
-        ):  # the first state's buffers are used again, its flags only where they are a state's
-            out = self.env.buffers(before.stream, before.lanes) if self.autoreset == "same_step" else out
-            self._spare[self.count % 2] = out
-        after = self.env.run(before, task, RESETS[self.autoreset], actions=actions, out=out)
-        self.count += 1
-        self.state = after.replace(flags=self._never) if self.autoreset == "same_step" else after
-        return Transition(self, before, after, actions)
+        turn, before = self.count % 2, self.state
+        out = self.env.run(before, task, RESETS[self.autoreset], actions=actions, out=self._out[turn])
+        self.count, self.state = self.count + 1, self._shown(out) if is_capturing() else self._states[turn]
+        return Transition(self, before, out, actions)
 
     def reset(self, mask: Any = None) -> State:
         """Start the next episode where `mask` (bool [B]; default: every finished game) is True -> the new state."""

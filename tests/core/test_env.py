@@ -279,6 +279,30 @@ def test_a_transition_on_the_host() -> None:
     assert host["terminated"].any() and host["rewards"].any()
 
 
+@pytest.mark.parametrize("autoreset", ["same_step", "next_step", "disabled"])
+def test_drawn_steps_are_steps_with_the_actions_drawn(autoreset: str) -> None:
+    """`step_uniform` launches what it has found out before; other calls in between must not confuse it."""
+    drawn, given = (te.VectorEnv(TTT, 8, seed=4, autoreset=autoreset) for _ in range(2))
+    for count in range(24):
+        if count % 7 == 5:
+            mask = np.arange(8) % 3 == 0
+            drawn.reset(mask)
+            given.reset(mask)
+        actions = te.random_policy(given.state)
+        if count % 10 == 3:
+            one = drawn.step(actions)
+        else:
+            one = drawn.step_uniform()
+            live = ~(drawn.state.terminated | drawn.state.truncated).numpy()
+            assert (one.actions.numpy() == actions.numpy())[live].all()
+        other = given.step(actions)
+        for mine, others in ((drawn.state, given.state), (one.final_state, other.final_state)):
+            for name, column in others.numpy().items():
+                assert (mine.numpy()[name] == column).all(), (count, name)
+        for name, column in other.numpy().items():
+            assert name == "actions" or (one.numpy()[name] == column).all(), (count, name)
+
+
 def test_a_tensor_without_device_is_on_every_device() -> None:
     for device in ("CPU", DEVICES[:2]):
         after = TTT.step(TTT.init(4, device=device), Tensor.arange(4))
