@@ -21,20 +21,31 @@ def integers(
     below: an array's entries must be in 0..below-1; a Tensor's are not looked at. What int32 cannot hold becomes -1.
     TypeError for another dtype, ValueError for another shape, device or range.
     """
-    value = value if isinstance(value, Tensor) else np.asarray(value)
-    if not (dtypes.is_int(value.dtype) if isinstance(value, Tensor) else value.dtype.kind in "iu"):
-        raise TypeError(f"{name} must be integers, got dtype {value.dtype}")
-    if len(value.shape) != 1 or value.shape[0] == 0 or size not in (None, value.shape[0]):
-        raise ValueError(f"{name} must have shape ({'N' if size is None else size},), got {value.shape}")
-    if isinstance(value, Tensor):
-        value = on(state, name, value)
-        if value.dtype in (dtypes.uint32, dtypes.int64, dtypes.uint64):
-            value = ((value >= 0) & (value < INT32)).where(value, -1)
-        return value
+    if not isinstance(value, Tensor):
+        return upload(host_integers(name, value, size, below), state.device)
+    _check_integers(name, value.shape, value.dtype, dtypes.is_int(value.dtype), size)
+    value = on(state, name, value)
+    if value.dtype in (dtypes.uint32, dtypes.int64, dtypes.uint64):
+        value = ((value >= 0) & (value < INT32)).where(value, -1)
+    return value
+
+
+def host_integers(name: str, value: Any, size: int | None = None, below: int | None = None) -> np.ndarray:
+    """The same of anything that NumPy takes, int32."""
+    value = np.asarray(value)
+    _check_integers(name, value.shape, value.dtype, value.dtype.kind in "iu", size)
     if below is not None and not (value.min() >= 0 and value.max() < below):
         raise ValueError(f"{name} must be in 0..{below - 1}, got {value.min()} to {value.max()}")
-    small = (value >= -INT32) & (value < INT32)
-    return upload(np.where(small, value, -1).astype(np.int32), state.device)
+    if not np.can_cast(value.dtype, np.int32):
+        value = np.where((value >= -INT32) & (value < INT32), value, -1)
+    return value.astype(np.int32, copy=False)
+
+
+def _check_integers(name: str, shape: Any, dtype: Any, integral: bool, size: int | None) -> None:
+    if not integral:
+        raise TypeError(f"{name} must be integers, got dtype {dtype}")
+    if len(shape) != 1 or shape[0] == 0 or size not in (None, shape[0]):
+        raise ValueError(f"{name} must have shape ({'N' if size is None else size},), got {shape}")
 
 
 def flags(name: str, value: Any, state: State) -> Tensor:

@@ -124,11 +124,16 @@ def upload(array: np.ndarray, device: DeviceName) -> Tensor:
 
     Copied straight into the buffer: as a node of tinygrad's graph it would cost a hundred times as much.
     """
+    tensor = empty_buffer(array.size, _from_np_dtype(array.dtype), device)
+    fill(tensor, array)
+    return tensor
+
+
+def fill(tensor: Tensor, array: np.ndarray) -> None:
+    """Write an array of the same dtype into a flat buffer."""
     flat = np.ascontiguousarray(array).reshape(-1)
-    tensor = empty_buffer(flat.size, _from_np_dtype(flat.dtype), device)
     for part, piece in _shares(tensor.uop.src[0] if tensor.uop.op is Ops.UNSHARD else tensor.uop, flat):
         part.allocator._copyin(part.get_buf(part.device), piece.view(np.uint8).data)
-    return tensor
 
 
 def download(values: Tensor) -> np.ndarray:

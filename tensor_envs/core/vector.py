@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from tinygrad import Tensor, dtypes
 
+from tensor_envs.core.arguments import host_integers
 from tensor_envs.core.checks import instance, one_of
-from tensor_envs.core.device import download, empty_buffer, is_capturing
+from tensor_envs.core.device import download, empty_buffer, fill, is_capturing
 from tensor_envs.core.env import Env
 from tensor_envs.core.plan import Reset, Task
 from tensor_envs.core.replay import Launch
@@ -90,11 +91,13 @@ class VectorEnv:
         # With "same_step" no state is over: all keep the first one's flags, and a step's own go into its transition.
         self._never = first.flags if same_step else None
         flags = empty_buffer(2 * num_envs, dtypes.bool, first.device) if same_step else first.flags
-        # In turns: what a step writes, the state that this is, the actions that it draws, the step when bound to these.
+        # In turns: what a step writes, the state that this is, actions drawn and given, and steps bound to all these.
         self._out = [env.buffers(first.stream, first.lanes), first.replace(flags=flags)]
         self._states = [self._shown(out) for out in self._out]
-        self._drawn = [empty_buffer(num_envs, dtypes.int32, first.device) for _ in range(2)]
-        self._bound: list[Launch | None] = [None, None]
+        self._drawn, self._given = (
+            [empty_buffer(num_envs, dtypes.int32, first.device) for _ in range(2)] for _ in range(2)
+        )
+        self._bound: dict[tuple[Task, int], Launch] = {}
         self.state = self._states[1]
 
     def _shown(self, out: State) -> State:
@@ -102,20 +105,29 @@ class VectorEnv:
 
     def step(self, action: Any) -> Transition:
         """Play one action in every game; `action` as in `Env.step`."""
-        return self._advance("step", self.env.actions(self.state, action))
+        if isinstance(action, Tensor) or self.env.illegal == "raise" or is_capturing():
+            return self._advance("step", self.env.actions(self.state, action))
+        actions = self._given[self.count % 2]
+        fill(actions, host_integers("action", action, self.num_envs))
+        return self._advance_bound("step", actions)
 
     def step_uniform(self) -> Transition:
         """Play one action of the uniform policy in every game, drawn in the same kernel; `actions` says which."""
+        return self._advance_bound("uniform", self._drawn[self.count % 2])
+
+    def _advance_bound(self, task: Task, actions: Tensor) -> Transition:
+        """The same with what has been looked up once, if the turn is an ordinary one."""
         turn, before = self.count % 2, self.state
-        actions, out = self._drawn[turn], self._out[turn]
         if before is not self._states[1 - turn] or is_capturing():
-            return self._advance("uniform", actions)
-        if (launch := self._bound[turn]) is not None:
+            return self._advance(task, actions)
+        if (launch := self._bound.get((task, turn))) is not None:
             launch()
             self.count, self.state = self.count + 1, self._states[turn]
-            return Transition(self, before, out, actions)
-        transition = self._advance("uniform", actions)
-        self._bound[turn] = self.env.bound(before, "uniform", RESETS[self.autoreset], actions, out)
+            return Transition(self, before, self._out[turn], actions)
+        transition = self._advance(task, actions)
+        self._bound[task, turn] = self.env.bound(
+            before, task, RESETS[self.autoreset], actions, self._out[turn]
+        )
         return transition
 
     def _advance(self, task: Task, actions: Tensor) -> Transition:
