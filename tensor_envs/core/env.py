@@ -25,6 +25,7 @@ from tensor_envs.core.device import (
 )
 from tensor_envs.core.entry import GameEntry
 from tensor_envs.core.game import Game
+from tensor_envs.core.jit import jit
 from tensor_envs.core.kernel import call
 from tensor_envs.core.plan import LANES, STREAM_ROWS, Parameters, Plan, Reset, Task
 from tensor_envs.core.random import seed_words
@@ -58,6 +59,7 @@ class Env:
         self.num_players, self.num_actions = self.spec.num_players, self.spec.num_actions
         self.observation_shape = self.spec.observation_shape
         self._replays: dict[tuple[Any, ...], Replay] = {}
+        self.read, self._observe = jit(State.lazy), jit(self._lazy_observation)
 
     def __repr__(self) -> str:
         return f"<Env {self.id}-v{self.version} {self.rules}>"
@@ -133,17 +135,23 @@ class Env:
         return actions
 
     def observe(self, state: State, player: Any = None) -> Tensor:
-        """What a player sees: lazy [B, *observation_shape] of dtype spec.observation_dtype.
+        """What a player sees, [B, *observation_shape] of dtype spec.observation_dtype; lazy while a jit captures.
 
-        player: None (each game's player to move), a seat for all games, or an int32 Tensor [B] of seats.
+        player: None (each game's player to move), a seat for all games, or seats as integers [B], a Tensor or an array.
         """
         self._check_state(state)
-        if player is None:
-            seats = state.current_player
-        elif isinstance(player, (Tensor, np.ndarray)):
-            seats = integers("player", player, state, state.batch, self.num_players).cast(dtypes.int32)
+        if isinstance(player, (Tensor, np.ndarray)):
+            player = integers("player", player, state, state.batch, self.num_players)
+        elif player is not None:
+            player = integer("player", player, 0, self.num_players - 1)
+        return self._observe(state, player)
+
+    def _lazy_observation(self, state: State, player: Tensor | int | None) -> Tensor:
+        mover = state.lazy("current_player")
+        if isinstance(player, Tensor):
+            seats = player.cast(dtypes.int32)
         else:
-            seats = state.current_player.const_like(integer("player", player, 0, self.num_players - 1))
+            seats = mover if player is None else mover.const_like(player)
         return self.rules.observe(state.game_state(), seats)
 
     # *** one game as plain Python, and in writing ***

@@ -12,9 +12,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tinygrad import Tensor
+from tinygrad.helpers import GlobalCounters
 
 from tensor_envs.core.device import buffer_of, is_capturing
-from tensor_envs.core.replay import Replay
+from tensor_envs.core.replay import Replay, under
 
 
 def jit(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -24,7 +25,7 @@ def jit(function: Callable[..., Any]) -> Callable[..., Any]:
     captures it, later ones replay its kernels. Results stay valid as long as somebody holds them. Within another
     capture the function becomes part of that. TypeError for other arguments or results.
     """
-    captures: dict[Any, tuple[Replay, list[Any]] | None] = {}
+    captures: dict[Any, _Capture] = {}
 
     @functools.wraps(function)
     def call(*arguments: Any, **named: Any) -> Any:
@@ -33,31 +34,42 @@ def jit(function: Callable[..., Any]) -> Callable[..., Any]:
         leaves: list[Tensor] = []
         structure = _flatten((arguments, tuple(sorted(named.items()))), leaves)
         if structure not in captures:
-            captures[structure] = None
-            return _realized(function(*arguments, **named))
-        if (capture := captures[structure]) is None:
-            results: list[Any] = []
-
-            def flat(*tensors: Tensor) -> tuple[Tensor, ...]:
-                positional, keywords = _rebuild(structure, tensors)
-                # a capture would give back the argument of its own call: what is passed through is not its business
-                outputs = list(tensors)
-                results[:] = [_flatten(function(*positional, **dict(keywords)), outputs)]
-                return tuple(outputs[len(tensors) :])
-
-            capture = captures[structure] = Replay(flat), results
-        replay, results = capture
-        outputs = replay(*_buffers(leaves))  # the first call fills `results`
-        return _rebuild(results[0], [*leaves, *outputs])
+            captures[structure] = _Capture(function, structure)
+        return captures[structure](leaves)
 
     return call
 
 
-def _realized(value: Any) -> Any:
-    leaves: list[Tensor] = []
-    _flatten(value, leaves)
-    Tensor.realize(*leaves)
-    return value
+class _Capture:
+    """A function for one signature."""
+
+    def __init__(self, function: Callable[..., Any], structure: Any):
+        self.function, self.structure = function, structure
+        self.results: Any = None  # their structure, once the function has run
+        self.idle = False  # it runs no kernels: there is nothing to capture
+        self.replay = Replay(self.flat)
+
+    def flat(self, *tensors: Tensor) -> tuple[Tensor, ...]:
+        """The function from tensors to tensors.
+
+        What is passed through is not among them, since a capture would give back the argument of its own call; a part
+        of an argument is copied.
+        """
+        arguments, named = _rebuild(self.structure, tensors)
+        outputs, given = list(tensors), {under(t.uop) for t in tensors}
+        self.results = _flatten(self.function(*arguments, **dict(named)), outputs)
+        return tuple(t.clone() if under(t.uop) in given else t for t in outputs[len(tensors) :])
+
+    def __call__(self, leaves: Sequence[Tensor]) -> Any:
+        tensors = _buffers(leaves)
+        if self.results is not None and not self.idle:
+            return _rebuild(self.results, [*leaves, *self.replay(*tensors)])
+        before = GlobalCounters.kernel_count
+        outputs = self.flat(*tensors)
+        if outputs:
+            Tensor.realize(*outputs)
+        self.idle = GlobalCounters.kernel_count == before
+        return _rebuild(self.results, [*leaves, *outputs])
 
 
 def _buffers(tensors: Sequence[Tensor]) -> list[Tensor]:

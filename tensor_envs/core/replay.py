@@ -18,7 +18,7 @@ from tinygrad.uop.ops import GroupOp, Ops, UOp, buffers
 
 from tensor_envs.core.device import DeviceName, buffer_of, device_of, empty_buffer, parts
 
-VIEWS = {Ops.UNSHARD, *GroupOp.Movement}
+VIEWS = {Ops.UNSHARD, Ops.BITCAST, Ops.DETACH, *GroupOp.Movement}
 Launch = Callable[[], object]
 Launcher = Callable[[Sequence[Tensor]], Launch]  # looks at buffers, launches when called
 
@@ -51,7 +51,7 @@ class Replay:
         else:
             self.captured([buffer_of(t) for t in tensors], {})
         # they stand in the recorded buffers, which the next call writes again
-        return tuple(Tensor(u).clone().realize() if _under(u) in self.made else t for t, u in self.results)
+        return tuple(Tensor(u).clone().realize() if under(u) in self.made else t for t, u in self.results)
 
     def bound(self, *tensors: Tensor) -> Launch:
         """A call with these arguments that does not look at them any more; for a function without results."""
@@ -69,13 +69,13 @@ class Replay:
         self.captured = jit.captured
         calls = self.captured.linear.src
         written = {realize.get_call_arg_uops(c)[k] for c in calls for k in realize.get_call_outs_ins(c)[0]}
-        under = {_under(t.uop): device_of(t) for t in results}
-        self.made = {u: (_size(u), u.dtype, device) for u, device in under.items() if u in written - known}
+        bases = {under(t.uop): device_of(t) for t in results}
+        self.made = {u: (_size(u), u.dtype, device) for u, device in bases.items() if u in written - known}
         if DEBUG < 2 and not PROFILE:  # what tinygrad launches it can show
             self.launcher = _launcher(calls, len(tensors), list(self.made))
 
 
-def _under(u: UOp) -> UOp:
+def under(u: UOp) -> UOp:
     """What is viewed."""
     while u.op in VIEWS:
         u = u.src[0]
@@ -91,9 +91,9 @@ def _viewed(t: Tensor, view: UOp, new: dict[UOp, Tensor]) -> Tensor:
     """The same view of what takes the place of its buffer, if anything does."""
 
     def onto(u: UOp) -> UOp:
-        return u.replace(src=(onto(u.src[0]), *u.src[1:])) if u.op in VIEWS else _under(new[u].uop)
+        return u.replace(src=(onto(u.src[0]), *u.src[1:])) if u.op in VIEWS else under(new[u].uop)
 
-    return Tensor(onto(view)) if _under(view) in new else t
+    return Tensor(onto(view)) if under(view) in new else t
 
 
 def _launcher(calls: Sequence[UOp], parameters: int, made: Sequence[UOp]) -> Launcher | None:
@@ -127,7 +127,7 @@ def _launcher(calls: Sequence[UOp], parameters: int, made: Sequence[UOp]) -> Lau
     ]
 
     def launcher(arguments: Sequence[Tensor]) -> Launch:
-        given = [parts(_under(t.uop)) for t in arguments]
+        given = [parts(under(t.uop)) for t in arguments]
         memory = [[part[j].get_buf(device) for part in given] + fixed[j] for j, device in enumerate(devices)]
         ready = [
             functools.partial(run, *[memory[j][k] for k in where], **dimensions)

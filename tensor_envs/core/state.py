@@ -9,7 +9,7 @@ import numpy as np
 from tinygrad import Tensor, dtypes
 from tinygrad.dtype import DType
 
-from tensor_envs.core.device import DeviceName, device_of, download, is_gpu
+from tensor_envs.core.device import DeviceName, device_of, download, is_capturing, is_gpu
 from tensor_envs.core.plan import Plan, Reset, Task
 from tensor_envs.core.random import ACTION_COUNTER, threefry
 from tensor_envs.core.spec import STORAGE, Field, GameState
@@ -23,8 +23,9 @@ class State:
     """B games of one environment, immutable to its user: stepping makes a new state and leaves this one valid.
 
     Games lie in blocks, so that all fields of a block are close together: every buffer is a flat [blocks, rows, lanes]
-    and game b is lane b % lanes of block b // lanes. The properties are views of shape [B, ...], lazy and free until
-    read; every declared field of the game is one of them by name (`state.current_player`, `state.ply`, ...).
+    and game b is lane b % lanes of block b // lanes. The properties are Tensors [B, ...], worked out when asked for, by
+    kernels that are kept, and lazy while a jit captures; every declared field of the game is one of them by name
+    (`state.current_player`, `state.ply`, ...).
     """
 
     __slots__ = ("env", "fields", "flags", "lanes", "mask", "reward_rows", "stream")
@@ -81,42 +82,58 @@ class State:
         rows = buffer.reshape(self.batch // self.lanes, -1, self.lanes)[:, first : first + math.prod(shape)]
         return rows.permute(0, 2, 1).reshape(self.batch, *shape)
 
-    def __getattr__(self, name: str) -> Tensor:
-        if name.startswith("_"):
-            raise AttributeError(name)
+    def lazy(self, name: str) -> Tensor:
+        """A property as an expression of the buffers."""
         if name in self.env.places:
             number, row = self.env.places[name]
             field = self.env.fields[name]
             return _declared(self._rows(self.fields[number], row, field.shape), field)
+        match name:
+            case "legal_action_mask":
+                words = self._rows(self.mask, 0, (num_words(self.env.num_actions), 1))
+                bits = words >> Tensor.arange(WORD, dtype=dtypes.uint32)
+                return (bits & 1).reshape(self.batch, -1)[:, : self.env.num_actions] != 0
+            case "rewards":
+                return self._rows(self.reward_rows, 0, (self.env.num_players,))
+            case "policy_key":
+                return self._rows(self.stream, 3, (2,))
+        return self._rows(self.flags, ("terminated", "truncated").index(name), ())
+
+    def _read(self, name: str) -> Tensor:
+        return self.lazy(name) if is_capturing() else self.env.read(self, name)
+
+    def __getattr__(self, name: str) -> Tensor:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if name in self.env.places:
+            return self._read(name)
         known = ", ".join(self.env.fields)
         raise AttributeError(f"a state of {self.env.id!r} has no field {name!r}; its fields are {known}")
 
     @property
     def legal_action_mask(self) -> Tensor:
         """bool [B, A]; all False once the game is over."""
-        words = self._rows(self.mask, 0, (num_words(self.env.num_actions), 1))
-        bits = words >> Tensor.arange(WORD, dtype=dtypes.uint32)
-        return (bits & 1).reshape(self.batch, -1)[:, : self.env.num_actions] != 0
+        return self._read("legal_action_mask")
 
     @property
     def rewards(self) -> Tensor:
         """float32 [B, P]: what the last step paid to every player."""
-        return self._rows(self.reward_rows, 0, (self.env.num_players,))
+        return self._read("rewards")
 
     @property
     def terminated(self) -> Tensor:
         """bool [B]: the game has ended by its rules."""
-        return self._rows(self.flags, 0, ())
+        return self._read("terminated")
 
     @property
     def truncated(self) -> Tensor:
         """bool [B]: the game was cut off by a limit."""
-        return self._rows(self.flags, 1, ())
+        return self._read("truncated")
 
     @property
     def policy_key(self) -> Tensor:
         """uint32 [B, 2]: the row's key of the uniform policy."""
-        return self._rows(self.stream, 3, (2,))
+        return self._read("policy_key")
 
     @property
     def action_key(self) -> Tensor:
@@ -147,9 +164,8 @@ class State:
         return np.ascontiguousarray(blocks.transpose(0, 2, 1)).reshape(self.batch, blocks.shape[1])
 
     def game_state(self) -> GameState:
-        """All fields as Tensors [B, *shape], and `legal_action_mask` [B, A] for observations that show it."""
-        fields = {name: getattr(self, name) for name in self.env.fields}
-        return GameState(fields | {"legal_action_mask": self.legal_action_mask})
+        """All fields, lazy, as Tensors [B, *shape], and `legal_action_mask` [B, A] for observations that show it."""
+        return GameState({name: self.lazy(name) for name in (*self.env.fields, "legal_action_mask")})
 
 
 def _declared(rows: Tensor, field: Field) -> Tensor:

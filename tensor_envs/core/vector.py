@@ -19,7 +19,7 @@ RESETS: dict[str, Reset] = {"same_step": "same_step", "next_step": "next_step", 
 
 
 class Transition:
-    """What one step of a `VectorEnv` led to, as lazy views that are valid until the step after the next one.
+    """What one step of a `VectorEnv` led to; to be asked for before the step after the next one.
 
     `actions` int32 [B], and of the step itself `rewards` float32 [B, P], `terminated` and `truncated` bool [B].
     """

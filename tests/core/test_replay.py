@@ -73,6 +73,48 @@ def test_arguments_that_are_no_buffers_of_their_own() -> None:
         assert add(table.reshape(6), table.reshape(6, 1)).shape == (6, 6)
 
 
+@pytest.mark.usefixtures("either_way")
+def test_results_that_are_no_work() -> None:
+    """Parts of an argument, the argument itself, what is closed over, constants, nothing: those of this call."""
+    closed = numbers(7)
+    functions = {
+        "part": te.jit(lambda x: x[1:3]),
+        "turned": te.jit(lambda x: x.reshape(2, 2).permute(1, 0)),
+        "bits": te.jit(lambda x: x.bitcast(dtypes.int32)[:1]),
+        "whole": te.jit(lambda x: x),
+        "mixed": te.jit(lambda x: ((y := x + 1), y, x, Tensor.ones(1), closed)),
+        "nothing": te.jit(lambda x: None),
+    }
+    kept = []
+    for k in range(5):
+        kept.append({name: function(numbers(k, k + 1, k + 2, k + 3)) for name, function in functions.items()})
+    for k, results in enumerate(kept):
+        x = [k, k + 1, k + 2, k + 3]
+        assert results["part"].tolist() == x[1:3]
+        assert results["turned"].tolist() == [x[::2], x[1::2]]
+        assert results["bits"].tolist() == np.array([k], np.float32).view(np.int32).tolist()
+        assert results["whole"].tolist() == x
+        assert [t.tolist() for t in results["mixed"]] == [[v + 1 for v in x]] * 2 + [x, [1], [7]]
+        assert results["nothing"] is None
+
+
+def test_an_error_leaves_no_trace() -> None:
+    wrong = iter([True, False, True, False, False, False])
+
+    @te.jit
+    def sometimes(x: Tensor) -> Tensor:
+        if next(wrong):
+            raise ValueError("wrong")
+        return x + 1
+
+    for value, works in enumerate([False, True, False, True, True, True]):
+        if works:
+            assert sometimes(numbers(value)).tolist() == [value + 1]
+        else:
+            with pytest.raises(ValueError, match="wrong"):
+                sometimes(numbers(value))
+
+
 def test_a_jit_within_a_jit_becomes_part_of_it() -> None:
     inner = te.jit(lambda x: x * 2)
     outer = te.jit(lambda x: inner(x) + 1)
