@@ -7,8 +7,8 @@ same card. (No test of this package has a GPU, so the CUDA half has never been r
 
 Shared memory has one content and several owners:
 - Either side keeps the memory alive for as long as it uses it; nothing dangles when the other side lets go.
-- Values change when anybody writes. A `VectorEnv` writes into its buffers again two steps later, so what you share of
-  its state or transition is good for as long as that is: until the step after the next one. `copy=True` keeps more.
+- Values change when anybody writes. A state's properties stand in buffers of their own, but a `VectorEnv` writes into
+  its `state.tensors` and its transitions' `actions` again two steps later: share these no longer, or with `copy=True`.
 - `to_numpy` gives read-only arrays, since a state is immutable. PyTorch has no read-only tensors: do not write into one
   that shares a state's memory. `Tensor.assign` on an imported tensor writes into the array that it came from.
 - A kernel of either side is finished before the other side gets the memory, but neither waits for the other afterwards.
@@ -44,10 +44,10 @@ ALIGNMENT = (
 def to_numpy(tensor: Tensor, copy: bool | None = None) -> np.ndarray:
     """A tensor's values as an array, of its shape and dtype; read-only, unless copy=True.
 
-    A lazy tensor is realised first, and its buffer shared. With copy=None a view that is not contiguous (most of a
-    state's are strided: `state.rewards`) is worked out into a buffer of the array's own, and a tensor on another
-    device than CPU, or on several, is copied. TypeError for another argument and for dtypes that NumPy lacks (bfloat16,
-    float8); ValueError if copy=False cannot be met; RuntimeError inside a jit.
+    A lazy tensor is realised first, and its buffer shared. With copy=None a view that is not contiguous is worked out
+    into a buffer of the array's own, and a tensor on another device than CPU, or on several, is copied. TypeError for
+    another argument and for dtypes that NumPy lacks (bfloat16, float8); ValueError if copy=False cannot be met;
+    RuntimeError inside a jit.
     """
     tensor = _exportable(tensor, copy, NUMPY_NAMES)
     dtype = np.dtype(NUMPY_NAMES[tensor.dtype])
