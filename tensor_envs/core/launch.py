@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tinygrad import Tensor, UOp
+from tinygrad import Device, Tensor, UOp
 from tinygrad.renderer import Estimates
 from tinygrad.uop.ops import KernelInfo
 
+from tensor_envs.core.device import device_of, first, is_gpu
+from tensor_envs.core.lower import lowered
 from tensor_envs.core.memory import tracing
 
 
@@ -19,11 +21,12 @@ def launch(
     estimates: operations and bytes, where tinygrad cannot count them itself (loops whose length it does not know).
     """
 
+    device = device_of(arrays[0])
+
     def kernel(*parameters: UOp) -> UOp:
         with tracing():
-            info = KernelInfo(name, estimates=estimates)
-            return body(*parameters).sink(
-                arg=info, tag=1
-            )  # tagged: tinygrad's optimiser would break the loops
+            # tagged: tinygrad's optimiser would break the loops
+            sink = body(*parameters).sink(arg=KernelInfo(name, estimates=estimates), tag=1)
+        return sink if is_gpu(device) else lowered(sink, Device[first(device)].renderer)
 
     return Tensor.custom_kernel(*arrays, fxn=kernel)

@@ -9,6 +9,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from tinygrad import UOp, dtypes
+from tinygrad.dtype import AddrSpace
 from tinygrad.uop.ops import AxisType, Ops
 
 Scalar = UOp
@@ -46,10 +47,14 @@ def branch(condition: Scalar) -> Scalar:
 
 
 def _reduce(size: int, term: Callable[[Scalar], Scalar], op: Ops) -> Scalar:
+    """Of terms that are not negative: 0 is neutral."""
     if size == 1:
         return term(UOp.const(0, dtypes.int32)).cast(dtypes.int32)
-    i = loop(size)
-    return term(i).cast(dtypes.int32).reduce(i, arg=op)
+    i, register = loop(size), UOp.placeholder((1,), dtypes.int32, number(), AddrSpace.REG)
+    value = term(i).cast(dtypes.int32)
+    start = register.after(*(r for r in value.ranges if r is not i))[0].store(0)
+    so_far = register.after(start, i)[0]
+    return register.after(so_far.store(so_far.load().alu(op, value)).end(i))[0].load()
 
 
 def any_of(size: int, condition: Callable[[Scalar], Scalar]) -> Scalar:
