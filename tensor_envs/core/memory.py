@@ -15,6 +15,7 @@ from tinygrad.uop.ops import AxisType, Ops
 Scalar = UOp
 
 _numbers: ContextVar[Iterator[int]] = ContextVar("_numbers")
+_rolled: ContextVar[bool] = ContextVar("_rolled", default=False)
 
 
 @contextmanager
@@ -30,6 +31,16 @@ def tracing() -> Iterator[None]:
 def number() -> int:
     """A number that the kernel being traced has not used for a loop or a register yet."""
     return next(_numbers.get())
+
+
+@contextmanager
+def rolled() -> Iterator[None]:
+    """While what is played once in a while is traced: `series` are loops, which are short to compile."""
+    token = _rolled.set(True)
+    try:
+        yield
+    finally:
+        _rolled.reset(token)
 
 
 def loop(size: Scalar | int, kind: AxisType = AxisType.WEAK) -> Scalar:
@@ -65,6 +76,17 @@ def any_of(size: int, condition: Callable[[Scalar], Scalar]) -> Scalar:
 def sum_of(size: int, term: Callable[[Scalar], Scalar]) -> Scalar:
     """The sum of a term over the indices 0..size-1, int32."""
     return _reduce(size, term, Ops.ADD)
+
+
+def series(size: int, term: Callable[[Any], Scalar]) -> list[Scalar]:
+    """A term for 0..size-1: for each number alone or, where `rolled`, in a loop whose index it is given."""
+    if not _rolled.get():
+        return [term(k) for k in range(size)]
+    i = loop(size)
+    value = term(i)
+    register = UOp.placeholder((size,), value.dtype, number(), AddrSpace.REG)
+    done = register.after(*(r for r in value.ranges if r is not i))[i].store(value).end(i)
+    return [register.after(done)[k].load() for k in range(size)]
 
 
 class MemoryArray:

@@ -8,7 +8,7 @@ from tinygrad import UOp, dtypes
 
 from tensor_envs.core.block import At, Block, Place, Rows, cell, cells, fill
 from tensor_envs.core.game import Game, constant, uniform
-from tensor_envs.core.memory import MemoryArray, branch, loop, number
+from tensor_envs.core.memory import MemoryArray, branch, loop, number, rolled
 from tensor_envs.core.plan import STREAM_ROWS, Parameters, Plan
 from tensor_envs.core.random import POLICY_EPISODE, threefry
 from tensor_envs.core.spec import GameState
@@ -117,7 +117,8 @@ class Trace:
         # within bounds that tinygrad can see, and of a dtype that it takes for an index
         at = self.block.at((queue.after(turn)[k].load() % self.block.lanes).cast(dtypes.int32))
         episode = rows.after(turn).element("episode", 0, at).load()
-        s = self.game.new(cells(self.p.stream.after(turn), range(STREAM_ROWS), at.batch), episode + 1)
+        with rolled():
+            s = self.game.new(cells(self.p.stream.after(turn), range(STREAM_ROWS), at.batch), episode + 1)
         stores = [*rows.store(s, at), count(1, turn).store(k + 1)]
         if not rows.registers:
             stores += fill(self.p.mask, 0, self.game.rules.legal_action_mask(s), at.batch)

@@ -14,7 +14,7 @@ from typing import Any
 
 from tinygrad import Tensor, dtypes
 
-from tensor_envs.core.memory import select
+from tensor_envs.core.memory import select, series
 from tensor_envs.core.spec import Chance, Field, GameState, Mask, Outcome, Scalar, Spec
 from tensor_envs.games.three_will.agents import Agents, count, everybody, of_player, packed
 from tensor_envs.games.three_will.data import (
@@ -132,7 +132,7 @@ class ThreeWillRules:
     def init(self, chance: Chance) -> dict[str, Any]:
         return {
             "agents": packed(SET_UP, [0] * AGENTS),  # G3
-            "bearers": [numbers_dealt(chance, SLOTS * player) for player in range(PLAYERS)],  # F3
+            "bearers": numbers_dealt(chance),  # F3
             "ces": chance.draw(TOP_CARD, CES_CARDS),  # F5
             "dr": [self.cards_each] * PLAYERS,  # F6
             "die": 1 + chance.draw(DIRECTIVE, FACES),
@@ -237,9 +237,14 @@ def paid(s: GameState, attempts: Scalar, uses_free: Scalar) -> tuple[list[Scalar
     return dr, free
 
 
-def numbers_dealt(chance: Chance, first: int) -> Scalar:
-    """A player's numbers, the ranks of eight keys, as the slots by number."""
-    keys = [chance.bits(NUMBER_KEYS + first + slot) for slot in range(SLOTS)]
+def numbers_dealt(chance: Chance) -> list[Scalar]:
+    """Either player's numbers, the ranks of eight keys, as the slots by number."""
+    keys = series(AGENTS, lambda agent: chance.bits(agent + NUMBER_KEYS))
+    return [ranked(keys[SLOTS * player :][:SLOTS]) for player in range(PLAYERS)]
+
+
+def ranked(keys: Sequence[Scalar]) -> Scalar:
+    """The slots of eight keys by rank, in four bits each."""
     ranks = [keys[0].const_like(0)] * SLOTS
     for slot in range(SLOTS):
         for before in range(slot):
