@@ -9,7 +9,7 @@ import numpy as np
 from tinygrad import Tensor, dtypes
 
 from tensor_envs.core.checks import instance, integer
-from tensor_envs.core.device import constant, empty_buffer, upload
+from tensor_envs.core.device import is_capturing, upload
 from tensor_envs.core.env import MAX_BATCH, Env, blocking
 from tensor_envs.core.replay import Replay
 from tensor_envs.core.state import State
@@ -83,13 +83,12 @@ def _play(state: State, policy: str | Policy, steps: int, autoreset: bool, fresh
         raise ValueError(f"policy must be 'uniform' or a function of a State, got {policy!r}")
     env = state.env
     state = env.reset(state) if autoreset and not fresh else state
-    size = state.batch * 2 * env.num_players
     if policy == "uniform" and not env.game.has_memory:
-        totals = empty_buffer(size, dtypes.float32, state.device)
-        count = constant((steps,) * state.shards, state.device)
-        last = env.run(state, "rollout", "same_step" if autoreset else "none", totals=totals, scalars=count)
+        last, totals = env.roll_out(state, steps, "same_step" if autoreset else "none")
     else:
-        totals = upload(np.zeros(size, np.float32), state.device)
+        if is_capturing():
+            raise RuntimeError("a rollout of a policy captures its own steps, so a jit cannot capture it")
+        totals = upload(np.zeros(state.batch * 2 * env.num_players, np.float32), state.device)
         chosen = random_policy if isinstance(policy, str) else policy
         last = _captured(chosen, state, totals, steps, autoreset)
     return Rollout(last, totals, state, autoreset)

@@ -228,14 +228,23 @@ class Env:
         reset: Reset = "none",
         *,
         actions: Tensor | None = None,
-        totals: Tensor | None = None,
-        scalars: Tensor | None = None,
         out: State | None = None,
     ) -> State:
         """Run one kernel on a state (see `core.plan.Plan`) -> the state after it, in the buffers of `out` if any."""
-        used = self._used(state, task, out, actions)._replace(totals=totals, scalars=scalars)
-        done = self._launch(state.plan(task, reset), state.device, used)
+        done = self._launch(state.plan(task, reset), state.device, self._used(state, task, out, actions))
+        return self._after(state, done)
+
+    def _after(self, state: State, done: Parameters) -> State:
         return State(self, (*done.fields, done.mask, done.flags, done.rewards, state.stream), state.lanes)
+
+    def roll_out(self, state: State, steps: int, reset: Reset) -> tuple[State, Tensor]:
+        """Many steps of the uniform policy -> the state after them, and the totals (see `Parameters`)."""
+        used = self._used(state, "rollout", None, None)._replace(
+            totals=empty_buffer(state.batch * 2 * self.num_players, dtypes.float32, state.device),
+            scalars=constant((steps,) * state.shards, state.device),
+        )
+        done = self._launch(state.plan("rollout", reset), state.device, used)
+        return self._after(state, done), done.totals
 
     def bound(self, state: State, task: Task, reset: Reset, actions: Tensor, out: State) -> Launch:
         """The same call of `run` again and again, with nothing to be found out any more."""
@@ -284,14 +293,17 @@ class Env:
         return self._launch(state.plan("choose"), state.device, used).actions
 
     def _launch(self, plan: Plan, device: DeviceName, used: Parameters) -> Parameters:
-        """Eagerly this replays a captured call; while somebody's TinyJit records, it adds a node to their graph."""
+        """Eagerly this replays a captured call; while somebody's TinyJit records, it adds a node to their graph.
+
+        What is written is what comes back: in a graph the arrays given are those from before.
+        """
         if is_capturing():
             return call(self.game, plan, used)
         self._replay(plan, device, used)(*used.flat())
         return used
 
     def _replay(self, plan: Plan, device: DeviceName, used: Parameters) -> Replay:
-        key = (plan, device)
+        key = (plan, device, used.actions is None)  # some tasks do with actions and without
         if key not in self._replays:
             game, form = self.game, used.like([True] * len(used.flat()))
             self._replays[key] = Replay(lambda *ts: Tensor.realize(*call(game, plan, form.like(ts)).flat()))
@@ -322,8 +334,7 @@ class Env:
         about = np.array([[low, high, first + shard * share] for shard in range(shards)], np.uint32)
         scalars = constant(tuple(about.view(np.int32).ravel().tolist()), where)
         used = Parameters((), stream=empty_buffer(batch * STREAM_ROWS, dtypes.uint32, where), scalars=scalars)
-        self._launch(Plan(share // lanes, lanes, is_gpu(where), "seed"), where, used)
-        return used.stream, lanes
+        return self._launch(Plan(share // lanes, lanes, is_gpu(where), "seed"), where, used).stream, lanes
 
 
 def blocking(batch: int, device: DeviceName) -> tuple[int, int]:

@@ -16,7 +16,7 @@ from tinygrad.engine import realize
 from tinygrad.helpers import DEBUG, PROFILE, Context, GlobalCounters, to_tuple
 from tinygrad.uop.ops import GroupOp, Ops, UOp, buffers
 
-from tensor_envs.core.device import DeviceName, buffer_of, device_of, empty_buffer, parts
+from tensor_envs.core.device import DeviceName, buffer_of, empty_buffer, parts
 
 VIEWS = {Ops.UNSHARD, Ops.BITCAST, Ops.DETACH, *GroupOp.Movement}
 Launch = Callable[[], object]
@@ -59,20 +59,20 @@ class Replay:
 
     def _record(self, tensors: Sequence[Tensor]) -> None:
         known = set(buffers)
-        jit = TinyJit(self.function)
+        jit: Any = TinyJit(self.function)
         jit.cnt = 1  # record at once: TinyJit's first call would only run, and a call must take effect once
         # the programs one by one, in no graph of the device's
         with Context(JIT=2):  # type: ignore[no-untyped-call]
             results: Any = jit(*tensors)
         results = results if isinstance(results, tuple) else ()
+        calls = jit.captured.linear.src
+        written = {realize.get_call_arg_uops(c)[k] for c in calls for k in realize.get_call_outs_ins(c)[0]}
+        made = [u for u in dict.fromkeys(under(t.uop) for t in results) if u in written - known]
+        if DEBUG < 2 and not PROFILE:  # what tinygrad launches it can show
+            self.launcher = _launcher(calls, len(tensors), made)
+        self.made = {u: (sum(part.size for part in parts(u)), u.dtype, u.arg.device) for u in made}
         self.results = [(t, t.uop) for t in results]
         self.captured = jit.captured
-        calls = self.captured.linear.src
-        written = {realize.get_call_arg_uops(c)[k] for c in calls for k in realize.get_call_outs_ins(c)[0]}
-        bases = {under(t.uop): device_of(t) for t in results}
-        self.made = {u: (_size(u), u.dtype, device) for u, device in bases.items() if u in written - known}
-        if DEBUG < 2 and not PROFILE:  # what tinygrad launches it can show
-            self.launcher = _launcher(calls, len(tensors), list(self.made))
 
 
 def under(u: UOp) -> UOp:
@@ -80,11 +80,6 @@ def under(u: UOp) -> UOp:
     while u.op in VIEWS:
         u = u.src[0]
     return u
-
-
-def _size(u: UOp) -> int:
-    """Elements of a buffer, on all its devices."""
-    return sum(part.size for part in parts(u))
 
 
 def _viewed(t: Tensor, view: UOp, new: dict[UOp, Tensor]) -> Tensor:
