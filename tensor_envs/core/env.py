@@ -84,12 +84,12 @@ class Env:
         TinyJit of the caller's it becomes part of that. TypeError or ValueError for a state of another environment
         and for actions of another shape, dtype or device.
         """
-        self._check_state(state)
+        self.check_state(state)
         return self.run(state, "step", actions=self.actions(state, action))
 
     def reset(self, state: State, mask: Any = None) -> State:
         """Start the next episode where `mask` (bool [B]; default: every finished game) is True; rewards are 0."""
-        self._check_state(state)
+        self.check_state(state)
         if mask is None:
             return self.run(state, "restart")
         return self.run(state, "restart", actions=int32_buffer(flags("mask", mask, state)))
@@ -101,7 +101,7 @@ class Env:
         ValueError for another dtype or shape, for rows beyond the batch (a Tensor's are not looked at, and held within
         it) and for a state on several devices.
         """
-        self._check_state(state)
+        self.check_state(state)
         if state.shards > 1:
             raise ValueError(f"take needs a state on one device, got one on {state.device}")
         rows = int32_buffer(integers("rows", rows, state, below=state.batch))
@@ -121,11 +121,13 @@ class Env:
         done = self._launch(plan, state.device, used)
         return State(self, (*done.fields, done.mask, done.flags, done.rewards, done.stream), lanes)
 
-    def _check_state(self, state: Any) -> None:
+    def check_state(self, state: Any) -> State:
+        """The state, if it is one of this environment, else TypeError or ValueError."""
         if not isinstance(state, State):
             raise TypeError(f"state must be a State, got {type(state).__name__}")
         if state.env is not self and (state.env.rules != self.rules or state.env.entry != self.entry):
             raise ValueError(f"the state belongs to {state.env!r}, not to {self!r}")
+        return state
 
     def actions(self, state: State, action: Any) -> Tensor:
         """An action argument as an int32 buffer [B]; see `step` for the errors."""
@@ -139,7 +141,7 @@ class Env:
 
         player: None (each game's player to move), a seat for all games, or seats as integers [B], a Tensor or an array.
         """
-        self._check_state(state)
+        self.check_state(state)
         if isinstance(player, (Tensor, np.ndarray)):
             player = integers("player", player, state, state.batch, self.num_players)
         elif player is not None:
@@ -158,7 +160,7 @@ class Env:
 
     def state_to_dict(self, state: State, i: int = 0, player: int | None = None) -> dict[str, Any]:
         """Game i with the field names and encodings of its rules file; to a player (a seat): without what is hidden."""
-        self._check_state(state)
+        self.check_state(state)
         i = integer("i", i, 0, state.batch - 1)
         fields = {name: column[i].tolist() for name, column in state.numpy().items()}
         game = self.entry.load("notation").to_dict(self.rules, fields)
@@ -263,7 +265,7 @@ class Env:
 
     def play_out(self, state: State, copies: int, action: Any, seed: int, limit: int) -> Tensor:
         """Uniform games from copies of every game -> their totals (see `Parameters`), lanes as in `blocking`."""
-        self._check_state(state)
+        self.check_state(state)
         stream, lanes = self._stream(state.batch * copies, seed, state.device, 0)
         plan = state.plan("playout")
         plan = replace(
@@ -285,7 +287,7 @@ class Env:
 
     def uniform_actions(self, state: State) -> Tensor:
         """The uniform policy's actions, int32 [B]; 0 for a game that is over."""
-        self._check_state(state)
+        self.check_state(state)
         actions = empty_buffer(state.batch, dtypes.int32, state.device)
         used = Parameters(
             (), actions=actions, old_fields=state.fields, old_mask=state.mask, stream=state.stream

@@ -8,14 +8,20 @@ are no plain buffers are made so; results stand in buffers of their own.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from enum import Enum
 from typing import Any
 
+import numpy as np
 from tinygrad import Tensor
+from tinygrad.dtype import DType
 from tinygrad.helpers import GlobalCounters
 
 from tensor_envs.core.device import buffer_of, is_capturing
 from tensor_envs.core.replay import Replay, under
+
+# what a result may hold: an object of another kind could have tensors in it, which would be those of the capture
+PLAIN = (bool, int, float, complex, str, bytes, np.generic, DType, Enum, type(None))
 
 
 def jit(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -24,6 +30,10 @@ def jit(function: Callable[..., Any]) -> Callable[..., Any]:
     The first call for a signature (structure, shapes, dtypes, devices, plain values) runs the function, the second
     captures it, later ones replay its kernels. Results stay valid as long as somebody holds them. Within another
     capture the function becomes part of that. TypeError for other arguments or results.
+
+    A replay runs no Python: tensors that the function closes over are those of the capture (assign to them, do not put
+    others in their place, and realise what is assigned), and a plain value that is new in every call is captured anew
+    in every call.
     """
     captures: dict[Any, _Capture] = {}
 
@@ -32,7 +42,7 @@ def jit(function: Callable[..., Any]) -> Callable[..., Any]:
         if is_capturing():
             return function(*arguments, **named)
         leaves: list[Tensor] = []
-        structure = _flatten((arguments, tuple(sorted(named.items()))), leaves)
+        structure = _flatten((arguments, tuple(sorted(named.items()))), leaves, Hashable)
         if structure not in captures:
             captures[structure] = _Capture(function, structure)
         return captures[structure](leaves)
@@ -57,7 +67,7 @@ class _Capture:
         """
         arguments, named = _rebuild(self.structure, tensors)
         outputs, given = list(tensors), {under(t.uop) for t in tensors}
-        self.results = _flatten(self.function(*arguments, **dict(named)), outputs)
+        self.results = _flatten(self.function(*arguments, **dict(named)), outputs, PLAIN)
         return tuple(t.clone() if under(t.uop) in given else t for t in outputs[len(tensors) :])
 
     def __call__(self, leaves: Sequence[Tensor]) -> Any:
@@ -85,8 +95,11 @@ def _buffers(tensors: Sequence[Tensor]) -> list[Tensor]:
     return plain
 
 
-def _flatten(value: Any, leaves: list[Tensor]) -> Any:
-    """Append the tensors of a value to `leaves`, unless they are there -> its structure, in which they are numbered."""
+def _flatten(value: Any, leaves: list[Tensor], plain: Any) -> Any:
+    """Append the tensors of a value to `leaves`, unless they are there -> its structure, in which they are numbered.
+
+    plain: what may be in it besides. TypeError for anything else.
+    """
     if isinstance(value, Tensor):
         known = next((i for i, leaf in enumerate(leaves) if leaf.uop is value.uop), len(leaves))
         if known == len(leaves):
@@ -94,16 +107,14 @@ def _flatten(value: Any, leaves: list[Tensor]) -> Any:
         return "tensor", known, tuple(value.shape), value.dtype, value.device
     if hasattr(value, "__flatten__"):
         about, tensors = value.__flatten__()
-        return "object", type(value), about, _flatten(tensors, leaves)
+        return "object", type(value), about, _flatten(tensors, leaves, plain)
     if isinstance(value, (tuple, list)):
-        return type(value).__name__, *(_flatten(item, leaves) for item in value)
-    try:
-        hash(value)
-    except TypeError:
+        return "items", type(value), *(_flatten(item, leaves, plain) for item in value)
+    if not isinstance(value, plain):
         kind = type(value).__name__
         raise TypeError(
-            f"a jitted function takes States, Tensors, tuples, lists and plain values, got {kind}"
-        ) from None
+            f"a jitted function takes and returns States, Tensors, tuples, lists and plain values, got {kind}"
+        )
     return "plain", type(value), value
 
 
@@ -115,5 +126,5 @@ def _rebuild(structure: Any, leaves: Sequence[Tensor]) -> Any:
         return rest[0].__unflatten__(rest[1], _rebuild(rest[2], leaves))
     if kind == "plain":
         return rest[1]
-    items = (_rebuild(item, leaves) for item in rest)
-    return tuple(items) if kind == "tuple" else list(items)
+    items = [_rebuild(item, leaves) for item in rest[1:]]
+    return rest[0](*items) if hasattr(rest[0], "_fields") else rest[0](items)

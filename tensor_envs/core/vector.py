@@ -19,33 +19,47 @@ RESETS: dict[str, Reset] = {"same_step": "same_step", "next_step": "next_step", 
 
 
 class Transition:
-    """What one step of a `VectorEnv` led to; to be asked for before the step after the next one.
+    """What one step of a `VectorEnv` led to; RuntimeError when asked after the step after the next one.
 
     `actions` int32 [B], and of the step itself `rewards` float32 [B, P], `terminated` and `truncated` bool [B].
     """
 
     def __init__(self, vector: VectorEnv, before: State, after: State, actions: Tensor):
-        self._vector, self._before, self._after, self.actions = vector, before, after, actions
+        self._vector, self._before, self._after, self._actions = vector, before, after, actions
         self._count = vector.count
+
+    def _kept(self) -> State:
+        if self._vector.count > self._count + 1:
+            raise RuntimeError(
+                "a transition must be read before the step after the next one of its VectorEnv"
+            )
+        return self._after
+
+    @property
+    def actions(self) -> Tensor:
+        """In a buffer that the step after the next one writes again."""
+        self._kept()
+        return self._actions
 
     @property
     def rewards(self) -> Tensor:
-        return self._after.rewards
+        return self._kept().rewards
 
     @property
     def terminated(self) -> Tensor:
-        return self._after.terminated
+        return self._kept().terminated
 
     @property
     def truncated(self) -> Tensor:
-        return self._after.truncated
+        return self._kept().truncated
 
     def numpy(self) -> dict[str, np.ndarray]:
         """`actions`, `rewards`, `terminated` and `truncated` on the host, far cheaper than one by one."""
-        terminated, truncated = self._after.table(self._after.flags).T
+        after = self._kept()
+        terminated, truncated = after.table(after.flags).T
         return {
-            "actions": download(self.actions),
-            "rewards": self._after.table(self._after.reward_rows),
+            "actions": download(self._actions),
+            "rewards": after.table(after.reward_rows),
             "terminated": terminated,
             "truncated": truncated,
         }
@@ -57,10 +71,10 @@ class Transition:
         RuntimeError once the next step has been made: the state before this one is gone then.
         """
         if self._vector.autoreset != "same_step":
-            return self._after
+            return self._kept()
         if self._vector.count != self._count:
             raise RuntimeError("final_state must be read before the next step of its VectorEnv")
-        return self._vector.env.run(self._before, "step", actions=self.actions)
+        return self._vector.env.run(self._before, "step", actions=self._actions)
 
     def final_observation(self, player: Any = None) -> Tensor:
         """`observe` of the final state."""
@@ -87,25 +101,45 @@ class VectorEnv:
         instance("env", env, Env)
         one_of("autoreset", autoreset, tuple(RESETS))
         self.env, self.num_envs, self.autoreset, self.count = env, num_envs, autoreset, 0
-        first, same_step = env.init(num_envs, seed, device, first_row), autoreset == "same_step"
+        first = env.init(num_envs, seed, device, first_row)
+        self._adopt(first, [env.buffers(first.stream, first.lanes), first])
+
+    def _adopt(self, first: State, out: list[State]) -> None:
+        """Go on from a state, writing into two others in turns, the second of which it may be itself."""
         # With "same_step" no state is over: all keep the first one's flags, and a step's own go into its transition.
-        self._never = first.flags if same_step else None
-        flags = empty_buffer(2 * num_envs, dtypes.bool, first.device) if same_step else first.flags
-        # In turns: what a step writes, the state that this is, actions drawn and given, and steps bound to all these.
-        self._out = [env.buffers(first.stream, first.lanes), first.replace(flags=flags)]
-        self._states = [self._shown(out) for out in self._out]
+        same_step = self.autoreset == "same_step"
+        if same_step and out[1] is first:
+            out[1] = first.replace(flags=empty_buffer(2 * self.num_envs, dtypes.bool, first.device))
+        self._out, self._state = out, first
+        self._states = [state.replace(flags=first.flags) if same_step else state for state in out]
+        # In turns: actions drawn and given, and steps bound to what they read and write.
         self._drawn, self._given = (
-            [empty_buffer(num_envs, dtypes.int32, first.device) for _ in range(2)] for _ in range(2)
+            [empty_buffer(self.num_envs, dtypes.int32, first.device) for _ in range(2)] for _ in range(2)
         )
         self._bound: dict[tuple[Task, int], Launch] = {}
-        self.state = self._states[1]
 
-    def _shown(self, out: State) -> State:
-        return out if self._never is None else out.replace(flags=self._never)
+    @property
+    def state(self) -> State:
+        """The games as they are. Set it to go on from another state of the environment, which stays valid.
+
+        With "same_step" its finished games start again at once. TypeError or ValueError for a state of another
+        environment, batch or device.
+        """
+        return self._state
+
+    @state.setter
+    def state(self, state: State) -> None:
+        state, now = self.env.check_state(state), self._state
+        if (state.batch, state.device) != (now.batch, now.device):
+            raise ValueError(
+                f"state must be of {now.batch} games on {now.device}, got {state.batch} on {state.device}"
+            )
+        state = self.env.reset(state) if self.autoreset == "same_step" else state
+        self._adopt(state, [self.env.buffers(state.stream, state.lanes) for _ in range(2)])
 
     def step(self, action: Any) -> Transition:
-        """Play one action in every game; `action` as in `Env.step`."""
-        if isinstance(action, Tensor) or self.env.illegal == "raise" or is_capturing():
+        """Play one action in every game; `action` as in `Env.step`. RuntimeError inside a jit."""
+        if isinstance(action, Tensor) or self.env.illegal == "raise":
             return self._advance("step", self.env.actions(self.state, action))
         actions = self._given[self.count % 2]
         fill(actions, host_integers("action", action, self.num_envs))
@@ -117,12 +151,12 @@ class VectorEnv:
 
     def _advance_bound(self, task: Task, actions: Tensor) -> Transition:
         """The same with what has been looked up once, if the turn is an ordinary one."""
-        turn, before = self.count % 2, self.state
+        turn, before = self.count % 2, self._state
         if before is not self._states[1 - turn] or is_capturing():
             return self._advance(task, actions)
         if (launch := self._bound.get((task, turn))) is not None:
             launch()
-            self.count, self.state = self.count + 1, self._states[turn]
+            self.count, self._state = self.count + 1, self._states[turn]
             return Transition(self, before, self._out[turn], actions)
         transition = self._advance(task, actions)
         self._bound[task, turn] = self.env.bound(
@@ -131,12 +165,19 @@ class VectorEnv:
         return transition
 
     def _advance(self, task: Task, actions: Tensor) -> Transition:
-        turn, before = self.count % 2, self.state
+        self._outside()
+        turn, before = self.count % 2, self._state
         out = self.env.run(before, task, RESETS[self.autoreset], actions=actions, out=self._out[turn])
-        self.count, self.state = self.count + 1, self._shown(out) if is_capturing() else self._states[turn]
+        self.count, self._state = self.count + 1, self._states[turn]
         return Transition(self, before, out, actions)
 
     def reset(self, mask: Any = None) -> State:
         """Start the next episode where `mask` (bool [B]; default: every finished game) is True -> the new state."""
-        self.state = self.env.reset(self.state, mask)
-        return self.state
+        self._outside()
+        self._state = self.env.reset(self._state, mask)
+        return self._state
+
+    def _outside(self) -> None:
+        if is_capturing():
+            message = "a VectorEnv cannot be stepped inside a jit, which would play one step for ever"
+            raise RuntimeError(f"{message}: step its env there, env.reset(env.step(state, action))")

@@ -173,3 +173,36 @@ def test_playout_refuses(n: int, limit: int, message: str) -> None:
     env = te.make("tic_tac_toe")
     with pytest.raises(ValueError, match=message):
         te.playout(env, env.init(2), n, limit=limit)
+
+
+def test_with_and_without_an_action_and_within_a_jit() -> None:
+    """Neither call takes the other's kernel; a jit gives what the same calls give outside of it."""
+    env = te.make("tic_tac_toe")
+    state = env.init(4, seed=3)
+    for _ in range(2):
+        state = env.step(state, te.random_policy(state))
+    action = te.random_policy(state)
+    plain, given = (te.playout(te.make("tic_tac_toe"), state, 32, a).numpy() for a in (None, action))
+    assert (plain != given).any()
+    for a, expected in ((None, plain), (action, given), (None, plain)):
+        assert (te.playout(env, state, 32, a).numpy() == expected).all()
+    inside = te.jit(
+        lambda state: (
+            te.playout(env, state, 32),
+            te.rollout_from(state, "uniform", 40).returns,
+            te.rollout(env, "uniform", 4, 40, seed=9).wins,
+        )
+    )
+    for _ in range(4):
+        outside = (
+            te.playout(env, state, 32),
+            te.rollout_from(state, "uniform", 40).returns,
+            te.rollout(env, "uniform", 4, 40, seed=9).wins,
+        )
+        for mine, other in zip(inside(state), outside, strict=True):
+            assert (mine.numpy() == other.numpy()).all()
+        state = env.step(state, te.random_policy(state))
+    within = te.jit(lambda state: te.rollout_from(state, te.random_policy, 2).returns)
+    within(state)
+    with pytest.raises(RuntimeError, match="a jit cannot capture it"):
+        within(state)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -96,6 +97,30 @@ def test_results_that_are_no_work() -> None:
         assert results["whole"].tolist() == x
         assert [t.tolist() for t in results["mixed"]] == [[v + 1 for v in x]] * 2 + [x, [1], [7]]
         assert results["nothing"] is None
+
+
+class Pair(NamedTuple):
+    left: Tensor
+    right: Any
+
+
+def test_what_may_come_and_go() -> None:
+    swap = te.jit(lambda pair: Pair(pair.right + 1, [pair.left, "a", None, 2]))
+    for value in range(4):
+        pair = swap(Pair(numbers(value), numbers(value + 1)))
+        assert type(pair) is Pair and pair.left.tolist() == [value + 2]
+        assert pair.right[0].tolist() == [value] and pair.right[1:] == ["a", None, 2]
+    state = TTT.init(4)
+    for wrong in (lambda: te.rollout_from(state, "uniform", 2), lambda: {"a": state}, lambda: object()):
+        with pytest.raises(
+            TypeError, match=r"takes and returns States, Tensors, .* got (Rollout|dict|object)"
+        ):
+            te.jit(lambda x, wrong=wrong: (x + 1, wrong()))(numbers(1))
+    with pytest.raises(TypeError, match=r"takes and returns States, Tensors, .* got ndarray"):
+        swap(np.zeros(1))
+    constant = te.jit(lambda x: (x + 1, Tensor(2.0)))
+    kept = [constant(numbers(value)) for value in range(4)]
+    assert [(one.tolist(), two.item()) for one, two in kept] == [([v + 1], 2) for v in range(4)]
 
 
 def test_an_error_leaves_no_trace() -> None:
