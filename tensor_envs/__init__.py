@@ -6,7 +6,7 @@ from tensor_envs.core.entry import GameEntry
 from tensor_envs.core.env import Env
 from tensor_envs.core.jit import jit
 from tensor_envs.core.registry import make, register, registered
-from tensor_envs.core.spec import Field, GameState, Outcome, Spec, Symmetry
+from tensor_envs.core.spec import Chance, Field, GameState, Outcome, Rules, Spec, Symmetry
 from tensor_envs.core.state import State
 from tensor_envs.core.vector import Transition, VectorEnv
 from tensor_envs.interop import from_numpy, from_torch, to_numpy, to_torch
@@ -18,12 +18,14 @@ from tensor_envs.saving import load_state, save_state
 offer_cpu_compiler()
 
 __all__ = [
+    "Chance",
     "Env",
     "Field",
     "GameEntry",
     "GameState",
     "Outcome",
     "Rollout",
+    "Rules",
     "Spec",
     "State",
     "Symmetry",

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import tensor_envs as te
+from tensor_envs.core import registry
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -27,12 +28,13 @@ MINUTES = ("50 50 50 50 50", "benchmark.py")  # what commands that take long hav
 
 
 @pytest.mark.parametrize("code", PYTHON, ids=range(len(PYTHON)))
-def test_python(code: str) -> None:
+def test_python(code: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """It runs, and prints what the comments behind `print` promise, where they quote it."""
     for package in re.findall(
         r"^(?:import|from) (gymnasium|pettingzoo)|adapters import (pettingzoo)", code, re.MULTILINE
     ):
         pytest.importorskip("".join(package))
+    monkeypatch.setattr(registry, "_entries", {})  # games of its own are gone afterwards
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(code, {"__name__": "readme"})

@@ -16,7 +16,7 @@ from tinygrad.dtype import AddrSpace, DType
 from tensor_envs.core.memory import MemoryArray, loop, number, sum_of, tracing
 from tensor_envs.core.random import KeyedChance, NoChance, scale, threefry
 from tensor_envs.core.spec import Chance, GameState, Mask, Rules, Scalar
-from tensor_envs.ops.bits import WORD, nth_bit, popcount
+from tensor_envs.ops.bits import WORD, nth_bit, num_words, popcount
 
 f32 = dtypes.float32
 
@@ -60,7 +60,10 @@ class Game:
         if self.spec.chance:
             key = self.key(stream, episode)
             values["key"], chance = list(key), KeyedChance(key)
-        values.update(self.rules.init(chance))
+        given = self.rules.init(chance)
+        if unknown := given.keys() - values.keys():
+            raise ValueError(f"init gives {', '.join(sorted(unknown))}; the fields are {', '.join(values)}")
+        values.update(given)
         for name, field in self.fields.items():
             if not field.memory:  # the rules may give plain numbers
                 typed = [constant(value, field.scalar_dtype) for value in flat(values[name])]
@@ -81,8 +84,10 @@ class Game:
     ) -> tuple[GameState, list[Scalar], Scalar, Scalar]:
         """One action -> state, rewards [P], terminated, truncated. `legal` None: known to be legal."""
         outcome = self.rules.step(s, action, self.chance(s))
-        ply = s.ply + 1
-        terminated, truncated = outcome.terminated, outcome.truncated
+        ply, players = s.ply + 1, self.spec.num_players
+        if len(outcome.rewards) != players:
+            raise ValueError(f"step must give {players} rewards, one a player, got {len(outcome.rewards)}")
+        terminated, truncated = constant(outcome.terminated, dtypes.bool), outcome.truncated
         if self.spec.max_plies is not None:
             truncated = either(truncated, (ply < self.spec.max_plies).logical_not())
         truncated = constant(truncated, dtypes.bool) & terminated.logical_not()
@@ -96,6 +101,17 @@ class Game:
                 rewards[player] = legal.where(reward, penalty)
             terminated, truncated = terminated | legal.logical_not(), truncated & legal
         return after, rewards, terminated, truncated
+
+    def mask(self, s: GameState) -> Mask:
+        """The rules' legal_action_mask, checked."""
+        mask, words = self.rules.legal_action_mask(s), num_words(self.spec.num_actions)
+        if len(mask) != words or any(w.dtype is not dtypes.uint32 for w in mask if isinstance(w, UOp)):
+            came = [w.dtype for w in mask if isinstance(w, UOp)]
+            raise ValueError(
+                f"legal_action_mask must give {words} words of 32 actions, uint32, as ops.bits.pack_flags does; "
+                f"got {len(mask)} of {came}"
+            )
+        return mask
 
     def where(self, condition: Scalar, a: GameState, b: GameState) -> GameState:
         """condition ? a : b, field by field."""

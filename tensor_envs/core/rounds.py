@@ -70,7 +70,7 @@ class Rounds(Trace):
         """first: whether this is a playout's first round, which may play a given action."""
         s, was = self.held.load(at), cells(self.flags, range(2), at.register) if self.stay else NEVER
         totals = cells(self.sums, range(self.players, 3 * self.players), at.register)
-        mask = self.game.rules.legal_action_mask(s)
+        mask = self.game.mask(s)
         action, legal, _ = self.action(s, mask, at)
         if first is not None and self.p.actions is not None:
             given, allowed = self.given(mask, self.source(at))

@@ -166,7 +166,7 @@ class Outcome:
 
     state: GameState
     rewards: Sequence[Scalar | int]
-    terminated: Scalar
+    terminated: Scalar | bool
     truncated: Scalar | bool = False
 
 
@@ -184,14 +184,23 @@ class Symmetry:
 
 
 class Chance(Protocol):
-    """A game's chance events, by counter (see `core.random`)."""
+    """A game's chance events, by counter (see `core.random`).
+
+    A counter names one value for the whole episode, in `init` as in every `step`: an event of every ply takes a
+    counter with `s.ply` in it.
+    """
 
     def bits(self, counter: Scalar | int) -> Scalar: ...
     def draw(self, counter: Scalar | int, n: Scalar | int) -> Scalar: ...
 
 
 class Rules(Protocol):
-    """A frozen dataclass of rule fields with these methods. Shapes: A actions, P players, B games."""
+    """A frozen dataclass of rule fields with these methods. Shapes: A actions, P players, B games.
+
+    `init`, `legal_action_mask` and `step` are traced once for one game: fields are scalars, arrays of them lists, and
+    what differs from game to game is chosen by `where`, never by `if`. `core.memory.select` and `put` read and change
+    a list at a computed index.
+    """
 
     @property
     def spec(self) -> Spec: ...

@@ -121,7 +121,7 @@ class Trace:
             s = self.game.new(cells(self.p.stream.after(turn), range(STREAM_ROWS), at.batch), episode + 1)
         stores = [*rows.store(s, at), count(1, turn).store(k + 1)]
         if not rows.registers:
-            stores += fill(self.p.mask, 0, self.game.rules.legal_action_mask(s), at.batch)
+            stores += fill(self.p.mask, 0, self.game.mask(s), at.batch)
         return UOp.group(*stores).end(turn, k + 1 < count(0, turn).load()).end(some)
 
     def play(
@@ -172,7 +172,7 @@ class Trace:
         """The batch's stores. A game that is over, and not to be started again in this step, has no legal action."""
         stores = self.new.store(s, at) + fill(self.p.rewards, 0, rewards, at.batch)
         stores += fill(self.p.flags, 0, flags, at.batch)
-        mask, nothing = self.game.rules.legal_action_mask(s), UOp.const(0, dtypes.uint32)
+        mask, nothing = self.game.mask(s), UOp.const(0, dtypes.uint32)
 
         def live(word: UOp) -> UOp:
             return word if self.plan.reset == "same_step" else (flags[0] | flags[1]).where(nothing, word)
