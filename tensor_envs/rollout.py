@@ -130,7 +130,10 @@ def _captured(policy: Policy, state: State, totals: Tensor, steps: int, autorese
         rows = more.reshape(-1, lanes, 2 * env.num_players).permute(0, 2, 1).flatten()
         Tensor.realize(*done.tensors[:-1], totals.assign(totals + rows))
 
-    policy(state).realize()  # what a policy sets up at its first call must not be captured
+    first = policy(state)
+    if not isinstance(first, Tensor):
+        raise TypeError(f"policy must return a Tensor of integers, got {type(first).__name__}")
+    first.realize()  # what a policy sets up at its first call must not be captured
     replay = Replay(step)
     out = [env.buffers(stream, lanes), env.buffers(stream, lanes)]
     states = [after.replace(flags=never) if autoreset else after for after in out]

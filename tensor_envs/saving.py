@@ -11,6 +11,7 @@ import numpy as np
 from tinygrad import dtypes
 from tinygrad.nn.state import safe_load, safe_load_metadata, safe_save
 
+from tensor_envs.core.checks import instance
 from tensor_envs.core.device import resolve, upload
 from tensor_envs.core.env import blocking
 from tensor_envs.core.plan import STREAM_ROWS
@@ -23,7 +24,11 @@ STREAM = (STREAM_ROWS, dtypes.uint32)
 
 
 def save_state(state: State, path: str | Path) -> None:
-    """Write a state with its environment's id, version and rule fields; loads bit for bit on any device."""
+    """Write a state with its environment's id, version and rule fields; loads bit for bit on any device.
+
+    TypeError for anything but a State.
+    """
+    instance("state", state, State)
     env = state.env
     fixed = env.entry.presets.get(env.id, {})
     about = {

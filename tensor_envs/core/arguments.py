@@ -32,7 +32,7 @@ def integers(
 
 def host_integers(name: str, value: Any, size: int | None = None, below: int | None = None) -> np.ndarray:
     """The same of anything that NumPy takes, int32."""
-    value = np.asarray(value)
+    value = _array(name, value)
     _check_integers(name, value.shape, value.dtype, value.dtype.kind in "iu", size)
     if below is not None and not (value.min() >= 0 and value.max() < below):
         raise ValueError(f"{name} must be in 0..{below - 1}, got {value.min()} to {value.max()}")
@@ -48,14 +48,21 @@ def _check_integers(name: str, shape: Any, dtype: Any, integral: bool, size: int
         raise ValueError(f"{name} must have shape ({'N' if size is None else size},), got {shape}")
 
 
+def _array(name: str, value: Any) -> np.ndarray:
+    try:
+        return np.asarray(value)
+    except ValueError as error:
+        raise ValueError(f"{name} must be rectangular: {error}") from None
+
+
 def flags(name: str, value: Any, state: State) -> Tensor:
     """bool [B], a Tensor on the state's device or anything that NumPy takes. ValueError for anything else."""
-    chosen = value if isinstance(value, Tensor) else upload(np.asarray(value), state.device)
-    if chosen.shape != (state.batch,) or chosen.dtype is not dtypes.bool:
+    chosen = value if isinstance(value, Tensor) else _array(name, value)
+    if chosen.shape != (state.batch,) or chosen.dtype not in (dtypes.bool, np.dtype(bool)):
         raise ValueError(
             f"{name} must be bool of shape ({state.batch},), got {chosen.dtype} of {chosen.shape}"
         )
-    return on(state, name, chosen)
+    return on(state, name, chosen) if isinstance(chosen, Tensor) else upload(chosen, state.device)
 
 
 def on(state: State, name: str, values: Tensor) -> Tensor:

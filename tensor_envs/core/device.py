@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -33,6 +34,8 @@ def resolve(device: Any) -> DeviceName:
         if not device:
             raise ValueError("device must name at least one device, got an empty tuple")
         names = tuple(_resolve_one(name) for name in device)
+        if len(set(names)) < len(names) or len({name.split(":")[0] for name in names}) > 1:
+            raise ValueError(f"device must name different devices of one kind, got {', '.join(names)}")
         return names if len(names) > 1 else names[0]
     return _resolve_one(Device.DEFAULT if device is None else device)
 
@@ -42,6 +45,8 @@ def _resolve_one(device: Any) -> str:
         raise TypeError(
             f"device must be a name such as 'CPU' or 'CUDA:1', got {device!r} of type {type(device).__name__}"
         )
+    if not re.fullmatch(r"[A-Za-z]+(:\d+)?", device):
+        raise ValueError(f"device must be a name such as 'CPU' or 'CUDA:1', got {device!r}")
     name = Device.canonicalize(device)
     if name.split(":")[0] == "CPU":
         cpu_compiler()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -62,7 +62,13 @@ class Env:
         self.read, self._observe = jit(State.lazy), jit(self._lazy_observation)
 
     def __repr__(self) -> str:
-        return f"<Env {self.id}-v{self.version} {self.rules}>"
+        """With the rule fields that have not their default."""
+        values = ((f, getattr(self.rules, f.name)) for f in fields(self.rules))
+        chosen = ", ".join(f"{f.name}={value!r}" for f, value in values if value != f.default)
+        return f"<Env {self.id}-v{self.version}{' ' * bool(chosen)}{chosen}>"
+
+    def __reduce__(self) -> Any:
+        return Env, (self.entry, self.rules, self.id, self.illegal)
 
     # *** states ***
 
@@ -139,10 +145,10 @@ class Env:
     def observe(self, state: State, player: Any = None) -> Tensor:
         """What a player sees, [B, *observation_shape] of dtype spec.observation_dtype; lazy while a jit captures.
 
-        player: None (each game's player to move), a seat for all games, or seats as integers [B], a Tensor or an array.
+        player: None (each game's player to move), a seat for all games, or integers [B], a Tensor or what NumPy takes.
         """
         self.check_state(state)
-        if isinstance(player, (Tensor, np.ndarray)):
+        if isinstance(player, (Tensor, np.ndarray, list, tuple)):
             player = integers("player", player, state, state.batch, self.num_players)
         elif player is not None:
             player = integer("player", player, 0, self.num_players - 1)
@@ -183,7 +189,8 @@ class Env:
                 if missing := self.fields.keys() - values[-1].keys():
                     raise ValueError(f"{', '.join(sorted(missing))} missing")
             except (ValueError, TypeError, KeyError) as error:
-                raise ValueError(f"game {i} is no state of {self.id!r}: {error}") from None
+                what = f"{error} missing" if isinstance(error, KeyError) else error
+                raise ValueError(f"game {i} is no state of {self.id!r}: {what}") from None
         fresh = self.buffers(*self._stream(len(games), seed, device, 0))
         fields = [upload(array, fresh.device) for array in pack(self.layout, values, fresh.lanes)]
         flags = np.array([[v["terminated"], v["truncated"]] for v in values], dtype=bool)

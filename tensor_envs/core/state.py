@@ -108,7 +108,10 @@ class State:
         if name in self.env.places:
             return self._read(name)
         known = ", ".join(self.env.fields)
-        raise AttributeError(f"a state of {self.env.id!r} has no field {name!r}; its fields are {known}")
+        others = "legal_action_mask, rewards, terminated, truncated"
+        raise AttributeError(
+            f"a state of {self.env.id!r} has no field {name!r}; its fields are {known}; it also has {others}"
+        )
 
     @property
     def legal_action_mask(self) -> Tensor:

@@ -1,5 +1,6 @@
 """The environment's contract beyond what every game is checked for: errors, devices, functional steps."""
 
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -227,6 +228,41 @@ def test_observing_other_seats() -> None:
     for wrong in (np.zeros(3, int), Tensor.zeros(3, dtype=dtypes.int32)):
         with pytest.raises(ValueError, match=r"player must have shape \(2,\), got \(3,\)"):
             TTT.observe(state, wrong)
+
+
+def test_environments_and_states_travel() -> None:
+    env = te.make("hyper_tic_tac_toe", shape=(4, 4), k=3)
+    assert repr(env) == "<Env hyper_tic_tac_toe-v0 shape=(4, 4)>"
+    assert repr(te.make("hyper_tic_tac_toe")) == "<Env hyper_tic_tac_toe-v0>"
+    state = env.step(env.init(4, seed=1), [0, 1, 2, 3])
+    other = pickle.loads(pickle.dumps(env))
+    for copy in (pickle.loads(pickle.dumps(state)), other.step(other.init(4, seed=1), [0, 1, 2, 3])):
+        for name, column in state.numpy().items():
+            assert (copy.numpy()[name] == column).all(), name
+
+
+def test_errors_name_the_argument() -> None:
+    state = TTT.init(2)
+    with pytest.raises(ValueError, match="action must be rectangular"):
+        TTT.step(state, [[1], [1, 2]])
+    with pytest.raises(ValueError, match="mask must be bool of shape"):
+        TTT.reset(state, "x")
+    with pytest.raises(TypeError, match="state must be of type State, got 1"):
+        te.save_state(1, "nowhere")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="policy must return a Tensor of integers, got ndarray"):
+        te.rollout(TTT, lambda state: np.zeros(2, int), 2, 3)  # type: ignore[arg-type, return-value]
+    with pytest.raises(ValueError, match=r"game 1 is no state of 'tic_tac_toe': 'current_player' missing"):
+        game = TTT.state_to_dict(state)
+        TTT.state_from_dicts([game, {k: v for k, v in game.items() if k != "current_player"}])
+    with pytest.raises(AttributeError, match=r"it also has legal_action_mask, rewards"):
+        state.reward  # noqa: B018
+    for device in ("CPU:x", "CPU:-1", "C P U"):
+        with pytest.raises(ValueError, match=r"device must be a name such as 'CPU' or 'CUDA:1', got"):
+            TTT.init(2, device=device)
+    for devices in (("CPU", "CPU"), ("CPU", "PYTHON")):
+        with pytest.raises(ValueError, match="device must name different devices of one kind, got CPU, "):
+            TTT.init(2, device=devices)
+    assert (TTT.observe(state, [0, 1]).numpy() == TTT.observe(state, np.array([0, 1])).numpy()).all()
 
 
 def test_fields_by_name() -> None:

@@ -1,6 +1,6 @@
 """A game that a user brings: registered, conforming, and against a plain-Python version of itself."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -123,11 +123,12 @@ def test_a_class_and_nothing_else() -> None:
         np.abs(values - [1 / 3, 0, 0]).max() < 0.13
     )  # at random, whoever is left with four loses two games of three
     assert te.rollout(env, "uniform", 64, 50).episodes.numpy().min() > 5
-    for ask in (
+    asks: list[Callable[[], object]] = [
         lambda: env.to_string(env.init(1)),
         lambda: env.render(env.init(1)),
         lambda: env.action_to_string(1),
-    ):
+    ]
+    for ask in asks:
         with pytest.raises(
             NotImplementedError, match=r"'nim' has no module for this: name a (notation|render)"
         ):
