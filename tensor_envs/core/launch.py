@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 from tinygrad import Device, Tensor, UOp
 from tinygrad.renderer import Estimates
+from tinygrad.renderer.cstyle import ClangRenderer
 from tinygrad.uop.ops import KernelInfo
 
-from tensor_envs.core.device import device_of, first, is_gpu
+from tensor_envs.core.device import device_of, first
 from tensor_envs.core.lower import lowered
 from tensor_envs.core.memory import tracing
 
@@ -21,12 +22,12 @@ def launch(
     estimates: operations and bytes, where tinygrad cannot count them itself (loops whose length it does not know).
     """
 
-    device = device_of(arrays[0])
+    renderer = Device[first(device_of(arrays[0]))].renderer
 
     def kernel(*parameters: UOp) -> UOp:
         with tracing():
             # tagged: tinygrad's optimiser would break the loops
             sink = body(*parameters).sink(arg=KernelInfo(name, estimates=estimates), tag=1)
-        return sink if is_gpu(device) else lowered(sink, Device[first(device)].renderer)
+        return lowered(sink, renderer) if isinstance(renderer, ClangRenderer) else sink
 
     return Tensor.custom_kernel(*arrays, fxn=kernel)

@@ -35,7 +35,7 @@ SIMPLER = PatternMatcher(
 )
 
 
-@functools.cache
+@functools.lru_cache(64)
 def lowered(sink: UOp, renderer: Renderer) -> UOp:
     """A kernel as a program that only has to be written out; one with gates or operations not PLAIN stays as it is."""
     simple = graph_rewrite(sink, SIMPLER + pm_flatten_range)
