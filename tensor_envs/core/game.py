@@ -105,11 +105,11 @@ class Game:
     def mask(self, s: GameState) -> Mask:
         """The rules' legal_action_mask, checked."""
         mask, words = self.rules.legal_action_mask(s), num_words(self.spec.num_actions)
-        if len(mask) != words or any(w.dtype is not dtypes.uint32 for w in mask if isinstance(w, UOp)):
-            came = [w.dtype for w in mask if isinstance(w, UOp)]
+        kinds = [] if isinstance(mask, MemoryArray) else [w.dtype for w in mask if isinstance(w, UOp)]
+        if len(mask) != words or any(dtype is not dtypes.uint32 for dtype in kinds):
             raise ValueError(
                 f"legal_action_mask must give {words} words of 32 actions, uint32, as ops.bits.pack_flags does; "
-                f"got {len(mask)} of {came}"
+                f"got {len(mask)} of {kinds}"
             )
         return mask
 
