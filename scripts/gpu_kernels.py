@@ -91,8 +91,8 @@ def compiled(te: Any, name: str, kernel: str) -> bytes:
 
     env = te.make(name)
     KERNELS[kernel](te, env, env.init(GAMES))
-    made = list(to_program_cache.values())[-1]
-    return made.src[-1].arg
+    name = f"{type(env.rules).__name__}_{kernel.split(',')[0]}"
+    return [made for made in to_program_cache.values() if made.arg.function_name == name][-1].src[-1].arg
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

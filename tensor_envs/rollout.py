@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from tinygrad import Tensor, dtypes
 
+from tensor_envs.core.arguments import int32_buffer, integers
 from tensor_envs.core.checks import instance, integer
 from tensor_envs.core.device import is_capturing, upload
 from tensor_envs.core.env import MAX_BATCH, Env, blocking
@@ -70,7 +71,7 @@ def rollout_from(state: State, policy: str | Policy, steps: int, autoreset: bool
     policy: "uniform" (one kernel for the whole rollout) or a function of a State to int32 actions [B] in tinygrad
     operations, captured together with the step. autoreset: finished games start their next episode, at the beginning
     and then in the step that ends them; if False they stay as they ended. TypeError or ValueError for a count of steps
-    outside 1..2^31-1 or another policy.
+    outside 1..2^31-1 or another policy, a function too where illegal actions raise.
     """
     instance("state", state, State)
     return _play(state, policy, steps, autoreset, fresh=False)
@@ -86,6 +87,10 @@ def _play(state: State, policy: str | Policy, steps: int, autoreset: bool, fresh
     if policy == "uniform" and not env.game.has_memory:
         last, totals = env.roll_out(state, steps, "same_step" if autoreset else "none")
     else:
+        if callable(policy) and env.illegal == "raise":
+            raise ValueError(
+                'a policy is captured, so nobody looks at its actions: make the env with illegal="lose"'
+            )
         if is_capturing():
             raise RuntimeError("a rollout of a policy captures its own steps, so a jit cannot capture it")
         totals = upload(np.zeros(state.batch * 2 * env.num_players, np.float32), state.device)
@@ -123,7 +128,7 @@ def _captured(policy: Policy, state: State, totals: Tensor, steps: int, autorese
     def step(*tensors: Tensor) -> None:
         old, new, (stream, totals) = tensors[:n], tensors[n : 2 * n], tensors[2 * n :]
         before, after = State(env, (*old, stream), lanes), State(env, (*new, stream), lanes)
-        actions = env.actions(before, policy(before))
+        actions = int32_buffer(integers("action", policy(before), before, before.batch))
         done = env.run(before, "step", "same_step" if autoreset else "none", actions=actions, out=after)
         won = (done.terminated | done.truncated).unsqueeze(1) & (done.rewards > 0)
         more = done.rewards.cat(won.cast(dtypes.float32), dim=1)

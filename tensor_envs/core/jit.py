@@ -16,6 +16,7 @@ import numpy as np
 from tinygrad import Tensor
 from tinygrad.dtype import DType
 from tinygrad.helpers import GlobalCounters
+from tinygrad.uop.ops import Ops
 
 from tensor_envs.core.device import buffer_of, is_capturing
 from tensor_envs.core.replay import Replay, under
@@ -33,7 +34,8 @@ def jit(function: Callable[..., Any]) -> Callable[..., Any]:
 
     A replay runs no Python: tensors that the function closes over are those of the capture (assign to them, do not put
     others in their place, and realise what is assigned), and a plain value that is new in every call is captured anew
-    in every call.
+    in every call. An argument that is returned is itself; one that is a part of a buffer, or lazy, is copied first, so
+    that assigning to it has no effect outside.
     """
     captures: dict[Any, _Capture] = {}
 
@@ -62,13 +64,18 @@ class _Capture:
     def flat(self, *tensors: Tensor) -> tuple[Tensor, ...]:
         """The function from tensors to tensors.
 
-        What is passed through is not among them, since a capture would give back the argument of its own call; a part
-        of an argument is copied.
+        What is passed through is not among them, since a capture would give back the argument of its own call; of a
+        part of a buffer that is there already they have a copy.
         """
         arguments, named = _rebuild(self.structure, tensors)
-        outputs, given = list(tensors), {under(t.uop) for t in tensors}
+        outputs, given = list(tensors), {buffer_of(t) for t in tensors}
         self.results = _flatten(self.function(*arguments, **dict(named)), outputs, PLAIN)
-        return tuple(t.clone() if under(t.uop) in given else t for t in outputs[len(tensors) :])
+
+        def is_part(t: Tensor) -> bool:
+            whole = buffer_of(t)
+            return whole in given if whole is not None else under(t.uop).op is Ops.BUFFER
+
+        return tuple(t.clone() if is_part(t) else t for t in outputs[len(tensors) :])
 
     def __call__(self, leaves: Sequence[Tensor]) -> Any:
         tensors = _buffers(leaves)
@@ -115,7 +122,7 @@ def _flatten(value: Any, leaves: list[Tensor], plain: Any) -> Any:
         raise TypeError(
             f"a jitted function takes and returns States, Tensors, tuples, lists and plain values, got {kind}"
         )
-    return "plain", type(value), value
+    return "plain", type(value), value, repr(value) if isinstance(value, float) else ""  # -0.0 equals 0.0
 
 
 def _rebuild(structure: Any, leaves: Sequence[Tensor]) -> Any:

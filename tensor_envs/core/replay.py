@@ -18,7 +18,7 @@ from tinygrad.uop.ops import GroupOp, Ops, UOp, buffers
 
 from tensor_envs.core.device import DeviceName, buffer_of, empty_buffer, parts
 
-VIEWS = {Ops.UNSHARD, Ops.BITCAST, Ops.DETACH, *GroupOp.Movement}
+VIEWS = {Ops.UNSHARD, Ops.BITCAST, Ops.DETACH, Ops.CONTIGUOUS, *GroupOp.Movement}
 Launch = Callable[[], object]
 Launcher = Callable[[Sequence[Tensor]], Launch]  # looks at buffers, launches when called
 
@@ -27,8 +27,8 @@ class Replay:
     """A function of tensors, recorded while it runs for the first time and replayed after it.
 
     The arguments must be whole buffers, of the same shapes, dtypes and devices in every call (the caller's cache key);
-    which of them are written is up to the function. If it returns a tuple of tensors, they stand in new buffers at
-    every call.
+    which of them are written is up to the function. If it returns a tuple of tensors, those that it makes stand in new
+    buffers at every call.
     """
 
     def __init__(self, function: Callable[..., Any]):
@@ -37,21 +37,28 @@ class Replay:
         self.results: list[tuple[Tensor, UOp]] = []  # of the first call; the tensors may have changed since
         # their buffers, as far as it made them: sizes, dtypes and devices
         self.made: dict[UOp, tuple[int, DType, DeviceName]] = {}
+        self.kept: set[UOp] = set()  # buffers of results that were there before
         self.launcher: Launcher | None = None  # None: tinygrad launches
 
     def __call__(self, *tensors: Tensor) -> tuple[Tensor, ...]:
         if self.captured is None:
             self._record(tensors)
             if self.launcher is not None:
-                return tuple(t for t, _ in self.results)
+                return tuple(t if under(u) in self.made else self._result(t, u, {}) for t, u in self.results)
         elif self.launcher is not None:
             new = {u: empty_buffer(*about) for u, about in self.made.items()}
             self.launcher([*tensors, *new.values()])()
-            return tuple([new[u] if u in new else _viewed(t, u, new) for t, u in self.results])
+            return tuple([new[u] if u in new else self._result(t, u, new) for t, u in self.results])
         else:
             self.captured([buffer_of(t) for t in tensors], {})
-        # they stand in the recorded buffers, which the next call writes again
-        return tuple(Tensor(u).clone().realize() if under(u) in self.made else t for t, u in self.results)
+        return tuple(self._result(t, u, {}) for t, u in self.results)
+
+    def _result(self, t: Tensor, view: UOp, new: dict[UOp, Tensor]) -> Tensor:
+        """The same view of what takes the place of its buffer; a copy if that is the recorded one, used again."""
+        base = under(view)
+        if base in new:
+            return Tensor(_onto(view, under(new[base].uop)))
+        return t if base in self.kept else Tensor(view).clone().realize()
 
     def bound(self, *tensors: Tensor) -> Launch:
         """A call with these arguments that does not look at them any more; for a function without results."""
@@ -67,10 +74,12 @@ class Replay:
         results = results if isinstance(results, tuple) else ()
         calls = jit.captured.linear.src
         written = {realize.get_call_arg_uops(c)[k] for c in calls for k in realize.get_call_outs_ins(c)[0]}
-        made = [u for u in dict.fromkeys(under(t.uop) for t in results) if u in written - known]
+        bases = dict.fromkeys(under(t.uop) for t in results)
+        made = [u for u in bases if u in written - known]
         if DEBUG < 2 and not PROFILE:  # what tinygrad launches it can show
             self.launcher = _launcher(calls, len(tensors), made)
         self.made = {u: (sum(part.size for part in parts(u)), u.dtype, u.arg.device) for u in made}
+        self.kept = {u for u in bases if u in known or u.op is not Ops.BUFFER}
         self.results = [(t, t.uop) for t in results]
         self.captured = jit.captured
 
@@ -82,13 +91,9 @@ def under(u: UOp) -> UOp:
     return u
 
 
-def _viewed(t: Tensor, view: UOp, new: dict[UOp, Tensor]) -> Tensor:
-    """The same view of what takes the place of its buffer, if anything does."""
-
-    def onto(u: UOp) -> UOp:
-        return u.replace(src=(onto(u.src[0]), *u.src[1:])) if u.op in VIEWS else under(new[u].uop)
-
-    return Tensor(onto(view)) if under(view) in new else t
+def _onto(u: UOp, base: UOp) -> UOp:
+    """The same view of something else."""
+    return u.replace(src=(_onto(u.src[0], base), *u.src[1:])) if u.op in VIEWS else base
 
 
 def _launcher(calls: Sequence[UOp], parameters: int, made: Sequence[UOp]) -> Launcher | None:

@@ -9,7 +9,7 @@ import numpy as np
 from tinygrad import Tensor, dtypes
 from tinygrad.dtype import DType
 
-from tensor_envs.core.device import DeviceName, device_of, download, is_capturing, is_gpu
+from tensor_envs.core.device import DeviceName, device_of, download, is_capturing, is_gpu, resolve, upload
 from tensor_envs.core.plan import Plan, Reset, Task
 from tensor_envs.core.random import ACTION_COUNTER, threefry
 from tensor_envs.core.spec import STORAGE, Field, GameState
@@ -48,6 +48,10 @@ class State:
     @classmethod
     def __unflatten__(cls, about: Any, tensors: tuple[Tensor, ...]) -> State:
         return cls(about[0], tensors, about[1])
+
+    def __reduce__(self) -> Any:
+        """By values: tinygrad knows a buffer by a number, which may be another one's where it is loaded."""
+        return _restored, (self.env, [download(t) for t in self.tensors], self.device, self.lanes)
 
     def replace(self, *, flags: Tensor) -> State:
         """The same games with other flag rows."""
@@ -169,6 +173,11 @@ class State:
     def game_state(self) -> GameState:
         """All fields, lazy, as Tensors [B, *shape], and `legal_action_mask` [B, A] for observations that show it."""
         return GameState({name: self.lazy(name) for name in (*self.env.fields, "legal_action_mask")})
+
+
+def _restored(env: Env, arrays: list[np.ndarray], device: DeviceName, lanes: int) -> State:
+    where = resolve(device)
+    return State(env, tuple(upload(array, where) for array in arrays), lanes)
 
 
 def _declared(rows: Tensor, field: Field) -> Tensor:

@@ -139,6 +139,7 @@ class VectorEnv:
 
     def step(self, action: Any) -> Transition:
         """Play one action in every game; `action` as in `Env.step`. RuntimeError inside a jit."""
+        self._outside()
         if isinstance(action, Tensor) or self.env.illegal == "raise":
             return self._advance("step", self.env.actions(self.state, action))
         actions = self._given[self.count % 2]

@@ -1,5 +1,6 @@
 """The environment's contract beyond what every game is checked for: errors, devices, functional steps."""
 
+import copy
 import pickle
 from pathlib import Path
 from typing import Any
@@ -236,9 +237,18 @@ def test_environments_and_states_travel() -> None:
     assert repr(te.make("hyper_tic_tac_toe")) == "<Env hyper_tic_tac_toe-v0>"
     state = env.step(env.init(4, seed=1), [0, 1, 2, 3])
     other = pickle.loads(pickle.dumps(env))
-    for copy in (pickle.loads(pickle.dumps(state)), other.step(other.init(4, seed=1), [0, 1, 2, 3])):
-        for name, column in state.numpy().items():
-            assert (copy.numpy()[name] == column).all(), name
+    expected = state.numpy()
+    vector = te.VectorEnv(env, 4, seed=1)
+    vector.step([0, 1, 2, 3])
+    copies = [pickle.loads(pickle.dumps(s)) for s in (state, vector.state)] + [copy.deepcopy(vector.state)]
+    for _ in range(3):  # which writes into the buffers again that the state stood in
+        vector.step_uniform()
+    for one in (*copies, other.step(other.init(4, seed=1), [0, 1, 2, 3])):
+        for name, column in expected.items():
+            assert name == "rewards" or (one.numpy()[name] == column).all(), name
+        assert not {id(t.uop) for t in one.tensors} & {id(t.uop) for t in state.tensors}
+    sharded = env.init(4, seed=1, device=DEVICES[:2])
+    assert (pickle.loads(pickle.dumps(sharded)).policy_key.numpy() == state.policy_key.numpy()).all()
 
 
 def test_errors_name_the_argument() -> None:
@@ -251,6 +261,12 @@ def test_errors_name_the_argument() -> None:
         te.save_state(1, "nowhere")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="policy must return a Tensor of integers, got ndarray"):
         te.rollout(TTT, lambda state: np.zeros(2, int), 2, 3)  # type: ignore[arg-type, return-value]
+    strict = te.make("tic_tac_toe", illegal="raise")
+    with pytest.raises(ValueError, match="nobody looks at its actions"):
+        te.rollout(strict, te.random_policy, 2, 3)
+    assert te.rollout(strict, "uniform", 2, 3).state.numpy()["ply"].tolist() == [3, 3]
+    large = te.make("hyper_tic_tac_toe", shape=(20, 20, 20), k=5, illegal="raise")
+    assert te.rollout(large, "uniform", 2, 3).state.numpy()["ply"].tolist() == [3, 3]
     with pytest.raises(ValueError, match=r"game 1 is no state of 'tic_tac_toe': 'current_player' missing"):
         game = TTT.state_to_dict(state)
         TTT.state_from_dicts([game, {k: v for k, v in game.items() if k != "current_player"}])

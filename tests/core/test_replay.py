@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -80,6 +81,12 @@ def test_results_that_are_no_work() -> None:
     closed = numbers(7)
     functions = {
         "part": te.jit(lambda x: x[1:3]),
+        "contiguous": te.jit(lambda x: (x[1:3].contiguous(), x.reshape(2, 2)[1].contiguous(), x + 1)),
+        "alone": te.jit(lambda x: x[1:3].contiguous()),
+        "within": te.jit(
+            lambda x: ((y := (x * 2).realize()), y[1:3].contiguous(), y[:2], (x * 3).realize()[2:])
+        ),
+        "closed": te.jit(lambda x: (closed.reshape(1, 1), x + 1)),
         "turned": te.jit(lambda x: x.reshape(2, 2).permute(1, 0)),
         "bits": te.jit(lambda x: x.bitcast(dtypes.int32)[:1]),
         "whole": te.jit(lambda x: x),
@@ -92,6 +99,16 @@ def test_results_that_are_no_work() -> None:
     for k, results in enumerate(kept):
         x = [k, k + 1, k + 2, k + 3]
         assert results["part"].tolist() == x[1:3]
+        assert [t.tolist() for t in results["contiguous"]] == [x[1:3], x[2:], [v + 1 for v in x]]
+        assert results["alone"].tolist() == x[1:3]
+        twice = [2 * v for v in x]
+        assert [t.tolist() for t in results["within"]] == [
+            twice,
+            twice[1:3],
+            twice[:2],
+            [3 * v for v in x[2:]],
+        ]
+        assert results["closed"][0].tolist() == [[7]]
         assert results["turned"].tolist() == [x[::2], x[1::2]]
         assert results["bits"].tolist() == np.array([k], np.float32).view(np.int32).tolist()
         assert results["whole"].tolist() == x
@@ -121,6 +138,11 @@ def test_what_may_come_and_go() -> None:
     constant = te.jit(lambda x: (x + 1, Tensor(2.0)))
     kept = [constant(numbers(value)) for value in range(4)]
     assert [(one.tolist(), two.item()) for one, two in kept] == [([v + 1], 2) for v in range(4)]
+
+
+def test_zeros_differ_by_their_sign() -> None:
+    signed = te.jit(lambda x, c: x * math.copysign(1, c))
+    assert [signed(numbers(1), c).item() for c in (0.0, 0.0, -0.0, -0.0, 0.0)] == [1, 1, -1, -1, 1]
 
 
 def test_an_error_leaves_no_trace() -> None:
