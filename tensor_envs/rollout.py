@@ -71,7 +71,8 @@ def rollout_from(state: State, policy: str | Policy, steps: int, autoreset: bool
     policy: "uniform" (one kernel for the whole rollout) or a function of a State to int32 actions [B] in tinygrad
     operations, captured together with the step. autoreset: finished games start their next episode, at the beginning
     and then in the step that ends them; if False they stay as they ended. TypeError or ValueError for a count of steps
-    outside 1..2^31-1 or another policy, a function too where illegal actions raise.
+    outside 1..2^31-1, for another policy, and for a function where illegal="raise" asks to look at its actions;
+    RuntimeError for one inside a jit.
     """
     instance("state", state, State)
     return _play(state, policy, steps, autoreset, fresh=False)
