@@ -19,16 +19,11 @@ from importlib import metadata
 from typing import Any, NamedTuple
 
 GAMES = 128
-REGISTERS, THREADS, BLOCKS, UNIT = (
-    65536,
-    2048,
-    32,
-    256,
-)  # of a multiprocessor; a warp's registers come in such units
+# of a multiprocessor; a warp's registers come in units
+REGISTERS, UNIT, THREADS, BLOCKS = 65536, 256, 2048, 32
 WARP, BLOCK = 32, 64
-KERNELS: dict[
-    str, Callable[[Any, Any, Any], object]
-] = {  # what makes them: of the package, an environment, a state
+# what makes them: of the package, an environment, a state
+KERNELS: dict[str, Callable[[Any, Any, Any], object]] = {
     "step": lambda te, env, state: env.step(state, te.random_policy(state)),
     "uniform": lambda te, env, state: te.VectorEnv(env, GAMES).step_uniform(),
     "uniform, next_step": lambda te, env, state: te.VectorEnv(
@@ -104,7 +99,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--env", nargs="+", metavar="ID", help="default: all")
     parser.add_argument(
-        "--kernel", nargs="+", choices=list(KERNELS), default=["uniform", "rollout", "playout"]
+        "--kernel",
+        nargs="+",
+        choices=list(KERNELS),
+        default=["uniform", "rollout", "playout"],
+        metavar="KERNEL",
+        help=f"among {', '.join(map(repr, KERNELS))}",
     )
     options = parser.parse_args(arguments)
     os.environ["DEV"] = f"NULL:{options.target}"  # before tinygrad is imported

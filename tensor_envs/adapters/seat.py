@@ -98,9 +98,9 @@ class Seat:
         anyway, and reading them takes a fraction of a ply; a fixed number of plies would mostly step nobody.
         """
         while True:
-            paid += self._rows(state.reward_rows)[self.seat]
+            paid += state.table(state.reward_rows)[:, self.seat]
             state = state.replace(flags=self._marked(state))
-            terminated, truncated = self._rows(state.flags)
+            terminated, truncated = state.table(state.flags).T
             if (terminated | truncated).all():
                 self.terminated, self.truncated = terminated & ~truncated, truncated & ~terminated
                 return state
@@ -116,11 +116,6 @@ class Seat:
 
     def _restarted(self, state: State, rows: np.ndarray) -> State:
         return self._run(state, "restart", actions=upload(rows.astype(np.int32), state.device))
-
-    def _rows(self, buffer: Tensor) -> np.ndarray:
-        """A state's buffer on the host, [rows, B]."""
-        table = download(buffer).reshape(self.batch // self.state.lanes, -1, self.state.lanes)
-        return table.transpose(1, 0, 2).reshape(-1, self.batch)
 
     @property
     def observation(self) -> np.ndarray:

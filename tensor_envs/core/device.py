@@ -63,7 +63,7 @@ def _resolve_one(device: Any) -> str:
 @functools.cache  # asking a renderer takes as long as a small kernel
 def is_gpu(device: DeviceName) -> bool:
     """Whether kernels on this device run as workgroups of threads."""
-    return bool(Device[device if isinstance(device, str) else device[0]].renderer.has_local)
+    return bool(Device[first(device)].renderer.has_local)
 
 
 def first(device: DeviceName) -> str:
@@ -130,14 +130,15 @@ def upload(array: np.ndarray, device: DeviceName) -> Tensor:
     Copied straight into the buffer: as a node of tinygrad's graph it would cost a hundred times as much.
     """
     tensor = empty_buffer(array.size, _from_np_dtype(array.dtype), device)
-    fill(tensor, array)
+    write(tensor, array)
     return tensor
 
 
-def fill(tensor: Tensor, array: np.ndarray) -> None:
+def write(tensor: Tensor, array: np.ndarray) -> None:
     """Write an array of the same dtype into a flat buffer."""
-    flat = np.ascontiguousarray(array).reshape(-1)
-    for part, piece in _shares(tensor.uop.src[0] if tensor.uop.op is Ops.UNSHARD else tensor.uop, flat):
+    buffer = buffer_of(tensor)
+    assert buffer is not None
+    for part, piece in _shares(buffer, np.ascontiguousarray(array).reshape(-1)):
         part.allocator._copyin(part.get_buf(part.device), piece.view(np.uint8).data)
 
 

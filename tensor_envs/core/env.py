@@ -59,7 +59,7 @@ class Env:
         self.num_players, self.num_actions = self.spec.num_players, self.spec.num_actions
         self.observation_shape = self.spec.observation_shape
         self._replays: dict[tuple[Any, ...], Replay] = {}
-        self.read, self._observe = jit(State.lazy), jit(self._lazy_observation)
+        self.read, self._observe = jit(State.lazy), jit(self._lazy_observation)  # outside of a jit
 
     def __repr__(self) -> str:
         """With the rule fields that have not their default."""
@@ -312,7 +312,7 @@ class Env:
         return used
 
     def _replay(self, plan: Plan, device: DeviceName, used: Parameters) -> Replay:
-        key = (plan, device, used.actions is None)  # some tasks do with actions and without
+        key = (plan, device, *(part is None for part in used))  # some tasks do with actions and without
         if key not in self._replays:
             game, form = self.game, used.like([True] * len(used.flat()))
             self._replays[key] = Replay(lambda *ts: Tensor.realize(*call(game, plan, form.like(ts)).flat()))

@@ -26,10 +26,10 @@ PLAIN = (bool, int, float, complex, str, bytes, np.generic, DType, Enum, type(No
 
 
 def jit(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Capture a function of States, Tensors and plain values (nested in tuples or lists) and replay it as one graph.
+    """Capture a function of States, Tensors and plain values (nested in tuples or lists) and replay its kernels.
 
     The first call for a signature (structure, shapes, dtypes, devices, plain values) runs the function, the second
-    captures it, later ones replay its kernels. Results stay valid as long as somebody holds them. Within another
+    captures it, later ones replay it. Results stay valid as long as somebody holds them. Within another
     capture the function becomes part of that. TypeError for other arguments or results.
 
     A replay runs no Python: tensors that the function closes over are those of the capture (assign to them, do not put

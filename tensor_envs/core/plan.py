@@ -39,10 +39,7 @@ class Plan:
     gpu: bool
     task: Task
     reset: Reset = "none"
-    source: tuple[int, int] = (
-        0,
-        0,
-    )  # "playout": blocks and lanes of the old arrays, whose games have equal numbers of copies
+    source: tuple[int, int] = (0, 0)  # "playout" and "take": blocks and lanes of the old arrays
 
 
 class Parameters(NamedTuple):

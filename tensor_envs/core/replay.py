@@ -41,17 +41,17 @@ class Replay:
         self.launcher: Launcher | None = None  # None: tinygrad launches
 
     def __call__(self, *tensors: Tensor) -> tuple[Tensor, ...]:
+        new: dict[UOp, Tensor] = {}  # in place of the recorded buffers
         if self.captured is None:
             self._record(tensors)
-            if self.launcher is not None:
-                return tuple(t if under(u) in self.made else self._result(t, u, {}) for t, u in self.results)
+            if self.launcher is not None:  # which never writes into these again
+                new = {u: Tensor(u) for u in self.made}
         elif self.launcher is not None:
             new = {u: empty_buffer(*about) for u, about in self.made.items()}
             self.launcher([*tensors, *new.values()])()
-            return tuple([new[u] if u in new else self._result(t, u, new) for t, u in self.results])
         else:
             self.captured([buffer_of(t) for t in tensors], {})
-        return tuple(self._result(t, u, {}) for t, u in self.results)
+        return tuple([new[u] if u in new else self._result(t, u, new) for t, u in self.results])
 
     def _result(self, t: Tensor, view: UOp, new: dict[UOp, Tensor]) -> Tensor:
         """The same view of what takes the place of its buffer; a copy if that is the recorded one, used again."""

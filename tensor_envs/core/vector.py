@@ -9,7 +9,7 @@ from tinygrad import Tensor, dtypes
 
 from tensor_envs.core.arguments import host_integers
 from tensor_envs.core.checks import instance, one_of
-from tensor_envs.core.device import download, empty_buffer, fill, is_capturing
+from tensor_envs.core.device import download, empty_buffer, is_capturing, write
 from tensor_envs.core.env import Env
 from tensor_envs.core.plan import Reset, Task
 from tensor_envs.core.replay import Launch
@@ -101,17 +101,15 @@ class VectorEnv:
         instance("env", env, Env)
         one_of("autoreset", autoreset, tuple(RESETS))
         self.env, self.num_envs, self.autoreset, self.count = env, num_envs, autoreset, 0
-        first = env.init(num_envs, seed, device, first_row)
-        self._adopt(first, [env.buffers(first.stream, first.lanes), first])
+        self._adopt(env.init(num_envs, seed, device, first_row))
 
-    def _adopt(self, first: State, out: list[State]) -> None:
-        """Go on from a state, writing into two others in turns, the second of which it may be itself."""
+    def _adopt(self, first: State) -> None:
+        """Go on from a state, writing into two sets of buffers in turns."""
+        self._state = first
+        self._out = [self.env.buffers(first.stream, first.lanes) for _ in range(2)]
         # With "same_step" no state is over: all keep the first one's flags, and a step's own go into its transition.
         same_step = self.autoreset == "same_step"
-        if same_step and out[1] is first:
-            out[1] = first.replace(flags=empty_buffer(2 * self.num_envs, dtypes.bool, first.device))
-        self._out, self._state = out, first
-        self._states = [state.replace(flags=first.flags) if same_step else state for state in out]
+        self._states = [out.replace(flags=first.flags) if same_step else out for out in self._out]
         # In turns: actions drawn and given, and steps bound to what they read and write.
         self._drawn, self._given = (
             [empty_buffer(self.num_envs, dtypes.int32, first.device) for _ in range(2)] for _ in range(2)
@@ -134,8 +132,7 @@ class VectorEnv:
             raise ValueError(
                 f"state must be of {now.batch} games on {now.device}, got {state.batch} on {state.device}"
             )
-        state = self.env.reset(state) if self.autoreset == "same_step" else state
-        self._adopt(state, [self.env.buffers(state.stream, state.lanes) for _ in range(2)])
+        self._adopt(self.env.reset(state) if self.autoreset == "same_step" else state)
 
     def step(self, action: Any) -> Transition:
         """Play one action in every game; `action` as in `Env.step`. RuntimeError inside a jit."""
@@ -143,17 +140,18 @@ class VectorEnv:
         if isinstance(action, Tensor) or self.env.illegal == "raise":
             return self._advance("step", self.env.actions(self.state, action))
         actions = self._given[self.count % 2]
-        fill(actions, host_integers("action", action, self.num_envs))
+        write(actions, host_integers("action", action, self.num_envs))
         return self._advance_bound("step", actions)
 
     def step_uniform(self) -> Transition:
         """Play one action of the uniform policy in every game, drawn in the same kernel; `actions` says which."""
+        self._outside()
         return self._advance_bound("uniform", self._drawn[self.count % 2])
 
     def _advance_bound(self, task: Task, actions: Tensor) -> Transition:
         """The same with what has been looked up once, if the turn is an ordinary one."""
         turn, before = self.count % 2, self._state
-        if before is not self._states[1 - turn] or is_capturing():
+        if before is not self._states[1 - turn]:
             return self._advance(task, actions)
         if (launch := self._bound.get((task, turn))) is not None:
             launch()
@@ -166,7 +164,6 @@ class VectorEnv:
         return transition
 
     def _advance(self, task: Task, actions: Tensor) -> Transition:
-        self._outside()
         turn, before = self.count % 2, self._state
         out = self.env.run(before, task, RESETS[self.autoreset], actions=actions, out=self._out[turn])
         self.count, self._state = self.count + 1, self._states[turn]
