@@ -1,0 +1,100 @@
+"""Sets as bit words: member i is bit i % 32 of word i // 32."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from operator import or_
+from typing import Any
+
+from tensor_envs.rules.lists import MemoryArray, select
+from tensor_envs.rules.scalar import BITS, BOOL, INT, WORD64, Scalar, Value, integer, refuse, scalar, where, word
+
+WORD_BITS = 32
+
+
+def num_words(size: int) -> int:
+    """Words of a set with members 0..size-1."""
+    return -(-size // WORD_BITS)
+
+
+def pack(members: Iterable[int], size: int) -> list[int]:
+    """Members, plain ints below size -> words, plain ints."""
+    words = [0] * num_words(size)
+    for member in members:
+        words[member // WORD_BITS] |= 1 << member % WORD_BITS
+    return words
+
+
+def unpack(words: Sequence[int], size: int) -> list[int]:
+    """Words, plain ints -> the members, ascending."""
+    return [i for i in range(size) if words[i // WORD_BITS] >> i % WORD_BITS & 1]
+
+
+def pack_flags(flags: Sequence[Value]) -> list[Scalar]:
+    """Conditions, one a member -> words."""
+    bits = [word(scalar(flag)) << i % WORD_BITS for i, flag in enumerate(flags)]
+    return [reduce(or_, bits[i : i + WORD_BITS]) for i in range(0, len(bits), WORD_BITS)]
+
+
+def has_bit(words: Any, index: Value) -> Scalar:
+    """Whether a member of a computed index (in range) is in a set: a Scalar, a list of words or a MemoryArray."""
+    if isinstance(words, Scalar):
+        return (words >> integer(index) & 1) != 0
+    index = integer(index)
+    if not isinstance(words, MemoryArray) and len(words) == 1:
+        chosen = word(words[0])
+    else:
+        chosen = word(select(words, index // WORD_BITS))
+    return (chosen >> index % WORD_BITS & 1) != 0
+
+
+def bit(index: Value) -> Scalar:
+    """The word with the one bit 0..31 of a computed index."""
+    return word(1) << integer(index)
+
+
+def _counts(x: Scalar, width: int) -> list[Scalar]:
+    """Numbers of bits in groups of 1, 2, 4, .. width adjacent bits, each in place of its group."""
+    counts, size = [x], 1
+    while size < width:
+        size *= 2
+        low = sum(((1 << size // 2) - 1) << at for at in range(0, BITS[x.dtype], size))
+        counts.append((counts[-1] & low) + (counts[-1] >> size // 2 & low))
+    return counts
+
+
+def popcount(x: Value, width: int | None = None) -> Scalar:
+    """Number of bits set in a word or word64, an int; bits from `width` (a power of two) on must be clear."""
+    x = scalar(x)
+    if x.dtype in (BOOL, INT):
+        refuse(f"bits are counted in a word or a word64, got {x.kind}")
+    if x.known:
+        return integer(int(x.value).bit_count())
+    width = width or BITS[x.dtype]
+    return integer(_counts(x, width)[-1] & (2 * width - 1))
+
+
+def nth_bit(x: Value, n: Value, width: int | None = None) -> Scalar:
+    """Index of the n-th bit set, from 0, among the lowest `width` (a power of two), an int; n below their number."""
+    x, n, position = scalar(x), integer(n), integer(0)
+    if x.known and n.known:
+        members = unpack([int(x.value) & 0xFFFFFFFF, int(x.value) >> 32], 64)
+        return integer(members[int(n.value)] if n.value < len(members) else 0)
+    size = width or BITS[x.dtype]
+    for groups in reversed(_counts(x, size)[:-1]):  # halve: is it in the lower half of the group, or further on?
+        size //= 2
+        lower = integer(groups >> position & (2 * size - 1))
+        upper = n >= lower
+        n, position = where(upper, n - lower, n), where(upper, position + size, position)
+    return position
+
+
+def halves(x: Scalar) -> tuple[Scalar, Scalar]:
+    """A word64 -> its low and high words."""
+    return word(x), word(x >> WORD_BITS)
+
+
+def joined(low: Value, high: Value) -> Scalar:
+    """Two words -> one word64."""
+    return word(low).to(WORD64) | word(high).to(WORD64) << WORD_BITS

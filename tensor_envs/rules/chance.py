@@ -1,0 +1,86 @@
+"""The one source of chance: Threefry-2x32 with 20 rounds, a pure function of a key and a counter.
+
+Source: J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011; tinygrad carries
+the function as a primitive on 64-bit words (word 0 in the low half).
+
+- The words of a seed S are (S mod 2^32, S div 2^32).
+- Game key of batch row r in episode e: threefry(words(S), (r, e)).
+- bits(key, c) is the first word of threefry(key, (c, 0)); draw(key, c, n) = bits * n >> 32 is uniform in 0..n-1.
+- The uniform policy in row r has the key P = threefry(words(S), (r, 2^32 - 1)). Its n-th decision of episode e plays
+  the x-th of the L legal actions in ascending order, where x = first word of threefry(P, (n, e)) * L >> 32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from tensor_envs.rules.bits import WORD_BITS, halves, joined
+from tensor_envs.rules.scalar import WORD64, Scalar, Value, integer, refuse, scalar, word, word64
+
+POLICY_EPISODE = 0xFFFFFFFF
+_MASK, _PARITY = 0xFFFFFFFF, 0x1BD11BDA
+_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+
+
+def threefry(key: Sequence[Value], counter: Sequence[Value]) -> tuple[Scalar, Scalar]:
+    """Two key words and two counter words -> two words."""
+    k, c = [[word(x) for x in pair] for pair in (key, counter)]
+    if all(x.known for x in (*k, *c)):
+        first, second = _plain((int(k[0].value), int(k[1].value)), (int(c[0].value), int(c[1].value)))
+        return word(first), word(second)
+    return halves(Scalar(joined(*c).uop().threefry(joined(*k).uop()), WORD64))
+
+
+def _plain(key: tuple[int, int], counter: tuple[int, int]) -> tuple[int, int]:
+    schedule = (*key, key[0] ^ key[1] ^ _PARITY)
+    x, y = ((c + k) & _MASK for c, k in zip(counter, key, strict=True))
+    for group in range(5):
+        for turn in _ROTATIONS[group % 2]:
+            x = (x + y) & _MASK
+            y = (y << turn & _MASK | y >> WORD_BITS - turn) ^ x
+        x = (x + schedule[(group + 1) % 3]) & _MASK
+        y = (y + schedule[(group + 2) % 3] + group + 1) & _MASK
+    return x, y
+
+
+def scale(bits: Scalar, n: Value) -> Scalar:
+    """A random word -> an int, uniform in 0..n-1 (n at most 2^31)."""
+    return integer(word(word64(bits) * word64(scalar(n)) >> WORD_BITS))
+
+
+class Chance(Protocol):
+    """A game's chance events, by counter.
+
+    A counter names one value for the whole episode, in `init` as in every `step`: an event of every ply takes a
+    counter with `s.ply` in it.
+    """
+
+    def bits(self, counter: Value) -> Scalar:
+        """A word, all values equally likely."""
+
+    def draw(self, counter: Value, n: Value) -> Scalar:
+        """An int, uniform in 0..n-1."""
+
+
+class KeyedChance:
+    """The chance events of one game under its game key, two words."""
+
+    def __init__(self, key: Sequence[Value]):
+        self.key = key
+
+    def bits(self, counter: Value) -> Scalar:
+        return threefry(self.key, (word(counter), 0))[0]
+
+    def draw(self, counter: Value, n: Value) -> Scalar:
+        return scale(self.bits(counter), n)
+
+
+class NoChance:
+    """Stands in for the chance of a game whose Spec declares none."""
+
+    def bits(self, counter: Value) -> Scalar:
+        refuse("these rules draw chance, so their Spec must say chance=True", RuntimeError)
+
+    def draw(self, counter: Value, n: Value) -> Scalar:
+        return self.bits(counter)

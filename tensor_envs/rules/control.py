@@ -1,0 +1,113 @@
+"""Loops of a kernel: what is too long to unroll. Called with plain numbers they are Python's."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from tinygrad import UOp, dtypes
+from tinygrad.dtype import AddrSpace
+from tinygrad.uop.ops import AxisType, Ops
+
+from tensor_envs.rules.scalar import INT, Scalar, integer, scalar
+
+_ids: ContextVar[Iterator[int] | None] = ContextVar("_ids", default=None)
+_no_unroll: ContextVar[bool] = ContextVar("_no_unroll", default=False)
+
+
+@contextmanager
+def tracing() -> Iterator[None]:
+    """While one kernel is traced: its loops are numbered from 0, so that the same kernel always gets the same code."""
+    token = _ids.set(itertools.count())
+    try:
+        yield
+    finally:
+        _ids.reset(token)
+
+
+def next_id() -> int:
+    """A number that the kernel being traced has not used for a loop or a register yet."""
+    ids = _ids.get()
+    assert ids is not None, "no kernel is being traced"
+    return next(ids)
+
+
+@contextmanager
+def no_unroll() -> Iterator[None]:
+    """While what is played once in a while is traced: `map_range` is a loop, which is short to compile."""
+    token = _no_unroll.set(True)
+    try:
+        yield
+    finally:
+        _no_unroll.reset(token)
+
+
+def loop(size: UOp | int, kind: AxisType = AxisType.WEAK) -> UOp:
+    """The index of a new loop 0..size-1; what depends on it runs inside. For the core."""
+    return UOp.range(size, next_id(), kind)
+
+
+def register(size: int, dtype: Any) -> UOp:
+    """A new array of a kernel's own."""
+    return UOp.placeholder((size,), dtype, next_id(), AddrSpace.REG)
+
+
+def _reduce(size: int, term: Callable[[Scalar], Scalar], op: Ops) -> Scalar:
+    """Of terms that are not negative: 0 is neutral."""
+    i = loop(size)
+    value = scalar(term(Scalar(i, INT))).to(INT).uop()
+    total = register(1, dtypes.int32)
+    start = total.after(*(r for r in value.ranges if r is not i))[0].store(0)
+    so_far = total.after(start, i)[0]
+    return Scalar(total.after(so_far.store(so_far.load().alu(op, value)).end(i))[0].load(), INT)
+
+
+def _unrolled(size: int, term: Callable[[Any], Any]) -> list[Scalar] | None:
+    """The terms one by one, of a plain program and of a single index; None where a kernel needs a loop."""
+    if _ids.get() is not None and size > 1:
+        return None
+    return [scalar(term(integer(i))) for i in range(size)]
+
+
+def any_in_range(size: int, condition: Callable[[Scalar], Scalar]) -> Scalar:
+    """Whether the condition holds for some index 0..size-1: a loop."""
+    terms = _unrolled(size, condition)
+    if terms is None:
+        return _reduce(size, condition, Ops.MAX) != 0
+    return Scalar(any(t.value for t in terms), dtypes.bool) if all(t.known for t in terms) else terms[0]
+
+
+def sum_in_range(size: int, term: Callable[[Scalar], Scalar]) -> Scalar:
+    """The sum of a term that is never negative over the indices 0..size-1, an int: a loop."""
+    terms = _unrolled(size, term)
+    if terms is None:
+        return _reduce(size, term, Ops.ADD)
+    return sum((integer(t) for t in terms), start=integer(0))
+
+
+def union_in_range(size: int, term: Callable[[Scalar], Scalar]) -> Scalar:
+    """All bits that a term has for some index 0..size-1, no bit for two of them: a loop."""
+    terms = _unrolled(size, term)
+    if terms is None:
+        i = loop(size)
+        value = term(Scalar(i, INT))
+        return Scalar(value.uop().reduce(i, arg=Ops.ADD), value.dtype)
+    found = terms[0]
+    for other in terms[1:]:
+        found = found | other
+    return found
+
+
+def map_range(size: int, term: Callable[[Any], Scalar]) -> list[Scalar]:
+    """A term for every index 0..size-1; a loop in code that runs once in a while (a game's first state)."""
+    if not _no_unroll.get():
+        return [term(k) for k in range(size)]
+    i = loop(size)
+    value = term(Scalar(i, INT))
+    node = value.uop()
+    values = register(size, node.dtype)
+    done = values.after(*(r for r in node.ranges if r is not i))[i].store(node).end(i)
+    return [Scalar(values.after(done)[k].load(), value.dtype) for k in range(size)]

@@ -1,0 +1,101 @@
+"""Lists of scalars: at computed indices, and as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
+from operator import add, and_, or_
+from typing import Any
+
+from tinygrad.dtype import DType
+
+from tensor_envs.rules.scalar import WORD, Scalar, Value, refuse, scalar, where
+
+
+class MemoryArray:
+    """A `memory` field of one game, element by element. Changes are overlays until the kernel stores them."""
+
+    def __init__(self, element: Callable[[Scalar], Scalar], size: int):
+        self.element, self.size = element, size
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __getitem__(self, index: Scalar | int) -> Scalar:
+        return self.element(scalar(index))
+
+
+Array = Sequence[Value] | MemoryArray
+
+
+def _alike(values: Sequence[Value]) -> list[Scalar]:
+    """Plain numbers among scalars take the kind of the first of these."""
+    like = _kind(values)
+    return [scalar(x, like) for x in values]
+
+
+def _kind(values: Sequence[Value]) -> DType | None:
+    return next((x.dtype for x in values if isinstance(x, Scalar)), None)
+
+
+def _known(index: Any) -> int | None:
+    index = scalar(index)
+    return int(index.value) if index.known else None
+
+
+def select(values: Array, index: Value) -> Scalar:
+    """values[index] at a computed index, which must be in range."""
+    if isinstance(values, MemoryArray):
+        return values[scalar(index)]
+    if not values:
+        refuse("there is nothing to select from an empty list", ValueError)
+    at = _known(index)
+    if at is not None:  # beyond the range, as in a kernel: the first
+        value = values[at if 0 <= at < len(values) else 0]
+        return value if isinstance(value, Scalar) else scalar(value, _kind(values))
+    chosen, *others = _alike(values)
+    for i, value in enumerate(others, 1):
+        chosen = where(index == i, value, chosen)
+    return chosen
+
+
+def put(values: Array, index: Value, value: Value) -> Any:
+    """The list with one entry changed at a computed index; unchanged for an index out of range."""
+    if isinstance(values, MemoryArray):
+        return MemoryArray(lambda i: where(i == index, value, values[i]), values.size)
+    return [where(scalar(index) == i, value, old) for i, old in enumerate(values)]
+
+
+def lookup(table: Sequence[Value], index: Value) -> Scalar:
+    """table[index] of a constant table at a computed index, which must be in range: by halves."""
+    at = _known(index)
+    if at is not None:
+        return select(table, at)
+    values = _alike(table)
+    index, bit = scalar(index), 0
+    while len(values) > 1:
+        odd = (index >> bit & 1) != 0
+        pairs = zip(values[::2], values[1::2], strict=False)
+        values = [where(odd, high, low) for low, high in pairs] + values[len(values) & ~1 :]
+        bit += 1
+    return values[0]
+
+
+def any_of(conditions: Iterable[Value]) -> Scalar:
+    """Whether one of several conditions holds; False of none."""
+    return reduce(or_, map(scalar, conditions), scalar(False))
+
+
+def all_of(conditions: Iterable[Value]) -> Scalar:
+    """Whether all of several conditions hold; True of none."""
+    return reduce(and_, map(scalar, conditions), scalar(True))
+
+
+def sum_of(values: Iterable[Value]) -> Scalar:
+    """The sum of several numbers, bools counting as 0 or 1; 0 of none."""
+    return scalar(reduce(add, values, 0))
+
+
+def union_of(words: Iterable[Value]) -> Scalar:
+    """All bits that one of several words has; there must be one."""
+    return scalar(reduce(or_, words), WORD)

@@ -1,0 +1,81 @@
+"""What a player sees of one game, in parts: sets of bits, one-hot entries and numbers, end to end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tensor_envs.rules.bits import WORD_BITS, num_words, pack_flags
+from tensor_envs.rules.lists import MemoryArray
+from tensor_envs.rules.scalar import BOOL, REAL, WORD, WORD64, Scalar, Value, integer, refuse, scalar, word
+
+
+@dataclass(frozen=True)
+class Bits:
+    """Entries 0 or 1: the members 0..size-1 of a set."""
+
+    words: Any  # a list of words, or a MemoryArray
+    size: int
+
+
+@dataclass(frozen=True)
+class OneHot:
+    """Entry `value` of `size` is 1, the others 0; all are 0 for a value out of range."""
+
+    value: Scalar
+    size: int
+
+
+@dataclass(frozen=True)
+class Number:
+    """One entry, an int or a real."""
+
+    value: Scalar
+    size: int = 1
+
+
+Part = Bits | OneHot | Number
+
+
+def bits(words: Any, size: int) -> Bits:
+    """The members 0..size-1 of a set: a word, a word64, a list of words or of conditions, or a MemoryArray."""
+    if isinstance(words, MemoryArray):
+        return Bits(words, size)
+    if isinstance(words, (list, tuple)):
+        flags = [scalar(x, WORD) for x in words]
+        if flags and all(x.dtype is BOOL for x in flags):
+            if len(flags) != size:
+                refuse(f"{len(flags)} conditions are no {size} entries", ValueError)
+            return Bits(pack_flags(flags), size)
+        whole = [word(x) for x in flags]
+    else:
+        one = scalar(words, WORD)
+        whole = [word(one), word(one >> WORD_BITS)] if one.dtype is WORD64 else [word(one)]
+    if num_words(size) > len(whole):
+        refuse(f"{size} entries need {num_words(size)} words, got {len(whole)}", ValueError)
+    return Bits(whole[: num_words(size)], size)
+
+
+def one_hot(value: Value, size: int) -> OneHot:
+    """`size` entries, of which entry `value` is 1; all 0 for a value out of range."""
+    return OneHot(integer(value), size)
+
+
+def number(value: Value) -> Number:
+    """One entry; `real(x) * (1 / most)` makes a share of it."""
+    value = scalar(value)
+    return Number(value if value.dtype is REAL else integer(value))
+
+
+def entries(parts: Sequence[Part]) -> list[Any]:
+    """The entries of an observation in plain numbers."""
+    found: list[Any] = []
+    for part in parts:
+        if isinstance(part, Bits):
+            found += [int(word(part.words[i // WORD_BITS]).value) >> i % WORD_BITS & 1 for i in range(part.size)]
+        elif isinstance(part, OneHot):
+            found += [int(part.value.value == i) for i in range(part.size)]
+        else:
+            found.append(part.value.value)
+    return found

@@ -1,0 +1,396 @@
+"""Scalars: the numbers that rules compute with, one game's at a time.
+
+A `Scalar` is a plain number or a node of the kernel that is being traced. Operations on plain numbers give plain
+numbers, with the wrap-around of their kind: the same rules are an ordinary Python program for one game when they are
+called with numbers, and a kernel for thousands of games when they are called with nodes.
+"""
+
+from __future__ import annotations
+
+import linecache
+import operator
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn, TypeVar, overload
+
+import numpy as np
+from tinygrad import UOp, dtypes
+from tinygrad.dtype import DType
+
+BOOL, INT, WORD, WORD64, REAL = dtypes.bool, dtypes.int32, dtypes.uint32, dtypes.uint64, dtypes.float32
+BITS = {BOOL: 1, INT: 32, WORD: 32, WORD64: 64}  # of the kinds that are whole numbers
+_MASKS = {kind: (1 << size) - 1 for kind, size in BITS.items()}
+_SMALL = (INT, WORD, WORD64, None)  # what a plain int of 32 bits may become
+NAMES = {BOOL: "bool", INT: "int", WORD: "word", WORD64: "word64", REAL: "real"}
+_LANGUAGE = os.path.dirname(os.path.abspath(__file__))
+
+Number = bool | int | float
+
+
+def _author() -> str:
+    """File, line and text of the rules that are being traced: the first caller outside of the language."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_LANGUAGE):
+        frame = frame.f_back
+    name, line = frame.f_code.co_filename, frame.f_lineno
+    return f"{name}:{line}: {linecache.getline(name, line).strip()}"
+
+
+def refuse(what: str, error: type[Exception] = TypeError) -> NoReturn:
+    """Raise an error that begins with the author's line."""
+    raise error(f"{_author()}\n  {what}")
+
+
+def _a(dtype: DType) -> str:
+    """A kind's name with its article."""
+    return f"{'an' if dtype is INT else 'a'} {NAMES[dtype]}"
+
+
+def _wrap(value: Any, dtype: DType) -> Number:
+    """What a kind makes of a Python number: whole numbers wrap around, reals are rounded to float32."""
+    if dtype is BOOL:
+        return bool(value)
+    if dtype is REAL:
+        return float(np.float32(value))
+    value = int(value) & _MASKS[dtype]
+    return value - (1 << 32) if dtype is INT and value >> 31 else value
+
+
+class Scalar:
+    """One number of one game: a bool, an int (32 bits), a word (32 bits, unsigned), a word64 or a real (float32).
+
+    Operators read as NumPy's do: `==` compares, `~` negates, `&` and `|` are for bools, too; plain numbers mix in, and
+    a bool counts as 0 or 1. An int and a word do not mix: `integer(x)`, `word(x)` and `word64(x)` convert. What would
+    need the number itself while a kernel is traced (`if`, `and`, `max`, a list's index) is a TypeError that says what
+    to write instead.
+    """
+
+    __slots__ = ("dtype", "node")
+    __hash__ = None  # type: ignore[assignment] # `==` gives a Scalar
+
+    def __init__(self, node: Any, dtype: DType):
+        self.node, self.dtype = node, dtype
+
+    @property
+    def known(self) -> bool:
+        """Whether this is a plain number."""
+        return not isinstance(self.node, UOp)
+
+    @property
+    def value(self) -> Number:
+        """The plain number; TypeError in a kernel."""
+        return refuse("a scalar of a kernel has no value: it differs from game to game") if not self.known else self.node
+
+    @property
+    def kind(self) -> str:
+        return NAMES[self.dtype]
+
+    def uop(self) -> UOp:
+        """The node of a kernel, for the core."""
+        return self.node if isinstance(self.node, UOp) else UOp.const(self.node, self.dtype)
+
+    def to(self, dtype: DType) -> Scalar:
+        """The same number as another kind; bits beyond it are cut off."""
+        if self.dtype is dtype:
+            return self
+        if not isinstance(self.node, UOp):
+            return Scalar(_wrap(self.node, dtype), dtype)
+        node = self.node
+        if dtype is BOOL:
+            return Scalar(node.ne(0), BOOL)
+        if dtype is INT and self.dtype in (WORD, WORD64) and node.vmax >= 1 << 31:
+            # tinygrad takes a cast from unsigned to signed for one that never yields a negative number
+            return Scalar(node.cast(WORD).bitcast(INT), INT)
+        return Scalar(node.cast(dtype), dtype)
+
+    def __repr__(self) -> str:
+        return f"{self.kind}({self.node if self.known else '...'})"
+
+    # *** what Python would get wrong ***
+
+    def __bool__(self) -> bool:
+        refuse(
+            "a scalar has no truth value for Python (if, and, or, not, in, max, min, sorted): it differs from game to "
+            "game. Write where(condition, a, b), a & b, a | b, ~a, maximum(a, b), any_of(x == y for y in values)"
+        )
+
+    def __index__(self) -> int:
+        refuse(
+            "a scalar is no index and no int for Python (values[i], range, int): it differs from game to game. Write "
+            "select(values, i), put(values, i, value), lookup(table, i)"
+        )
+
+    __int__ = __float__ = __index__  # type: ignore[assignment]
+
+    def __iter__(self) -> NoReturn:
+        refuse("a scalar is one number of one game: there is nothing to go through. A field with a shape is a list")
+
+    # *** operators ***
+
+    def __add__(self, x: Any) -> Scalar:
+        return _arithmetic(operator.add, self, x)
+
+    def __radd__(self, x: Any) -> Scalar:
+        return _arithmetic(operator.add, x, self)
+
+    def __sub__(self, x: Any) -> Scalar:
+        return _arithmetic(operator.sub, self, x)
+
+    def __rsub__(self, x: Any) -> Scalar:
+        return _arithmetic(operator.sub, x, self)
+
+    def __mul__(self, x: Any) -> Scalar:
+        return _arithmetic(operator.mul, self, x)
+
+    def __rmul__(self, x: Any) -> Scalar:
+        return _arithmetic(operator.mul, x, self)
+
+    def __neg__(self) -> Scalar:
+        return _arithmetic(operator.sub, 0, self)
+
+    def __floordiv__(self, x: Any) -> Scalar:
+        return _arithmetic(_divide, self, x)
+
+    def __rfloordiv__(self, x: Any) -> Scalar:
+        return _arithmetic(_divide, x, self)
+
+    def __mod__(self, x: Any) -> Scalar:
+        return _arithmetic(_remainder, self, x)
+
+    def __rmod__(self, x: Any) -> Scalar:
+        return _arithmetic(_remainder, x, self)
+
+    def __truediv__(self, x: Any) -> NoReturn:
+        refuse("kernels divide whole numbers: write a // b, or real(a) * (1 / 10) for a share of a known number")
+
+    __rtruediv__ = __truediv__
+
+    def __pow__(self, x: Any) -> NoReturn:
+        refuse("a power is a product or a shift: write x * x or 1 << x")
+
+    __rpow__ = __pow__
+
+    def __lshift__(self, x: Any) -> Scalar:
+        return _shift(operator.lshift, self, x)
+
+    def __rlshift__(self, x: Any) -> Scalar:
+        return _shift(operator.lshift, x, self)
+
+    def __rshift__(self, x: Any) -> Scalar:
+        return _shift(operator.rshift, self, x)
+
+    def __rrshift__(self, x: Any) -> Scalar:
+        return _shift(operator.rshift, x, self)
+
+    def __and__(self, x: Any) -> Scalar:
+        return _arithmetic(operator.and_, self, x, bitwise=True)
+
+    def __or__(self, x: Any) -> Scalar:
+        return _arithmetic(operator.or_, self, x, bitwise=True)
+
+    def __xor__(self, x: Any) -> Scalar:
+        return _arithmetic(operator.xor, self, x, bitwise=True)
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+
+    def __invert__(self) -> Scalar:
+        if self.dtype is REAL:
+            refuse("a real has no bits")
+        if not isinstance(self.node, UOp):
+            return Scalar(not self.node if self.dtype is BOOL else _wrap(~self.node, self.dtype), self.dtype)
+        return Scalar(self.node.logical_not() if self.dtype is BOOL else ~self.node, self.dtype)
+
+    def __eq__(self, x: object) -> Scalar:  # type: ignore[override]
+        return _compare(operator.eq, self, x)
+
+    def __ne__(self, x: object) -> Scalar:  # type: ignore[override]
+        return _compare(operator.ne, self, x)
+
+    def __lt__(self, x: Any) -> Scalar:
+        return _compare(operator.lt, self, x)
+
+    def __le__(self, x: Any) -> Scalar:
+        return _compare(operator.le, self, x)
+
+    def __gt__(self, x: Any) -> Scalar:
+        return _compare(operator.gt, self, x)
+
+    def __ge__(self, x: Any) -> Scalar:
+        return _compare(operator.ge, self, x)
+
+
+Value = Scalar | Number
+T = TypeVar("T")
+
+
+def scalar(x: Any, like: DType | None = None) -> Scalar:
+    """A Scalar, or a plain number as one: of the kind `like`, else by its Python type.
+
+    TypeError for anything else, ValueError for a number that the kind cannot hold.
+    """
+    kind = type(x)
+    if kind is Scalar:
+        return x  # type: ignore[no-any-return]
+    if kind is int and like in _SMALL and -0x80000000 <= x < 0x80000000:
+        return Scalar(_wrap(x, like or INT), like or INT)
+    if isinstance(x, (bool, np.bool_)):
+        return Scalar(bool(x), BOOL)
+    if isinstance(x, (float, np.floating)):
+        if like is not None and like is not REAL:
+            refuse(f"{x!r} does not mix with {_a(like)}: write real(x) for sums with fractions")
+        return Scalar(_wrap(x, REAL), REAL)
+    if not isinstance(x, (int, np.integer)):
+        refuse(f"scalars and numbers mix, but not {type(x).__name__}")
+    dtype = INT if like is None or like is BOOL else like
+    if dtype is REAL:
+        return Scalar(_wrap(x, REAL), REAL)
+    value, size = int(x), BITS[dtype]
+    if not -(1 << size - 1) <= value < 1 << (size - 1 if dtype is INT else size):
+        refuse(f"{x} does not fit into {_a(dtype)} of {size} bits", ValueError)
+    return Scalar(_wrap(value, dtype), dtype)
+
+
+def _common(a: Any, b: Any) -> tuple[Scalar, Scalar]:
+    """Both as scalars of one kind: a plain number takes the other's, a bool counts as 0 or 1."""
+    if type(a) is not Scalar:
+        a = scalar(a, b.dtype if type(b) is Scalar else None)
+    if type(b) is not Scalar:
+        b = scalar(b, a.dtype)
+    if a.dtype is b.dtype:
+        return a, b
+    if a.dtype is BOOL:
+        return a.to(b.dtype), b
+    if b.dtype is BOOL:
+        return a, b.to(a.dtype)
+    return refuse(f"{a.kind} and {b.kind} do not mix: write integer(x), word(x), word64(x) or real(x)")
+
+
+def _arithmetic(op: Callable[[Any, Any], Any], a: Any, b: Any, bitwise: bool = False) -> Scalar:
+    a, b = _common(a, b)
+    dtype = a.dtype
+    if bitwise and dtype is REAL:
+        refuse("a real has no bits")
+    if dtype is BOOL and not bitwise:
+        a, b, dtype = a.to(INT), b.to(INT), INT
+    if isinstance(a.node, UOp) or isinstance(b.node, UOp):
+        if dtype is BOOL and op is not operator.xor and (a.known or b.known):
+            known, other = (a, b) if a.known else (b, a)
+            return known if known.node is (op is operator.or_) else other
+        return Scalar(op(a.uop(), b.uop()), dtype)
+    return Scalar(_wrap(op(a.node, b.node), dtype), dtype)
+
+
+def _divide(a: Any, b: Any) -> Any:
+    """Rounded down; by 0 it is 0, since a kernel computes what `where` does not choose, too."""
+    if isinstance(a, UOp):
+        return _trapless(operator.floordiv, a, b)
+    return a // b if b else 0
+
+
+def _remainder(a: Any, b: Any) -> Any:
+    if isinstance(a, UOp):
+        return _trapless(operator.mod, a, b)
+    return a % b if b else 0
+
+
+def _trapless(op: Callable[[UOp, UOp], UOp], a: UOp, b: UOp) -> UOp:
+    """A processor kills the process where a divisor is 0, or where the lowest int is divided by -1."""
+    if b.vmin > 0 or b.vmax < -1:
+        return op(a, b)
+    wrong = b.eq(0) | b.eq(-1) if b.dtype is INT else b.eq(0)
+    return wrong.where(a * b if op is operator.floordiv else a.const_like(0), op(a, wrong.where(b.const_like(1), b)))
+
+
+def _shift(op: Callable[[Any, Any], Any], a: Any, b: Any) -> Scalar:
+    """By 0 up to the kind's bits; what lies beyond them does not count, as in most processors."""
+    a = scalar(a, b.dtype if isinstance(b, Scalar) else None)
+    if a.dtype is BOOL:
+        a = a.to(INT)
+    if a.dtype is REAL:
+        refuse("a real has no bits")
+    dtype = a.dtype
+    if not isinstance(b, Scalar):  # a plain number
+        if not isinstance(b, (int, np.integer)) or not 0 <= b < BITS[dtype]:
+            refuse(f"{_a(dtype)} is shifted by 0..{BITS[dtype] - 1}, got {b!r}", ValueError)
+        b = Scalar(int(b), dtype)
+    else:
+        b = b.to(dtype)
+    if isinstance(a.node, UOp) or isinstance(b.node, UOp):
+        amount = b.uop()
+        if not 0 <= amount.vmin <= amount.vmax < BITS[dtype]:  # vectors of a processor do not cut it off themselves
+            amount = amount & (BITS[dtype] - 1)
+        return Scalar(op(a.uop(), amount), dtype)
+    return Scalar(_wrap(op(a.node, b.node & (BITS[dtype] - 1)), dtype), dtype)
+
+
+_KERNEL: dict[Any, Callable[[UOp, UOp], UOp]] = {
+    operator.eq: lambda x, y: x.eq(y),
+    operator.ne: lambda x, y: x.ne(y),
+    operator.lt: lambda x, y: x < y,
+    operator.gt: lambda x, y: y < x,
+    operator.le: lambda x, y: (y < x).logical_not(),
+    operator.ge: lambda x, y: (x < y).logical_not(),
+}
+
+
+def _compare(op: Callable[[Any, Any], Any], a: Any, b: Any) -> Scalar:
+    a, b = _common(a, b)
+    if isinstance(a.node, UOp) or isinstance(b.node, UOp):
+        return Scalar(_KERNEL[op](a.uop(), b.uop()), BOOL)
+    return Scalar(op(a.node, b.node), BOOL)
+
+
+@overload
+def where(condition: Value, a: Sequence[Value], b: Sequence[Value]) -> list[Scalar]: ...
+@overload
+def where(condition: Value, a: Value, b: Value) -> Scalar: ...
+def where(condition: Any, a: Any, b: Any) -> Any:
+    """`a` in the games where the condition holds, else `b`; lists of one length entry by entry."""
+    if isinstance(a, (list, tuple)) or isinstance(b, (list, tuple)):
+        if not (isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)) and len(a) == len(b)):
+            refuse("where chooses between two lists of one length")
+        return [where(condition, x, y) for x, y in zip(a, b, strict=True)]
+    chosen = scalar(condition)
+    if chosen.dtype is not BOOL:
+        refuse(f"a condition is a bool, got {_a(chosen.dtype)}: write x != 0")
+    a, b = _common(a, b)
+    if not isinstance(chosen.node, UOp):
+        return a if chosen.node else b
+    return a if a.node is b.node else Scalar(chosen.node.where(a.uop(), b.uop()), a.dtype)
+
+
+def maximum(a: Value, b: Value) -> Scalar:
+    """The greater of two numbers."""
+    a, b = _common(a, b)
+    return where(a < b, b, a)
+
+
+def minimum(a: Value, b: Value) -> Scalar:
+    """The smaller of two numbers."""
+    a, b = _common(a, b)
+    return where(b < a, b, a)
+
+
+def _convert(x: Value, dtype: DType) -> Scalar:
+    return x.to(dtype) if isinstance(x, Scalar) else scalar(x, dtype).to(dtype)
+
+
+def integer(x: Value) -> Scalar:
+    """As an int; of a word the same 32 bits."""
+    return _convert(x, INT)
+
+
+def word(x: Value) -> Scalar:
+    """As a word of 32 bits."""
+    return _convert(x, WORD)
+
+
+def word64(x: Value) -> Scalar:
+    """As a word of 64 bits."""
+    return _convert(x, WORD64)
+
+
+def real(x: Value) -> Scalar:
+    """As a real number, float32: for rewards and observations with fractions."""
+    return _convert(x, REAL)
