@@ -1,18 +1,19 @@
 """Batched board- and card-game environments in pure tinygrad: exact rules, one kernel a step, on any device."""
 
-from tensor_envs import ops, testing
-from tensor_envs.core.compiler import offer_cpu_compiler
+from tensor_envs import ops, search, testing
+from tensor_envs.core.backend.clang import offer_cpu_compiler
 from tensor_envs.core.entry import GameEntry
 from tensor_envs.core.env import Env
 from tensor_envs.core.jit import jit
+from tensor_envs.core.plain import PlainGame, debug
 from tensor_envs.core.registry import make, register, registered
-from tensor_envs.core.spec import Chance, Field, GameState, Outcome, Rules, Spec, Symmetry
 from tensor_envs.core.state import State
 from tensor_envs.core.vector import Transition, VectorEnv
 from tensor_envs.interop import from_numpy, from_torch, to_numpy, to_torch
 from tensor_envs.pictures import contact_sheet, save_animation
 from tensor_envs.policy import masked_logits, random_policy, sample_action
 from tensor_envs.rollout import Rollout, playout, rollout, rollout_from
+from tensor_envs.rules import Chance, Field, GameState, Outcome, Rules, Spec, Symmetry
 from tensor_envs.saving import load_state, save_state
 
 offer_cpu_compiler()
@@ -24,6 +25,7 @@ __all__ = [
     "GameEntry",
     "GameState",
     "Outcome",
+    "PlainGame",
     "Rollout",
     "Rules",
     "Spec",
@@ -32,6 +34,7 @@ __all__ = [
     "Transition",
     "VectorEnv",
     "contact_sheet",
+    "debug",
     "from_numpy",
     "from_torch",
     "jit",
@@ -48,6 +51,7 @@ __all__ = [
     "sample_action",
     "save_animation",
     "save_state",
+    "search",
     "testing",
     "to_numpy",
     "to_torch",

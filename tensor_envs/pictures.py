@@ -7,7 +7,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from tensor_envs.core.checks import instance, integer
+from tensor_envs.core.validate import instance, integer
 from tensor_envs.core.state import State
 from tensor_envs.render.compose import Picture, film, table
 

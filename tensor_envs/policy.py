@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tinygrad import Tensor, dtypes
 
-from tensor_envs.core.checks import instance, integer
-from tensor_envs.core.random import join, split
+from tensor_envs.core.random import threefry
 from tensor_envs.core.state import State
+from tensor_envs.core.validate import instance, integer
 
 FLOOR = -1e9  # finite, so that a softmax over a row without legal actions is uniform and never NaN
 
@@ -53,8 +53,8 @@ def sample_action(logits: Tensor, mask: Tensor, key: Tensor, counter: Tensor | i
         count = counter.cast(dtypes.uint32).reshape(batch, 1).expand(batch, actions)
     else:
         count = index.const_like(integer("counter", counter, 0, 2**32 - 1))
-    words = join(count, index).threefry(join(key[:, :1], key[:, 1:]).expand(batch, actions))
-    uniform = ((split(words)[0] >> 8).cast(dtypes.float32) + 0.5) * 2.0**-24  # in (0, 1), both ends excluded
+    keys = (key[:, :1].expand(batch, actions), key[:, 1:].expand(batch, actions))
+    uniform = ((threefry(keys, (count, index))[0] >> 8).cast(dtypes.float32) + 0.5) * 2.0**-24  # in (0, 1), both ends excluded
     # Gumbel noise is below 18 and above -3, so no illegal action's floor can win
     noisy = masked.cast(dtypes.float32) - (-uniform.log()).log()
     return noisy.argmax(1).cast(dtypes.int32)
@@ -62,4 +62,5 @@ def sample_action(logits: Tensor, mask: Tensor, key: Tensor, counter: Tensor | i
 
 def random_policy(state: State) -> Tensor:
     """A random legal action a row, int32 [B], a function of its seed, row, episode and ply; 0 where none is legal."""
-    return state.env.uniform_actions(state)
+    instance("state", state, State)
+    return state.env._engine.sample(state._games)

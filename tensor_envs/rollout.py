@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from tinygrad import Tensor, dtypes
 
-from tensor_envs.core.arguments import int32_buffer, integers
-from tensor_envs.core.checks import instance, integer
-from tensor_envs.core.device import is_capturing, upload
-from tensor_envs.core.env import MAX_BATCH, Env, blocking
-from tensor_envs.core.replay import Replay
+from tensor_envs.core.backend.device import is_capturing, upload
+from tensor_envs.core.backend.replay import Replay
+from tensor_envs.core.engine import Games
+from tensor_envs.core.env import MAX_BATCH, Env
+from tensor_envs.core.inputs import int_array
+from tensor_envs.core.kernels.tracer import Reset
+from tensor_envs.core.random import seed_words
 from tensor_envs.core.state import State
+from tensor_envs.core.validate import instance, integer
 from tensor_envs.policy import random_policy
 
 Policy = Callable[[State], Tensor]
@@ -22,26 +25,27 @@ Policy = Callable[[State], Tensor]
 class Rollout:
     """What a rollout led to, row by row and over all its steps.
 
-    `state`: the last one. `returns` float32 [B, P]: sums of rewards. `wins` int32 [B, P]: episodes that ended with a
-    positive reward for the player. `episodes` int32 [B]: finished episodes.
+    Attributes:
+        state: the last one.
+        returns: float32 [B, P], sums of rewards.
+        wins: int32 [B, P], episodes that ended with a positive reward for the player.
+        episodes: int32 [B], finished episodes.
     """
 
     def __init__(self, state: State, totals: Tensor, begin: State, autoreset: bool):
         self.state, self._totals, self._begin, self._autoreset = state, totals, begin, autoreset
 
-    def _columns(self, first: int) -> Tensor:
-        """P columns of the totals, [B, P]; lazy, since building a view takes longer than a short rollout."""
-        players, lanes, batch = self.state.env.num_players, self.state.lanes, self.state.batch
-        rows = self._totals.reshape(-1, 2 * players, lanes)[:, first : first + players]
-        return rows.permute(0, 2, 1).reshape(batch, players)
+    def __repr__(self) -> str:
+        count = int(self.episodes.sum().item())
+        return f"<Rollout of {self.state.batch} games on {self.state.device}, {count} episodes finished>"
 
     @property
     def returns(self) -> Tensor:
-        return self._columns(0)
+        return self._totals[:, : self.state.env.num_players]
 
     @property
     def wins(self) -> Tensor:
-        return self._columns(self.state.env.num_players).cast(dtypes.int32)
+        return self._totals[:, self.state.env.num_players :].cast(dtypes.int32)
 
     @property
     def episodes(self) -> Tensor:
@@ -54,7 +58,7 @@ class Rollout:
 
 def rollout(
     env: Env,
-    policy: str | Policy,
+    policy: Literal["uniform"] | Policy,
     batch: int,
     steps: int,
     seed: int = 0,
@@ -65,7 +69,7 @@ def rollout(
     return _play(env.init(batch, seed, device), policy, steps, autoreset, fresh=True)
 
 
-def rollout_from(state: State, policy: str | Policy, steps: int, autoreset: bool = True) -> Rollout:
+def rollout_from(state: State, policy: Literal["uniform"] | Policy, steps: int, autoreset: bool = True) -> Rollout:
     """Play `steps` actions in each game of a state, which stays valid.
 
     policy: "uniform" (one kernel for the whole rollout) or a function of a State to int32 actions [B] in tinygrad
@@ -78,77 +82,86 @@ def rollout_from(state: State, policy: str | Policy, steps: int, autoreset: bool
     return _play(state, policy, steps, autoreset, fresh=False)
 
 
-def _play(state: State, policy: str | Policy, steps: int, autoreset: bool, fresh: bool) -> Rollout:
+def _play(
+    state: State, policy: Literal["uniform"] | Policy, steps: int, autoreset: bool, fresh: bool
+) -> Rollout:
     """fresh: no game of the state is over."""
     steps = integer("steps", steps, 1, 2**31 - 1)
+    instance("autoreset", autoreset, bool)
     if not callable(policy) and policy != "uniform":
         raise ValueError(f"policy must be 'uniform' or a function of a State, got {policy!r}")
     env = state.env
     state = env.reset(state) if autoreset and not fresh else state
-    if policy == "uniform" and not env.game.has_memory:
-        last, totals = env.roll_out(state, steps, "same_step" if autoreset else "none")
-    else:
-        if callable(policy) and env.illegal == "raise":
-            raise ValueError(
-                'a policy is captured, so nobody looks at its actions: make the env with illegal="lose"'
-            )
-        if is_capturing():
-            raise RuntimeError("a rollout of a policy captures its own steps, so a jit cannot capture it")
-        totals = upload(np.zeros(state.batch * 2 * env.num_players, np.float32), state.device)
-        chosen = random_policy if isinstance(policy, str) else policy
-        last = _captured(chosen, state, totals, steps, autoreset)
-    return Rollout(last, totals, state, autoreset)
+    reset: Reset = "same_step" if autoreset else "none"
+    if not callable(policy) and not env._engine.game.has_memory:
+        games, totals = env._engine.rollout(state._games, steps, reset)
+        return Rollout(State(env, games), totals, state, autoreset)
+    if callable(policy) and env.illegal == "raise":
+        raise ValueError('a policy is captured, so nobody looks at its actions: make the env with illegal="lose"')
+    if is_capturing():
+        raise RuntimeError("a rollout of a policy captures its own steps, so a jit cannot capture it")
+    chosen = policy if callable(policy) else random_policy
+    games, totals = _captured(chosen, state, steps, reset)
+    return Rollout(State(env, games), totals, state, autoreset)
 
 
 def playout(
-    env: Env, state: State, n: int, action: Any = None, seed: int = 0, limit: int = 2**31 - 1
+    state: State, n: int, action: Any = None, seed: int = 0, limit: int = 2**31 - 1
 ) -> Tensor:
-    """Mean returns, float32 [B, P], of n random games from every state to its end: the heart of Monte Carlo search.
+    """Mean returns of n random games from every state to its end: the heart of Monte Carlo search. One kernel.
 
-    action: integers [B], played first in all n games, or None; then the uniform policy plays. Their chance is drawn
-    anew, that of the first action, too: copy c of game i is row i n + c of the seed, so give every call another seed.
-    A game that is over returns 0; a playout is cut off after `limit` actions. One kernel. TypeError or ValueError for a
-    state of another environment, an action as in `Env.step`, n below 1 or too many copies for one batch;
-    NotImplementedError for a game too large to unroll.
+    Args:
+        state: a game that is over returns 0.
+        n: games from every state. Their chance is drawn anew, that of the first action, too: copy c of game i is row
+            i n + c of the seed, so give every call another seed.
+        action: integers [B], played first in all n games, or None; then the uniform policy plays.
+        seed: as in `Env.init`.
+        limit: actions after which a playout is cut off.
+
+    Returns:
+        float32 [B, P].
+
+    Raises:
+        ValueError, TypeError: another state, an action as in `Env.step`, n below 1 or too many copies for one batch.
+        NotImplementedError: a game too large to unroll.
     """
-    instance("env", env, Env)
     instance("state", state, State)
+    env, games = state.env, state._games
     n = integer("n", n, 1, MAX_BATCH // state.batch)
-    totals = env.play_out(state, n, action, seed, integer("limit", limit, 1, 2**31 - 1))
-    _, lanes = blocking(state.batch * n, state.device)
-    returns = totals.reshape(-1, 2 * env.num_players, lanes)[:, : env.num_players]
-    return returns.permute(0, 2, 1).reshape(state.batch, n, env.num_players).mean(1)
+    limit, words = integer("limit", limit, 1, 2**31 - 1), seed_words(seed)
+    actions = None if action is None else env._actions(state, action)
+    returns = env._engine.playout(games, n, actions, words, limit)
+    return returns.reshape(state.batch, n, env.num_players).mean(1)
 
 
-def _captured(policy: Policy, state: State, totals: Tensor, steps: int, autoreset: bool) -> State:
-    """One captured graph a step: the policy, the step and the sums, between two sets of buffers."""
-    env, lanes, stream, n = state.env, state.lanes, state.stream, len(state.tensors) - 1
-    # with autoreset no state is over: the flags that a step leaves are those of its transition
-    never = upload(np.zeros(2 * state.batch, np.bool_), state.device)
-
-    def step(*tensors: Tensor) -> None:
-        old, new, (stream, totals) = tensors[:n], tensors[n : 2 * n], tensors[2 * n :]
-        before, after = State(env, (*old, stream), lanes), State(env, (*new, stream), lanes)
-        actions = int32_buffer(integers("action", policy(before), before, before.batch))
-        done = env.run(before, "step", "same_step" if autoreset else "none", actions=actions, out=after)
-        won = (done.terminated | done.truncated).unsqueeze(1) & (done.rewards > 0)
-        more = done.rewards.cat(won.cast(dtypes.float32), dim=1)
-        rows = more.reshape(-1, lanes, 2 * env.num_players).permute(0, 2, 1).flatten()
-        Tensor.realize(*done.tensors[:-1], totals.assign(totals + rows))
-
+def _captured(policy: Policy, state: State, steps: int, reset: Reset) -> tuple[Games, Tensor]:
+    """One captured graph a step: the policy, the step and the sums, between two buffers -> games, totals."""
+    env, engine = state.env, state.env._engine
+    games, cut, players = state._games, state._games.cut, state.env.num_players
     first = policy(state)
     if not isinstance(first, Tensor):
         raise TypeError(f"policy must return a Tensor of integers, got {type(first).__name__}")
     first.realize()  # what a policy sets up at its first call must not be captured
+    totals = upload(np.zeros(cut.rows * 2 * players, np.float32), state.device)
+
+    def step(old: Tensor, new: Tensor, row_rng: Tensor, totals: Tensor) -> None:
+        before = Games(old, row_rng, games.batch)
+        seen = State(env, engine.copy(before, live=True) if reset == "same_step" else before)
+        actions = int_array("action", policy(seen), cut)
+        done = State(env, engine.step(before, actions, reset, new))
+        won = (done.terminated | done.truncated).unsqueeze(1) & (done.rewards > 0)
+        more = done.rewards.cat(won.cast(dtypes.float32), dim=1)
+        more = more.reshape(cut.shards, cut.share, 2 * players).pad(((0, 0), (0, cut.grid.rows - cut.share), (0, 0)))
+        more = more.reshape(-1, cut.grid.lanes, 2 * players).permute(0, 2, 1).flatten()
+        Tensor.realize(done._games.words, totals.assign(totals + more))
+
     replay = Replay(step)
-    out = [env.buffers(stream, lanes), env.buffers(stream, lanes)]
-    states = [after.replace(flags=never) if autoreset else after for after in out]
-
-    def tensors(before: State, after: State) -> tuple[Tensor, ...]:
-        return *before.tensors[:-1], *after.tensors[:-1], stream, totals
-
-    replay(*tensors(state, out[0]))
-    turns = [replay.bound(*tensors(states[1 - k], out[k])) for k in range(2)] if steps > 1 else []
+    buffers = [engine.empty(games), engine.empty(games)]
+    replay(games.words, buffers[0], games.row_rng, totals)
+    turns = [replay.bind(buffers[1 - k], buffers[k], games.row_rng, totals) for k in range(2)] if steps > 1 else []
     for i in range(1, steps):
         turns[i % 2]()
-    return states[(steps - 1) % 2]
+    last = games._replace(words=buffers[(steps - 1) % 2])
+    if reset == "same_step":
+        last = engine.copy(last, live=True)
+    return last, cut.view(totals, 0, 2 * players)

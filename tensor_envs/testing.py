@@ -1,22 +1,28 @@
 """The conformance test: what every environment promises, checked on one, your own games included.
 
-`check_env(env)` raises AssertionError with a message for the first promise that is broken.
+`check_env(env)` raises `ConformanceError` for the first promise that is broken, or that was never met: a check that saw
+no game end, say, fails too. Give the game's entry `short` rule fields if its games are long.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tinygrad import Tensor, dtypes
+from tinygrad import Tensor
 from tinygrad.helpers import GlobalCounters
 
 from tensor_envs.core.env import Env
 from tensor_envs.core.jit import jit
+from tensor_envs.core.kernels.observe import DTYPES
+from tensor_envs.core.layout import FLAGS
+from tensor_envs.core.plain import PlainGame
 from tensor_envs.core.state import State
 from tensor_envs.core.vector import VectorEnv
 from tensor_envs.policy import random_policy
@@ -24,125 +30,185 @@ from tensor_envs.rollout import rollout
 from tensor_envs.saving import load_state, save_state
 
 BATCH, SEED = 6, 11
-Check = Callable[[Env, int, Any], None]
+MOST_STEPS = 20_000  # of a check that waits for something, such as an end
+HIDDEN_BATCH, HIDDEN_PLIES = 512, 8
+Values = dict[str, np.ndarray]
+Check = Callable[[Env, int, Any], str]
 
 
-def check_env(env: Env, steps: int = 40, device: Any = None) -> None:
-    """Every check below, over `steps` actions of the uniform policy in a few games."""
+class ConformanceError(AssertionError):
+    """A promise that an environment does not keep, or that a check never met."""
+
+
+class Skipped(Exception):
+    """A check for which the game does not bring what it takes."""
+
+
+def check_env(env: Env, steps: int = 40, device: Any = None) -> dict[str, str]:
+    """Check an environment: every check below, in a few games of the uniform policy.
+
+    Args:
+        env: any environment, with its own notation and render or without.
+        steps: actions for what is checked at every ply; ends and resets are waited for.
+        device: as in `Env.init`.
+
+    Returns:
+        What every check has seen, by its name, or why it was skipped.
+
+    Raises:
+        ConformanceError: what is broken, where.
+    """
+    report = {}
     for check in CHECKS:
-        check(env, steps, device)
+        try:
+            report[check.__name__] = check(env, steps, device)
+        except Skipped as skipped:
+            report[check.__name__] = f"skipped: {skipped}"
+    return report
 
 
-def assert_equal(
-    a: dict[str, np.ndarray], b: dict[str, np.ndarray], what: str, rows: Any = slice(None)
-) -> None:
+def require(condition: Any, what: str) -> None:
+    if not condition:
+        raise ConformanceError(what)
+
+
+def require_equal(a: Values, b: Values, what: str, rows: Any = slice(None)) -> None:
     """The same in the given rows."""
     for name in a:
-        assert (a[name][rows] == b[name][rows]).all(), f"{what}: {name} differs"
+        require((a[name][rows] == b[name][rows]).all(), f"{what}: {name} differs")
 
 
-def over(now: dict[str, np.ndarray]) -> np.ndarray:
+def over(now: Values) -> np.ndarray:
     return np.asarray(now["terminated"] | now["truncated"])
 
 
-def check_shapes(env: Env, steps: int, device: Any) -> None:
+def short(env: Env) -> Env:
+    """The environment under rule fields with which games end soon."""
+    rules = dataclasses.replace(env.rules, **env._entry.short)
+    return Env(env._entry, rules, env.id, env.illegal)
+
+
+def part(env: Env, name: str) -> Any:
+    """The game's module of that name; the check is skipped if it has none."""
+    try:
+        return env._entry.load(name)
+    except NotImplementedError:
+        raise Skipped(f"the game has no {name}") from None
+
+
+def waiting(steps: int, what: str) -> Iterator[int]:
+    """Count steps; fails where a check never meets what it waits for."""
+    yield from range(max(steps, MOST_STEPS))
+    raise ConformanceError(f"{what} in {max(steps, MOST_STEPS)} steps: give the GameEntry `short` rule fields")
+
+
+def playing(env: Env, steps: int, device: Any) -> State:
+    """Games that have been played for some steps."""
+    state = env.init(BATCH, SEED, device)
+    for _ in range(steps):
+        state = env.step(state, random_policy(state))
+    return state
+
+
+def check_shapes(env: Env, steps: int, device: Any) -> str:
     """Shapes, dtypes and the facts of the Spec."""
     state, spec = env.init(BATCH, SEED, device), env.spec
     expected: dict[str, tuple[Tensor, tuple[int, ...], Any]] = {
-        "legal_action_mask": (state.legal_action_mask, (BATCH, spec.num_actions), dtypes.bool),
-        "current_player": (state.current_player, (BATCH,), dtypes.int32),
-        "rewards": (state.rewards, (BATCH, spec.num_players), dtypes.float32),
-        "terminated": (state.terminated, (BATCH,), dtypes.bool),
-        "truncated": (state.truncated, (BATCH,), dtypes.bool),
-        "observation": (env.observe(state), (BATCH, *spec.observation_shape), spec.observation_dtype),
+        "legal_action_mask": (state.legal_action_mask, (BATCH, spec.num_actions), DTYPES["bool"]),
+        "rewards": (state.rewards, (BATCH, spec.num_players), DTYPES["float32"]),
+        "terminated": (state.terminated, (BATCH,), DTYPES["bool"]),
+        "truncated": (state.truncated, (BATCH,), DTYPES["bool"]),
+        "observation": (env.observe(state), (BATCH, *spec.observation_shape), DTYPES[spec.observation_dtype]),
     }
     for field in spec.all_fields:
         expected[field.name] = (getattr(state, field.name), (BATCH, *field.shape), field.dtype)
     for name, (view, shape, dtype) in expected.items():
-        assert tuple(view.shape) == shape, f"{name} has shape {view.shape}, not {shape}"
-        assert view.dtype is dtype, f"{name} has dtype {view.dtype}, not {dtype}"
+        require(tuple(view.shape) == shape, f"{name} has shape {view.shape}, not {shape}")
+        require(view.dtype is dtype, f"{name} has dtype {view.dtype}, not {dtype}")
     stepped = env.step(state, random_policy(state))
-    read = stepped.numpy()
-    for name in read:
-        assert (getattr(stepped, name).numpy() == read[name]).all(), (
-            f"{name} reads otherwise from state.numpy()"
-        )
+    for name, column in stepped.numpy().items():
+        require((getattr(stepped, name).numpy() == column).all(), f"{name} reads otherwise from state.numpy()")
     now = state.numpy()
-    assert not over(now).any() and not now["rewards"].any(), "a new game is over or has paid"
-    for action in {0, spec.num_actions // 2, spec.num_actions - 1}:
-        name = env.action_to_string(action)
-        assert env.string_to_action(name) == action, (
-            f"the name {name!r} does not lead back to action {action}"
-        )
+    require(not over(now).any() and not now["rewards"].any(), "a new game is over or has paid")
+    return f"{len(expected)} properties"
 
 
-def check_play(env: Env, steps: int, device: Any) -> None:
-    """Games that go on have legal actions, those that are over have none and stay as they are; returns sum to 0."""
-    state = env.init(BATCH, SEED, device)
-    returns = np.zeros((BATCH, env.num_players))
-    for _ in range(steps):
+def check_play(env: Env, steps: int, device: Any) -> str:
+    """Games that go on have legal actions, those that are over have none and stay as they are; bounds; returns."""
+    env = short(env)
+    state, ended = env.init(BATCH, SEED, device), 0
+    returns, moved = np.zeros((BATCH, env.num_players)), set[int]()
+    for step in waiting(steps, "no game ended, or a player never moved,"):
         before = state.numpy()
         mask, was_over = before["legal_action_mask"], over(before)
-        assert (mask.any(1) == ~was_over).all(), "legal actions must exist exactly while a game goes on"
+        require((mask.any(1) == ~was_over).all(), "legal actions must exist exactly while a game goes on")
         players = before["current_player"][~was_over]
-        assert ((players >= 0) & (players < env.num_players)).all(), "current_player is no seat"
+        require(((players >= 0) & (players < env.num_players)).all(), "current_player is no player")
+        moved |= set(players.tolist())
         actions = random_policy(state).numpy()
-        assert mask[np.arange(BATCH), actions][~was_over].all(), "the uniform policy chose an illegal action"
+        require(mask[np.arange(BATCH), actions][~was_over].all(), "the uniform policy chose an illegal action")
         stepped = env.step(state, actions)
-        assert_equal(before, state.numpy(), "a step must leave the state it starts from as it was")
-        after = stepped.numpy()
-        rewards = after["rewards"]
+        require_equal(before, state.numpy(), "a step must leave the state it starts from as it was")
+        after, rewards = stepped.numpy(), stepped.numpy()["rewards"]
+        games = stepped._games
+        try:
+            env._engine.layout.check(games.cut.table(games.words))
+        except ValueError as error:
+            raise ConformanceError(f"after {step + 1} steps: {error}") from None
         returns += rewards
-        assert not rewards[was_over].any(), "a finished game paid"
-        assert_equal({**before, "rewards": np.zeros_like(rewards)}, after, "a finished game", rows=was_over)
-        assert (after["ply"] - before["ply"] == ~was_over).all(), "ply must count the decisions"
-        state = stepped
+        require(not rewards[was_over].any(), "a finished game paid")
+        require_equal({**before, "rewards": np.zeros_like(rewards)}, after, "a finished game", rows=was_over)
+        require((after["ply"] - before["ply"] == ~was_over).all(), "ply must count the decisions")
+        state, ended = stepped, int(over(after).sum())
+        if step + 1 >= steps and ended and len(moved) == env.num_players:
+            break
+    now = state.numpy()
     if env.spec.zero_sum:
-        assert np.allclose(returns[over(state.numpy())].sum(1), 0, atol=1e-5), (
-            "the returns of a game do not sum to 0"
-        )
+        require(np.allclose(returns[over(now)].sum(1), 0, atol=1e-5), "the returns of a game do not sum to 0")
     limit = env.spec.max_plies
-    assert limit is None or (state.numpy()["ply"] <= limit).all(), "a game went on beyond max_plies"
+    require(limit is None or (now["ply"] <= limit).all(), "a game went on beyond max_plies")
+    return f"{step + 1} steps, {int(now['terminated'].sum())} terminated, {int(now['truncated'].sum())} truncated"
 
 
-def check_illegal_actions(env: Env, steps: int, device: Any) -> None:
+def check_illegal_actions(env: Env, steps: int, device: Any) -> str:
     """An illegal action ends the game, -1 for the mover and 1/(P-1) for every other, and changes nothing else."""
     if env.illegal == "raise":
-        return
-    state = env.init(BATCH, SEED, device)
-    for _ in range(min(steps, 3)):
-        state = env.step(state, random_policy(state))
+        raise Skipped('illegal="raise"')
+    state = playing(env, min(steps, 3), device)
     before = state.numpy()
     mask, live = before["legal_action_mask"], ~over(before)
+    require(live.any(), "every game is over after three steps")
     illegal = np.array([np.flatnonzero(~row)[0] if not row.all() else env.num_actions for row in mask])
     for actions in (illegal, np.full(BATCH, -1), np.full(BATCH, env.num_actions)):
         changed = env.step(state, actions).numpy()
-        for name in env.fields:
-            assert (changed[name] == before[name]).all(), f"an illegal action changed {name}"
-        assert changed["terminated"][live].all() and not changed["legal_action_mask"].any()
-        share = 1 / max(env.num_players - 1, 1)
+        for name in env.spec_fields:
+            require((changed[name] == before[name]).all(), f"an illegal action changed {name}")
+        require(changed["terminated"][live].all(), "an illegal action did not end the game")
+        require(not changed["legal_action_mask"].any(), "there are legal actions after an illegal one")
         mover = np.arange(env.num_players) == before["current_player"][:, None]
-        expected = np.where(mover, -1.0, share) * live[:, None]
-        assert np.allclose(changed["rewards"], expected), "wrong rewards for an illegal action"
+        expected = np.where(mover, -1.0, 1 / max(env.num_players - 1, 1)) * live[:, None]
+        require(np.allclose(changed["rewards"], expected), "wrong rewards for an illegal action")
+    return f"{3 * int(live.sum())} illegal actions"
 
 
-def check_rows(env: Env, steps: int, device: Any) -> None:
+def check_rows(env: Env, steps: int, device: Any) -> str:
     """A row depends on the seed, the row and its actions alone: neither on the batch size nor on other rows."""
     large, small = env.init(2 * BATCH + 1, SEED, device), env.init(BATCH, SEED, device)
     head = slice(0, BATCH)
     for step in range(min(steps, 12)):
-        assert_equal(small.numpy(), {k: v[head] for k, v in large.numpy().items()}, "another batch size")
+        require_equal(small.numpy(), {k: v[head] for k, v in large.numpy().items()}, "another batch size")
         actions = random_policy(large).numpy()
         small = env.step(small, actions[head])
         actions[BATCH:] = -1 if step == 2 else actions[BATCH:]  # the other rows all lose
         large = env.step(large, actions)
     same, other = env.init(BATCH, SEED, device), env.init(BATCH, SEED + 1, device)
-    assert_equal(same.numpy(), env.init(BATCH, SEED, device).numpy(), "one seed, two games")
+    require_equal(same.numpy(), env.init(BATCH, SEED, device).numpy(), "one seed, two games")
     if env.spec.chance:
-        assert (same.key.numpy() != other.key.numpy()).any(), "two seeds, one game"
+        require((same.key.numpy() != other.key.numpy()).any(), "two seeds, one game")
+    return f"{min(steps, 12)} steps of {2 * BATCH + 1} and of {BATCH} games"
 
 
-def check_jit(env: Env, steps: int, device: Any) -> None:
+def check_jit(env: Env, steps: int, device: Any) -> str:
     """Captured in a caller's jit a step does what it does outside, for states that the capture never saw."""
 
     @jit
@@ -153,121 +219,249 @@ def check_jit(env: Env, steps: int, device: Any) -> None:
         inside = outside = env.init(BATCH, seed, device)
         for _ in range(min(steps, 8)):
             inside, outside = captured(inside), env.step(outside, random_policy(outside))
-            assert_equal(inside.numpy(), outside.numpy(), "a captured step")
+            require_equal(inside.numpy(), outside.numpy(), "a captured step")
+    return f"{2 * min(steps, 8)} captured steps"
 
 
-def check_autoreset(env: Env, steps: int, device: Any) -> None:
+def check_plain_python(env: Env, steps: int, device: Any) -> str:
+    """The kernels do what the same rules do in plain Python, through an end and the next episode's beginning."""
+    env = short(env)
+    rows = 2
+    vector = VectorEnv(env, rows, SEED, device)
+    games = [PlainGame(env.rules, SEED, row) for row in range(rows)]
+    plies = ended = 0
+    for _ in waiting(steps, "no game ended"):
+        before = vector.state
+        seen = [env.observe(before, p).numpy() for p in range(env.num_players)]
+        transition = vector.step_uniform()
+        told, actions = transition.numpy(), transition.numpy()["actions"]
+        for row, game in enumerate(games):
+            where = f"row {row}, episode {int(game.state.episode.value)}, ply {int(game.state.ply.value)}"
+            require(game.uniform_action() == actions[row], f"{where}: the uniform policy's action differs in Python")
+            for p in range(env.num_players):
+                same = (game.observe(p) == seen[p][row]).all()
+                require(same, f"{where}: player {p}'s observation differs in Python")
+            game.step(int(actions[row]))
+            plies += 1
+            require((np.array(game.rewards, np.float32) == told["rewards"][row]).all(), f"{where}: rewards differ")
+            flags = [bool(told[name][row]) for name in FLAGS]
+            require([game.terminated, game.truncated] == flags, f"{where}: the end differs in Python")
+            if game.over:
+                ended += 1
+                game.reset()
+        now = vector.state.numpy()
+        for row, game in enumerate(games):
+            legal = np.flatnonzero(now["legal_action_mask"][row]).tolist()
+            require(legal == game.legal_actions(), f"row {row}: legal actions differ in Python")
+            for name, value in game.fields().items():
+                kernel = np.ravel(now[name][row]).tolist()
+                require(kernel == np.ravel(value).tolist(), f"row {row}: {name} differs in Python")
+        if ended and plies >= steps:
+            return f"{plies} plies, {ended} games ended"
+    raise AssertionError("unreachable")
+
+
+def check_observations(env: Env, steps: int, device: Any) -> str:
+    """A VectorEnv's observations and masks are those of its states, in games that begin again, too."""
+    env, ended = short(env), 0
+    for mode in ("same_step", "next_step", "disabled"):
+        vector = VectorEnv(env, BATCH, SEED, device, mode, observe=True)  # type: ignore[arg-type]
+        for step in waiting(steps, "no game ended"):
+            state = vector.state
+            mask = vector.legal_action_mask.numpy()
+            require((mask == state.legal_action_mask.numpy()).all(), f"{mode}: the mask differs")
+            # once a game is over nobody is to move
+            live = ~over(state.numpy())
+            same = vector.observation.numpy()[live] == env.observe(state).numpy()[live]
+            require(same.all(), f"{mode}: the observation differs")
+            ended += int(over(vector.step_uniform().numpy()).sum())
+            if ended and step >= min(steps, 12):
+                break
+    state = playing(env, min(steps, 5), device)
+    players = state.current_player.numpy()
+    if not over(state.numpy()).any():
+        by_number = [env.observe(state, p).numpy() for p in range(env.num_players)]
+        seen, each = env.observe(state).numpy(), env.observe(state, players).numpy()
+        for row, p in enumerate(players):
+            same = (seen[row] == by_number[p][row]).all() and (each[row] == seen[row]).all()
+            require(same, f"row {row}: observe gives the player to move something else")
+    return f"{ended} games ended"
+
+
+def check_autoreset(env: Env, steps: int, device: Any) -> str:
     """Every mode is a step and a restart in its own order; what a finished game ended in can still be seen."""
-    same, late, hand = (
-        VectorEnv(env, BATCH, SEED, device, mode) for mode in ("same_step", "next_step", "disabled")
-    )
-    for _ in range(steps):
-        before, transition = same.state, same.step_uniform()
+    env = short(env)
+    same_step = VectorEnv(env, BATCH, SEED, device, "same_step", final_states=True)
+    next_step, disabled = (VectorEnv(env, BATCH, SEED, device, m) for m in ("next_step", "disabled"))  # type: ignore[arg-type]
+    resets = [0, 0, 0]
+    for step in waiting(steps, "a mode saw no game end"):
+        before, transition = same_step.state, same_step.step_uniform()
         stepped = env.step(before, transition.actions)
-        final, now = stepped.numpy(), same.state.numpy()
-        assert_equal(final, transition.final_state.numpy(), "final_state")
-        told = {name: getattr(transition, name).numpy() for name in ("rewards", "terminated", "truncated")}
-        assert_equal(told, final, "same_step: the transition")
-        assert_equal(now, {**env.reset(stepped).numpy(), "rewards": final["rewards"]}, "same_step")
-        assert (now["ply"][over(final)] == 0).all(), "a new episode does not begin at ply 0"
+        final, now = stepped.numpy(), same_step.state.numpy()
+        require_equal(final, transition.final_state.numpy(), "final_state")
+        reported = {name: getattr(transition, name).numpy() for name in ("rewards", "terminated", "truncated")}
+        require_equal(reported, final, "same_step: the transition")
+        require_equal(now, {**env.reset(stepped).numpy(), "rewards": final["rewards"]}, "same_step")
+        require((now["ply"][over(final)] == 0).all(), "a new episode does not begin at ply 0")
+        resets[0] += int(over(final).sum())
 
-        before = late.state
-        waiting = over(before.numpy())
-        transition = late.step_uniform()
+        before = next_step.state
+        ended = over(before.numpy())
+        transition = next_step.step_uniform()
         after = transition.final_state.numpy()
-        assert_equal(after, env.step(before, transition.actions).numpy(), "next_step", rows=~waiting)
-        assert_equal(after, env.reset(before).numpy(), "next_step: a finished game", rows=waiting)
+        require_equal(after, env.step(before, transition.actions).numpy(), "next_step", rows=~ended)
+        require_equal(after, env.reset(before).numpy(), "next_step: a finished game", rows=ended)
+        resets[1] += int(ended.sum())
 
-        before, transition = hand.state, hand.step_uniform()
-        assert_equal(hand.state.numpy(), env.step(before, transition.actions).numpy(), "disabled")
-        restarted = env.reset(hand.state).numpy()
-        assert_equal(hand.reset().numpy(), restarted, "reset")
-    seen = (transition.final_observation().numpy(), env.observe(transition.final_state).numpy())
-    assert (seen[0] == seen[1]).all(), "final_observation differs"
+        before, transition = disabled.state, disabled.step_uniform()
+        require_equal(disabled.state.numpy(), env.step(before, transition.actions).numpy(), "disabled")
+        resets[2] += int(over(disabled.state.numpy()).sum())
+        if step % 4 == 3:
+            restarted = env.reset(disabled.state).numpy()
+            require_equal(disabled.reset().numpy(), restarted, "reset")
+        if step + 1 >= steps and all(resets):
+            break
+    transition = same_step.step_uniform()
+    seen = (transition.final_observation(0).numpy(), env.observe(transition.final_state, 0).numpy())
+    require((seen[0] == seen[1]).all(), "final_observation differs")
+    return f"{step + 1} steps, resets by mode {resets}"
 
 
-def check_rollout(env: Env, steps: int, device: Any) -> None:
+def check_rollout(env: Env, steps: int, device: Any) -> str:
     """A rollout in one kernel ends where as many single steps end, bit for bit, with the same sums."""
+    env = short(env)
     vector = VectorEnv(env, BATCH, SEED, device)
     returns = np.zeros((BATCH, env.num_players), np.float32)
-    wins = np.zeros_like(returns)
-    for _ in range(steps):
-        transition = vector.step_uniform()
-        rewards = transition.rewards.numpy()
-        returns += rewards
-        wins += (rewards > 0) & (transition.terminated.numpy() | transition.truncated.numpy())[:, None]
+    wins, ended = np.zeros_like(returns), 0
+    for step in waiting(steps, "no game ended"):
+        told = vector.step_uniform().numpy()
+        returns += told["rewards"]
+        wins += (told["rewards"] > 0) & over(told)[:, None]
+        ended += int(over(told).sum())
+        if step + 1 >= steps and ended:
+            break
     for policy in ("uniform", random_policy):
-        result = rollout(env, policy, BATCH, steps, SEED, device)
-        assert_equal(result.state.numpy(), vector.state.numpy(), "a rollout")
-        assert np.allclose(result.returns.numpy(), returns), "a rollout's returns"
-        assert (result.wins.numpy() == wins).all(), "a rollout's wins"
-        assert (result.episodes.numpy() == vector.state.episode.numpy()).all(), "a rollout's episodes"
+        result = rollout(env, policy, BATCH, step + 1, SEED, device)  # type: ignore[arg-type]
+        require_equal(result.state.numpy(), vector.state.numpy(), f"a rollout ({policy})")
+        require(np.allclose(result.returns.numpy(), returns), "a rollout's returns")
+        require((result.wins.numpy() == wins).all(), "a rollout's wins")
+        require((result.episodes.numpy() == vector.state.episode.numpy()).all(), "a rollout's episodes")
+    return f"{step + 1} steps, {ended} games ended"
 
 
-def check_dictionaries(env: Env, steps: int, device: Any) -> None:
-    """A state and its games as dictionaries, text and SVG say the same; foreign dictionaries are refused."""
-    state = env.init(BATCH, SEED, device)
-    for _ in range(min(steps, 5)):
-        state = env.step(state, random_policy(state))
+def check_dictionaries(env: Env, steps: int, device: Any) -> str:
+    """A state and its games as dictionaries say the same; foreign dictionaries are refused; actions have names."""
+    part(env, "notation")
+    for action in {0, env.num_actions // 2, env.num_actions - 1}:
+        name = env.action_to_string(action)
+        require(env.string_to_action(name) == action, f"the name {name!r} does not lead back to action {action}")
+    state = playing(env, min(steps, 5), device)
     games = [env.state_to_dict(state, i) for i in range(BATCH)]
     again = env.state_from_dicts(games, SEED, device)
-    assert [env.state_to_dict(again, i) for i in range(BATCH)] == games, "a dictionary changes on its way"
-    assert (again.legal_action_mask.numpy() == state.legal_action_mask.numpy()).all(), (
-        "another mask from a dictionary"
-    )
-    assert (env.observe(again, 0).numpy() == env.observe(state, 0).numpy()).all(), "another observation"
-    assert env.to_string(state).strip(), "no text"
-    assert env.render(state).startswith("<svg"), "no SVG"
+    require([env.state_to_dict(again, i) for i in range(BATCH)] == games, "a dictionary changes on its way")
+    same = (again.legal_action_mask.numpy() == state.legal_action_mask.numpy()).all()
+    require(same, "another mask from a dictionary")
+    require((env.observe(again, 0).numpy() == env.observe(state, 0).numpy()).all(), "another observation")
     for foreign in ({}, {"no such field": 0}):
         try:
             env.state_from_dicts([foreign], SEED, device)
         except ValueError:
             continue
-        raise AssertionError(f"the dictionary {foreign} was taken for a state")
+        raise ConformanceError(f"the dictionary {foreign} was taken for a state")
+    return f"{BATCH} games"
 
 
-def check_saving(env: Env, steps: int, device: Any) -> None:
+def check_pictures(env: Env, steps: int, device: Any) -> str:
+    """There is a text and an SVG of a game."""
+    part(env, "render")
+    state = playing(env, min(steps, 5), device)
+    require(env.to_string(state).strip(), "no text")
+    require(env.render(state).startswith("<svg"), "no SVG")
+    return "1 game"
+
+
+def check_saving(env: Env, steps: int, device: Any) -> str:
     """A saved state loads bit for bit and goes on alike."""
-    state = env.step(start := env.init(BATCH, SEED, device), random_policy(start))
+    state = playing(env, 1, device)
     with tempfile.TemporaryDirectory() as folder:
         save_state(state, Path(folder) / "state.safetensors")
         loaded = load_state(Path(folder) / "state.safetensors", device)
     for _ in range(2):
-        assert_equal(state.numpy(), loaded.numpy(), "a loaded state")
+        require_equal(state.numpy(), loaded.numpy(), "a loaded state")
         state, loaded = env.step(state, random_policy(state)), loaded.env.step(loaded, random_policy(loaded))
+    return f"{BATCH} games"
 
 
-def check_symmetries(env: Env, steps: int, device: Any) -> None:
+def check_symmetries(env: Env, steps: int, device: Any) -> str:
     """A game played through a symmetry is the image of the game: masks, rewards, ends and player 0's observations."""
-    for symmetry in islice(env.symmetries(), 1, 9):
+    part(env, "notation")
+    symmetries = list(islice(env.symmetries(), 9))
+    identity = tuple(range(env.num_actions))
+    require(symmetries and symmetries[0].actions == identity, "the first symmetry must be the identity")
+    for symmetry in symmetries[1:]:
         actions = np.array(symmetry.actions)
-        back = np.argsort(
-            actions
-        )  # new[i] = old[map[i]]: the cell that old action a becomes is the i with map[i] = a
+        # new[i] = old[map[i]]: the action that old action a becomes is the i with map[i] = a
+        back = np.argsort(actions)
         plain = image = env.init(BATCH, SEED, device)
         for _ in range(min(steps, 8)):
             one, two = plain.numpy(), image.numpy()
             mapped = one["legal_action_mask"][:, actions]
-            assert (two["legal_action_mask"] == mapped).all(), "a symmetry maps the mask otherwise"
-            assert (two["rewards"] == one["rewards"]).all(), "a symmetry changes the rewards"
-            assert (over(two) == over(one)).all(), "a symmetry changes the end"
+            require((two["legal_action_mask"] == mapped).all(), "a symmetry maps the mask otherwise")
+            require((two["rewards"] == one["rewards"]).all(), "a symmetry changes the rewards")
+            require((over(two) == over(one)).all(), "a symmetry changes the end")
             chosen = random_policy(plain).numpy()
             plain, image = env.step(plain, chosen), env.step(image, back[chosen])
         seen = env.observe(plain, 0).numpy().reshape(BATCH, -1)[:, np.array(symmetry.observation)]
-        assert (env.observe(image, 0).numpy().reshape(BATCH, -1) == seen).all(), (
-            "a symmetry maps observations otherwise"
-        )
+        same = (env.observe(image, 0).numpy().reshape(BATCH, -1) == seen).all()
+        require(same, "a symmetry maps observations otherwise")
+    return f"{len(symmetries) - 1} beside the identity"
 
 
-def check_one_kernel(env: Env, steps: int, device: Any) -> None:
-    """A step with mask, rewards, flags and reset is one kernel, drawn actions included."""
-    vector = VectorEnv(env, BATCH, SEED, device)
-    actions = vector.step_uniform().actions
-    vector.step(actions)
-    for step in (vector.step_uniform, lambda: vector.step(actions)):
-        before = GlobalCounters.kernel_count
-        step()
-        assert GlobalCounters.kernel_count - before == 1, "a step is more than one kernel"
+def check_hidden_information(env: Env, steps: int, device: Any) -> str:
+    """Games that look the same to a player by `seen_by` have the same observation and mask for that player."""
+    if env.spec.perfect_information:
+        if hasattr(part(env, "render"), "seen_by"):
+            raise ConformanceError("render has seen_by, so the Spec must say perfect_information=False")
+        return "nothing is hidden"
+    if not hasattr(part(env, "render"), "seen_by"):
+        raise ConformanceError("the Spec says perfect_information=False, so render must have seen_by")
+    state, compared = env.init(HIDDEN_BATCH, SEED, device), 0
+    for _ in range(HIDDEN_PLIES):
+        now = state.numpy()
+        games = [env.state_to_dict(state, i) for i in range(HIDDEN_BATCH)]
+        for player in range(env.num_players):
+            seen = env.observe(state, player).numpy()
+            groups: dict[str, list[int]] = {}
+            for i, game in enumerate(games):
+                known = env._entry.load("render").seen_by(env.rules, game, player)
+                groups.setdefault(json.dumps(known, sort_keys=True), []).append(i)
+            for rows in groups.values():
+                first = rows[0]
+                for i in rows[1:]:
+                    if games[i] == games[first]:
+                        continue
+                    compared += 1
+                    what = f"games {first} and {i} look the same to player {player}"
+                    require((seen[i] == seen[first]).all(), f"{what}, but the observation tells them apart")
+                    if now["current_player"][i] == player:
+                        same = (now["legal_action_mask"][i] == now["legal_action_mask"][first]).all()
+                        require(same, f"{what}, but the mask tells them apart")
+        state = env.step(state, random_policy(state))
+    require(compared, "no two games differed only in what is hidden")
+    return f"{compared} pairs of games that differ in what is hidden alone"
+
+
+def check_one_kernel(env: Env, steps: int, device: Any) -> str:
+    """A step with mask, rewards, flags, reset and observation is one kernel, drawn actions included."""
+    for observe in (False, True):
+        vector = VectorEnv(env, BATCH, SEED, device, observe=observe)
+        actions = np.zeros(BATCH, np.int32)
+        for step in (vector.step_uniform, lambda: vector.step(actions)):  # noqa: B023
+            step()
+            before = GlobalCounters.kernel_count
+            step()
+            require(GlobalCounters.kernel_count - before == 1, "a step is more than one kernel")
+    return "1 kernel a step"
 
 
 CHECKS: tuple[Check, ...] = (
@@ -276,10 +470,14 @@ CHECKS: tuple[Check, ...] = (
     check_illegal_actions,
     check_rows,
     check_jit,
+    check_plain_python,
+    check_observations,
     check_autoreset,
     check_rollout,
     check_dictionaries,
+    check_pictures,
     check_saving,
     check_symmetries,
+    check_hidden_information,
     check_one_kernel,
 )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, is_dataclass
+from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
@@ -13,13 +15,21 @@ from typing import Any
 class GameEntry:
     """A game's id and where its parts are. Modules and classes are named, "package.module:Class", and imported late.
 
-    rules: a frozen dataclass, see `core.spec.Rules`, or its name. notation: a module with `to_dict`, `from_dict`,
-    `action_to_string` and `symmetries`; `from_dict` gives all fields of the Spec, `current_player`, `terminated` and
-    `truncated`, and may leave out `ply`, which is then 0. render: a module with `to_string` and `to_svg`; for pixels
-    also `draw`, which gives a `render.Drawing`; if the game hides anything also `seen_by(rules, game, player)`, the
-    dictionary of a game as that seat knows it. A game without these two can be played, but not read or drawn. presets:
-    further ids with fixed rule fields. version grows whenever a game with the same seed and actions would run
-    otherwise.
+    Attributes:
+        id: lower case letters, digits and underscores.
+        rules: a frozen dataclass, see `tensor_envs.Rules`, or its name.
+        notation: a module with `to_dict`, `from_dict`, `action_to_string` and `symmetries`; `from_dict` gives all fields
+            of the Spec, `current_player`, `terminated` and `truncated`, and may leave out `ply`, which is then 0.
+        render: a module with `to_string` and `to_svg`; for pixels also `draw`, which gives a `render.Drawing`; if the
+            game hides anything also `seen_by(rules, game, player)`, the dictionary of a game as that player knows it.
+        version: grows whenever a game with the same seed and actions would run otherwise.
+        presets: further ids with fixed rule fields.
+        short: rule fields under which games end soon, for tests.
+
+    A game without notation and render can be played, but not read or drawn.
+
+    Raises:
+        ValueError, TypeError: ids, rules or versions that are none.
     """
 
     id: str
@@ -28,6 +38,24 @@ class GameEntry:
     render: str = ""
     version: int = 0
     presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    short: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in (self.id, *self.presets):
+            if not isinstance(name, str):
+                raise TypeError(f"an id must be a str, got {name!r} of type {type(name).__name__}")
+            if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+                raise ValueError(f"an id must be lower case letters, digits and underscores, got {name!r}")
+        if type(self.version) is not int or self.version < 0:
+            raise ValueError(f"version must be an int of 0 or more, got {self.version!r}")
+        if isinstance(self.rules, str):
+            if not re.fullmatch(r"[\w.]+:\w+", self.rules):
+                raise ValueError(f"rules must be a class or its name 'package.module:Class', got {self.rules!r}")
+        else:
+            _check_rules(self.id, self.rules)
+        for part in ("notation", "render"):
+            if not isinstance(getattr(self, part), str):
+                raise TypeError(f"{part} must be the name of a module, got {getattr(self, part)!r}")
 
     def load_rules(self) -> Any:
         """The rules dataclass. TypeError if it is none."""
@@ -35,8 +63,7 @@ class GameEntry:
         if isinstance(rules, str):
             module, _, name = rules.partition(":")
             rules = getattr(importlib.import_module(module), name)
-        if not (isinstance(rules, type) and is_dataclass(rules)):
-            raise TypeError(f"the rules of {self.id!r} must be a frozen dataclass, got {rules!r}")
+            _check_rules(self.id, rules)
         return rules
 
     def load(self, part: str) -> ModuleType:
@@ -45,3 +72,9 @@ class GameEntry:
         if not name:
             raise NotImplementedError(f"{self.id!r} has no module for this: name a {part} in its GameEntry")
         return importlib.import_module(name)
+
+
+def _check_rules(name: str, rules: Any) -> None:
+    parameters = getattr(rules, "__dataclass_params__", None)
+    if not isinstance(rules, type) or not dataclasses.is_dataclass(rules) or not getattr(parameters, "frozen", False):
+        raise TypeError(f"the rules of {name!r} must be a frozen dataclass, got {rules!r}")

@@ -1,35 +1,32 @@
-"""One game, scalars in and out: the rules with all that is the same in every game.
+"""One game: the rules with all that is the same in every game.
 
-Keys and chance, the ply count, episodes, illegal actions, truncation and the uniform policy live here, once.
+Keys and chance, the ply count, episodes, illegal actions, truncation and the uniform policy live here, once. Everything
+is written in the language of rules: with plain numbers it plays one game in Python, traced it is a kernel.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from collections.abc import Sequence
 from functools import cached_property, reduce
 from operator import add
 from typing import Any
 
 from tinygrad import UOp, dtypes
-from tinygrad.dtype import AddrSpace, DType
 
-from tensor_envs.core.memory import MemoryArray, loop, number, sum_of, tracing
-from tensor_envs.core.random import KeyedChance, NoChance, scale, threefry
-from tensor_envs.core.spec import Chance, GameState, Mask, Rules, Scalar
-from tensor_envs.ops.bits import WORD, nth_bit, num_words, popcount
+from tensor_envs.rules.bits import WORD_BITS, nth_bit, num_words, pack_flags, popcount
+from tensor_envs.rules.chance import Chance, KeyedChance, NoChance, scale, threefry
+from tensor_envs.rules.control import loop, register, sum_in_range, tracing
+from tensor_envs.rules.lists import MemoryArray
+from tensor_envs.rules.observation import Number, Part
+from tensor_envs.rules.scalar import BOOL, INT, REAL, WORD, Scalar, Value, integer, scalar, where, word
+from tensor_envs.rules.spec import Field, GameState, Outcome, Rules
 
-f32 = dtypes.float32
-
-
-def constant(value: Any, dtype: DType) -> Scalar:
-    return value.cast(dtype) if isinstance(value, UOp) else UOp.const(value, dtype)
+MaskWords = list[Scalar] | MemoryArray  # num_words(A) words of 32 actions each
 
 
-def either(a: Scalar | bool, b: Scalar | bool) -> Scalar | bool:
-    return a if b is False else b if a is False else a | b
-
-
-def flat(value: Any) -> list[Any]:
+def as_list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
@@ -37,137 +34,190 @@ class Game:
     """The rules with everything that is the same in every game: chance, plies, ends, illegal actions, resets."""
 
     def __init__(self, rules: Rules):
+        parameters = getattr(rules, "__dataclass_params__", None)
+        if not dataclasses.is_dataclass(rules) or parameters is None or not parameters.frozen:
+            raise TypeError(f"rules must be a frozen dataclass, got {type(rules).__name__}")
         self.rules, self.spec = rules, rules.spec
         self.fields = {field.name: field for field in self.spec.all_fields}
         self.has_memory = any(field.memory for field in self.spec.fields)
 
     def chance(self, s: GameState) -> Chance:
-        return KeyedChance((s.key[0], s.key[1])) if self.spec.chance else NoChance()
+        return KeyedChance(s.key) if self.spec.chance else NoChance()
 
-    def key(self, stream: Sequence[Scalar], episode: Scalar) -> tuple[Scalar, Scalar]:
-        """The game key of an episode of a batch row."""
-        return threefry((stream[0], stream[1]), (stream[2], episode))
+    def key(self, row_rng: Sequence[Value], episode: Value) -> list[Scalar]:
+        """The game key of an episode of a row."""
+        return list(threefry(row_rng[:2], (row_rng[2], episode)))
 
-    def new(self, stream: Sequence[Scalar], episode: Scalar) -> GameState:
-        """The first state of an episode of a batch row."""
-        values: dict[str, Any] = {}
-        for name, field in self.fields.items():
-            zero = UOp.const(0, field.scalar_dtype)
-            array = _everywhere(zero, field.size) if field.memory else [zero] * field.size
-            values[name] = array if field.shape else zero
+    def init(self, row_rng: Sequence[Value], episode: Value) -> GameState:
+        """The first state of an episode of a row."""
+        values: dict[str, Any] = {
+            name: MemoryArray(lambda i: word(0), field.size) if field.memory else [0] * field.size
+            for name, field in self.fields.items()
+        }
         values["episode"] = episode
         chance: Chance = NoChance()
         if self.spec.chance:
-            key = self.key(stream, episode)
-            values["key"], chance = list(key), KeyedChance(key)
+            values["key"] = self.key(row_rng, episode)
+            chance = KeyedChance(values["key"])
         given = self.rules.init(chance)
         if unknown := given.keys() - values.keys():
             raise ValueError(f"init gives {', '.join(sorted(unknown))}; the fields are {', '.join(values)}")
-        values.update(given)
-        for name, field in self.fields.items():
-            if not field.memory:  # the rules may give plain numbers
-                typed = [constant(value, field.scalar_dtype) for value in flat(values[name])]
-                values[name] = typed if field.shape else typed[0]
-        return GameState(values)
+        return self.typed(values | dict(given), "init")
 
     @cached_property
-    def size_of_new(self) -> int:
+    def init_ops(self) -> int:
         """Operations of a first state."""
         with tracing():
-            words = UOp.placeholder((5,), dtypes.uint32, number(), AddrSpace.REG)
-            s = self.new([words[k].load() for k in range(5)], UOp.const(0, dtypes.uint32))
+            words = register(5, dtypes.uint32)
+            s = self.init([Scalar(words[k].load(), WORD) for k in range(5)], word(0))
         values = [getattr(s, name) for name, field in self.fields.items() if not field.memory]
-        return len(UOp.group(*(x for value in values for x in flat(value))).toposort())
+        return len(UOp.group(*(x.uop() for value in values for x in as_list(value))).toposort())
 
-    def play(
+    def typed(self, values: dict[str, Any], where_from: str) -> GameState:
+        """Values of all fields as scalars of the fields' kinds, plain numbers checked against the bounds."""
+        return GameState({name: self._typed(field, values[name], where_from) for name, field in self.fields.items()})
+
+    def _typed(self, field: Field, value: Any, where_from: str) -> Any:
+        if field.memory:
+            if not isinstance(value, MemoryArray):
+                raise TypeError(f"{where_from}: the memory field {field.name!r} must be a MemoryArray")
+            return value
+        numbers = [_as_kind(field, x, where_from) for x in as_list(value)]
+        if len(numbers) != field.size:
+            raise ValueError(f"{where_from}: field {field.name!r} must have {field.size} values, got {len(numbers)}")
+        return numbers if field.shape else numbers[0]
+
+    def step(
         self, s: GameState, action: Scalar, legal: Scalar | None
     ) -> tuple[GameState, list[Scalar], Scalar, Scalar]:
         """One action -> state, rewards [P], terminated, truncated. `legal` None: known to be legal."""
         outcome = self.rules.step(s, action, self.chance(s))
+        if not isinstance(outcome, Outcome) or not isinstance(outcome.state, GameState):
+            raise TypeError(f"step must give an Outcome with a GameState, got {type(outcome).__name__}")
         ply, players = s.ply + 1, self.spec.num_players
         if len(outcome.rewards) != players:
             raise ValueError(f"step must give {players} rewards, one a player, got {len(outcome.rewards)}")
-        terminated, truncated = constant(outcome.terminated, dtypes.bool), outcome.truncated
+        terminated, truncated = flag("terminated", outcome.terminated), flag("truncated", outcome.truncated)
         if self.spec.max_plies is not None:
-            truncated = either(truncated, (ply < self.spec.max_plies).logical_not())
-        truncated = constant(truncated, dtypes.bool) & terminated.logical_not()
-        after, rewards = outcome.state.replace(ply=ply), [constant(r, f32) for r in outcome.rewards]
+            truncated = truncated | (ply >= self.spec.max_plies)
+        truncated = truncated & ~terminated
+        after = self.typed(outcome.state.replace(ply=ply).asdict(), "step")
+        rewards = [scalar(r).to(REAL) for r in outcome.rewards]
         if legal is not None:
             after = self.where(legal, after, s)
             # the mover of an illegal action loses 1, which the others share
-            share = 1 / max(self.spec.num_players - 1, 1)
-            for player, reward in enumerate(rewards):
-                penalty = s.current_player.eq(player).where(constant(-1.0, f32), constant(share, f32))
-                rewards[player] = legal.where(reward, penalty)
-            terminated, truncated = terminated | legal.logical_not(), truncated & legal
+            share = 1 / max(players - 1, 1)
+            penalties = [where(s.current_player == p, -1.0, share) for p in range(players)]
+            rewards = where(legal, rewards, penalties)
+            terminated, truncated = terminated | ~legal, truncated & legal
         return after, rewards, terminated, truncated
 
-    def mask(self, s: GameState) -> Mask:
-        """The rules' legal_action_mask, checked."""
-        mask, words = self.rules.legal_action_mask(s), num_words(self.spec.num_actions)
-        kinds = [] if isinstance(mask, MemoryArray) else [w.dtype for w in mask if isinstance(w, UOp)]
-        if len(mask) != words or any(dtype is not dtypes.uint32 for dtype in kinds):
+    def mask(self, s: GameState) -> MaskWords:
+        """The rules' legal_action_mask as words, checked."""
+        mask, words, actions = self.rules.legal_action_mask(s), num_words(self.spec.num_actions), self.spec.num_actions
+        if isinstance(mask, MemoryArray):
+            if len(mask) == words:
+                return mask
+            raise ValueError(f"legal_action_mask must give {words} words, got {len(mask)}")
+        given = [scalar(x, WORD) for x in as_list(mask)]
+        if len(given) == actions and all(x.dtype is BOOL for x in given):
+            return pack_flags(given)
+        if len(given) == words and all(x.dtype is WORD for x in given):
+            return given
+        kinds = ", ".join(sorted({x.kind for x in given}))
+        raise ValueError(
+            f"legal_action_mask must give {actions} bools, one an action, or {words} words of 32 actions; "
+            f"got {len(given)} of kind {kinds}"
+        )
+
+    def observe(self, s: GameState, mask: MaskWords, player: Scalar) -> list[Part]:
+        """What a player sees, in parts, checked. `mask`: of a game that goes on, else zeros."""
+        parts = self.rules.observe(GameState(s.asdict() | {"legal_action_mask": mask}), player)
+        if not isinstance(parts, (list, tuple)) or not all(isinstance(p, Part) for p in parts):
+            raise TypeError("observe must give a list of parts: bits(...), one_hot(...) and number(...)")
+        size, dtype = math.prod(self.spec.observation_shape), self.spec.observation_dtype
+        if sum(part.size for part in parts) != size:
             raise ValueError(
-                f"legal_action_mask must give {words} words of 32 actions, uint32, as ops.bits.pack_flags does; "
-                f"got {len(mask)} of {kinds}"
+                f"observe must give the {size} entries of {self.spec.observation_shape}, "
+                f"got {sum(part.size for part in parts)}"
             )
-        return mask
+        for part in parts:
+            if isinstance(part, Number) and (dtype == "bool" or (part.value.dtype is REAL and dtype != "float32")):
+                raise TypeError(f"observe gives a number of kind {part.value.kind}; its dtype is {dtype}")
+        return list(parts)
 
     def where(self, condition: Scalar, a: GameState, b: GameState) -> GameState:
         """condition ? a : b, field by field."""
         chosen: dict[str, Any] = {}
         for name, field in self.fields.items():
             x, y = getattr(a, name), getattr(b, name)
-            if field.memory:
-                chosen[name] = _either_array(condition, x, y)
-                continue
-            dtype = field.scalar_dtype
-            pairs = zip(flat(x), flat(y), strict=True)
-            picked = [condition.where(constant(p, dtype), constant(q, dtype)) for p, q in pairs]
-            chosen[name] = picked if field.shape else picked[0]
+            chosen[name] = _where_array(condition, x, y) if field.memory else where(condition, x, y)
         return GameState(chosen)
 
 
-def _everywhere(value: Scalar, size: int) -> MemoryArray:
-    return MemoryArray(lambda i: value, size)
+def flag(name: str, value: Any) -> Scalar:
+    """A condition that rules give. TypeError for another kind."""
+    condition = scalar(value)
+    if condition.dtype is not BOOL:
+        raise TypeError(f"{name} must be a bool, got {condition.kind}: write x != 0")
+    return condition
 
 
-def _either_array(condition: Scalar, x: MemoryArray, y: MemoryArray) -> MemoryArray:
-    return MemoryArray(lambda i: condition.where(x[i], y[i]), x.size)
+def _as_kind(field: Field, x: Any, where_from: str) -> Scalar:
+    """A value of a field, of its kind. As strict with known scalars as with a kernel's: one is traced, both must run."""
+    if not isinstance(x, Scalar):
+        if field.kind == "bool" and x not in (0, 1):
+            raise ValueError(f"{where_from}: field {field.name!r} must be a bool, got {x!r}")
+        x = scalar(bool(x) if field.kind == "bool" else x, field.dtype)
+    if x.dtype is BOOL:
+        x = x.to(field.dtype)
+    if x.dtype is not field.dtype:
+        raise TypeError(f"{where_from}: field {field.name!r} is of kind {field.kind}, got a scalar of kind {x.kind}")
+    if x.known and field.kind == "int" and not field.low <= int(x.value) <= field.high:  # type: ignore[operator]
+        raise ValueError(f"{where_from}: field {field.name!r} must be in {field.low}..{field.high}, got {int(x.value)}")
+    return x
 
 
-def uniform(s: GameState, mask: Mask, count: int, policy_key: Sequence[Scalar], live: bool) -> Scalar:
+def _where_array(condition: Scalar, x: MemoryArray, y: MemoryArray) -> MemoryArray:
+    return MemoryArray(lambda i: where(condition, x[i], y[i]), x.size)
+
+
+def uniform_action(s: GameState, mask: MaskWords, count: int, policy_key: Sequence[Value], live: bool) -> Scalar:
     """The uniform policy's action of `count`, by the mask; 0 where nothing is legal, which `live` says is nowhere."""
-    bits = threefry((policy_key[0], policy_key[1]), (s.ply.cast(dtypes.uint32), s.episode))[0]
-    width = min(WORD, 1 << (count - 1).bit_length())
+    bits = threefry(policy_key, (word(s.ply), s.episode))[0]
+    width = min(WORD_BITS, 1 << (count - 1).bit_length())
     if isinstance(mask, MemoryArray):
-        total = sum_of(len(mask), lambda w: popcount(mask[w]))
+        total = sum_in_range(len(mask), lambda w: popcount(mask[w]))
         chosen = nth_in_memory(mask, scale(bits, total))
-        return chosen if live else total.eq(0).where(0, chosen)
-    counts = [popcount(word, width) for word in mask]
+        return chosen if live else where(total == 0, 0, chosen)
+    counts = [popcount(w, width) for w in mask]
     total = reduce(add, counts)
     n = scale(bits, total)
     # the word that holds the n-th legal action, and the number of that action within it
-    word, first = mask[0], n.const_like(0)
+    chosen_word, first = mask[0], integer(0)
     for i in range(1, len(mask)):
-        beyond = (n < counts[i - 1]).logical_not() & first.eq(WORD * (i - 1))
-        n = beyond.where(n - counts[i - 1], n)
-        word, first = beyond.where(mask[i], word), beyond.where(first.const_like(WORD * i), first)
-    chosen = first + nth_bit(word, n, width)
-    return chosen if live else total.eq(0).where(0, chosen)
+        beyond = (n >= counts[i - 1]) & (first == WORD_BITS * (i - 1))
+        n = where(beyond, n - counts[i - 1], n)
+        chosen_word, first = where(beyond, mask[i], chosen_word), where(beyond, WORD_BITS * i, first)
+    chosen = first + nth_bit(chosen_word, n, width)
+    return chosen if live else where(total == 0, 0, chosen)
 
 
 def nth_in_memory(mask: MemoryArray, n: Scalar) -> Scalar:
     """The n-th legal action by a mask that is too large to unroll: a loop finds the word that holds it."""
-    found = UOp.placeholder(
-        (3,), dtypes.int32, number(), AddrSpace.REG
-    )  # actions passed, the word, those before it
-    outer = found.after(*n.ranges)
+    if n.known:
+        passed, which = 0, 0
+        while passed + int(popcount(mask[which]).value) <= n.value:
+            passed, which = passed + int(popcount(mask[which]).value), which + 1
+        return which * WORD_BITS + nth_bit(mask[which], n - passed)
+    found = register(3, dtypes.int32)  # actions passed, the word, those before it
+    outer = found.after(*n.uop().ranges)
     i, start = loop(len(mask)), UOp.group(*(outer[k].store(0) for k in range(3)))
-    passed, which, before = (found.after(start, i)[k].load() for k in range(3))
-    inside = popcount(mask[i])
-    here = (n < passed).logical_not() & (n < passed + inside)
-    values = (passed + inside, here.where(i.cast(dtypes.int32), which), here.where(passed, before))
-    done = UOp.group(*(found.after(start, i)[k].store(value) for k, value in enumerate(values))).end(i)
-    which, before = (found.after(done)[k].load() for k in (1, 2))
-    return which * WORD + nth_bit(mask[which], n - before)
+    passed_, which_, before = (Scalar(found.after(start, i)[k].load(), INT) for k in range(3))
+    at = Scalar(i, INT)
+    inside = popcount(mask[at])
+    here = (n >= passed_) & (n < passed_ + inside)
+    values = (passed_ + inside, where(here, Scalar(i.cast(dtypes.int32), INT), which_), where(here, passed_, before))
+    done = UOp.group(*(found.after(start, i)[k].store(v.uop()) for k, v in enumerate(values))).end(i)
+    which_, before = (Scalar(found.after(done)[k].load(), INT) for k in (1, 2))
+    return which_ * WORD_BITS + nth_bit(mask[which_], n - before)

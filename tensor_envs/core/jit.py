@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Hashable, Sequence
 from enum import Enum
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from tinygrad import Tensor
@@ -18,14 +18,17 @@ from tinygrad.dtype import DType
 from tinygrad.helpers import GlobalCounters
 from tinygrad.uop.ops import Ops
 
-from tensor_envs.core.device import buffer_of, is_capturing
-from tensor_envs.core.replay import Replay, under
+from tensor_envs.core.backend.device import buffer_of, is_capturing
+from tensor_envs.core.backend.replay import Replay, base_of
 
 # what a result may hold: an object of another kind could have tensors in it, which would be those of the capture
 PLAIN = (bool, int, float, complex, str, bytes, np.generic, DType, Enum, type(None))
 
 
-def jit(function: Callable[..., Any]) -> Callable[..., Any]:
+P, R = ParamSpec("P"), TypeVar("R")
+
+
+def jit(function: Callable[P, R]) -> Callable[P, R]:
     """Capture a function of States, Tensors and plain values (nested in tuples or lists) and replay its kernels.
 
     The first call for a signature (structure, shapes, dtypes, devices, plain values) runs the function, the second
@@ -40,14 +43,15 @@ def jit(function: Callable[..., Any]) -> Callable[..., Any]:
     captures: dict[Any, _Capture] = {}
 
     @functools.wraps(function)
-    def call(*arguments: Any, **named: Any) -> Any:
+    def call(*arguments: P.args, **named: P.kwargs) -> R:
         if is_capturing():
             return function(*arguments, **named)
         leaves: list[Tensor] = []
         structure = _flatten((arguments, tuple(sorted(named.items()))), leaves, Hashable)
         if structure not in captures:
             captures[structure] = _Capture(function, structure)
-        return captures[structure](leaves)
+        result: R = captures[structure](leaves)
+        return result
 
     return call
 
@@ -73,7 +77,7 @@ class _Capture:
 
         def is_part(t: Tensor) -> bool:
             whole = buffer_of(t)
-            return whole in given if whole is not None else under(t.uop).op is Ops.BUFFER
+            return whole in given if whole is not None else base_of(t.uop).op is Ops.BUFFER
 
         return tuple(t.clone() if is_part(t) else t for t in outputs[len(tensors) :])
 

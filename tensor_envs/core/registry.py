@@ -9,7 +9,7 @@ import pkgutil
 from dataclasses import fields
 from typing import Any
 
-from tensor_envs.core.checks import instance
+from tensor_envs.core.validate import instance
 from tensor_envs.core.entry import GameEntry
 from tensor_envs.core.env import Env
 

@@ -1,80 +1,90 @@
-"""Many games in a loop: buffers owned and used again, finished games started again."""
+"""Many games in a loop: buffers owned and stepped in place, finished games started again."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from tinygrad import Tensor, dtypes
 
-from tensor_envs.core.arguments import host_integers
-from tensor_envs.core.checks import instance, one_of
-from tensor_envs.core.device import download, empty_buffer, is_capturing, write
+from tensor_envs.core.backend.device import is_capturing, write
+from tensor_envs.core.backend.replay import Launch
+from tensor_envs.core.engine import Games, Observations
 from tensor_envs.core.env import Env
-from tensor_envs.core.plan import Reset, Task
-from tensor_envs.core.replay import Launch
+from tensor_envs.core.inputs import host_ints
+from tensor_envs.core.kernels.step import Step
+from tensor_envs.core.kernels.tracer import Reset
 from tensor_envs.core.state import State
+from tensor_envs.core.validate import instance, one_of
 
+Autoreset = Literal["same_step", "next_step", "disabled"]
 RESETS: dict[str, Reset] = {"same_step": "same_step", "next_step": "next_step", "disabled": "none"}
 
 
 class Transition:
-    """What one step of a `VectorEnv` led to; RuntimeError when asked after the step after the next one.
+    """What one step of a `VectorEnv` led to; RuntimeError when asked after the next step.
 
-    `actions` int32 [B], and of the step itself `rewards` float32 [B, P], `terminated` and `truncated` bool [B].
+    Attributes:
+        actions: int32 [B], in a buffer that the next step writes again.
+        rewards: float32 [B, P]: of the step itself, as are
+        terminated, truncated: bool [B].
     """
 
-    def __init__(self, vector: VectorEnv, before: State, after: State, actions: Tensor):
-        self._vector, self._before, self._after, self._actions = vector, before, after, actions
-        self._count = vector.count
+    __slots__ = ("_actions", "_count", "_vector")
 
-    def _kept(self) -> State:
-        if self._vector.count > self._count + 1:
-            raise RuntimeError(
-                "a transition must be read before the step after the next one of its VectorEnv"
-            )
-        return self._after
+    def __init__(self, vector: VectorEnv, actions: Tensor):
+        self._vector, self._actions, self._count = vector, actions, vector._count
+
+    def _state(self) -> State:
+        """The games after the step, with the step's own flags."""
+        vector = self._vector
+        if vector._count != self._count:
+            raise RuntimeError("a transition must be read before the next step of its VectorEnv")
+        return State(vector.env, vector._games)
+
+    def __repr__(self) -> str:
+        if self._vector._count != self._count:
+            return "<Transition, gone with the next step>"
+        now = self.numpy()
+        ended = int((now["terminated"] | now["truncated"]).sum())
+        return f"<Transition of {self._vector.num_envs} games on {self._vector.device}, {ended} ended>"
 
     @property
     def actions(self) -> Tensor:
-        """In a buffer that the step after the next one writes again."""
-        self._kept()
-        return self._actions
+        self._state()
+        return self._vector._engine.column(self._actions, self._vector._games.cut)
 
     @property
     def rewards(self) -> Tensor:
-        return self._kept().rewards
+        return self._state().rewards
 
     @property
     def terminated(self) -> Tensor:
-        return self._kept().terminated
+        return self._state().terminated
 
     @property
     def truncated(self) -> Tensor:
-        return self._kept().truncated
+        return self._state().truncated
 
     def numpy(self) -> dict[str, np.ndarray]:
         """`actions`, `rewards`, `terminated` and `truncated` on the host, far cheaper than one by one."""
-        after = self._kept()
-        terminated, truncated = after.table(after.flags).T
-        return {
-            "actions": download(self._actions),
-            "rewards": after.table(after.reward_rows),
-            "terminated": terminated,
-            "truncated": truncated,
-        }
+        values, cut = self._state().numpy(), self._vector._games.cut
+        chosen = {name: values[name] for name in ("rewards", "terminated", "truncated")}
+        return {"actions": cut.table(self._actions)[:, 0], **chosen}
 
     @property
     def final_state(self) -> State:
         """The state that the step led to before finished games started again; worked out when asked for.
 
-        RuntimeError once the next step has been made: the state before this one is gone then.
+        RuntimeError unless the VectorEnv was made with final_states=True, which keeps the state before the step.
         """
-        if self._vector.autoreset != "same_step":
-            return self._kept()
-        if self._vector.count != self._count:
-            raise RuntimeError("final_state must be read before the next step of its VectorEnv")
-        return self._vector.env.run(self._before, "step", actions=self._actions)
+        after, vector = self._state(), self._vector
+        if vector.autoreset != "same_step":
+            return State(vector.env, vector._engine.copy(after._games, live=False))
+        if vector._before is None:
+            raise RuntimeError("final_state needs a VectorEnv made with final_states=True, which keeps what it takes")
+        before = vector._engine.copy(vector._before, live=True)  # whose flags are those of the step before
+        return State(vector.env, vector._engine.step(before, self._actions))
 
     def final_observation(self, player: Any = None) -> Tensor:
         """`observe` of the final state."""
@@ -82,11 +92,18 @@ class Transition:
 
 
 class VectorEnv:
-    """B games of an environment that are stepped together in two sets of buffers, the fast path for loops.
+    """B games of an environment that are stepped together, in place: the fast path for loops.
 
-    autoreset: "same_step": a finished game starts its next episode in the step that ends it; "next_step": in the step
-    after, which ignores its action and pays nothing; "disabled": it stays until `reset`. Row r plays the episodes
-    0, 1, 2, ... of row first_row + r of the seed. `state` is valid until the step after the next one.
+    Row r plays the episodes 0, 1, 2, ... of row first_row + r of the seed.
+
+    Args:
+        env: the environment.
+        num_envs: B.
+        seed, device, first_row: as in `Env.init`.
+        autoreset: "same_step": a finished game starts its next episode in the step that ends it; "next_step": in the
+            step after, which ignores its action and pays nothing; "disabled": it stays until `reset`.
+        observe: whether every step works out `observation` and `legal_action_mask`, in its own kernel.
+        final_states: whether a transition's `final_state` can be asked for; costs a second set of buffers.
     """
 
     def __init__(
@@ -95,87 +112,151 @@ class VectorEnv:
         num_envs: int,
         seed: int = 0,
         device: Any = None,
-        autoreset: str = "same_step",
+        autoreset: Autoreset = "same_step",
         first_row: int = 0,
+        observe: bool = False,
+        final_states: bool = False,
     ):
         instance("env", env, Env)
+        instance("observe", observe, bool)
+        instance("final_states", final_states, bool)
         one_of("autoreset", autoreset, tuple(RESETS))
-        self.env, self.num_envs, self.autoreset, self.count = env, num_envs, autoreset, 0
-        self._adopt(env.init(num_envs, seed, device, first_row))
+        self.env, self.num_envs, self.autoreset = env, num_envs, autoreset
+        self._engine, self._count = env._engine, 0
+        self._keeps_old = final_states and autoreset == "same_step"
+        first = env.init(num_envs, seed, device, first_row)._games
+        self._observations: Observations | None = self._engine.observations(first.cut) if observe else None
+        self._adopt(first)
 
-    def _adopt(self, first: State) -> None:
-        """Go on from a state, writing into two sets of buffers in turns."""
-        self._state = first
-        self._out = [self.env.buffers(first.stream, first.lanes) for _ in range(2)]
-        # With "same_step" no state is over: all keep the first one's flags, and a step's own go into its transition.
-        same_step = self.autoreset == "same_step"
-        self._states = [out.replace(flags=first.flags) if same_step else out for out in self._out]
-        # In turns: actions drawn and given, and steps bound to what they read and write.
-        self._drawn, self._given = (
-            [empty_buffer(self.num_envs, dtypes.int32, first.device) for _ in range(2)] for _ in range(2)
-        )
-        self._bound: dict[tuple[Task, int], Launch] = {}
+    def _adopt(self, games: Games) -> None:
+        """Go on from games whose buffer is this VectorEnv's own."""
+        self._games, self._before = games, None
+        # a memory field's changes are not worked out before they are stored
+        self._spare = self._engine.empty(games) if self._keeps_old or self._engine.game.has_memory else None
+        cut = games.cut
+        self._drawn, self._given = (cut.empty(1, dtypes.int32) for _ in range(2))
+        self._launches: dict[Any, Launch] = {}
+        self._snapshot: State | None = None
+        if self._observations is not None:
+            self._engine.write_observations(games, self._observations)
+
+    def __repr__(self) -> str:
+        return f"<VectorEnv of {self.num_envs} games of {self.env!r} on {self.device}, autoreset={self.autoreset!r}>"
+
+    def __reduce__(self) -> Any:
+        options = (self.autoreset, self._observations is not None, self._keeps_old)
+        return _restored, (self.env, self.num_envs, self.device, *options, self.state)
+
+    def __deepcopy__(self, memo: Any) -> VectorEnv:
+        make, arguments = self.__reduce__()
+        copy: VectorEnv = make(*arguments)
+        return copy
+
+    @property
+    def device(self) -> Any:
+        """Where the games are: a name, or a tuple of them."""
+        return self._games.device
 
     @property
     def state(self) -> State:
-        """The games as they are. Set it to go on from another state of the environment, which stays valid.
+        """The games as they are now, in buffers of their own: a copy, made when first asked for after a step.
 
-        With "same_step" its finished games start again at once. TypeError or ValueError for a state of another
-        environment, batch or device.
+        Set it to go on from another state of the environment, which stays valid. With "same_step" its finished games
+        start again at once. TypeError or ValueError for a state of another environment, batch or device.
         """
-        return self._state
+        if self._snapshot is None:
+            live = self.autoreset == "same_step"  # whose flags are those of the last step's transition
+            self._snapshot = State(self.env, self._engine.copy(self._games, live))
+        return self._snapshot
 
     @state.setter
     def state(self, state: State) -> None:
-        state, now = self.env.check_state(state), self._state
-        if (state.batch, state.device) != (now.batch, now.device):
+        games, now = self.env._checked(state)._games, self._games
+        if (games.batch, games.device) != (now.batch, now.device):
             raise ValueError(
-                f"state must be of {now.batch} games on {now.device}, got {state.batch} on {state.device}"
+                f"state must be of {now.batch} games on {now.device}, got {games.batch} on {games.device}"
             )
-        self._adopt(self.env.reset(state) if self.autoreset == "same_step" else state)
+        self._outside()
+        games = self._engine.reset(games) if self.autoreset == "same_step" else games
+        if games.row_rng is now.row_rng:
+            self._engine.copy(games, live=False, new=now.words)
+            self._snapshot = self._before = None
+            if self._observations is not None:
+                self._engine.write_observations(now, self._observations)
+        else:  # steps are bound to the rows' keys, too
+            self._adopt(self._engine.copy(games, live=False))
+        self._count += 1
+
+    @property
+    def observation(self) -> Tensor:
+        """What the player to move sees now, [B, *observation_shape]; the next step writes it again."""
+        return self._observed().observation
+
+    @property
+    def legal_action_mask(self) -> Tensor:
+        """bool [B, A]: what may be played now; the next step writes it again."""
+        return self._observed().legal_action_mask
+
+    def _observed(self) -> Observations:
+        if self._observations is None:
+            raise RuntimeError("this needs a VectorEnv made with observe=True")
+        return self._observations
 
     def step(self, action: Any) -> Transition:
         """Play one action in every game; `action` as in `Env.step`. RuntimeError inside a jit."""
         self._outside()
         if isinstance(action, Tensor) or self.env.illegal == "raise":
-            return self._advance("step", self.env.actions(self.state, action))
-        actions = self._given[self.count % 2]
-        write(actions, host_integers("action", action, self.num_envs))
-        return self._advance_bound("step", actions)
+            actions = self.env._actions(self.state if self.env.illegal == "raise" else self._now(), action)
+        else:
+            actions, cut = self._given, self._games.cut
+            write(actions, cut.padded(host_ints("action", action, self.num_envs)))
+        return self._advance(Step(RESETS[self.autoreset]), actions)
 
     def step_uniform(self) -> Transition:
         """Play one action of the uniform policy in every game, drawn in the same kernel; `actions` says which."""
         self._outside()
-        return self._advance_bound("uniform", self._drawn[self.count % 2])
+        return self._advance(Step(RESETS[self.autoreset], uniform=True), self._drawn)
 
-    def _advance_bound(self, task: Task, actions: Tensor) -> Transition:
-        """The same with what has been looked up once, if the turn is an ordinary one."""
-        turn, before = self.count % 2, self._state
-        if before is not self._states[1 - turn]:
-            return self._advance(task, actions)
-        if (launch := self._bound.get((task, turn))) is not None:
+    def _now(self) -> State:
+        return State(self.env, self._games)
+
+    def _advance(self, kernel: Step, actions: Tensor) -> Transition:
+        games, spare = self._games, self._spare
+        if spare is not None:  # from one buffer into the other
+            self._before, self._games, self._spare = games, games._replace(words=spare), games.words
+        # what has been looked up once: a kernel and the buffers that it is bound to
+        own = actions is self._given or actions is self._drawn
+        key = (kernel.uniform, id(self._games.words)) if own else None
+        launch = self._launches.get(key)
+        if launch is None:
+            seen = None if self._observations is None else self._observations.arrays
+            old = None if spare is None else games.words
+            arrays = Step.Arrays(self._games.words, old, games.row_rng, actions, seen)
+            self._engine.run(kernel, games.cut, arrays)
+            if own:
+                self._launches[key] = self._engine.bind(kernel, games.cut, arrays)
+        else:
             launch()
-            self.count, self._state = self.count + 1, self._states[turn]
-            return Transition(self, before, self._out[turn], actions)
-        transition = self._advance(task, actions)
-        self._bound[task, turn] = self.env.bound(
-            before, task, RESETS[self.autoreset], actions, self._out[turn]
-        )
-        return transition
-
-    def _advance(self, task: Task, actions: Tensor) -> Transition:
-        turn, before = self.count % 2, self._state
-        out = self.env.run(before, task, RESETS[self.autoreset], actions=actions, out=self._out[turn])
-        self.count, self._state = self.count + 1, self._states[turn]
-        return Transition(self, before, out, actions)
+        self._count, self._snapshot = self._count + 1, None
+        return Transition(self, actions)
 
     def reset(self, mask: Any = None) -> State:
         """Start the next episode where `mask` (bool [B]; default: every finished game) is True -> the new state."""
         self._outside()
-        self._state = self.env.reset(self._state, mask)
-        return self._state
+        self.state = self.env.reset(self.state, mask)
+        return self.state
 
     def _outside(self) -> None:
         if is_capturing():
-            message = "a VectorEnv cannot be stepped inside a jit, which would play one step for ever"
-            raise RuntimeError(f"{message}: step its env there, env.reset(env.step(state, action))")
+            raise RuntimeError(
+                "a VectorEnv cannot be stepped inside a jit, which would play one step for ever: step its env there, "
+                "env.reset(env.step(state, action))"
+            )
+
+
+def _restored(
+    env: Env, num_envs: int, device: Any, autoreset: Any, observe: bool, final_states: bool, state: State
+) -> VectorEnv:
+    vector = VectorEnv(env, num_envs, 0, device, autoreset, 0, observe, final_states)
+    vector.state = state
+    return vector

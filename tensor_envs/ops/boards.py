@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from tinygrad import Tensor, dtypes
 
-from tensor_envs.core.device import resolve
+from tensor_envs.core.backend.device import resolve
 
 Board = Tensor | np.ndarray
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from tinygrad import Tensor, dtypes
 
-from tensor_envs.core.device import resolve
+from tensor_envs.core.backend.device import resolve
 from tensor_envs.ops.boards import Board, as_board
 from tensor_envs.ops.lines import Direction, flat_step, line_directions, placements
 

@@ -21,12 +21,12 @@ import numpy as np
 from tinygrad import Tensor, UOp, dtypes
 from tinygrad.uop.ops import AxisType, Ops
 
-from tensor_envs.core.device import is_gpu, resolve
-from tensor_envs.core.launch import launch
-from tensor_envs.core.memory import loop
-from tensor_envs.ops.bits import WORD, num_words, popcount
+from tensor_envs.core.backend.device import is_gpu, resolve
+from tensor_envs.core.backend.launch import launch
 from tensor_envs.ops.boards import Board, as_board
 from tensor_envs.ops.lines import Direction, flat_step, line_directions, num_directions, placements, strides
+from tensor_envs.rules import WORD_BITS, Scalar, num_words, popcount
+from tensor_envs.rules.control import loop
 
 MARKS = (1, -1)  # of the first player, of the second
 THREADS = 4096  # of a GPU that share one board and direction, at most
@@ -75,7 +75,7 @@ class _Layout:
 
     @cached_property
     def tail(self) -> int:
-        return (self.k - 1) * sum(self.steps) // WORD + 1
+        return (self.k - 1) * sum(self.steps) // WORD_BITS + 1
 
     @cached_property
     def directions(self) -> list[Direction]:
@@ -91,8 +91,8 @@ class _Layout:
         ):  # compare first: a wide integer must not become a mark by narrowing
             board = (board == 1).cast(dtypes.int8) - (board == -1).cast(dtypes.int8)
         cells = board.pad(((0, 0), *sides)).contiguous().reshape(self.boards, -1)
-        cells = cells.pad(((0, 0), (0, self.words * WORD - prod(self.padded)))).reshape(-1, WORD)
-        bits = Tensor.arange(WORD, dtype=dtypes.uint32)
+        cells = cells.pad(((0, 0), (0, self.words * WORD_BITS - prod(self.padded)))).reshape(-1, WORD_BITS)
+        bits = Tensor.arange(WORD_BITS, dtype=dtypes.uint32)
         players = [
             ((cells == mark).cast(dtypes.uint32) << bits).sum(1, dtype=dtypes.uint32) for mark in MARKS
         ]
@@ -120,12 +120,12 @@ def _count(layout: _Layout, counts: UOp, words: UOp) -> UOp:
     run = words[player, word].load()
     for t in range(1, layout.k):
         ahead = step * t
-        low, bits = word + ahead // WORD, (ahead % WORD).cast(dtypes.uint32)
+        low, bits = word + ahead // WORD_BITS, (ahead % WORD_BITS).cast(dtypes.uint32)
         # two shifts for one: a shift by all 32 bits is undefined
         run = run & (
-            words[player, low].load() >> bits | words[player, low + 1].load() << 1 << (WORD - 1 - bits)
+            words[player, low].load() >> bits | words[player, low + 1].load() << 1 << (WORD_BITS - 1 - bits)
         )
-    lines = popcount(run).reduce(at, arg=Ops.ADD)
+    lines = popcount(Scalar(run, dtypes.uint32)).uop().reduce(at, arg=Ops.ADD)
     return counts[thread, d, player].store(lines).end(player, d, *reversed(loops))
 
 
@@ -201,13 +201,13 @@ def _starts(layout: _Layout, words: np.ndarray, d: Direction, limit: int) -> lis
     """The first cells of the first lines of one player along a direction: the kernel's arithmetic in NumPy."""
     step, run = flat_step(layout.padded, d), words[: layout.words].copy()
     for t in range(1, layout.k):
-        low, bits = divmod(step * t, WORD)
+        low, bits = divmod(step * t, WORD_BITS)
         near, far = (words[at : at + layout.words] for at in (low, low + 1))
-        run &= near >> bits | far << 1 << (WORD - 1 - bits)
+        run &= near >> bits | far << 1 << (WORD_BITS - 1 - bits)
     cells = [
-        int(word) * WORD + bit
+        int(word) * WORD_BITS + bit
         for word in np.flatnonzero(run)[:limit]
-        for bit in range(WORD)
+        for bit in range(WORD_BITS)
         if int(run[word]) >> bit & 1
     ]
     return [tuple(int(c) for c in np.unravel_index(cell, layout.padded)) for cell in cells[:limit]]

@@ -16,7 +16,7 @@ from tinygrad.engine import realize
 from tinygrad.helpers import DEBUG, PROFILE, Context, GlobalCounters, to_tuple
 from tinygrad.uop.ops import GroupOp, Ops, UOp, buffers
 
-from tensor_envs.core.device import DeviceName, buffer_of, empty_buffer, parts
+from tensor_envs.core.backend.device import DeviceName, buffer_of, empty_buffer, shards
 
 VIEWS = {Ops.UNSHARD, Ops.BITCAST, Ops.DETACH, Ops.CONTIGUOUS, *GroupOp.Movement}
 Launch = Callable[[], object]
@@ -55,12 +55,12 @@ class Replay:
 
     def _result(self, t: Tensor, view: UOp, new: dict[UOp, Tensor]) -> Tensor:
         """The same view of what takes the place of its buffer; a copy if that is the recorded one, used again."""
-        base = under(view)
+        base = base_of(view)
         if base in new:
-            return Tensor(_onto(view, under(new[base].uop)))
+            return Tensor(rebase(view, base_of(new[base].uop)))
         return t if base in self.kept else Tensor(view).clone().realize()
 
-    def bound(self, *tensors: Tensor) -> Launch:
+    def bind(self, *tensors: Tensor) -> Launch:
         """A call with these arguments that does not look at them any more; for a function without results."""
         return functools.partial(self, *tensors) if self.launcher is None else self.launcher(tensors)
 
@@ -74,26 +74,26 @@ class Replay:
         results = results if isinstance(results, tuple) else ()
         calls = jit.captured.linear.src
         written = {realize.get_call_arg_uops(c)[k] for c in calls for k in realize.get_call_outs_ins(c)[0]}
-        bases = dict.fromkeys(under(t.uop) for t in results)
+        bases = dict.fromkeys(base_of(t.uop) for t in results)
         made = [u for u in bases if u in written - known]
         if DEBUG < 2 and not PROFILE:  # what tinygrad launches it can show
             self.launcher = _launcher(calls, len(tensors), made)
-        self.made = {u: (sum(part.size for part in parts(u)), u.dtype, u.arg.device) for u in made}
+        self.made = {u: (sum(part.size for part in shards(u)), u.dtype, u.arg.device) for u in made}
         self.kept = {u for u in bases if u in known or u.op is not Ops.BUFFER}
         self.results = [(t, t.uop) for t in results]
         self.captured = jit.captured
 
 
-def under(u: UOp) -> UOp:
+def base_of(u: UOp) -> UOp:
     """What is viewed."""
     while u.op in VIEWS:
         u = u.src[0]
     return u
 
 
-def _onto(u: UOp, base: UOp) -> UOp:
+def rebase(u: UOp, base: UOp) -> UOp:
     """The same view of something else."""
-    return u.replace(src=(_onto(u.src[0], base), *u.src[1:])) if u.op in VIEWS else base
+    return u.replace(src=(rebase(u.src[0], base), *u.src[1:])) if u.op in VIEWS else base
 
 
 def _launcher(calls: Sequence[UOp], parameters: int, made: Sequence[UOp]) -> Launcher | None:
@@ -123,11 +123,11 @@ def _launcher(calls: Sequence[UOp], parameters: int, made: Sequence[UOp]) -> Lau
     if any(x.op is Ops.PARAM or x in made for u in own for x in u.toposort()):
         return None  # a part of one that is given
     fixed = [
-        [parts(u)[j].ensure_allocated().get_buf(device) for u in own] for j, device in enumerate(devices)
+        [shards(u)[j].ensure_allocated().get_buf(device) for u in own] for j, device in enumerate(devices)
     ]
 
     def launcher(arguments: Sequence[Tensor]) -> Launch:
-        given = [parts(under(t.uop)) for t in arguments]
+        given = [shards(base_of(t.uop)) for t in arguments]
         memory = [[part[j].get_buf(device) for part in given] + fixed[j] for j, device in enumerate(devices)]
         ready = [
             functools.partial(run, *[memory[j][k] for k in where], **dimensions)

@@ -15,14 +15,14 @@ from tinygrad.dtype import DType, _from_np_dtype, _to_np_dtype
 from tinygrad.engine import realize
 from tinygrad.uop.ops import Ops, UOp, buffers
 
-from tensor_envs.core.compiler import cpu_compiler
+from tensor_envs.core.backend.clang import cpu_compiler
 
 DeviceName = str | tuple[str, ...]
 
-POOLED = 2**20  # bytes of a buffer; larger ones cost little beside their use
-KEPT, TRIED = 16, 4  # buffers of a kind that are kept, and those that are looked at
-_lonely = deque([object()])
-HELD_ONCE = sys.getrefcount(_lonely[0])  # by a container and, while asked, by the asking
+POOL_MAX_BYTES = 2**20  # of a buffer; larger ones cost little beside their use
+POOL_SIZE, POOL_PROBES = 16, 4  # buffers of a kind that are kept, and those that are looked at
+_alone = deque([object()])
+UNSHARED_REFCOUNT = sys.getrefcount(_alone[0])  # by a container and, while asked, by the asking
 
 
 def resolve(device: Any) -> DeviceName:
@@ -63,10 +63,10 @@ def _resolve_one(device: Any) -> str:
 @functools.cache  # asking a renderer takes as long as a small kernel
 def is_gpu(device: DeviceName) -> bool:
     """Whether kernels on this device run as workgroups of threads."""
-    return bool(Device[first(device)].renderer.has_local)
+    return bool(Device[primary(device)].renderer.has_local)
 
 
-def first(device: DeviceName) -> str:
+def primary(device: DeviceName) -> str:
     return device if isinstance(device, str) else device[0]
 
 
@@ -100,13 +100,13 @@ def empty_buffer(size: int, dtype: DType, device: DeviceName) -> Tensor:
     """
     if not isinstance(device, str):
         return Tensor(_allocated(UOp.new_buffer(device, size // len(device), dtype)).unshard(0))
-    if size * dtype.itemsize > POOLED or is_capturing():  # what a capture makes is its own
+    if size * dtype.itemsize > POOL_MAX_BYTES or is_capturing():  # what a capture makes is its own
         return Tensor(_allocated(UOp.new_buffer(device, size, dtype)))
     pool = _pool(size, dtype, device)
-    for _ in range(min(len(pool), TRIED)):
+    for _ in range(min(len(pool), POOL_PROBES)):
         pool.rotate(-1)
         # held by the pool and by tinygrad's table of buffers, but by no tensor, view of one or array that shares memory
-        if sys.getrefcount(pool[-1]) == HELD_ONCE and sys.getrefcount(buffers[pool[-1]]) == HELD_ONCE:
+        if sys.getrefcount(pool[-1]) == UNSHARED_REFCOUNT and sys.getrefcount(buffers[pool[-1]]) == UNSHARED_REFCOUNT:
             return Tensor(pool[-1])
     pool.append(_allocated(UOp.new_buffer(device, size, dtype)))
     return Tensor(pool[-1])
@@ -115,11 +115,11 @@ def empty_buffer(size: int, dtype: DType, device: DeviceName) -> Tensor:
 @functools.lru_cache(256)
 def _pool(size: int, dtype: DType, device: str) -> deque[UOp]:
     """The last buffers made of this kind, the one longest out of use first."""
-    return deque(maxlen=KEPT)
+    return deque(maxlen=POOL_SIZE)
 
 
 def _allocated(buffer: UOp) -> UOp:
-    for part in parts(buffer):
+    for part in shards(buffer):
         part.ensure_allocated()
     return buffer
 
@@ -139,7 +139,9 @@ def write(tensor: Tensor, array: np.ndarray) -> None:
     buffer = buffer_of(tensor)
     assert buffer is not None
     for part, piece in _shares(buffer, np.ascontiguousarray(array).reshape(-1)):
-        part.allocator._copyin(part.get_buf(part.device), piece.view(np.uint8).data)
+        # some drivers read the caller's memory only later
+        held = piece.tobytes() if part.device.split(":")[0] != "CPU" else piece.view(np.uint8).data
+        part.allocator._copyin(part.get_buf(part.device), memoryview(held))
 
 
 def download(values: Tensor) -> np.ndarray:
@@ -155,18 +157,18 @@ def download(values: Tensor) -> np.ndarray:
 
 def _shares(buffer: UOp, flat: np.ndarray) -> Iterator[tuple[Any, np.ndarray]]:
     """The memory of a buffer on every device, and the part of an array that belongs there."""
-    memory = parts(buffer)
+    memory = shards(buffer)
     size = flat.size // len(memory)
     return ((part, flat[k * size : (k + 1) * size]) for k, part in enumerate(memory))
 
 
 @functools.lru_cache(256)
-def constant(values: tuple[int, ...], device: DeviceName) -> Tensor:
+def cached_upload(values: tuple[int, ...], device: DeviceName) -> Tensor:
     """What `upload` makes of int32 values, for reading alone; kept, since the same ones come again and again."""
     return upload(np.array(values, np.int32), device)
 
 
-def parts(buffer: UOp) -> Sequence[Any]:
+def shards(buffer: UOp) -> Sequence[Any]:
     """The memory of a buffer, one part a device."""
     memory: Any = buffers.get(buffer) or buffer.buffer  # which makes it
     return getattr(memory, "bufs", None) or (memory,)

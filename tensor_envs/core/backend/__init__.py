@@ -1,0 +1,1 @@
+"""Everything that leans on tinygrad's inside; README.md lists what."""

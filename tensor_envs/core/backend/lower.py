@@ -1,0 +1,81 @@
+"""From the loops and scalars of a traced kernel to what the renderer of a C compiler takes, in a third of the time.
+
+tinygrad's own way there (`codegen.full_rewrite_to_sink`) takes three times as long: it looks for vectors, images and
+gates that are not there, and below every conjunction, down to the kernel's first line, for an index. The few of its
+rewrites that a kernel needs which comes with its loops, loads and stores are here. It is an optimisation:
+`TENSOR_ENVS_LOWER=0` switches it off, and without the rewrites that it is made of (another tinygrad) it is off.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+
+from tinygrad import UOp
+from tinygrad.renderer import Renderer
+from tinygrad.renderer.cstyle import ClangRenderer
+from tinygrad.uop.ops import GroupOp, Ops, PatternMatcher, graph_rewrite
+
+try:
+    from tinygrad.codegen import (
+        CFGContext,
+        pm_add_control_flow,
+        pm_cast_weak,
+        pm_casted_consts,
+        pm_commit_weak,
+        pm_flatten_range,
+        pm_lower_index_dtype,
+        pm_split_ends,
+    )
+    from tinygrad.codegen.decomp.op import get_late_rewrite_patterns, get_simplifying_rewrite_patterns
+    from tinygrad.uop.symbolic import simplify_valid, sym, symbolic_simple
+
+    AVAILABLE = True
+except ImportError:  # pragma: no cover - these names change from week to week
+    AVAILABLE = False
+
+LOOPS = {Ops.RANGE, Ops.NOOP, Ops.END, Ops.AFTER, Ops.GROUP, Ops.SINK}
+MEMORY = {Ops.PARAM, Ops.BUFFER, Ops.INDEX, Ops.LOAD, Ops.STORE}
+PLAIN = GroupOp.ALU | LOOPS | MEMORY | {Ops.CONST, Ops.CAST, Ops.BITCAST}
+
+
+def enabled() -> bool:
+    return AVAILABLE and os.environ.get("TENSOR_ENVS_LOWER", "1") != "0"
+
+
+def lowered(sink: UOp, renderer: Renderer) -> UOp:
+    """A kernel for clang as a program that only has to be written out; any other, and an unusual one, as it is."""
+    if not (isinstance(renderer, ClangRenderer) and enabled()):
+        return sink
+    return _lowered(sink, renderer)
+
+
+@functools.lru_cache(64)
+def _lowered(sink: UOp, renderer: Renderer) -> UOp:
+    simple = graph_rewrite(sink, _simpler() + pm_flatten_range)
+    if any(u.op not in PLAIN or u.is_invalid for u in simple.toposort()):
+        return sink
+    typed = graph_rewrite(simple, symbolic_simple + pm_lower_index_dtype, ctx={})
+    known = graph_rewrite(typed, _words(renderer), ctx=renderer)
+    known = graph_rewrite(known, pm_casted_consts, walk=True)
+    ordered = graph_rewrite(known, pm_add_control_flow, ctx=CFGContext(known), bottom_up=True)
+    return UOp(Ops.PROGRAM, src=(ordered,))
+
+
+@functools.cache
+def _simpler() -> PatternMatcher:
+    """All of tinygrad's simplifications but the one that looks below every conjunction for an index.
+
+    And those of stores, which make gates.
+    """
+    kept = [(p, rule) for p, rule in sym.patterns if rule is not simplify_valid and Ops.STORE not in (p.op or ())]
+    return PatternMatcher(kept)
+
+
+@functools.cache
+def _words(renderer: Renderer) -> PatternMatcher:
+    """Decompose operations that the language lacks."""
+    known = tuple(renderer.code_for_op)
+    rules = pm_commit_weak + pm_cast_weak + symbolic_simple
+    rules += get_simplifying_rewrite_patterns(known) + get_late_rewrite_patterns(known, False)
+    return rules + (renderer.extra_matcher or PatternMatcher([])) + pm_split_ends

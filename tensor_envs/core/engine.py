@@ -1,0 +1,381 @@
+"""What is done with a batch's buffers: kernels traced, captured and launched. Below `Env`, `State` and `VectorEnv`."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from tinygrad import Tensor, dtypes
+from tinygrad.dtype import DType
+
+from tensor_envs.core.backend.device import (
+    DeviceName,
+    cached_upload,
+    device_of,
+    download,
+    empty_buffer,
+    is_capturing,
+    is_gpu,
+    upload,
+)
+from tensor_envs.core.backend.launch import launch, total_bytes
+from tensor_envs.core.backend.replay import Launch, Replay
+from tensor_envs.core.game import Game
+from tensor_envs.core.kernels.block import LANES, Grid
+from tensor_envs.core.kernels.observe import DTYPES, ObservationArrays, ObservationPlan, Observe
+from tensor_envs.core.kernels.read import ACTION_COUNTER, Read
+from tensor_envs.core.kernels.rollout import Playout, Rollout
+from tensor_envs.core.kernels.states import Copy, Init, Recompute, Restart, Seed, Take
+from tensor_envs.core.kernels.step import Sample, Step
+from tensor_envs.core.kernels.tracer import Kernel, Reset, Tracer
+from tensor_envs.core.layout import FLAGS, RNG_WORDS, Layout
+from tensor_envs.core.random import threefry
+from tensor_envs.rules.spec import Rules
+
+A = TypeVar("A", bound=tuple[Any, ...])
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How a batch is cut: shares of the devices, each in blocks of lanes.
+
+    Lanes are a power of two, so that a loop over them is whole vectors: its rest is slow, and one compiler gets it
+    wrong. Where they do not fit, the last block of a share has games that nobody sees.
+    """
+
+    batch: int
+    device: DeviceName
+    shards: int
+    grid: Grid  # of a device's share
+
+    @property
+    def share(self) -> int:
+        return self.batch // self.shards
+
+    @property
+    def rows(self) -> int:
+        """Games, with those that nobody sees."""
+        return self.grid.rows * self.shards
+
+    @functools.cached_property
+    def exact(self) -> Grid:
+        """Another cut of a share, without games that nobody sees, for what users read."""
+        lanes = math.gcd(self.share, LANES)
+        return Grid(self.share // lanes, lanes, self.grid.gpu)
+
+    @property
+    def blocks_and_lanes(self) -> tuple[int, int]:
+        return self.grid.blocks, self.grid.lanes
+
+    def empty(self, words: int, dtype: DType = dtypes.uint32) -> Tensor:
+        """A buffer of so many values a game, allocated and not written."""
+        return empty_buffer(self.rows * words, dtype, self.device)
+
+    def view(self, buffer: Tensor, first: int, count: int) -> Tensor:
+        """Values `first` to `first + count - 1` of every game, lazy [B, count]."""
+        blocks = buffer.reshape(self.rows // self.grid.lanes, -1, self.grid.lanes)[:, first : first + count]
+        rows = blocks.permute(0, 2, 1)
+        if self.rows == self.batch:
+            return rows.reshape(self.batch, count)
+        return rows.reshape(self.shards, self.grid.rows, count)[:, : self.share].reshape(self.batch, count)
+
+    def table(self, buffer: Tensor) -> np.ndarray:
+        """A buffer on the host, [B, values]."""
+        return self.rows_of(download(buffer))
+
+    def rows_of(self, flat: np.ndarray) -> np.ndarray:
+        """The same of one that is on the host already."""
+        blocks = flat.reshape(self.rows // self.grid.lanes, -1, self.grid.lanes)
+        rows = blocks.transpose(0, 2, 1).reshape(self.shards, self.grid.rows, blocks.shape[1])[:, : self.share]
+        return np.ascontiguousarray(rows).reshape(self.batch, blocks.shape[1])
+
+    def upload(self, table: np.ndarray) -> Tensor:
+        """A table [B, values] as a buffer of this form; games that nobody sees are copies of the last one."""
+        rows = self.padded(table).reshape(-1, self.grid.lanes, table.shape[1])
+        return upload(rows.transpose(0, 2, 1), self.device)
+
+    def padded(self, values: np.ndarray) -> np.ndarray:
+        """Values [B, ...] with those of the games that nobody sees."""
+        if self.rows == self.batch:
+            return values
+        shares = values.reshape(self.shards, self.share, *values.shape[1:])
+        more = np.repeat(shares[:, -1:], self.grid.rows - self.share, axis=1)
+        return np.concatenate([shares, more], axis=1).reshape(self.rows, *values.shape[1:])
+
+
+@functools.lru_cache(1024)
+def cut(batch: int, device: DeviceName) -> Cut:
+    """How a batch is cut for a device. ValueError if the devices cannot share it equally."""
+    shards = 1 if isinstance(device, str) else len(device)
+    if batch % shards:
+        raise ValueError(f"batch must be a multiple of the {shards} devices, got {batch}")
+    share, gpu = batch // shards, is_gpu(device)
+    lanes = LANES if gpu else min(LANES, 1 << (share - 1).bit_length())
+    return Cut(batch, device, shards, Grid(-(-share // lanes), lanes, gpu))
+
+
+class Games(NamedTuple):
+    """The buffers of a batch: the words of its state, and its rows' random keys."""
+
+    words: Tensor
+    row_rng: Tensor
+    batch: int
+
+    @property
+    def device(self) -> DeviceName:
+        return device_of(self.words)
+
+    @property
+    def cut(self) -> Cut:
+        return cut(self.batch, device_of(self.words))
+
+
+class Observations(NamedTuple):
+    """Buffers that an observation and a mask are written into, and views of them, made once."""
+
+    arrays: ObservationArrays
+    observation: Tensor  # [B, *observation_shape]
+    legal_action_mask: Tensor  # [B, A]
+
+
+class Engine:
+    """A game's kernels, and what is done by them."""
+
+    def __init__(self, rules: Rules):
+        self.game = Game(rules)
+        self.spec = self.game.spec
+        self.layout = Layout(self.spec)
+        self._replays: dict[tuple[Any, ...], Replay] = {}
+        self._tables: dict[DeviceName, Tensor] = {}
+
+    # *** launching ***
+
+    def run(self, kernel: Kernel, where: Cut, arrays: A, exact: bool = False) -> A:
+        """Run a kernel -> its arrays after it.
+
+        Eagerly this replays a captured call; while somebody's TinyJit records, it adds a node to their graph. What is
+        written is what comes back: in a graph the arrays given are those from before.
+        """
+        grid = where.exact if exact else where.grid
+        if is_capturing():
+            return self._traced(kernel, grid, arrays)
+        self._replay(kernel, grid, where.device, arrays)(*_flat(arrays))
+        return arrays
+
+    def bind(self, kernel: Kernel, where: Cut, arrays: A) -> Launch:
+        """The same call again and again, with nothing to be found out any more."""
+        return self._replay(kernel, where.grid, where.device, arrays).bind(*_flat(arrays))
+
+    def _replay(self, kernel: Kernel, grid: Grid, device: DeviceName, arrays: A) -> Replay:
+        present = tuple(t is not None for t in _leaves(arrays))
+        key = (kernel, grid, device, present)
+        if key not in self._replays:
+            form = _like(arrays, (True for _ in _flat(arrays)))
+
+            def function(*tensors: Tensor) -> None:
+                Tensor.realize(*_flat(self._traced(kernel, grid, _like(form, tensors))))
+
+            self._replays[key] = Replay(function)
+        return self._replays[key]
+
+    def _traced(self, kernel: Kernel, grid: Grid, arrays: A) -> A:
+        if isinstance(kernel, (Rollout, Playout)) and self.game.has_memory:
+            raise NotImplementedError(f"a game with memory fields has no {kernel.name} kernel")
+        tensors, tracers = _flat(arrays), []
+
+        def body(*parameters: Any) -> Any:
+            tracers.append(Tracer(self.game, self.layout, grid))
+            return kernel.trace(tracers[-1], _like(arrays, parameters))
+
+        name = f"{type(self.game.rules).__name__}_{kernel.name}"
+        after = launch(
+            name, body, *tensors, estimates=lambda: total_bytes(tensors) if tracers[-1].dynamic else None
+        )
+        return _like(arrays, after)
+
+    # *** states ***
+
+    def rng(self, batch: int, words: tuple[int, int], device: DeviceName, first_row: int) -> Tensor:
+        """What is fixed for life in every row: words of the seed, row, the uniform policy's key."""
+        where = cut(batch, device)
+        about = [[*words, first_row + shard * where.share] for shard in range(where.shards)]
+        scalars = np.array(about, np.uint32).view(np.int32).ravel().tolist()
+        arrays = Seed.Arrays(where.empty(RNG_WORDS), cached_upload(tuple(scalars), device))
+        return self.run(Seed(), where, arrays).row_rng
+
+    def empty(self, games: Games) -> Tensor:
+        """The buffer of another state of the same rows, not written yet."""
+        return games.cut.empty(self.layout.words)
+
+    def init(self, batch: int, words: tuple[int, int], device: DeviceName, first_row: int) -> Games:
+        row_rng, where = self.rng(batch, words, device, first_row), cut(batch, device)
+        new = self.run(Init(), where, Init.Arrays(where.empty(self.layout.words), row_rng)).new
+        return Games(new, row_rng, batch)
+
+    def step(self, games: Games, actions: Tensor, reset: Reset = "none", new: Tensor | None = None) -> Games:
+        """Play given actions; into the buffer `new`, if any."""
+        arrays = Step.Arrays(self.empty(games) if new is None else new, games.words, games.row_rng, actions)
+        return games._replace(words=self.run(Step(reset), games.cut, arrays).new)
+
+    def reset(self, games: Games, chosen: Tensor | None = None) -> Games:
+        arrays = Restart.Arrays(self.empty(games), games.words, games.row_rng, chosen)
+        return games._replace(words=self.run(Restart(), games.cut, arrays).new)
+
+    def recompute(self, games: Games) -> Games:
+        arrays = Recompute.Arrays(self.empty(games), games.words, games.row_rng)
+        return games._replace(words=self.run(Recompute(), games.cut, arrays).new)
+
+    def copy(self, games: Games, live: bool, new: Tensor | None = None) -> Games:
+        """A copy; live: no game in it is over."""
+        arrays = Copy.Arrays(self.empty(games) if new is None else new, games.words)
+        return games._replace(words=self.run(Copy(live), games.cut, arrays).new)
+
+    def take(self, games: Games, rows: Tensor, count: int) -> Games:
+        """The games of some rows, in a batch of `count`."""
+        where = cut(count, games.device)
+        new, new_rng = where.empty(self.layout.words), where.empty(RNG_WORDS)
+        arrays = Take.Arrays(new, new_rng, games.words, games.row_rng, rows)
+        after = self.run(Take(games.cut.blocks_and_lanes), where, arrays)
+        return Games(after.new, after.new_rng, count)
+
+    def sample(self, games: Games) -> Tensor:
+        """The uniform policy's actions, int32 [B]; 0 for a game that is over."""
+        arrays = Sample.Arrays(games.words, games.row_rng, games.cut.empty(1, dtypes.int32))
+        return self.column(self.run(Sample(), games.cut, arrays).actions, games.cut)
+
+    @staticmethod
+    def column(buffer: Tensor, where: Cut) -> Tensor:
+        """A buffer of one value a game as [B]."""
+        if where.rows == where.batch:
+            return buffer
+        return buffer.reshape(where.shards, where.grid.rows)[:, : where.share].reshape(where.batch)
+
+    def load(self, table: np.ndarray, rng: np.ndarray, device: DeviceName) -> Games:
+        """A batch from the host, [B, words] and [B, RNG_WORDS]."""
+        where = cut(len(table), device)
+        return Games(where.upload(table), where.upload(rng), len(table))
+
+    # *** many steps ***
+
+    def rollout(self, games: Games, steps: int, reset: Reset) -> tuple[Games, Tensor]:
+        """Many steps of the uniform policy -> the state after them, and float32 [B, 2 P]: returns, then wins."""
+        where = games.cut
+        totals = where.empty(2 * self.spec.num_players, dtypes.float32)
+        scalars = cached_upload((steps,) * where.shards, games.device)
+        arrays = Rollout.Arrays(self.empty(games), games.words, games.row_rng, totals, scalars)
+        after = self.run(Rollout(reset), where, arrays)
+        return games._replace(words=after.new), where.view(after.totals, 0, 2 * self.spec.num_players)
+
+    def playout(
+        self, games: Games, copies: int, actions: Tensor | None, words: tuple[int, int], limit: int
+    ) -> Tensor:
+        """Uniform games from copies of every game to their ends -> their returns, float32 [B * copies, P]."""
+        where, old, device = cut(games.batch * copies, games.device), games.cut, games.device
+        row_rng = self.rng(where.batch, words, device, 0)
+        totals = where.empty(2 * self.spec.num_players, dtypes.float32)
+        scalars = cached_upload((limit,) * where.shards, device)
+        kernel = Playout(old.blocks_and_lanes, old.share, copies)
+        arrays = Playout.Arrays(games.words, row_rng, totals, scalars, actions)
+        return where.view(self.run(kernel, where, arrays).totals, 0, self.spec.num_players)
+
+    # *** observations ***
+
+    @functools.cached_property
+    def observation_plan(self) -> ObservationPlan:
+        return ObservationPlan(self.game, self.layout)
+
+    def table(self, where: Cut) -> Tensor:
+        """The table of `ObservationPlan` on the devices."""
+        if where.device not in self._tables:
+            entries = np.concatenate([self.observation_plan.table.ravel()] * where.shards)
+            self._tables[where.device] = upload(entries, where.device)
+        return self._tables[where.device]
+
+    def observations(self, where: Cut) -> Observations:
+        """Buffers for the observations and masks of a batch, by lanes."""
+        shape, actions = self.spec.observation_shape, self.spec.num_actions
+        size = math.prod(shape)
+        seen, mask = where.empty(size, DTYPES[self.spec.observation_dtype]), where.empty(actions, dtypes.bool)
+        views = where.view(seen, 0, size).reshape(where.batch, *shape), where.view(mask, 0, actions)
+        return Observations(ObservationArrays(seen, mask, self.table(where)), *views)
+
+    def observe(self, games: Games, player: int | None, players: Tensor | None = None) -> Tensor:
+        """What a player sees, [B, *observation_shape]: `player` in all games, that of `players`, or who is to move."""
+        where, shape, who = games.cut, self.spec.observation_shape, player if players is None else "each"
+        size, dtype, table = math.prod(shape), DTYPES[self.spec.observation_dtype], self.table(where)
+        if is_capturing():  # for a network: by lanes
+            seen = ObservationArrays(where.empty(size, dtype), None, table)
+            after = self.run(Observe(who), where, Observe.Arrays(seen, games.words, players)).seen.observation
+            return where.view(after, 0, size).reshape(where.batch, *shape)
+        # for the host: game by game
+        seen = ObservationArrays(empty_buffer(where.batch * size, dtype, where.device), None, table)
+        self.run(Observe(who, where.blocks_and_lanes), where, Observe.Arrays(seen, games.words, players), exact=True)
+        return seen.observation.reshape(where.batch, *shape)
+
+    def read(self, games: Games, name: str) -> Tensor:
+        """A field, a flag, the rewards, the mask or the action_key, [B, ...]; lazy in a jit."""
+        where = games.cut
+        if is_capturing():
+            return self._lazy(games, name)
+        source = where.blocks_and_lanes
+        if name == "legal_action_mask":
+            mask = empty_buffer(where.batch * self.spec.num_actions, dtypes.bool, where.device)
+            seen = ObservationArrays(None, mask, self.table(where))
+            self.run(Observe(None, source), where, Observe.Arrays(seen, games.words), exact=True)
+            return mask.reshape(where.batch, self.spec.num_actions)
+        shape, dtype = self._property(name)
+        new = empty_buffer(where.batch * math.prod(shape), dtype, where.device)
+        row_rng = games.row_rng if name == "action_key" else None
+        self.run(Read(name, source), where, Read.Arrays(new, games.words, row_rng), exact=True)
+        return new.reshape(where.batch, *shape)
+
+    def _property(self, name: str) -> tuple[tuple[int, ...], DType]:
+        known: dict[str, tuple[tuple[int, ...], DType]] = {
+            "rewards": ((self.spec.num_players,), dtypes.float32),
+            "action_key": ((2,), dtypes.uint32),
+            **dict.fromkeys(FLAGS, ((), dtypes.bool)),
+        }
+        field = self.layout.fields.get(name)
+        return known[name] if field is None else (field.shape, field.dtype)
+
+    def _lazy(self, games: Games, name: str) -> Tensor:
+        """A property as an expression of the buffers."""
+        where = games.cut
+        if name != "action_key":
+            return self.layout.lazy(lambda first, count: where.view(games.words, first, count), name)
+        low, high = (where.view(games.row_rng, 3 + k, 1).reshape(where.batch) for k in range(2))
+        episode = self._lazy(games, "episode")
+        return Tensor.stack(*threefry((low, high), (episode.const_like(ACTION_COUNTER), episode)), dim=1)
+
+    def write_observations(self, games: Games, into: Observations) -> None:
+        """What the player to move sees, and may do, into buffers that are there."""
+        self.run(Observe(None), games.cut, Observe.Arrays(into.arrays, games.words))
+
+
+def _leaves(value: Any) -> Iterable[Any]:
+    """The arrays of nested named tuples, None where there is none."""
+    for part in value:
+        if isinstance(part, tuple):
+            yield from _leaves(part)
+        else:
+            yield part
+
+
+def _flat(value: tuple[Any, ...]) -> list[Any]:
+    return [leaf for leaf in _leaves(value) if leaf is not None]
+
+
+def _like(value: A, leaves: Iterable[Any] | Sequence[Any]) -> A:
+    """The same structure, filled with other arrays of its flat order."""
+    left = iter(leaves)
+
+    def filled(part: Any) -> Any:
+        if isinstance(part, tuple):
+            return type(part)(*map(filled, part))  # named tuples
+        return None if part is None else next(left)
+
+    return filled(value)  # type: ignore[no-any-return]

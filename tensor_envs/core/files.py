@@ -1,0 +1,96 @@
+"""Arrays on disk that load as they were saved or not at all: safetensors files with a digest, written atomically.
+
+The digest is the SHA-256 of the whole file with zeros in the digest's own place, so that no bit of data or metadata can
+change without a word. A file is written beside its place, flushed to the disk and renamed: what was there before stays
+until then, whatever happens.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+DTYPES = {"U8": "u1", "U16": "<u2", "U32": "<u4", "U64": "<u8", "I8": "i1", "I16": "<i2", "I32": "<i4", "I64": "<i8"}
+_NAMES = {np.dtype(dtype).newbyteorder("="): name for name, dtype in DTYPES.items()}
+_KEY, _BLANK = "sha256", "0" * 64
+_CHUNK = 1 << 24
+
+
+def write_arrays(path: str | Path, kind: str, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+    """Write arrays of whole numbers, with what they are about (JSON), in place of the file of that name.
+
+    Raises:
+        OSError: names the path; what was there before still is.
+    """
+    path = Path(path)
+    header: dict[str, Any] = {"__metadata__": {"format": kind, "about": json.dumps(about), _KEY: _BLANK}}
+    data, position = [np.ascontiguousarray(array) for array in arrays.values()], 0
+    for name, array in zip(arrays, data, strict=True):
+        dtype = _NAMES[array.dtype.newbyteorder("=")]
+        end = position + array.nbytes
+        header[name] = {"dtype": dtype, "shape": list(array.shape), "data_offsets": [position, end]}
+        position = end
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)  # data begins at a multiple of 8
+    digest = hashlib.sha256(len(text).to_bytes(8, "little") + text)
+    for array in data:
+        digest.update(memoryview(array).cast("B") if array.size else b"")
+    text = text.replace(_BLANK.encode(), digest.hexdigest().encode(), 1)
+    beside = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.part")
+    try:
+        with open(beside, "xb") as file:
+            file.write(len(text).to_bytes(8, "little"))
+            file.write(text)
+            for array in data:
+                file.write(memoryview(array).cast("B") if array.size else b"")
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    except OSError as error:
+        raise OSError(error.errno, f"cannot save: {error.strerror}", str(path)) from None
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def read_arrays(path: str | Path, kind: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """What `write_arrays` wrote: about, and the arrays (read-only, on the disk until they are used).
+
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: names the file, which is of another kind or damaged.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"no file {str(path)!r}")
+    try:
+        raw = np.memmap(path, np.uint8, "r")
+        length = int.from_bytes(raw[:8].tobytes(), "little")
+        text = raw[8 : 8 + length].tobytes() if length <= len(raw) else b""
+        header = json.loads(text)
+        metadata = header.pop("__metadata__")
+        if metadata["format"] != kind:
+            raise ValueError(f"{str(path)!r} is a {metadata['format']!r}, not a {kind!r}")
+        stored, blank = metadata[_KEY].encode(), _BLANK.encode()
+        digest = hashlib.sha256(raw[:8].tobytes() + text.replace(stored, blank, 1))
+        for first in range(8 + length, len(raw), _CHUNK):
+            digest.update(raw[first : first + _CHUNK])
+        if digest.hexdigest().encode() != stored:
+            raise ValueError(f"{str(path)!r} is damaged: its digest does not agree with what it holds")
+        arrays = {}
+        for name, entry in header.items():
+            first, end = (8 + length + offset for offset in entry["data_offsets"])
+            arrays[name] = raw[first:end].view(DTYPES[entry["dtype"]]).reshape(entry["shape"])
+        return json.loads(metadata["about"]), arrays
+    except (KeyError, TypeError, AttributeError, UnicodeDecodeError, json.JSONDecodeError, IndexError) as error:
+        raise ValueError(f"{str(path)!r} holds no {kind!r} that can be read ({type(error).__name__})") from None
+    except ValueError as error:
+        if str(path) in str(error):
+            raise
+        raise ValueError(f"{str(path)!r} holds no {kind!r} that can be read ({error})") from None

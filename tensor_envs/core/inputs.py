@@ -1,0 +1,93 @@
+"""Arguments with one entry a game, from NumPy or tinygrad: checked, and brought to the state's device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from tinygrad import Tensor, dtypes
+
+from tensor_envs.core.backend.device import buffer_of, is_capturing, upload
+from tensor_envs.core.engine import Cut
+from tensor_envs.core.jit import jit
+
+INT32 = 2**31
+
+
+def int_array(
+    name: str, value: Any, where: Cut, below: int | None = None
+) -> Tensor:
+    """Integers [B] as an int32 buffer of the batch's form; a Tensor on its device or anything that NumPy takes.
+
+    below: an array's entries must be in 0..below-1; a Tensor's are not looked at. What int32 cannot hold becomes -1.
+    TypeError for another dtype, ValueError for another shape, device or range.
+    """
+    if not isinstance(value, Tensor):
+        return upload(where.padded(host_ints(name, value, where.batch, below)), where.device)
+    _check(name, value.shape, value.dtype, dtypes.is_int(value.dtype), where.batch)
+    return _buffer(_on_device(name, value, where), where)
+
+
+def host_ints(name: str, value: Any, size: int | None, below: int | None = None) -> np.ndarray:
+    """Anything that NumPy takes as int32 [size] (None: any number above 0), checked."""
+    value = _array(name, value)
+    _check(name, value.shape, value.dtype, value.dtype.kind in "iu", size)
+    if below is not None and not (value.min() >= 0 and value.max() < below):
+        raise ValueError(f"{name} must be in 0..{below - 1}, got {value.min()} to {value.max()}")
+    if not np.can_cast(value.dtype, np.int32):
+        value = np.where((value >= -INT32) & (value < INT32), value, -1)
+    return value.astype(np.int32, copy=False)
+
+
+def bool_array(name: str, value: Any, where: Cut) -> Tensor:
+    """bool [B] as an int32 buffer of the batch's form. TypeError or ValueError for anything else."""
+    chosen = value if isinstance(value, Tensor) else _array(name, value)
+    if chosen.dtype not in (dtypes.bool, np.dtype(bool)):
+        raise TypeError(f"{name} must be bool, got dtype {chosen.dtype}")
+    if chosen.shape != (where.batch,):
+        raise ValueError(f"{name} must have shape ({where.batch},), got {chosen.shape}")
+    if isinstance(chosen, Tensor):
+        return _buffer(_on_device(name, chosen, where), where)
+    return upload(where.padded(chosen).astype(np.int32), where.device)
+
+
+def _check(name: str, shape: Any, dtype: Any, integral: bool, size: int | None) -> None:
+    if not integral:
+        raise TypeError(f"{name} must be integers, got dtype {dtype}")
+    if len(shape) != 1 or shape[0] == 0 or size not in (None, shape[0]):
+        raise ValueError(f"{name} must have shape ({'N' if size is None else size},), got {tuple(shape)}")
+
+
+def _array(name: str, value: Any) -> np.ndarray:
+    try:
+        return np.asarray(value)
+    except ValueError as error:
+        raise ValueError(f"{name} must be rectangular: {error}") from None
+
+
+def _on_device(name: str, values: Tensor, where: Cut) -> Tensor:
+    """Values on the batch's device, else ValueError; a Tensor without any device is on every one."""
+    if values.device is None:
+        return values if is_capturing() else upload(values.numpy(), where.device)
+    if values.device != where.device:
+        raise ValueError(f"{name} must be on the state's device {where.device}, got {values.device}")
+    return values
+
+
+def _buffer(values: Tensor, where: Cut) -> Tensor:
+    """Values [B] of a checked dtype as an int32 buffer with an entry for every game, unseen ones included."""
+    if values.dtype is dtypes.int32 and where.rows == where.batch:
+        if is_capturing() or buffer_of(values) is not None:
+            return values
+        return values.clone().realize()
+    return _converted(values, where.shards, where.share, where.grid.rows)
+
+
+@jit
+def _converted(values: Tensor, shards: int, share: int, rows: int) -> Tensor:
+    if values.dtype in (dtypes.uint32, dtypes.int64, dtypes.uint64):
+        values = ((values >= 0) & (values < INT32)).where(values, -1)
+    values = values.cast(dtypes.int32)
+    if rows > share:
+        values = values.reshape(shards, share).pad(((0, 0), (0, rows - share))).reshape(shards * rows)
+    return values.contiguous()

@@ -1,0 +1,180 @@
+"""Many steps in one kernel, the games held in registers: rollouts and playouts.
+
+Every stage is played for all lanes of a block before the next one; the steps between are of all lanes, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from tinygrad import UOp, dtypes
+from tinygrad.uop.ops import Ops
+
+from tensor_envs.core.game import uniform_action
+from tensor_envs.core.kernels.block import Coords, Place, Words, load, store
+from tensor_envs.core.kernels.tracer import NEVER, Reset, Tracer, row_index
+from tensor_envs.rules.chance import threefry
+from tensor_envs.rules.control import loop, next_id, register
+from tensor_envs.rules.scalar import INT, REAL, Scalar, integer, real, where, word
+from tensor_envs.rules.spec import GameState
+
+Given = Callable[[Coords, Any], tuple[Scalar, Scalar, Scalar]]
+
+
+class _Held:
+    """A block's games in registers while they are played."""
+
+    def __init__(self, t: Tracer, reset: Reset, row_rng: UOp):
+        self.t, self.reset, self.row_rng, self.players = t, reset, row_rng, t.players
+        t.dynamic = True
+        self.words = Words(t.layout, t.block.registers(t.layout.field_words, dtypes.uint32), in_registers=True)
+        self.again = t.block.registers(1, dtypes.uint32)
+        self.sums = t.block.registers(3 * self.players, dtypes.float32)  # rewards, returns, wins
+        self.stays = reset == "none"  # else no game is over where a step begins
+
+    def depend_on(self, *deps: UOp) -> None:
+        """What is read of the registers from now on is read after these."""
+        self.words, self.again = self.words.after(*deps), self.again.after(*deps)
+        self.sums = self.sums.after(*deps)
+
+    def begin(self, at: Coords, s: GameState, flags: list[Scalar]) -> list[UOp]:
+        stores = self.words.store(at, s=s, flags=flags if self.stays else NEVER)
+        return stores + store(self.sums, at.register, [0.0] * 3 * self.players)
+
+    def step(self, at: Coords, given: Given | None = None) -> list[UOp]:
+        """One action in one game; given: when, what and whether it is legal, in place of the uniform policy's."""
+        t, words = self.t, self.words.load(at)
+        s, was = t.layout.get_state(words), t.layout.get_flags(words) if self.stays else NEVER
+        totals = load(self.sums, at.register, range(self.players, 3 * self.players), REAL)
+        mask, rng = t.game.mask(s), t.row_rng(self.row_rng, at)
+        action = uniform_action(s, mask, t.game.spec.num_actions, rng[3:], live=not self.stays)
+        legal = None
+        if given is not None:
+            when, chosen, allowed = given(at, mask)
+            action, legal = where(when, chosen, action), ~when | allowed
+        after, rewards, now, again = t.play(s, was, action, legal, self.reset, rng)
+        wins = [real((now[0] | now[1]) & (r > 0.0)) for r in rewards]
+        sums = rewards + [total + x for total, x in zip(totals, rewards + wins, strict=True)]
+        stores = self.words.store(at, s=after, flags=now if self.stays else NEVER)
+        if t.resets_in_branch(self.reset):
+            stores += store(self.again, at.register, [word(again)])
+        return stores + store(self.sums, at.register, sums)
+
+    def totals(self, at: Coords) -> list[Scalar]:
+        """Rewards of the last step, returns, wins; P of each."""
+        return load(self.sums, at.register, range(3 * self.players), REAL)
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """Play as many actions of the uniform policy as `scalars` says, all in registers."""
+
+    reset: Reset
+    name = "rollout"
+
+    class Arrays(NamedTuple):
+        new: Any
+        old: Any
+        row_rng: Any
+        totals: Any  # float32: returns, then wins (episodes that end with a reward above 0), P each
+        scalars: Any  # int32
+
+    def trace(self, t: Tracer, a: Arrays) -> UOp:
+        held = _Held(t, self.reset, a.row_rng)
+
+        def begin(at: Coords) -> list[UOp]:
+            words = t.words(a.old).load(at)
+            return held.begin(at, t.layout.get_state(words), t.layout.get_flags(words) if held.stays else NEVER)
+
+        begun = t.block.each(begin)
+        time = loop(a.scalars[0].load())
+        held.depend_on(begun, time)
+        done = t.block.each(held.step)
+        if t.resets_in_branch(self.reset):
+            done = t.begin_again(held.words, held.again.after(done), a.row_rng, done)
+        held.depend_on(done.end(time))
+
+        def finish(at: Coords) -> list[UOp]:
+            words, sums = held.words.load(at), held.totals(at)
+            s, flags = t.layout.get_state(words), t.layout.get_flags(words) if held.stays else NEVER
+            rewards, totals = sums[: t.players], sums[t.players :]
+            mask = t.live_mask(s, flags, self.reset)
+            stores = t.words(a.new).store(at, s=s, flags=flags, rewards=rewards, mask=mask)
+            return stores + store(a.totals, at.batch, totals)
+
+        return t.block.end(t.block.each(finish))
+
+
+@dataclass(frozen=True)
+class Playout:
+    """Play from `copies` copies of every game of another batch until all of a block are over.
+
+    Their chance is drawn anew. At most as many actions as `scalars` says; `actions`, if any, are the first. source:
+    blocks and lanes of the other batch, and its games that count.
+    """
+
+    source: tuple[int, int]
+    games: int
+    copies: int
+    name = "playout"
+
+    class Arrays(NamedTuple):
+        old: Any
+        row_rng: Any
+        totals: Any
+        scalars: Any
+        actions: Any = None
+
+    def trace(self, t: Tracer, a: Arrays) -> UOp:
+        held = _Held(t, "none", a.row_rng)
+
+        def begin(at: Coords) -> list[UOp]:
+            words = t.words(a.old).load(self._source(at))
+            s = t.layout.get_state(words)
+            if t.game.spec.chance:  # a future of its own
+                low, high, row, *_ = t.row_rng(a.row_rng, at)
+                s = s.replace(key=list(threefry((low, high), (row, s.episode))))
+            return held.begin(at, s, t.layout.get_flags(words))
+
+        begun = t.block.each(begin)
+        count, turn = t.block.registers(1, dtypes.int32), UOp.loop(next_id())
+        start = count.after(begun)[0].store(0)
+        held.depend_on(start, turn)
+        n = count.after(start, turn)[0].load() + 1
+
+        def given(at: Coords, mask: Any) -> tuple[Scalar, Scalar, Scalar]:
+            action, legal = t.given_action(mask, a.actions, self._source(at))
+            return Scalar(n, INT) == 1, action, legal
+
+        played = t.block.each(lambda at: held.step(at, None if a.actions is None else given))
+        played = count.after(played)[0].store(n)
+
+        def goes_on(lane: Scalar) -> Scalar:
+            return ~held.words.after(played).over(t.block.at(lane.uop()))
+
+        some = _any_lane(t, goes_on)
+        held.depend_on(played.end(turn, some & (n < a.scalars[0].load())))
+
+        def finish(at: Coords) -> list[UOp]:
+            return store(a.totals, at.batch, held.totals(at)[t.players :])
+
+        return t.block.end(t.block.each(finish))
+
+    def _source(self, at: Coords) -> Coords:
+        """Where the game stands that this one is a copy of."""
+        blocks, lanes = self.source
+        game = (row_index(at).uop() // self.copies).minimum(self.games - 1)
+        return Coords(Place(game // lanes, game % lanes, blocks, lanes), at.register)
+
+
+def _any_lane(t: Tracer, condition: Callable[[Scalar], Scalar]) -> UOp:
+    """Whether it holds for some lane of the block; a thread asks for its own."""
+    if t.block.thread is not None or t.block.lanes == 1:
+        return condition(Scalar(UOp.const(0, dtypes.int32), INT)).uop()
+    lane, found = loop(t.block.lanes), register(1, dtypes.int32)
+    value = integer(condition(Scalar(lane, INT))).uop()
+    start = found.after(*(r for r in value.ranges if r is not lane))[0].store(0)
+    so_far = found.after(start, lane)[0]
+    return found.after(so_far.store(so_far.load().alu(Ops.MAX, value)).end(lane))[0].load().ne(0)

@@ -1,0 +1,164 @@
+"""Kernels that make a state without playing: keys, first states, resets, copies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from tinygrad import UOp
+
+from tensor_envs.core.kernels.block import Coords, Place, load, store
+from tensor_envs.core.kernels.tracer import NEVER, Tracer, row_index
+from tensor_envs.core.layout import FLAGS, RNG_WORDS
+from tensor_envs.rules.chance import POLICY_EPISODE, threefry
+from tensor_envs.rules.control import loop
+from tensor_envs.rules.scalar import INT, Scalar, scalar, word
+from tensor_envs.rules.spec import GameState
+
+
+@dataclass(frozen=True)
+class Seed:
+    """Write the random keys of every row, which never change."""
+
+    name = "seed"
+
+    class Arrays(NamedTuple):
+        row_rng: Any
+        scalars: Any  # int32: the seed's words, the first row of this device
+
+    def trace(self, t: Tracer, a: Arrays) -> UOp:
+        def stage(at: Coords) -> list[UOp]:
+            low, high, first = (word(Scalar(a.scalars[k].load(), INT)) for k in range(3))
+            row = first + word(row_index(at))
+            policy_key = threefry((low, high), (row, POLICY_EPISODE))
+            return store(a.row_rng, at.batch, [low, high, row, *policy_key])
+
+        return t.block.end(t.block.each(stage))
+
+
+def _unplayed(t: Tracer, at: Coords, new: UOp, s: GameState, flags: list[Scalar]) -> list[UOp]:
+    """A state that no action has led to."""
+    rewards = [scalar(0.0)] * t.players
+    return t.words(new).store(at, s=s, flags=flags, rewards=rewards, mask=t.live_mask(s, flags, "none"))
+
+
+@dataclass(frozen=True)
+class Init:
+    """Write the first states of episode 0."""
+
+    name = "init"
+
+    class Arrays(NamedTuple):
+        new: Any
+        row_rng: Any
+
+    def trace(self, t: Tracer, a: Arrays) -> UOp:
+        def stage(at: Coords) -> list[UOp]:
+            return _unplayed(t, at, a.new, t.game.init(t.row_rng(a.row_rng, at), word(0)), NEVER)
+
+        return t.block.end(t.block.each(stage))
+
+
+@dataclass(frozen=True)
+class Recompute:
+    """Copy the fields and flags, but work out the key and the mask; rewards are 0."""
+
+    name = "recompute"
+
+    class Arrays(NamedTuple):
+        new: Any
+        old: Any
+        row_rng: Any
+
+    def trace(self, t: Tracer, a: Arrays) -> UOp:
+        def stage(at: Coords) -> list[UOp]:
+            old = t.words(a.old).load(at)
+            s = t.layout.get_state(old)
+            if t.game.spec.chance:
+                s = s.replace(key=t.game.key(t.row_rng(a.row_rng, at), s.episode))
+            return _unplayed(t, at, a.new, s, t.layout.get_flags(old))
+
+        return t.block.end(t.block.each(stage))
+
+
+@dataclass(frozen=True)
+class Restart:
+    """Start the next episode of the games whose entry in `chosen` is not 0, or without it of finished ones."""
+
+    name = "reset"
+
+    class Arrays(NamedTuple):
+        new: Any
+        old: Any
+        row_rng: Any
+        chosen: Any = None  # int32
+
+    def trace(self, t: Tracer, a: Arrays) -> UOp:
+        def stage(at: Coords) -> list[UOp]:
+            old = t.words(a.old).load(at)
+            s, flags = t.layout.get_state(old), t.layout.get_flags(old)
+            again = flags[0] | flags[1] if a.chosen is None else load(a.chosen, at.batch, dtype=INT)[0] != 0
+            s = t.game.where(again, t.game.init(t.row_rng(a.row_rng, at), s.episode + 1), s)
+            return _unplayed(t, at, a.new, s, [flag & ~again for flag in flags])
+
+        return t.block.end(t.block.each(stage))
+
+
+@dataclass(frozen=True)
+class Copy:
+    """Copy every game; live: with flags that say that it goes on."""
+
+    live: bool
+    name = "copy"
+
+    class Arrays(NamedTuple):
+        new: Any
+        old: Any
+
+    def trace(self, t: Tracer, a: Arrays) -> UOp:
+        kept = dict.fromkeys(range(t.layout.words), 0xFFFFFFFF)
+        for name in FLAGS if self.live else ():
+            (slot,) = t.layout.slots[name]
+            kept[slot.word] &= ~(1 << slot.shift)
+
+        def stage(at: Coords) -> list[UOp]:
+            if t.game.has_memory:
+                return _copied(a.new, at.batch, a.old, at.batch, t.layout.words)
+            return store(a.new, at.batch, [x & kept[w] for w, x in enumerate(load(a.old, at.batch, kept))])
+
+        return t.block.end(t.block.each(stage))
+
+
+def _copied(new: UOp, to: Place, old: UOp, place: Place, words: int) -> list[UOp]:
+    """All words of a game, in a loop: there are too many to unroll."""
+    k = loop(words)
+    return [to.cell(new, k).store(place.cell(old, k).load()).end(k)]
+
+
+@dataclass(frozen=True)
+class Take:
+    """Copy the games of another batch (its blocks and lanes are `source`) whose rows are in `rows`."""
+
+    source: tuple[int, int]
+    name = "take"
+
+    class Arrays(NamedTuple):
+        new: Any
+        new_rng: Any
+        old: Any
+        old_rng: Any
+        rows: Any  # int32
+
+    def trace(self, t: Tracer, a: Arrays) -> UOp:
+        blocks, lanes = self.source
+
+        def stage(at: Coords) -> list[UOp]:
+            row = load(a.rows, at.batch, dtype=INT)[0].uop()
+            row = row.maximum(0).minimum(blocks * lanes - 1)
+            place = Place(row // lanes, row % lanes, blocks, lanes)
+            stores = store(a.new_rng, at.batch, load(a.old_rng, place, range(RNG_WORDS)))
+            if t.game.has_memory:
+                return stores + _copied(a.new, at.batch, a.old, place, t.layout.words)
+            return stores + store(a.new, at.batch, load(a.old, place, range(t.layout.words)))
+
+        return t.block.end(t.block.each(stage))

@@ -1,0 +1,122 @@
+"""One game in plain Python: the same rules, called with numbers, for a debugger and as a check of compiled kernels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensor_envs.core.env import ROWS, Env
+from tensor_envs.core.game import Game, MaskWords, uniform_action
+from tensor_envs.core.random import MAX_SEED
+from tensor_envs.core.validate import instance, integer
+from tensor_envs.rules.bits import WORD_BITS, has_bit
+from tensor_envs.rules.chance import POLICY_EPISODE, threefry
+from tensor_envs.rules.lists import MemoryArray
+from tensor_envs.rules.observation import entries
+from tensor_envs.rules.scalar import Scalar, scalar, word
+from tensor_envs.rules.scalar import integer as as_int
+from tensor_envs.rules.spec import GameState, Rules
+
+
+class PlainGame:
+    """One game that Python plays by the rules themselves, so that `print` and a debugger work inside them.
+
+    It is game `row` of the seed: with the same actions it goes exactly as that row of a batch.
+
+    Attributes:
+        state: the fields as Scalars that are plain numbers.
+        rewards: what the last action paid to every player.
+        terminated, truncated: whether the game is over.
+    """
+
+    def __init__(self, rules: Rules, seed: int = 0, row: int = 0, episode: int = 0):
+        self.game = Game(rules)
+        low, high = seed & 0xFFFFFFFF, seed >> 32
+        policy_key = threefry((low, high), (row, POLICY_EPISODE))
+        self._row_rng = [word(x) for x in (low, high, row)] + list(policy_key)
+        self._begin(episode)
+
+    def _begin(self, episode: int) -> None:
+        self.state = self._stored(self.game.init(self._row_rng, word(episode)))
+        self.rewards = [0.0] * self.game.spec.num_players
+        self.terminated = self.truncated = False
+
+    def _stored(self, s: GameState) -> GameState:
+        """With the elements of memory fields worked out."""
+        values: dict[str, Any] = s.asdict()
+        for name, field in self.game.fields.items():
+            if field.memory:
+                values[name] = _memory([values[name][i] for i in range(field.size)])
+        return GameState(values)
+
+    @property
+    def over(self) -> bool:
+        return self.terminated or self.truncated
+
+    def _mask(self) -> MaskWords:
+        mask = self.game.mask(self.state)
+        return [scalar(word(0)) for _ in range(len(mask))] if self.over else mask
+
+    def legal_actions(self) -> list[int]:
+        """The numbers of the legal actions; none once the game is over."""
+        mask = self._mask()
+        words = [int(mask[w].value) for w in range(len(mask))]
+        return [a for a in range(self.game.spec.num_actions) if words[a // WORD_BITS] >> a % WORD_BITS & 1]
+
+    def uniform_action(self) -> int:
+        """What the uniform policy plays here; 0 once the game is over."""
+        count = self.game.spec.num_actions
+        return int(uniform_action(self.state, self._mask(), count, self._row_rng[3:], live=False).value)
+
+    def step(self, action: int) -> None:
+        """Play an action; an illegal one ends the game as it does in a batch, and a finished game stays as it is."""
+        self.rewards = [0.0] * self.game.spec.num_players
+        if self.over:
+            return
+        count = self.game.spec.num_actions
+        near = min(max(action, 0), count - 1)
+        legal = scalar(near == action) & has_bit(self._mask(), near)
+        s, rewards, terminated, truncated = self.game.step(self.state, as_int(near), legal)
+        self.state = self._stored(s)
+        self.rewards = [float(r.value) for r in rewards]
+        self.terminated, self.truncated = bool(terminated.value), bool(truncated.value)
+
+    def reset(self) -> None:
+        """Begin the row's next episode."""
+        self._begin(int(self.state.episode.value) + 1)
+
+    def observe(self, player: int | None = None) -> np.ndarray:
+        """What a player sees, by default the one to move."""
+        seen = self.state.current_player if player is None else as_int(player)
+        parts = self.game.observe(self.state, self._mask(), seen)
+        spec = self.game.spec
+        return np.array(entries(parts), np.dtype(spec.observation_dtype)).reshape(spec.observation_shape)
+
+    def fields(self) -> dict[str, Any]:
+        """All fields as plain numbers, lists of them flat."""
+        values = {}
+        for name, field in self.game.fields.items():
+            value = getattr(self.state, name)
+            numbers = [int(x.value) for x in (value[i] for i in range(field.size))] if field.shape else int(value.value)
+            values[name] = numbers
+        return values
+
+
+def debug(env: Env, seed: int = 0, row: int = 0, episode: int = 0) -> PlainGame:
+    """One game of an environment in plain Python: game `row` of the seed, as a batch plays it.
+
+    Breakpoints and `print` inside the rules work, and every value is a number.
+
+    Example:
+        >>> game = te.debug(te.make("tic_tac_toe"), seed=1)
+        >>> while not game.over:
+        ...     game.step(game.uniform_action())
+    """
+    instance("env", env, Env)
+    seed, row = integer("seed", seed, 0, MAX_SEED), integer("row", row, 0, ROWS - 1)
+    return PlainGame(env.rules, seed, row, integer("episode", episode, 0, ROWS - 1))
+
+
+def _memory(values: list[Scalar]) -> MemoryArray:
+    return MemoryArray(lambda i: values[int(i.value)], len(values))
