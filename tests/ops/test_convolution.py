@@ -12,8 +12,9 @@ from tinygrad.dtype import DType
 
 import tensor_envs as te
 from tensor_envs import ops
-from tensor_envs.ops.bits import completed, pack
+from tensor_envs.ops.bits import completed
 from tensor_envs.ops.lines import Direction, flat_step, line_directions
+from tensor_envs.rules import pack
 from tests.games.chance import game_key
 from tests.games.hyper_tic_tac_toe.reference import Reference, lines
 

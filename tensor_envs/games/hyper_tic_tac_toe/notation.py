@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from itertools import permutations, product
 from typing import Any
 
-from tensor_envs.core.spec import Symmetry
 from tensor_envs.games.hyper_tic_tac_toe.rules import HyperTicTacToe
-from tensor_envs.ops.bits import completed, pack, unpack
+from tensor_envs.ops.bits import completed
 from tensor_envs.ops.lines import strides
+from tensor_envs.rules import Symmetry, pack, unpack
 
 MARKS = (1, -1)  # of player 0, of player 1
 

@@ -8,9 +8,10 @@ from tensor_envs.games.hyper_tic_tac_toe.cube import draw_cube
 from tensor_envs.games.hyper_tic_tac_toe.notation import MARKS
 from tensor_envs.games.hyper_tic_tac_toe.paint import GOLD, GRID, INK, PALE, draw_mark
 from tensor_envs.games.hyper_tic_tac_toe.rules import HyperTicTacToe
-from tensor_envs.ops.bits import completed, pack, unpack
+from tensor_envs.ops.bits import completed
 from tensor_envs.ops.lines import line_directions, placements, strides
 from tensor_envs.render.drawing import Drawing, Point, box
+from tensor_envs.rules import pack, unpack
 
 Place = tuple[int, ...]
 SIGNS = {1: "X", -1: "O", 0: "."}

@@ -5,25 +5,45 @@ move and the other's, so the win check is the Kronecker-delta convolution on bit
 too many words and directions to unroll is checked along the lines through the last move instead.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property
 from itertools import chain
 from math import prod
-from operator import or_
 from typing import Any
 
-from tinygrad import Tensor, UOp, dtypes
-
-from tensor_envs.core.memory import MemoryArray, any_of, put, select
-from tensor_envs.core.spec import Chance, Field, GameState, Mask, Outcome, Scalar, Spec
-from tensor_envs.ops.bits import WORD, completed, has, num_words, pack
+from tensor_envs.ops.bits import completed
 from tensor_envs.ops.lines import direction, num_directions, strides
+from tensor_envs.rules import (
+    WORD_BITS,
+    Chance,
+    Field,
+    GameState,
+    Mask,
+    MemoryArray,
+    Outcome,
+    Part,
+    Scalar,
+    Spec,
+    all_of,
+    any_in_range,
+    bit,
+    bits,
+    has_bit,
+    integer,
+    num_words,
+    scalar,
+    sum_of,
+    union_of,
+    where,
+    word,
+)
 
 UNROLLED_WORDS, UNROLLED_OPERATIONS = (
     16,
     2000,
 )  # beyond them unrolled code compiles for seconds and runs slower
-MAX_CELLS = 2**31 - 1  # actions are int32
+MAX_CELLS = 2**31 - 1  # actions are ints of 32 bits
 
 
 @dataclass(frozen=True)
@@ -55,80 +75,77 @@ class HyperTicTacToe:
         return prod(self.shape)
 
     @cached_property
+    def words(self) -> int:
+        return num_words(self.cells)
+
+    @cached_property
     def unrolled(self) -> bool:
         """Whether boards are small enough for code that names every word of them."""
-        words, shifts = num_words(self.cells), (self.k - 1).bit_length()
-        return (
-            words <= UNROLLED_WORDS
-            and words * num_directions(len(self.shape)) * shifts <= UNROLLED_OPERATIONS
-        )
+        operations = self.words * num_directions(len(self.shape)) * (self.k - 1).bit_length()
+        return self.words <= UNROLLED_WORDS and operations <= UNROLLED_OPERATIONS
 
     @cached_property
     def spec(self) -> Spec:
-        words = Field("own", (num_words(self.cells),), dtypes.uint32, memory=not self.unrolled)
         return Spec(
             num_players=2,
             num_actions=self.cells,
             observation_shape=(2, *self.shape),
             # the marks of the player to move, and the other player's
-            fields=(words, Field("other", words.shape, words.dtype, words.memory)),
+            fields=tuple(
+                Field(name, (self.words,), kind="word", memory=not self.unrolled) for name in ("own", "other")
+            ),
         )
 
     def init(self, chance: Chance) -> dict[str, Any]:
         return {}
 
+    def word_by_word(self, term: Callable[[Any], Scalar]) -> Any:
+        """A set of cells by its words: a list or, as boards that are not unrolled, an array in memory."""
+        return list(map(term, range(self.words))) if self.unrolled else MemoryArray(term, self.words)
+
     def legal_action_mask(self, s: GameState) -> Mask:
         """Empty cells (G5)."""
-        words = num_words(self.cells)
-        whole = pack(range(self.cells), self.cells)
-        if self.unrolled:
-            return [~(own | other) & cells for own, other, cells in zip(s.own, s.other, whole, strict=True)]
-
-        def empty(w: Scalar) -> Scalar:
-            cells = (w < words - 1).where(UOp.const(whole[0], dtypes.uint32), whole[-1])
-            return ~(s.own[w] | s.other[w]) & cells
-
-        return MemoryArray(empty, words)
+        last = self.words - 1
+        whole, rest = word(2**WORD_BITS - 1), word(2 ** (self.cells - last * WORD_BITS) - 1)
+        return self.word_by_word(lambda w: ~(s.own[w] | s.other[w]) & where(w < last, whole, rest))
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
-        word, bit = action // WORD, (action % WORD).cast(dtypes.uint32)
-        marks = put(s.own, word, select(s.own, word) | (bit.const_like(1) << bit))
-        won = self.any_line(marks) if self.unrolled else self.line_through(marks, action)
-        terminated = won | (s.ply + 1).eq(self.cells)
-        win = won.where(won.const_like(1).cast(dtypes.int32), 0)
-        first = s.current_player.eq(0).where(win, -win)
+        mark, place = bit(action % WORD_BITS), action // WORD_BITS
+        marks = self.word_by_word(lambda w: s.own[w] | where(w == place, mark, 0))
+        won = self.any_line(marks) if self.unrolled else self.line_through(s.own, action)
+        full = s.ply + 1 == self.cells
+        first = where(s.current_player == 0, integer(won), -integer(won))
         after = s.replace(own=s.other, other=marks, current_player=1 - s.current_player)
-        return Outcome(after, rewards=(first, -first), terminated=terminated)
+        return Outcome(after, rewards=(first, -first), terminated=won | full)
 
     def any_line(self, marks: Any) -> Scalar:
         """Whether a line is complete anywhere: the convolution, unrolled."""
-        lines = chain.from_iterable(completed(marks, self.shape, self.k))
-        return reduce(or_, (word for word in lines if isinstance(word, UOp))).ne(0)
+        return union_of(chain.from_iterable(completed(marks, self.shape, self.k))) != 0
 
     def line_through(self, marks: Any, cell: Scalar) -> Scalar:
-        """Whether a line through a marked cell is complete: the convolution at the only placements that are new."""
+        """Whether a mark in one more cell completes a line: the convolution at the only placements that are new."""
         steps = strides(self.shape)
         place = [cell // step % n for step, n in zip(steps, self.shape, strict=True)]
 
         def complete(number: Scalar) -> Scalar:
             entries = direction(number + 1, len(place))
-            step = sum((e * n for e, n in zip(entries, steps, strict=True)), start=UOp.const(0, dtypes.int32))
-            length = UOp.const(1, dtypes.int32)
+            step = sum_of(e * n for e, n in zip(entries, steps, strict=True))
+            length = integer(1)
             for sign in (1, -1):
-                going = UOp.const(True, dtypes.bool)
-                for t in range(1, self.k):
-                    for e, c, n in zip(entries, place, self.shape, strict=True):
-                        ahead = c + e * (sign * t)
-                        going = going & (ahead < 0).logical_not() & (ahead < n)
-                    going = going & has(marks, going.where(cell + step * (sign * t), cell))
-                    length = length + going.cast(dtypes.int32)
-            return (length < self.k).logical_not()
+                going = scalar(True)
+                for t in range(sign, sign * self.k, sign):
+                    ahead = [c + e * t for c, e in zip(place, entries, strict=True)]
+                    inside = all_of((a >= 0) & (a < n) for a, n in zip(ahead, self.shape, strict=True))
+                    going = going & inside
+                    going = going & has_bit(marks, where(going, cell + step * t, cell))
+                    length = length + going
+            return length >= self.k
 
-        return any_of(num_directions(len(place)), complete)
+        return any_in_range(num_directions(len(place)), complete)
 
-    def observe(self, s: GameState, player: Tensor) -> Tensor:
+    def observe(self, s: GameState, player: Scalar) -> list[Part]:
         """Own marks, then the other player's (G7)."""
-        first = (s.current_player == player).reshape(-1, 1)
-        planes = Tensor.stack(first.where(s.own, s.other), first.where(s.other, s.own), dim=1)
-        cells = (planes.unsqueeze(-1) >> Tensor.arange(WORD, dtype=dtypes.uint32)) & 1
-        return (cells.reshape(planes.shape[0], 2, -1)[:, :, : self.cells] != 0).reshape(-1, 2, *self.shape)
+        moves = s.current_player == player
+        own = self.word_by_word(lambda w: where(moves, s.own[w], s.other[w]))
+        other = self.word_by_word(lambda w: where(moves, s.other[w], s.own[w]))
+        return [bits(own, self.cells), bits(other, self.cells)]

@@ -7,15 +7,16 @@ from collections.abc import Callable
 from tinygrad import UOp, dtypes
 from tinygrad.uop.ops import AxisType
 
-from tensor_envs.core.memory import loop
-from tensor_envs.core.state import State
-from tensor_envs.ops.bits import popcount
+from tensor_envs.core.kernels.block import Grid, Place, load
+from tensor_envs.core.layout import Layout
+from tensor_envs.rules import Scalar, popcount
+from tensor_envs.rules.control import loop
 
 WIN, DRAW, LOSS = 1, 0, -1  # for the player to move
 ILLEGAL = -2  # in place of an action's value
 
 
-def judge(cards: int, state: State, gpu: bool) -> Callable[..., UOp]:
+def judge(cards: int, layout: Layout, grid: Grid) -> Callable[..., UOp]:
     """The kernel's body. Arguments: values of every action and of the position [B, A + 1]; room for tricks; the state's
     words; the two tables of results; where a talon's begin.
 
@@ -23,17 +24,13 @@ def judge(cards: int, state: State, gpu: bool) -> Callable[..., UOp]:
     picking up, all from the first player's side; then, from the highest card down, the best with plays as well.
     """
     everything, size = (1 << cards) - 1, 1 << cards
-    lanes, blocks = state.lanes, state.batch // state.lanes
-    (fields,) = state.env.layout.values()
-    rows = [field.name for field in fields]
 
     def body(values: UOp, tricks: UOp, words: UOp, *tables: UOp) -> UOp:
-        kinds = (AxisType.GLOBAL, AxisType.LOCAL) if gpu else (AxisType.WEAK, AxisType.WEAK)
-        block, lane = loop(blocks, kinds[0]), loop(lanes, kinds[1])
-        game = block * lanes + lane
+        kinds = (AxisType.GLOBAL, AxisType.LOCAL) if grid.gpu else (AxisType.WEAK, AxisType.WEAK)
+        block, lane = loop(grid.blocks, kinds[0]), loop(grid.lanes, kinds[1])
+        game, place = block * grid.lanes + lane, Place(block, lane, grid.blocks, grid.lanes)
         own, other, pile = (
-            words[(block * len(rows) + rows.index(name)) * lanes + lane].load()
-            for name in ("own", "other", "pile")
+            layout.get(lambda w: load(words, place, [w])[0], name).uop() for name in ("own", "other", "pile")
         )
         at = game.cast(dtypes.int64) * size
         top = pile
@@ -42,7 +39,7 @@ def judge(cards: int, state: State, gpu: bool) -> Callable[..., UOp]:
         mine, theirs = (~(hand | top) & everything for hand in (other, own))  # what each may play
 
         def odd(played: UOp) -> UOp:
-            return (popcount(played) & 1).ne(0)
+            return (popcount(Scalar(played, dtypes.uint32)).uop() & 1).ne(0)
 
         def pick_up(played: UOp) -> UOp:
             """The value for the first player once the player to move has picked up."""

@@ -4,20 +4,19 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tensor_envs.core.spec import Symmetry
 from tensor_envs.games.shed.rules import MAX_CARDS, Shed
-from tensor_envs.ops.bits import WORD, pack, unpack
+from tensor_envs.rules import WORD_BITS, Symmetry, pack, unpack
 
 PICK_UP = "pick up"
 
 
 def cards_of(word: int) -> list[int]:
     """The cards of a set, ascending."""
-    return [bit + 1 for bit in unpack([word], WORD)]
+    return [bit + 1 for bit in unpack([word], WORD_BITS)]
 
 
 def word_of(cards: Sequence[int]) -> int:
-    return pack((card - 1 for card in cards), WORD)[0]
+    return pack((card - 1 for card in cards), WORD_BITS)[0]
 
 
 def to_dict(rules: Shed, s: dict[str, Any]) -> dict[str, Any]:

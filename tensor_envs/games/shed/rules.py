@@ -8,12 +8,24 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from tinygrad import Tensor, dtypes
+from tensor_envs.rules import (
+    WORD_BITS,
+    Chance,
+    Field,
+    GameState,
+    Mask,
+    Outcome,
+    Part,
+    Scalar,
+    Spec,
+    bit,
+    bits,
+    integer,
+    where,
+    word,
+)
 
-from tensor_envs.core.spec import Chance, Field, GameState, Mask, Outcome, Scalar, Spec
-from tensor_envs.ops.bits import WORD
-
-MAX_CARDS = WORD  # a set of cards is one word
+MAX_CARDS = WORD_BITS  # a set of cards is one word
 PLIES_A_CARD = 100  # default of the limit (G1)
 
 
@@ -47,7 +59,7 @@ class Shed:
             num_actions=self.cards + 1,
             observation_shape=(4, self.cards),
             # the hand of the player to move, the other hand, the pile
-            fields=tuple(Field(name, (), dtypes.uint32) for name in ("own", "other", "pile")),
+            fields=tuple(Field(name, kind="word") for name in ("own", "other", "pile")),
             max_plies=self.max_plies,
         )
 
@@ -58,8 +70,8 @@ class Shed:
     def legal_action_mask(self, s: GameState) -> Mask:
         """Cards of the own hand and the talon above the whole pile (F2); to pick up a pile that is there (F3)."""
         playable = ~(s.other | self.up_to_top(s.pile)) & self.all_cards
-        pick_up = s.pile.ne(0).cast(dtypes.uint32)
-        return [playable | pick_up << self.cards] if self.cards < WORD else [playable, pick_up]
+        pick_up = word(s.pile != 0)
+        return [playable | pick_up << self.cards] if self.cards < WORD_BITS else [playable, pick_up]
 
     def up_to_top(self, pile: Scalar) -> Scalar:
         """The highest card of the pile and all cards below it."""
@@ -69,20 +81,20 @@ class Shed:
         return pile
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
-        picks_up = action.eq(self.cards)
-        card = s.pile.const_like(1) << (action.cast(dtypes.uint32) & (WORD - 1))
-        hand = picks_up.where(s.own | s.pile, s.own & ~card)  # no loss to the hand if the card is the talon's
-        pile = picks_up.where(0, s.pile | card)
-        lost = hand.eq(self.all_cards)  # F4; never after a card has been played
-        loss = lost.cast(dtypes.int32)
-        first = s.current_player.eq(0).where(-loss, loss)  # G3
+        picks_up = action == self.cards
+        card = bit(action & WORD_BITS - 1)  # of a card: to pick up may be action 32
+        hand = where(
+            picks_up, s.own | s.pile, s.own & ~card
+        )  # no loss to the hand if the card is the talon's
+        pile = where(picks_up, 0, s.pile | card)
+        lost = hand == self.all_cards  # F4; never after a card has been played
+        first = where(s.current_player == 0, -integer(lost), integer(lost))  # G3
         after = s.replace(own=s.other, other=hand, pile=pile, current_player=1 - s.current_player)
         return Outcome(after, rewards=(first, -first), terminated=lost)
 
-    def observe(self, s: GameState, player: Tensor) -> Tensor:
+    def observe(self, s: GameState, player: Scalar) -> list[Part]:
         """Own hand, other hand, pile, talon (G3)."""
         moves = s.current_player == player
-        own, other = moves.where(s.own, s.other), moves.where(s.other, s.own)
-        sets = Tensor.stack(own, other, s.pile, ~(own | other | s.pile), dim=1).unsqueeze(-1)
-        planes: Tensor = (sets >> Tensor.arange(self.cards, dtype=dtypes.uint32)) & 1 != 0
-        return planes
+        hands = where(moves, [s.own, s.other], [s.other, s.own])
+        talon = ~(s.own | s.other | s.pile)
+        return [bits(cards, self.cards) for cards in (*hands, s.pile, talon)]

@@ -14,8 +14,8 @@ import numpy as np
 from tinygrad import Tensor, dtypes
 from tinygrad.helpers import tqdm
 
-from tensor_envs.core.device import device_of, empty_buffer, is_gpu, resolve, upload
-from tensor_envs.core.replay import Replay
+from tensor_envs.core.backend.device import device_of, empty_buffer, is_gpu, resolve, upload
+from tensor_envs.core.backend.replay import Replay
 from tensor_envs.games.shed import strata
 from tensor_envs.games.shed.layers import (
     Draws,

@@ -29,8 +29,8 @@ from tinygrad import Tensor, UOp, dtypes
 from tinygrad.renderer import Estimates
 from tinygrad.uop.ops import AxisType
 
-from tensor_envs.core.launch import launch
-from tensor_envs.core.memory import loop
+from tensor_envs.core.backend.launch import launch
+from tensor_envs.rules.control import loop
 
 LOW = 3  # ranks within a word
 ONES = 0xFFFFFFFF
@@ -318,4 +318,4 @@ def run(stage: Callable[[Stage], UOp], gpu: bool, *arrays: Tensor) -> list[Tenso
     def body(*parameters: UOp) -> UOp:
         return stage(Stage(Arrays(*parameters), gpu))
 
-    return launch(f"shed_{stage.__name__}", body, *arrays, estimates=Estimates())
+    return launch(f"shed_{stage.__name__}", body, *arrays, estimates=Estimates)

@@ -13,12 +13,15 @@ from tinygrad import Tensor, dtypes
 from tinygrad.nn.state import safe_load, safe_load_metadata, safe_save
 from tinygrad.renderer import Estimates
 
-from tensor_envs.core.device import device_of, empty_buffer, first, is_capturing, is_gpu, resolve, upload
-from tensor_envs.core.launch import launch
-from tensor_envs.core.replay import Replay
+from tensor_envs.core.backend.device import device_of, is_capturing, primary, resolve, upload
+from tensor_envs.core.backend.launch import launch
+from tensor_envs.core.backend.replay import Replay
+from tensor_envs.core.inputs import int_array
+from tensor_envs.core.kernels.block import Grid
 from tensor_envs.core.state import State
 from tensor_envs.games.shed.layers import Words, first_bytes, result_bytes
 from tensor_envs.games.shed.lookup import DRAW, ILLEGAL, LOSS, WIN, judge
+from tensor_envs.games.shed.rules import Shed
 
 FORMAT = "tensor_envs shed table 1"
 
@@ -33,7 +36,7 @@ class Tablebase:
     def __init__(self, cards: int, a_to_move: Tensor, b_to_move: Tensor):
         self.cards, self.results = cards, [a_to_move, b_to_move]
         self.device = device_of(a_to_move)
-        self._lookups: dict[tuple[int, int], tuple[Replay, Tensor]] = {}
+        self._lookups: dict[Grid, tuple[Replay, Tensor]] = {}
 
     def __repr__(self) -> str:
         return f"<Tablebase of shed with {self.cards} cards on {self.device}>"
@@ -56,36 +59,36 @@ class Tablebase:
     def regret(self, state: State, action: Any) -> Tensor:
         """int32 [B]: how much of the position's value an action gives away, 0..2; an illegal one loses."""
         judged = self._judged(state)
-        actions = state.env.actions(state, action).reshape(-1, 1)
-        chosen = actions == Tensor.arange(self.cards + 1, dtype=dtypes.int32)
+        actions = int_array("action", action, state._games.cut)[: state.batch]
+        chosen = actions.reshape(-1, 1) == Tensor.arange(self.cards + 1, dtype=dtypes.int32)
         got = chosen.where(judged[:, :-1], ILLEGAL).max(axis=1).maximum(LOSS)
         return judged[:, -1] - got
 
     def _judged(self, state: State) -> Tensor:
         """The values of all actions, then of the position, [B, A + 1]. ValueError for a state of another game."""
-        if state.env.entry.id != "shed" or state.env.rules.cards != self.cards:
+        rules = state.env.rules
+        if not isinstance(rules, Shed) or rules.cards != self.cards:
             raise ValueError(f"the table is for shed with {self.cards} cards, the state is of {state.env!r}")
         if state.device != self.device:
             raise ValueError(f"the table is on {self.device}, the state on {state.device}")
-        (words,) = state.fields
-        values = empty_buffer(state.batch * (self.cards + 2), dtypes.int32, self.device)
-        body = judge(self.cards, state, is_gpu(self.device))
+        words, where = state.tensors[0], state._games.cut
+        values = where.empty(self.cards + 2, dtypes.int32)
+        body = judge(self.cards, state.env._engine.layout, where.grid)
 
         def lookup(*arrays: Tensor) -> list[Tensor]:
-            return launch("shed_judge", body, *arrays, estimates=Estimates())
+            return launch("shed_judge", body, *arrays, estimates=Estimates)
 
         if is_capturing():
-            tricks = empty_buffer(state.batch << self.cards, dtypes.int8, self.device)
+            tricks = where.empty(1 << self.cards, dtypes.int8)
             arrays = (values, tricks, words, *self.results, self._first_bytes)
             values = lookup(*arrays)[0]
         else:
-            key = state.batch, state.lanes
-            if key not in self._lookups:
+            if where.grid not in self._lookups:
                 replay = Replay(lambda *arrays: Tensor.realize(*lookup(*arrays)))
-                self._lookups[key] = replay, empty_buffer(state.batch << self.cards, dtypes.int8, self.device)
-            replay, tricks = self._lookups[key]
+                self._lookups[where.grid] = replay, where.empty(1 << self.cards, dtypes.int8)
+            replay, tricks = self._lookups[where.grid]
             replay(values, tricks, words, *self.results, self._first_bytes)
-        return values.reshape(state.batch, self.cards + 2)
+        return values.reshape(where.rows, self.cards + 2)[: state.batch]
 
     @cached_property
     def _first_bytes(self) -> Tensor:
@@ -202,7 +205,7 @@ class Tablebase:
     @staticmethod
     def load(path: str | Path, device: Any = None) -> Tablebase:
         """A whole table from a file. FileNotFoundError; ValueError if it is damaged, foreign or not solved yet."""
-        table, done = Tablebase.read(path, first(resolve(device)))
+        table, done = Tablebase.read(path, primary(resolve(device)))
         if done <= table.cards:
             raise ValueError(
                 f"{str(path)!r} is solved only up to {done - 1} of {table.cards} cards in the talon"

@@ -115,7 +115,9 @@ class RuleFields:
     require_connected: bool = False  # G29
     flip_when_capped: bool = True  # G21
     final_includes_passed: bool = True  # G39
-    final_pass_reward: bool = False  # G40; True: who has not passed yet does so as in any round
+    final_pass_reward: bool = (
+        False  # G40; True: who has not passed yet does so as in any round, for spot and GPU
+    )
     # ends
     reward_mode: str = "winner"  # G42: or "rank"
     score_truncated: bool = True  # G43
@@ -149,6 +151,11 @@ class RuleFields:
     def cells(self) -> int:
         """H, the number of cells of a player board."""
         return 3 * self.board_radius * (self.board_radius + 1) + 1
+
+    @property
+    def num_actions(self) -> int:
+        """The EDGE actions are the last: three directions from every cell."""
+        return Act.CELL + (1 + len(DIRECTIONS)) * self.cells
 
     @property
     def centre(self) -> int:

@@ -2,22 +2,24 @@
 
 Cells are numbered row by row (r ascending, then q); in a set the cell (q, r) is bit (r + R) * 8 + (q + R). One column a
 row stays empty, so a neighbour is a shift, and what is shifted off the board lands on no cell (RULES.md, "Cells").
-Everything works alike on scalars of a kernel and on Python ints.
+Sets are word64 scalars, or Python ints where they are constants.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, NamedTuple
-
-from tinygrad import dtypes
+from functools import cached_property, reduce
+from operator import or_
+from typing import NamedTuple, TypeVar
 
 from tensor_envs.games.tensor_equilibrium.data import DIRECTIONS, axial_cells
+from tensor_envs.rules import Scalar, where
 
 ROW = 8  # bits of a row of cells
 STRIDES = tuple(q + ROW * r for q, r in DIRECTIONS)  # bits from a cell to its neighbour in direction 0, 1, 2
+
+Cells = TypeVar("Cells", int, Scalar)  # a set of cells
 
 
 class Row(NamedTuple):
@@ -60,37 +62,26 @@ class Hexagon:
     def cells_of(self, cells: int) -> list[int]:
         return [cell for cell, bit in enumerate(self.bits) if cells >> bit & 1]
 
-    def bit_of_cell(self, cell: Any) -> Any:
-        """The bit of a computed cell, int32; 0..63 for whatever is no cell."""
+    def bit_of_cell(self, cell: Scalar) -> Scalar:
+        """The bit of a computed cell; 0..63 for whatever is no cell."""
         bit = cell + self.rows[0].bit
         for before, row in zip(self.rows, self.rows[1:], strict=False):
             gap = row.bit - row.cell - (before.bit - before.cell)
-            bit = bit + (cell < row.cell).where(0, gap)
+            bit = bit + where(cell < row.cell, 0, gap)
         return bit & 63
 
-    def numbered(self, cells: Any) -> Any:
+    def numbered(self, cells: Cells) -> Cells:
         """A set with cell h at bit h instead: rows closed up."""
-        closed = None
-        for row in self.rows:
-            part = cells >> (row.bit - row.cell) & (((1 << row.size) - 1) << row.cell)
-            closed = part if closed is None else closed | part
-        return closed
+        return reduce(
+            or_, [cells >> row.bit - row.cell & (1 << row.size) - 1 << row.cell for row in self.rows]
+        )
 
 
-def neighbours(cells: Any) -> Any:
+def neighbours(cells: Cells) -> Cells:
     """The cells beside a set, and bits that are no cells."""
-    found = cells << 1 | cells >> 1
-    for stride in STRIDES[1:]:
-        found = found | cells << stride | cells >> stride
-    return found
+    return reduce(or_, [beside for stride in STRIDES for beside in (cells << stride, cells >> stride)])
 
 
-def pairs(cells: Any, direction: int) -> Any:
+def pairs(cells: Cells, direction: int) -> Cells:
     """The cells of a set whose neighbour in direction 0, 1 or 2 belongs to it as well."""
     return cells & cells >> STRIDES[direction]
-
-
-def stride(direction: Any) -> Any:
-    """Bits from a cell to its neighbour in a computed direction, uint64."""
-    bits = direction.eq(0).where(STRIDES[0], direction.eq(1).where(STRIDES[1], STRIDES[2]))
-    return bits.cast(dtypes.uint64)

@@ -2,110 +2,111 @@
 
 from __future__ import annotations
 
-from functools import reduce
-from operator import or_
-
-from tinygrad import UOp, dtypes
-
-from tensor_envs.core.memory import select
-from tensor_envs.core.spec import GameState, Scalar
 from tensor_envs.games.tensor_equilibrium import tally
 from tensor_envs.games.tensor_equilibrium.board import EVERY_TYPE, Board, board_of, light_cells
 from tensor_envs.games.tensor_equilibrium.data import OPERATIONS, TYPES, Act, Phase, RuleFields
 from tensor_envs.games.tensor_equilibrium.hexagon import Hexagon, neighbours
-from tensor_envs.games.tensor_equilibrium.players import at_top, by_tier, has_bit, storage_space, wrapped
-from tensor_envs.ops.bits import WORD
+from tensor_envs.games.tensor_equilibrium.players import at_top, by_tier, storage_space, wrapped
+from tensor_envs.rules import (
+    WORD_BITS,
+    GameState,
+    Scalar,
+    Value,
+    bit,
+    has_bit,
+    num_words,
+    pack_flags,
+    scalar,
+    select,
+    union_of,
+    where,
+    word,
+    word64,
+)
 
-Part = tuple[int, int, Scalar]  # first action, number of actions, their bits (uint32 or uint64)
+Part = tuple[int, int, Scalar]  # first action, number of actions, the legal ones: a bool, a word or a word64
 
 
 def legal_actions(rules: RuleFields, s: GameState) -> list[Scalar]:
     """The mask's words."""
-    boards = [board_of(rules, s, p) for p in range(rules.players)]
-    seat = s.phase.eq(Phase.PLACE).where(s.pend_target, s.current_player)
-    board = board_of(rules, s, seat)  # the mover's, or that on which a tile is to be placed
-    sets = [cell_choices(rules, s, board, select(s.partners, seat))]
-    sets += [s.phase.eq(Phase.MUL_EDGE).where(edges, 0) for edges in board.mul_edges(s.supply)]
-    numbered = Hexagon(rules.board_radius).numbered
-    cells = [(Act.CELL + i * rules.cells, rules.cells, numbered(chosen)) for i, chosen in enumerate(sets)]
-    return assemble([*main_actions(rules, s, boards, board), *type_choices(rules, s), *cells])
+    player = where(s.phase == Phase.PLACE, s.pend_target, s.current_player)
+    board = board_of(rules, s, player)  # of the player to move, or that on which a tile is to be placed
+    parts = main_actions(rules, s, board) + type_choices(rules, s)
+    return assemble(rules, parts + cell_choices(rules, s, board, select(s.partners, player)))
 
 
-def main_actions(rules: RuleFields, s: GameState, boards: list[Board], mine: Board) -> list[Part]:
+def main_actions(rules: RuleFields, s: GameState, mine: Board) -> list[Part]:
     """A turn's choices: PASS to HACK."""
-    player, main = s.current_player, s.phase.eq(Phase.MAIN)
+    player, main = s.current_player, s.phase == Phase.MAIN
     gpu, hand, storage, level = (select(x, player) for x in (s.gpu, s.hand, s.storage, s.level))
-    held = tally.squeeze(tally.at_least(storage, 1))
-    nothing = held.const_like(0)
 
     def pays(cost: int) -> Scalar:
-        return main & (gpu < cost).logical_not()
+        return main & (gpu >= cost)
 
     download = pays(rules.cost_download)
     if rules.download_needs_space:  # G17
-        download = download & (storage_space(rules, level, storage) > 0) & s.market.ne(0)
+        download = download & (storage_space(rules, level, storage) > 0) & (s.market != 0)
     free_hand = tally.total(hand) < by_tier(rules, level, rules.tier_hand)  # F19
     code = [pays(cost) & free_hand for cost in rules.op_cost]
     on_table = tally.squeeze(tally.at_least(s.ops, 1))
     in_hand = tally.squeeze(tally.at_least(hand, 1))
     run = [pays(rules.cost_run)] * len(OPERATIONS)
     if rules.op_needs_effect:  # G32
-        run = [pays(rules.cost_run) & possible for possible in effects(rules, s, mine)]
-    loadable = [board.loadable(card) & EVERY_TYPE for board, card in zip(boards, s.partners, strict=True)]
+        run = [pays(rules.cost_run) & possible for possible in effects(mine, s.supply)]
+    held = tally.squeeze(tally.at_least(storage, 1))
+    loadable = [  # by player, where a tile of each type may go (G27)
+        board_of(rules, s, p).loadable(card) & held & EVERY_TYPE for p, card in enumerate(s.partners)
+    ]
     parts = [
-        (Act.PASS, 1, main.cast(dtypes.uint32)),  # F12
-        (Act.DOWNLOAD, 1, download.cast(dtypes.uint32)),
-        (Act.CODE, len(OPERATIONS), flags(code) & on_table),
-        (Act.RUN, len(OPERATIONS), flags(run) & in_hand),
-        (Act.LOAD, TYPES, pays(rules.cost_load).where(held & select(loadable, player), nothing)),  # G27
+        (Act.PASS, 1, main),  # F12
+        (Act.DOWNLOAD, 1, download),
+        (Act.CODE, len(OPERATIONS), pack_flags(code)[0] & on_table),
+        (Act.RUN, len(OPERATIONS), pack_flags(run)[0] & in_hand),
+        (Act.LOAD, TYPES, where(pays(rules.cost_load), select(loadable, player), 0)),
     ]
     for k in range(1, rules.players):
         target = wrapped(rules, player + k)
         allowed = pays(rules.cost_hack)
         if not rules.hack_passed_players:  # G25
-            allowed = allowed & has_bit(s.passed, target).logical_not()
-        choices = allowed.where(held & select(loadable, target), nothing)
-        parts.append((Act.HACK + TYPES * (k - 1), TYPES, choices))
+            allowed = allowed & ~select(s.passed, target)
+        parts.append((Act.HACK + TYPES * (k - 1), TYPES, where(allowed, select(loadable, target), 0)))
     return parts
 
 
-def effects(rules: RuleFields, s: GameState, mine: Board) -> list[Scalar]:
-    """Whether each operation could do something on a board."""
-    edges = reduce(or_, mine.mul_edges(s.supply))
-    return [cells.ne(0) for cells in (mine.removable, mine.add_removable(s.supply), mine.occupied, edges)]
+def effects(mine: Board, supply: Scalar) -> list[Scalar]:
+    """Whether each operation could do something on a board (G32)."""
+    edges = union_of(mine.mul_edges(supply))
+    return [cells != 0 for cells in (mine.removable, mine.add_removable(supply), mine.occupied, edges)]
 
 
 def type_choices(rules: RuleFields, s: GameState) -> list[Part]:
     """TAKE, TWEAK, STOP and TYPE."""
     rows, level = select(s.rows, s.current_player), select(s.level, s.current_player)
-    phase = {p: s.phase.eq(p) for p in (Phase.PICK, Phase.TWEAK, Phase.SETUP_TYPE, Phase.ADD_TYPE)}
-    taken = phase[Phase.PICK].where(tally.squeeze(tally.at_least(s.market, 1)), 0)
-    below = tally.squeeze(at_top(rules, level)) ^ EVERY_TYPE  # G20
-    removed = UOp.const(1, dtypes.uint32) << (s.pend_type & 7).cast(dtypes.uint32)
-    others = tally.squeeze(tally.at_least(s.supply, 1)) & ~removed  # F29, G31
-    top_row = s.phase.eq(Phase.SETUP_CENTRE).where(rows, 0)  # F5
-    setup = phase[Phase.SETUP_TYPE].where(rows >> TYPES, top_row) & EVERY_TYPE
-    chosen = phase[Phase.ADD_TYPE].where(others, setup.cast(dtypes.uint32))
-    stop = [(Act.STOP, 1, phase[Phase.TWEAK].cast(dtypes.uint32))] if rules.tweak_optional else []  # G22
-    return [
-        (Act.TAKE, TYPES, taken),
-        (Act.TWEAK, TYPES, phase[Phase.TWEAK].where(below, 0)),
-        *stop,
-        (Act.TYPE, TYPES, chosen),
+    in_market = tally.squeeze(tally.at_least(s.market, 1))
+    below_top = tally.squeeze(at_top(rules, level)) ^ EVERY_TYPE  # G20
+    others = tally.squeeze(tally.at_least(s.supply, 1)) & ~bit(s.pend_type & 7)  # F29, G31
+    types = {
+        Phase.SETUP_CENTRE: word(rows & EVERY_TYPE),  # F5
+        Phase.SETUP_TYPE: word(rows >> TYPES),
+        Phase.ADD_TYPE: others,
+    }
+    parts = [
+        (Act.TAKE, TYPES, by_phase(s, {Phase.PICK: in_market})),
+        (Act.TWEAK, TYPES, by_phase(s, {Phase.TWEAK: below_top})),
+        (Act.TYPE, TYPES, by_phase(s, types)),
     ]
+    return parts + [(Act.STOP, 1, s.phase == Phase.TWEAK)] * rules.tweak_optional  # G22
 
 
-def cell_choices(rules: RuleFields, s: GameState, board: Board, partners: Scalar) -> Scalar:
-    """CELL, as a set of cells."""
+def cell_choices(rules: RuleFields, s: GameState, board: Board, partners: Scalar) -> list[Part]:
+    """CELL and EDGE."""
     add_cells = board.open
     if not rules.add_may_reuse_cell:  # G30
-        vacated = add_cells.const_like(1) << (s.pend_bit & 63).cast(dtypes.uint64)
-        add_cells = add_cells & ~vacated
-    pending = select(s.pend_flip, s.current_player)
-    ups = [has_bit(pending, t) for t in range(TYPES)]
-    flippable = reduce(or_, [up.where(tiles, 0) for up, tiles in zip(ups, board.types, strict=True)])
-    choices = {
-        Phase.SETUP_CELL: board.occupied.const_like(second_cells(rules)),  # G15
+        add_cells = add_cells & ~(word64(1) << (s.pend_bit & 63))
+    to_flip = select(s.pend_flip, s.current_player)
+    flippable = union_of(where(has_bit(to_flip, t), tiles, 0) for t, tiles in enumerate(board.types))
+    cells = {
+        Phase.SETUP_CELL: word64(second_cells(rules)),
         Phase.PLACE: board.load_cells(partners, s.pend_type),
         Phase.SUB_CELL: board.removable,
         Phase.ADD_REMOVE: board.add_removable(s.supply),
@@ -114,10 +115,20 @@ def cell_choices(rules: RuleFields, s: GameState, board: Board, partners: Scalar
         Phase.MUL_CELL: select(board.mul_cells, s.pend_direction),
         Phase.FLIP: flippable & board.face_up,
     }
-    chosen = board.occupied.const_like(0)
-    for phase, cells in choices.items():
-        chosen = s.phase.eq(phase).where(cells, chosen)
-    return chosen
+    sets = [
+        by_phase(s, cells),
+        *(by_phase(s, {Phase.MUL_EDGE: edges}) for edges in board.mul_edges(s.supply)),
+    ]
+    numbered = Hexagon(rules.board_radius).numbered
+    return [(Act.CELL + i * rules.cells, rules.cells, numbered(chosen)) for i, chosen in enumerate(sets)]
+
+
+def by_phase(s: GameState, choices: dict[int, Scalar]) -> Scalar:
+    """The choices of the phase that the game is in, or none."""
+    chosen: Value = 0
+    for phase, found in choices.items():
+        chosen = where(s.phase == phase, found, chosen)
+    return scalar(chosen)
 
 
 def second_cells(rules: RuleFields) -> int:
@@ -125,19 +136,11 @@ def second_cells(rules: RuleFields) -> int:
     return neighbours(1 << Hexagon(rules.board_radius).bits[rules.centre]) & light_cells(rules)
 
 
-def flags(booleans: list[Scalar]) -> Scalar:
-    """Booleans -> bits, uint32."""
-    return reduce(or_, [flag.cast(dtypes.uint32) << i for i, flag in enumerate(booleans)])
-
-
-def assemble(parts: list[Part]) -> list[Scalar]:
+def assemble(rules: RuleFields, parts: list[Part]) -> list[Scalar]:
     """Parts of the mask -> its words."""
-    size = max(first + count for first, count, _ in parts)
-    words: list[list[Scalar]] = [[] for _ in range(-(-size // WORD))]
-    for first, count, bits in parts:
-        for number in range(first // WORD, (first + count - 1) // WORD + 1):
-            shift = first - number * WORD
-            moved = bits << shift if shift > 0 else bits >> -shift if shift < 0 else bits
-            words[number].append(moved.cast(dtypes.uint32))
-    zero = UOp.const(0, dtypes.uint32)
-    return [reduce(or_, word) if word else zero for word in words]
+    words = [word(0)] * num_words(rules.num_actions)
+    for first, count, chosen in parts:
+        for w in range(first // WORD_BITS, (first + count - 1) // WORD_BITS + 1):
+            shift = first - w * WORD_BITS
+            words[w] = words[w] | word(chosen << shift if shift >= 0 else chosen >> -shift)
+    return words

@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator
 from math import prod
 from typing import Any
 
-from tensor_envs.core.spec import Symmetry
 from tensor_envs.games.tensor_equilibrium import tally
 from tensor_envs.games.tensor_equilibrium.board import CODE_BITS, light_cells
-from tensor_envs.games.tensor_equilibrium.cards import partner_word, row_word
+from tensor_envs.games.tensor_equilibrium.cards import partner_word, row_bits
 from tensor_envs.games.tensor_equilibrium.data import (
     DIRECTIONS,
     OPERATIONS,
@@ -19,47 +18,33 @@ from tensor_envs.games.tensor_equilibrium.data import (
     Phase,
 )
 from tensor_envs.games.tensor_equilibrium.hexagon import Hexagon
-from tensor_envs.games.tensor_equilibrium.players import SEAT_BITS
 from tensor_envs.games.tensor_equilibrium.rules import TensorEquilibrium
-from tensor_envs.ops.bits import WORD
+from tensor_envs.rules import Symmetry
 
 FACE_DOWN = TYPES  # added to the code of a face-down tile
 
 
 def to_dict(rules: TensorEquilibrium, s: dict[str, Any]) -> dict[str, Any]:
     """Fields of a game -> the state table of RULES.md."""
-    players, hexagon = range(rules.players), Hexagon(rules.board_radius)
+    hexagon = Hexagon(rules.board_radius)
     over = s["terminated"] or s["truncated"]
-    order = [s["order"] >> SEAT_BITS * i & 3 for i in players]
-    spots = [s["next_order"] >> SEAT_BITS * i & 3 if i < s["n_passed"] else -1 for i in players]
     actor = -1 if over else s["current_player"]
     return {
-        "board": [_codes(hexagon, [low | high << WORD for low, high in s["tiles"][p]]) for p in players],
-        "level": [[rules.level_min + n for n in tally.unpack(s["level"][p])] for p in players],
-        "storage": [tally.unpack(s["storage"][p]) for p in players],
-        "hand": [tally.unpack(s["hand"][p], len(OPERATIONS)) for p in players],
-        "gpu": list(s["gpu"]),
-        "card": list(s["card"]),
-        "order": order,
-        "next_order": spots,
-        "passed": [s["passed"] >> p & 1 for p in players],
-        "n_passed": s["n_passed"],
+        "board": [_codes(hexagon, planes) for planes in s["tiles"]],
+        "level": [[rules.level_min + n for n in tally.unpack(level)] for level in s["level"]],
+        "storage": [tally.unpack(storage) for storage in s["storage"]],
+        "hand": [tally.unpack(hand, len(OPERATIONS)) for hand in s["hand"]],
+        **{name: list(s[name]) for name in ("gpu", "card", "order", "next_order")},
+        "passed": [int(passed) for passed in s["passed"]],
         **{name: tally.unpack(s[name]) for name in ("pile", "supply", "market")},
         "ops": tally.unpack(s["ops"], len(OPERATIONS)),
-        "phase": s["phase"],
-        "pos": s["pos"],
+        **{name: s[name] for name in SAME},
         # only a hacked player decides in another's turn
-        "turn": order[s["pos"]] if s["phase"] == Phase.TWEAK and not over else actor,
+        "turn": s["order"][s["pos"]] if s["phase"] == Phase.TWEAK and not over else actor,
         "actor": actor,
-        "pend_target": s["pend_target"],
-        "pend_type": s["pend_type"],
         "pend_slot": _slot(rules, s),
-        "picks_left": s["picks_left"],
-        "tweaks_left": s["tweaks_left"],
-        "pend_flip": [[s["pend_flip"][p] >> t & 1 for t in range(TYPES)] for p in players],
+        "pend_flip": [[types >> t & 1 for t in range(TYPES)] for types in s["pend_flip"]],
         "final": int(s["final"]),
-        "final_left": s["final_left"],
-        "round": s["round"],
         "decisions": s["ply"],
         "done": int(over),
         "truncated": int(s["truncated"]),
@@ -89,21 +74,17 @@ def from_dict(rules: TensorEquilibrium, game: dict[str, Any]) -> dict[str, Any]:
     _check(rules, game)
     hexagon, cards = Hexagon(rules.board_radius), [rules.tensor_cards[card] for card in game["card"]]
     slot, over = game["pend_slot"], bool(game["done"])
-    boards = [_planes(hexagon, board) for board in game["board"]]
-    lowest = (1 << WORD) - 1
     return {
-        "tiles": [[[cells & lowest, cells >> WORD] for cells in planes] for planes in boards],
+        "tiles": [_planes(hexagon, board) for board in game["board"]],
         "face_up": [tally.pack([board.count(1 + t) for t in range(TYPES)]) for board in game["board"]],
         "level": [tally.pack([n - rules.level_min for n in level]) for level in game["level"]],
         **{name: [tally.pack(row) for row in game[name]] for name in ("storage", "hand")},
         **{name: tally.pack(game[name]) for name in ("pile", "market", "supply", "ops")},
         "partners": [partner_word(card) for card in cards],
-        "rows": [row_word(card) for card in cards],
-        **{name: list(game[name]) for name in ("card", "gpu")},
+        "rows": [row_bits(card) for card in cards],
+        **{name: list(game[name]) for name in ("card", "gpu", "order", "next_order")},
         "pend_flip": [sum(flip << t for t, flip in enumerate(flips)) for flips in game["pend_flip"]],
-        "order": sum(seat << SEAT_BITS * i for i, seat in enumerate(game["order"])),
-        "next_order": sum(seat << SEAT_BITS * i for i, seat in enumerate(game["next_order"]) if seat >= 0),
-        "passed": sum(passed << p for p, passed in enumerate(game["passed"])),
+        "passed": [bool(passed) for passed in game["passed"]],
         **{name: game[name] for name in SAME},
         "pend_bit": hexagon.bits[slot % rules.cells] if slot >= 0 else -1,
         "pend_direction": slot // rules.cells if slot >= 0 else 0,

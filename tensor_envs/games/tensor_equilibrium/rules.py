@@ -1,45 +1,44 @@
 """Tensor, a game of equilibrium: one game, branch-free.
 
 Rules and rulings: RULES.md beside this file, whose numbers (F7, G12) the comments cite; components: `data`. The state
-is kept in words: a board as four sets of cells (`board`), counts by tile type as tallies (`tally`), seats in two bits
-each. `legal` holds the masks, `turn` what an action does, `ends` what follows the end of a turn, a round, the game.
+is kept in words: a board as four sets of cells (`board`), counts by tile type as tallies (`tally`). `legal` holds the
+masks, `turn` what an action does, `ends` what follows the end of a turn, a round, the game, `view` the observation.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from tinygrad import Tensor, UOp, dtypes
-
-from tensor_envs.core.spec import Chance, Field, GameState, Mask, Outcome, Scalar, Spec
-from tensor_envs.games.tensor_equilibrium import cards, tally
-from tensor_envs.games.tensor_equilibrium.board import HALVES, PLANES, with_boards, with_halves
-from tensor_envs.games.tensor_equilibrium.data import OPERATIONS, TYPES, Act, RuleFields
-from tensor_envs.games.tensor_equilibrium.ends import go_on
-from tensor_envs.games.tensor_equilibrium.hexagon import STRIDES
+from tensor_envs.games.tensor_equilibrium import tally
+from tensor_envs.games.tensor_equilibrium.board import EVERY_TYPE, PLANES
+from tensor_envs.games.tensor_equilibrium.cards import deal, partner_word, row_bits
+from tensor_envs.games.tensor_equilibrium.data import OPERATIONS, TYPES, Phase, RuleFields
+from tensor_envs.games.tensor_equilibrium.ends import finish_turn
+from tensor_envs.games.tensor_equilibrium.hexagon import STRIDES, Hexagon
 from tensor_envs.games.tensor_equilibrium.legal import legal_actions
-from tensor_envs.games.tensor_equilibrium.players import SEAT_BITS, wrapped
+from tensor_envs.games.tensor_equilibrium.players import wrapped
 from tensor_envs.games.tensor_equilibrium.turn import act
 from tensor_envs.games.tensor_equilibrium.view import observation, observation_dtype, observation_size
-
-
-def number(value: int) -> Scalar:
-    return UOp.const(value, dtypes.int32)
-
-
-def every(count: int, slots: int = TYPES) -> Scalar:
-    """A tally with the same count in every slot."""
-    return UOp.const(tally.pack([count] * slots), dtypes.uint32)
+from tensor_envs.rules import (
+    Chance,
+    Field,
+    GameState,
+    Mask,
+    Outcome,
+    Part,
+    Scalar,
+    Spec,
+    integer,
+    lookup,
+    where,
+    word,
+)
 
 
 @dataclass(frozen=True)
 class TensorEquilibrium(RuleFields):
     """The fields are those of `data.RuleFields`."""
-
-    @cached_property
-    def num_actions(self) -> int:
-        """The EDGE actions are the last: three directions from every cell."""
-        return Act.CELL + (1 + len(STRIDES)) * self.cells
 
     @cached_property
     def spec(self) -> Spec:
@@ -51,75 +50,71 @@ class TensorEquilibrium(RuleFields):
             observation_dtype=observation_dtype(self),
             chance=True,
             fields=(
-                # boards, see `board`; 32-bit halves, since a CPU then has twice the lanes for all that is narrow
-                Field("tiles", (players, PLANES, HALVES), dtypes.uint32),
+                Field("tiles", (players, PLANES), kind="word64"),  # boards, see `board`
                 # tallies by tile type, or by operation card
-                Field("level", (players,), dtypes.uint32),  # tokens, in steps above level_min
-                Field("storage", (players,), dtypes.uint32),
-                Field("face_up", (players,), dtypes.uint32),  # face-up tiles on the board
-                Field("hand", (players,), dtypes.uint32),
-                Field("pile", (), dtypes.uint32),
-                Field("market", (), dtypes.uint32),
-                Field("supply", (), dtypes.uint32),
-                Field("ops", (), dtypes.uint32),
-                # Tensor cards: what they allow as words (see `cards`), fixed for the game, and which they are
-                Field("partners", (players,), dtypes.uint32),
-                Field("rows", (players,), dtypes.int16),
-                Field("card", (players,), dtypes.int8),
-                Field("gpu", (players,), dtypes.int8),
-                Field("pend_flip", (players,), dtypes.int8),  # types still to flip a tile of, as bits
-                # seats, two bits each
-                Field("order", (), dtypes.uint8),  # in turn order
-                Field("next_order", (), dtypes.uint8),  # in order of passing
-                Field("passed", (), dtypes.uint8),  # a bit a seat
-                Field("n_passed"),
-                Field("phase"),
-                Field("pos"),  # in `order`; during the set-up, players that are done
-                Field("pend_target"),  # seat that a tile is on its way to, else -1
-                Field("pend_type"),  # of a tile on its way; ADD: removed type, then new type; else -1
-                Field(
-                    "pend_bit"
-                ),  # of the cell that ADD has vacated, or of the pair that MUL copies; else -1
-                Field("pend_direction"),  # from the first of that pair to the second
-                Field("picks_left"),
-                Field("tweaks_left"),
-                Field("final", (), dtypes.bool),
-                Field("final_left"),  # final actions not yet begun
-                Field("round", (), dtypes.int16),  # completed rounds
+                Field("level", (players,), kind="word"),  # tokens, in steps above level_min
+                Field("storage", (players,), kind="word"),
+                Field("face_up", (players,), kind="word"),  # face-up tiles on the board
+                Field("hand", (players,), kind="word"),
+                Field("pile", kind="word"),
+                Field("market", kind="word"),
+                Field("supply", kind="word"),
+                Field("ops", kind="word"),
+                # Tensor cards: what they allow (see `cards`), fixed for the game, and which they are
+                Field("partners", (players,), kind="word"),
+                Field("rows", (players,), high=(1 << 2 * TYPES) - 1),
+                Field("card", (players,), high=len(self.tensor_cards) - 1),
+                Field("gpu", (players,), high=self.gpu_max),
+                Field("pend_flip", (players,), high=EVERY_TYPE),  # types still to flip a tile of, as bits
+                Field("order", (players,), high=players - 1),  # players in turn order
+                Field("next_order", (players,), low=-1, high=players - 1),  # in order of passing, then -1
+                Field("passed", (players,), kind="bool"),
+                Field("n_passed", high=players),
+                Field("phase", high=Phase.OVER),
+                Field("pos", high=players - 1),  # in `order`; during the set-up, players that are done
+                Field("pend_target", low=-1, high=players - 1),  # player that a tile is on its way to, or -1
+                # of a tile on its way; ADD: removed type, then new type; else -1
+                Field("pend_type", low=-1, high=TYPES - 1),
+                # of the cell that ADD has vacated, or of the pair that MUL copies; else -1
+                Field("pend_bit", low=-1, high=Hexagon(self.board_radius).bits[-1]),
+                Field("pend_direction", high=len(STRIDES) - 1),  # from the first of that pair to the second
+                Field("picks_left", high=self.market_size),
+                Field("tweaks_left", high=max(self.load_tweaks, *self.op_tweaks)),
+                Field("final", kind="bool"),
+                Field("final_left", high=players),  # final actions not yet begun
+                Field("round", high=self.max_rounds),  # completed rounds
             ),
         )
 
     def init(self, chance: Chance) -> dict[str, Any]:
         """Set-up up to the players' choices (F2 to F8); the pile is the pool that they choose from."""
         players = range(self.players)
-        first = number(self.first_player) if self.first_player >= 0 else chance.draw(0, self.players)  # G13
-        seats = [wrapped(self, first + i) for i in players]  # F8
-        card = cards.deal(self, chance)
-        partners = [cards.partner_word(c) for c in self.tensor_cards]
-        rows = [cards.row_word(c) for c in self.tensor_cards]
+        first = integer(self.first_player) if self.first_player >= 0 else chance.draw(0, self.players)  # G13
+        order = [wrapped(self, first + i) for i in players]  # F8
+        cards = deal(self, chance)
         pool = self.tiles_per_type_per_player * self.players  # F4
         return {
-            "current_player": seats[0] if self.setup_order == "turn" else number(0),  # G14
-            "level": [every(self.level_start - self.level_min)] * self.players,  # F2
-            "gpu": [first.eq(p).where(number(self.gpu_start_first), self.gpu_start) for p in players],  # F7
-            "card": card,
-            "partners": [cards.lookup(partners, index, dtypes.uint32) for index in card],
-            "rows": [cards.lookup(rows, index) for index in card],
-            "order": sum((seat << SEAT_BITS * i for i, seat in enumerate(seats)), start=number(0)),
-            "pile": every(pool),
-            "supply": every(self.tiles_per_type - pool),
-            "ops": every(self.op_copies[self.players - 1], len(OPERATIONS)),  # F3
-            "pend_target": number(-1),
-            "pend_type": number(-1),
-            "pend_bit": number(-1),
+            "current_player": order[0] if self.setup_order == "turn" else 0,  # G14
+            "level": [tally.every(self.level_start - self.level_min)] * self.players,  # F2
+            "gpu": [where(first == p, self.gpu_start_first, self.gpu_start) for p in players],  # F7
+            "card": cards,
+            "partners": [word(lookup([partner_word(c) for c in self.tensor_cards], card)) for card in cards],
+            "rows": [lookup([row_bits(c) for c in self.tensor_cards], card) for card in cards],
+            "order": order,
+            "next_order": [-1] * self.players,
+            "pile": tally.every(pool),
+            "supply": tally.every(self.tiles_per_type - pool),
+            "ops": tally.every(self.op_copies[self.players - 1], len(OPERATIONS)),  # F3
+            "pend_target": -1,
+            "pend_type": -1,
+            "pend_bit": -1,
         }
 
     def legal_action_mask(self, s: GameState) -> Mask:
-        return legal_actions(self, with_boards(s))
+        return legal_actions(self, s)
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
-        outcome = go_on(self, *act(self, with_boards(s), action, chance))
-        return replace(outcome, state=with_halves(outcome.state))
+        return finish_turn(self, *act(self, s, action, chance))
 
-    def observe(self, s: GameState, player: Tensor) -> Tensor:
+    def observe(self, s: GameState, player: Scalar) -> Sequence[Part]:
         return observation(self, s, player)

@@ -1,16 +1,14 @@
-"""Five small numbers, one for each tile type (four for the operation cards), in one 32-bit word of six bits each.
+"""Five small numbers, one for each tile type (four for the operation cards), in one word of six bits each.
 
 A number is 0..31, so the sixth bit is spare, and all five are compared at once: with the spare bits set, a subtraction
-clears those of the numbers that are too small. "Flags" are tallies of 0 and 1. Everything works alike on uint32 scalars
-of a kernel, uint32 Tensors and, for tables, Python ints.
+clears those of the numbers that are too small. "Flags" are tallies of 0 and 1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from tinygrad import dtypes
+from tensor_envs.rules import Scalar, Value, has_bit, integer, word
 
 BITS = 6
 SLOTS = 5
@@ -27,36 +25,48 @@ def pack(numbers: Sequence[int]) -> int:
     return sum(n << BITS * i for i, n in enumerate(numbers))
 
 
-def unpack(word: int, size: int = SLOTS) -> list[int]:
-    return [word >> BITS * i & LOWEST for i in range(size)]
+def every(count: int, slots: int = SLOTS) -> int:
+    """The same count in every slot."""
+    return pack([count] * slots)
 
 
-def one(slot: Any) -> Any:
-    """1 in a computed slot; any word for what is no slot."""
-    amount = (slot * BITS & 31).cast(dtypes.uint32)
-    return amount.const_like(1) << amount
+def unpack(tally: int, size: int = SLOTS) -> list[int]:
+    return [tally >> BITS * i & LOWEST for i in range(size)]
 
 
-def number(word: Any, slot: int) -> Any:
-    """A number, int32."""
-    return (word >> BITS * slot & LOWEST).cast(dtypes.int32)
+def one(slot: Scalar | int) -> Scalar:
+    """1 in a slot, which may be computed; any word for what is no slot."""
+    return word(1) << (slot * BITS & 31)
 
 
-def total(word: Any) -> Any:
-    """The sum of all, at most 63, int32."""
-    return (word * ONES >> BITS * (SLOTS - 1) & LOWEST).cast(dtypes.int32)
+def number(tally: Scalar, slot: int) -> Scalar:
+    return integer(tally >> BITS * slot & LOWEST)
 
 
-def at_least(word: Any, least: int) -> Any:
+def total(tally: Scalar) -> Scalar:
+    """The sum of all, at most 63."""
+    return integer(tally * ONES >> BITS * (SLOTS - 1) & LOWEST)
+
+
+def not_less(tally: Scalar, other: Value) -> Scalar:
+    """Flags of the numbers that are not less than those of another tally, which are 0..32."""
+    return ((tally | SPARE) - other & SPARE) >> BITS - 1
+
+
+def at_least(tally: Scalar, least: int) -> Scalar:
     """Flags of the numbers that are 0..32 or more."""
-    return ((word | SPARE) - least * ONES & SPARE) >> BITS - 1
+    return not_less(tally, least * ONES)
 
 
-def squeeze(flags: Any) -> Any:
+def has(flags: Scalar, slot: int) -> Scalar:
+    return has_bit(flags, BITS * slot)
+
+
+def squeeze(flags: Scalar) -> Scalar:
     """Flags -> bits 0..4."""
     return flags * SQUEEZE >> SQUEEZED & (1 << SLOTS) - 1
 
 
-def rotate(word: Any, slots: int) -> Any:
+def rotate(tally: Scalar, slots: int) -> Scalar:
     """Slot i gets the number of slot (i + slots) % 5."""
-    return (word >> BITS * slots | word << BITS * (SLOTS - slots)) & WHOLE
+    return (tally >> BITS * slots | tally << BITS * (SLOTS - slots)) & WHOLE

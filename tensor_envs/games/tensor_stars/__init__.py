@@ -1,6 +1,6 @@
 """Tensor (stars)."""
 
-from tensor_envs.core.entry import GameEntry
+from tensor_envs import GameEntry
 
 GAME = GameEntry(
     id="tensor_stars",

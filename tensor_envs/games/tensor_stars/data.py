@@ -272,6 +272,11 @@ class StarsData:
             if type(value) is not int or not 1 <= value < 2**31:
                 raise ValueError(f"{name} must be an int from 1 on, got {value!r}")
 
+    @property
+    def pieces_leave(self) -> bool:
+        """F14: whether a piece that has scored leaves the board, until it returns to its start."""
+        return self.points_to_win > 1 and self.reset == "piece"
+
     def __repr__(self) -> str:
         """The fields that are not as by default."""
         values = [(field, getattr(self, field.name)) for field in fields(self)]

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tensor_envs.core.spec import Symmetry
 from tensor_envs.games.tensor_stars.data import CARDS, PIECES, TURNS
 from tensor_envs.games.tensor_stars.resolution import ALL_PLACED, EVENTS
 from tensor_envs.games.tensor_stars.rules import NUM_ACTIONS, StarsRules
-from tensor_envs.ops.bits import pack
+from tensor_envs.rules import Symmetry
 
 COMMIT, ORDER, OVER = range(3)  # phases
 ORDERS = ("PRINTED", "REVERSED")
@@ -49,7 +48,7 @@ def from_dict(rules: StarsRules, game: dict[str, Any]) -> dict[str, Any]:
     for name, (least, most) in limits.items():
         _check(name, game[name], least, most)
     lists = {
-        "pos": (1, PIECES, -1 if rules.points_to_win > 1 else 0, rules.board.size - 1),
+        "pos": (1, PIECES, -1 if rules.pieces_leave else 0, rules.board.size - 1),
         "hand": (2, CARDS, 0, 1),
         "commit": (2, PIECES, -1, CARDS - 1),
         "scored": (1, PIECES, 0, 1),
@@ -68,7 +67,7 @@ def from_dict(rules: StarsRules, game: dict[str, Any]) -> dict[str, Any]:
     over = game["phase"] == OVER
     return {
         "pos": game["pos"],
-        "hand": [pack((i for i, held in enumerate(cards) if held), CARDS)[0] for cards in game["hand"]],
+        "hand": [sum(held << card for card, held in enumerate(cards)) for cards in game["hand"]],
         "commit": game["commit"],
         "placed": sum(card >= 0 for cards in game["commit"] for card in cards),
         "scored": [scored == 1 for scored in game["scored"]],
@@ -112,6 +111,8 @@ def _check_cards(game: dict[str, Any]) -> None:
 def _check_phase(rules: StarsRules, game: dict[str, Any]) -> None:
     phase, player = game["phase"], game["player"]
     counts = [sum(card >= 0 for card in cards) for cards in game["commit"]]
+    if sum(counts) != ALL_PLACED and game["mover"] != -1:
+        raise ValueError("mover must be -1 unless all six cards are placed")
     if phase == COMMIT:
         if game["cursor"] or any(game["scored"]):
             raise ValueError("cursor and scored must be 0 while cards are being placed")  # I3

@@ -61,8 +61,8 @@ def placed(d: dict[str, Any]) -> int:
 
 
 def player_of(d: dict[str, Any], side: int) -> int:
-    seat: int = side ^ d["flip"]
-    return seat
+    player: int = side ^ d["flip"]
+    return player
 
 
 def face_up(d: dict[str, Any], piece: int) -> bool:

@@ -1,93 +1,77 @@
-"""The cards of a turn, resolved one after the other (F5 to F13), as branch-free code on the scalars of one game.
+"""The cards of a turn, resolved one after the other (F5 to F14).
 
 Pieces stand on *cells*: indices of spaces moved up by a margin, so that no step leads below 0 and a piece out of play
-has a cell of its own, OUT, which no line leads into and from which none leads.
+has a cell of its own, `out`, which no line leads into and from which none leads.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import cached_property, reduce
-from operator import and_, or_
-from typing import NamedTuple
 
-from tinygrad import UOp, dtypes
-
-from tensor_envs.core.spec import GameState, Scalar
-from tensor_envs.games.tensor_stars.data import BLACK, CARDS, COMPASS, PIECES, WHITE, Board, StarsData
-from tensor_envs.ops.bits import WORD, has, num_words, pack
+from tensor_envs.games.tensor_stars.data import BLACK, CARDS, COMPASS, PIECES, WHITE, Board, Card, StarsData
+from tensor_envs.rules import (
+    GameState,
+    Scalar,
+    Value,
+    all_of,
+    any_of,
+    bit,
+    has_bit,
+    integer,
+    lookup,
+    num_words,
+    pack,
+    scalar,
+    union_of,
+    where,
+    word,
+)
 
 PRINTED, REVERSED = CARDS, CARDS + 1  # the actions that answer a question of order
 EVENTS = 2 * PIECES  # F5: two cards a piece
 ALL_PLACED = 2 * PIECES  # cards of a turn
 
 
-def word(value: int) -> Scalar:
-    return UOp.const(value, dtypes.uint32)
-
-
-def flag(table: Sequence[bool | None], card: Scalar) -> Scalar:
-    """table[card] (uint32, in range), read as a bit of a constant. None: the entry does not matter."""
-    known = {entry for entry in table if entry is not None}
-    if len(known) < 2:
-        return UOp.const(known == {True}, dtypes.bool)
-    bits = sum(bool(entry) << i for i, entry in enumerate(table))
-    return (word(bits) >> card & 1).ne(0)
-
-
-@dataclass(frozen=True)
 class Cells:
-    """A board's spaces as cells, and sets of them as uint32 words."""
+    """A board's spaces as cells, and sets of them as words.
 
-    board: Board
+    Attributes:
+        out: the cell of a piece out of play.
+        starts: of the pieces.
+        steps: by direction of the compass, the way from a cell to the next.
+        entered: by direction of the compass, the set of the cells that a line leads into.
+    """
 
-    @property
-    def margin(self) -> int:
-        return self.board.width + 1
+    def __init__(self, board: Board):
+        self.margin = board.width + 1
+        self.out = self.margin - 1
+        self.size = board.size + 2 * self.margin
+        self.starts = [space + self.margin for space in board.start_indices]
+        self.steps = [x + board.width * y for x, y in COMPASS]
+        self.entered = [self.set(board.entered(d)) for d in range(len(COMPASS))]
 
-    @property
-    def out(self) -> int:
-        """The cell of a piece out of play."""
-        return self.margin - 1
+    def set(self, spaces: Iterable[int]) -> list[int]:
+        return pack((space + self.margin for space in spaces), self.size)
 
-    def set(self, indices: Iterable[int]) -> list[int]:
-        return pack((i + self.margin for i in indices), self.board.size + 2 * self.margin)
-
-    @property
-    def num_words(self) -> int:
-        return num_words(self.board.size + 2 * self.margin)
-
-    @cached_property
-    def entered(self) -> list[list[int]]:
-        """By direction of the compass: the cells that a line leads into."""
-        return [self.set(self.board.entered(d)) for d in range(len(COMPASS))]
-
-    @cached_property
-    def steps(self) -> list[int]:
-        """By direction of the compass: the way from a cell to the next."""
-        return [x + self.board.width * y for x, y in COMPASS]
-
-    @cached_property
-    def starts(self) -> list[int]:
-        return [i + self.margin for i in self.board.start_indices]
+    def set_of(self, pieces: Sequence[Scalar]) -> list[Scalar]:
+        """The set of the cells that some pieces stand on."""
+        return [
+            union_of(where(cell >> 5 == w, bit(cell & 31), 0) for cell in pieces)
+            for w in range(num_words(self.size))
+        ]
 
 
-class Part(NamedTuple):
-    """A part of a card as it applies to one piece."""
+def on(cells: Sequence[Value], cell: Scalar) -> Scalar:
+    """Whether a cell is in a set. Comparing finds its word and cutting out its bit: both cost less than a division."""
+    chosen = word(cells[0])
+    for w in range(1, len(cells)):
+        chosen = where(cell < 32 * w, chosen, word(cells[w]))
+    return has_bit(chosen, cell & 31)
 
-    step: Scalar  # from a cell to the next in its direction
-    open: Sequence[Scalar]  # the cells that a line leads into in its direction, and no piece stands on
 
-    def walk(self, cell: Scalar, further: Sequence[Scalar]) -> Scalar:
-        """F8, F9, G16: as many of its spaces as can be made; `further[k]`: whether it has more than k spaces.
-
-        Each is tried by itself: a step that is shut once is shut for the rest of the part.
-        """
-        for more in further:
-            there = cell + self.step
-            cell = (more & has(self.open, there.cast(dtypes.uint32))).where(there, cell)
-        return cell
+# A part of a card as it applies to one piece: the step from a cell to the next in its direction, and the cells that a
+# line leads into in that direction, and no other piece stands on.
+Way = tuple[Scalar, list[Scalar]]
 
 
 class Resolution:
@@ -97,179 +81,175 @@ class Resolution:
     answered: whether the action `answer` is one, to the question about the card at the cursor.
     """
 
-    def __init__(self, rules: StarsData, s: GameState, answered: Scalar, answer: Scalar):
-        self.rules, self.cells, self.before = rules, Cells(rules.board), s
-        self.answered, self.reversed = answered, answer.eq(REVERSED)
-        self.going = s.placed.eq(ALL_PLACED)
-        self.pieces: list[Scalar] = [pos + self.cells.margin for pos in s.pos]
+    def __init__(self, rules: StarsData, cells: Cells, s: GameState, answered: Scalar, answer: Scalar):
+        self.rules, self.cells, self.before = rules, cells, s
+        self.answered, self.reversed = answered, answer == REVERSED
+        self.going = s.placed == ALL_PLACED
+        self.pieces: list[Scalar] = [pos + cells.margin for pos in s.pos]
         # before all are placed some cards are none, and card 0 will do
-        cards = [self.going.where(card, 0).cast(dtypes.uint32) for card in s.commit]
+        cards = [where(self.going, card, 0) for card in s.commit]
         self.cards = cards[:PIECES], cards[PIECES:]
         self.scored, self.points = list(s.scored), list(s.points)
         self.mover, self.winner, self.cursor, self.player = s.mover, s.winner, s.cursor, s.current_player
-        for event in range(EVENTS):
-            self.card_event(*divmod(event, 2))
+        for piece in range(PIECES):
+            self.play_card(piece, 0)
+            self.play_card(piece, 1)
+        self.end_turn()
+
+    @property
+    def state(self) -> GameState:
+        return self.before.replace(
+            pos=[cell - self.cells.margin for cell in self.pieces],
+            scored=self.scored,
+            points=self.points,
+            cursor=self.cursor,
+            mover=self.mover,
+            winner=self.winner,
+            current_player=self.player,
+        )
 
     # *** one card ***
 
-    def card_event(self, piece: int, second: int) -> None:
-        """Section 4.3: the first or second card of a piece."""
+    def play_card(self, piece: int, second: int) -> None:
+        """F5, F10: the first or second card of a piece."""
         event, here = 2 * piece + second, self.pieces[piece]
-        due = self.going & (event < self.before.cursor).logical_not()
+        due = self.going & (self.before.cursor <= event)
         if not second:
-            self.mover = due.where(-1, self.mover)
+            self.mover = where(due, -1, self.mover)
         actor, card, cancelled = self.acting(piece, second)
-        plays = due & cancelled.logical_not() & self.movable(piece)
+        plays = due & ~cancelled & self.movable(piece)
 
-        parts = [self.part(number, piece, card, actor ^ self.before.flip) for number in range(2)]
-        there, moved = self.walk(here, card, parts, (0, 1))
-        if any(c.either for c in self.rules.deck):
-            at_cursor = self.before.cursor.eq(event)
-            other_end, other_moved = self.walk(here, card, parts, (1, 0))
-            asks = (
-                plays & self.has_choice(card, there.ne(other_end)) & (self.answered & at_cursor).logical_not()
-            )
+        ways = [self.way(number, piece, card, actor ^ self.before.flip) for number in range(2)]
+        there, moved = self.walk(here, card, ways, (0, 1))
+        if either := [c for c in self.rules.deck if c.either]:
+            other_end, other_moved = self.walk(here, card, ways, (1, 0))
+            at_cursor = self.before.cursor == event
+            differs = there != other_end if self.rules.ask_order == "differs" else True  # G14
+            asks = plays & self.is_one_of(card, either) & differs & ~(self.answered & at_cursor)
             self.stop(asks, event)
-            self.player = asks.where(actor.cast(dtypes.int32), self.player)
-            plays &= asks.logical_not()
+            self.player = where(asks, actor, self.player)
+            plays &= ~asks
             turned = self.reversed & at_cursor
-            there, moved = turned.where(other_end, there), turned.where(other_moved, moved)
+            there, moved = where(turned, other_end, there), where(turned, other_moved, moved)
 
         moves = plays & moved
-        self.pieces[piece] = moves.where(there, here)
-        self.mover = moves.where(actor.cast(dtypes.int32), self.mover)
+        self.pieces[piece] = where(moves, there, here)
+        self.mover = where(moves, actor, self.mover)
         if self.rules.win_check == "card":
             self.score(piece, event, moves, actor)  # F12, G8
         elif second:
-            self.score(piece, event, due & self.going & (self.mover < 0).logical_not(), self.mover.eq(1))
+            self.score(piece, event, due & self.going & (self.mover >= 0), self.mover == 1)
 
     def acting(self, piece: int, second: int) -> tuple[Scalar, Scalar, Scalar]:
         """F6, F7: whether it is player 1 whose card acts, the card, and whether equal numbers cancel it."""
-        cards = [placed[piece] for placed in self.cards]
-        ranks = [self.rank(card) for card in cards]
-        actor = ranks[1] < ranks[0] if second else ranks[0] < ranks[1]
-        return actor, actor.where(cards[1], cards[0]), ranks[0].eq(ranks[1])
-
-    def has_choice(self, card: Scalar, differs: Scalar) -> Scalar:
-        """F10, G14: whether the order of a card's parts is asked for."""
-        either = flag([c.either for c in self.rules.deck], card)
-        return either & differs if self.rules.ask_order == "differs" else either
-
-    def rank(self, card: Scalar) -> Scalar:
-        """A number that orders cards as their printed numbers do."""
         numbers = [card.number for card in self.rules.deck]
         ranks = [sorted(set(numbers)).index(number) for number in numbers]
-        if ranks == sorted(set(ranks)):
-            return card
-        bits = [flag([bool(rank >> i & 1) for rank in ranks], card) for i in range(max(ranks).bit_length())]
-        return sum((bit.cast(dtypes.uint32) << i for i, bit in enumerate(bits)), start=word(0))
+        cards = [placed[piece] for placed in self.cards]
+        # the cards of the printed deck are in the order of their numbers
+        a, b = cards if ranks == [*range(CARDS)] else [lookup(ranks, card) for card in cards]
+        actor = b < a if second else a < b
+        return actor, where(actor, cards[1], cards[0]), a == b
+
+    def is_one_of(self, card: Scalar, chosen: Sequence[Card], among: Sequence[Card] | None = None) -> Scalar:
+        """Whether a card is one of the chosen: a bit of a constant. `among`: only of these the answer matters."""
+        deck = self.rules.deck
+        if len(chosen) in (0, len(among or deck)):
+            return scalar(len(chosen) > 0)
+        return has_bit(integer(sum(1 << i for i, c in enumerate(deck) if c in chosen)), card)
 
     def movable(self, piece: int) -> Scalar:
         """Whether cards have an effect on a piece: not once it has scored (G17), nor out of play (G20)."""
-        if self.rules.points_to_win == 1:  # then neither is ever so while the game goes on
-            return UOp.const(True, dtypes.bool)
-        movable = self.pieces[piece].ne(self.cells.out)
-        return movable & self.scored[piece].logical_not() if self.rules.score_stops_piece else movable
+        in_play = self.pieces[piece] != self.cells.out if self.rules.pieces_leave else scalar(True)
+        stops = self.rules.score_stops_piece and self.rules.points_to_win > 1  # else the game is over
+        return in_play & ~self.scored[piece] if stops else in_play
 
     def stop(self, condition: Scalar, event: int) -> None:
-        self.going &= condition.logical_not()
-        self.cursor = condition.where(event, self.cursor)
+        self.going &= ~condition
+        self.cursor = where(condition, event, self.cursor)
 
     # *** movement ***
 
-    def part(self, number: int, piece: int, card: Scalar, side: Scalar) -> Part:
-        """Part 0 or 1 of a card for a piece; F19: its direction is the card owner's."""
-        directions = [c.moves[number][0] if number < len(c.moves) else None for c in self.rules.deck]
-        vertical = flag([None if d is None else d >= 2 for d in directions], card)
-        onward = flag([None if d is None else d % 2 == 1 for d in directions], card) ^ side
-
-        def choose(west: Scalar, east: Scalar, north: Scalar, south: Scalar) -> Scalar:
-            return vertical.where(onward.where(south, north), onward.where(east, west))
-
-        others = [cell for other, cell in enumerate(self.pieces) if other != piece]
-        lines = [
-            choose(*(word(cells[w]) for cells in self.cells.entered)) for w in range(self.cells.num_words)
-        ]
-        step = choose(*(UOp.const(step, dtypes.int32) for step in self.cells.steps))
-        return Part(step, [a & ~b for a, b in zip(lines, self.occupied(others), strict=True)])
-
-    def occupied(self, pieces: Sequence[Scalar]) -> list[Scalar]:
-        """The set of the pieces' cells."""
-        places = [cell.cast(dtypes.uint32) for cell in pieces]
-        bits = [(word(1) << place % WORD, place // WORD) for place in places]
-        return [
-            reduce(or_, (which.eq(w).where(bit, word(0)) for bit, which in bits))
-            for w in range(self.cells.num_words)
-        ]
+    def way(self, number: int, piece: int, card: Scalar, side: Scalar) -> Way:
+        """F8, F19: how part 0 or 1 of a card leads a piece on; for Black left and right are north and south."""
+        cards = [c for c in self.rules.deck if number < len(c.parts)]
+        sideways = self.is_one_of(card, [c for c in cards if c.parts[number][0] in "LR"], cards)
+        onward = self.is_one_of(card, [c for c in cards if c.parts[number][0] in "AR"], cards) ^ side
+        by_direction = zip(self.cells.steps, self.cells.entered, strict=True)
+        west, east, north, south = ([integer(step), *map(word, entered)] for step, entered in by_direction)
+        step, *entered = where(sideways, where(onward, south, north), where(onward, east, west))
+        others = self.cells.set_of([cell for other, cell in enumerate(self.pieces) if other != piece])
+        return step, [a & ~b for a, b in zip(entered, others, strict=True)]
 
     def walk(
-        self, cell: Scalar, card: Scalar, parts: Sequence[Part], order: Sequence[int]
+        self, cell: Scalar, card: Scalar, ways: Sequence[Way], order: Sequence[int]
     ) -> tuple[Scalar, Scalar]:
-        """F8, G15: the parts of a card one after the other -> the cell it ends on, and whether a space was moved (G11).
+        """F9, G15: a card's parts one after the other -> the cell that a piece ends on, whether it has moved (G11).
 
-        Of cards without a choice only the printed order matters.
+        Every space is tried by itself, for what is shut once is shut for the rest of the part (G16).
         """
-        moved = UOp.const(False, dtypes.bool)
+        moved = scalar(False)
+        cards = [c for c in self.rules.deck if c.either or order == (0, 1)]  # that can come in this order
         for number in order:
-            counts = [c.moves[number][1] if number < len(c.moves) else 0 for c in self.rules.deck]
-            matters = [order == (0, 1) or c.either for c in self.rules.deck]
-            most = max(count for count, m in zip(counts, matters, strict=True) if m)
-            further = [
-                flag([count > k if m else None for count, m in zip(counts, matters, strict=True)], card)
-                for k in range(most)
-            ]
-            there = parts[number].walk(cell, further)
-            moved, cell = moved | there.ne(cell), there
+            start, (step, open_cells) = cell, ways[number]
+            spaces = [c.moves[number][1] for c in cards if number < len(c.moves)]
+            for k in range(max(spaces, default=0)):
+                further = [c for c in cards if number < len(c.moves) and c.moves[number][1] > k]
+                there = cell + step
+                cell = where(self.is_one_of(card, further, cards) & on(open_cells, there), there, cell)
+            moved |= cell != start
         return cell, moved
 
     # *** Stars ***
 
     def score(self, piece: int, event: int, ended: Scalar, mover: Scalar) -> None:
-        """F12: the player (is it 1?) who moved a piece has ended its movement, on a Star or not."""
-        rules, board, cell = self.rules, self.rules.board, self.pieces[piece]
-
-        def on_star(*sides: int) -> Scalar:
-            stars = self.cells.set(board.star_indices(*sides))
-            return has([word(stars_word) for stars_word in stars], cell.cast(dtypes.uint32))
-
-        if rules.star_rule == "any":
-            counts, earner = on_star(BLACK, WHITE), mover
-        else:
-            whites = on_star(WHITE)
-            owner = whites ^ self.before.flip
-            earner = owner if rules.star_rule == "own" else owner.logical_not()  # F13
-            counts = whites | on_star(BLACK)
-            if rules.star_credit == "mover":
-                counts &= earner.eq(mover)  # G13
+        """F12: whether it is player 1 who moved a piece that has `ended` its movement, on a Star or not."""
+        counts, earner = self.star(self.pieces[piece], mover)
         counts &= ended
         self.scored[piece] |= counts
-        gains = [counts & earner.logical_not(), counts & earner]
-        self.points = [
-            points + gain.cast(dtypes.int32) for points, gain in zip(self.points, gains, strict=True)
-        ]
+        self.points = [self.points[0] + (counts & ~earner), self.points[1] + (counts & earner)]
         won = counts
-        if rules.points_to_win > 1:
-            won = reduce(or_, (points.eq(rules.points_to_win) for points in self.points)) & counts
-        self.winner = won.where(earner.cast(dtypes.int32), self.winner)
+        if self.rules.points_to_win > 1:
+            won = counts & any_of(points == self.rules.points_to_win for points in self.points)
+        self.winner = where(won, earner, self.winner)
         self.stop(won, event)  # G9, G21
-        if rules.reset_at_once and rules.points_to_win > 1:  # G18
-            self.lift([counts & won.logical_not() if p == piece else None for p in range(PIECES)])
-            self.put_back(counts & won.logical_not(), [piece])
+        if self.rules.reset_at_once:  # G18
+            stays = counts & ~won
+            self.take_off([stays if p == piece else False for p in range(PIECES)])
+            self.put_back(stays, [piece])
 
-    def lift(self, scored: Sequence[Scalar | None]) -> None:
-        """G19: takes pieces that have scored off the board, or sets up all three (None: has not)."""
-        known = [condition for condition in scored if condition is not None]
-        for piece, condition in enumerate(scored):
-            if self.rules.reset == "all":
-                self.pieces[piece] = reduce(or_, known).where(self.cells.starts[piece], self.pieces[piece])
-            elif condition is not None:
-                self.pieces[piece] = condition.where(self.cells.out, self.pieces[piece])
+    def star(self, cell: Scalar, mover: Scalar) -> tuple[Scalar, Scalar]:
+        """F13: whether a cell is a Star that counts, and whether for player 1."""
+        rules, star_indices = self.rules, self.rules.board.star_indices
+        if rules.star_rule == "any":
+            return on(self.cells.set(star_indices(BLACK, WHITE)), cell), mover
+        is_white = on(self.cells.set(star_indices(WHITE)), cell)
+        owner = is_white ^ self.before.flip
+        earner = owner if rules.star_rule == "own" else ~owner
+        is_star = is_white | on(self.cells.set(star_indices(BLACK)), cell)
+        return (is_star & (earner == mover) if rules.star_credit == "mover" else is_star), earner  # G13
+
+    def end_turn(self) -> None:
+        """F14, G18: what becomes of the pieces if all cards have been played without a win."""
+        if not self.rules.reset_at_once:
+            self.take_off([self.going & scored for scored in self.scored])
+        self.put_back(self.going, range(PIECES))
+
+    def take_off(self, scored: Sequence[Value]) -> None:
+        """G19: pieces that have scored leave the board; or all three are set up again."""
+        if self.rules.pieces_leave:
+            pairs = zip(scored, self.pieces, strict=True)
+            self.pieces = [where(gone, self.cells.out, cell) for gone, cell in pairs]
+        elif self.rules.points_to_win > 1:
+            self.pieces = where(any_of(scored), self.cells.starts, self.pieces)
 
     def put_back(self, when: Scalar, pieces: Iterable[int]) -> None:
         """F14: pieces out of play return to their starts where these are vacant."""
+        if not self.rules.pieces_leave:
+            return
         before = list(self.pieces)
         for piece in pieces:
             start = self.cells.starts[piece]
-            vacant = reduce(and_, (cell.ne(start) for other, cell in enumerate(before) if other != piece))
-            returns = when & before[piece].eq(self.cells.out) & vacant
-            self.pieces[piece] = returns.where(start, before[piece])
+            vacant = all_of(cell != start for other, cell in enumerate(before) if other != piece)
+            self.pieces[piece] = where(
+                when & (before[piece] == self.cells.out) & vacant, start, before[piece]
+            )

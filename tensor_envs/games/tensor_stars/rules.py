@@ -7,27 +7,47 @@ a question of order, whose answer resolves the rest.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from tinygrad import Tensor, dtypes
-from tinygrad.dtype import DType
-
-from tensor_envs.core.memory import put, select
-from tensor_envs.core.spec import Chance, Field, GameState, Mask, Outcome, Scalar, Spec
 from tensor_envs.games.tensor_stars.data import CARDS, PIECES, TURNS, StarsData
-from tensor_envs.games.tensor_stars.resolution import ALL_PLACED, PRINTED, REVERSED, Resolution
+from tensor_envs.games.tensor_stars.resolution import ALL_PLACED, EVENTS, PRINTED, REVERSED, Cells, Resolution
+from tensor_envs.rules import (
+    Chance,
+    Field,
+    GameState,
+    Mask,
+    Outcome,
+    Part,
+    Scalar,
+    Spec,
+    bit,
+    bits,
+    integer,
+    number,
+    one_hot,
+    put,
+    real,
+    select,
+    union_of,
+    where,
+    word,
+)
 
 NUM_ACTIONS = CARDS + 2
 ALL_CARDS = (1 << CARDS) - 1
 BOTH_ORDERS = 1 << PRINTED | 1 << REVERSED
 OTHER_FEATURES = 96  # of an observation, beside the places of the pieces
-
-
-def smallest(largest: int) -> DType:
-    """The dtype for -1..largest."""
-    return dtypes.int8 if largest < 2**7 else dtypes.int16 if largest < 2**15 else dtypes.int32
+NEW_TURN: dict[str, Any] = {
+    "commit": [-1] * ALL_PLACED,
+    "placed": 0,
+    "scored": [False] * PIECES,
+    "cursor": 0,
+    "mover": -1,
+    "current_player": 0,
+}
 
 
 @dataclass(frozen=True, repr=False)
@@ -36,141 +56,102 @@ class StarsRules(StarsData):
 
     @cached_property
     def spec(self) -> Spec:
+        lowest = -1 if self.pieces_leave else 0  # -1: out of play
         return Spec(
             num_players=2,
             num_actions=NUM_ACTIONS,
             observation_shape=(PIECES * (self.board.size + 1) + OTHER_FEATURES,),
-            observation_dtype=dtypes.float32,
+            observation_dtype="float32",
             fields=(
-                Field("pos", (PIECES,), smallest(self.board.size)),  # -1: out of play
-                Field("hand", (2,), dtypes.uint32),  # card i at bit i
-                Field("commit", (2, PIECES)),  # -1: none yet
-                Field("placed"),  # cards placed in this turn; 6 in a question of order
-                Field("scored", (PIECES,), dtypes.bool),  # in this turn
-                Field("points", (2,), smallest(self.points_to_win)),
-                Field("turn"),
-                Field("hands", (), smallest(self.max_hands)),  # hands completed
-                Field("cursor"),  # the next card event: 2 * piece, + 1 for the second card
-                Field("mover"),  # who last moved the piece that is resolving; -1: nobody
-                Field("winner"),
-                Field("flip", (), dtypes.bool),  # G23: player 0 is White
+                Field("pos", (PIECES,), low=lowest, high=self.board.size - 1),
+                Field("hand", (2,), high=ALL_CARDS),  # card i at bit i
+                Field("commit", (2, PIECES), low=-1, high=CARDS - 1),  # -1: none yet
+                Field("placed", high=ALL_PLACED),  # cards placed in this turn; all in a question of order
+                Field("scored", (PIECES,), kind="bool"),  # in this turn
+                Field("points", (2,), high=self.points_to_win),
+                Field("turn", high=TURNS - 1),
+                Field("hands", high=self.max_hands),  # hands completed
+                Field("cursor", high=EVENTS - 1),  # the next card event: 2 * piece, + 1 for the second card
+                Field("mover", low=-1, high=1),  # who last moved the piece that is resolving; -1: nobody
+                Field("winner", low=-1, high=1),
+                Field("flip", kind="bool"),  # G23: player 0 is White
             ),
             chance=self.random_colours,
+            perfect_information=False,
         )
+
+    @cached_property
+    def cells(self) -> Cells:
+        return Cells(self.board)
 
     def init(self, chance: Chance) -> dict[str, Any]:
-        flip = {"flip": chance.draw(0, 2).ne(0)} if self.random_colours else {}
-        return {
-            "pos": list(self.board.start_indices),
-            "hand": [ALL_CARDS] * 2,
-            "commit": [-1] * ALL_PLACED,
-            "mover": -1,
-            "winner": -1,
-            **flip,
-        }
+        flip = {"flip": chance.draw(0, 2) != 0} if self.random_colours else {}
+        return {"pos": self.board.start_indices, "hand": [ALL_CARDS] * 2, "winner": -1, **NEW_TURN, **flip}
 
     def legal_action_mask(self, s: GameState) -> Mask:
-        """Section 4.1: a card of the own hand, or one of two orders."""
-        return [s.placed.eq(ALL_PLACED).where(BOTH_ORDERS, select(s.hand, s.current_player))]
+        """A card of the own hand, or one of two orders."""
+        return [word(where(s.placed == ALL_PLACED, BOTH_ORDERS, select(s.hand, s.current_player)))]
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
-        answered = s.placed.eq(ALL_PLACED)
-        action = action & 15  # words are shifted by it, illegal actions too, whose outcome is discarded
-        placed = self.place(s, action, answered)
-        after = Resolution(self, placed, answered, action)
-        won = (after.winner < 0).logical_not()
-        s = placed.replace(
-            scored=after.scored,
-            points=after.points,
-            cursor=after.cursor,
-            mover=after.mover,
-            winner=after.winner,
-            current_player=after.player,
-        )
-        s, truncated = self.end_turn(s, after)
-        reward = won.where(after.winner.eq(0).where(1, -1), 0)
-        return Outcome(s, rewards=(reward, -reward), terminated=won, truncated=truncated)
+        answered = s.placed == ALL_PLACED
+        turn = Resolution(self, self.cells, self.place(s, action, answered), answered, action)
+        s = self.next_turn(turn.state, turn.going)
+        won = s.winner >= 0
+        reward = where(won, where(s.winner == 0, 1, -1), 0)
+        cut_off = turn.going & (s.hands == self.max_hands)  # G24
+        return Outcome(s, rewards=(reward, -reward), terminated=won, truncated=cut_off)
 
     def place(self, s: GameState, card: Scalar, answered: Scalar) -> GameState:
         """F4: a card for the next piece. An answer places none, being beyond the cards and the places for them."""
-        left = ~(s.hand[0].const_like(1) << card.cast(dtypes.uint32))
-        hand = [s.current_player.eq(player).where(cards & left, cards) for player, cards in enumerate(s.hand)]
-        placed = answered.where(ALL_PLACED, s.placed + 1)
+        hand = [
+            where(s.current_player == player, cards & ~(1 << card), cards)
+            for player, cards in enumerate(s.hand)
+        ]
+        placed = where(answered, ALL_PLACED, s.placed + 1)
         return s.replace(
             hand=hand,
             commit=put(s.commit, s.placed, card),
             placed=placed,
-            current_player=placed.eq(PIECES).where(1, s.current_player),
+            current_player=where(placed == PIECES, 1, s.current_player),
         )
 
-    def end_turn(self, s: GameState, after: Resolution) -> tuple[GameState, Scalar]:
-        """Section 4.4, if all cards have been played without a win -> the state, whether the game is cut off (G24)."""
-        done = after.going
-        if self.points_to_win > 1:  # else no piece leaves the board
-            if not self.reset_at_once:
-                after.lift([done & scored for scored in after.scored])
-            after.put_back(done, range(PIECES))
-        hand_over = done & s.turn.eq(TURNS - 1)
-        hands = s.hands + hand_over.cast(dtypes.int32)  # F11
-        s = s.replace(
-            pos=[cell - after.cells.margin for cell in after.pieces],
-            hand=[hand_over.where(ALL_CARDS, cards) for cards in s.hand],
-            commit=[done.where(-1, card) for card in s.commit],
-            placed=done.where(0, s.placed),
-            scored=[scored & done.logical_not() for scored in s.scored],
-            turn=hand_over.where(0, s.turn + done.cast(dtypes.int32)),
-            hands=hands,
-            cursor=done.where(0, s.cursor),
-            current_player=done.where(0, s.current_player),
+    def next_turn(self, s: GameState, done: Scalar) -> GameState:
+        """F11: the cards are laid aside if they have all been played; after the third turn all are in hand again."""
+        hand_over = done & (s.turn == TURNS - 1)
+        return s.replace(
+            hand=where(hand_over, [ALL_CARDS] * 2, s.hand),
+            turn=where(hand_over, 0, s.turn + done),
+            hands=s.hands + hand_over,
+            **{name: where(done, new, getattr(s, name)) for name, new in NEW_TURN.items()},
         )
-        return s, hand_over & hands.eq(self.max_hands)
 
-    def observe(self, s: GameState, player: Tensor) -> Tensor:
-        """Section 6: the player's own chair, nothing that lies face down before the opponent."""
-        me = player.reshape(-1, 1)
-        side = me ^ s.flip.reshape(-1, 1).cast(dtypes.int32)
-        size, pos = self.board.size, s.pos.cast(dtypes.int32)
-        out = pos < 0
-        if self.board.is_symmetric:
-            pos = side.eq(1).where(size - 1 - pos, pos)
-        places = one_hot(out.where(size, pos), size + 1)
+    def observe(self, s: GameState, player: Scalar) -> Sequence[Part]:
+        """The player's own side of the table, and nothing that lies face down before the opponent."""
+        is_first, side, size = player == 0, player ^ s.flip, self.board.size
+        turned = (side == 1) if self.board.is_symmetric else False
+        places = [where(pos < 0, size, where(turned, size - 1 - pos, pos)) for pos in s.pos]
 
-        mine = me.eq(0).unsqueeze(-1)
-        commit = s.commit.cast(dtypes.int32)
-        own = mine.squeeze(-1).where(commit[:, 0], commit[:, 1])
-        theirs = mine.squeeze(-1).where(commit[:, 1], commit[:, 0])
-        all_placed = s.placed.reshape(-1, 1).eq(ALL_PLACED)
-        resolving = (s.cursor.reshape(-1, 1) // 2).cast(dtypes.int32)  # this piece's cards have been revealed
-        face_up = all_placed & (Tensor.arange(PIECES) <= resolving)
-        hands = s.hand.unsqueeze(-1) >> Tensor.arange(CARDS, dtype=dtypes.uint32) & 1
-        hands = hands.cast(dtypes.float32)
-        my_cards = me.eq(0).where(hands[:, 0], hands[:, 1])
-        their_cards = me.eq(0).where(hands[:, 1], hands[:, 0])
-        # F5: what lies face down counts as not played yet
-        hidden = one_hot(face_up.where(-1, theirs), CARDS).reshape(-1, PIECES, CARDS).sum(1)
+        first, second = s.commit[:PIECES], s.commit[PIECES:]
+        mine, theirs = where(is_first, first, second), where(is_first, second, first)
+        all_placed, resolving = s.placed == ALL_PLACED, s.cursor >> 1
+        face_up = [all_placed & (resolving >= piece) for piece in range(PIECES)]  # F5
+        # what lies face down counts as not played yet; no card, -1, is a bit beyond the cards
+        unplayed = [where(up, 0, bit(card & 15)) for up, card in zip(face_up, theirs, strict=True)]
 
-        over = (s.winner.reshape(-1, 1) >= 0) | s.hands.reshape(-1, 1).eq(self.max_hands)
-        to_move = s.current_player.reshape(-1, 1).eq(me) & over.logical_not()
-        asked = all_placed & over.logical_not()
-        points = s.points.cast(dtypes.float32) / self.points_to_win
-        parts = (
-            places,
-            my_cards,
-            one_hot(own, CARDS),
-            their_cards + hidden,
-            one_hot(face_up.where(theirs, -1), CARDS),
-            one_hot(s.turn.reshape(-1, 1), TURNS),
-            s.scored,
-            one_hot(to_move.where(asked.cast(dtypes.int32), 2), 3),
-            one_hot(asked.where(resolving, -1), PIECES),
-            me.eq(0).where(points, points.flip(1)),
-            side,
-            s.hands.reshape(-1, 1).cast(dtypes.float32) / self.max_hands,
-        )
-        first, *rest = (part.cast(dtypes.float32) for part in parts)
-        return first.cat(*rest, dim=1)
-
-
-def one_hot(values: Tensor, size: int) -> Tensor:
-    """[B, n] -> [B, n * size], all zero for a value that is not in 0..size-1."""
-    return (values.unsqueeze(-1) == Tensor.arange(size)).reshape(values.shape[0], -1)
+        over = (s.winner >= 0) | (s.hands == self.max_hands)
+        asked = all_placed & ~over
+        points = [real(select(s.points, p)) * (1 / self.points_to_win) for p in (player, 1 - player)]
+        return [
+            *(one_hot(place, size + 1) for place in places),
+            bits(select(s.hand, player), CARDS),
+            *(one_hot(card, CARDS) for card in mine),
+            bits(union_of([word(select(s.hand, 1 - player)), *unplayed]), CARDS),
+            *(one_hot(where(up, card, -1), CARDS) for up, card in zip(face_up, theirs, strict=True)),
+            one_hot(s.turn, TURNS),
+            bits(s.scored, PIECES),
+            one_hot(where((s.current_player == player) & ~over, integer(asked), 2), 3),
+            one_hot(where(asked, resolving, -1), PIECES),
+            *map(number, points),
+            number(side),
+            number(real(s.hands) * (1 / self.max_hands)),
+        ]

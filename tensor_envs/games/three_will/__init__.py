@@ -7,4 +7,5 @@ GAME = GameEntry(
     rules="tensor_envs.games.three_will.rules:ThreeWillRules",
     notation="tensor_envs.games.three_will.notation",
     render="tensor_envs.games.three_will.render",
+    short={"max_turns": 70, "to_win": 1},  # a fifth of random games are won, the others truncated
 )

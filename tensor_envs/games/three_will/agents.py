@@ -1,104 +1,115 @@
-"""The sixteen agents as bytes of four words, and sets of agents.
+"""The agents as bytes of words, four in each, so that no rule goes through the sixteen one by one.
 
-Word w holds agents 4w..4w+3, so White has the first two words and Black the others. A byte is an agent: bits 0-5 its
-square, bit 6 its level (0 single or higher, 1 lower). Bit 7 stays clear, so bytes add without carries and four agents
-are dealt with in one operation. A set of agents has FLAG in the byte of every member.
+A byte is a place: bits 0-5 are the square as the agent's player sees it (own base row 0, goal row 7), bit 6 is the
+level (0 single or higher, 1 lower). Bit 7 stays clear, so bytes add without carries. A set of agents has FLAG, bit 7,
+in the byte of every member. A place to compare all bytes with is written in all four (`place * EACH`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from functools import reduce
-from operator import add
+from collections.abc import Sequence
+from typing import NamedTuple
 
-from tinygrad import dtypes
+from tensor_envs.games.three_will.data import SIDE, SLOTS
+from tensor_envs.rules import GameState, Scalar, integer, select, sum_of, union_of, where, word
 
-from tensor_envs.core.memory import select
-from tensor_envs.core.spec import Scalar
-from tensor_envs.games.three_will.data import PLAYERS, SLOTS
-from tensor_envs.games.three_will.sets import Bits
-
-IN_WORD = 4  # agents a word
-SIDE_WORDS = SLOTS // IN_WORD  # words a player
+IN_WORD = 4
+SIDE_WORDS = SLOTS // IN_WORD  # words a player, in slot order
 EACH = 0x01010101  # times a number: that number in every byte
-SQUARE, FLAG = 0x3F, 0x40  # of a byte
-FROM_56, FROM_8 = FLAG - 56, FLAG - 8  # added to a square: FLAG is set from there on
+SQUARE, LOWER, FLAG = 63 * EACH, 64 * EACH, 128 * EACH  # parts of the bytes
+TO_FLAG = FLAG - SIDE * (SIDE - 1) * EACH  # added to squares it sets FLAG on row 7
+
+Words = Sequence[Scalar]  # the eight agents of a player, or a set of them
 
 
-class Agents:
-    """All agents, or the eight of one player: where they stand, and at which level."""
-
-    def __init__(self, words: Iterable[Scalar]):
-        self.words = tuple(words)
-
-    def of(self, white: Scalar) -> Agents:
-        """White's eight or, where `white` is not true, Black's."""
-        pairs = zip(self.words[:SIDE_WORDS], self.words[SIDE_WORDS:], strict=True)
-        return Agents(white.where(*pair) for pair in pairs)
-
-    def byte(self, slot: int) -> Scalar:
-        """The agent of a slot in the low byte of a word, with others above it."""
-        return self.words[slot // IN_WORD] >> 8 * (slot % IN_WORD)
-
-    def at(self, agent: Scalar) -> Scalar:
-        """The byte of an agent, int32."""
-        word = select(self.words, agent >> 2)
-        place = (agent & (IN_WORD - 1)) << 3
-        return (word >> place.cast(dtypes.uint32) & (SQUARE | FLAG)).cast(dtypes.int32)
-
-    @property
-    def squares(self) -> list[Scalar]:
-        return [word & SQUARE * EACH for word in self.words]
-
-    @property
-    def lower(self) -> Bits:
-        """The agents of level 1."""
-        return Bits(word & FLAG * EACH for word in self.words)
-
-    @property
-    def locked(self) -> Bits:
-        """The agents on their goal rows, of all sixteen: White's is row 7, Black's row 0 (G16)."""
-        squares = self.squares
-        white = [(word + FROM_56 * EACH) & FLAG * EACH for word in squares[:SIDE_WORDS]]
-        black = [~(word + FROM_8 * EACH) & FLAG * EACH for word in squares[SIDE_WORDS:]]
-        return Bits(white + black)
-
-    def on(self, square: Scalar) -> Bits:
-        """The agents on a square: those whose bytes differ from it by 0, to which SQUARE adds up to no FLAG."""
-        wanted = square.cast(dtypes.uint32) * EACH
-        return Bits(~((word ^ wanted) + SQUARE * EACH) & FLAG * EACH for word in self.squares)
-
-    def put(self, members: Bits, square: Scalar) -> Agents:
-        """Put the members of a set on a square; levels stay."""
-        wanted, moved = square.cast(dtypes.uint32) * EACH, []
-        for word, flags in zip(self.words, members.words, strict=True):
-            member = flags - (flags >> 6)  # in their bytes FLAG - 1, which is SQUARE
-            moved.append(word ^ ((word ^ wanted) & member))
-        return Agents(moved)
-
-    def with_lower(self, lower: Bits) -> Agents:
-        """The same squares with other levels."""
-        return Agents(squares | flags for squares, flags in zip(self.squares, lower.words, strict=True))
+def packed(places: Sequence[int]) -> list[int]:
+    """Plain numbers: places, in slot order -> words."""
+    fours = [places[first : first + IN_WORD] for first in range(0, len(places), IN_WORD)]
+    return [sum(place << 8 * k for k, place in enumerate(four)) for four in fours]
 
 
-def packed(squares: Sequence[int], levels: Sequence[int]) -> list[int]:
-    """Agents in plain numbers -> the words of `Agents`."""
-    agents = [square | FLAG * level for square, level in zip(squares, levels, strict=True)]
-    by_word = [agents[first : first + IN_WORD] for first in range(0, len(agents), IN_WORD)]
-    return [sum(agent << 8 * k for k, agent in enumerate(four)) for four in by_word]
+def unpacked(words: Sequence[int]) -> list[int]:
+    return [four >> 8 * k & 127 for four in words for k in range(IN_WORD)]
 
 
-def everybody() -> Bits:
-    return Bits.constant(*[FLAG * EACH] * (PLAYERS * SIDE_WORDS))
+def place_of(agents: Words, slot: int) -> Scalar:
+    """Square, plus 64 at the lower level, a word."""
+    return agents[slot // IN_WORD] >> 8 * (slot % IN_WORD) & 127
 
 
-def of_player(members: Bits, player: int) -> Bits:
-    """One player's part of a set."""
-    return Bits(members.words[SIDE_WORDS * player :][:SIDE_WORDS])
+def place_at(agents: Words, slot: Scalar) -> Scalar:
+    """The same of a computed slot."""
+    return select(agents, slot >> 2) >> (slot & 3) * 8 & 127
 
 
-def count(members: Bits) -> Scalar:
-    """How many of one player's agents are in the set, int32."""
-    in_bytes = reduce(add, (word >> 6 for word in members.words))
+def turned(agents: Words) -> list[Scalar]:
+    """A player's agents as the opponent sees them: rows and columns are 7 minus themselves."""
+    return [four ^ SQUARE for four in agents]
+
+
+def locked(agents: Words) -> list[Scalar]:
+    """Those on the goal row, as their own player sees them (G16)."""
+    return [(four & SQUARE) + TO_FLAG & FLAG for four in agents]
+
+
+def active(agents: Words) -> list[Scalar]:
+    """Those that are neither locked nor lower (F15)."""
+    return [~(found | four << 1) & FLAG for found, four in zip(locked(agents), agents, strict=True)]
+
+
+def count(members: Words) -> Scalar:
+    """How many agents of a player are in a set, an int."""
+    in_bytes = sum_of(flags >> 7 for flags in members)
     in_halves = in_bytes + (in_bytes >> 16)
-    return ((in_halves + (in_halves >> 8)) & 0xF).cast(dtypes.int32)
+    return integer(in_halves + (in_halves >> 8) & 0xF)
+
+
+class Board(NamedTuple):
+    """All agents as one player sees them."""
+
+    own: Words
+    other: Words
+
+    @staticmethod
+    def seen_by(s: GameState, player: Scalar) -> Board:
+        white, black = s.agents[:SIDE_WORDS], s.agents[SIDE_WORDS:]
+        return Board(where(player == 0, white, black), turned(where(player == 0, black, white)))
+
+    @property
+    def words(self) -> list[Scalar]:
+        return [*self.own, *self.other]
+
+    def at(self, place: Scalar) -> list[Scalar]:
+        """Who is at a place: the bytes that differ from it by 0, so that adding 127 does not set FLAG."""
+        return [~((four ^ place) + (FLAG - EACH)) & FLAG for four in self.words]
+
+    def holds(self, place: Scalar) -> Scalar:
+        """Whether somebody is at a place."""
+        return union_of(self.at(place)) != 0
+
+    def locks(self, place: Scalar) -> Scalar:
+        """Whether somebody who is locked is at a place."""
+        flags = [*locked(self.own), *locked(turned(self.other))]
+        return union_of(here & found for here, found in zip(self.at(place), flags, strict=True)) != 0
+
+    def changed(self, changes: Words) -> Board:
+        words = [four ^ change for four, change in zip(self.words, changes, strict=True)]
+        return Board(words[:SIDE_WORDS], words[SIDE_WORDS:])
+
+    def moved(self, places: Sequence[Scalar], goals: Sequence[Scalar]) -> Board:
+        """Who is at one of the places goes to its goal, all at the same time."""
+        changes = [word(0)] * len(self.words)
+        for place, goal in zip(places, goals, strict=True):
+            members = self.at(place)
+            changes = [c ^ (m - (m >> 7) & (place ^ goal)) for c, m in zip(changes, members, strict=True)]
+        return self.changed(changes)
+
+    def settled(self, *squares: Scalar) -> Board:
+        """Of a locked and a free agent on one square the locked one is the lower (F24, F25, G17, G20)."""
+        changes = [word(0)] * len(self.words)
+        for square in squares:
+            lower = square | LOWER
+            wrong = self.locks(square) & self.holds(lower) & ~self.locks(lower)
+            both = zip(changes, self.at(square), self.at(lower), strict=True)
+            changes = [c | where(wrong, a | b, 0) for c, a, b in both]
+        return self.changed([members >> 1 for members in changes])  # from FLAG to the bit of the level

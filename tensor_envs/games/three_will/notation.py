@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tensor_envs.core.spec import Symmetry
-from tensor_envs.games.three_will.agents import FLAG, IN_WORD, SQUARE, packed
+from tensor_envs.games.three_will.agents import packed, unpacked
 from tensor_envs.games.three_will.data import (
     ACTIONS,
     AGENTS,
@@ -25,34 +24,26 @@ from tensor_envs.games.three_will.data import (
     USE_FREE,
 )
 from tensor_envs.games.three_will.rules import NOBODY, ThreeWillRules
+from tensor_envs.rules import Symmetry
 
-SAME_NAMES = (
-    "ces",
-    "dr",
-    "free",
-    "die",
-    "phase",
-    "turns",
-    "challenge_left",
-    "declarer",
-    "turn_owner",
-    "after",
-    "winner",
-)
+SAME_NAMES = ("ces", "dr", "free", "die", "phase", "turns", "declarer", "turn_owner", "winner")
+TURN = (0, SQUARES - 1)  # a square ^ this is how its player sees it
 
 
 def to_dict(rules: ThreeWillRules, s: dict[str, Any]) -> dict[str, Any]:
     """Fields of a game -> the names and encodings of section 3 of the rules."""
-    agents = [word >> 8 * k for word in s["agents"] for k in range(IN_WORD)]
+    places = unpacked(s["agents"])
     ids = [0] * AGENTS
     for player, slots in enumerate(s["bearers"]):
         for number in range(SLOTS):
             ids[SLOTS * player + (slots >> 4 * number & 0xF)] = number + 1
     return {
-        "pos": [agent & SQUARE for agent in agents],
-        "lvl": [int(agent & FLAG != 0) for agent in agents],
+        "pos": [place % SQUARES ^ TURN[agent // SLOTS] for agent, place in enumerate(places)],
+        "lvl": [place // SQUARES for place in places],
         "ids": ids,
         **{name: s[name] for name in SAME_NAMES},
+        "challenge_left": int(s["challenge_left"]),
+        "after": 1 if s["after"] else -1,
         "player": s["current_player"],
         "t": s["ply"],
         "truncated": int(s["truncated"]),
@@ -67,10 +58,15 @@ def from_dict(rules: ThreeWillRules, game: dict[str, Any]) -> dict[str, Any]:
     ids = [game["ids"][SLOTS * p :][:SLOTS] for p in range(PLAYERS)]
     if any(sorted(numbers) != list(range(1, SLOTS + 1)) for numbers in ids):
         raise ValueError(f"ids must be 1..{SLOTS} in some order for either colour, got {game['ids']}")
+    squares = [pos ^ TURN[agent // SLOTS] for agent, pos in enumerate(game["pos"])]
     return {
-        "agents": packed(game["pos"], game["lvl"]),
+        "agents": packed(
+            [square + SQUARES * level for square, level in zip(squares, game["lvl"], strict=True)]
+        ),
         "bearers": [sum(slot << 4 * (n - 1) for slot, n in enumerate(numbers)) for numbers in ids],
         **{name: game[name] for name in SAME_NAMES},
+        "challenge_left": game["challenge_left"] == 1,
+        "after": game["after"] == 1,
         "current_player": game["player"],
         "ply": game["t"],
         "terminated": game["winner"] != NOBODY,

@@ -4,103 +4,67 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tinygrad import dtypes
-
-from tensor_envs.core.memory import select
-from tensor_envs.core.spec import GameState, Scalar
-from tensor_envs.games.three_will.agents import FLAG, SQUARE, Agents
+from tensor_envs.games.three_will.agents import EACH, LOWER, SQUARE, Board, place_at, turned
 from tensor_envs.games.three_will.data import EXAMINE, OPTIONS, PASS, SIDE, SLOTS
-from tensor_envs.games.three_will.sets import Bits, choose
-from tensor_envs.games.three_will.squares import STRAIGHT, decoded, directions
+from tensor_envs.games.three_will.squares import direction
+from tensor_envs.rules import GameState, Scalar, integer, select, where, word
 
 if TYPE_CHECKING:
     from tensor_envs.games.three_will.rules import ThreeWillRules
 
 
-class Deed(NamedTuple):
-    """What an action comes to: one of `steps`, `stacks`, `fails`, `swaps`, or nothing on the board."""
+class Effect(NamedTuple):
+    """What an action comes to: one of `steps`, `leaps`, `stacks`, `fails`, `swaps`, or nothing on the board."""
 
-    source: Scalar  # the byte of the agent that acts, or that is examined
-    target: Scalar  # the square ahead, or the byte of the examined agent's double
-    steps: Scalar  # a step or leap to an empty square
+    agents: list[Scalar]  # afterwards
+    steps: Scalar  # to an empty square
+    leaps: Scalar  # the same over an edge
     stacks: Scalar  # an attempt whose extra throw is a double
     fails: Scalar  # an attempt whose is not
     swaps: Scalar  # the examined agent is a swapped one
-    leaps: Scalar  # a step or an attempt is over the edge
 
 
-def deed(rules: ThreeWillRules, s: GameState, action: Scalar, extra_throw: Scalar) -> Deed:
-    """Read an action (4.1) in a state."""
-    white, agents = s.current_player.eq(0), Agents(s.agents)
-    own, other = SLOTS * s.current_player, SLOTS * (1 - s.current_player)
-    operates, examines = action < PASS, (action < EXAMINE).logical_not()
-    slot = action * 11 >> 5  # action // OPTIONS, up to PASS
-    examined = (action - EXAMINE) & (SLOTS - 1)
-    source = agents.at(operates.where(own + slot, other + examined))
+def resolve_action(rules: ThreeWillRules, s: GameState, action: Scalar, extra_throw: Scalar) -> Effect:
+    """Read an action (4.1) and do it."""
+    board = Board.seen_by(s, s.current_player)
+    operates, examines = action < PASS, action >= EXAMINE
+    slot, option = action // OPTIONS & SLOTS - 1, action % OPTIONS
+    examined = action - EXAMINE & SLOTS - 1
 
-    ahead = decoded(select(directions(rules.chart, white, s.die), action - OPTIONS * slot))
-    row = (source >> 3 & 7) + ahead.row - STRAIGHT
-    column = (source & 7) + ahead.column - STRAIGHT
-    beyond = (column & SIDE).ne(0)  # columns -1 and 8
-    square = (row << 3 | column & 7) & SQUARE
-
+    # Who acts and the square ahead, or the examined agent and the double.
+    directions = [direction(rules.chart, i, s.die) for i in range(OPTIONS)]
+    source = place_at(board.words, where(operates, slot, SLOTS + examined))
+    row = integer(source >> 3 & 7) + select([d.forward for d in directions], option)
+    column = integer(source & 7) + select([d.right for d in directions], option)
+    beyond = (column & SIDE) != 0  # columns -1 and 8
+    square = (row << 3 | column & 7) & 63
     bearers = [bearer(slots, s.ces) for slots in s.bearers]
-    double = agents.at(own + select(bearers, s.current_player))
-    target = operates.where(square, double)
-    attempts = operates & agents.on(target & SQUARE).some
-    doubled = extra_throw.eq(s.die)  # G8
-    return Deed(
-        source=source,
-        target=target,
-        steps=operates & attempts.logical_not(),
-        stacks=attempts & doubled,
-        fails=attempts & doubled.logical_not(),
-        swaps=examines & s.ces.ne(0) & select(bearers, 1 - s.current_player).eq(examined),  # F23
-        leaps=beyond,
-    )
+    double = place_at(board.own, select(bearers, s.current_player))
+    here, there = source * EACH, where(operates, word(square), double) * EACH  # in every byte
+
+    attempts = operates & board.holds(there)
+    doubled = extra_throw == s.die  # G8
+    moves, stacks = operates & ~attempts, attempts & doubled
+    swaps = examines & (s.ces != 0) & (select(bearers, 1 - s.current_player) == examined)  # F23
+
+    # Where those go who are at the source, below it, at the target and below it.
+    below_here, below_there = here | LOWER, there | LOWER
+    places = [here, below_here, there, below_there]
+    # A step takes the stack along, but what is locked stays behind and is single (F24, G5, G18).
+    moved = [there, where(board.locks(below_here), here, below_there), there, below_there]
+    # Who is too many goes to the source (F16): the lowest, unless he is locked (F26).
+    ejected, stays = where(board.holds(below_here), below_here, here), board.locks(below_there)
+    stacked = [there, here, where(stays, ejected, below_there), where(stays, below_there, ejected)]
+    swapped = [there, below_here, here, below_there]  # G25: here and there may be lower places
+    goals = where(moves, moved, where(stacks, stacked, where(swaps, swapped, places)))
+    board = board.moved(places, goals)
+    if rules.held_under_locked == "released":
+        board = board.settled(here & SQUARE, there & SQUARE)
+    own, other = board.own, turned(board.other)
+    agents = where(s.current_player == 0, [*own, *other], [*other, *own])
+    return Effect(agents, moves & ~beyond, moves & beyond, stacks, attempts & ~doubled, swaps)
 
 
 def bearer(slots: Scalar, number: Scalar) -> Scalar:
-    """The slot of the agent with a number 1..8, int32."""
-    place = ((number - 1) & (SLOTS - 1)) << 2
-    return (slots >> place.cast(dtypes.uint32) & 0xF).cast(dtypes.int32)
-
-
-def agents_after(rules: ThreeWillRules, agents: Agents, done: Deed) -> Agents:
-    """All agents after a deed."""
-    source, target = done.source & SQUARE, done.target & SQUARE
-    here, there = agents.on(source), agents.on(target)
-    locked, lower = agents.locked, agents.lower
-
-    # A step takes the stack along, but what is locked stays behind and is single (F24, G5, G18).
-    stays = here & locked
-
-    # The stacking protocol (F16): who is too many goes to the source, the lowest unless he is locked (F26).
-    rest, top, low = here & lower, there - lower, there & lower
-    ejected = choose((low & locked).some, top, low)
-    stacked = ((lower | top) - rest - ejected) | ejected.only_if(rest.some)
-
-    # The swap exchanges square and level of the examined agent and his double (G25).
-    examined, double = like(done.source, here, lower), like(done.target, there, lower)
-    changed = (examined | double).only_if(((done.source ^ done.target) & FLAG).ne(0))
-    swapped = (lower - changed) | (changed - lower)
-
-    to_target = choose(done.steps, here - stays, examined.only_if(done.stacks | done.swaps))
-    to_source = choose(done.stacks, ejected, double.only_if(done.swaps))
-    lower = choose(done.stacks, stacked, choose(done.swaps, swapped, lower - stays.only_if(done.steps)))
-    moved = agents.put(to_target, target).put(to_source, source)
-    if rules.held_under_locked == "released":
-        for square in (source, target):
-            lower = settled(moved.on(square), lower, moved.locked)
-    return moved.with_lower(lower)
-
-
-def like(agent: Scalar, present: Bits, lower: Bits) -> Bits:
-    """Which of the agents on a square is the one with this byte: the one of its level."""
-    return choose((agent & FLAG).eq(0), present - lower, present & lower)
-
-
-def settled(present: Bits, lower: Bits, locked: Bits) -> Bits:
-    """Of a locked and a free agent on one square the locked one is the lower (F24, F25, G17, G20)."""
-    mixed = (present & locked).some & (present - locked).some
-    return choose(mixed, (lower - present) | (present & locked), lower)
+    """The slot of the agent with a number 1..8."""
+    return integer(slots >> (number - 1 & SLOTS - 1) * 4 & 0xF)

@@ -1,7 +1,7 @@
-"""Positions of Three Will as text and as drawings, from either chair.
+"""Positions of Three Will as text and as drawings, from either side.
 
 What is hidden from both players, numbers and the top card, is shown when the game is over. A picture for a player
-(`seen_by`) is drawn from that player's chair.
+(`seen_by`) is drawn from that player's side.
 """
 
 from __future__ import annotations
@@ -49,22 +49,22 @@ PIPS = {
 
 
 def seen_by(rules: ThreeWillRules, d: dict[str, Any], player: int) -> dict[str, Any]:
-    """The position without what is hidden from both (F28, G27), and `chair`, whose picture it is."""
+    """The position without what is hidden from both (F28, G27), and `viewer`, whose picture it is."""
     over = d["phase"] == OVER
     ids = d["ids"] if over or rules.ids_visible else [0] * AGENTS
-    return {**d, "ids": ids, "ces": d["ces"] if over else -1, "chair": player}
+    return {**d, "ids": ids, "ces": d["ces"] if over else -1, "viewer": player}
 
 
 def status(d: dict[str, Any]) -> str:
     """What happens next, or how the game has ended."""
-    mover = COLOURS[d["player"]]
+    player = COLOURS[d["player"]]
     if d["phase"] == OVER:
         return f"{COLOURS[d['winner']]} has won" if d["winner"] >= 0 else "a draw by the limit of turns"
     return {
-        MOVE: f"{mover} rolled {d['die']}",
-        FREE: f"{mover} may use a Free card",
-        FMOVE: f"{mover} rolled {d['die']} with a Free card: edges are open",
-        CHALLENGE: f"{COLOURS[1 - d['player']]} declares victory; {mover} may challenge",
+        MOVE: f"{player} rolled {d['die']}",
+        FREE: f"{player} may use a Free card",
+        FMOVE: f"{player} rolled {d['die']} with a Free card: edges are open",
+        CHALLENGE: f"{COLOURS[1 - d['player']]} declares victory; {player} may challenge",
     }[d["phase"]]
 
 
@@ -89,20 +89,20 @@ def stack(d: dict[str, Any], square: int) -> list[int]:
     return sorted((a for a in range(AGENTS) if d["pos"][a] == square), key=lambda a: d["lvl"][a])
 
 
-def squares_seen(chair: int) -> list[list[int]]:
+def squares_seen(viewer: int) -> list[list[int]]:
     """The squares as a player sees them, from the far row to the near one and from left to right."""
     rows = [list(range(first, first + SIDE)) for first in range(0, SQUARES, SIDE)]
-    return [row[::-1] for row in rows] if chair else rows[::-1]
+    return [row[::-1] for row in rows] if viewer else rows[::-1]
 
 
 # *** text ***
 
 
 def to_string(rules: ThreeWillRules, d: dict[str, Any]) -> str:
-    """The board with the player of the chair below: "W3/B5" is White's agent of slot 3 over Black's of slot 5; = stands
+    """The board with the viewer below: "W3/B5" is White's agent of slot 3 over Black's of slot 5; = stands
     for locked. Then the cards of both, and what happens next."""
-    chair = d.get("chair", 0)
-    rows = squares_seen(chair)
+    viewer = d.get("viewer", 0)
+    rows = squares_seen(viewer)
     table = [[text_of_square(rules, d, square) for square in row] for row in rows]
     heads = [str(row[0] // SIDE) for row in rows]
     table.append([str(square % SIDE) for square in rows[0]])
@@ -111,7 +111,7 @@ def to_string(rules: ThreeWillRules, d: dict[str, Any]) -> str:
         f"{head} {' '.join(cell.center(width) for cell in cells)}".rstrip()
         for head, cells in zip([*heads, " "], table, strict=True)
     ]
-    for player in (chair, 1 - chair):
+    for player in (viewer, 1 - viewer):
         lines.append(f"{COLOURS[player]}: Double Risk {d['dr'][player]}, Free {d['free'][player]}")
     challenge = "" if d["challenge_left"] else "; no challenge left"
     lines.append(f"bank {bank(rules, d)}; turn {d['turns'] + 1} of {rules.max_turns}{challenge}")
@@ -132,12 +132,12 @@ def to_svg(rules: ThreeWillRules, d: dict[str, Any]) -> str:
 
 
 def draw(rules: ThreeWillRules, d: dict[str, Any]) -> Drawing:
-    """The board with the player of the chair below, goal rows in their player's tint, locked agents in gold rings,
+    """The board with the viewer below, goal rows in their player's tint, locked agents in gold rings,
     a lower agent half under the higher one; beside it the die, what it allows, and the cards."""
-    chair, board = d.get("chair", 0), SIDE * CELL
+    viewer, board = d.get("viewer", 0), SIDE * CELL
     picture = Drawing(2 * EDGE + MARGIN + board + PANEL, 2 * EDGE + MARGIN + board, PAPER)
     left, top = EDGE + MARGIN, EDGE
-    rows = squares_seen(chair)
+    rows = squares_seen(viewer)
     for y, row in enumerate(rows):
         for x, square in enumerate(row):
             goal = {SIDE - 1: GOALS[0], 0: GOALS[1]}.get(square // SIDE)
@@ -147,7 +147,7 @@ def draw(rules: ThreeWillRules, d: dict[str, Any]) -> Drawing:
         picture.text((EDGE + MARGIN / 2, top + (y + 0.5) * CELL), str(row[0] // SIDE), 13, PALE)
     for x, square in enumerate(rows[0]):
         picture.text((left + (x + 0.5) * CELL, top + board + MARGIN / 2), str(square % SIDE), 13, PALE)
-    draw_table(picture, rules, d, chair, (left + board + 2 * EDGE, top))
+    draw_table(picture, rules, d, viewer, (left + board + 2 * EDGE, top))
     return picture
 
 
@@ -178,10 +178,12 @@ def actions_of(d: dict[str, Any], agent: int) -> list[int]:
     return [EXAMINE + slot] if d["phase"] == CHALLENGE and player == d["declarer"] else []
 
 
-def draw_table(picture: Drawing, rules: ThreeWillRules, d: dict[str, Any], chair: int, corner: Point) -> None:
+def draw_table(
+    picture: Drawing, rules: ThreeWillRules, d: dict[str, Any], viewer: int, corner: Point
+) -> None:
     """Both players' cards at their ends of the table; between them the bank, the die and the turn."""
     x, y = corner
-    far, near = 1 - chair, chair
+    far, near = 1 - viewer, viewer
     for player, at in ((far, y), (near, y + SIDE * CELL - 106)):
         picture.circle((x + 9, at + 10), 8, FILLS[player], INK)
         bold = d["player"] == player and d["phase"] != OVER
@@ -196,7 +198,7 @@ def draw_table(picture: Drawing, rules: ThreeWillRules, d: dict[str, Any], chair
     draw_cards(picture, (x, middle - 112), bank(rules, d), BANKED, "in the bank")
     if d["phase"] in (MOVE, FMOVE):
         draw_die(picture, (x + 30, middle - 40), d["die"])
-        draw_directions(picture, rules, (x + 122, middle - 40), d["die"], turned=d["player"] != chair)
+        draw_directions(picture, rules, (x + 122, middle - 40), d["die"], turned=d["player"] != viewer)
     lines = [status(d), f"turn {d['turns'] + 1} of {rules.max_turns}"]
     if rules.challenge and not d["challenge_left"]:
         lines.append("no challenge left")
@@ -233,7 +235,7 @@ def draw_die(picture: Drawing, centre: Point, face: int) -> None:
 
 
 def draw_directions(picture: Drawing, rules: ThreeWillRules, centre: Point, die: int, turned: bool) -> None:
-    """Arrows for the options of the directive, as the board is drawn: the mover may sit at its far side.
+    """Arrows for the options of the directive, as the board is drawn: the player to act may sit at its far side.
 
     Several are lettered as in the actions' names.
     """

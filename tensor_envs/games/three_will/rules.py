@@ -1,22 +1,17 @@
 """Three Will: bring three agents to the opponent's base, by dice, cards and stacks of two.
 
-Rules and rulings: RULES.md beside this file; F, G and section numbers are its numbers. Four agents are a word
-(`agents`) and thirty-two squares are one (`squares`), so that no rule goes through the sixteen agents one by one.
+Rules and rulings: RULES.md beside this file; F, G and section numbers are its numbers. The rules of an action see the
+board from the side of the player to act, whose own base is row 0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
-from operator import or_
+from functools import cached_property
 from typing import Any
 
-from tinygrad import Tensor, dtypes
-
-from tensor_envs.core.memory import select, series
-from tensor_envs.core.spec import Chance, Field, GameState, Mask, Outcome, Scalar, Spec
-from tensor_envs.games.three_will.agents import Agents, count, everybody, of_player, packed
+from tensor_envs.games.three_will.agents import SIDE_WORDS, active, count, locked, packed
 from tensor_envs.games.three_will.data import (
     ACTIONS,
     AGENTS,
@@ -45,11 +40,27 @@ from tensor_envs.games.three_will.data import (
 )
 from tensor_envs.games.three_will.legal import legal_actions
 from tensor_envs.games.three_will.observation import length, observation
-from tensor_envs.games.three_will.operations import agents_after, deed
+from tensor_envs.games.three_will.operations import resolve_action
+from tensor_envs.rules import (
+    Chance,
+    Field,
+    GameState,
+    Mask,
+    Outcome,
+    Part,
+    Scalar,
+    Spec,
+    map_range,
+    put,
+    select,
+    sum_of,
+    union_of,
+    where,
+    word,
+)
 
 NOBODY = -1
-MAX_CARDS = 127  # an int8 field counts them
-MAX_TURNS = 2**30
+MAX_CARDS, MAX_TURNS = 127, 2**30
 SWITCHES = (
     "fail_ends_turn",
     "loan",
@@ -81,65 +92,60 @@ class ThreeWillRules:
     to_win: int = 3  # G29
 
     def __post_init__(self) -> None:
-        chart = tuple(tuple(map(tuple, steps)) for steps in self.chart)
-        object.__setattr__(self, "chart", chart)
-        if len(chart) != FACES or not all(
-            1 <= len(steps) <= OPTIONS and set(steps) <= set(STEPS) and len(set(steps)) == len(steps)
-            for steps in chart
-        ):
-            raise ValueError(
-                f"chart must give each of {FACES} faces 1 to {OPTIONS} different steps (forward, right) of -1, 0, 1, "
-                f"not both 0, got {self.chart}"
-            )
+        object.__setattr__(self, "chart", checked_chart(self.chart))
         for name in SWITCHES:
-            self._check(name, (True, False))
-        self._check("held_under_locked", ("released", "held"))
-        self._check("first_player", range(-1, PLAYERS))
-        self._check("cards_total", range(MAX_CARDS + 1))
-        self._check("cards_each", range(self.cards_total // PLAYERS + 1))
-        self._check("max_turns", range(1, MAX_TURNS + 1))
-        self._check("to_win", range(1, SLOTS + 1))
+            if type(getattr(self, name)) is not bool:
+                raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r}")
+        if self.held_under_locked not in ("released", "held"):
+            raise ValueError(f"held_under_locked: 'released' or 'held', got {self.held_under_locked!r}")
+        self._check("first_player", -1, PLAYERS - 1)
+        self._check("cards_total", 0, MAX_CARDS)
+        self._check("cards_each", 0, self.cards_total // PLAYERS)
+        self._check("max_turns", 1, MAX_TURNS)
+        self._check("to_win", 1, SLOTS)
 
-    def _check(self, name: str, allowed: Sequence[Any]) -> None:
+    def _check(self, name: str, low: int, high: int) -> None:
         value = getattr(self, name)
-        if isinstance(value, bool) != isinstance(allowed[0], bool) or value not in allowed:
-            choice = (
-                f"{allowed[0]}..{allowed[-1]}"
-                if isinstance(allowed, range)
-                else " or ".join(map(repr, allowed))
-            )
-            raise ValueError(f"{name} must be {choice}, got {value!r}")
+        if type(value) is not int or not low <= value <= high:
+            raise ValueError(f"{name} must be an int in {low}..{high}, got {value!r}")
 
     @cached_property
     def spec(self) -> Spec:
-        counters = ("ces", "die", "phase", "challenge_left", "declarer", "turn_owner", "after", "winner")
         return Spec(
             num_players=PLAYERS,
             num_actions=ACTIONS,
             observation_shape=(length(self.ids_visible),),
-            observation_dtype=dtypes.float32,
+            observation_dtype="float32",
             chance=True,
+            perfect_information=False,  # nobody sees the top card, nor, by default, the numbers
             fields=(
-                Field("agents", (AGENTS // 4,), dtypes.uint32),  # see `agents`
-                Field("bearers", (PLAYERS,), dtypes.uint32),  # the slot of number n in bits 4n-4..4n-1
-                Field("turns", (), dtypes.int32),
-                Field("dr", (PLAYERS,)),
-                Field("free", (PLAYERS,)),
-                *map(Field, counters),
+                Field("agents", (PLAYERS * SIDE_WORDS,), kind="word"),  # see `agents`
+                Field("bearers", (PLAYERS,), kind="word"),  # the slot of number n in bits 4n-4..4n-1
+                Field("turns", high=self.max_turns),
+                Field("dr", (PLAYERS,), high=self.cards_total),
+                Field("free", (PLAYERS,), high=self.cards_total),
+                Field("ces", high=CES_CARDS - 1),
+                Field("die", low=1, high=FACES),
+                Field("phase", high=OVER),
+                Field("challenge_left", kind="bool"),
+                Field("declarer", low=NOBODY, high=PLAYERS - 1),
+                Field("turn_owner", low=NOBODY, high=PLAYERS - 1),
+                Field("after", kind="bool"),  # in a challenge: may a Free card follow the operation?
+                Field("winner", low=NOBODY, high=PLAYERS - 1),
             ),
         )
 
     def init(self, chance: Chance) -> dict[str, Any]:
         return {
-            "agents": packed(SET_UP, [0] * AGENTS),  # G3
+            "agents": packed(SET_UP) * PLAYERS,  # G3
             "bearers": numbers_dealt(chance),  # F3
             "ces": chance.draw(TOP_CARD, CES_CARDS),  # F5
             "dr": [self.cards_each] * PLAYERS,  # F6
             "die": 1 + chance.draw(DIRECTIVE, FACES),
             "phase": MOVE,
             "current_player": chance.draw(STARTER, PLAYERS) if self.first_player < 0 else self.first_player,
-            "challenge_left": int(self.challenge),
-            **dict.fromkeys(("declarer", "turn_owner", "after", "winner"), NOBODY),
+            "challenge_left": self.challenge,
+            **dict.fromkeys(("declarer", "turn_owner", "winner"), NOBODY),
         }
 
     def legal_action_mask(self, s: GameState) -> Mask:
@@ -148,107 +154,118 @@ class ThreeWillRules:
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
         """The turn machine (4.3, 4.6)."""
         rolls = 2 * (s.ply + 1)
-        done = deed(self, s, action, 1 + chance.draw(EXTRA_THROW + rolls, FACES))
-        agents = agents_after(self, Agents(s.agents), done)
         me, other = s.current_player, 1 - s.current_player
-        passes, uses_free, examines = action.eq(PASS), action.eq(USE_FREE), (action < EXAMINE).logical_not()
-        operated, challenge = done.steps | done.stacks, s.phase.eq(CHALLENGE)
+        effect = resolve_action(self, s, action, 1 + chance.draw(EXTRA_THROW + rolls, FACES))
+        passes, uses_free, examines = action == PASS, action == USE_FREE, action >= EXAMINE
+        operated, challenge = effect.steps | effect.leaps | effect.stacks, s.phase == CHALLENGE
 
         # A won position is declared at once, and stands if nobody may challenge it (G21, G24). A challenge fails
         # if it is declined, with card 0 and with another number (F23); the declarer is the other player.
-        won, victor = self.victor(agents, favoured=done.swaps.where(other, me))
-        won = won & (operated | done.swaps)
-        declares = won & operated & s.challenge_left.ne(0)
-        upheld = challenge & done.swaps.logical_not()
-        ends = upheld | (won & declares.logical_not())
-        winner = upheld.where(other, victor)
+        won, victor = self.victor(effect.agents, favoured=where(effect.swaps, other, me))
+        won = won & (operated | effect.swaps)
+        declares = won & operated & s.challenge_left
+        upheld = challenge & ~effect.swaps
+        ends = upheld | (won & ~declares)
+        winner = where(upheld, other, victor)
 
         # Otherwise the operation, or the turn that a lost challenge resumes, may be followed by a Free card.
-        resumes = done.swaps & won.logical_not()
-        may_use_free = done.steps & done.leaps.logical_not() & (select(s.free, me) > 0)  # F10, F20, G13
-        to_free = may_use_free & won.logical_not()
-        turn_ends = (passes & challenge.logical_not()) | (operated & (won | may_use_free).logical_not())
+        resumes = effect.swaps & ~won
+        free_follows = effect.steps & (select(s.free, me) > 0)  # F10, F20, G13
+        to_free = free_follows & ~won
+        turn_ends = (passes & ~challenge) | (operated & ~won & ~free_follows)
         if self.fail_ends_turn:  # G9
-            turn_ends = turn_ends | done.fails
+            turn_ends = turn_ends | effect.fails
         if self.challenge_ends_turn:  # G26
             turn_ends = turn_ends | resumes
         else:
-            to_free = to_free | (resumes & s.after.eq(1))
-            turn_ends = turn_ends | (resumes & s.after.ne(1))
-        turns = s.turns + turn_ends.cast(dtypes.int32)
-        truncated = turn_ends & (turns < self.max_turns).logical_not()  # G28
-        next_turn = turn_ends & truncated.logical_not()
+            to_free = to_free | (resumes & s.after)
+            turn_ends = turn_ends | (resumes & ~s.after)
+        turns = s.turns + turn_ends
+        truncated = turn_ends & (turns >= self.max_turns)  # G28
+        next_turn = turn_ends & ~truncated
 
-        phase = next_turn.where(MOVE, s.phase)
-        phase = to_free.where(FREE, uses_free.where(FMOVE, phase))
-        phase = (ends | truncated).where(OVER, declares.where(CHALLENGE, phase))
-        turn_owner = resumes.where(s.turn_owner, me)
-        dr, free = paid(s, attempts=done.stacks | done.fails, uses_free=uses_free)
+        phase = where(uses_free, FMOVE, where(to_free, FREE, where(next_turn, MOVE, s.phase)))
+        phase = where(ends | truncated, OVER, where(declares, CHALLENGE, phase))
+        interrupted = where(resumes, [NOBODY, NOBODY, False], [s.declarer, s.turn_owner, s.after])
+        declarer, turn_owner, after = where(declares, [victor, me, free_follows], interrupted)
+        turn_of = where(resumes, s.turn_owner, me)
+        dr, free = paid(s, attempts=effect.stacks | effect.fails, uses_free=uses_free)
         state = s.replace(
-            agents=list(agents.words),
+            agents=effect.agents,
             turns=turns,
             dr=dr,
             free=free,
-            die=(next_turn | uses_free).where(1 + chance.draw(DIRECTIVE + rolls, FACES), s.die),  # G12
+            die=where(next_turn | uses_free, 1 + chance.draw(DIRECTIVE + rolls, FACES), s.die),  # G12
             phase=phase,
-            current_player=declares.where(1 - victor, next_turn.where(1 - turn_owner, turn_owner)),
-            challenge_left=examines.where(0, s.challenge_left),
-            declarer=declares.where(victor, resumes.where(NOBODY, s.declarer)),
-            turn_owner=declares.where(me, resumes.where(NOBODY, s.turn_owner)),
-            after=declares.where(
-                may_use_free.where(me.const_like(1), NOBODY), resumes.where(NOBODY, s.after)
-            ),
-            winner=ends.where(winner, NOBODY),
+            current_player=where(declares, 1 - victor, where(next_turn, 1 - turn_of, turn_of)),
+            challenge_left=s.challenge_left & ~examines,
+            declarer=declarer,
+            turn_owner=turn_owner,
+            after=after,
+            winner=where(ends, winner, NOBODY),
         )
-        reward = ends.where(1 - 2 * winner, 0)
+        reward = where(ends, 1 - 2 * winner, 0)
         return Outcome(state, (reward, -reward), terminated=ends, truncated=truncated)
 
-    def victor(self, agents: Agents, favoured: Scalar) -> tuple[Scalar, Scalar]:
+    def victor(self, agents: Sequence[Scalar], favoured: Scalar) -> tuple[Scalar, Scalar]:
         """Whether somebody has a winning position, and who: bases first, in each the favoured player first (G22)."""
-        locked = agents.locked
-        active = everybody() - locked - agents.lower
-        by_base = [(count(of_player(locked, p)) < self.to_win).logical_not() for p in range(PLAYERS)]  # F7
+        white, black = agents[:SIDE_WORDS], agents[SIDE_WORDS:]
+        by_base = [count(locked(own)) >= self.to_win for own in (white, black)]  # F7
         won, who = first_of(by_base, favoured)
         if not self.supplementary:
             return won, who
-        by_blocking = [of_player(active, 1 - p).some.logical_not() for p in range(PLAYERS)]  # F8, F29, G23
+        by_blocking = [union_of(active(other)) == 0 for other in (black, white)]  # F8, F29, G23
         blocked, by_whom = first_of(by_blocking, favoured)
-        return won | blocked, won.where(who, by_whom)
+        return won | blocked, where(won, who, by_whom)
 
-    def observe(self, s: GameState, player: Tensor) -> Tensor:
+    def observe(self, s: GameState, player: Scalar) -> list[Part]:
         return observation(self, s, player)
+
+
+def checked_chart(chart: Any) -> Chart:
+    """In tuples; ValueError for what is no chart."""
+    if not isinstance(chart, (list, tuple)) or len(chart) != FACES or not all(map(is_face, chart)):
+        raise ValueError(
+            f"chart must give each of {FACES} faces 1 to {OPTIONS} different steps (forward, right) of -1, 0, 1, not "
+            f"both 0, got {chart!r}"
+        )
+    return tuple(tuple((forward, right) for forward, right in steps) for steps in chart)
+
+
+def is_face(steps: Any) -> bool:
+    if not isinstance(steps, (list, tuple)) or not 1 <= len(steps) <= OPTIONS or not all(map(is_step, steps)):
+        return False
+    return len({tuple(step) for step in steps}) == len(steps)
+
+
+def is_step(step: Any) -> bool:
+    return isinstance(step, (list, tuple)) and all(type(x) is int for x in step) and tuple(step) in STEPS
 
 
 def first_of(holds: Sequence[Scalar], favoured: Scalar) -> tuple[Scalar, Scalar]:
     """Whether it holds for a player, and for whom: for the favoured one, if for both."""
-    return holds[0] | holds[1], (holds[0] & holds[1]).where(favoured, holds[1].cast(dtypes.int32))
+    return holds[0] | holds[1], where(holds[0] & holds[1], favoured, holds[1])
 
 
 def paid(s: GameState, attempts: Scalar, uses_free: Scalar) -> tuple[list[Scalar], list[Scalar]]:
     """Double Risk and Free cards after an action. A loan goes from the bank to the other player (F19, G10)."""
-    lends = attempts & select(s.dr, s.current_player).eq(0)
-    dr, free = [], []
-    for player in range(PLAYERS):
-        mine = s.current_player.eq(player)
-        spent = mine & attempts & lends.logical_not()
-        dr.append(s.dr[player] - spent.cast(dtypes.int32))
-        used, got = mine & uses_free, mine.logical_not() & lends
-        free.append(s.free[player] - used.cast(dtypes.int32) + got.cast(dtypes.int32))
-    return dr, free
+    me, other = s.current_player, 1 - s.current_player
+    own = select(s.dr, me)
+    lends = attempts & (own == 0)
+    free = put(s.free, me, select(s.free, me) - uses_free)
+    return put(s.dr, me, own - (attempts & ~lends)), put(free, other, select(s.free, other) + lends)
 
 
 def numbers_dealt(chance: Chance) -> list[Scalar]:
     """Either player's numbers, the ranks of eight keys, as the slots by number."""
-    keys = series(AGENTS, lambda agent: chance.bits(agent + NUMBER_KEYS))
+    keys = map_range(AGENTS, lambda agent: chance.bits(NUMBER_KEYS + agent))
     return [ranked(keys[SLOTS * player :][:SLOTS]) for player in range(PLAYERS)]
 
 
 def ranked(keys: Sequence[Scalar]) -> Scalar:
-    """The slots of eight keys by rank, in four bits each."""
-    ranks = [keys[0].const_like(0)] * SLOTS
-    for slot in range(SLOTS):
-        for before in range(slot):
-            smaller = keys[slot] < keys[before]  # of equal keys the lower slot's comes first
-            ranks[before] = ranks[before] + smaller.cast(dtypes.uint32)
-            ranks[slot] = ranks[slot] + smaller.logical_not().cast(dtypes.uint32)
-    return reduce(or_, (rank.const_like(slot) << (rank << 2) for slot, rank in enumerate(ranks)))
+    """The slots of eight keys by rank, in four bits each; of equal keys the lower slot's comes first."""
+    found = []
+    for slot, key in enumerate(keys):
+        before = [*(other <= key for other in keys[:slot]), *(other < key for other in keys[slot + 1 :])]
+        found.append(word(slot) << 4 * sum_of(before))
+    return union_of(found)

@@ -41,7 +41,7 @@ def test_the_convolution_and_the_lines_through_the_last_move_are_equal(
     for unrolled in (True, False):
         monkeypatch.setattr(HyperTicTacToe, "unrolled", unrolled)
         vector = te.VectorEnv(te.make("hyper_tic_tac_toe", shape=shape, k=k), 96, seed=3)
-        assert vector.env.game.has_memory != unrolled
+        assert all(field.memory != unrolled for field in vector.env.spec.fields)
         steps = [(vector.step_uniform(), vector.state.numpy())[1] for _ in range(60)]
         played.append(steps)
         assert steps[-1]["episode"].any(), "no game has ended"

@@ -33,7 +33,7 @@ def lockstep(config: dict[str, Any], batch: int, plies: int, seed: int = 11) -> 
     def start(row: int, episode: int) -> Reference:
         return Reference(game_key(seed, row, episode), **full)
 
-    vector = te.VectorEnv(env, batch, seed)
+    vector = te.VectorEnv(env, batch, seed, final_states=True)
     games, episodes, ends = [start(row, 0) for row in range(batch)], [0] * batch, [0, 0]
     policies = [policy_key(seed, row) for row in range(batch)]
     for ply in range(plies):
@@ -66,8 +66,8 @@ def lockstep(config: dict[str, Any], batch: int, plies: int, seed: int = 11) -> 
             for player in (0, 1, None):
                 seen = observe(vector.state, player)
                 for row, game in enumerate(games):
-                    seat = game.current_player if player is None else player
-                    assert seen[row].tolist() == game.observation(seat), (ply, row, player)
+                    whose = game.current_player if player is None else player
+                    assert seen[row].tolist() == game.observation(whose), (ply, row, player)
     assert vector.state.episode.numpy().tolist() == episodes
     return ends[0], ends[1]
 
@@ -93,7 +93,8 @@ def test_golden_games() -> None:
 
 
 def test_few_bytes() -> None:
-    assert te.make("shed").spec.state_bytes == 24  # three sets of cards; seat, plies, episode
+    # words: three sets of cards; player, plies and flags; episode; two rewards; mask
+    assert te.make("shed").state_bytes == 32
 
 
 @pytest.mark.parametrize("config", VARIANTS, ids=str)
@@ -106,7 +107,7 @@ def test_rollout_is_the_same_play(config: dict[str, Any]) -> None:
     done = te.rollout(env, "uniform", BATCH, 60, seed=3)
     assert (done.returns.numpy() == returns).all()
     one, other = done.state.numpy(), vector.state.numpy()
-    for name in env.fields:
+    for name in env.spec_fields:
         assert (one[name] == other[name]).all(), name
 
 

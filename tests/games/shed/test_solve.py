@@ -85,7 +85,7 @@ def test_values_fit_together_in_play(cards: int) -> None:
     env, solution = shared_env("shed", cards=cards), table(cards)
     state = env.init(32, seed=cards, device="CPU")
     for _ in range(25):
-        values, actions = solution.action_values(state).numpy(), env.uniform_actions(state)
+        values, actions = solution.action_values(state).numpy(), te.random_policy(state)
         now = state.numpy()
         live = ~(now["terminated"] | now["truncated"])
         mask, value = now["legal_action_mask"], solution.value(state).numpy()
@@ -141,7 +141,7 @@ def test_perfect_play_never_gives_anything_away() -> None:
             best = solution.best_actions(state).numpy()
             actions: Any = best.argmax(axis=1).astype(np.int32)
         else:
-            actions = env.uniform_actions(state)
+            actions = te.random_policy(state)
         before = state.numpy()["terminated"]
         state = env.step(state, actions)
         after = state.numpy()

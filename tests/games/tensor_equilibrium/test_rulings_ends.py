@@ -167,7 +167,17 @@ def test_g40_pay_for_a_final_pass(start: Start) -> None:
     passed: dict[str, Any] = {"passed": [0, 1], "next_order": [1, -1], "n_passed": 1}
     game = begin(start, rules=SHORT, **passed | LAST_ACTION | {"final_left": 1})
     assert gpu(play(game, Act.PASS)) == [12, 7] and to_move(game) == 1
+    state = game.to_dict()
+    assert (state["next_order"], state["passed"], state["n_passed"]) == ([1, 0], [1, 1], 2)
     assert gpu(play(game, Act.PASS)) == [12, 7] and game.terminated
+    assert game.to_dict()["next_order"] == [1, 0]
+
+
+def test_g40_no_pay_for_a_final_pass(start: Start) -> None:
+    game = begin(start, **LAST_ACTION | {"final_left": 1})
+    assert gpu(play(game, Act.PASS)) == [7, 7] and to_move(game) == 1
+    state = game.to_dict()
+    assert (state["next_order"], state["passed"], state["n_passed"]) == ([-1, -1], [0, 0], 0)
 
 
 def test_g41_cards_in_hand_may_be_run_as_final_action(start: Start) -> None:

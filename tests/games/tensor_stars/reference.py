@@ -276,7 +276,7 @@ class Reference:
             self.lift([piece for piece in range(PIECES) if self.scored[piece]])
         self.put_back(list(range(PIECES)))
         self.scored, self.commit = [0] * PIECES, [[-1] * PIECES for _ in range(2)]
-        self.phase, self.current_player, self.cursor = COMMIT, 0, 0
+        self.phase, self.current_player, self.cursor, self.mover = COMMIT, 0, 0, -1
         self.turn += 1
         if self.turn == TURNS:  # F11
             self.turn, self.hand = 0, [[1] * CARDS for _ in range(2)]
@@ -285,7 +285,7 @@ class Reference:
                 self.phase, self.truncated = OVER, True
 
     def observation(self, player: int) -> list[float]:
-        """Section 6, flat: the player's own chair, nothing that lies face down before the opponent."""
+        """Section 6, flat: the player's own side, nothing that lies face down before the opponent."""
         opponent, side = 1 - player, player ^ self.flip
         theirs, unplayed = list(self.commit[opponent]), list(self.hand[opponent])
         for piece in range(PIECES):
@@ -324,6 +324,8 @@ class Reference:
         if self.phase == COMMIT:
             assert self.cursor == 0 and self.scored == [0] * PIECES, "I3"
             assert -1 not in self.commit[0] if player else self.commit[1] == [-1] * PIECES, "I3"
+        if self.phase == COMMIT or self.truncated:
+            assert self.mover == -1, "section 3: nothing is resolving"
         assert self.terminated + self.truncated == (self.phase == OVER), "I4"
         assert (self.phase == OVER) == (self.legal_actions() == []), "I4"
         for who, points in enumerate(self.points):

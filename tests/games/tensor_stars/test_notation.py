@@ -112,6 +112,7 @@ START = Reference(words(0)).to_dict()
         {"cursor": 1},
         {"scored": [1, 0, 0]},
         {"phase": ORDER},
+        {"mover": 0},
         {"winner": 0},
         {"points": [1, 0]},
         {"points": [0.0, 0]},

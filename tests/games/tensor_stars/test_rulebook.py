@@ -177,7 +177,7 @@ def test_case_23_cards_are_revealed_piece_by_piece(start: Start) -> None:
     assert ones(parts_of(game.observation(WHITE))["phase"]) == [2]
 
 
-def test_observation_of_both_chairs(start: Start) -> None:
+def test_observation_of_both_players(start: Start) -> None:
     hands = [[0, 1, 1, 1, 0, 0, 1, 1, 1, 1], [1, 1, 1, 1, 1, 1, 0, 0, 0, 1]]
     state = position(red=None, blue=(0, 0), turn=1, hands=10, points=[2, 1], hand=hands)
     game = start("tensor_stars", state, **VARIANT_2)

@@ -43,7 +43,7 @@ def test_facts_1_2_set_up(start: Start) -> None:
     assert_rewards_are_zero(game)
 
 
-def test_fact_4_slots_and_seats(start: Start) -> None:
+def test_fact_4_slots_and_players(start: Start) -> None:
     game = start("tensor_stars")
     for player, slot, card in [(0, 0, 6), (0, 1, 0), (0, 2, 9), (1, 0, 6), (1, 1, 1)]:
         assert game.current_player == player
@@ -220,7 +220,7 @@ def test_ruling_23_random_colours(start: Start, flip: int, rules: dict[str, Any]
     seed = next(seed for seed in range(99) if draw(game_key(seed, 0, 0), 0, 2) == flip)
     game = start("tensor_stars", seed=seed, random_colours=True, **rules)
     assert game.to_dict() == position(flip=flip)
-    black, white = flip, 1 - flip  # the seats
+    black, white = flip, 1 - flip  # the players
     assert parts_of(game.observation(white))["side"] == [1]
     assert ones(parts_of(game.observation(white))["pos"][RED]) == [30]
     assert ones(parts_of(game.observation(black))["pos"][RED]) == [4]
@@ -303,12 +303,36 @@ def test_white_sees_the_board_turned_if_it_then_looks_like_blacks(
 
 
 def test_mover_is_of_the_piece_that_is_resolving(start: Start) -> None:
-    game = start("tensor_stars", position(red=(5, 4), blue=(6, 4), mover=BLACK))
+    game = start("tensor_stars", position(red=(5, 4), blue=(6, 4)))
     duel(game, 0, 2)
     assert game.to_dict()["phase"] == ORDER and game.to_dict()["mover"] == -1
+    game = start("tensor_stars", ask_order="always")
+    place(game, (9, 2, 4), (0, 1, 4))  # red is moved, then blue's first card is asked about
+    assert game.to_dict()["phase"] == ORDER and game.to_dict()["cursor"] == 2 * BLUE
+    assert spaces(game)[RED] != STARTS[RED] and game.to_dict()["mover"] == -1
     game = start("tensor_stars")
     duel(game, 2, 8, BLUE)
     assert game.to_dict()["phase"] == ORDER and game.to_dict()["mover"] == WHITE
+
+
+def test_mover_is_nobody_when_nothing_is_resolving(start: Start) -> None:
+    game = start("tensor_stars")
+    duel(game, 9, 0, YELLOW)
+    assert spaces(game)[YELLOW] == (0, 4) and game.to_dict()["phase"] == COMMIT
+    assert game.to_dict()["mover"] == -1
+    game = start("tensor_stars", position(hands=49, turn=2, hand=[[0] * 6 + [1] * 4] * 2))
+    place(game, (6, 7, 8), (6, 7, 9))
+    assert spaces(game)[YELLOW] == (3, 3) and game.truncated
+    assert game.to_dict()["mover"] == -1
+
+
+@pytest.mark.parametrize(("rules", "white", "winner"), [({}, 0, BLACK), (OWN_BY_SIDE, 4, WHITE)])
+def test_mover_of_a_piece_that_has_won(start: Start, rules: dict[str, Any], white: int, winner: int) -> None:
+    """The game ends while the piece is resolving."""
+    game = start("tensor_stars", position(red=(6, 2)), **rules)
+    duel(game, 7, white)
+    assert_won(game, winner)
+    assert game.to_dict()["mover"] == BLACK
 
 
 @pytest.mark.parametrize(

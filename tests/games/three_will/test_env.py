@@ -1,5 +1,6 @@
 """The tensor engine against the reference, golden games, the statistics of random play, and its budgets."""
 
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -80,8 +81,8 @@ def test_statistics_of_random_play() -> None:
 
 
 def test_few_bytes() -> None:
-    # agents 16, numbers 8, twelve counters 16, seat, plies, episode, key 20
-    assert made().spec.state_bytes == 60
+    # agents 16, numbers 8, ply, episode and key 16, counters and flags 8, rewards and mask 16
+    assert made().state_bytes == 64
 
 
 # What the players see.
@@ -105,7 +106,7 @@ def seen(ids_visible: bool, games: list[dict[str, Any]]) -> dict[str, np.ndarray
     env = made(ids_visible)
     state = env.state_from_dicts(games)
     views = {f"player {p}": observe(state, p) for p in (0, 1)}
-    return views | {"mover": observe(state, None), "mask": state.numpy()["legal_action_mask"]}
+    return views | {"current player": observe(state, None), "mask": state.numpy()["legal_action_mask"]}
 
 
 def test_numbers_and_card_stay_hidden(middle_games: list[dict[str, Any]]) -> None:
@@ -125,11 +126,11 @@ def test_numbers_and_card_stay_hidden(middle_games: list[dict[str, Any]]) -> Non
         assert np.allclose(b[:, 322:] * 8, expected)
 
 
-def test_chairs_are_symmetric(middle_games: list[dict[str, Any]]) -> None:
+def test_both_sides_are_symmetric(middle_games: list[dict[str, Any]]) -> None:
     """I12: after a half turn with the colours exchanged, each sees what the other saw and may do the same."""
     here, there = seen(True, middle_games), seen(True, [mirrored(game) for game in middle_games])
     assert (here["player 0"] == there["player 1"]).all() and (here["player 1"] == there["player 0"]).all()
-    assert (here["mover"] == there["mover"]).all() and (here["mask"] == there["mask"]).all()
+    assert (here["current player"] == there["current player"]).all() and (here["mask"] == there["mask"]).all()
 
 
 def test_dictionaries_lead_back(middle_games: list[dict[str, Any]]) -> None:
@@ -160,7 +161,27 @@ def test_dictionaries_lead_back(middle_games: list[dict[str, Any]]) -> None:
         {"held_under_locked": "maybe"},
         {"max_turns": 0},
         {"to_win": 9},
+        # of another type, which a search through the allowed values would not end at, or would take
+        {"max_turns": 1.5},
+        {"max_turns": 10**20},
+        {"max_turns": "600"},
         {"to_win": True},
+        {"to_win": 3.0},
+        {"first_player": False},
+        {"cards_each": np.int64(4)},
+        {"cards_total": 8.0},
+        {"cards_total": None},
+        {"challenge": 0},
+        {"ids_visible": "no"},
+        {"held_under_locked": True},
+        {"held_under_locked": ["held"]},
+        {"chart": None},
+        {"chart": 6},
+        {"chart": repeat(CHART[0])},
+        {"chart": (*CHART[:5], ((-1.0, 0),))},
+        {"chart": (*CHART[:5], ((True, 0),))},
+        {"chart": (*CHART[:5], ((1, 0, 0),))},
+        {"chart": (*CHART[:5], "up")},
     ),
     ids=str,
 )

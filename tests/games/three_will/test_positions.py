@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tensor_envs.games.three_will.notation import to_dict
 from tests.games.chance import game_key
 from tests.games.shared import shared_env
 from tests.games.three_will.position import CHALLENGE, EXAMINE, FMOVE, FREE, MOVE, Position, position
@@ -19,10 +20,10 @@ def random_position(rng: np.random.Generator, config: dict[str, Any]) -> Positio
     cells = [8 * row + column for row in sorted(set(ROWS)) for column in range(8)]
     weights = np.array([ROWS.count(cell // 8) for cell in cells], dtype=float)
     squares = rng.choice(cells, rng.integers(8, 17), replace=False, p=weights / weights.sum())
-    seats = np.concatenate([squares, rng.permutation(squares)[: 16 - len(squares)]])
+    places = np.concatenate([squares, rng.permutation(squares)[: 16 - len(squares)]])
     pos, lvl = [0] * 16, [0] * 16
-    for agent, place in enumerate(rng.permutation(16)):
-        pos[agent], lvl[agent] = int(seats[place]), int(place >= len(squares))
+    for agent, i in enumerate(rng.permutation(16)):
+        pos[agent], lvl[agent] = int(places[i]), int(i >= len(squares))
     phase = int(rng.choice([MOVE, MOVE, FREE, FMOVE, FMOVE, CHALLENGE]))
     player, cards = int(rng.integers(2)), rng.multinomial(8, [0.25] * 4)
     dr, free = cards[:2].tolist(), cards[2:].tolist()
@@ -74,6 +75,7 @@ def choose(rng: np.random.Generator, game: Reference) -> int:
 def play_on(games: int, plies: int, seed: int, config: dict[str, Any]) -> Counter[str]:
     """-> how often the phases were left for which, and the pairs on one square that were swapped."""
     rng, env = np.random.default_rng(seed), shared_env("three_will", **config)
+    rules: Any = env.rules
     positions = [random_position(rng, config) for _ in range(games)]
     plain = [Reference.from_dict(d, game_key(seed, row, 0), **config) for row, d in enumerate(positions)]
     state, met = env.state_from_dicts(positions, seed), Counter[str]()
@@ -90,7 +92,7 @@ def play_on(games: int, plies: int, seed: int, config: dict[str, Any]) -> Counte
         columns = {name: column.tolist() for name, column in state.numpy().items()}
         for row, game in enumerate(plain):
             values = {name: column[row] for name, column in columns.items()}
-            after = env.entry.load("notation").to_dict(env.rules, values)
+            after = to_dict(rules, values)
             assert after == game.to_dict(), (ply, row, actions[row], before[row])
             met[f"{before[row]['phase']}-{after['phase']}"] += 1
             met["swapped"] += before[row]["phase"] == CHALLENGE and before[row]["pos"] != after["pos"]

@@ -1,0 +1,94 @@
+"""Loops of a kernel, and the same in plain numbers: their terms are those of Python's loops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tensor_envs.rules import (
+    Scalar,
+    any_in_range,
+    integer,
+    map_range,
+    sum_in_range,
+    union_in_range,
+    where,
+    word,
+)
+from tensor_envs.rules.control import no_unroll
+from tests.rules.traced import agree, kernel, numbers, plain
+
+SIZE = 128
+
+
+@pytest.mark.parametrize("length", [0, 1, 2, 17])
+def test_loops(length: int) -> None:
+    x = numbers("int", SIZE, 1, -20, 20)
+
+    def function(x: Scalar) -> list[Scalar]:
+        found = [
+            any_in_range(length, lambda i: i * 3 == x),
+            sum_in_range(length, lambda i: where(x > i, i + 1, 0)),
+        ]
+        if length:  # what has no term has no kind
+            found.append(union_in_range(length, lambda i: where((x + 20) >> i & 1 != 0, word(1) << i, 0)))
+        return found
+
+    some, total, *union = agree(function, x)
+    terms = range(length)
+    assert some.dtype == np.bool_ and some.tolist() == [any(3 * i == v for i in terms) for v in x]
+    assert total.tolist() == [sum(i + 1 for i in terms if v > i) for v in x]
+    for column in union:
+        assert column.tolist() == [sum(1 << i for i in terms if int(v) + 20 >> i & 1) for v in x]
+        assert column.any()
+    assert length < 2 or 0 < some.sum() < SIZE
+
+
+def test_loops_in_loops() -> None:
+    """An inner loop begins anew in every round of the outer one; both depend on the game."""
+    x = numbers("int", SIZE, 2, 0, 30)
+
+    def function(x: Scalar) -> list[Scalar]:
+        return [
+            sum_in_range(5, lambda i: sum_in_range(4, lambda j: where(i * j < x, i + j, 0))),
+            any_in_range(5, lambda i: any_in_range(4, lambda j: i * j + j == x)),
+            sum_in_range(6, lambda i: integer(any_in_range(4, lambda j: i * j == x))),
+            union_in_range(
+                3, lambda i: union_in_range(3, lambda j: where(i * 3 + j < x, word(1) << (i * 3 + j), 0))
+            ),
+        ]
+
+    found = agree(function, x)
+    for row, value in enumerate(x.tolist()):
+        pairs = [(i, j) for i in range(5) for j in range(4)]
+        assert found[0][row] == sum(i + j for i, j in pairs if i * j < value)
+        assert found[1][row] == any(i * j + j == value for i, j in pairs)
+        assert found[2][row] == sum(any(i * j == value for j in range(4)) for i in range(6))
+        assert found[3][row] == sum(1 << k for k in range(9) if k < value)
+
+
+def test_a_term_for_every_index() -> None:
+    """A list either way: unrolled, or filled by a loop in what a kernel plays once in a while."""
+    x = numbers("int", SIZE, 3, -50, 50)
+
+    def unrolled(x: Scalar) -> list[Scalar]:
+        values = map_range(9, lambda i: x * i + where(i == 4, 100, 0))
+        return [*values, values[3] + values[8]]
+
+    def rolled(x: Scalar) -> list[Scalar]:
+        if x.known:  # a plain program has no loops to be kept
+            return unrolled(x)
+        with no_unroll():
+            return unrolled(x)
+
+    wanted = [x * i + 100 * (i == 4) for i in range(9)]
+    wanted.append(wanted[3] + wanted[8])
+    for columns in (plain(unrolled, x), kernel(unrolled, x), kernel(rolled, x)):
+        for column, values in zip(columns, wanted, strict=True):
+            np.testing.assert_array_equal(column, values)
+
+
+def test_loops_of_one_index_are_none() -> None:
+    assert any_in_range(1, lambda i: i == 0).value is True
+    assert sum_in_range(3, lambda i: i * i).value == 5
+    assert union_in_range(4, lambda i: word(1) << i).value == 15

@@ -1,0 +1,140 @@
+"""Lists of scalars at computed indices and as a whole: as Python's own lists, in kernels and in plain numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tensor_envs.rules import (
+    MemoryArray,
+    Scalar,
+    all_of,
+    any_of,
+    integer,
+    lookup,
+    put,
+    select,
+    sum_of,
+    union_of,
+    where,
+    word,
+)
+from tests.rules.traced import agree, numbers
+
+SIZE = 128
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 5, 8, 13])
+@pytest.mark.parametrize("kind", ["int", "word", "word64", "bool"])
+def test_reading_and_writing_at_a_computed_index(length: int, kind: str) -> None:
+    columns = [numbers(kind, SIZE, 10 + k) for k in range(length)]
+    index, value = numbers("int", SIZE, 1, 0, length - 1), numbers(kind, SIZE, 2)
+
+    def both(i: Scalar, value: Scalar, *values: Scalar) -> list[Scalar]:
+        return [select(values, i), lookup(values, i), *put(values, i, value)]
+
+    chosen, looked_up, *written = agree(both, index, value, *columns)
+    table = np.stack(columns, axis=1)
+    expected = table[np.arange(SIZE), index]
+    np.testing.assert_array_equal(chosen, expected)
+    np.testing.assert_array_equal(looked_up, expected)
+    table[np.arange(SIZE), index] = value
+    np.testing.assert_array_equal(np.stack(written, axis=1), table)
+
+
+def test_an_index_out_of_range_writes_nothing() -> None:
+    columns, index = [numbers("int", SIZE, 10 + k) for k in range(3)], numbers("int", SIZE, 1, -3, 6)
+    written = agree(lambda i, *values: put(values, i, 7), index, *columns)
+    for k, (before, after) in enumerate(zip(columns, written, strict=True)):
+        np.testing.assert_array_equal(after, np.where(index == k, 7, before))
+    assert ((index < 0) | (index > 2)).any()
+
+
+@pytest.mark.parametrize("length", [1, 2, 7, 32, 45])
+def test_constant_tables(length: int) -> None:
+    """By halves, whatever the table's length."""
+    table = np.random.default_rng(length).integers(-1000, 1000, length).tolist()
+    index = numbers("int", SIZE, 1, 0, length - 1)
+    wanted = np.array(table)[index]
+    for column in agree(lambda i: [lookup(table, i), select(table, i), lookup(table, word(i))], index):
+        np.testing.assert_array_equal(column, wanted)
+
+
+def test_a_plain_index_reads_a_plain_entry() -> None:
+    values: list[Any] = [integer(3), 5, True]
+    assert select(values, 1).value == lookup(values, 1).value == 5
+    assert [x.value for x in put([1, 2, 3], 1, 9)] == [1, 9, 3]
+    x = integer(4)
+    assert select([x, x + 1], 0) is x
+
+
+def test_several_at_once() -> None:
+    columns = [numbers("int", SIZE, 10 + k, -5, 5) for k in range(4)]
+    words = [numbers("word", SIZE, 20 + k) for k in range(3)]
+
+    def function(a: Scalar, b: Scalar, c: Scalar, d: Scalar, *sets: Scalar) -> list[Scalar]:
+        values = [a, b, c, d]
+        return [
+            any_of(x == 3 for x in values), all_of(x < 3 for x in values), sum_of(values),
+            sum_of(x > 0 for x in values), any_of([]), all_of([]), sum_of([]), union_of(sets), sum_of([a, True, 2]),
+        ]  # fmt: skip
+
+    found = agree(function, *columns, *words)
+    table = np.stack(columns)
+    wanted: list[Any] = [
+        (table == 3).any(0), (table < 3).all(0), table.sum(0), (table > 0).sum(0),
+        np.zeros(SIZE, bool), np.ones(SIZE, bool), np.zeros(SIZE, int), np.bitwise_or.reduce(words), columns[0] + 3,
+    ]  # fmt: skip
+    for k, (column, values) in enumerate(zip(found, wanted, strict=True)):
+        np.testing.assert_array_equal(column, values, err_msg=str(k))
+    assert [column.dtype for column in found[:4]] == [np.bool_, np.bool_, np.int32, np.int32]
+    assert found[6].dtype == np.int32 and 0 < found[0].sum() < SIZE and 0 < found[1].sum() < SIZE
+
+
+def test_plain_numbers_among_scalars_take_their_kind() -> None:
+    """Wherever they stand, and however large: a list of words may have a plain one."""
+    x, i = numbers("word", SIZE, 1), numbers("int", SIZE, 2, 0, 2)
+
+    def function(x: Scalar, i: Scalar) -> list[Scalar]:
+        return [
+            sum_of([2, True, x]), union_of([1 << 31, x]), select([7, 1 << 31, x], i), lookup([7, 1 << 31, x], i),
+            union_of([1, 1 << 31]),
+        ]  # fmt: skip
+
+    found = agree(function, x, i)
+    with np.errstate(over="ignore"):
+        table = np.stack([np.full(SIZE, 7, np.uint32), np.full(SIZE, 1 << 31, np.uint32), x])[
+            i, np.arange(SIZE)
+        ]
+        wanted = [x + np.uint32(3), x | np.uint32(1 << 31), table, table]
+    for column, values in zip(found, wanted, strict=False):
+        assert column.dtype == np.uint32
+        np.testing.assert_array_equal(column, values)
+    assert (found[4] == 1 | 1 << 31).all()
+
+
+def test_arrays_in_memory_are_read_element_by_element_and_changed_by_overlays() -> None:
+    """As rules see a memory field: changes are seen by what reads the changed array, and by nothing else."""
+    asked: list[int] = []
+
+    def element(i: Scalar) -> Scalar:
+        asked.append(int(i.value))
+        return word(i) * 10
+
+    array = MemoryArray(element, 1000)
+    changed = put(array, 7, 3)
+    assert len(changed) == 1000 and not asked, "nothing is read before it is asked for"
+    assert [int(changed[i].value) for i in (6, 7, 8)] == [60, 3, 80]
+    assert int(select(array, integer(7)).value) == 70 and int(array[999].value) == 9990
+    twice = put(changed, 8, word(1))
+    assert [int(twice[i].value) for i in (7, 8)] == [3, 1]
+
+    def function(i: Scalar, at: Scalar) -> Scalar:
+        squares = MemoryArray(lambda k: k * k, 100)
+        return put(put(squares, at, 5), at + 1, where(at == 0, 6, 7))[i]
+
+    i, at = numbers("int", SIZE, 1, 0, 8), numbers("int", SIZE, 2, 0, 8)
+    wanted = np.where(i == at + 1, np.where(at == 0, 6, 7), np.where(i == at, 5, i * i))
+    np.testing.assert_array_equal(agree(function, i, at)[0], wanted)
