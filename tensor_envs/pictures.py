@@ -79,7 +79,7 @@ def _states(states: Iterable[State]) -> list[State]:
         raise ValueError("states must be at least one state")
     for number, state in enumerate(found):
         instance(f"states[{number}]", state, State)
-        if state.env.rules != found[0].env.rules or state.env.entry != found[0].env.entry:
+        if state.env.rules != found[0].env.rules or state.env._entry != found[0].env.entry:
             raise ValueError(f"states[{number}] is of {state.env!r}, states[0] of {found[0].env!r}")
     return found
 
@@ -92,7 +92,7 @@ def _number(name: str, value: Any, low: float, high: float) -> None:
 
 
 def _pixels(state: State, i: int, player: int | None, scale: float) -> Any:
-    render = state.env.entry.load("render")
+    render = state.env._entry.load("render")
     if not hasattr(render, "draw"):
         raise ValueError(f"{state.env.id!r} has no `draw` for a GIF in {render.__name__}; write an .svg")
     return render.draw(state.env.rules, state.env.state_to_dict(state, i, player)).image(scale)

@@ -257,8 +257,14 @@ def check_plain_python(env: Env, steps: int, device: Any) -> str:
                 kernel = np.ravel(now[name][row]).tolist()
                 require(kernel == np.ravel(value).tolist(), f"row {row}: {name} differs in Python")
         if ended and plies >= steps:
-            return f"{plies} plies, {ended} games ended"
-    raise AssertionError("unreachable")
+            break
+    if env.illegal == "lose":
+        illegal = PlainGame(env.rules, SEED)
+        illegal.step(env.num_actions)
+        state = env.step(env.init(1, SEED, device), [env.num_actions]).numpy()
+        same = illegal.rewards == state["rewards"][0].tolist() and illegal.terminated == bool(state["terminated"][0])
+        require(same, "an illegal action ends the game otherwise in Python")
+    return f"{plies} plies, {ended} games ended"
 
 
 def check_observations(env: Env, steps: int, device: Any) -> str:

@@ -239,7 +239,7 @@ class Engine:
         where = cut(count, games.device)
         new, new_rng = where.empty(self.layout.words), where.empty(RNG_WORDS)
         arrays = Take.Arrays(new, new_rng, games.words, games.row_rng, rows)
-        after = self.run(Take(games.cut.blocks_and_lanes), where, arrays)
+        after = self.run(Take(games.cut.blocks_and_lanes, games.batch), where, arrays)
         return Games(after.new, after.new_rng, count)
 
     def sample(self, games: Games) -> Tensor:

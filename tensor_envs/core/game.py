@@ -91,7 +91,10 @@ class Game:
         self, s: GameState, action: Scalar, legal: Scalar | None
     ) -> tuple[GameState, list[Scalar], Scalar, Scalar]:
         """One action -> state, rewards [P], terminated, truncated. `legal` None: known to be legal."""
-        outcome = self.rules.step(s, action, self.chance(s))
+        if legal is not None and legal.known and not legal.value:  # rules know of legal actions alone
+            outcome = Outcome(s, [0] * self.spec.num_players, terminated=True)
+        else:
+            outcome = self.rules.step(s, action, self.chance(s))
         if not isinstance(outcome, Outcome) or not isinstance(outcome.state, GameState):
             raise TypeError(f"step must give an Outcome with a GameState, got {type(outcome).__name__}")
         ply, players = s.ply + 1, self.spec.num_players

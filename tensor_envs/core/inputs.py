@@ -71,6 +71,8 @@ def _on_device(name: str, values: Tensor, where: Cut) -> Tensor:
         return values if is_capturing() else upload(values.numpy(), where.device)
     if values.device != where.device:
         raise ValueError(f"{name} must be on the state's device {where.device}, got {values.device}")
+    if where.shards > 1 and values.uop.axis is None:  # all of it on every device
+        values = values.to(where.device[0]).shard(where.device, axis=0)  # type: ignore[arg-type]
     return values
 
 

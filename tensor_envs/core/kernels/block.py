@@ -55,7 +55,7 @@ class Coords(NamedTuple):
     register: Place
 
 
-def load(array: UOp, place: Place, words: Iterable[int] = (0,), dtype: DType = WORD) -> list[Scalar]:
+def load(array: UOp, place: Place, words: Iterable[Any] = (0,), dtype: DType = WORD) -> list[Scalar]:
     """Some words of a game."""
     return [Scalar(place.cell(array, w).load(), dtype) for w in words]
 
@@ -80,13 +80,13 @@ class Block:
         batch = Place(self.block, lane, self.grid.blocks, self.lanes)
         return Coords(batch, Place(0, lane, 1, self.lanes) if self.thread is None else Place(0, 0, 1, 1))
 
-    def each(self, stage: Callable[[Coords], list[UOp]]) -> UOp:
-        """The stores of a stage, for every lane."""
+    def each(self, stage: Callable[[Coords], list[UOp]], once: bool = False) -> UOp:
+        """The stores of a stage, for every lane. once: it is not worth the code that several lanes at once take."""
         if self.thread is not None:
             return UOp.group(*stage(self.at(self.thread)))
         lane = loop(self.lanes)
         stores = UOp.group(*stage(self.at(lane)))
-        if self.together == 1 or len(stores.toposort()) >= UNROLL_MAX_OPS:
+        if once or self.together == 1 or len(stores.toposort()) >= UNROLL_MAX_OPS:
             return stores.end(lane)
         share = self.lanes // self.together
         lane = loop(share)

@@ -12,7 +12,7 @@ from tensor_envs.core.kernels.tracer import NEVER, Tracer, row_index
 from tensor_envs.core.layout import FLAGS, RNG_WORDS
 from tensor_envs.rules.chance import POLICY_EPISODE, threefry
 from tensor_envs.rules.control import loop
-from tensor_envs.rules.scalar import INT, Scalar, scalar, word
+from tensor_envs.rules.scalar import INT, Scalar, scalar, where, word
 from tensor_envs.rules.spec import GameState
 
 
@@ -33,7 +33,7 @@ class Seed:
             policy_key = threefry((low, high), (row, POLICY_EPISODE))
             return store(a.row_rng, at.batch, [low, high, row, *policy_key])
 
-        return t.block.end(t.block.each(stage))
+        return t.block.end(t.block.each(stage, once=True))
 
 
 def _unplayed(t: Tracer, at: Coords, new: UOp, s: GameState, flags: list[Scalar]) -> list[UOp]:
@@ -56,7 +56,7 @@ class Init:
         def stage(at: Coords) -> list[UOp]:
             return _unplayed(t, at, a.new, t.game.init(t.row_rng(a.row_rng, at), word(0)), NEVER)
 
-        return t.block.end(t.block.each(stage))
+        return t.block.end(t.block.each(stage, once=True))
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Recompute:
                 s = s.replace(key=t.game.key(t.row_rng(a.row_rng, at), s.episode))
             return _unplayed(t, at, a.new, s, t.layout.get_flags(old))
 
-        return t.block.end(t.block.each(stage))
+        return t.block.end(t.block.each(stage, once=True))
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class Restart:
             s = t.game.where(again, t.game.init(t.row_rng(a.row_rng, at), s.episode + 1), s)
             return _unplayed(t, at, a.new, s, [flag & ~again for flag in flags])
 
-        return t.block.end(t.block.each(stage))
+        return t.block.end(t.block.each(stage, once=True))
 
 
 @dataclass(frozen=True)
@@ -123,23 +123,28 @@ class Copy:
 
         def stage(at: Coords) -> list[UOp]:
             if t.game.has_memory:
-                return _copied(a.new, at.batch, a.old, at.batch, t.layout.words)
+                return _copied(a.new, at.batch, a.old, at.batch, kept)
             return store(a.new, at.batch, [x & kept[w] for w, x in enumerate(load(a.old, at.batch, kept))])
 
         return t.block.end(t.block.each(stage))
 
 
-def _copied(new: UOp, to: Place, old: UOp, place: Place, words: int) -> list[UOp]:
-    """All words of a game, in a loop: there are too many to unroll."""
-    k = loop(words)
-    return [to.cell(new, k).store(place.cell(old, k).load()).end(k)]
+def _copied(new: UOp, to: Place, old: UOp, place: Place, kept: dict[int, int]) -> list[UOp]:
+    """The bits of all words of a game that are kept, in a loop: there are too many words to unroll."""
+    k = loop(len(kept))
+    x = load(old, place, [k])[0]
+    for w, bits in kept.items():
+        if bits != 0xFFFFFFFF:
+            x = where(Scalar(k, INT) == w, x & bits, x)
+    return [to.cell(new, k).store(x.uop()).end(k)]
 
 
 @dataclass(frozen=True)
 class Take:
-    """Copy the games of another batch (its blocks and lanes are `source`) whose rows are in `rows`."""
+    """Copy the games of another batch whose rows are in `rows`. source: its blocks and lanes, and its games that count."""
 
     source: tuple[int, int]
+    games: int
     name = "take"
 
     class Arrays(NamedTuple):
@@ -154,11 +159,11 @@ class Take:
 
         def stage(at: Coords) -> list[UOp]:
             row = load(a.rows, at.batch, dtype=INT)[0].uop()
-            row = row.maximum(0).minimum(blocks * lanes - 1)
+            row = row.maximum(0).minimum(self.games - 1)
             place = Place(row // lanes, row % lanes, blocks, lanes)
             stores = store(a.new_rng, at.batch, load(a.old_rng, place, range(RNG_WORDS)))
             if t.game.has_memory:
-                return stores + _copied(a.new, at.batch, a.old, place, t.layout.words)
+                return stores + _copied(a.new, at.batch, a.old, place, dict.fromkeys(range(t.layout.words), 0xFFFFFFFF))
             return stores + store(a.new, at.batch, load(a.old, place, range(t.layout.words)))
 
         return t.block.end(t.block.each(stage))

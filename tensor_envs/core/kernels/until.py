@@ -8,19 +8,22 @@ from typing import Any, NamedTuple
 from tinygrad import UOp, dtypes
 
 from tensor_envs.core.game import uniform_action
-from tensor_envs.core.kernels.block import Coords, Words, load, store
-from tensor_envs.core.kernels.observe import ObservationArrays, ObservationStage
+from tensor_envs.core.kernels.block import Coords, Place, Words, load, store
+from tensor_envs.core.kernels.observe import ObservationArrays
 from tensor_envs.core.kernels.rollout import _any_lane
+from tensor_envs.core.kernels.rows import RowStage
 from tensor_envs.core.kernels.tracer import Reset, Tracer
 from tensor_envs.rules.control import next_id
-from tensor_envs.rules.scalar import BOOL, INT, REAL, Scalar, scalar, where, word
+from tensor_envs.rules.scalar import BOOL, INT, REAL, Scalar, real, scalar, where, word
 
 OPENINGS = 100  # games in a row that may end before the player's first decision
+RESET: Reset = "next_step"
 # what to do with a game, where it is not an action from 0 on: PASS is one that no game has
 PASS, OPEN, BEGIN, LEAVE = -1, -2, -3, -4
-# what has become of a game
-TO_MOVE, TERMINATED, TRUNCATED, NO_DECISION, OTHERS_TO_MOVE = range(5)
-RESET: Reset = "next_step"
+# what is kept and told of a game. PAID: to the player since its last decision. LEFT: one more than the openings that
+# may still end, 0 once the player has moved. REWARD: what was paid, 0 if the player has not moved in this episode
+PAID, LEFT, REWARD, STATUS = range(4)
+TO_MOVE, TERMINATED, TRUNCATED, NO_DECISION, OTHERS_TO_MOVE = range(5)  # STATUS
 
 
 @dataclass(frozen=True)
@@ -41,14 +44,11 @@ class PlayUntil:
 
     class Arrays(NamedTuple):
         new: Any
-        old: Any  # None: in place, which `uniform` needs
+        old: Any  # None: in place, except for a game with memory fields
         row_rng: Any
         actions: Any  # int32
-        paid: Any  # float32: to the player since its last decision
-        openings: Any  # uint32: one more than may still end; 0 once the player has moved
-        rewards: Any  # float32: what was paid, or 0 if the player has not moved in this episode
-        status: Any  # int32
-        seen: ObservationArrays
+        tally: Any  # float32 [4, games], see above
+        seen: ObservationArrays  # of the player, game by game
         others: Any = None
 
     def trace(self, t: Tracer, a: Arrays) -> UOp:
@@ -59,58 +59,56 @@ class PlayUntil:
             turns.depend_on(turns.play(Scalar(True, BOOL)))
         else:
             count, turn = t.block.registers(1, dtypes.int32), UOp.loop(next_id())
-            start = count.after(turns.paid)[0].store(0)
+            start = count.after(turns.tally)[0].store(0)
             turns.depend_on(start, turn)
             n = count.after(start, turn)[0].load()
-            played = turns.play(Scalar(n, INT) == 0)
-            played = count.after(played)[0].store(n + 1)
+            played = count.after(turns.play(Scalar(n, INT) == 0))[0].store(n + 1)
             waits = turns.target.after(played)
             some = _any_lane(t, lambda lane: turns.others_to_move(waits, t.block.at(lane.uop())))
             turns.depend_on(played.end(turn, some))
-        done = t.block.each(turns.finish)
-        return t.block.end(
-            ObservationStage(t, a.seen, self.player, (t.grid.blocks, t.grid.lanes)).trace(
-                t.words(a.new).after(done)
-            )
-        )
+        words = t.words(a.new).after(t.block.each(turns.finish))
+        return t.block.end(RowStage(t, a.seen, self.player, (t.grid.blocks, t.grid.lanes)).trace(words))
 
 
 class _Turns:
-    """A block's games and what their player is paid: in registers with `uniform`."""
+    """A block's games while they are played, in registers unless they have memory fields."""
 
     def __init__(self, t: Tracer, a: PlayUntil.Arrays, player: int, uniform: bool):
         self.t, self.a, self.player, self.uniform = t, a, player, uniform
         self.in_branch = t.resets_in_branch(RESET)
-        if uniform:
+        self.source, self.target = t.words(a.new if a.old is None else a.old), t.words(a.new)
+        if not t.game.has_memory:
             registers = t.block.registers(t.layout.field_words, dtypes.uint32)
-            self.source = self.target = Words(t.layout, registers, in_registers=True)
-        else:
-            self.source, self.target = t.words(a.old), t.words(a.new)
-        self.paid, self.openings = t.block.registers(1, dtypes.float32), t.block.registers(1, dtypes.uint32)
+            self.target = Words(t.layout, registers, in_registers=True)
+        self.tally = t.block.registers(2, dtypes.float32)  # PAID and LEFT
         self.again = t.block.registers(1, dtypes.uint32)
 
     def depend_on(self, *deps: UOp) -> None:
         """What is read from now on is read after these."""
         self.source, self.target = self.source.after(*deps), self.target.after(*deps)
-        self.paid, self.openings = self.paid.after(*deps), self.openings.after(*deps)
+        self.tally = self.tally.after(*deps)
+
+    def kept(self, at: Coords) -> Place:
+        """Where a game stands in `tally`: each of its values is an array of its own for the host."""
+        return Place(0, at.batch.block * at.batch.lanes + at.batch.lane, 1, self.t.grid.rows)
 
     def others_to_move(self, words: Words, at: Coords) -> Scalar:
         return ~words.over(at) & (self.t.layout.get(words.load(at), "current_player") != self.player)
 
     def begin(self, at: Coords) -> list[UOp]:
-        t, a = self.t, self.a
-        games = t.words(a.new if self.uniform else a.old)
-        words, over = games.load(at), games.over(at)
-        (what,), (paid,) = load(a.actions, at.batch, dtype=INT), load(a.paid, at.batch, dtype=REAL)
-        (openings,) = load(a.openings, at.batch)
+        layout, words, over = self.t.layout, self.source.load(at), self.source.over(at)
+        what, (paid, left) = self.what(at), load(self.a.tally, self.kept(at), (PAID, LEFT), REAL)
         opens = (what == OPEN) | (what == BEGIN) | (over & (what >= PASS))
-        decides = (what >= PASS) & ~over & (t.layout.get(words, "current_player") == self.player)
-        paid = where(opens | (decides & (openings == 0)), 0.0, paid)
-        openings = where(opens, word(OPENINGS + 1), where(decides, 0, openings))
-        stores = store(self.paid, at.register, [paid]) + store(self.openings, at.register, [openings])
-        if self.uniform:
-            stores += self.target.store(at, s=t.layout.get_state(words), flags=t.layout.get_flags(words))
+        decides = (what >= PASS) & ~over & (layout.get(words, "current_player") == self.player)
+        paid = where(opens | (decides & (left == 0.0)), 0.0, paid)
+        left = where(opens, OPENINGS + 1.0, where(decides, 0.0, left))
+        stores = store(self.tally, at.register, [paid, left])
+        if self.target.in_registers:
+            stores += self.target.store(at, s=layout.get_state(words), flags=layout.get_flags(words))
         return stores
+
+    def what(self, at: Coords) -> Scalar:
+        return load(self.a.actions, at.batch, dtype=INT)[0]
 
     def play(self, first: Scalar) -> UOp:
         """At most one action in every game; first: the given one."""
@@ -120,12 +118,11 @@ class _Turns:
         return done
 
     def _play(self, at: Coords, first: Scalar) -> list[UOp]:
-        t, a = self.t, self.a
-        words, rng = self.source.load(at), t.row_rng(a.row_rng, at)
+        t, what, rng = self.t, self.what(at), self.t.row_rng(self.a.row_rng, at)
+        words = (self.target if self.target.in_registers else self.source).load(at)
         s, flags = t.layout.get_state(words), t.layout.get_flags(words)
-        (what,), (paid,) = load(a.actions, at.batch, dtype=INT), load(self.paid, at.register, dtype=REAL)
-        (openings,), mask = load(self.openings, at.register), t.game.mask(s)
-        action, legal = t.given_action(mask, a.actions, at)
+        (paid, left), mask = load(self.tally, at.register, range(2), REAL), t.game.mask(s)
+        action, legal = t.given_action(mask, self.a.actions, at)
         plays = what >= PASS
         if self.uniform:
             drawn = uniform_action(s, mask, t.game.spec.num_actions, rng[3:], live=False)
@@ -136,32 +133,28 @@ class _Turns:
         s = t.game.where(plays, after, s)
         flags = [where(plays, x, y) for x, y in zip(now, flags, strict=True)]
         paid = where(plays, paid + rewards[self.player], paid)
-        again = (flags[0] | flags[1] | (first & (what == BEGIN))) & (openings > 1)
+        again = (flags[0] | flags[1] | (first & (what == BEGIN))) & (left > 1.0)
         if not self.in_branch:
             s = t.game.where(again, t.game.init(rng, s.episode + 1), s).replace(
                 episode=s.episode + word(again)
             )
         stores = self.target.store(at, s=s, flags=[flag & ~again for flag in flags])
-        stores += store(self.paid, at.register, [where(again, 0.0, paid)])
-        stores += store(self.openings, at.register, [openings - word(again)])
-        return stores + store(self.again, at.register, [word(again)]) * self.in_branch
+        stores += store(self.tally, at.register, [where(again, 0.0, paid), left - real(again)])
+        return stores + store(self.again, at.register, [word(again)] * self.in_branch)
 
     def finish(self, at: Coords) -> list[UOp]:
-        t, a, words = self.t, self.a, self.target.load(at)
+        t, words, nothing = self.t, self.target.load(at), [scalar(0.0)] * self.t.players
         s, flags = t.layout.get_state(words), t.layout.get_flags(words)
-        (paid,), (openings,) = load(self.paid, at.register, dtype=REAL), load(self.openings, at.register)
+        paid, left = load(self.tally, at.register, range(2), REAL)
         others, mask = self.others_to_move(self.target, at), t.live_mask(s, flags, "none")
-        # that an opening ended the game means here that all have
-        over = where(openings > 0, NO_DECISION, where(flags[0], TERMINATED, TRUNCATED))
+        # that an opening has ended the game means here that all have
+        over = where(left > 0.0, NO_DECISION, where(flags[0], TERMINATED, TRUNCATED))
         status = where(flags[0] | flags[1], over, where(others, OTHERS_TO_MOVE, TO_MOVE))
-        stores = store(a.paid, at.batch, [paid]) + store(a.openings, at.batch, [openings])
-        stores += store(a.rewards, at.batch, [where(openings > 0, 0.0, paid)]) + store(
-            a.status, at.batch, [status]
-        )
-        rewards = [scalar(0.0)] * t.players
-        if self.uniform:
-            return stores + t.words(a.new).store(at, s=s, flags=flags, rewards=rewards, mask=mask)
-        flags = [flag | ~others for flag in flags]
-        theirs = t.live_mask(s, flags, "none")
-        stores += t.words(a.others).store(at, s=s, flags=flags, rewards=rewards, mask=theirs)
-        return stores + self.target.store(at, rewards=rewards, mask=mask)
+        stores = store(self.a.tally, self.kept(at), [paid, left, where(left > 0.0, 0.0, paid), real(status)])
+        played = {"s": s, "flags": flags} if self.target.in_registers else {}
+        stores += t.words(self.a.new).store(at, rewards=nothing, mask=mask, **played)
+        if self.a.others is not None:
+            flags = [flag | ~others for flag in flags]
+            mask = t.live_mask(s, flags, "none")
+            stores += t.words(self.a.others).store(at, s=s, flags=flags, rewards=nothing, mask=mask)
+        return stores

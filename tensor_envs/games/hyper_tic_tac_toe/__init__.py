@@ -1,6 +1,6 @@
 """Hyperdimensional tic-tac-toe."""
 
-from tensor_envs.core.entry import GameEntry
+from tensor_envs import GameEntry
 
 GAME = GameEntry(
     id="hyper_tic_tac_toe",

@@ -30,10 +30,7 @@ from tensor_envs.rules import (
     bit,
     bits,
     has_bit,
-    integer,
     num_words,
-    scalar,
-    sum_of,
     union_of,
     where,
     word,
@@ -114,7 +111,8 @@ class HyperTicTacToe:
         marks = self.word_by_word(lambda w: s.own[w] | where(w == place, mark, 0))
         won = self.any_line(marks) if self.unrolled else self.line_through(s.own, action)
         full = s.ply + 1 == self.cells
-        first = where(s.current_player == 0, integer(won), -integer(won))
+        win = where(won, 1, 0)
+        first = where(s.current_player == 0, win, -win)
         after = s.replace(own=s.other, other=marks, current_player=1 - s.current_player)
         return Outcome(after, rewards=(first, -first), terminated=won | full)
 
@@ -129,16 +127,15 @@ class HyperTicTacToe:
 
         def complete(number: Scalar) -> Scalar:
             entries = direction(number + 1, len(place))
-            step = sum_of(e * n for e, n in zip(entries, steps, strict=True))
-            length = integer(1)
+            step = sum(e * n for e, n in zip(entries, steps, strict=True))
+            length: Any = 1
             for sign in (1, -1):
-                going = scalar(True)
+                going: Any = True
                 for t in range(sign, sign * self.k, sign):
                     ahead = [c + e * t for c, e in zip(place, entries, strict=True)]
-                    inside = all_of((a >= 0) & (a < n) for a, n in zip(ahead, self.shape, strict=True))
-                    going = going & inside
-                    going = going & has_bit(marks, where(going, cell + step * t, cell))
-                    length = length + going
+                    going &= all_of((a >= 0) & (a < n) for a, n in zip(ahead, self.shape, strict=True))
+                    going &= has_bit(marks, where(going, cell + step * t, cell))
+                    length += going
             return length >= self.k
 
         return any_in_range(num_directions(len(place)), complete)

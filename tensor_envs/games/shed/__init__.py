@@ -1,6 +1,6 @@
 """Shed: whoever is made to hold all cards loses."""
 
-from tensor_envs.core.entry import GameEntry
+from tensor_envs import GameEntry
 
 GAME = GameEntry(
     id="shed",

@@ -54,9 +54,8 @@ def main_actions(rules: RuleFields, s: GameState, mine: Board) -> list[Part]:
     if rules.op_needs_effect:  # G32
         run = [pays(rules.cost_run) & possible for possible in effects(mine, s.supply)]
     held = tally.squeeze(tally.at_least(storage, 1))
-    loadable = [  # by player, where a tile of each type may go (G27)
-        board_of(rules, s, p).loadable(card) & held & EVERY_TYPE for p, card in enumerate(s.partners)
-    ]
+    # by player, the tiles that may go there (G27)
+    loadable = [board_of(rules, s, p).loadable(card) & held for p, card in enumerate(s.partners)]
     parts = [
         (Act.PASS, 1, main),  # F12
         (Act.DOWNLOAD, 1, download),

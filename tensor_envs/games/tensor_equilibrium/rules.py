@@ -49,6 +49,7 @@ class TensorEquilibrium(RuleFields):
             observation_shape=(observation_size(self) + self.num_actions,),
             observation_dtype=observation_dtype(self),
             chance=True,
+            perfect_information=True,  # what the pile holds follows from what is seen (I1, G44)
             fields=(
                 Field("tiles", (players, PLANES), kind="word64"),  # boards, see `board`
                 # tallies by tile type, or by operation card

@@ -45,7 +45,7 @@ def observation(rules: RuleFields, s: GameState, observer: Scalar) -> list[Part]
     # after the end there is no player to move: seen from the last one then
     first = where(observer < 0, rules.players - 1, observer)
     players = [wrapped(rules, first + k) for k in range(rules.players)]
-    mask = [where(observer == s.current_player, words, 0) for words in s.legal_action_mask]
+    mask = [where(observer == s.current_player, actions, 0) for actions in s.legal_action_mask]
     return [
         *(part for player in players for part in cells(rules, s, player)),
         *(part for player in players for part in holdings(rules, s, player)),

@@ -204,7 +204,7 @@ class Card:
             many = "two parts, being an either-card," if self.either else "one or two parts"
             raise ValueError(f"card {self.number} must have {many}, got {parts!r}")
 
-    @property
+    @cached_property
     def moves(self) -> tuple[tuple[int, int], ...]:
         """(number in DIRECTIONS, spaces) of every part."""
         return tuple((DIRECTIONS.index(part[0]), int(part[1:])) for part in self.parts)

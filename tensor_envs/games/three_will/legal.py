@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 def legal_actions(rules: ThreeWillRules, s: GameState) -> list[Scalar]:
     """The mask (section 4), an action each."""
     board = Board.seen_by(s, s.current_player)
-    scopes, step_exists = operations(rules, s, board)
-    scopes = [halves(scope) for scope in scopes]
+    found, step_exists = operations(rules, s, board)
+    scopes = [halves(scope) for scope in found]
     context = halves(where(s.phase == CHALLENGE, examinable(rules, board), 0))
     own, other = ([place_of(agents, slot) for slot in range(SLOTS)] for agents in board)
     return [

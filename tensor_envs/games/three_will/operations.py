@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tensor_envs.games.three_will.agents import EACH, LOWER, SQUARE, Board, place_at, turned
 from tensor_envs.games.three_will.data import EXAMINE, OPTIONS, PASS, SIDE, SLOTS
 from tensor_envs.games.three_will.squares import direction
-from tensor_envs.rules import GameState, Scalar, integer, select, where, word
+from tensor_envs.rules import GameState, Scalar, Value, integer, select, where, word
 
 if TYPE_CHECKING:
     from tensor_envs.games.three_will.rules import ThreeWillRules
@@ -65,6 +65,6 @@ def resolve_action(rules: ThreeWillRules, s: GameState, action: Scalar, extra_th
     return Effect(agents, moves & ~beyond, moves & beyond, stacks, attempts & ~doubled, swaps)
 
 
-def bearer(slots: Scalar, number: Scalar) -> Scalar:
+def bearer(slots: Scalar, number: Value) -> Scalar:
     """The slot of the agent with a number 1..8."""
-    return integer(slots >> (number - 1 & SLOTS - 1) * 4 & 0xF)
+    return integer(slots >> (integer(number) - 1 & SLOTS - 1) * 4 & 0xF)

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tensor_envs.games.tensor_equilibrium.rules import TensorEquilibrium
 from tests.games.tensor_equilibrium.cases import (
     CELLS,
     GAME,
@@ -33,6 +34,19 @@ def test_size(start: Start, players: int) -> None:
     size = players * (10 * CELLS + 37) + 26 + (16 + players + 5 + CELLS + 3) + (46 + 4 * CELLS)
     game = start(GAME, players=players)
     assert [len(game.observation(p)) for p in range(players)] == [size] * players
+
+
+@pytest.mark.parametrize(
+    ("rules", "dtype"),
+    [
+        ({}, "int8"),
+        ({"max_rounds": 127}, "int8"),
+        ({"max_rounds": 128}, "int16"),
+        ({"tiles_per_type": 26, "tiles_per_type_per_player": 13}, "int16"),  # 130 tiles to choose from
+    ],
+)
+def test_all_numbers_fit(rules: dict[str, Any], dtype: str) -> None:
+    assert TensorEquilibrium(**rules).spec.observation_dtype == dtype
 
 
 def test_cells_are_planes_by_seat_face_and_type(start: Start) -> None:
