@@ -1,8 +1,11 @@
 """Hyperdimensional tic-tac-toe: play thousands of games on a board of any shape, or check given boards for lines.
 
-python scripts/hyperdimensional_tictactoe.py
-python scripts/hyperdimensional_tictactoe.py --shape 4 4 4 --k 4 --show 0 --svg qubic.svg
-python scripts/hyperdimensional_tictactoe.py --shape 50 50 50 50 50 --k 5 --board random
+    python scripts/hyperdimensional_tictactoe.py
+    python scripts/hyperdimensional_tictactoe.py --shape 4 4 4 --k 4 --show 0 --svg qubic.svg
+    python scripts/hyperdimensional_tictactoe.py --shape 50 50 50 50 50 --k 5 --board random
+
+A line is k marks of a player along any of the (3^N - 1) / 2 directions of an N-dimensional board; its rank is the
+number of axes that it moves along.
 """
 
 from __future__ import annotations
@@ -14,12 +17,13 @@ import time
 from collections.abc import Sequence
 from functools import cached_property
 from math import comb, prod
-from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
+from tinygrad import Device
 
 import tensor_envs as te
+from command import PATIENCE, Parser, busy, need, new_file, run
 from tensor_envs import ops
 from tensor_envs.games.hyper_tic_tac_toe.render import draw, to_string
 
@@ -31,15 +35,8 @@ PLIES_A_KERNEL = 64
 BAR_AFTER, BAR_EVERY, BAR_WIDTH = 1.0, 0.1, 40  # seconds, seconds, characters
 
 
-class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line, without the usage."""
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"error: {message}\n")
-
-
-def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def make_parser() -> Parser:
+    parser = Parser("hyperdimensional_tictactoe.py", __doc__)
     sides = "x".join(map(str, SHAPE))
     parser.add_argument(
         "--shape", type=int, nargs="+", metavar="N", help=f"sides of the board (default: {sides})"
@@ -59,31 +56,26 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "or with --shape a batch of boards of that shape",
     )
     parser.add_argument("--show", type=int, metavar="I", help="print game or board I, lines in brackets")
-    parser.add_argument("--svg", type=Path, metavar="FILE", help="draw it (I: see --show; default: 0) as SVG")
-    parser.add_argument("--png", type=Path, metavar="FILE", help="draw it as PNG; needs the extra 'draw'")
-    return parser.parse_args(arguments)
+    parser.add_argument(
+        "--svg", type=new_file, metavar="FILE", help="draw it (I: see --show; default: 0) as SVG"
+    )
+    parser.add_argument("--png", type=new_file, metavar="FILE", help="draw it as PNG; needs the extra 'draw'")
+    return parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit code: 0, or 2 with one line on stderr for bad input."""
-    try:
-        run(parse(arguments))
-    except (ValueError, TypeError, OSError, ImportError, RuntimeError, MemoryError) as error:
-        print(f"error: {' '.join(str(error).split()) or type(error).__name__}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        return 130
-    return 0
+    return run(make_parser(), work, arguments)
 
 
-def run(options: argparse.Namespace) -> None:
+def work(options: argparse.Namespace) -> None:
     array = None if options.board is None else load(options)
     one_board = array is not None and options.shape is None and options.board != "random"
     shape = array.shape if array is not None and one_board else tuple(options.shape or SHAPE)
-    env = te.make("hyper_tic_tac_toe", shape=shape, k=options.k)
-    boards = (options.batch or BATCH) if array is None else prod(array.shape[: array.ndim - len(shape)])
-    check_pictures(options, boards, prod(shape))
-    result: Boards | Games = Games(env, options) if array is None else Boards(env, array, options)
+    with busy("setting the board up"):
+        env = te.make("hyper_tic_tac_toe", shape=shape, k=options.k)
+        boards = (options.batch or BATCH) if array is None else prod(array.shape[: array.ndim - len(shape)])
+        check_pictures(options, boards, prod(shape))
+        result: Boards | Games = Games(env, options) if array is None else Boards(env, array, options)
     print_board(shape, options.k)
     result.run()
     result.report()
@@ -124,14 +116,8 @@ def check_pictures(options: argparse.Namespace, boards: int, cells: int) -> None
         raise ValueError(f"--show must be in 0..{boards - 1}, got {options.show}")
     if cells > SHOWN_CELLS and (options.show is not None or options.svg or options.png):
         raise ValueError(f"a board of {cells:,} cells is too large to show or draw: at most {SHOWN_CELLS:,}")
-    for path in filter(None, (options.svg, options.png)):
-        if not path.parent.is_dir():
-            raise ValueError(f"{path.parent} is no directory to write {path.name} to")
     if options.png:
-        try:
-            import PIL  # noqa: F401
-        except ImportError:
-            raise ImportError("--png needs Pillow: pip install 'tensor_envs[draw]'") from None
+        need("PIL", "--png", "draw")
 
 
 def print_board(shape: tuple[int, ...], k: int) -> None:
@@ -167,7 +153,8 @@ class Games:
 
     def run(self) -> None:
         """The first ply by itself, since it compiles; then many plies a kernel, with a look at the games between."""
-        finished = self.play(1)
+        with busy("compiling"):
+            finished = self.play(1)
         self.compile_seconds = time.perf_counter() - self.begin
         bar, begin, ply = Bar(self.cells), time.perf_counter(), 1
         while finished < self.batch:
@@ -207,7 +194,7 @@ class Games:
 
 def check_memory(env: te.Env, batch: int) -> None:
     """ValueError if the games cannot fit into this machine: two states and the boards that are checked at the end."""
-    need = batch * (2 * env.spec.state_bytes + 4 * env.num_actions)
+    need = batch * (2 * env.state_bytes + 4 * env.num_actions)
     have = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else need
     if need > have:
         raise ValueError(
@@ -217,21 +204,24 @@ def check_memory(env: te.Env, batch: int) -> None:
 
 
 class Bar:
-    """A progress bar on stderr, if that is a terminal, once a run has lasted a second."""
+    """A progress bar on stderr once a run has lasted a second; where that is no terminal, one line of it."""
 
     def __init__(self, total: int):
         self.total, self.begin, self.shown = total, time.perf_counter(), 0.0
-        self.visible = sys.stderr.isatty()
+        self.terminal = sys.stderr.isatty()
 
     def show(self, done: int, text: str) -> None:
         now = time.perf_counter()
-        if self.visible and now - self.begin > BAR_AFTER and now - self.shown > BAR_EVERY:
+        if not self.terminal and not self.shown and now - self.begin > PATIENCE:
+            self.shown = now
+            print(f"{done:,} of {self.total:,} {text} ...", file=sys.stderr, flush=True)
+        if self.terminal and now - self.begin > BAR_AFTER and now - self.shown > BAR_EVERY:
             self.shown, full = now, BAR_WIDTH * done // self.total
             bar = "#" * full + "." * (BAR_WIDTH - full)
             print(f"\r[{bar}] {done:,} of {self.total:,} {text} ", end="", file=sys.stderr, flush=True)
 
     def clear(self) -> None:
-        if self.shown:
+        if self.terminal and self.shown:
             print("\r\033[K", end="", file=sys.stderr, flush=True)
 
 
@@ -251,7 +241,8 @@ class Boards:
         self.lazy_counts = ops.count_lines(self.boards, self.k, len(shape), self.device)
 
     def run(self) -> None:
-        counts = self.lazy_counts.numpy()
+        with busy("checking, one direction after the other"):
+            counts = self.lazy_counts.numpy()
         self.seconds = time.perf_counter() - self.begin
         if self.k == 1:  # a single cell is one line, whatever the direction
             counts, self.directions = counts[:, :1], self.directions[:1]
@@ -260,8 +251,10 @@ class Boards:
     def report(self) -> None:
         has: np.ndarray = np.any(self.counts, axis=1)  # [boards, 2]
         winners = has[:, 0].astype(int) - has[:, 1]
+        device = Device.DEFAULT if self.device is None else self.device
         print(
-            f"checked {len(has):,} board{'s' if len(has) > 1 else ''} in {self.seconds:.2f} s, compilation included"
+            f"checked {len(has):,} board{'s' if len(has) > 1 else ''} in {self.seconds:.2f} s on {device}, "
+            "compilation included"
         )
         if self.single:
             self.tell(0, "winner: ")

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 import tensor_envs as te
-from tensor_envs.core.checks import instance, integer
+from command import MOST, Parser, busy, run, whole
 
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}  # no reports, no warning
 # Ray's own switch, on every system, for listening on the loopback interface instead of all
@@ -71,25 +71,26 @@ def rollout(
     """`te.rollout(te.make(env), "uniform", batch, steps, seed)` by so many workers, each on one core's CPU device.
 
     address: of a Ray cluster that runs already ("auto": the one of this machine); by default Ray is started on this
-    machine, on the loopback interface, and shut down again. ValueError or TypeError for wrong arguments, before Ray is
-    started; ImportError without Ray; ConnectionError if there is no cluster at the address; RuntimeError if a worker
-    fails.
+    machine, on the loopback interface, and shut down again. ValueError for an unknown game, for more workers than rows
+    and for an impossible address, before Ray is started; ImportError without Ray; ConnectionError if there is no
+    cluster at the address; RuntimeError if a worker fails.
     """
     te.make(env)
-    integer("batch", batch, 1, 2**31 - 1)
-    integer("steps", steps, 1, 2**31 - 1)
-    integer("workers", workers, 1, min(batch, MAX_WORKERS))
-    integer("seed", seed, 0, 2**64 - 1)
-    if address not in (None, "auto"):
+    if not 1 <= workers <= (most := min(batch, MAX_WORKERS)):
+        raise ValueError(f"workers must be in 1..{most}, got {workers}")
+    if address is not None and address != "auto":
         knock(address)
-    ray = import_ray(address)
-    connect(ray, address, workers)
+    with busy("starting Ray"):
+        ray = import_ray(address)
+        connect(ray, address, workers)
     try:
-        actors = [worker(ray).remote(env, len(rows), rows.start, seed) for rows in shares(batch, workers)]
-        nodes = ray.get([actor.warm_up.remote() for actor in actors])
-        start = time.perf_counter()
-        parts = ray.get([actor.play.remote(steps) for actor in actors])
-        seconds = time.perf_counter() - start
+        with busy(f"{workers} workers start and compile"):
+            actors = [worker(ray).remote(env, len(rows), rows.start, seed) for rows in shares(batch, workers)]
+            nodes = ray.get([actor.warm_up.remote() for actor in actors])
+        with busy(f"{workers} workers play"):
+            start = time.perf_counter()
+            parts = ray.get([actor.play.remote(steps) for actor in actors])
+            seconds = time.perf_counter() - start
     except ray.exceptions.RayError as error:
         raise RuntimeError(f"a worker failed: {str(error).strip().splitlines()[-1]}") from error
     finally:
@@ -112,9 +113,8 @@ def connect(ray: Any, address: str | None, workers: int) -> None:
         raise ValueError(f"workers must be at most the {cores} cores of the cluster, got {workers}")
 
 
-def knock(address: Any) -> None:
-    """ConnectionError unless somebody listens at host:port: Ray would try for minutes. Else ValueError, TypeError."""
-    instance("address", address, str)
+def knock(address: str) -> None:
+    """ConnectionError unless somebody listens at host:port: Ray would try for minutes. ValueError for no address."""
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal() or not 0 < int(port) < 2**16:
         raise ValueError(f"address must be 'auto' or host:port, got {address!r}")
@@ -174,30 +174,25 @@ def table(env: te.Env, results: Results, steps: int) -> str:
     return "\n".join(lines)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    about, _, more = (__doc__ or "").partition("\n")
-    parser = argparse.ArgumentParser(
-        description=about, epilog=more, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--env", default="tic_tac_toe", metavar="ID")
-    parser.add_argument("--batch", type=int, default=65536)
-    parser.add_argument("--steps", type=int, default=1000)
-    parser.add_argument("--workers", type=int, default=os.cpu_count(), help="default: the cores")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--address", help="of a Ray cluster that runs already, or auto")
-    options = parser.parse_args(arguments)
-    try:
-        results = rollout(**vars(options))
-    except (ValueError, TypeError, RuntimeError, ImportError, ConnectionError) as error:
-        print(f"ray_rollout.py: {error}", file=sys.stderr)
-        return 2
+def work(options: argparse.Namespace) -> None:
+    results = rollout(**vars(options))
     games, moves = int(results.episodes.sum(dtype=np.int64)), options.batch * options.steps
     print(table(te.make(options.env), results, options.steps))
     print(
-        f"{options.workers} workers on {results.nodes} nodes, {results.seconds:.2f} s:"
+        f"{options.workers} workers on {results.nodes} nodes, each on its CPU, {results.seconds:.2f} s:"
         f" {games / results.seconds:,.0f} games/s, {moves / results.seconds:,.0f} steps/s"
     )
-    return 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = Parser("ray_rollout.py", __doc__)
+    parser.add_argument("--env", default="tic_tac_toe", metavar="ID")
+    parser.add_argument("--batch", type=whole(1, MOST), default=65536)
+    parser.add_argument("--steps", type=whole(1, MOST), default=1000)
+    parser.add_argument("--workers", type=int, default=os.cpu_count(), help="default: the cores")
+    parser.add_argument("--seed", type=whole(0, 2**64 - 1), default=0)
+    parser.add_argument("--address", help="of a Ray cluster that runs already, or auto")
+    return run(parser, work, arguments)
 
 
 if __name__ == "__main__":

@@ -7,8 +7,9 @@ same card. (No test of this package has a GPU, so the CUDA half has never been r
 
 Shared memory has one content and several owners:
 - Either side keeps the memory alive for as long as it uses it; nothing dangles when the other side lets go.
-- Values change when anybody writes. A state's properties stand in buffers of their own, but a `VectorEnv` writes into
-  its `state.tensors` and its transitions' `actions` again two steps later: share these no longer, or with `copy=True`.
+- Values change when anybody writes. States, those that a `VectorEnv` hands out included, and their properties stand in
+  buffers of their own. A `VectorEnv` writes its transitions' `actions`, its `observation` and its `legal_action_mask`
+  again in the next step: share these no longer than until then, or with `copy=True`.
 - `to_numpy` gives read-only arrays, since a state is immutable. PyTorch has no read-only tensors: do not write into one
   that shares a state's memory. `Tensor.assign` on an imported tensor writes into the array that it came from.
 - A kernel of either side is finished before the other side gets the memory, but neither waits for the other afterwards.
@@ -25,8 +26,8 @@ from tinygrad import Device, Tensor, dtypes
 from tinygrad.dtype import DType, strong_dtype
 from tinygrad.uop.ops import Ops
 
-from tensor_envs.core.checks import instance
-from tensor_envs.core.device import is_capturing, resolve, upload
+from tensor_envs.core.backend.device import is_capturing, resolve, upload
+from tensor_envs.core.validate import instance
 
 NUMPY_NAMES = {
     getattr(dtypes, name): name
@@ -36,9 +37,7 @@ NUMPY_NAMES = {
     )
 }
 TORCH_NAMES = NUMPY_NAMES | {dtypes.bfloat16: "bfloat16"}
-ALIGNMENT = (
-    16  # bytes; tinygrad's CPU kernels read vectors of up to 16 bytes by instructions that fault off it
-)
+ALIGNMENT = 16  # bytes: tinygrad's CPU kernels read vectors of up to that by instructions that fault off it
 
 
 def to_numpy(tensor: Tensor, copy: bool | None = None) -> np.ndarray:
@@ -69,8 +68,8 @@ def to_torch(tensor: Tensor, copy: bool | None = None) -> Any:
     if kind == "CUDA":
         if int(number or 0) >= torch.cuda.device_count():
             raise RuntimeError(f"tensor is on {tensor.device}, which this PyTorch cannot use: copy it to CPU")
-        loan = _Lent(_buffer(tensor, copy), readonly=False, gpu=torch.cuda)
-        flat = torch.as_tensor(loan, device=f"cuda:{int(number or 0)}")
+        export = _Export(_buffer(tensor, copy), readonly=False, gpu=torch.cuda)
+        flat = torch.as_tensor(export, device=f"cuda:{int(number or 0)}")
         flat = flat.clone() if copy else flat
     else:
         flat = torch.from_numpy(_host_bytes(tensor, copy, readonly=False))
@@ -117,13 +116,13 @@ def from_torch(tensor: Any, copy: bool | None = None) -> Tensor:
     if not _shares("tensor", copy, reasons):
         tensor = tensor.clone(memory_format=torch.contiguous_format)
     torch.cuda.synchronize(tensor.device)
-    return _adopt(tensor, tensor.data_ptr(), tensor.shape, dtype, f"CUDA:{tensor.device.index}")
+    return _wrap(tensor, tensor.data_ptr(), tensor.shape, dtype, f"CUDA:{tensor.device.index}")
 
 
 # *** out ***
 
 
-class _Lent:
+class _Export:
     """A buffer's memory by the protocols with which NumPy and PyTorch wrap memory: they hold this, this the buffer."""
 
     def __init__(self, buffer: Any, readonly: bool, gpu: Any = None):
@@ -170,7 +169,7 @@ def _host_bytes(tensor: Tensor, copy: bool | None, readonly: bool) -> np.ndarray
     if not tensor.numel():
         memory = np.empty(0, np.uint8)
     elif _shares("tensor", copy, {where: tensor.device != "CPU"}):
-        return np.asarray(_Lent(_buffer(tensor, copy), readonly))
+        return np.asarray(_Export(_buffer(tensor, copy), readonly))
     else:
         memory = np.frombuffer(tensor._buffer().as_memoryview(), np.uint8)
     memory.flags.writeable = not readonly
@@ -180,7 +179,7 @@ def _host_bytes(tensor: Tensor, copy: bool | None, readonly: bool) -> np.ndarray
 # *** in ***
 
 
-class _Borrowed:
+class _Import:
     """Foreign memory on which a buffer stands: its owner is let go when the device has done what it was told before."""
 
     def __init__(self, owner: Any, device: str):
@@ -196,11 +195,11 @@ def _synchronize(device: str) -> None:
     Device[device].synchronize()  # type: ignore[no-untyped-call]
 
 
-def _adopt(owner: Any, address: int, shape: Any, dtype: DType, device: str) -> Tensor:
+def _wrap(owner: Any, address: int, shape: Any, dtype: DType, device: str) -> Tensor:
     """A tensor over memory of the owner's, which lives as long as the tensor's buffer does."""
     tensor = Tensor.from_blob(address, tuple(shape), dtype=dtype, device=resolve(device))
     buffer: Any = tensor.uop.buffer
-    buffer.borrowed = _Borrowed(owner, buffer.device)
+    buffer.borrowed = _Import(owner, buffer.device)
     return tensor
 
 
@@ -215,7 +214,7 @@ def _from_host(name: str, owner: Any, array: np.ndarray, dtype: DType, copy: boo
     if not array.size:
         return Tensor.empty(*array.shape, dtype=dtype, device=resolve("CPU"))
     if _shares(name, copy, reasons):
-        return _adopt(owner, array.ctypes.data, array.shape, dtype, "CPU")
+        return _wrap(owner, array.ctypes.data, array.shape, dtype, "CPU")
     native = array.astype(array.dtype.newbyteorder("="))
     flat = upload(native, resolve("CPU"))
     return (flat if flat.dtype is dtype else flat.bitcast(dtype)).reshape(array.shape)

@@ -7,8 +7,8 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from tensor_envs.core.validate import instance, integer
 from tensor_envs.core.state import State
+from tensor_envs.core.validate import instance, integer
 from tensor_envs.render.compose import Picture, film, table
 
 FORMATS = (".svg", ".gif")
@@ -79,7 +79,7 @@ def _states(states: Iterable[State]) -> list[State]:
         raise ValueError("states must be at least one state")
     for number, state in enumerate(found):
         instance(f"states[{number}]", state, State)
-        if state.env.rules != found[0].env.rules or state.env._entry != found[0].env.entry:
+        if state.env.rules != found[0].env.rules or state.env._entry != found[0].env._entry:
             raise ValueError(f"states[{number}] is of {state.env!r}, states[0] of {found[0].env!r}")
     return found
 

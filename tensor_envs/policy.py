@@ -54,7 +54,9 @@ def sample_action(logits: Tensor, mask: Tensor, key: Tensor, counter: Tensor | i
     else:
         count = index.const_like(integer("counter", counter, 0, 2**32 - 1))
     keys = (key[:, :1].expand(batch, actions), key[:, 1:].expand(batch, actions))
-    uniform = ((threefry(keys, (count, index))[0] >> 8).cast(dtypes.float32) + 0.5) * 2.0**-24  # in (0, 1), both ends excluded
+    uniform = (
+        (threefry(keys, (count, index))[0] >> 8).cast(dtypes.float32) + 0.5
+    ) * 2.0**-24  # in (0, 1), both ends excluded
     # Gumbel noise is below 18 and above -3, so no illegal action's floor can win
     noisy = masked.cast(dtypes.float32) - (-uniform.log()).log()
     return noisy.argmax(1).cast(dtypes.int32)

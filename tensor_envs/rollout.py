@@ -69,7 +69,9 @@ def rollout(
     return _play(env.init(batch, seed, device), policy, steps, autoreset, fresh=True)
 
 
-def rollout_from(state: State, policy: Literal["uniform"] | Policy, steps: int, autoreset: bool = True) -> Rollout:
+def rollout_from(
+    state: State, policy: Literal["uniform"] | Policy, steps: int, autoreset: bool = True
+) -> Rollout:
     """Play `steps` actions in each game of a state, which stays valid.
 
     policy: "uniform" (one kernel for the whole rollout) or a function of a State to int32 actions [B] in tinygrad
@@ -97,7 +99,9 @@ def _play(
         games, totals = env._engine.rollout(state._games, steps, reset)
         return Rollout(State(env, games), totals, state, autoreset)
     if callable(policy) and env.illegal == "raise":
-        raise ValueError('a policy is captured, so nobody looks at its actions: make the env with illegal="lose"')
+        raise ValueError(
+            'a policy is captured, so nobody looks at its actions: make the env with illegal="lose"'
+        )
     if is_capturing():
         raise RuntimeError("a rollout of a policy captures its own steps, so a jit cannot capture it")
     chosen = policy if callable(policy) else random_policy
@@ -105,9 +109,7 @@ def _play(
     return Rollout(State(env, games), totals, state, autoreset)
 
 
-def playout(
-    state: State, n: int, action: Any = None, seed: int = 0, limit: int = 2**31 - 1
-) -> Tensor:
+def playout(state: State, n: int, action: Any = None, seed: int = 0, limit: int = 2**31 - 1) -> Tensor:
     """Mean returns of n random games from every state to its end: the heart of Monte Carlo search. One kernel.
 
     Args:
@@ -151,14 +153,20 @@ def _captured(policy: Policy, state: State, steps: int, reset: Reset) -> tuple[G
         done = State(env, engine.step(before, actions, reset, new))
         won = (done.terminated | done.truncated).unsqueeze(1) & (done.rewards > 0)
         more = done.rewards.cat(won.cast(dtypes.float32), dim=1)
-        more = more.reshape(cut.shards, cut.share, 2 * players).pad(((0, 0), (0, cut.grid.rows - cut.share), (0, 0)))
+        more = more.reshape(cut.shards, cut.share, 2 * players).pad(
+            ((0, 0), (0, cut.grid.rows - cut.share), (0, 0))
+        )
         more = more.reshape(-1, cut.grid.lanes, 2 * players).permute(0, 2, 1).flatten()
         Tensor.realize(done._games.words, totals.assign(totals + more))
 
     replay = Replay(step)
     buffers = [engine.empty(games), engine.empty(games)]
     replay(games.words, buffers[0], games.row_rng, totals)
-    turns = [replay.bind(buffers[1 - k], buffers[k], games.row_rng, totals) for k in range(2)] if steps > 1 else []
+    turns = (
+        [replay.bind(buffers[1 - k], buffers[k], games.row_rng, totals) for k in range(2)]
+        if steps > 1
+        else []
+    )
     for i in range(1, steps):
         turns[i % 2]()
     last = games._replace(words=buffers[(steps - 1) % 2])

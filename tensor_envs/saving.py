@@ -53,14 +53,20 @@ def load_state(path: str | Path, device: Any = None) -> State:
         rules = {name: _tuples(value) for name, value in about["rules"].items()}
         env = make(about["id"], illegal=about["illegal"], **rules)
         if env.version != about["version"]:
-            raise ValueError(f"it was saved by version {about['version']} of {env.id!r}, this is {env.version}")
+            raise ValueError(
+                f"it was saved by version {about['version']} of {env.id!r}, this is {env.version}"
+            )
         table, rng, layout = arrays["words"], arrays["row_rng"], env._engine.layout
-        if table.dtype != np.uint32 or table.shape != (len(table), layout.words) or not 0 < len(table) <= MAX_BATCH:
+        if (
+            table.dtype != np.uint32
+            or table.shape != (len(table), layout.words)
+            or not 0 < len(table) <= MAX_BATCH
+        ):
             raise ValueError(f"its words are not those of {env!r}")
         if rng.dtype != np.uint32 or rng.shape != (len(table), RNG_WORDS):
             raise ValueError("its rows' random keys are of another shape")
         layout.check(table)
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ValueError(f"{str(path)!r} holds no state that can be read: {error}") from None
     return State(env, env._engine.load(table, rng, resolve(device)))
 

@@ -99,7 +99,9 @@ def part(env: Env, name: str) -> Any:
 def waiting(steps: int, what: str) -> Iterator[int]:
     """Count steps; fails where a check never meets what it waits for."""
     yield from range(max(steps, MOST_STEPS))
-    raise ConformanceError(f"{what} in {max(steps, MOST_STEPS)} steps: give the GameEntry `short` rule fields")
+    raise ConformanceError(
+        f"{what} in {max(steps, MOST_STEPS)} steps: give the GameEntry `short` rule fields"
+    )
 
 
 def playing(env: Env, steps: int, device: Any) -> State:
@@ -127,7 +129,9 @@ def check_shapes(env: Env, steps: int, device: Any) -> str:
         require(view.dtype is dtype, f"{name} has dtype {view.dtype}, not {dtype}")
     stepped = env.step(state, random_policy(state))
     for name, column in stepped.numpy().items():
-        require((getattr(stepped, name).numpy() == column).all(), f"{name} reads otherwise from state.numpy()")
+        require(
+            (getattr(stepped, name).numpy() == column).all(), f"{name} reads otherwise from state.numpy()"
+        )
     now = state.numpy()
     require(not over(now).any() and not now["rewards"].any(), "a new game is over or has paid")
     return f"{len(expected)} properties"
@@ -146,7 +150,9 @@ def check_play(env: Env, steps: int, device: Any) -> str:
         require(((players >= 0) & (players < env.num_players)).all(), "current_player is no player")
         moved |= set(players.tolist())
         actions = random_policy(state).numpy()
-        require(mask[np.arange(BATCH), actions][~was_over].all(), "the uniform policy chose an illegal action")
+        require(
+            mask[np.arange(BATCH), actions][~was_over].all(), "the uniform policy chose an illegal action"
+        )
         stepped = env.step(state, actions)
         require_equal(before, state.numpy(), "a step must leave the state it starts from as it was")
         after, rewards = stepped.numpy(), stepped.numpy()["rewards"]
@@ -237,13 +243,18 @@ def check_plain_python(env: Env, steps: int, device: Any) -> str:
         told, actions = transition.numpy(), transition.numpy()["actions"]
         for row, game in enumerate(games):
             where = f"row {row}, episode {int(game.state.episode.value)}, ply {int(game.state.ply.value)}"
-            require(game.uniform_action() == actions[row], f"{where}: the uniform policy's action differs in Python")
+            require(
+                game.uniform_action() == actions[row],
+                f"{where}: the uniform policy's action differs in Python",
+            )
             for p in range(env.num_players):
                 same = (game.observe(p) == seen[p][row]).all()
                 require(same, f"{where}: player {p}'s observation differs in Python")
             game.step(int(actions[row]))
             plies += 1
-            require((np.array(game.rewards, np.float32) == told["rewards"][row]).all(), f"{where}: rewards differ")
+            require(
+                (np.array(game.rewards, np.float32) == told["rewards"][row]).all(), f"{where}: rewards differ"
+            )
             flags = [bool(told[name][row]) for name in FLAGS]
             require([game.terminated, game.truncated] == flags, f"{where}: the end differs in Python")
             if game.over:
@@ -262,7 +273,9 @@ def check_plain_python(env: Env, steps: int, device: Any) -> str:
         illegal = PlainGame(env.rules, SEED)
         illegal.step(env.num_actions)
         state = env.step(env.init(1, SEED, device), [env.num_actions]).numpy()
-        same = illegal.rewards == state["rewards"][0].tolist() and illegal.terminated == bool(state["terminated"][0])
+        same = illegal.rewards == state["rewards"][0].tolist() and illegal.terminated == bool(
+            state["terminated"][0]
+        )
         require(same, "an illegal action ends the game otherwise in Python")
     return f"{plies} plies, {ended} games ended"
 
@@ -274,22 +287,25 @@ def check_observations(env: Env, steps: int, device: Any) -> str:
         vector = VectorEnv(env, BATCH, SEED, device, mode, observe=True)  # type: ignore[arg-type]
         for step in waiting(steps, "no game ended"):
             state = vector.state
-            mask = vector.legal_action_mask.numpy()
-            require((mask == state.legal_action_mask.numpy()).all(), f"{mode}: the mask differs")
-            # once a game is over nobody is to move
-            live = ~over(state.numpy())
-            same = vector.observation.numpy()[live] == env.observe(state).numpy()[live]
-            require(same.all(), f"{mode}: the observation differs")
+            now, seen = state.numpy(), vector.numpy()
+            same = (seen["legal_action_mask"] == now["legal_action_mask"]).all()
+            require(same, f"{mode}: the mask differs")
+            live = ~over(now)  # once a game is over nobody is to move
+            same = (seen["observation"][live] == env.observe(state).numpy()[live]).all()
+            require(same, f"{mode}: the observation differs")
             ended += int(over(vector.step_uniform().numpy()).sum())
             if ended and step >= min(steps, 12):
                 break
+        views = vector.observation.numpy(), vector.legal_action_mask.numpy()
+        for view, array in zip(views, vector.numpy().values(), strict=True):
+            require((view == array).all(), f"{mode}: a view differs from the array")
     state = playing(env, min(steps, 5), device)
     players = state.current_player.numpy()
     if not over(state.numpy()).any():
         by_number = [env.observe(state, p).numpy() for p in range(env.num_players)]
-        seen, each = env.observe(state).numpy(), env.observe(state, players).numpy()
+        mover, each = env.observe(state).numpy(), env.observe(state, players).numpy()
         for row, p in enumerate(players):
-            same = (seen[row] == by_number[p][row]).all() and (each[row] == seen[row]).all()
+            same = (mover[row] == by_number[p][row]).all() and (each[row] == mover[row]).all()
             require(same, f"row {row}: observe gives the player to move something else")
     return f"{ended} games ended"
 
@@ -305,7 +321,9 @@ def check_autoreset(env: Env, steps: int, device: Any) -> str:
         stepped = env.step(before, transition.actions)
         final, now = stepped.numpy(), same_step.state.numpy()
         require_equal(final, transition.final_state.numpy(), "final_state")
-        reported = {name: getattr(transition, name).numpy() for name in ("rewards", "terminated", "truncated")}
+        reported = {
+            name: getattr(transition, name).numpy() for name in ("rewards", "terminated", "truncated")
+        }
         require_equal(reported, final, "same_step: the transition")
         require_equal(now, {**env.reset(stepped).numpy(), "rewards": final["rewards"]}, "same_step")
         require((now["ply"][over(final)] == 0).all(), "a new episode does not begin at ply 0")
@@ -360,7 +378,9 @@ def check_dictionaries(env: Env, steps: int, device: Any) -> str:
     part(env, "notation")
     for action in {0, env.num_actions // 2, env.num_actions - 1}:
         name = env.action_to_string(action)
-        require(env.string_to_action(name) == action, f"the name {name!r} does not lead back to action {action}")
+        require(
+            env.string_to_action(name) == action, f"the name {name!r} does not lead back to action {action}"
+        )
     state = playing(env, min(steps, 5), device)
     games = [env.state_to_dict(state, i) for i in range(BATCH)]
     again = env.state_from_dicts(games, SEED, device)

@@ -264,7 +264,7 @@ def test_steps_driven_from_pytorch() -> None:
         mask = mask | ~mask.any(1, keepdim=True)  # any action in games that are over
         actions = torch.multinomial(mask.float(), 1, generator=generator).squeeze(1).to(torch.int32)
         lent = te.from_torch(actions, copy=False)
-        assert address(TTT.actions(state, lent)) == place(actions)
+        assert address(TTT._actions(state, lent)) == place(actions)
         state, own = TTT.step(state, lent), TTT.step(own, actions.numpy())
         transition = vector.step(lent)
         for theirs in (own, transition.final_state):
@@ -277,14 +277,16 @@ def test_steps_driven_from_pytorch() -> None:
 
 
 def test_what_a_vector_environment_writes_again_shows() -> None:
-    """The hazard that the module describes: its buffers come back two steps later; a copy stays."""
+    """The hazard that the module describes: what a step wrote comes back in the next; a copy and a state stay."""
     vector = te.VectorEnv(TTT, 8, seed=3)
     actions = vector.step_uniform().actions
     shared, copied = te.to_numpy(actions, copy=False), te.to_numpy(actions, copy=True)
-    vector.step_uniform()
-    assert shared.tolist() == copied.tolist(), "good until the step after the next one"
+    words = te.to_numpy(vector.state.tensors[0], copy=False)
+    before = words.copy()
+    assert shared.tolist() == copied.tolist(), "good until the next step"
     later = vector.step_uniform().actions.tolist()
     assert shared.tolist() == later != copied.tolist()
+    assert (words == before).all(), "a snapshot"
 
 
 def test_without_pytorch() -> None:

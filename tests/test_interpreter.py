@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from tensor_envs.core.device import is_gpu
 
 import tensor_envs as te
-from tensor_envs.core.device import is_gpu
 from tests.games.shared import shared_env
 
 

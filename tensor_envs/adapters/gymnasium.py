@@ -1,16 +1,16 @@
-"""Gymnasium environments (extra `gymnasium`): one seat of a game learns, the other seats are played by a policy.
+"""Gymnasium environments (extra `gymnasium`): one player of a game learns, the others are played by a policy.
 
 Importing this module registers every game with Gymnasium, `tensor_envs/TicTacToe-v0` and so on:
 
     import gymnasium
     import tensor_envs.adapters.gymnasium
 
-    vector = gymnasium.make_vec("tensor_envs/Shed-v0", num_envs=4096, cards=12, seat=1)
+    vector = gymnasium.make_vec("tensor_envs/Shed-v0", num_envs=4096, cards=12, player=1)
     single = gymnasium.make("tensor_envs/TicTacToe-v0", render_mode="ansi")
 
-A step is the seat's action and then the others' until the seat is to move again; its reward is what the seat was
-paid over all of that. `reset` plays until the seat is to move, and the first step pays what that brought, too. A game
-that the others end before the seat's first decision is no episode: the next one starts at once.
+A step is the player's action and then the others' until the player is to move again: one kernel. Its reward is what the
+player was paid over all of that. `reset` plays until the player is to move, and the first step pays what that brought,
+too. A game that the others end before the player's first decision is no episode: the next one starts at once.
 
 `info["action_mask"]`, int8 [A] (a vector's: [num_envs, A]), is what `action_space.sample(mask)` takes: 1 where an
 action is legal, all 0 once a game is over. An illegal action ends its game with reward -1, or raises ValueError if the
@@ -20,18 +20,17 @@ game is made with `illegal="raise"`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from tinygrad import dtypes
 
-from tensor_envs.adapters.seat import Policy, Seat
-from tensor_envs.core.checks import integer, one_of
+from tensor_envs.adapters.single_agent import Policy, SingleAgent
 from tensor_envs.core.env import MAX_BATCH, Env
-from tensor_envs.core.plan import Reset
 from tensor_envs.core.registry import make, registered
-from tensor_envs.core.spec import Spec
 from tensor_envs.core.state import State
+from tensor_envs.core.validate import integer, one_of
+from tensor_envs.rules import Spec
 
 try:
     import gymnasium
@@ -48,17 +47,15 @@ Info = dict[str, Any]
 
 def observation_space(spec: Spec) -> spaces.Box:
     """The space of one observation: 0 and 1 as int8 for bool, else all that the dtype holds."""
-    shape, dtype = spec.observation_shape, np.dtype(spec.observation_dtype.fmt)
-    if spec.observation_dtype is dtypes.bool:
+    shape, dtype = spec.observation_shape, np.dtype(spec.observation_dtype)
+    if dtype == np.bool_:
         return spaces.Box(0, 1, shape, np.int8)
-    if dtypes.is_float(spec.observation_dtype):
-        return spaces.Box(-np.inf, np.inf, shape, dtype)
-    limits = np.iinfo(dtype)
+    limits: Any = np.iinfo(dtype) if dtype.kind == "i" else SimpleNamespace(min=-np.inf, max=np.inf)
     return spaces.Box(limits.min, limits.max, shape, dtype)
 
 
 def _pixels(env: Env, state: State, i: int) -> np.ndarray:
-    draw = getattr(env.entry.load("render"), "draw", None)
+    draw = getattr(env._entry.load("render"), "draw", None)
     if draw is None:
         raise ValueError(f"{env.id!r} has no pictures in pixels; render_mode may be 'ansi' or 'svg'")
     return np.asarray(draw(env.rules, env.state_to_dict(state, i)).image(scale=1))
@@ -72,14 +69,14 @@ FRAMES: dict[str, Callable[[Env, State, int], Any]] = {
 METADATA: dict[str, Any] = {"render_modes": list(FRAMES), "render_fps": 2}
 
 
-class SeatVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, Any, np.ndarray]):
-    """One seat of `num_envs` games that are stepped together, as `gymnasium.make_vec` makes it.
+class SingleAgentVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, Any, np.ndarray]):
+    """One player of `num_envs` games that are stepped together, as `gymnasium.make_vec` makes it.
 
     game: an id, with the fields of its rules (and `illegal`) as further keyword arguments, or an Env.
-    seat: who learns. policy: who plays the other seats: "uniform", or a function of a State to integers [num_envs], a
+    player: who learns. policy: who plays the others: "uniform", or a function of a State to integers [num_envs], a
     Tensor or an array, called for every ply of theirs (`te.jit` makes a network fast). Only its answers for rows with
-    another seat to move count; all others look finished in that State. If equal seeds are to give equal games, its
-    answers must depend on the State alone.
+    another player to move count; all others look finished in that State, whose buffers are written again afterwards. If
+    equal seeds are to give equal games, its answers must depend on the State alone.
     autoreset_mode: one of Gymnasium's, or its value: "NextStep" (the default, as Gymnasium's own), "SameStep" or
     "Disabled". device: as in `Env.init`. render_mode: "ansi" (text), "svg" or "rgb_array" (pixels; needs Pillow).
 
@@ -94,7 +91,7 @@ class SeatVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, Any, np.ndarray]):
         game: str | Env,
         num_envs: int = 1,
         *,
-        seat: int = 0,
+        player: int = 0,
         policy: str | Policy = "uniform",
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         device: Any = None,
@@ -109,8 +106,7 @@ class SeatVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, Any, np.ndarray]):
         self.autoreset_mode = autoreset_mode
         self.metadata = {**self.metadata, "autoreset_mode": autoreset_mode}
         self.render_mode = None if render_mode is None else one_of("render_mode", render_mode, tuple(FRAMES))
-        reset: Reset = "next_step" if autoreset_mode is AutoresetMode.NEXT_STEP else "none"
-        self.games = Seat(env, self.num_envs, seat, policy, device, reset)
+        self.games = SingleAgent(env, self.num_envs, player, policy, device)
         self.single_observation_space = observation_space(env.spec)
         self.single_action_space = spaces.Discrete(env.num_actions)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
@@ -155,7 +151,7 @@ class SeatVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, Any, np.ndarray]):
         return rows
 
     def step(self, actions: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, Info]:
-        """Play an action of the seat's in every game, integers [num_envs], and the other seats' answers.
+        """Play an action of the player's in every game, integers [num_envs], and the others' answers.
 
         -> observations, rewards (float64), terminations, truncations, info. In a game that was over "NextStep" starts
         the next episode instead, for reward 0, and "Disabled" raises ResetNeeded; with "SameStep" no game is ever left
@@ -164,21 +160,18 @@ class SeatVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, Any, np.ndarray]):
         if not self._begun:
             raise ResetNeeded("call reset before step")
         games, mode, info = self.games, self.autoreset_mode, Info()
-        over = np.flatnonzero(games.terminated | games.truncated)
-        if mode is AutoresetMode.DISABLED and over.size:
-            rows = ", ".join(map(str, over[:8])) + (", ..." if over.size > 8 else "")
+        if mode is AutoresetMode.DISABLED and games.over.any():
+            over = np.flatnonzero(games.over)
+            rows = ", ".join(map(str, over[:8])) + ", ..." * (over.size > 8)
             raise ResetNeeded(
                 f"the games of rows {rows} are over: call reset, or give their rows in reset_mask"
             )
-        rewards = games.step(actions)
-        terminated, truncated = games.terminated.copy(), games.truncated.copy()
-        ended = terminated | truncated
+        games.step(actions)
+        rewards, terminated, truncated, ended = games.rewards, games.terminated, games.truncated, games.over
         if mode is AutoresetMode.SAME_STEP and ended.any():
             final = np.full(self.num_envs, None, dtype=object)
             final[ended] = np.fromiter(games.observation[ended], dtype=object, count=ended.sum())
-            nothing = np.zeros(
-                (self.num_envs, games.env.num_actions), np.int8
-            )  # is legal once a game is over
+            nothing = np.zeros_like(games.action_mask)  # is legal once a game is over
             info = {"final_obs": final, "_final_obs": ended.copy()}
             info |= {"final_info": self._info(nothing, ended), "_final_info": ended.copy()}
             games.restart(ended)
@@ -197,12 +190,12 @@ class SeatVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, Any, np.ndarray]):
         if self.render_mode is None:
             gymnasium.logger.warn(f"render needs a render_mode, one of {', '.join(FRAMES)}")
             return None
-        frame, games = FRAMES[self.render_mode], self.games
-        return tuple(frame(games.env, games.state, i) for i in range(self.num_envs))
+        frame, env, state = FRAMES[self.render_mode], self.games.env, self.games.state
+        return tuple(frame(env, state, i) for i in range(self.num_envs))
 
 
-class SeatEnv(gymnasium.Env[np.ndarray, Any]):
-    """One seat of one game, as `gymnasium.make` makes it; the arguments are those of `SeatVectorEnv`.
+class SingleAgentEnv(gymnasium.Env[np.ndarray, Any]):
+    """One player of one game, as `gymnasium.make` makes it; the arguments are those of `SingleAgentVectorEnv`.
 
     Episodes are those of row 0. For speed use many games at once, `gymnasium.make_vec`.
     """
@@ -213,15 +206,15 @@ class SeatEnv(gymnasium.Env[np.ndarray, Any]):
         self,
         game: str | Env,
         *,
-        seat: int = 0,
+        player: int = 0,
         policy: str | Policy = "uniform",
         device: Any = None,
         render_mode: str | None = None,
         **rule_fields: Any,
     ):
-        self.vector = SeatVectorEnv(
+        self.vector = SingleAgentVectorEnv(
             game,
-            seat=seat,
+            player=player,
             policy=policy,
             autoreset_mode=AutoresetMode.DISABLED,
             device=device,
@@ -243,7 +236,7 @@ class SeatEnv(gymnasium.Env[np.ndarray, Any]):
         return observation[0], {"action_mask": info["action_mask"][0]}
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, Info]:
-        """Play an action of the seat's, and the other seats' answers. ResetNeeded once the game is over."""
+        """Play an action of the player's, and the others' answers. ResetNeeded once the game is over."""
         observation, rewards, terminated, truncated, info = self.vector.step(np.asarray(action)[None])
         mask = info["action_mask"][0]
         return (
@@ -281,8 +274,8 @@ def register_games() -> None:
         if id not in gymnasium.registry:
             gymnasium.register(
                 id,
-                entry_point=f"{__name__}:{SeatEnv.__name__}",
-                vector_entry_point=f"{__name__}:{SeatVectorEnv.__name__}",
+                entry_point=f"{__name__}:{SingleAgentEnv.__name__}",
+                vector_entry_point=f"{__name__}:{SingleAgentVectorEnv.__name__}",
                 kwargs={"game": name},
             )
 

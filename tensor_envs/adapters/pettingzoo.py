@@ -9,7 +9,7 @@
         done = termination or truncation
         env.step(None if done else env.action_space(agent).sample(observation["action_mask"]))
 
-Agents are "player_0" to "player_P-1", by seat. An observation is {"observation": what `Env.observe` gives for that seat
+Agents are "player_0" to "player_P-1", an observation is {"observation": what `Env.observe` gives for that player
 (bool as int8), "action_mask": int8, 1 where an action is legal}; the mask is all 0 for an agent that is not to move and
 once the game is over. An illegal action, an int out of the action space included, ends the game: -1 for its agent,
 1/(P-1) for every other (`illegal="raise"`: ValueError). Chance comes from the seed of `reset`: `reset(seed=s)` is
@@ -31,26 +31,20 @@ except ImportError:
 from gymnasium.error import ResetNeeded
 
 from tensor_envs.adapters.pettingzoo_parallel import parallel_env
-from tensor_envs.adapters.table import Info, Seen, Table
-from tensor_envs.core.state import State
+from tensor_envs.adapters.zoo import Info, Seen, ZooBase
 
 __all__ = ["env", "parallel_env", "raw_env"]
 
 
-class raw_env(Table, AECEnv[str, Seen, int | None]):  # type: ignore[misc]
+class raw_env(ZooBase, AECEnv[str, Seen, int | None]):  # type: ignore[misc]
     """A game agent by agent, in the order in which its rules let them decide; `env` adds checks of the order of calls.
 
-    A cycle of `max_cycles` is as many decisions as there are agents. The other arguments: see `Table`. `game_state` is
-    valid until the step after the next one.
+    A cycle of `max_cycles` is as many decisions as there are agents. The other arguments: see `ZooBase`.
     """
-
-    _buffers: tuple[State, ...] = ()  # written in turns
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
         """Start a game: the first of the seed, 0..2^64-1, or the next. No options are known; they are ignored."""
         self._begin(seed)
-        state = self.game_state
-        self._buffers = self._buffers or tuple(self.game.buffers(state.stream, state.lanes) for _ in range(2))
         self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
         self.infos: dict[str, Info] = {agent: {} for agent in self.agents}
         self._read()
@@ -67,9 +61,7 @@ class raw_env(Table, AECEnv[str, Seen, int | None]):  # type: ignore[misc]
         if self.terminations[agent] or self.truncations[agent]:
             self._was_dead_step(action)
             return
-        actions = self.game.actions(self.game_state, [self._action(action)])
-        self._buffers = self._buffers[::-1]
-        self._state = self.game.run(self.game_state, "step", actions=actions, out=self._buffers[0])
+        self._now.step(self._action(action))
         self._cumulative_rewards[agent] = 0.0
         self._read()
         self._accumulate_rewards()
@@ -77,22 +69,22 @@ class raw_env(Table, AECEnv[str, Seen, int | None]):  # type: ignore[misc]
 
     def _read(self) -> None:
         """What the state says, in PettingZoo's attributes."""
-        now = self.game_state.numpy()
-        terminated, truncated = bool(now["terminated"][0]), bool(now["truncated"][0])
-        if self.max_cycles is not None and not terminated:
-            truncated |= bool(now["ply"][0] >= self.max_cycles * self.game.num_players)
-        over = terminated or truncated
-        self.rewards = dict(zip(self.agents, now["rewards"][0].tolist(), strict=True))
-        self.terminations = dict.fromkeys(self.agents, terminated)
+        now = self._now
+        truncated = now.truncated
+        if self.max_cycles is not None and not now.terminated:
+            truncated |= now.number("ply") >= self.max_cycles * self.game.num_players
+        over = now.terminated or truncated
+        self.rewards = dict(zip(self.agents, now.rewards, strict=True))
+        self.terminations = dict.fromkeys(self.agents, now.terminated)
         self.truncations = dict.fromkeys(self.agents, truncated)
-        self.agent_selection = self.agents[0 if over else int(now["current_player"][0])]
-        self._mask = now["legal_action_mask"][0].astype(np.int8) * (not over)
+        self.agent_selection = self.agents[0 if over else now.number("current_player")]
+        self._mask = now.mask * (not over)
 
     def observe(self, agent: str) -> Seen:
         """What an agent sees now, whoever is to move. ValueError for an unknown agent, ResetNeeded without a game."""
-        state, seat = self.game_state, self._seats[self._known(agent)]
+        now, player = self._now, self.possible_agents.index(self._known(agent))
         mask = self._mask.copy() if agent == self.agent_selection else np.zeros_like(self._mask)
-        return {"observation": self._see(state, seat), "action_mask": mask}
+        return {"observation": now.observe(player), "action_mask": mask}
 
 
 def env(id: str, render_mode: str | None = None, **arguments: Any) -> AECEnv[str, Seen, int | None]:

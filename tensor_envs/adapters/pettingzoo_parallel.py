@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from pettingzoo import ParallelEnv  # type: ignore[import-untyped,import-not-found]
 
-from tensor_envs.adapters.table import Info, Seen, Table
-from tensor_envs.core.checks import instance
-from tensor_envs.core.state import State
+from tensor_envs.adapters.host import HostGame
+from tensor_envs.adapters.zoo import Info, Seen, ZooBase
+from tensor_envs.core.validate import instance
 from tensor_envs.games.tensor_stars.data import PIECES
 from tensor_envs.games.tensor_stars.resolution import ALL_PLACED
 
 
-class parallel_env(Table, ParallelEnv[str, Seen, int]):  # type: ignore[misc]
+class parallel_env(ZooBase, ParallelEnv[str, Seen, int]):  # type: ignore[misc]
     """Tensor (stars) with both players acting in every step, since they place their cards at the same time.
 
     A step is one of two things. Placing: both agents choose a card for the next piece, red, blue, then yellow; with
@@ -23,7 +23,7 @@ class parallel_env(Table, ParallelEnv[str, Seen, int]):  # type: ignore[misc]
     the other agent has placed in this turn cannot be seen before it is revealed.
 
     An illegal action ends the game: -1 for its agent and +1 for the other, so 0 for both if both are illegal. A cycle
-    of `max_cycles` is a step. The other arguments: see `Table`. ValueError for a game whose turns are sequential.
+    of `max_cycles` is a step. The other arguments: see `ZooBase`. ValueError for a game whose turns are sequential.
 
     In the rules' order player 0 places three cards and then player 1. So player 1's are held back until all six are
     chosen (`game_state` and pictures show player 0's alone); meanwhile he looks at a game in which player 0 has placed
@@ -31,16 +31,17 @@ class parallel_env(Table, ParallelEnv[str, Seen, int]):  # type: ignore[misc]
     """
 
     waiting_actions = 1
-    _views: tuple[State, State]  # the games that the two look at
+    _views: tuple[HostGame, HostGame]  # the games that the two look at
     _masks: np.ndarray  # of both, int8 [2, A + 1]
 
     def __init__(self, id: str = "tensor_stars", render_mode: str | None = None, **arguments: Any):
         super().__init__(id, render_mode, **arguments)
-        if self.game.entry.id != "tensor_stars":
+        if self.game._entry.id != "tensor_stars":
             raise ValueError(
                 f"the turns of {id!r} are sequential: use env; parallel_env is for 'tensor_stars'"
             )
         self.wait = self.game.num_actions
+        self._other: HostGame | None = None  # player 1's view while cards are placed
 
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
@@ -89,45 +90,43 @@ class parallel_env(Table, ParallelEnv[str, Seen, int]):  # type: ignore[misc]
         """The rewards of actions that are not all legal."""
         if self.game.illegal == "raise":
             raise ValueError(f"illegal actions: {chosen} where action_mask is {self._masks.tolist()}")
-        return [float(legal[seat] - legal[1 - seat]) for seat in range(2)]
+        return [float(legal[player] - legal[1 - player]) for player in range(2)]
 
     def _play(self, chosen: list[int]) -> tuple[list[float], bool, bool]:
         """Legal actions of both -> rewards, terminated, truncated."""
-        decisions = [action for action in chosen if action != self.wait]
-        self._state = self.game.step(self.game_state, decisions[:1])
-        if len(decisions) == 2:
-            self._held.append(decisions[1])
+        now, decisions = self._now, [action for action in chosen if action != self.wait]
+        now.step(decisions[0])
+        self._held += decisions[1:]
         if len(self._held) == PIECES:
             for card in self._held:
-                self._state = self.game.step(self._state, [card])
+                now.step(card)
             self._held = []
-        now = self._look_around()
-        return now["rewards"][0].tolist(), bool(now["terminated"][0]), bool(now["truncated"][0])
+        self._look_around()
+        return now.rewards, now.terminated, now.truncated
 
-    def _look_around(self) -> dict[str, np.ndarray]:
-        """What both see and may do -> the game in plain arrays."""
-        mine = theirs = self.game_state
-        now = mine.numpy()
-        over = now["terminated"][0] or now["truncated"][0]
+    def _look_around(self) -> None:
+        """What both see and may do."""
+        mine = theirs = self._now
         if self._held:
-            theirs = self.game.step(self._views[1], self._held[-1:])
-        elif now["placed"][0] != ALL_PLACED and not over:
-            for card in np.flatnonzero(now["legal_action_mask"][0])[:PIECES]:
-                theirs = self.game.step(theirs, [card])
+            theirs = self._views[1]
+            theirs.step(self._held[-1])
+        elif mine.number("placed") != ALL_PLACED and not mine.over:
+            self._other = theirs = self._other or HostGame(self.game, 0, self._device)
+            theirs.copy(mine)
+            for card in np.flatnonzero(mine.mask)[:PIECES]:
+                theirs.step(card)
         self._views = mine, theirs
         self._masks = np.zeros((2, self.wait + 1), np.int8)
-        known = now if theirs is mine else theirs.numpy()
-        for seat, seen in enumerate((now, known)):
-            if seen["current_player"][0] == seat:
-                self._masks[seat, : self.wait] = seen["legal_action_mask"][0]
+        for player, seen in enumerate(self._views):
+            if seen.number("current_player") == player:
+                self._masks[player, : self.wait] = seen.mask
             else:
-                self._masks[seat, self.wait] = not over
-        return now
+                self._masks[player, self.wait] = not mine.over
 
     def _observations(self) -> dict[str, Seen]:
         return {
-            agent: {"observation": self._see(view, seat), "action_mask": mask.copy()}
-            for seat, (agent, view, mask) in enumerate(
+            agent: {"observation": view.observe(player), "action_mask": mask.copy()}
+            for player, (agent, view, mask) in enumerate(
                 zip(self.possible_agents, self._views, self._masks, strict=True)
             )
         }

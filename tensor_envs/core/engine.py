@@ -90,7 +90,9 @@ class Cut:
     def rows_of(self, flat: np.ndarray) -> np.ndarray:
         """The same of one that is on the host already."""
         blocks = flat.reshape(self.rows // self.grid.lanes, -1, self.grid.lanes)
-        rows = blocks.transpose(0, 2, 1).reshape(self.shards, self.grid.rows, blocks.shape[1])[:, : self.share]
+        rows = blocks.transpose(0, 2, 1).reshape(self.shards, self.grid.rows, blocks.shape[1])[
+            :, : self.share
+        ]
         return np.ascontiguousarray(rows).reshape(self.batch, blocks.shape[1])
 
     def upload(self, table: np.ndarray) -> Tensor:
@@ -313,7 +315,12 @@ class Engine:
             return where.view(after, 0, size).reshape(where.batch, *shape)
         # for the host: game by game
         seen = ObservationArrays(empty_buffer(where.batch * size, dtype, where.device), None, table)
-        self.run(Observe(who, where.blocks_and_lanes), where, Observe.Arrays(seen, games.words, players), exact=True)
+        self.run(
+            Observe(who, where.blocks_and_lanes),
+            where,
+            Observe.Arrays(seen, games.words, players),
+            exact=True,
+        )
         return seen.observation.reshape(where.batch, *shape)
 
     def read(self, games: Games, name: str) -> Tensor:

@@ -18,8 +18,8 @@ class GameEntry:
     Attributes:
         id: lower case letters, digits and underscores.
         rules: a frozen dataclass, see `tensor_envs.Rules`, or its name.
-        notation: a module with `to_dict`, `from_dict`, `action_to_string` and `symmetries`; `from_dict` gives all fields
-            of the Spec, `current_player`, `terminated` and `truncated`, and may leave out `ply`, which is then 0.
+        notation: a module with `to_dict`, `from_dict`, `action_to_string` and `symmetries`; `from_dict` gives all
+            fields of the Spec, `current_player`, `terminated` and `truncated`, and may leave out `ply`, which is then 0.
         render: a module with `to_string` and `to_svg`; for pixels also `draw`, which gives a `render.Drawing`; if the
             game hides anything also `seen_by(rules, game, player)`, the dictionary of a game as that player knows it.
         version: grows whenever a game with the same seed and actions would run otherwise.
@@ -50,7 +50,9 @@ class GameEntry:
             raise ValueError(f"version must be an int of 0 or more, got {self.version!r}")
         if isinstance(self.rules, str):
             if not re.fullmatch(r"[\w.]+:\w+", self.rules):
-                raise ValueError(f"rules must be a class or its name 'package.module:Class', got {self.rules!r}")
+                raise ValueError(
+                    f"rules must be a class or its name 'package.module:Class', got {self.rules!r}"
+                )
         else:
             _check_rules(self.id, self.rules)
         for part in ("notation", "render"):
@@ -76,5 +78,9 @@ class GameEntry:
 
 def _check_rules(name: str, rules: Any) -> None:
     parameters = getattr(rules, "__dataclass_params__", None)
-    if not isinstance(rules, type) or not dataclasses.is_dataclass(rules) or not getattr(parameters, "frozen", False):
+    if (
+        not isinstance(rules, type)
+        or not dataclasses.is_dataclass(rules)
+        or not getattr(parameters, "frozen", False)
+    ):
         raise TypeError(f"the rules of {name!r} must be a frozen dataclass, got {rules!r}")

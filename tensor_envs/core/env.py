@@ -11,10 +11,10 @@ from tinygrad import Tensor
 
 from tensor_envs.core.backend.device import is_capturing, resolve
 from tensor_envs.core.engine import Engine, cut
+from tensor_envs.core.entry import GameEntry
 from tensor_envs.core.inputs import bool_array, host_ints, int_array
 from tensor_envs.core.layout import RNG_WORDS
 from tensor_envs.core.random import seed_words
-from tensor_envs.core.entry import GameEntry
 from tensor_envs.core.state import State
 from tensor_envs.core.validate import instance, integer, one_of
 from tensor_envs.rules.spec import Spec, Symmetry
@@ -144,7 +144,9 @@ class Env:
     def _check_legal(self, state: State, actions: Tensor) -> None:
         """ValueError naming rows and actions if a game that goes on gets an illegal one; looks at them on the host."""
         if is_capturing():
-            raise RuntimeError('illegal="raise" looks at the actions on the host, so it cannot be captured by a jit')
+            raise RuntimeError(
+                'illegal="raise" looks at the actions on the host, so it cannot be captured by a jit'
+            )
         now, chosen = state.numpy(), state._games.cut.table(actions)[:, 0]
         inside = (chosen >= 0) & (chosen < self.num_actions)
         legal = inside & now["legal_action_mask"][np.arange(len(chosen)), np.where(inside, chosen, 0)]

@@ -17,13 +17,24 @@ from typing import Any
 
 import numpy as np
 
-DTYPES = {"U8": "u1", "U16": "<u2", "U32": "<u4", "U64": "<u8", "I8": "i1", "I16": "<i2", "I32": "<i4", "I64": "<i8"}
+DTYPES = {
+    "U8": "u1",
+    "U16": "<u2",
+    "U32": "<u4",
+    "U64": "<u8",
+    "I8": "i1",
+    "I16": "<i2",
+    "I32": "<i4",
+    "I64": "<i8",
+}
 _NAMES = {np.dtype(dtype).newbyteorder("="): name for name, dtype in DTYPES.items()}
 _KEY, _BLANK = "sha256", "0" * 64
 _CHUNK = 1 << 24
 
 
-def write_arrays(path: str | Path, kind: str, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+def write_arrays(
+    path: str | Path, kind: str, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+) -> None:
     """Write arrays of whole numbers, with what they are about (JSON), in place of the file of that name.
 
     Raises:
@@ -41,7 +52,7 @@ def write_arrays(path: str | Path, kind: str, about: Mapping[str, Any], arrays: 
     text += b" " * (-len(text) % 8)  # data begins at a multiple of 8
     digest = hashlib.sha256(len(text).to_bytes(8, "little") + text)
     for array in data:
-        digest.update(memoryview(array).cast("B") if array.size else b"")
+        digest.update(_bytes(array))
     text = text.replace(_BLANK.encode(), digest.hexdigest().encode(), 1)
     beside = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.part")
     try:
@@ -49,7 +60,7 @@ def write_arrays(path: str | Path, kind: str, about: Mapping[str, Any], arrays: 
             file.write(len(text).to_bytes(8, "little"))
             file.write(text)
             for array in data:
-                file.write(memoryview(array).cast("B") if array.size else b"")
+                file.write(_bytes(array))
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, path)
@@ -57,6 +68,10 @@ def write_arrays(path: str | Path, kind: str, about: Mapping[str, Any], arrays: 
         raise OSError(error.errno, f"cannot save: {error.strerror}", str(path)) from None
     finally:
         beside.unlink(missing_ok=True)
+
+
+def _bytes(array: np.ndarray) -> Any:
+    return memoryview(array).cast("B") if array.size else b""  # type: ignore[arg-type]
 
 
 def read_arrays(path: str | Path, kind: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -75,12 +90,14 @@ def read_arrays(path: str | Path, kind: str) -> tuple[dict[str, Any], dict[str, 
         text = raw[8 : 8 + length].tobytes() if length <= len(raw) else b""
         header = json.loads(text)
         metadata = header.pop("__metadata__")
-        if metadata["format"] != kind:
-            raise ValueError(f"{str(path)!r} is a {metadata['format']!r}, not a {kind!r}")
+        # the first formats had theirs among what the file is about
+        found = metadata.get("format") or json.loads(metadata["tensor_envs"])["format"]
+        if found != kind:
+            raise ValueError(f"{str(path)!r} is a {found!r}, not a {kind!r}")
         stored, blank = metadata[_KEY].encode(), _BLANK.encode()
         digest = hashlib.sha256(raw[:8].tobytes() + text.replace(stored, blank, 1))
         for first in range(8 + length, len(raw), _CHUNK):
-            digest.update(raw[first : first + _CHUNK])
+            digest.update(_bytes(raw[first : first + _CHUNK]))
         if digest.hexdigest().encode() != stored:
             raise ValueError(f"{str(path)!r} is damaged: its digest does not agree with what it holds")
         arrays = {}
@@ -88,8 +105,17 @@ def read_arrays(path: str | Path, kind: str) -> tuple[dict[str, Any], dict[str, 
             first, end = (8 + length + offset for offset in entry["data_offsets"])
             arrays[name] = raw[first:end].view(DTYPES[entry["dtype"]]).reshape(entry["shape"])
         return json.loads(metadata["about"]), arrays
-    except (KeyError, TypeError, AttributeError, UnicodeDecodeError, json.JSONDecodeError, IndexError) as error:
-        raise ValueError(f"{str(path)!r} holds no {kind!r} that can be read ({type(error).__name__})") from None
+    except (
+        KeyError,
+        TypeError,
+        AttributeError,
+        UnicodeDecodeError,
+        json.JSONDecodeError,
+        IndexError,
+    ) as error:
+        raise ValueError(
+            f"{str(path)!r} holds no {kind!r} that can be read ({type(error).__name__})"
+        ) from None
     except ValueError as error:
         if str(path) in str(error):
             raise

@@ -21,7 +21,7 @@ from tensor_envs.rules.control import loop, register, sum_in_range, tracing
 from tensor_envs.rules.lists import MemoryArray
 from tensor_envs.rules.observation import Number, Part
 from tensor_envs.rules.scalar import BOOL, INT, REAL, WORD, Scalar, Value, integer, scalar, where, word
-from tensor_envs.rules.spec import Field, GameState, Outcome, Rules
+from tensor_envs.rules.spec import Field, GameState, Outcome, Rules, Spec
 
 MaskWords = list[Scalar] | MemoryArray  # num_words(A) words of 32 actions each
 
@@ -34,12 +34,14 @@ class Game:
     """The rules with everything that is the same in every game: chance, plies, ends, illegal actions, resets."""
 
     def __init__(self, rules: Rules):
-        parameters = getattr(rules, "__dataclass_params__", None)
-        if not dataclasses.is_dataclass(rules) or parameters is None or not parameters.frozen:
-            raise TypeError(f"rules must be a frozen dataclass, got {type(rules).__name__}")
-        self.rules, self.spec = rules, rules.spec
-        self.fields = {field.name: field for field in self.spec.all_fields}
-        self.has_memory = any(field.memory for field in self.spec.fields)
+        kind = type(rules)
+        parameters = getattr(kind, "__dataclass_params__", None)
+        if not dataclasses.is_dataclass(kind) or parameters is None or not parameters.frozen:
+            raise TypeError(f"rules must be a frozen dataclass, got {kind.__name__}")
+        self.rules: Rules = rules
+        self.spec: Spec = rules.spec
+        self.fields: dict[str, Field] = {field.name: field for field in self.spec.all_fields}
+        self.has_memory: bool = any(field.memory for field in self.spec.fields)
 
     def chance(self, s: GameState) -> Chance:
         return KeyedChance(s.key) if self.spec.chance else NoChance()
@@ -75,7 +77,9 @@ class Game:
 
     def typed(self, values: dict[str, Any], where_from: str) -> GameState:
         """Values of all fields as scalars of the fields' kinds, plain numbers checked against the bounds."""
-        return GameState({name: self._typed(field, values[name], where_from) for name, field in self.fields.items()})
+        return GameState(
+            {name: self._typed(field, values[name], where_from) for name, field in self.fields.items()}
+        )
 
     def _typed(self, field: Field, value: Any, where_from: str) -> Any:
         if field.memory:
@@ -84,7 +88,9 @@ class Game:
             return value
         numbers = [_as_kind(field, x, where_from) for x in as_list(value)]
         if len(numbers) != field.size:
-            raise ValueError(f"{where_from}: field {field.name!r} must have {field.size} values, got {len(numbers)}")
+            raise ValueError(
+                f"{where_from}: field {field.name!r} must have {field.size} values, got {len(numbers)}"
+            )
         return numbers if field.shape else numbers[0]
 
     def step(
@@ -117,7 +123,11 @@ class Game:
 
     def mask(self, s: GameState) -> MaskWords:
         """The rules' legal_action_mask as words, checked."""
-        mask, words, actions = self.rules.legal_action_mask(s), num_words(self.spec.num_actions), self.spec.num_actions
+        mask, words, actions = (
+            self.rules.legal_action_mask(s),
+            num_words(self.spec.num_actions),
+            self.spec.num_actions,
+        )
         if isinstance(mask, MemoryArray):
             if len(mask) == words:
                 return mask
@@ -145,7 +155,9 @@ class Game:
                 f"got {sum(part.size for part in parts)}"
             )
         for part in parts:
-            if isinstance(part, Number) and (dtype == "bool" or (part.value.dtype is REAL and dtype != "float32")):
+            if isinstance(part, Number) and (
+                dtype == "bool" or (part.value.dtype is REAL and dtype != "float32")
+            ):
                 raise TypeError(f"observe gives a number of kind {part.value.kind}; its dtype is {dtype}")
         return list(parts)
 
@@ -167,7 +179,7 @@ def flag(name: str, value: Any) -> Scalar:
 
 
 def _as_kind(field: Field, x: Any, where_from: str) -> Scalar:
-    """A value of a field, of its kind. As strict with known scalars as with a kernel's: one is traced, both must run."""
+    """A value of a field, of its kind; as strict with plain numbers as in a kernel."""
     if not isinstance(x, Scalar):
         if field.kind == "bool" and x not in (0, 1):
             raise ValueError(f"{where_from}: field {field.name!r} must be a bool, got {x!r}")
@@ -175,9 +187,13 @@ def _as_kind(field: Field, x: Any, where_from: str) -> Scalar:
     if x.dtype is BOOL:
         x = x.to(field.dtype)
     if x.dtype is not field.dtype:
-        raise TypeError(f"{where_from}: field {field.name!r} is of kind {field.kind}, got a scalar of kind {x.kind}")
+        raise TypeError(
+            f"{where_from}: field {field.name!r} is of kind {field.kind}, got a scalar of kind {x.kind}"
+        )
     if x.known and field.kind == "int" and not field.low <= int(x.value) <= field.high:  # type: ignore[operator]
-        raise ValueError(f"{where_from}: field {field.name!r} must be in {field.low}..{field.high}, got {int(x.value)}")
+        raise ValueError(
+            f"{where_from}: field {field.name!r} must be in {field.low}..{field.high}, got {int(x.value)}"
+        )
     return x
 
 
@@ -185,7 +201,9 @@ def _where_array(condition: Scalar, x: MemoryArray, y: MemoryArray) -> MemoryArr
     return MemoryArray(lambda i: where(condition, x[i], y[i]), x.size)
 
 
-def uniform_action(s: GameState, mask: MaskWords, count: int, policy_key: Sequence[Value], live: bool) -> Scalar:
+def uniform_action(
+    s: GameState, mask: MaskWords, count: int, policy_key: Sequence[Value], live: bool
+) -> Scalar:
     """The uniform policy's action of `count`, by the mask; 0 where nothing is legal, which `live` says is nowhere."""
     bits = threefry(policy_key, (word(s.ply), s.episode))[0]
     width = min(WORD_BITS, 1 << (count - 1).bit_length())
@@ -220,7 +238,11 @@ def nth_in_memory(mask: MemoryArray, n: Scalar) -> Scalar:
     at = Scalar(i, INT)
     inside = popcount(mask[at])
     here = (n >= passed_) & (n < passed_ + inside)
-    values = (passed_ + inside, where(here, Scalar(i.cast(dtypes.int32), INT), which_), where(here, passed_, before))
+    values = (
+        passed_ + inside,
+        where(here, Scalar(i.cast(dtypes.int32), INT), which_),
+        where(here, passed_, before),
+    )
     done = UOp.group(*(found.after(start, i)[k].store(v.uop()) for k, v in enumerate(values))).end(i)
     which_, before = (Scalar(found.after(done)[k].load(), INT) for k in (1, 2))
     return which_ * WORD_BITS + nth_bit(mask[which_], n - before)

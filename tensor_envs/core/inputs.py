@@ -14,9 +14,7 @@ from tensor_envs.core.jit import jit
 INT32 = 2**31
 
 
-def int_array(
-    name: str, value: Any, where: Cut, below: int | None = None
-) -> Tensor:
+def int_array(name: str, value: Any, where: Cut, below: int | None = None) -> Tensor:
     """Integers [B] as an int32 buffer of the batch's form; a Tensor on its device or anything that NumPy takes.
 
     below: an array's entries must be in 0..below-1; a Tensor's are not looked at. What int32 cannot hold becomes -1.
@@ -34,9 +32,10 @@ def host_ints(name: str, value: Any, size: int | None, below: int | None = None)
     _check(name, value.shape, value.dtype, value.dtype.kind in "iu", size)
     if below is not None and not (value.min() >= 0 and value.max() < below):
         raise ValueError(f"{name} must be in 0..{below - 1}, got {value.min()} to {value.max()}")
-    if not np.can_cast(value.dtype, np.int32):
-        value = np.where((value >= -INT32) & (value < INT32), value, -1)
-    return value.astype(np.int32, copy=False)
+    narrow = value.astype(np.int32, copy=False)
+    if np.can_cast(value.dtype, np.int32) or (narrow == value).all():
+        return narrow
+    return np.where(narrow == value, narrow, -1).astype(np.int32)
 
 
 def bool_array(name: str, value: Any, where: Cut) -> Tensor:

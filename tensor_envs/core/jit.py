@@ -25,7 +25,8 @@ from tensor_envs.core.backend.replay import Replay, base_of
 PLAIN = (bool, int, float, complex, str, bytes, np.generic, DType, Enum, type(None))
 
 
-P, R = ParamSpec("P"), TypeVar("R")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def jit(function: Callable[P, R]) -> Callable[P, R]:

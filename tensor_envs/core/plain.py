@@ -98,7 +98,11 @@ class PlainGame:
         values = {}
         for name, field in self.game.fields.items():
             value = getattr(self.state, name)
-            numbers = [int(x.value) for x in (value[i] for i in range(field.size))] if field.shape else int(value.value)
+            numbers = (
+                [int(x.value) for x in (value[i] for i in range(field.size))]
+                if field.shape
+                else int(value.value)
+            )
             values[name] = numbers
         return values
 

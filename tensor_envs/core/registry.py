@@ -9,9 +9,9 @@ import pkgutil
 from dataclasses import fields
 from typing import Any
 
-from tensor_envs.core.validate import instance
 from tensor_envs.core.entry import GameEntry
 from tensor_envs.core.env import Env
+from tensor_envs.core.validate import instance
 
 _entries: dict[str, GameEntry] = {}
 

@@ -114,4 +114,3 @@ class State:
 
 def _restored(env: Env, table: np.ndarray, rng: np.ndarray, device: Any) -> State:
     return State(env, env._engine.load(table, rng, resolve(device)))
-

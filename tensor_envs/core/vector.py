@@ -82,7 +82,9 @@ class Transition:
         if vector.autoreset != "same_step":
             return State(vector.env, vector._engine.copy(after._games, live=False))
         if vector._before is None:
-            raise RuntimeError("final_state needs a VectorEnv made with final_states=True, which keeps what it takes")
+            raise RuntimeError(
+                "final_state needs a VectorEnv made with final_states=True, which keeps what it takes"
+            )
         before = vector._engine.copy(vector._before, live=True)  # whose flags are those of the step before
         return State(vector.env, vector._engine.step(before, self._actions))
 
@@ -130,7 +132,8 @@ class VectorEnv:
 
     def _adopt(self, games: Games) -> None:
         """Go on from games whose buffer is this VectorEnv's own."""
-        self._games, self._before = games, None
+        self._games = games
+        self._before: Games | None = None
         # a memory field's changes are not worked out before they are stored
         self._spare = self._engine.empty(games) if self._keeps_old or self._engine.game.has_memory else None
         cut = games.cut
@@ -196,6 +199,15 @@ class VectorEnv:
     def legal_action_mask(self) -> Tensor:
         """bool [B, A]: what may be played now; the next step writes it again."""
         return self._observed().legal_action_mask
+
+    def numpy(self) -> dict[str, np.ndarray]:
+        """`observation` and `legal_action_mask` on the host, far cheaper than by the Tensors' own `numpy`."""
+        arrays, cut = self._observed().arrays, self._games.cut
+        shape = (self.num_envs, *self.env.observation_shape)
+        return {
+            "observation": cut.table(arrays.observation).reshape(shape),
+            "legal_action_mask": cut.table(arrays.mask),
+        }
 
     def _observed(self) -> Observations:
         if self._observations is None:

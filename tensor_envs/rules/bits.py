@@ -8,7 +8,19 @@ from operator import or_
 from typing import Any
 
 from tensor_envs.rules.lists import MemoryArray, select
-from tensor_envs.rules.scalar import BITS, BOOL, INT, WORD64, Scalar, Value, integer, refuse, scalar, where, word
+from tensor_envs.rules.scalar import (
+    BITS,
+    BOOL,
+    INT,
+    WORD64,
+    Scalar,
+    Value,
+    integer,
+    refuse,
+    scalar,
+    where,
+    word,
+)
 
 WORD_BITS = 32
 
@@ -82,7 +94,9 @@ def nth_bit(x: Value, n: Value, width: int | None = None) -> Scalar:
         members = unpack([int(x.value) & 0xFFFFFFFF, int(x.value) >> 32], 64)
         return integer(members[int(n.value)] if n.value < len(members) else 0)
     size = width or BITS[x.dtype]
-    for groups in reversed(_counts(x, size)[:-1]):  # halve: is it in the lower half of the group, or further on?
+    for groups in reversed(
+        _counts(x, size)[:-1]
+    ):  # halve: is it in the lower half of the group, or further on?
         size //= 2
         lower = integer(groups >> position & (2 * size - 1))
         upper = n >= lower

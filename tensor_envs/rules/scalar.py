@@ -80,7 +80,11 @@ class Scalar:
     @property
     def value(self) -> Number:
         """The plain number; TypeError in a kernel."""
-        return refuse("a scalar of a kernel has no value: it differs from game to game") if not self.known else self.node
+        return (
+            refuse("a scalar of a kernel has no value: it differs from game to game")
+            if not self.known
+            else self.node
+        )
 
     @property
     def kind(self) -> str:
@@ -124,7 +128,9 @@ class Scalar:
     __int__ = __float__ = __index__  # type: ignore[assignment]
 
     def __iter__(self) -> NoReturn:
-        refuse("a scalar is one number of one game: there is nothing to go through. A field with a shape is a list")
+        refuse(
+            "a scalar is one number of one game: there is nothing to go through. A field with a shape is a list"
+        )
 
     # *** operators ***
 
@@ -162,7 +168,9 @@ class Scalar:
         return _arithmetic(_remainder, x, self)
 
     def __truediv__(self, x: Any) -> NoReturn:
-        refuse("kernels divide whole numbers: write a // b, or real(a) * (1 / 10) for a share of a known number")
+        refuse(
+            "kernels divide whole numbers: write a // b, or real(a) * (1 / 10) for a share of a known number"
+        )
 
     __rtruediv__ = __truediv__
 
@@ -299,7 +307,9 @@ def _trapless(op: Callable[[UOp, UOp], UOp], a: UOp, b: UOp) -> UOp:
     if b.vmin > 0 or b.vmax < -1:
         return op(a, b)
     wrong = b.eq(0) | b.eq(-1) if b.dtype is INT else b.eq(0)
-    return wrong.where(a * b if op is operator.floordiv else a.const_like(0), op(a, wrong.where(b.const_like(1), b)))
+    return wrong.where(
+        a * b if op is operator.floordiv else a.const_like(0), op(a, wrong.where(b.const_like(1), b))
+    )
 
 
 def _shift(op: Callable[[Any, Any], Any], a: Any, b: Any) -> Scalar:
@@ -318,7 +328,9 @@ def _shift(op: Callable[[Any, Any], Any], a: Any, b: Any) -> Scalar:
         b = b.to(dtype)
     if isinstance(a.node, UOp) or isinstance(b.node, UOp):
         amount = b.uop()
-        if not 0 <= amount.vmin <= amount.vmax < BITS[dtype]:  # vectors of a processor do not cut it off themselves
+        if (
+            not 0 <= amount.vmin <= amount.vmax < BITS[dtype]
+        ):  # vectors of a processor do not cut it off themselves
             amount = amount & (BITS[dtype] - 1)
         return Scalar(op(a.uop(), amount), dtype)
     return Scalar(_wrap(op(a.node, b.node & (BITS[dtype] - 1)), dtype), dtype)

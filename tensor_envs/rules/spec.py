@@ -103,7 +103,9 @@ class Spec:
     def __post_init__(self) -> None:
         for name, least in (("num_players", 1), ("num_actions", 1), ("max_plies", 1)):
             value = getattr(self, name)
-            if not (name == "max_plies" and value is None) and (type(value) is not int or not least <= value <= INT_HIGH):
+            if not (name == "max_plies" and value is None) and (
+                type(value) is not int or not least <= value <= INT_HIGH
+            ):
                 raise ValueError(f"{name} must be an int in {least}..{INT_HIGH}, got {value!r}")
         shape = self.observation_shape
         if not isinstance(shape, tuple) or not all(type(n) is int and n > 0 for n in shape):
@@ -160,7 +162,9 @@ class GameState:
         """The same state with some fields changed; ValueError for a name that is no field."""
         unknown = changes.keys() - self._fields.keys()
         if unknown:
-            raise ValueError(f"no field {', '.join(sorted(unknown))}; the fields are {', '.join(self._fields)}")
+            raise ValueError(
+                f"no field {', '.join(sorted(unknown))}; the fields are {', '.join(self._fields)}"
+            )
         return GameState({**self._fields, **changes})
 
     def asdict(self) -> dict[str, Any]:

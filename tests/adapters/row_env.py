@@ -25,18 +25,18 @@ def random_actions(info: dict[str, Any], rng: np.random.Generator, illegal: floa
 
 
 @functools.cache
-def observer(env: te.Env, seat: int) -> Callable[[te.State], Tensor]:
+def observer(env: te.Env, player: int) -> Callable[[te.State], Tensor]:
     """Captured, since an observation that is read outside a jit takes a hundred times as long."""
-    watch: Callable[[te.State], Tensor] = te.jit(lambda state: env.observe(state, seat))
+    watch: Callable[[te.State], Tensor] = te.jit(lambda state: env.observe(state, player))
     return watch
 
 
 class RowEnv(gymnasium.Env[np.ndarray, Any]):
-    """Row `row` of a seed's games; `choose` plays the other seats. SyncVectorEnv resets row r with the seed plus r."""
+    """Row `row` of a seed's games; `choose` plays the others. SyncVectorEnv resets row r with the seed plus r."""
 
-    def __init__(self, env: te.Env, row: int, seat: int, choose: Choose = uniform):
-        self.env, self.row, self.seat, self.choose = env, row, seat, choose
-        self.observe = observer(env, seat)
+    def __init__(self, env: te.Env, row: int, player: int, choose: Choose = uniform):
+        self.env, self.row, self.player, self.choose = env, row, player, choose
+        self.observe = observer(env, player)
         self.observation_space = observation_space(env.spec)
         self.action_space = gymnasium.spaces.Discrete(env.num_actions)
 
@@ -67,13 +67,13 @@ class RowEnv(gymnasium.Env[np.ndarray, Any]):
 
     def others_move(self) -> None:
         self.read()
-        while not self.over and self.now["current_player"][0] != self.seat:
+        while not self.over and self.now["current_player"][0] != self.player:
             self.play(int(self.choose(self.state)[0]))
 
     def play(self, action: int) -> None:
         self.state = self.env.step(self.state, [action])
         self.read()
-        self.due += float(self.now["rewards"][0, self.seat])
+        self.due += float(self.now["rewards"][0, self.player])
 
     def read(self) -> None:
         self.now = self.state.numpy()

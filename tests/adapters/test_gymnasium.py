@@ -16,7 +16,7 @@ from gymnasium.vector import AutoresetMode  # noqa: E402
 
 import tensor_envs as te  # noqa: E402
 from tensor_envs.adapters import gymnasium as adapter  # noqa: E402
-from tensor_envs.adapters.gymnasium import SeatEnv, SeatVectorEnv, gymnasium_id  # noqa: E402
+from tensor_envs.adapters.gymnasium import SingleAgentEnv, SingleAgentVectorEnv, gymnasium_id  # noqa: E402
 from tests.adapters import toll_road  # noqa: E402
 from tests.adapters.row_env import random_actions  # noqa: E402
 
@@ -53,7 +53,7 @@ def test_illegal_actions() -> None:
     assert (reward, terminated, truncated) == (-1, True, False) and not info["action_mask"].any()
     with pytest.raises(ResetNeeded):
         single.step(0)
-    strict = SeatVectorEnv("tic_tac_toe", 3, illegal="raise")
+    strict = SingleAgentVectorEnv("tic_tac_toe", 3, illegal="raise")
     strict.reset(seed=0)
     legal = strict.step([0, 1, 2])[4]["action_mask"].argmax(1)
     with pytest.raises(ValueError, match=r"1 illegal actions \(row 1: 1\)"):
@@ -61,22 +61,22 @@ def test_illegal_actions() -> None:
     assert not strict.step(legal)[2].any()
 
 
-def test_illegal_actions_of_the_others_pay_the_seat() -> None:
-    vector = SeatVectorEnv(TIC_TAC_TOE, 2, policy=lambda state: np.full(state.batch, 9))
+def test_illegal_actions_of_the_others_pay_the_player() -> None:
+    vector = SingleAgentVectorEnv(TIC_TAC_TOE, 2, policy=lambda state: np.full(state.batch, 9))
     vector.reset(seed=0)
     _, rewards, terminated, _, _ = vector.step([0, 1])
     assert rewards.tolist() == [1, 1] and terminated.all()
 
 
-def test_a_seat_that_never_moves() -> None:
-    vector = SeatVectorEnv(TIC_TAC_TOE, 2, seat=1, policy=lambda state: np.full(state.batch, -1))
-    with pytest.raises(RuntimeError, match="before seat 1 could move, in row 0"):
+def test_a_player_that_never_moves() -> None:
+    vector = SingleAgentVectorEnv(TIC_TAC_TOE, 2, player=1, policy=lambda state: np.full(state.batch, -1))
+    with pytest.raises(RuntimeError, match="before player 1 could move, in row 0"):
         vector.reset(seed=0)
 
 
 def test_reset_without_a_seed() -> None:
     """The next episodes of a seed, or of one that is drawn; a drawn one is another each time."""
-    vectors = [SeatVectorEnv(TOLL_ROAD, 16) for _ in range(2)]
+    vectors = [SingleAgentVectorEnv(TOLL_ROAD, 16) for _ in range(2)]
     drawn = [vector.reset()[0] for vector in vectors]
     assert (drawn[0] != drawn[1]).any()
     first = vectors[0].reset(seed=1)[0]
@@ -87,7 +87,7 @@ def test_reset_without_a_seed() -> None:
 
 
 def test_before_and_after_a_game() -> None:
-    vector = SeatVectorEnv(TIC_TAC_TOE, 4, autoreset_mode="Disabled", render_mode="ansi")
+    vector = SingleAgentVectorEnv(TIC_TAC_TOE, 4, autoreset_mode="Disabled", render_mode="ansi")
     for call in (lambda: vector.step([0] * 4), vector.render):
         with pytest.raises(ResetNeeded, match="call reset before"):
             call()
@@ -108,8 +108,8 @@ def test_wrong_arguments() -> None:
         (ValueError, "unknown id", {"game": "shet"}),
         (TypeError, "no rule field 'card'", {"game": "shed", "card": 3}),
         (TypeError, "rules already, got 'cards'", {"game": te.make("shed"), "cards": 3}),
-        (ValueError, "seat must be in 0..1, got 2", {"seat": 2}),
-        (TypeError, "seat must be an int", {"seat": "random"}),
+        (ValueError, "player must be in 0..1, got 2", {"player": 2}),
+        (TypeError, "player must be an int", {"player": "random"}),
         (ValueError, "policy must be 'uniform' or a function", {"policy": "best"}),
         (ValueError, "render_mode must be one of 'ansi', 'svg', 'rgb_array'", {"render_mode": "human"}),
         (ValueError, "'NextStep', 'SameStep', 'Disabled', got 'same_step'", {"autoreset_mode": "same_step"}),
@@ -118,8 +118,8 @@ def test_wrong_arguments() -> None:
     ]
     for error, message, arguments in cases:
         with pytest.raises(error, match=message):
-            SeatVectorEnv(**{"game": "shed", **arguments})
-    vector = SeatVectorEnv("shed", 2)
+            SingleAgentVectorEnv(**{"game": "shed", **arguments})
+    vector = SingleAgentVectorEnv("shed", 2)
     resets: list[tuple[type[Exception], str, dict[str, Any]]] = [
         (ValueError, "seed must be in 0..", {"seed": 2**64}),
         (ValueError, "no key but 'reset_mask', got 'mask'", {"options": {"mask": 0}}),
@@ -143,9 +143,9 @@ def test_wrong_arguments() -> None:
     ):
         with pytest.raises(error, match=message):
             vector.step(actions)
-    single = SeatEnv("shed")
+    single = SingleAgentEnv("shed")
     with pytest.raises(ValueError, match="no options"):
-        single.reset(options={"seat": 1})
+        single.reset(options={"player": 1})
 
 
 # *** pictures, wrappers, registration ***
@@ -154,7 +154,7 @@ def test_wrong_arguments() -> None:
 def test_render() -> None:
     pytest.importorskip("PIL")
     for mode, kind in (("ansi", str), ("svg", str), ("rgb_array", np.ndarray), (None, type(None))):
-        single: Any = SeatEnv(TIC_TAC_TOE, render_mode=mode)
+        single: Any = SingleAgentEnv(TIC_TAC_TOE, render_mode=mode)
         single.reset(seed=0)
         single.step(4)
         if mode is None:
@@ -173,7 +173,7 @@ def test_render() -> None:
             )
         else:
             assert frame == {"ansi": games.env.to_string, "svg": games.env.render}[mode](games.state)
-    vector = SeatVectorEnv(TIC_TAC_TOE, 3, render_mode="ansi")
+    vector = SingleAgentVectorEnv(TIC_TAC_TOE, 3, render_mode="ansi")
     vector.reset(seed=0)
     vector.step([0, 4, 8])
     frames = vector.render()

@@ -14,7 +14,7 @@ from gymnasium.utils.env_checker import data_equivalence  # noqa: E402
 from gymnasium.vector import AutoresetMode, SyncVectorEnv  # noqa: E402
 
 import tensor_envs as te  # noqa: E402
-from tensor_envs.adapters.gymnasium import SeatVectorEnv, gymnasium_id  # noqa: E402
+from tensor_envs.adapters.gymnasium import SingleAgentVectorEnv, gymnasium_id  # noqa: E402
 from tests.adapters import toll_road  # noqa: E402
 from tests.adapters.row_env import Choose, RowEnv, random_actions, uniform  # noqa: E402
 
@@ -28,17 +28,17 @@ def id_of(name: str) -> str:
 
 
 def compare(
-    vector: Any, env: te.Env, seat: int, steps: int, choose: Choose = uniform
+    vector: Any, env: te.Env, player: int, steps: int, choose: Choose = uniform
 ) -> tuple[int, set[float]]:
     """Step a vector beside SyncVectorEnv over plain loops -> episodes that ended, rewards that were seen.
 
     Everything must be equal: values, dtypes, the structure of info.
     """
     mode, rows = vector.metadata["autoreset_mode"], vector.num_envs
-    makers = [functools.partial(RowEnv, env, row, seat, choose) for row in range(rows)]
+    makers = [functools.partial(RowEnv, env, row, player, choose) for row in range(rows)]
     loop: Any = SyncVectorEnv(makers, autoreset_mode=mode)
     assert vector.observation_space == loop.observation_space and vector.action_space == loop.action_space
-    rng, ends, paid = np.random.default_rng(seat), 0, set()
+    rng, ends, paid = np.random.default_rng(player), 0, set()
 
     def reset_some(rows: np.ndarray) -> Any:
         ours, theirs = (one.reset(options={"reset_mask": rows}) for one in (vector, loop))
@@ -68,24 +68,31 @@ def compare(
 def test_every_game(name: str) -> None:
     """As `gymnasium.make_vec` makes it; of large games one row, whose kernels the single environment has compiled."""
     env = te.make(name)
-    vector = gymnasium.make_vec(id_of(name), num_envs=1 if env.spec.state_bytes > 40 else ROWS, seat=1)
+    vector = gymnasium.make_vec(id_of(name), num_envs=1 if env.state_bytes > 48 else ROWS, player=1)
     assert vector.spec.id == id_of(name) and vector.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
     compare(vector, env, 1, 4)
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("seat", range(3))
-def test_any_number_of_plies_between_turns(seat: int, mode: AutoresetMode) -> None:
+@pytest.mark.parametrize("player", range(3))
+def test_any_number_of_plies_between_turns(player: int, mode: AutoresetMode) -> None:
     """Games that end in their openings, openings that pay, several plies in a row by anybody, illegal actions."""
-    vector = SeatVectorEnv(TOLL_ROAD, ROWS, seat=seat, autoreset_mode=mode)
-    ends, paid = compare(vector, TOLL_ROAD, seat, 16)
+    vector = SingleAgentVectorEnv(TOLL_ROAD, ROWS, player=player, autoreset_mode=mode)
+    ends, paid = compare(vector, TOLL_ROAD, player, 16)
     assert ends > 15 and len(paid) > 5
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_second_seat_of_tic_tac_toe(mode: AutoresetMode) -> None:
-    vector = SeatVectorEnv(TIC_TAC_TOE, ROWS, seat=1, autoreset_mode=mode.value)
+def test_second_player_of_tic_tac_toe(mode: AutoresetMode) -> None:
+    vector = SingleAgentVectorEnv(TIC_TAC_TOE, ROWS, player=1, autoreset_mode=mode.value)
     ends, paid = compare(vector, TIC_TAC_TOE, 1, 12)
+    assert ends > 10 and paid == {-1, 0, 1}
+
+
+def test_a_game_with_memory_fields() -> None:
+    """Its boards are too large for registers, so the others' actions are kernels of their own."""
+    env = te.make("hyper_tic_tac_toe", shape=(23, 23), k=2)
+    ends, paid = compare(SingleAgentVectorEnv(env, ROWS, player=1), env, 1, 20)
     assert ends > 10 and paid == {-1, 0, 1}
 
 
@@ -93,13 +100,13 @@ def test_second_seat_of_tic_tac_toe(mode: AutoresetMode) -> None:
 @pytest.mark.slow
 def test_long_games(game: dict[str, Any]) -> None:
     env = te.make(**game)
-    for seat in range(env.num_players):
-        compare(SeatVectorEnv(env, ROWS, seat=seat, autoreset_mode="SameStep"), env, seat, 60)
+    for player in range(env.num_players):
+        compare(SingleAgentVectorEnv(env, ROWS, player=player, autoreset_mode="SameStep"), env, player, 60)
 
 
 def test_truncation() -> None:
     env = te.make("shed", cards=5, max_plies=5)
-    vector = SeatVectorEnv(env, ROWS, autoreset_mode=AutoresetMode.SAME_STEP)
+    vector = SingleAgentVectorEnv(env, ROWS, autoreset_mode=AutoresetMode.SAME_STEP)
     compare(vector, env, 0, 8)
     vector.reset(seed=0)
     first, second, third = (vector.step(vector.games.action_mask.argmax(1)) for _ in range(3))
@@ -107,7 +114,7 @@ def test_truncation() -> None:
 
 
 def test_a_policy_of_ones_own() -> None:
-    """An array of NumPy's, and lazy or jitted Tensors; only games with another seat to move look unfinished to it."""
+    """An array of NumPy's, and lazy or jitted Tensors; only games with another player to move look unfinished to it."""
     seen = []
 
     def lowest(state: te.State) -> np.ndarray:
@@ -124,16 +131,16 @@ def test_a_policy_of_ones_own() -> None:
         return state.legal_action_mask.int().argmax(1)
 
     for policy, steps in ((watched, 12), (lazy, 1), (te.jit(lazy), 12)):
-        vector = SeatVectorEnv(TOLL_ROAD, ROWS, seat=1, policy=policy)
+        vector = SingleAgentVectorEnv(TOLL_ROAD, ROWS, player=1, policy=policy)
         compare(vector, TOLL_ROAD, 1, steps, lowest)
     assert len(set(seen)) > 1
 
 
-@pytest.mark.parametrize("seat", [0, 1])
-def test_a_vector_of_single_environments(seat: int) -> None:
+@pytest.mark.parametrize("player", [0, 1])
+def test_a_vector_of_single_environments(player: int) -> None:
     """`gymnasium.make` is row 0 of a seed; Gymnasium's own vector of it steps as the adapter's does."""
-    loop: Any = gymnasium.make_vec(id_of("shed"), num_envs=2, vectorization_mode="sync", seat=seat)
-    rows = [gymnasium.make_vec(id_of("shed"), num_envs=1, seat=seat) for _ in range(2)]
+    loop: Any = gymnasium.make_vec(id_of("shed"), num_envs=2, vectorization_mode="sync", player=player)
+    rows = [gymnasium.make_vec(id_of("shed"), num_envs=1, player=player) for _ in range(2)]
     rng = np.random.default_rng(4)
     for seed in (11, None):
         theirs, info = loop.reset(seed=seed)
@@ -149,7 +156,7 @@ def test_a_vector_of_single_environments(seat: int) -> None:
 
 
 def test_returned_arrays_are_the_callers() -> None:
-    vector = SeatVectorEnv(TIC_TAC_TOE, 2, autoreset_mode="SameStep")
+    vector = SingleAgentVectorEnv(TIC_TAC_TOE, 2, autoreset_mode="SameStep")
     results = [vector.reset(seed=0)[0], *(vector.step([i, i])[0] for i in range(3))]
     kept = [result.copy() for result in results]
     vector.step([8, 8])
@@ -158,10 +165,24 @@ def test_returned_arrays_are_the_callers() -> None:
         assert not any(np.shares_memory(result, other) for other in results[:i])
 
 
+def test_rows_do_not_depend_on_the_batch() -> None:
+    """Two blocks of games, the second with some that nobody sees."""
+    rng = np.random.default_rng(0)
+    many, few = (SingleAgentVectorEnv(TOLL_ROAD, rows, player=1) for rows in (70, ROWS))
+    (one, info), (two, _) = (vector.reset(seed=6) for vector in (many, few))
+    for _ in range(20):
+        assert (one[:ROWS] == two).all()
+        actions = random_actions(info, rng, illegal=0.1)
+        one, *ours, info = many.step(actions)
+        two, *theirs, _ = few.step(actions[:ROWS])
+        assert all((a[:ROWS] == b).all() for a, b in zip(ours, theirs, strict=True))
+
+
 def test_sharded_batch() -> None:
     rng = np.random.default_rng(0)
     whole, shared = (
-        SeatVectorEnv(TIC_TAC_TOE, 6, seat=1, device=device) for device in ("CPU", ("CPU:0", "CPU:1"))
+        SingleAgentVectorEnv(TIC_TAC_TOE, 6, player=1, device=device)
+        for device in ("CPU", ("CPU:0", "CPU:1"))
     )
     (one, info), (two, _) = whole.reset(seed=4), shared.reset(seed=4)
     assert (one == two).all()
@@ -172,13 +193,15 @@ def test_sharded_batch() -> None:
         info = ours[4]
 
 
-def test_a_step_is_few_kernels() -> None:
-    """A step, a ply of the uniform policy, who waits after each; true flags, mask words; observations, masks."""
-    vector = SeatVectorEnv("qubic", 64)
-    vector.reset(seed=0)
-    actions = vector.games.action_mask.argmax(1)
-    for _ in range(3):
-        before = GlobalCounters.kernel_count
-        vector.step(actions)
-        assert GlobalCounters.kernel_count - before == 8
-        actions = vector.games.action_mask.argmax(1)
+def test_a_step_is_one_kernel() -> None:
+    """Answers, ends and beginnings, observations and masks; with a policy one more an action of the others in a row."""
+    vector = SingleAgentVectorEnv("qubic", 64)
+    answered = SingleAgentVectorEnv(
+        "qubic", 64, policy=lambda state: state.numpy()["legal_action_mask"].argmax(1)
+    )
+    for env, steps, kernels in ((vector, 40, 1), (answered, 4, 2)):
+        env.reset(seed=0)
+        for _ in range(steps):
+            before = GlobalCounters.kernel_count
+            env.step(env.games.action_mask.argmax(1))
+            assert GlobalCounters.kernel_count - before == kernels

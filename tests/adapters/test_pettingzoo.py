@@ -57,7 +57,7 @@ def test_api(id: str, fields: dict[str, Any]) -> None:
 
 @dataclass(frozen=True)
 class PaidRace(dice_race.DiceRace):
-    """A third party's game that pays at every ply, each seat something else."""
+    """A third party's game that pays at every ply, each player something else."""
 
     @property
     def spec(self) -> te.Spec:
@@ -133,7 +133,7 @@ def play_both(env: Any, state: te.State, look: Any, plies: int) -> tuple[te.Stat
 def test_a_game_is_that_of_the_core(id: str, fields: dict[str, Any]) -> None:
     """Masks, observations of all agents, rewards and ends; and the beginning of the next episode."""
     env, core = pettingzoo.raw_env(id, **fields), te.make(id, **fields)
-    look = te.jit(lambda state: [core.observe(state, seat) for seat in range(core.num_players)])
+    look = te.jit(lambda state: [core.observe(state, player) for player in range(core.num_players)])
     env.reset(seed=5)
     state, returns = play_both(env, core.init(1, 5), look, plies=10**6)
     assert sum(returns.values()) == pytest.approx(0, abs=1e-5)

@@ -102,12 +102,12 @@ def test_pictures(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def compare(seen: dict[str, Any], views: list[te.State], look: Any, wait: int, where: str) -> None:
-    """What the agents see is what their seats see of these States, or wait for."""
-    for seat, (agent, state) in enumerate(zip(seen, views, strict=True)):
+    """What the agents see is what their players see of these States, or wait for."""
+    for player, (agent, state) in enumerate(zip(seen, views, strict=True)):
         now = state.numpy()
-        assert (seen[agent]["observation"] == look(state)[seat].numpy()[0]).all(), f"{agent}, {where}"
+        assert (seen[agent]["observation"] == look(state)[player].numpy()[0]).all(), f"{agent}, {where}"
         over = bool(now["terminated"][0] or now["truncated"][0])
-        to_move = now["current_player"][0] == seat and not over
+        to_move = now["current_player"][0] == player and not over
         legal = np.append(now["legal_action_mask"][0] & to_move, not (to_move or over))
         assert (seen[agent]["action_mask"] == legal).all(), f"{agent}, {where}"
         assert legal[wait] or to_move or over
@@ -128,7 +128,7 @@ def test_a_game_is_that_of_the_core(fields: dict[str, Any]) -> None:
     Player 1's k-th look of a turn is compared with the State after player 0's three real cards and his own k.
     """
     env, core, rng = parallel_env(**fields), te.make("tensor_stars", **fields), np.random.default_rng(1)
-    look = te.jit(lambda state: [core.observe(state, seat) for seat in range(2)])
+    look = te.jit(lambda state: [core.observe(state, player) for player in range(2)])
     questions = wins = 0
     for seed in range(4):
         seen, _ = env.reset(seed=seed)

@@ -1,4 +1,4 @@
-"""A third party's game, awkward for a seat: a die says who moves next, and every ply pays and may be the last.
+"""A third party's game, awkward for one player: a die says who moves next, and every ply pays and may be the last.
 
 Three travellers. Action 0 waits, 1 pays a coin to each of the others, 2 (on even plies alone) takes one from each.
 """
@@ -6,11 +6,8 @@ Three travellers. Action 0 waits, 1 pays a coin to each of the others, 2 (on eve
 from dataclasses import dataclass
 from typing import Any
 
-from tinygrad import Tensor, UOp, dtypes
-
 import tensor_envs as te
-from tensor_envs.core.spec import Chance, Mask, Scalar
-from tensor_envs.ops.bits import pack_flags
+from tensor_envs.rules import Mask, Part, Scalar, number, select, where
 
 HERE = "tests.adapters.toll_road"
 ENTRY = te.GameEntry(id="toll_road", rules=f"{HERE}:TollRoad", notation=HERE, render=HERE)
@@ -25,29 +22,27 @@ class TollRoad:
 
     @property
     def spec(self) -> te.Spec:
-        fields = (te.Field("coins", (PLAYERS,), dtypes.int16),)
-        return te.Spec(PLAYERS, 3, (PLAYERS + 1,), fields, dtypes.int16, max_plies=self.cut, chance=True)
+        coins = te.Field("coins", (PLAYERS,), low=-2 * self.cut, high=2 * self.cut)
+        return te.Spec(PLAYERS, 3, (PLAYERS + 1,), (coins,), "int16", max_plies=self.cut, chance=True)
 
-    def init(self, chance: Chance) -> dict[str, Any]:
+    def init(self, chance: te.Chance) -> dict[str, Any]:
         return {"current_player": chance.draw(0, PLAYERS)}
 
     def legal_action_mask(self, s: te.GameState) -> Mask:
-        always = UOp.const(True, dtypes.bool)
-        return pack_flags([always, always, (s.ply & 1).eq(0)])
+        return [True, True, s.ply % 2 == 0]
 
-    def step(self, s: te.GameState, action: Scalar, chance: Chance) -> te.Outcome:
-        given = action.eq(1).where(UOp.const(1, dtypes.int32), action.eq(2).where(-1, 0))
-        paid = [s.current_player.eq(seat).where(-2 * given, given) for seat in range(PLAYERS)]
+    def step(self, s: te.GameState, action: Scalar, chance: te.Chance) -> te.Outcome:
+        given = where(action == 1, 1, where(action == 2, -1, 0))
+        paid = [where(s.current_player == player, -2 * given, given) for player in range(PLAYERS)]
         first = 1 + DICE * s.ply
         after = s.replace(
             coins=[coins + x for coins, x in zip(s.coins, paid, strict=True)],
             current_player=chance.draw(first, PLAYERS),
         )
-        return te.Outcome(after, paid, chance.draw(first + 1, self.ends).eq(0))
+        return te.Outcome(after, paid, chance.draw(first + 1, self.ends) == 0)
 
-    def observe(self, s: te.GameState, player: Tensor) -> Tensor:
-        own = (player.unsqueeze(1) == Tensor.arange(PLAYERS)).where(s.coins, 0).sum(1, keepdim=True)
-        return own.cast(dtypes.int16).cat(s.coins, dim=1)
+    def observe(self, s: te.GameState, player: Scalar) -> list[Part]:
+        return [number(x) for x in (select(s.coins, player), *s.coins)]
 
 
 def to_dict(rules: TollRoad, s: dict[str, Any]) -> dict[str, Any]:

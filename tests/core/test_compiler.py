@@ -46,7 +46,9 @@ def test_without_any_compiler_the_error_says_what_to_install(tmp_path: Path) -> 
 def test_an_explicit_clang_is_taken(tmp_path: Path) -> None:
     run(STEP, tmp_path)
     shim = next((tmp_path / "tensor_envs").glob("zig-clang-*"))
-    code = "from tensor_envs.core.compiler import cpu_compiler, describe; print(cpu_compiler(), describe())"
+    code = (
+        "from tensor_envs.core.backend.clang import cpu_compiler, describe; print(cpu_compiler(), describe())"
+    )
     assert run(code, tmp_path, CC=str(shim)).stdout.startswith(f"{shim} clang version")
 
 

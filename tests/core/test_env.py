@@ -10,9 +10,15 @@ import pytest
 from tinygrad import Tensor, TinyJit, dtypes
 
 import tensor_envs as te
+from tests.games.shared import shared_env
 
-TTT = te.make("tic_tac_toe")
+TTT = shared_env("tic_tac_toe")
 DEVICES = ("CPU:0", "CPU:1", "CPU:2", "CPU:3")
+
+
+def rows_of(state: te.State) -> np.ndarray:
+    """What is fixed for life in every row, [B, 5]: words of the seed, the row, the uniform policy's key."""
+    return state._games.cut.table(state.tensors[1])
 
 
 def test_ids() -> None:
@@ -32,6 +38,8 @@ def test_ids() -> None:
 def test_registering_a_game_twice() -> None:
     with pytest.raises(ValueError, match="'tic_tac_toe' is registered already"):
         te.register(te.GameEntry("tic_tac_toe", "nowhere:Rules", "nowhere", "nowhere"))
+    with pytest.raises(TypeError, match="entry must be of type GameEntry, got 'tic_tac_toe'"):
+        te.register("tic_tac_toe")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -75,8 +83,12 @@ def test_illegal_raise_names_rows_and_actions() -> None:
     state = env.step(env.init(3), [0, 1, 2])
     with pytest.raises(ValueError, match=r"2 illegal actions \(row 1: 1, row 2: 9\)"):
         env.step(state, [1, 1, 9])
-    with pytest.raises(ValueError, match=r"1 illegal actions \(row 0: 0\)"):
-        te.VectorEnv(env, 3).env.step(state, [0, 2, 3])
+    vector = te.VectorEnv(env, 3)
+    vector.step([0, 1, 2])
+    for action in ([0, 2, 3], Tensor([0, 2, 3], dtype=dtypes.int32)):
+        with pytest.raises(ValueError, match=r"1 illegal actions \(row 0: 0\)"):
+            vector.step(action)
+    assert vector.state.numpy()["ply"].tolist() == [1, 1, 1], "nothing has been played"
 
 
 def test_states_of_another_environment() -> None:
@@ -107,7 +119,7 @@ def test_devices() -> None:
 
 @pytest.mark.parametrize("batch", [1, 7, 64, 97, 128])
 def test_any_batch_size(batch: int) -> None:
-    """Blocks of lanes divide the batch whatever its size; 97 is odd and above their width."""
+    """Lanes are a power of two; 97 is odd and above their number: then there are games that nobody sees."""
     large, one = TTT.init(130, seed=9), TTT.init(batch, seed=9)
     for _ in range(9):
         one, large = TTT.step(one, te.random_policy(one)), TTT.step(large, te.random_policy(large))
@@ -117,8 +129,9 @@ def test_any_batch_size(batch: int) -> None:
 
 @pytest.mark.parametrize("name", te.registered())
 def test_rows_of_every_game_in_any_batch(name: str) -> None:
-    """Vectors of other lengths, and the compiler's code for what no vector holds, play the same games."""
-    large, *others = (te.VectorEnv(te.make(name), batch, seed=2) for batch in (64, 50, 7))
+    """A full block, one with games that nobody sees, and narrower ones play the same games."""
+    env = te.make(name)
+    large, *others = (te.VectorEnv(env, batch, seed=2) for batch in (64, 50, 7))
     for _ in range(6):
         theirs = large.step_uniform().actions.numpy()
         for vector in others:
@@ -156,7 +169,8 @@ def test_a_batch_from_some_row_on_is_that_part_of_the_whole() -> None:
     assert (vector.state.key.numpy() == env.init(12, seed=5).key.numpy()[8:]).all()
     last = 2**32 - 4
     devices = TTT.init(4, 5, ("CPU:0", "CPU:1"), first_row=last)
-    assert (devices.policy_key.numpy() == TTT.init(4, 5, first_row=last).policy_key.numpy()).all()
+    assert (rows_of(devices) == rows_of(TTT.init(4, 5, first_row=last))).all()
+    assert rows_of(devices)[:, 2].tolist() == [last, last + 1, last + 2, last + 3]
     with pytest.raises(ValueError, match=r"first_row must be in 0..4294967292, got 4294967293"):
         TTT.init(4, first_row=last + 1)
     with pytest.raises(TypeError, match="first_row must be an int"):
@@ -180,13 +194,14 @@ def test_a_step_inside_the_callers_tinyjit_sees_new_inputs() -> None:
 
     @TinyJit
     def step(*tensors: Tensor) -> tuple[Tensor, ...]:
-        before = te.State(TTT, tensors, state.lanes)
+        before = te.State.__unflatten__((TTT, 8), tensors)  # type: ignore[arg-type]
         return TTT.step(before, te.random_policy(before)).tensors
 
-    inside, outside = state.tensors, state
+    inside: tuple[Tensor, ...] = state.tensors
+    outside = state
     for _ in range(8):
         inside, outside = step(*inside), TTT.step(outside, te.random_policy(outside))
-        for name, column in te.State(TTT, inside, state.lanes).numpy().items():
+        for name, column in te.State.__unflatten__((TTT, 8), inside).numpy().items():  # type: ignore[arg-type]
             assert (column == outside.numpy()[name]).all(), name
 
 
@@ -208,7 +223,7 @@ def test_jit_captures_once_a_signature() -> None:
     assert runs == [4, 4, 6, 6], "one run and one capture for each batch size"
 
 
-def test_observing_other_seats() -> None:
+def test_observing_for_other_players() -> None:
     state = TTT.step(TTT.init(2), [4, 0])
     own, other = TTT.observe(state, 0).numpy(), TTT.observe(state, 1).numpy()
     assert own[0, 0, 1, 1] and not own[0, 1].any()
@@ -248,14 +263,14 @@ def test_environments_and_states_travel() -> None:
             assert name == "rewards" or (one.numpy()[name] == column).all(), name
         assert not {id(t.uop) for t in one.tensors} & {id(t.uop) for t in state.tensors}
     sharded = env.init(4, seed=1, device=DEVICES[:2])
-    assert (pickle.loads(pickle.dumps(sharded)).policy_key.numpy() == state.policy_key.numpy()).all()
+    assert (rows_of(pickle.loads(pickle.dumps(sharded))) == rows_of(state)).all()
 
 
 def test_errors_name_the_argument() -> None:
     state = TTT.init(2)
     with pytest.raises(ValueError, match="action must be rectangular"):
         TTT.step(state, [[1], [1, 2]])
-    with pytest.raises(ValueError, match="mask must be bool of shape"):
+    with pytest.raises(TypeError, match="mask must be bool, got dtype <U1"):
         TTT.reset(state, "x")
     with pytest.raises(TypeError, match="state must be of type State, got 1"):
         te.save_state(1, "nowhere")  # type: ignore[arg-type]
@@ -302,8 +317,12 @@ def test_reset_takes_a_mask() -> None:
     assert again.numpy()["ply"].tolist() == [0, 1, 0]
     assert again.numpy()["episode"].tolist() == [1, 0, 1]
     assert TTT.reset(state).numpy()["ply"].tolist() == [1, 1, 1]
-    for mask in (np.array([1, 0, 1]), np.array([True])):
-        with pytest.raises(ValueError, match=r"mask must be bool of shape \(3,\)"):
+    tensor = Tensor([False, True, False])
+    assert TTT.reset(state, tensor).numpy()["ply"].tolist() == [1, 0, 1]
+    with pytest.raises(TypeError, match="mask must be bool, got dtype int64"):
+        TTT.reset(state, np.array([1, 0, 1]))
+    for mask in (np.array([True]), tensor[:2]):
+        with pytest.raises(ValueError, match=r"mask must have shape \(3,\), got \("):
             TTT.reset(state, mask)
 
 
@@ -328,15 +347,6 @@ def test_jit_gives_back_the_arguments_of_its_own_call() -> None:
         same_and_more(one, np.zeros(1), factor=1)
 
 
-def test_fields_that_cannot_be() -> None:
-    for fields in ((te.Field("ply"),), (te.Field("x"), te.Field("x"))):
-        with pytest.raises(ValueError, match=r"the field name '(ply|x)' is taken"):
-            te.Spec(1, 1, (1,), fields)
-    for shape in (3, (0,)):
-        with pytest.raises(ValueError, match="shape must be a tuple of positive ints"):
-            te.Field("y", shape)  # type: ignore[arg-type]
-
-
 def test_the_spec_names_its_environment() -> None:
     assert (TTT.spec.id, TTT.spec.version, TTT.spec.num_actions) == ("tic_tac_toe", TTT.version, 9)
 
@@ -354,10 +364,6 @@ def test_saved_states_load_on_any_number_of_devices(tmp_path: Path) -> None:
     te.save_state(TTT.init(3), tmp_path / "state")
     with pytest.raises(ValueError, match="batch must be a multiple of the 2 devices"):
         te.load_state(tmp_path / "state", DEVICES[:2])
-    whole = (tmp_path / "state").read_bytes()
-    (tmp_path / "state").write_bytes(whole.replace(b'\\"batch\\": 3', b'\\"batch\\": 6'))
-    with pytest.raises(ValueError, match="its buffers are not those of"):
-        te.load_state(tmp_path / "state")
 
 
 def test_rollout_arguments() -> None:
@@ -368,22 +374,4 @@ def test_rollout_arguments() -> None:
     numbers: Any = (np.int64(2), np.int64(3), np.uint8(1))  # batch, steps, seed
     assert te.rollout(TTT, "uniform", *numbers).state.numpy()["ply"].tolist() == [3, 3]
     with pytest.raises(ValueError, match="policy must be 'uniform' or a function of a State, got 'best'"):
-        te.rollout(TTT, "best", 2, 5)
-
-
-def test_saved_states_that_cannot_be_loaded(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
-        te.load_state(tmp_path / "nothing")
-    path = tmp_path / "state"
-    te.save_state(TTT.init(4), path)
-    assert te.load_state(path).env.id == "tic_tac_toe"
-    whole = path.read_bytes()
-    for damaged in (
-        b"",
-        b"hello",
-        whole[: len(whole) // 2],
-        whole.replace(b"tensor_envs state 1", b"tensor_envs state 9"),
-    ):
-        path.write_bytes(damaged)
-        with pytest.raises(ValueError, match="holds no state that can be read"):
-            te.load_state(path)
+        te.rollout(TTT, "best", 2, 5)  # type: ignore[arg-type]

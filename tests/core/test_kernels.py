@@ -1,81 +1,144 @@
-"""What kernels cost, counted: kernels and bytes a step, code for GPUs that are not here, code that does not change."""
+"""What kernels cost, counted: kernels, bytes and arrays; code for GPUs that are not here."""
 
+import json
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tinygrad.helpers import GlobalCounters
 
 import tensor_envs as te
+from tests.core.every_kernel import GAMES, classes
 
 ROOT = Path(__file__).parents[2]
-BYTES = {
-    "tic_tac_toe": 5 * 4,
-    "qubic": 7 * 4,
-    "gomoku": 19 * 4,
-}  # state: two sets of cells, player, ply, episode
+BATCH = 128
+# words of a state: two sets of cells, player and flags, ply, episode; rewards, mask
+WORDS = {
+    "tic_tac_toe": (5, 2, 1),
+    "qubic": (7, 2, 2),
+    "gomoku": (19, 2, 8),
+    "shed": (5, 2, 1),
+    "tensor_stars": (5, 2, 1),
+}
+KEY, ACTION = 8, 4  # bytes of the uniform policy's key and of an action
 
 
-@pytest.mark.parametrize("name", BYTES)
-def test_bytes(name: str) -> None:
-    """A step moves the state in and out, the mask's bits, rewards, flags and the action: nothing else."""
-    env, batch = te.make(name), 128
-    assert env.spec.state_bytes == BYTES[name]
-    vector = te.VectorEnv(env, batch)
-    for _ in range(2):
-        vector.step_uniform()
-    before = GlobalCounters.global_mem
-    vector.step_uniform()
-    words = (env.num_actions + 31) // 32 * 4
-    key, rewards, flags, action = 8, 8, 2, 4
-    assert GlobalCounters.global_mem - before <= batch * (
-        2 * BYTES[name] + 2 * words + key + rewards + flags + action
+def cost(call: object) -> tuple[int, float]:
+    """Kernels of a call, and bytes that they read and write a game."""
+    assert callable(call)
+    for _ in range(3):
+        call()
+    kernels, size = GlobalCounters.kernel_count, GlobalCounters.global_mem
+    call()
+    return GlobalCounters.kernel_count - kernels, (GlobalCounters.global_mem - size) / BATCH
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_a_step_is_one_kernel_that_moves_the_state_in_and_out(name: str) -> None:
+    """Fields, flags and mask in, all words out; the action, and the key of an action that is drawn: nothing else."""
+    env, (fields, rewards, mask) = te.make(name), WORDS[name]
+    assert env.state_bytes == 4 * (fields + rewards + mask)
+    step = 4 * (fields + mask) + env.state_bytes
+    actions = np.zeros(BATCH, np.int32)
+    state = env.init(BATCH)
+    assert cost(lambda: env.step(state, actions)) == (1, step + ACTION)
+    for autoreset in ("same_step", "next_step", "disabled"):
+        for final_states in (False, True):
+            vector = te.VectorEnv(env, BATCH, autoreset=autoreset, final_states=final_states)  # type: ignore[arg-type]
+            assert cost(vector.step_uniform) == (1, step + KEY + ACTION)
+            assert cost(lambda vector=vector: vector.step(actions)) == (1, step + ACTION)
+    vector = te.VectorEnv(env, BATCH, observe=True)
+    kernels, size = cost(vector.step_uniform)
+    entries = vector.observation.numel() // BATCH + env.num_actions
+    seen = (vector.observation.nbytes() + vector.legal_action_mask.nbytes()) / BATCH
+    table = 12 * entries / BATCH  # which all games share
+    assert kernels == 1 and size <= step + KEY + ACTION + seen + table + 4 * fields
+
+
+@pytest.mark.parametrize("name", ["tic_tac_toe", "three_will"])
+def test_how_many_kernels_calls_take(name: str) -> None:
+    env = te.make(name)
+    state = env.init(BATCH)
+    assert cost(lambda: env.init(BATCH))[0] == 2, "keys of the rows, first states"
+    assert cost(lambda: te.random_policy(state))[0] == 1
+    assert cost(lambda: env.reset(state))[0] == cost(lambda: env.observe(state))[0] == 1
+    assert cost(lambda: state.current_player)[0] == cost(lambda: state.legal_action_mask)[0] == 1
+    assert cost(lambda: state.numpy())[0] == 0, "the host unpacks"
+    assert cost(lambda: te.rollout_from(state, "uniform", 20))[0] == 2, (
+        "finished games start again, and all steps"
     )
+    vector = te.VectorEnv(env, BATCH)
+
+    def step() -> None:
+        vector.step_uniform()
+        assert vector.state is vector.state
+
+    assert cost(step)[0] == 2, "a snapshot is a copy"
 
 
-def compiled_for(target: str, kernels: Sequence[str]) -> list[list[str]]:
-    """The rows of `scripts/gpu_kernels.py`, which compiles every game's for a GPU that need not be here."""
-    command = [
-        sys.executable,
-        str(ROOT / "scripts" / "gpu_kernels.py"),
-        "--target",
-        target,
-        "--kernel",
-        *kernels,
-    ]
+SOME = ["dice_race", "in memory", "tic_tac_toe", "shed"]
+SETS = [
+    pytest.param(SOME, id="some"),
+    pytest.param([name for name in GAMES if name not in SOME], id="the others", marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.parametrize("games", SETS)
+def test_kernels_get_the_arrays_that_they_use(games: list[str]) -> None:
+    """OpenCL takes a parameter's slot for its place among the arrays passed; WebGPU allows eight."""
+    environment = os.environ | {"DEV": "NULL:WGSL", "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "tests.core.every_kernel", *games]
+    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = json.loads(done.stdout)
+    for name in games:
+        launched = {kernel for kernel, _ in found[name]}
+        missing = classes().keys() - launched - ({"rollout", "playout"} if name == "in memory" else set())
+        assert not missing and "uniform" in launched, f"{name}: {missing} not launched"
+        for kernel, places in found[name]:
+            assert places == list(range(len(places))), f"{name}, {kernel}: {places}"
+            assert len(places) <= 8, f"{name}, {kernel}: {len(places)} arrays"
+
+
+def compiled_for(target: str, games: Sequence[str], kernels: Sequence[str]) -> list[list[str]]:
+    """The rows of `scripts/benchmark/gpu_kernels.py`, which compiles kernels for a GPU that need not be here."""
+    script = str(ROOT / "scripts" / "benchmark" / "gpu_kernels.py")
+    command = [sys.executable, script, "--target", target, "--kernel", *kernels, "--env", *games]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in done.stdout.splitlines()[2:]]
-    made = [(name, kernel) for name, kernel, *_ in rows]
-    assert made == [(f"`{name}`", kernel) for name in te.registered() for kernel in kernels]
+    assert [(name, kernel) for name, kernel, *_ in rows] == [
+        (f"`{g}`", kernel) for g in games for kernel in kernels
+    ]
     return rows
 
 
 FEW = ["uniform", "rollout"]
 EVERY = [
-    "step",
-    "uniform, next_step",
-    "uniform, disabled",
-    "rollout, disabled",
-    "playout",
-    "take",
-    "restart",
-    "derive",
+    "step", "uniform, next_step", "uniform, disabled", "uniform, observe", "rollout, disabled", "playout", "observe",
+    "take", "reset", "recompute",
+]  # fmt: skip
+LONGEST = "tensor_equilibrium"  # to compile
+KERNELS = [
+    pytest.param([name for name in te.registered() if name != LONGEST], FEW, id="few"),
+    pytest.param([LONGEST], FEW, id="of the longest", marks=pytest.mark.slow),
+    pytest.param(te.registered(), EVERY, id="the others", marks=pytest.mark.slow),
 ]
-SETS = [pytest.param(FEW, id="few"), pytest.param(EVERY, id="the others", marks=pytest.mark.slow)]
 
 
-@pytest.mark.parametrize("kernels", SETS)
-def test_kernels_compile_for_webgpu(kernels: list[str]) -> None:
-    assert all(int(code.replace(",", "")) > 500 for *_, code, _ in compiled_for("WGSL", kernels))
+@pytest.mark.parametrize(("games", "kernels"), KERNELS)
+def test_kernels_compile_for_webgpu(games: list[str], kernels: list[str]) -> None:
+    assert all(int(code.replace(",", "")) > 500 for *_, code, _ in compiled_for("WGSL", games, kernels))
 
 
-@pytest.mark.parametrize("kernels", SETS)
-def test_kernels_compile_for_cuda(kernels: list[str]) -> None:
+@pytest.mark.parametrize(("games", "kernels"), KERNELS)
+def test_kernels_compile_for_cuda(games: list[str], kernels: list[str]) -> None:
     """What registers hold on a GPU stays in them: a thread's local memory is slow, and is hardly used."""
     pytest.importorskip("nvidia.cuda_nvrtc", reason="needs nvidia-cuda-nvrtc-cu12 (extra dev, Linux)")
-    for name, kernel, registers, local, _, resident in compiled_for("CUDA:sm_90", kernels):
+    for name, kernel, registers, local, _, resident in compiled_for("CUDA:sm_90", games, kernels):
         assert int(local) <= 32, (name, kernel)
         assert int(resident) >= (2048 if name == "`tic_tac_toe`" else 256), (name, kernel, registers)

@@ -1,13 +1,23 @@
-"""The package's own way from a traced kernel to code is taken: by the kernels of every game, and by no others."""
+"""The package's own way from a traced kernel to code: taken by the kernels of every game, and of no effect on games."""
 
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
 import pytest
 from tinygrad import Tensor, UOp
 from tinygrad.uop.ops import Ops
 
 import tensor_envs as te
 from tensor_envs import ops
-from tensor_envs.core import launch
-from tensor_envs.core.lower import lowered
+from tensor_envs.core.backend import launch, lower
+from tensor_envs.core.backend.lower import lowered
+from tests.games.shared import shared_env
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -29,9 +39,55 @@ def test_games(name: str, kinds: list[Ops]) -> None:
     env = te.make(name)  # not one whose kernels are there already
     state = env.init(64, device="CPU")
     te.rollout_from(state, "uniform", 3)
-    assert kinds == [Ops.PROGRAM] * 4  # stream, new games, restart, rollout
+    te.VectorEnv(env, 64, device="CPU", observe=True).step_uniform()
+    # keys of rows, first states, resets, a rollout; an observation, a step that writes the next
+    assert kinds == [Ops.PROGRAM] * 6
 
 
 def test_reductions_are_left_to_tinygrad(kinds: list[Ops]) -> None:
     assert ops.winner(Tensor([[1, 1, 1]], device="CPU"), k=3).item() == 1
     assert kinds == [Ops.SINK]
+
+
+@pytest.mark.parametrize("off", ["switched off", "not there"])
+def test_without_it_kernels_are_left_to_tinygrad(
+    off: str, kinds: list[Ops], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if off == "switched off":
+        monkeypatch.setenv("TENSOR_ENVS_LOWER", "0")
+    else:  # another tinygrad, which has not what it is made of
+        monkeypatch.setattr(lower, "AVAILABLE", False)
+    assert te.make("tic_tac_toe").init(64, device="CPU").ply.numpy().tolist() == [0] * 64
+    assert set(kinds) == {Ops.SINK}
+
+
+def fingerprint(name: str) -> str:
+    """Of games, observations and returns."""
+    env, digest = shared_env(name), hashlib.sha256()
+    vector = te.VectorEnv(env, 33, seed=5, device="CPU", observe=True)
+    for _ in range(5):
+        vector.step_uniform()
+    for _, column in sorted(vector.state.numpy().items()):
+        digest.update(np.ascontiguousarray(column).tobytes())
+    digest.update(vector.observation.numpy().tobytes())
+    digest.update(te.rollout(env, "uniform", 33, 40, seed=5, device="CPU").returns.numpy().tobytes())
+    return digest.hexdigest()
+
+
+SOME = ["tic_tac_toe", "shed"]
+SETS = [
+    pytest.param(SOME, id="some"),
+    pytest.param(
+        [name for name in te.registered() if name not in SOME], id="the others", marks=pytest.mark.slow
+    ),
+]
+
+
+@pytest.mark.parametrize("names", SETS)
+def test_games_are_equal_without_it(names: list[str]) -> None:
+    code = f"from tests.core.test_lower import fingerprint; print([fingerprint(name) for name in {names}])"
+    environment = os.environ | {"TENSOR_ENVS_LOWER": "0", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.strip() == str([fingerprint(name) for name in names]), done.stderr[-2000:]

@@ -1,16 +1,15 @@
 """A game that a user brings: registered, conforming, and against a plain-Python version of itself."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pytest
-from tinygrad import Tensor, dtypes
 
 import tensor_envs as te
 from tensor_envs.core import registry
-from tensor_envs.ops.bits import pack_flags
+from tensor_envs.rules import Part, Scalar, bits, integer, number, one_hot, real, scalar, where, word, word64
 from tensor_envs.testing import check_env
 from tests.core import dice_race
 from tests.games.chance import draw, game_key
@@ -25,7 +24,9 @@ def env() -> Iterator[te.Env]:
 
 def test_registered_and_conforming(env: te.Env) -> None:
     assert "dice_race" in te.registered()
-    assert env.spec.state_bytes == 3 * 4 + 2 * 4 + 3 + 1 + 3 * 2 + 8
+    # bits of scores, of the bets, of `rested`, ply and current_player, and two flags: two words; then whole ones
+    history, episode, key, rewards, mask = 2, 1, 2, 3, 1
+    assert env.state_bytes == 4 * (2 + history + episode + key + rewards + mask)
     check_env(env)
 
 
@@ -35,6 +36,12 @@ def test_states_from_dictionaries(env: te.Env) -> None:
     games = [env.state_to_dict(first, row) for row in (2, 0, 1)]
     state = env.state_from_dicts(games, seed=5)
     assert (state.key.numpy() == first.key.numpy()).all() and not state.episode.numpy().any()
+    for name in ("score", "rested", "history", "current_player", "ply", "change", "legal_action_mask"):
+        assert (getattr(state, name).numpy() == getattr(first, name).numpy()[[2, 0, 1]]).all(), name
+    with pytest.raises(ValueError, match=r"game 2: field 'score' must be an int in -30\.\.40, got 41"):
+        env.state_from_dicts([*games[:2], {**games[2], "score": [41, 0, 0]}])
+    with pytest.raises(ValueError, match=r"game 0: field 'change' must have 3 values, got 1"):
+        env.state_from_dicts([{**games[0], "change": [1]}])
     del games[1]["rested"], games[1]["current_player"]
     with pytest.raises(ValueError, match="game 1 is no state of 'dice_race': current_player, rested missing"):
         env.state_from_dicts(games)
@@ -45,11 +52,12 @@ def test_against_plain_python(env: te.Env) -> None:
     batch, seed = 65, 5
     vector = te.VectorEnv(env, batch, seed)
     games = [start(seed, row, 0) for row in range(batch)]
-    finished = 0
+    finished, least = 0, 0
     for _ in range(90):
-        transition = vector.step_uniform()
-        actions, rewards = transition.actions.numpy(), transition.rewards.numpy()
-        cut, now = transition.truncated.numpy(), vector.state.numpy()
+        transition = vector.step_uniform().numpy()
+        actions, rewards, cut = (transition[name] for name in ("actions", "rewards", "truncated"))
+        now = vector.state.numpy()
+        least = min(least, int(now["change"].min()))
         for row, game in enumerate(games):
             expected = play(game, int(actions[row]))
             assert np.allclose(rewards[row], expected)
@@ -60,12 +68,12 @@ def test_against_plain_python(env: te.Env) -> None:
             for name in ("score", "rested", "history", "current_player", "ply", "episode"):
                 assert (now[name][row] == game[name]).all(), name
             assert now["change"][row].reshape(-1).tolist() == game["change"]
-    assert finished > batch and vector.state.numpy()["change"].min() < 0
+    assert finished > batch and least == -1
 
 
 def start(seed: int, row: int, episode: int) -> dict[str, Any]:
     key = game_key(seed, row, episode)
-    score = [draw(key, seat, 3) for seat in range(3)]
+    score = [draw(key, player, 3) for player in range(3)]
     return {
         "key": key, "score": score, "current_player": draw(key, 3, 3), "rested": False, "change": [0, 0, 0],
         "history": 0, "ply": 0, "episode": episode,
@@ -79,7 +87,7 @@ def play(game: dict[str, Any], action: int) -> list[float]:
     game["change"][player] = bet if action == 2 else 0
     game["rested"], game["history"] = action == 1, (game["history"] << 4 | die) % 2**64
     game["current_player"], game["ply"] = (player + 1) % 3, game["ply"] + 1
-    return [(1.0 if seat == player else -0.5) * (game["score"][player] >= 12) for seat in range(3)]
+    return [(1.0 if p == player else -0.5) * (game["score"][player] >= 12) for p in range(3)]
 
 
 @dataclass(frozen=True)
@@ -90,38 +98,66 @@ class Nim:
 
     @property
     def spec(self) -> te.Spec:
-        return te.Spec(2, 3, (1,), (te.Field("left", (), dtypes.int8),), observation_dtype=dtypes.int8)
+        dtype = "bool" if self.wrong == "a number of a bool observation" else "int8"
+        return te.Spec(2, 3, (1,), (te.Field("left", high=5),), observation_dtype=dtype)
 
     def init(self, chance: te.Chance) -> dict[str, Any]:
-        return {"lefft": 5} if self.wrong == "field" else {"left": 5}
+        given: dict[str, dict[str, Any]] = {
+            "field": {"lefft": 5}, "large": {"left": 300}, "small": {"left": -1}, "two": {"left": [5, 5]},
+            "real": {"left": real(2.5)}, "half": {"left": 2.5}, "word": {"left": word(2) + word(3)},
+            "computed": {"left": integer(2) + 4},
+        }  # fmt: skip
+        return given.get(self.wrong, {"left": 5})
 
     def legal_action_mask(self, s: te.GameState) -> Any:
         legal = [s.left > action for action in range(3)]
-        return legal if self.wrong == "mask" else pack_flags(legal)
+        wrong: dict[str, Any] = {
+            "mask": legal[:2], "ints": [s.left, s.left], "words": [word(1), word(2)], "one flag": s.left > 0,
+            "int": s.left, "plain words": [7], "plain bools": [True, True, False],
+        }  # fmt: skip
+        return wrong.get(self.wrong, legal)
 
-    def step(self, s: te.GameState, action: Any, chance: te.Chance) -> te.Outcome:
+    def step(self, s: te.GameState, action: Scalar, chance: te.Chance) -> Any:
         left = s.left - action - 1
-        win = left.eq(0).cast(dtypes.int32)
-        first = s.current_player.eq(0).where(win, -win)
-        rewards = (first,) if self.wrong == "rewards" else (first, -first)
-        over = False if self.wrong == "endless" else left.eq(0)
-        return te.Outcome(s.replace(left=left, current_player=1 - s.current_player), rewards, over)
+        first = where(s.current_player == 0, 1, -1) * (left == 0)
+        after = s.replace(left=left, current_player=1 - s.current_player)
+        if self.wrong == "rewards":
+            return te.Outcome(after, (first,), left == 0)
+        if self.wrong == "no outcome":
+            return after
+        if self.wrong == "a state as a dictionary":
+            return te.Outcome(after.asdict(), (first, -first), left == 0)  # type: ignore[arg-type]
+        if self.wrong == "an end that is an int":
+            return te.Outcome(after, (first, -first), left)
+        if self.wrong == "a limit that is an int":
+            return te.Outcome(after, (first, -first), left == 0, s.ply)
+        if self.wrong == "a constant out of bounds":
+            after = after.replace(left=6)
+        if self.wrong == "a kind":
+            after = after.replace(left=word(left))
+        if self.wrong == "chance":
+            chance.draw(0, 6)
+        over: Any = {"endless": False, "plain bool": scalar(False)}.get(self.wrong, left == 0)
+        return te.Outcome(after, (first, -first), over)
 
-    def observe(self, s: te.GameState, player: Tensor) -> Tensor:
-        return s.left.reshape(-1, 1)
+    def observe(self, s: te.GameState, player: Scalar) -> Any:
+        wrong: dict[str, Any] = {
+            "two entries": [number(s.left), number(s.left)], "one-hot": [one_hot(s.left, 6)],
+            "no part": s.left, "no parts": [s.left], "a set": bits(word(s.left), 1),
+            "fraction": [number(real(s.left) * 0.5)],
+        }  # fmt: skip
+        return wrong.get(self.wrong, [number(s.left)])
 
 
 def nim(wrong: str = "") -> te.Env:
-    entry = te.GameEntry("nim", Nim)
-    return te.Env(entry, Nim(wrong), "nim")
+    return te.Env(te.GameEntry("nim", Nim), Nim(wrong), "nim")
 
 
 def test_a_class_and_nothing_else() -> None:
     env = nim()
-    values = te.playout(env, env.init(3), n=1000, action=[0, 1, 2]).numpy()[:, 0]
-    assert (
-        np.abs(values - [1 / 3, 0, 0]).max() < 0.13
-    )  # at random, whoever is left with four loses two games of three
+    values = te.playout(env.init(3), n=1000, action=[0, 1, 2]).numpy()[:, 0]
+    # at random, whoever is left with four loses two games of three
+    assert np.abs(values - [1 / 3, 0, 0]).max() < 0.13
     assert te.rollout(env, "uniform", 64, 50).episodes.numpy().min() > 5
     asks: list[Callable[[], object]] = [
         lambda: env.to_string(env.init(1)),
@@ -135,29 +171,147 @@ def test_a_class_and_nothing_else() -> None:
             ask()
 
 
+FIELDS = r"the fields are current_player, ply, episode, left"
+MASKS = r"legal_action_mask must give 3 bools, one an action, or 1 words of 32 actions; got "
+
+
 @pytest.mark.parametrize(
-    ("wrong", "message"),
+    ("wrong", "error", "message"),
     [
-        ("field", "init gives lefft; the fields are current_player, ply, episode, left"),
+        ("field", ValueError, f"init gives lefft; {FIELDS}"),
+        ("large", ValueError, r"init: field 'left' must be in 0\.\.5, got 300"),
+        ("small", ValueError, r"init: field 'left' must be in 0\.\.5, got -1"),
+        ("computed", ValueError, r"init: field 'left' must be in 0\.\.5, got 6"),
+        ("two", ValueError, "init: field 'left' must have 1 values, got 2"),
+        ("real", TypeError, "init: field 'left' is of kind int, got a scalar of kind real"),
+        ("word", TypeError, "init: field 'left' is of kind int, got a scalar of kind word"),
+        ("half", TypeError, r"2\.5 does not mix with an int"),
+        ("mask", ValueError, f"{MASKS}2 of kind bool"),
+        ("ints", ValueError, f"{MASKS}2 of kind int"),
+        ("words", ValueError, f"{MASKS}2 of kind word"),
+        ("one flag", ValueError, f"{MASKS}1 of kind bool"),
+        ("int", ValueError, f"{MASKS}1 of kind int"),
+        ("rewards", ValueError, "step must give 2 rewards, one a player, got 1"),
+        ("no outcome", TypeError, "step must give an Outcome with a GameState, got GameState"),
+        ("a state as a dictionary", TypeError, "step must give an Outcome with a GameState"),
+        ("an end that is an int", TypeError, "terminated must be a bool, got int: write x != 0"),
+        ("a limit that is an int", TypeError, "truncated must be a bool, got int: write x != 0"),
+        ("a constant out of bounds", ValueError, r"step: field 'left' must be in 0\.\.5, got 6"),
+        ("a kind", TypeError, "step: field 'left' is of kind int, got a scalar of kind word"),
+        ("chance", RuntimeError, "these rules draw chance, so their Spec must say chance=True"),
+        ("two entries", ValueError, r"observe must give the 1 entries of \(1,\)"),
+        ("one-hot", ValueError, r"observe must give the 1 entries of \(1,\)"),
         (
-            "mask",
-            "legal_action_mask must give 1 words of 32 actions, uint32, as ops.bits.pack_flags does; got 3",
+            "no part",
+            TypeError,
+            r"observe must give a list of parts: bits\(...\), one_hot\(...\) and number\(...\)",
         ),
-        ("rewards", "step must give 2 rewards, one a player, got 1"),
+        ("no parts", TypeError, "observe must give a list of parts"),
+        ("a set", TypeError, "observe must give a list of parts"),
+        ("fraction", TypeError, "observe gives a number of kind real; its dtype is int8"),
+        (
+            "a number of a bool observation",
+            TypeError,
+            "observe gives a number of kind int; its dtype is bool",
+        ),
     ],
 )
-def test_wrong_rules_are_named(wrong: str, message: str) -> None:
+def test_wrong_rules_are_named(wrong: str, error: Any, message: str) -> None:
+    """When they are first traced, and in plain Python, too."""
     env = nim(wrong)
-    with pytest.raises(ValueError, match=message):
-        env.step(env.init(2), [0, 0])
+    with pytest.raises(error, match=message):
+        env.observe(env.step(env.init(2), [0, 0])).numpy()
+    with pytest.raises(error, match=message):
+        game = te.debug(nim(wrong))
+        game.step(0)
+        game.observe()
 
 
-def test_plain_values_do_where_they_can() -> None:
-    env = nim("endless")
-    assert not env.step(env.init(2), [2, 2]).terminated.numpy().any()
+@pytest.mark.parametrize("wrong", ["endless", "plain bool", "plain words", "plain bools"])
+def test_plain_values_do_where_they_can(wrong: str) -> None:
+    env = nim(wrong)
+    state = env.step(env.init(2), [1, 1])
+    assert not state.terminated.numpy().any() and state.left.numpy().tolist() == [3, 3]
 
 
-def test_rules_are_a_dataclass() -> None:
-    for rules in (int, "tests.core.dice_race:NAMES"):
+def test_rules_are_a_frozen_dataclass() -> None:
+    @dataclass
+    class Warm:
+        left: int = 5
+
+    for rules in (int, Warm, "tests.core.dice_race:NAMES"):
         with pytest.raises(TypeError, match="the rules of 'x' must be a frozen dataclass, got"):
             te.GameEntry("x", rules).load_rules()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"id": 5}, TypeError, "an id must be a str, got 5"),
+        ({"id": None}, TypeError, "an id must be a str, got None"),
+        ({"id": ""}, ValueError, "an id must be lower case letters, digits and underscores, got ''"),
+        (
+            {"id": "a b/c"},
+            ValueError,
+            "an id must be lower case letters, digits and underscores, got 'a b/c'",
+        ),
+        ({"presets": {"Nim!": {}}}, ValueError, "an id must be lower case"),
+        (
+            {"rules": "nim"},
+            ValueError,
+            r"rules must be a class or its name 'package\.module:Class', got 'nim'",
+        ),
+        ({"version": -1}, ValueError, "version must be an int of 0 or more, got -1"),
+        ({"version": True}, ValueError, "version must be an int of 0 or more, got True"),
+        ({"render": 3}, TypeError, "render must be the name of a module, got 3"),
+    ],
+)
+def test_entries_that_cannot_be(arguments: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        te.GameEntry(**{"id": "nim", "rules": Nim, **arguments})
+    assert replace(te.GameEntry("nim", Nim), version=2).version == 2
+
+
+def test_parts_of_every_type_are_observed() -> None:
+    """In the kernel as in plain Python: parts next to each other, mixed, and longer than a byte or a word."""
+
+    @dataclass(frozen=True)
+    class Parts:
+        @property
+        def spec(self) -> te.Spec:
+            fields = (
+                te.Field("set", (2,), kind="word"),
+                te.Field("wide", kind="word64"),
+                te.Field("x", low=-1, high=300),
+            )
+            return te.Spec(2, 90, (499,), fields, observation_dtype="float32", chance=True)
+
+        def init(self, chance: te.Chance) -> dict[str, Any]:
+            return {"set": [chance.bits(0), chance.bits(1)], "wide": word64(chance.bits(2)) * 5, "x": -1}
+
+        def legal_action_mask(self, s: te.GameState) -> Any:
+            return [(s.set[action % 2] >> action % 32 & 1) != 0 for action in range(90)]
+
+        def step(self, s: te.GameState, action: Scalar, chance: te.Chance) -> te.Outcome:
+            after = s.replace(x=action, current_player=1 - s.current_player)
+            return te.Outcome(after, (0, 0), False)
+
+        def observe(self, s: te.GameState, player: Scalar) -> list[Part]:
+            return [
+                number(player), bits(s.set, 45), one_hot(s.x, 301), bits(word(7), 3), number(real(s.x) * 0.1),
+                number(s.ply == 3), bits(s.wide, 45), bits([s.x > 4, player == 1], 2), number(-s.x), bits(s.set[0], 9),
+                bits(s.legal_action_mask, 90),
+            ]  # fmt: skip
+
+    env = te.Env(te.GameEntry("parts", Parts), Parts(), "parts")
+    state, games = env.init(3, seed=1), [te.debug(env, 1, row) for row in range(3)]
+    for _ in range(5):
+        for player in (None, 0, 1):
+            seen = env.observe(state, player).numpy()
+            for row, game in enumerate(games):
+                np.testing.assert_array_equal(seen[row], game.observe(player))
+        action = te.random_policy(state).numpy()
+        state = env.step(state, action)
+        for game, one in zip(games, action, strict=True):
+            game.step(int(one))
+    assert len(np.unique(seen)) > 4

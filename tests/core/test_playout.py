@@ -7,54 +7,54 @@ import pytest
 from tinygrad import Tensor, dtypes
 
 import tensor_envs as te
-from tensor_envs.core.device import upload
-from tensor_envs.core.state import State, pack
+from tests.games.shared import shared_env
 
+TTT = shared_env("tic_tac_toe")
 GAMES: list[tuple[str, dict[str, Any]]] = [
     ("tic_tac_toe", {}),
     ("shed", {"cards": 5}),
     ("tensor_stars", {}),
-    ("three_will", {"to_win": 1}),
+    ("three_will", {"to_win": 1, "max_turns": 70}),
 ]
 
 
-def after(env: te.Env, batch: int, steps: int) -> State:
+def after(env: te.Env, batch: int, steps: int) -> te.State:
     state = env.init(batch, seed=3)
     for _ in range(steps):
         state = env.step(state, te.random_policy(state))
     return state
 
 
-def table(state: State) -> np.ndarray:
-    """The stream, [B, rows]."""
-    return state.stream.numpy().reshape(-1, 5, state.lanes).transpose(0, 2, 1).reshape(state.batch, 5)
+def rows_of(state: te.State) -> np.ndarray:
+    """What is fixed for life in every row, [B, 5]."""
+    return state._games.cut.table(state.tensors[1])
 
 
 @pytest.mark.parametrize(("name", "fields"), GAMES)
 def test_take_copies_games_with_their_chance(name: str, fields: dict[str, Any]) -> None:
-    env = te.make(name, **fields)
+    env = shared_env(name, **fields)
     state, rows = after(env, 12, 4), np.array([11, 0, 0, 7, 3, 11, 5])
     taken = env.take(state, rows)
     before, found = state.numpy(), taken.numpy()
     for field, values in before.items():
         np.testing.assert_array_equal(found[field], values[rows], err_msg=field)
-    np.testing.assert_array_equal(table(taken), table(state)[rows])
+    np.testing.assert_array_equal(rows_of(taken), rows_of(state)[rows])
     one, other = env.step(state, te.random_policy(state)), env.step(taken, te.random_policy(taken))
     np.testing.assert_array_equal(other.rewards.numpy(), one.rewards.numpy()[rows])
 
 
 def test_take_in_a_jit_and_with_a_tensor() -> None:
-    env = te.make("tic_tac_toe")
+    env = TTT
     state, rows = after(env, 8, 2), Tensor([5, 2, 2], dtype=dtypes.int32).realize()
 
     @te.jit
-    def chosen(state: State, rows: Tensor) -> State:
+    def chosen(state: te.State, rows: Tensor) -> te.State:
         return env.take(state, rows)
 
     for _ in range(3):
         np.testing.assert_array_equal(chosen(state, rows).ply.numpy(), state.ply.numpy()[[5, 2, 2]])
     # what lies beyond the batch cannot be seen in a Tensor: it is held within it
-    assert table(env.take(state, Tensor([-4, 99], dtype=dtypes.int32).realize()))[:, 2].tolist() == [0, 7]
+    assert rows_of(env.take(state, Tensor([-4, 99], dtype=dtypes.int32).realize()))[:, 2].tolist() == [0, 7]
 
 
 @pytest.mark.parametrize(
@@ -70,13 +70,13 @@ def test_take_in_a_jit_and_with_a_tensor() -> None:
     ],
 )
 def test_take_refuses(rows: Any, error: type[Exception], message: str) -> None:
-    env = te.make("tic_tac_toe")
+    env = TTT
     with pytest.raises(error, match=message):
         env.take(env.init(8), rows)
 
 
 def test_take_needs_one_device() -> None:
-    env = te.make("tic_tac_toe")
+    env = TTT
     with pytest.raises(ValueError, match="one device"):
         env.take(env.init(8, device=("CPU:0", "CPU:1")), [0])
 
@@ -84,20 +84,13 @@ def test_take_needs_one_device() -> None:
 # *** playouts ***
 
 
-def stepwise(env: te.Env, state: State, n: int, action: Any, seed: int, limit: int) -> np.ndarray:
-    """What `te.playout` means, one step at a time: copies with the streams and keys of fresh rows of the seed."""
-    fresh = env.init(state.batch * n, seed)
-    copies, keys = env.take(state, np.repeat(np.arange(state.batch), n)).numpy(), fresh.numpy()
-    if env.spec.chance:
-        copies["key"] = keys["key"]
-    games = [{name: copies[name][i] for name in env.fields} for i in range(fresh.batch)]
-    fields = [upload(array, fresh.device) for array in pack(env.layout, games, fresh.lanes)]
-    flags = np.stack([copies["terminated"], copies["truncated"]]).reshape(2, -1, fresh.lanes)
-    flag_rows = upload(flags.transpose(1, 0, 2), fresh.device)
-    now = env.run(
-        State(env, (*fields, fresh.mask, flag_rows, fresh.reward_rows, fresh.stream), fresh.lanes), "derive"
-    )
-    returns = np.zeros((fresh.batch, env.num_players))
+def stepwise(env: te.Env, state: te.State, n: int, action: Any, seed: int, limit: int) -> np.ndarray:
+    """What `te.playout` means, one step at a time: copies with the keys of fresh rows of the seed."""
+    copies = env.take(state, np.repeat(np.arange(state.batch), n))
+    fresh = env.init(copies.batch, seed)
+    loaded = env._engine.load(copies._games.cut.table(copies.tensors[0]), rows_of(fresh), fresh.device)
+    now = te.State(env, env._engine.recompute(loaded))
+    returns = np.zeros((copies.batch, env.num_players))
     for i in range(limit):
         now = env.step(now, te.random_policy(now) if i or action is None else np.repeat(action, n))
         returns += now.rewards.numpy()
@@ -106,7 +99,7 @@ def stepwise(env: te.Env, state: State, n: int, action: Any, seed: int, limit: i
 
 def check(env: te.Env, batch: int, action: Any) -> np.ndarray:
     state = after(env, batch, 3)
-    found: np.ndarray = te.playout(env, state, 20, action, seed=9, limit=60).numpy()
+    found: np.ndarray = te.playout(state, 20, action, seed=9, limit=60).numpy()
     np.testing.assert_allclose(found, stepwise(env, state, 20, action, 9, 60), atol=1e-6)
     assert found.any()
     return found
@@ -114,19 +107,19 @@ def check(env: te.Env, batch: int, action: Any) -> np.ndarray:
 
 @pytest.mark.parametrize(("name", "fields"), GAMES)
 def test_playouts_are_uniform_games_from_the_state(name: str, fields: dict[str, Any]) -> None:
-    check(te.make(name, **fields), 6, None)
+    check(shared_env(name, **fields), 6, None)
 
 
 def test_playouts_of_one_row() -> None:
     """Its copies fill blocks that it does not fill itself."""
-    found, env = check(te.make("tic_tac_toe"), 1, None), te.make("tic_tac_toe")
-    assert not np.array_equal(found, te.playout(env, after(env, 1, 3), 20, seed=10).numpy())
+    found, env = check(TTT, 1, None), TTT
+    assert not np.array_equal(found, te.playout(after(env, 1, 3), 20, seed=10).numpy())
 
 
 @pytest.mark.parametrize("name", ["tic_tac_toe", "tensor_stars"])
 def test_playouts_after_a_given_action(name: str) -> None:
     """Legal in some games; elsewhere its mover loses, as in a step."""
-    env = te.make(name)
+    env = shared_env(name)
     action = np.linspace(0, env.num_actions - 1, 6).astype(int)
     legal = after(env, 6, 3).legal_action_mask.numpy()[np.arange(6), action]
     found = check(env, 6, action)
@@ -136,32 +129,32 @@ def test_playouts_after_a_given_action(name: str) -> None:
 @pytest.mark.parametrize("name", ["tic_tac_toe", "three_will"])
 def test_playouts_go_on_to_the_end(name: str) -> None:
     """Without a limit every game is played out: returns are those of whole games."""
-    env = te.make(name)
+    env = shared_env(name)
     state = env.init(2)
-    whole = te.playout(env, state, 200, seed=4).numpy()
-    np.testing.assert_array_equal(whole, te.playout(env, state, 200, seed=4, limit=5000).numpy())
+    whole = te.playout(state, 200, seed=4).numpy()
+    np.testing.assert_array_equal(whole, te.playout(state, 200, seed=4, limit=5000).numpy())
     np.testing.assert_allclose(whole.sum(1), 0, atol=1e-6)
     assert np.abs(whole).max() > 0
 
 
 def test_playouts_agree_with_the_exact_value() -> None:
     """A uniform game of 3x3 is won by X with .5849 and by O with .2881, as counting all games says."""
-    env = te.make("tic_tac_toe")
-    mean = te.playout(env, env.init(4), 20_000, seed=1).numpy()
+    env = TTT
+    mean = te.playout(env.init(4), 20_000, seed=1).numpy()
     np.testing.assert_allclose(mean, [[0.2968, -0.2968]] * 4, atol=0.02)
 
 
 def test_finished_games_return_nothing() -> None:
-    env = te.make("tic_tac_toe")
+    env = TTT
     state = after(env, 16, 9)
     over = (state.terminated | state.truncated).numpy()
-    assert over.all() and not te.playout(env, state, 5).numpy().any()
+    assert over.all() and not te.playout(state, 5).numpy().any()
 
 
 def test_playouts_on_several_devices() -> None:
-    env = te.make("three_will")
-    one = te.playout(env, env.init(8), 16, seed=2).numpy()
-    two = te.playout(env, env.init(8, device=("CPU:0", "CPU:1")), 16, seed=2).numpy()
+    env = shared_env("three_will", max_turns=70, to_win=1)
+    one = te.playout(env.init(8), 16, seed=2).numpy()
+    two = te.playout(env.init(8, device=("CPU:0", "CPU:1")), 16, seed=2).numpy()
     np.testing.assert_array_equal(one, two)
 
 
@@ -170,32 +163,32 @@ def test_playouts_on_several_devices() -> None:
     [(0, 5, "n must be in 1..1073741823, got 0"), (3, 0, "limit must be in 1..2147483647, got 0")],
 )
 def test_playout_refuses(n: int, limit: int, message: str) -> None:
-    env = te.make("tic_tac_toe")
+    env = TTT
     with pytest.raises(ValueError, match=message):
-        te.playout(env, env.init(2), n, limit=limit)
+        te.playout(env.init(2), n, limit=limit)
 
 
 def test_with_and_without_an_action_and_within_a_jit() -> None:
     """Neither call takes the other's kernel; a jit gives what the same calls give outside of it."""
-    env = te.make("tic_tac_toe")
+    env = TTT
     state = env.init(4, seed=3)
     for _ in range(2):
         state = env.step(state, te.random_policy(state))
     action = te.random_policy(state)
-    plain, given = (te.playout(te.make("tic_tac_toe"), state, 32, a).numpy() for a in (None, action))
+    plain, given = (te.playout(state, 32, a).numpy() for a in (None, action))
     assert (plain != given).any()
     for a, expected in ((None, plain), (action, given), (None, plain)):
-        assert (te.playout(env, state, 32, a).numpy() == expected).all()
+        assert (te.playout(state, 32, a).numpy() == expected).all()
     inside = te.jit(
         lambda state: (
-            te.playout(env, state, 32),
+            te.playout(state, 32),
             te.rollout_from(state, "uniform", 40).returns,
             te.rollout(env, "uniform", 4, 40, seed=9).wins,
         )
     )
     for _ in range(4):
         outside = (
-            te.playout(env, state, 32),
+            te.playout(state, 32),
             te.rollout_from(state, "uniform", 40).returns,
             te.rollout(env, "uniform", 4, 40, seed=9).wins,
         )

@@ -8,8 +8,9 @@ import pytest
 from tinygrad import Tensor, dtypes
 
 import tensor_envs as te
+from tests.games.shared import shared_env
 
-TTT = te.make("tic_tac_toe")
+TTT = shared_env("tic_tac_toe")
 
 
 def test_masked_logits_are_finite_and_keep_what_is_legal() -> None:

@@ -1,12 +1,16 @@
-"""Threefry: published known answers, game keys, draws and the uniform policy, on Tensors and in kernels."""
+"""Threefry on Tensors: published answers, game keys and draws; the keys of a batch and the uniform policy."""
 
 import numpy as np
 import pytest
 from tinygrad import Tensor, dtypes
 
 import tensor_envs as te
-from tensor_envs.core.random import scale, seed_words, threefry
+from tensor_envs.core.random import seed_words, threefry
+from tensor_envs.rules.chance import KeyedChance
 from tests.games import chance
+from tests.games.shared import shared_env
+
+TTT = shared_env("tic_tac_toe")
 
 KNOWN = [  # key, counter, output: the known-answer tests of Random123
     ((0, 0), (0, 0), (0x6B200159, 0x99BA4EFE)),
@@ -45,20 +49,23 @@ def test_game_keys(seed: int, row: int, episode: int, key: tuple[int, int]) -> N
 
 def test_draws() -> None:
     expected = [2, 1, 2, 4, 4, 2, 3, 0, 1, 1, 1, 2]
-    drawn = [int(scale(threefry(words(0, 0), words(c, 0))[0], 6).item()) for c in range(12)]
-    assert drawn == expected == [chance.draw((0, 0), c, 6) for c in range(12)]
+    assert expected == [chance.draw((0, 0), c, 6) for c in range(12)]
+    assert expected == [KeyedChance((0, 0)).draw(c, 6).value for c in range(12)]
     key = chance.game_key(1, 0, 0)
     assert [chance.draw(key, c, 256) for c in range(8)] == [198, 3, 94, 86, 184, 125, 250, 207]
 
 
 @pytest.mark.parametrize("seed", [0, 2026, 2**40 + 5, 2**64 - 1])
-def test_the_stream_of_a_batch(seed: int) -> None:
-    state = te.make("tic_tac_toe").init(70, seed)
-    assert state.policy_key.numpy().tolist() == [list(chance.policy_key(seed, row)) for row in range(70)]
+def test_the_keys_of_a_batch(seed: int) -> None:
+    state = TTT.init(70, seed)
+    rows = state._games.cut.table(state.tensors[1]).tolist()
+    assert rows == [[*chance.words(seed), row, *chance.policy_key(seed, row)] for row in range(70)]
+    expected = [list(chance.threefry(chance.policy_key(seed, row), (2**32 - 1, 0))) for row in range(70)]
+    assert state.action_key.numpy().tolist() == expected, "no draw of the uniform policy's"
 
 
 def test_uniform_policy_differs_between_episodes_of_a_row() -> None:
-    vector = te.VectorEnv(te.make("tic_tac_toe"), 64, seed=3)
+    vector = te.VectorEnv(TTT, 64, seed=3)
     first_moves: dict[int, list[int]] = {}
     for _ in range(60):
         episodes, plies = vector.state.numpy()["episode"], vector.state.numpy()["ply"]
@@ -71,10 +78,10 @@ def test_uniform_policy_differs_between_episodes_of_a_row() -> None:
 @pytest.mark.parametrize("seed", [-1, 2**64])
 def test_seed_out_of_range(seed: int) -> None:
     with pytest.raises(ValueError, match=r"seed must be in 0\.\.18446744073709551615"):
-        te.make("tic_tac_toe").init(1, seed)
+        TTT.init(1, seed)
 
 
 @pytest.mark.parametrize("seed", [1.5, "7", True, None])
 def test_seed_of_another_type(seed: object) -> None:
     with pytest.raises(TypeError, match="seed must be an int"):
-        te.make("tic_tac_toe").init(1, seed)  # type: ignore[arg-type]
+        TTT.init(1, seed)  # type: ignore[arg-type]

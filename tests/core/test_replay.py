@@ -12,10 +12,11 @@ from tinygrad import Tensor, dtypes
 from tinygrad.helpers import GlobalCounters
 
 import tensor_envs as te
-from tensor_envs.core import replay
-from tensor_envs.core.device import KEPT, POOLED, buffer_of, empty_buffer, upload
+from tensor_envs.core.backend import replay
+from tensor_envs.core.backend.device import POOL_MAX_BYTES, POOL_SIZE, buffer_of, empty_buffer, upload
+from tests.games.shared import shared_env
 
-TTT = te.make("tic_tac_toe")
+TTT = shared_env("tic_tac_toe")
 
 
 def numbers(*values: float) -> Tensor:
@@ -215,7 +216,7 @@ def test_no_buffer_is_used_again_that_somebody_holds() -> None:
     gc.collect()
     held = {id(t.uop.base) for t in views} | {id(t.uop.src[0].base) for t in lazy}
     more = []
-    for _ in range(2 * KEPT):
+    for _ in range(2 * POOL_SIZE):
         more.append(upload(np.full(size, -1, np.int32), "CPU"))
         assert buffer(more[-1]) not in held
     assert len({buffer(t) for t in more}) == len(more)
@@ -223,7 +224,7 @@ def test_no_buffer_is_used_again_that_somebody_holds() -> None:
 
 
 def test_large_buffers_are_given_back() -> None:
-    size, before = POOLED // 4 + 1, GlobalCounters.mem_used
+    size, before = POOL_MAX_BYTES // 4 + 1, GlobalCounters.mem_used
     empty_buffer(size, dtypes.int32, "CPU")
     gc.collect()
     assert GlobalCounters.mem_used == before

@@ -1,28 +1,120 @@
-"""`VectorEnv`: buffers used again, finished games started again, steps bound to what they read and write."""
+"""`VectorEnv`: steps in place, finished games started again; what it hands out is kept or refuses to be read late."""
 
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from tinygrad import Tensor
+from tinygrad.helpers import GlobalCounters
 
 import tensor_envs as te
+from tests.core import dice_race
+from tests.games.shared import shared_env
 
-TTT = te.make("tic_tac_toe")
+TTT = shared_env("tic_tac_toe")
+RACE = dice_race.shared()
+# too large to unroll: its boards are memory fields
+LARGE = te.make("hyper_tic_tac_toe", shape=(9, 9, 9), k=3)
+RESETS: list[Any] = ["same_step", "next_step", "disabled"]
 
 
-def test_vector_env() -> None:
+def equal(one: te.State, other: te.State, but: tuple[str, ...] = ()) -> None:
+    expected = other.numpy()
+    for name, column in one.numpy().items():
+        if name not in but:
+            np.testing.assert_array_equal(column, expected[name], err_msg=name)
+
+
+def test_arguments() -> None:
     with pytest.raises(
         ValueError, match="autoreset must be one of 'same_step', 'next_step', 'disabled', got 'never'"
     ):
-        te.VectorEnv(TTT, 2, autoreset="never")
+        te.VectorEnv(TTT, 2, autoreset="never")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="env must be of type Env, got 'tic_tac_toe'"):
         te.VectorEnv("tic_tac_toe", 2)  # type: ignore[arg-type]
-    vector = te.VectorEnv(TTT, 4, seed=2)
-    first = vector.step_uniform()
-    vector.step_uniform()
-    with pytest.raises(RuntimeError, match="final_state must be read before the next step"):
-        first.final_state  # noqa: B018
+    for name in ("observe", "final_states"):
+        with pytest.raises(TypeError, match=f"{name} must be of type bool, got 1 of type int"):
+            te.VectorEnv(TTT, 2, **{name: 1})  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="batch must be in"):
+        te.VectorEnv(TTT, 0)
+
+
+@pytest.mark.parametrize("env", [TTT, RACE, LARGE], ids=lambda env: repr(env))
+def test_a_step_in_place_is_a_step_of_the_environment(env: te.Env) -> None:
+    """With actions that are given, illegal ones among them, over the ends of games."""
+    vector = te.VectorEnv(env, 37, seed=6, autoreset="disabled")
+    state = env.init(37, seed=6)
+    places = {id(vector._games.words.uop)}
+    for count in range(12):
+        equal(vector.state, state)
+        actions = te.random_policy(state).numpy()
+        actions[count::17] = -1 if count % 2 else env.num_actions
+        transition = vector.step(actions if count % 3 else Tensor(actions))
+        state = env.step(state, actions)
+        after = state.numpy()
+        places.add(id(vector._games.words.uop))
+        for name, column in transition.numpy().items():
+            np.testing.assert_array_equal(column, actions if name == "actions" else after[name], err_msg=name)
+    assert len(places) == (2 if env is LARGE else 1), "memory fields go from buffer to buffer"
+    assert after["terminated"].any()
+
+
+@pytest.mark.parametrize("autoreset", RESETS)
+@pytest.mark.parametrize("env", [TTT, RACE], ids=lambda env: env.id)
+def test_drawn_steps_are_steps_with_the_actions_drawn(env: te.Env, autoreset: Any) -> None:
+    """`step_uniform` launches what it has found out before; other calls in between must not confuse it."""
+    drawn, given = (te.VectorEnv(env, 8, 4, autoreset=autoreset, final_states=True) for _ in range(2))
+    ends = 0
+    for count in range(40):
+        if count % 7 == 5:
+            mask = np.arange(8) % 3 == 0
+            drawn.reset(mask)
+            given.reset(mask)
+        actions = te.random_policy(given.state)
+        live = ~(drawn.state.terminated | drawn.state.truncated).numpy()
+        if count % 10 == 3:
+            one = drawn.step(actions)
+        else:
+            one = drawn.step_uniform()
+            assert (one.actions.numpy() == actions.numpy())[live].all()
+        other = given.step(actions if count % 4 < 2 else actions.numpy())
+        equal(drawn.state, given.state)
+        equal(one.final_state, other.final_state)
+        for name, column in other.numpy().items():
+            assert name == "actions" or (one.numpy()[name] == column).all(), (count, name)
+        ends += int((other.numpy()["terminated"] | other.numpy()["truncated"]).sum())
+    assert ends > 8
+
+
+@pytest.mark.parametrize("autoreset", RESETS)
+def test_finished_games_start_again(autoreset: Any) -> None:
+    """At once, a step later without pay, or not at all: against states stepped and reset one by one."""
+    vector, state = te.VectorEnv(RACE, 20, 9, autoreset=autoreset), RACE.init(20, 9)
+    for _ in range(70):
+        before = state.numpy()
+        over = before["terminated"] | before["truncated"]
+        actions = te.random_policy(state).numpy()
+        transition = vector.step(actions).numpy()
+        after = RACE.step(state, actions)
+        wanted = after.numpy()
+        state = (
+            after
+            if autoreset == "disabled"
+            else RACE.reset(after, over if autoreset == "next_step" else None)
+        )
+        if autoreset == "next_step":
+            wanted |= {name: np.where(over, False, wanted[name]) for name in ("terminated", "truncated")}
+            wanted["rewards"] = np.where(over[:, None], 0, wanted["rewards"])
+        for name in ("rewards", "terminated", "truncated"):
+            np.testing.assert_array_equal(transition[name], wanted[name], err_msg=name)
+        equal(vector.state, state, but=("rewards",))
+    assert autoreset == "disabled" or vector.state.numpy()["episode"].min() > 0
 
 
 def test_a_transition_on_the_host() -> None:
@@ -35,48 +127,154 @@ def test_a_transition_on_the_host() -> None:
             expected = getattr(transition, name).numpy()
             assert column.shape == expected.shape and (column == expected).all(), name
     assert host["terminated"].any() and host["rewards"].any()
+    ended = int((host["terminated"] | host["truncated"]).sum())
+    assert repr(transition) == f"<Transition of 24 games on CPU, {ended} ended>"
 
 
-@pytest.mark.parametrize("autoreset", ["same_step", "next_step", "disabled"])
-def test_drawn_steps_are_steps_with_the_actions_drawn(autoreset: str) -> None:
-    """`step_uniform` launches what it has found out before; other calls in between must not confuse it."""
-    drawn, given = (te.VectorEnv(TTT, 8, seed=4, autoreset=autoreset) for _ in range(2))
-    for count in range(24):
-        if count % 7 == 5:
-            mask = np.arange(8) % 3 == 0
-            drawn.reset(mask)
-            given.reset(mask)
-        actions = te.random_policy(given.state)
-        if count % 10 == 3:
-            one = drawn.step(actions)
-        else:
-            one = drawn.step_uniform()
-            live = ~(drawn.state.terminated | drawn.state.truncated).numpy()
-            assert (one.actions.numpy() == actions.numpy())[live].all()
-        other = given.step(actions if count % 4 < 2 else actions.numpy())
-        for mine, others in ((drawn.state, given.state), (one.final_state, other.final_state)):
-            for name, column in others.numpy().items():
-                assert (mine.numpy()[name] == column).all(), (count, name)
-        for name, column in other.numpy().items():
-            assert name == "actions" or (one.numpy()[name] == column).all(), (count, name)
-
-
-def test_a_transition_is_read_in_time() -> None:
-    vector = te.VectorEnv(TTT, 4)
+def test_a_transition_is_read_before_the_next_step() -> None:
+    vector = te.VectorEnv(TTT, 4, final_states=True)
     first = vector.step_uniform()
-    vector.step_uniform()
-    actions = first.numpy()["actions"]
-    vector.step_uniform()
-    for read in (
-        lambda: first.numpy(),
-        lambda: first.actions,
-        lambda: first.rewards,
-        lambda: first.terminated,
-        lambda: first.truncated,
-    ):
-        with pytest.raises(RuntimeError, match="before the step after the next one"):
-            read()
+    actions, rewards = first.numpy()["actions"], first.rewards
+    late: list[Callable[[], Any]] = [
+        lambda: first.numpy(), lambda: first.actions, lambda: first.rewards, lambda: first.terminated,
+        lambda: first.truncated, lambda: first.final_state, lambda: first.final_observation(),
+    ]  # fmt: skip
+    changes: list[Callable[[], Any]] = [
+        lambda: vector.step_uniform(), lambda: vector.step([0] * 4), lambda: vector.reset(),
+        lambda: setattr(vector, "state", TTT.init(4)),
+    ]  # fmt: skip
+    for change in changes:
+        change()
+        for read in late:
+            with pytest.raises(
+                RuntimeError, match="a transition must be read before the next step of its VectorEnv"
+            ):
+                read()
+        assert repr(first) == "<Transition, gone with the next step>"
+        first = vector.step_uniform()
     assert (actions == te.random_policy(TTT.init(4)).numpy()).all()
+    assert not rewards.numpy().any(), "what has been read stays"
+
+
+@pytest.mark.parametrize("autoreset", RESETS)
+def test_the_state_that_a_step_led_to(autoreset: Any) -> None:
+    """Before finished games start again: kept where it is asked for when the VectorEnv is made."""
+    vector = te.VectorEnv(TTT, 16, 2, autoreset=autoreset, final_states=True)
+    plain, ends = te.VectorEnv(TTT, 16, 2, autoreset=autoreset), 0
+    for _ in range(12):
+        before = vector.state
+        transition, other = vector.step_uniform(), plain.step_uniform()
+        actions, rewards = transition.numpy()["actions"], transition.numpy()["rewards"]
+        final = transition.final_state
+        if autoreset == "same_step":
+            equal(final, TTT.step(before, actions))
+            with pytest.raises(
+                RuntimeError, match="final_state needs a VectorEnv made with final_states=True"
+            ):
+                other.final_state  # noqa: B018
+        else:
+            equal(final, vector.state)
+            equal(other.final_state, final)
+        np.testing.assert_array_equal(final.rewards.numpy(), rewards)
+        for name in ("terminated", "truncated"):
+            np.testing.assert_array_equal(getattr(final, name).numpy(), transition.numpy()[name])
+        player = 0 if autoreset == "same_step" else None
+        np.testing.assert_array_equal(
+            transition.final_observation(player).numpy(), TTT.observe(final, player).numpy()
+        )
+        ends += int(final.terminated.numpy().sum())
+        kept, values = final, final.numpy()
+        vector.step_uniform()
+        plain.step_uniform()
+        np.testing.assert_array_equal(kept.numpy()["own"], values["own"], err_msg="it stays valid")
+    assert ends
+
+
+@pytest.mark.parametrize("autoreset", RESETS)
+@pytest.mark.parametrize("final_states", [False, True])
+def test_a_state_that_is_held_does_not_change(autoreset: Any, final_states: bool) -> None:
+    """`vector.state` is the same object until the next step, and its values are those of then for ever."""
+    vector = te.VectorEnv(TTT, 5, 1, autoreset=autoreset, final_states=final_states)
+    held, values = [], []
+    for count in range(14):
+        state = vector.state
+        assert state is vector.state
+        held.append(state)
+        values.append(state.numpy())
+        if count % 3:
+            vector.step_uniform()
+        else:
+            vector.step(te.random_policy(state))
+        assert vector.state is not state
+    for state, expected in zip(held, values, strict=True):
+        for name, column in state.numpy().items():
+            np.testing.assert_array_equal(column, expected[name], err_msg=name)
+            np.testing.assert_array_equal(getattr(state, name).numpy(), expected[name], err_msg=name)
+    # a state that is set stays valid, too
+    vector.state = held[3]
+    vector.step_uniform()
+    np.testing.assert_array_equal(held[3].numpy()["ply"], values[3]["ply"])
+
+
+def going_on(vector: te.VectorEnv, steps: int = 6) -> list[dict[str, np.ndarray]]:
+    found = []
+    for count in range(steps):
+        actions = te.random_policy(vector.state).numpy()
+        actions[0] = -1 if count == 2 else actions[0]
+        transition = vector.step(actions) if count % 2 else vector.step_uniform()
+        seen = {} if vector._observations is None else {"seen": vector.observation.numpy()}
+        if vector._keeps_old:
+            seen["final"] = transition.final_state.ply.numpy()
+        found.append(transition.numpy() | seen | vector.state.numpy())
+    return found
+
+
+@pytest.mark.parametrize("how", ["deep copy", "pickle"])
+@pytest.mark.parametrize("autoreset", RESETS)
+@pytest.mark.parametrize(
+    "options", [{}, {"observe": True}, {"final_states": True}], ids=lambda o: "-".join(o) or "plain"
+)
+def test_copies_go_on_exactly(how: str, autoreset: Any, options: dict[str, bool]) -> None:
+    """At any time: new, in the middle of games, right after games have ended; and the original with them."""
+    vector = te.VectorEnv(TTT, 7, seed=3, autoreset=autoreset, first_row=2, **options)
+    ends = 0
+    for count in range(9):
+        if count in (
+            (0, 1, 5, 8) if how == "deep copy" else (5,)
+        ):  # whose environment compiles its kernels anew
+            other = copy.deepcopy(vector) if how == "deep copy" else pickle.loads(pickle.dumps(vector))
+            assert (other.autoreset, other.num_envs, other.device) == (autoreset, 7, vector.device)
+            third = copy.deepcopy(other)
+            for one, two, three in zip(going_on(vector), going_on(other), going_on(third), strict=True):
+                for name, column in one.items():
+                    np.testing.assert_array_equal(two[name], column, err_msg=name)
+                    np.testing.assert_array_equal(three[name], column, err_msg=name)
+        done = vector.step_uniform().numpy()
+        ends += int((done["terminated"] | done["truncated"]).sum())
+    assert ends
+
+
+def test_what_the_next_player_sees_is_written_by_the_step() -> None:
+    for autoreset in RESETS:
+        vector = te.VectorEnv(RACE, 20, 3, autoreset=autoreset, observe=True)
+        for count in range(40):
+            expected = vector.state.legal_action_mask.numpy()
+            np.testing.assert_array_equal(vector.legal_action_mask.numpy(), expected)
+            live = expected.any(1)
+            seen = RACE.observe(vector.state).numpy()
+            np.testing.assert_array_equal(vector.observation.numpy()[live], seen[live])
+            if count % 9 == 4:
+                vector.reset(np.arange(20) % 2 == 0)
+            elif count % 2:
+                vector.step(te.random_policy(vector.state).numpy())
+            else:
+                before = GlobalCounters.kernel_count
+                vector.step_uniform()
+                assert count < 6 or GlobalCounters.kernel_count - before == 1
+        assert vector.observation.shape == (20, 3) and vector.legal_action_mask.shape == (20, 3)
+    for name in ("observation", "legal_action_mask"):
+        with pytest.raises(RuntimeError, match="this needs a VectorEnv made with observe=True"):
+            getattr(te.VectorEnv(RACE, 2), name)
 
 
 def test_no_vector_env_inside_a_jit() -> None:
@@ -90,8 +288,8 @@ def test_no_vector_env_inside_a_jit() -> None:
     assert vector.state.numpy()["ply"].tolist() == [1] * 4
 
 
-@pytest.mark.parametrize("autoreset", ["same_step", "next_step", "disabled"])
-def test_going_on_from_a_state(autoreset: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("autoreset", RESETS)
+def test_going_on_from_a_state(autoreset: Any, tmp_path: Path) -> None:
     first, second = (te.VectorEnv(TTT, 6, seed=seed, autoreset=autoreset) for seed in (1, 2))
     for count in range(5):
         first.step_uniform()
@@ -105,8 +303,7 @@ def test_going_on_from_a_state(autoreset: str, tmp_path: Path) -> None:
         (one, other) = first.step_uniform().numpy(), second.step_uniform().numpy()
         for name in one:
             assert (one[name] == other[name]).all(), name
-        for name, column in first.state.numpy().items():
-            assert (second.state.numpy()[name] == column).all(), name
+        equal(second.state, first.state)
     for name, column in saved.numpy().items():
         assert (before[name] == column).all(), "the state that was set stays valid"
     with pytest.raises(ValueError, match="state must be of 6 games on CPU, got 5 on CPU"):
@@ -118,3 +315,4 @@ def test_going_on_from_a_state(autoreset: str, tmp_path: Path) -> None:
         finished = TTT.step(finished, te.random_policy(finished))
     second.state = finished
     assert (second.state.terminated.numpy() == (autoreset != "same_step")).all()
+    assert finished.terminated.numpy().all()

@@ -1,9 +1,7 @@
-"""Animations of a game, sheets of many, and the README's pictures."""
+"""Animations of a game, and sheets of many."""
 
 from __future__ import annotations
 
-import importlib
-import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,9 +15,6 @@ from tensor_envs.render import Drawing
 from tensor_envs.render.compose import Picture, film, merged
 from tests.core import dice_race
 from tests.render.test_drawing import SVG, elements
-
-SCRIPTS = Path(__file__).parents[2] / "scripts"
-KILOBYTES = 60  # a picture of the README
 
 
 def game(name: str = "tic_tac_toe", plies: int = 100, batch: int = 1, **fields: Any) -> list[te.State]:
@@ -120,7 +115,7 @@ def test_gif(tmp_path: Path) -> None:
             times.append(found.info["duration"])
             frames.append(np.asarray(found.convert("RGB"), dtype=int))
     assert times == [300] * (len(states) - 1) + [1500]
-    draw = states[0].env.entry.load("render").draw
+    draw = states[0].env._entry.load("render").draw
     for state, frame in zip(states, frames, strict=True):
         drawn = np.asarray(draw(state.env.rules, state.env.state_to_dict(state)).image(0.5), dtype=int)
         assert abs(drawn - frame).mean() < 2
@@ -212,16 +207,3 @@ def test_a_game_without_drawings(tmp_path: Path) -> None:
         te.save_animation([env.init(1)], tmp_path / "a.gif")
     with pytest.raises(ValueError, match="width and height"):
         te.contact_sheet(env.init(1))
-
-
-def test_the_readmes_pictures_are_up_to_date(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(SCRIPTS))
-    pictures = importlib.import_module("pictures")
-    pictures.main(tmp_path)
-    kept = {path.name: path.read_text() for path in (SCRIPTS / "pictures").glob("*.svg")}
-    assert kept == {path.name: path.read_text() for path in tmp_path.iterdir()}
-    families = {te.make(name).entry.id for name in te.registered()}
-    assert {f"{family}.svg" for family in families} <= kept.keys()
-    for name, svg in kept.items():
-        assert len(svg.encode()) < 1000 * KILOBYTES, name
-        assert ElementTree.fromstring(svg).tag == f"{SVG}svg" and not re.search(r"href|url\(|<script", svg)

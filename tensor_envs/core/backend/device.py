@@ -106,7 +106,10 @@ def empty_buffer(size: int, dtype: DType, device: DeviceName) -> Tensor:
     for _ in range(min(len(pool), POOL_PROBES)):
         pool.rotate(-1)
         # held by the pool and by tinygrad's table of buffers, but by no tensor, view of one or array that shares memory
-        if sys.getrefcount(pool[-1]) == UNSHARED_REFCOUNT and sys.getrefcount(buffers[pool[-1]]) == UNSHARED_REFCOUNT:
+        if (
+            sys.getrefcount(pool[-1]) == UNSHARED_REFCOUNT
+            and sys.getrefcount(buffers[pool[-1]]) == UNSHARED_REFCOUNT
+        ):
             return Tensor(pool[-1])
     pool.append(_allocated(UOp.new_buffer(device, size, dtype)))
     return Tensor(pool[-1])

@@ -68,7 +68,9 @@ def _simpler() -> PatternMatcher:
 
     And those of stores, which make gates.
     """
-    kept = [(p, rule) for p, rule in sym.patterns if rule is not simplify_valid and Ops.STORE not in (p.op or ())]
+    kept = [
+        (p, rule) for p, rule in sym.patterns if rule is not simplify_valid and Ops.STORE not in (p.op or ())
+    ]
     return PatternMatcher(kept)
 
 

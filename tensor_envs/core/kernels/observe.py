@@ -39,8 +39,8 @@ class ObservationPlan:
     """How the entries of a game's observation, and of its mask behind them, are found in registers.
 
     Attributes:
-        table: four numbers a tabled entry, of the registers' dtype, so that comparisons are as narrow: register row (two
-            bytes), bits of it, their value.
+        table: four numbers a tabled entry, of the registers' dtype, so that comparisons are as narrow: register row
+            (two bytes), bits of it, their value.
         runs: (entry, tabled entry, length) of entries next to each other that are read by the table.
         rows: of the observation's registers; those of the mask follow.
         mask_first: tabled entry of the mask's first.
@@ -190,7 +190,9 @@ class ObservationStage:
     def _expand(self, registers: UOp, array: UOp, entry: int, tabled: int, count: int) -> UOp:
         """Entries next to each other, from their registers."""
         if self.row_major:
-            return self.t.block.each_lane(lambda at: self._expanded(registers, array, entry, tabled, loop(count), at))
+            return self.t.block.each_lane(
+                lambda at: self._expanded(registers, array, entry, tabled, loop(count), at)
+            )
         i = loop(count)
         return self.t.block.each_lane(lambda at: self._entry(registers, array, entry, tabled, i, at)).end(i)
 

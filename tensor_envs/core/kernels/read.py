@@ -15,7 +15,9 @@ from tensor_envs.rules.control import loop
 from tensor_envs.rules.lists import MemoryArray
 from tensor_envs.rules.scalar import INT, Scalar
 
-ACTION_COUNTER = 0xFFFFFFFF  # no decision has this number: the uniform policy's key makes keys for other policies
+ACTION_COUNTER = (
+    0xFFFFFFFF  # no decision has this number: the uniform policy's key makes keys for other policies
+)
 
 
 @dataclass(frozen=True)
@@ -54,4 +56,3 @@ class Read:
             return [cell(at, k).store(x.uop()) for k, x in enumerate(as_list(values))]
 
         return t.block.end(t.block.each(stage))
-

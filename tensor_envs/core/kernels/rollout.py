@@ -29,7 +29,9 @@ class _Held:
     def __init__(self, t: Tracer, reset: Reset, row_rng: UOp):
         self.t, self.reset, self.row_rng, self.players = t, reset, row_rng, t.players
         t.dynamic = True
-        self.words = Words(t.layout, t.block.registers(t.layout.field_words, dtypes.uint32), in_registers=True)
+        self.words = Words(
+            t.layout, t.block.registers(t.layout.field_words, dtypes.uint32), in_registers=True
+        )
         self.again = t.block.registers(1, dtypes.uint32)
         self.sums = t.block.registers(3 * self.players, dtypes.float32)  # rewards, returns, wins
         self.stays = reset == "none"  # else no game is over where a step begins
@@ -86,7 +88,9 @@ class Rollout:
 
         def begin(at: Coords) -> list[UOp]:
             words = t.words(a.old).load(at)
-            return held.begin(at, t.layout.get_state(words), t.layout.get_flags(words) if held.stays else NEVER)
+            return held.begin(
+                at, t.layout.get_state(words), t.layout.get_flags(words) if held.stays else NEVER
+            )
 
         begun = t.block.each(begin)
         time = loop(a.scalars[0].load())
@@ -154,7 +158,7 @@ class Playout:
         def goes_on(lane: Scalar) -> Scalar:
             return ~held.words.after(played).over(t.block.at(lane.uop()))
 
-        some = _any_lane(t, goes_on)
+        some = any_lane(t, goes_on)
         held.depend_on(played.end(turn, some & (n < a.scalars[0].load())))
 
         def finish(at: Coords) -> list[UOp]:
@@ -169,7 +173,7 @@ class Playout:
         return Coords(Place(game // lanes, game % lanes, blocks, lanes), at.register)
 
 
-def _any_lane(t: Tracer, condition: Callable[[Scalar], Scalar]) -> UOp:
+def any_lane(t: Tracer, condition: Callable[[Scalar], Scalar]) -> UOp:
     """Whether it holds for some lane of the block; a thread asks for its own."""
     if t.block.thread is not None or t.block.lanes == 1:
         return condition(Scalar(UOp.const(0, dtypes.int32), INT)).uop()

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tinygrad import UOp, dtypes
+from tinygrad import UOp
 
 from tensor_envs.core.kernels.block import Coords, Words
 from tensor_envs.core.kernels.observe import BYTE, ObservationStage
 from tensor_envs.rules.control import loop
 from tensor_envs.rules.observation import OneHot, Part
 from tensor_envs.rules.scalar import Scalar
-
-EACH_BYTE, LOW_BITS, DIAGONAL = 0x0101010101010101, 0x7F7F7F7F7F7F7F7F, 0x8040201008040201
 
 
 class _Piece(NamedTuple):
@@ -30,12 +28,13 @@ class RowStage(ObservationStage):
 
     def trace(self, words: Words) -> UOp:
         self.pieces: dict[int, _Piece] = {}  # by entry: a stage may be traced for several lanes
-        registers = self.registers.after(self.t.block.each(lambda at: self._fill(words, at)))
+        filled = self.t.block.each(lambda at: self._fill(words, at))
+        registers = self.registers.after(filled)
         pieces = list(self.pieces.values())
         if self.a.mask is not None and self.plan.mask_rows:
             pieces.append(_Piece(self.a.mask, 0, self.plan.rows, self.t.game.spec.num_actions, False))
         if not pieces:
-            return UOp.group(registers)
+            return filled
         return self.t.block.each_lane(
             lambda at: UOp.group(*(x for p in pieces for x in self._store(registers, p, at)))
         )
@@ -53,11 +52,6 @@ class RowStage(ObservationStage):
 
         def eight(i: UOp | int, size: int = BYTE) -> list[UOp]:
             bits = at.register.cell(registers, i + piece.row).load()
-            if size == BYTE and piece.array.dtype.itemsize == 1:
-                # a byte for each bit, by a few operations on words; a compiler makes one store of the eight
-                spread = bits.cast(dtypes.uint64) * EACH_BYTE & DIAGONAL
-                ones = ((spread & LOW_BITS) + LOW_BITS | spread) >> 7 & EACH_BYTE
-                return [put(i * BYTE + k, ones >> BYTE * k if k else ones) for k in range(BYTE)]
             return [put(i * BYTE + k, (bits & 1 << k).ne(0)) for k in range(size)]
 
         if piece.one_hot:

@@ -141,7 +141,7 @@ def _copied(new: UOp, to: Place, old: UOp, place: Place, kept: dict[int, int]) -
 
 @dataclass(frozen=True)
 class Take:
-    """Copy the games of another batch whose rows are in `rows`. source: its blocks and lanes, and its games that count."""
+    """Copy the games of another batch whose rows are in `rows`; source: its blocks and lanes."""
 
     source: tuple[int, int]
     games: int
@@ -163,7 +163,9 @@ class Take:
             place = Place(row // lanes, row % lanes, blocks, lanes)
             stores = store(a.new_rng, at.batch, load(a.old_rng, place, range(RNG_WORDS)))
             if t.game.has_memory:
-                return stores + _copied(a.new, at.batch, a.old, place, dict.fromkeys(range(t.layout.words), 0xFFFFFFFF))
+                return stores + _copied(
+                    a.new, at.batch, a.old, place, dict.fromkeys(range(t.layout.words), 0xFFFFFFFF)
+                )
             return stores + store(a.new, at.batch, load(a.old, place, range(t.layout.words)))
 
         return t.block.end(t.block.each(stage))

@@ -17,8 +17,12 @@ from tensor_envs.rules.lists import MemoryArray
 from tensor_envs.rules.scalar import INT, Scalar, scalar, where, word
 from tensor_envs.rules.spec import GameState
 
-Reset = Literal["none", "same_step", "next_step"]  # of a finished game: it stays; starts again at once; a step later
-BRANCH_MIN_OPS = 200  # operations of a first state from which a branch works it out, for the games alone that need it
+Reset = Literal[
+    "none", "same_step", "next_step"
+]  # of a finished game: it stays; starts again at once; a step later
+BRANCH_MIN_OPS = (
+    200  # operations of a first state from which a branch works it out, for the games alone that need it
+)
 NEVER = [scalar(False)] * 2
 
 

@@ -10,7 +10,7 @@ from tinygrad import UOp, dtypes
 from tensor_envs.core.game import uniform_action
 from tensor_envs.core.kernels.block import Coords, Place, Words, load, store
 from tensor_envs.core.kernels.observe import ObservationArrays
-from tensor_envs.core.kernels.rollout import _any_lane
+from tensor_envs.core.kernels.rollout import any_lane
 from tensor_envs.core.kernels.rows import RowStage
 from tensor_envs.core.kernels.tracer import Reset, Tracer
 from tensor_envs.rules.control import next_id
@@ -64,7 +64,7 @@ class PlayUntil:
             n = count.after(start, turn)[0].load()
             played = count.after(turns.play(Scalar(n, INT) == 0))[0].store(n + 1)
             waits = turns.target.after(played)
-            some = _any_lane(t, lambda lane: turns.others_to_move(waits, t.block.at(lane.uop())))
+            some = any_lane(t, lambda lane: turns.others_to_move(waits, t.block.at(lane.uop())))
             turns.depend_on(played.end(turn, some))
         words = t.words(a.new).after(t.block.each(turns.finish))
         return t.block.end(RowStage(t, a.seen, self.player, (t.grid.blocks, t.grid.lanes)).trace(words))

@@ -1,0 +1,149 @@
+"""Every game's kernels compiled for a GPU that need not be here, and what they need of it, as a Markdown table.
+
+tinygrad's NULL device renders and compiles kernels for any target and runs none of them. For CUDA the compiled code
+says what it needs of a multiprocessor: registers a thread, bytes of local memory a thread (its stack: arrays that did
+not become registers, and registers that were spilled), bytes of code, and from the registers the threads that are
+resident at the same time, out of 2048. A block is 64 games, a thread a game.
+
+    python scripts/benchmark/gpu_kernels.py    # CUDA:sm_90, an H100 or H200; needs nvidia-cuda-nvrtc-cu12
+    python scripts/benchmark/gpu_kernels.py --target WGSL --env shed
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import struct
+import sys
+from collections.abc import Callable, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any, NamedTuple
+
+if not __package__:  # run as a file: what the scripts share lies in the folder above
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
+
+from command import Parser, busy, run
+
+GAMES = 128
+# of a multiprocessor; a warp's registers come in units
+REGISTERS, UNIT, THREADS, BLOCKS = 65536, 256, 2048, 32
+WARP, BLOCK = 32, 64
+# what makes them: of the package, an environment, a state
+KERNELS: dict[str, Callable[[Any, Any, Any], object]] = {
+    "step": lambda te, env, state: env.step(state, te.random_policy(state)),
+    "uniform": lambda te, env, state: te.VectorEnv(env, GAMES).step_uniform(),
+    "uniform, next_step": lambda te, env, state: te.VectorEnv(
+        env, GAMES, autoreset="next_step"
+    ).step_uniform(),
+    "uniform, disabled": lambda te, env, state: te.VectorEnv(env, GAMES, autoreset="disabled").step_uniform(),
+    "uniform, observe": lambda te, env, state: te.VectorEnv(env, GAMES, observe=True).step_uniform(),
+    "rollout": lambda te, env, state: te.rollout_from(state, "uniform", 8),
+    "rollout, disabled": lambda te, env, state: te.rollout_from(state, "uniform", 8, autoreset=False),
+    "playout": lambda te, env, state: te.playout(state, 1),
+    "observe": lambda te, env, state: env.observe(state),
+    "take": lambda te, env, state: env.take(state, range(GAMES)),
+    "reset": lambda te, env, state: env.reset(state),
+    "recompute": lambda te, env, state: env._engine.recompute(state._games),
+}
+
+
+class Needs(NamedTuple):
+    """Registers and bytes of local memory of a thread, bytes of code."""
+
+    registers: int
+    stack: int
+    code: int
+
+    @property
+    def resident(self) -> int:
+        """Threads of a multiprocessor that run at the same time."""
+        warps = BLOCK // WARP
+        blocks = REGISTERS // (-(-self.registers * WARP // UNIT) * UNIT * warps)
+        return min(blocks, BLOCKS, THREADS // BLOCK) * BLOCK
+
+
+def needs(binary: bytes) -> Needs:
+    """What a kernel compiled for CUDA says of itself: the attributes EIATTR_REGCOUNT and EIATTR_MIN_STACK_SIZE."""
+    from tinygrad.runtime.support.elf import elf_loader
+
+    sections = elf_loader(binary)[1]
+    code = sum(s.header.sh_size for s in sections if s.name.startswith(".text."))
+    about = next(s.content for s in sections if s.name == ".nv.info")
+    values, at = {}, 0
+    while at < len(about):
+        form, kind, size = struct.unpack_from("<BBH", about, at)
+        if form == 4:  # else the size is the value
+            values[kind] = struct.unpack_from("<II", about, at + 4)[1]
+            at += size
+        at += 4
+    return Needs(values[0x2F], values[0x12], code)
+
+
+def cuda_library() -> str | None:
+    """NVRTC in the package nvidia-cuda-nvrtc-cu12, if that is installed."""
+    try:
+        files = metadata.files("nvidia-cuda-nvrtc-cu12") or []
+    except metadata.PackageNotFoundError:
+        return None
+    return next((str(f.locate()) for f in files if f.name.startswith("libnvrtc.so")), None)
+
+
+def compiled(te: Any, name: str, kernel: str) -> bytes:
+    """The code of a kernel, made by the call that a user makes."""
+    from tinygrad.codegen import to_program_cache
+
+    env = te.make(name)
+    KERNELS[kernel](te, env, env.init(GAMES))
+    name = f"{type(env.rules).__name__}_{kernel.split(',')[0]}"
+    return [made for made in to_program_cache.values() if made.arg.function_name == name][-1].src[-1].arg
+
+
+def work(options: argparse.Namespace) -> None:
+    os.environ["DEV"] = f"NULL:{options.target}"  # before tinygrad is imported
+    if options.target.startswith("CUDA") and (library := cuda_library()):
+        os.environ.setdefault("NVRTC_PATH", library)
+
+    from tinygrad.device import CompileError
+
+    import tensor_envs as te
+
+    if wrong := set(options.env or ()) - set(te.registered()):
+        raise ValueError(f"--env must be among {', '.join(te.registered())}, got {', '.join(sorted(wrong))}")
+    try:
+        te.make("tic_tac_toe").init(GAMES)  # a kernel for the target, to see that there can be one
+    except CompileError as error:
+        raise ValueError(f"--target {options.target} cannot be compiled for: {error}") from None
+    print("| game | kernel | registers | local bytes | code bytes | resident threads |")
+    print("|---|---|---|---|---|---|")
+    for name in options.env or te.registered():
+        for kernel in options.kernel:
+            with busy(f"{name}, {kernel}: compiling for {options.target}"):
+                binary = compiled(te, name, kernel)
+            if options.target.startswith("CUDA"):
+                need = needs(binary)
+                row = f"{need.registers} | {need.stack} | {need.code:,} | {need.resident}"
+            else:
+                row = f"| | {len(binary):,} |"
+            print(f"| `{name}` | {kernel} | {row} |", flush=True)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = Parser("gpu_kernels.py", __doc__)
+    parser.add_argument(
+        "--target", default="CUDA:sm_90", help="renderer and architecture, as in DEV=NULL:..."
+    )
+    parser.add_argument("--env", nargs="+", metavar="ID", help="default: all")
+    parser.add_argument(
+        "--kernel",
+        nargs="+",
+        choices=list(KERNELS),
+        default=["uniform", "rollout", "playout"],
+        metavar="KERNEL",
+        help=f"among {', '.join(map(repr, KERNELS))}",
+    )
+    return run(parser, work, arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,140 @@
+"""Where the time goes: every game's kernels against the limits of one core, as a Markdown table.
+
+For a step of the uniform policy with auto-reset, and for a rollout's: kernels, bytes moved and operations a game and
+step, nanoseconds, and the limit: the longer one of bytes over the bandwidth of a copy of the same size and operations
+over the rate of `limits/rate.c`, both measured in the same run. Operations are counted in tinygrad's linearised kernel:
+every arithmetic or logic operation on scalars, except those of games that begin again in a branch of their own. The C
+compiler saves some of them, so a kernel can come out above its limit.
+
+    python scripts/benchmark/kernel_table.py --batch 4096 65536
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+if not __package__:  # run as a file: what the scripts share lies in the folder above
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
+
+import numpy as np
+from tinygrad import Device, UOp, dtypes
+from tinygrad.codegen import to_program_cache
+from tinygrad.helpers import GlobalCounters
+from tinygrad.uop.ops import GroupOp, Ops
+
+import tensor_envs as te
+from benchmark.c_baseline import library
+from command import Parser, busy, run, whole
+
+STEPS, RUNS, SECONDS = 64, 5, 0.2
+
+
+def median_time(call: Callable[[], object]) -> float:
+    """Seconds of a call: the median of some runs of many."""
+    call()
+    start = time.perf_counter()
+    call()
+    count = max(1, int(SECONDS / (time.perf_counter() - start)))
+    runs = []
+    for _ in range(RUNS):
+        start = time.perf_counter()
+        for _ in range(count):
+            call()
+        runs.append((time.perf_counter() - start) / count)
+    return statistics.median(runs)
+
+
+def operation_rate() -> float:
+    """Operations a second of the vector units."""
+    c = library("rate")
+    values, rounds = (ctypes.c_uint32 * 128)(*range(128)), 1_000_000
+    per_round = ctypes.c_int64.in_dll(c, "operations_a_round").value
+    return per_round * rounds / median_time(lambda: c.rate(values, ctypes.c_int64(rounds)))
+
+
+def bandwidth(size: int) -> float:
+    """Bytes a second, read and written, of a copy that moves so many in all."""
+    source = np.ones(max(size // 2, 64), np.uint8)
+    target = np.empty_like(source)
+    return 2 * source.nbytes / median_time(lambda: np.copyto(target, source))
+
+
+def operations(env: te.Env, task: str, batch: int) -> float:
+    """Operations a game (and, of a rollout, step) of a kernel that has been compiled for this batch."""
+    name = f"{type(env.rules).__name__}_{task}"
+    found = [program for program in to_program_cache.values() if program.arg.function_name == name]
+    assert found, f"{name} has not been compiled"
+    total, sizes = 0.0, []
+    for u in found[-1].src[1].src:  # in the order of the code
+        if u.op is Ops.RANGE:
+            sizes.append(_times(u))
+        elif u.op is Ops.END:
+            sizes.pop()
+        elif u.op in GroupOp.ALU and u.dtype not in (dtypes.weakint,):
+            total += float(np.prod(sizes)) if sizes else 1.0
+    return total / batch
+
+
+def _times(loop: UOp) -> float:
+    """How often the body of a loop runs: once for a rollout's steps, never for what few games do."""
+    if loop.dtype in (dtypes.void, dtypes.bool):
+        return 0.0
+    return float(loop.vmax + 1) if loop.src[0].op in (Ops.CONST, Ops.CAST) else 1.0
+
+
+def lines(name: str, batch: int, rate: float) -> list[str]:
+    env = te.make(name)
+    vector = te.VectorEnv(env, batch)
+    vector.step_uniform()
+    before = GlobalCounters.kernel_count, GlobalCounters.global_mem
+    vector.step_uniform()
+    kernels, moved = GlobalCounters.kernel_count - before[0], (GlobalCounters.global_mem - before[1]) / batch
+    state = env.init(batch)
+    step = median_time(vector.step_uniform) / batch
+    te.rollout_from(state, "uniform", STEPS)
+    rollout = median_time(lambda: te.rollout_from(state, "uniform", STEPS)) / batch / STEPS
+    table = []
+    for task, count, size, took in (("uniform", kernels, moved, step), ("rollout", 1 / STEPS, 0.0, rollout)):
+        done = operations(env, task, batch)
+        memory, arithmetic = size / bandwidth(int(moved * batch)), done / rate
+        limit = max(memory, arithmetic)
+        mode = "step" if task == "uniform" else f"rollout of {STEPS}"
+        by = "memory" if memory > arithmetic else "operations"
+        row = f"`{name}` | {batch:,} | {mode} | {count:.2g} | {size:.0f} | {done:.0f} | {took * 1e9:.1f}"
+        table.append(f"| {row} | {limit * 1e9:.1f} | {by} | {limit / took:.0%} |")
+    return table
+
+
+def work(options: argparse.Namespace) -> None:
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    rate = operation_rate()
+    copies = ", ".join(f"{size >> 10} KiB {bandwidth(size) / 1e9:.0f} GB/s" for size in (2**16, 2**20, 2**24))
+    print(
+        f"One core, {Device.DEFAULT}; {rate / 1e9:.0f} billion 32-bit operations a second; copies: {copies}\n"
+    )
+    print("| game | batch | | kernels | bytes | operations | ns | limit, ns | of | reached |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
+    for name in options.env:
+        for batch in options.batch:
+            with busy(f"{name}, batch {batch}: compiling and timing"):
+                table = lines(name, batch, rate)
+            print("\n".join(table), flush=True)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = Parser("kernel_table.py", __doc__)
+    parser.add_argument("--env", nargs="+", choices=te.registered(), default=te.registered(), metavar="ID")
+    parser.add_argument("--batch", nargs="+", type=whole(1), default=[4096, 65536], metavar="B")
+    return run(parser, work, arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

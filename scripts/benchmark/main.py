@@ -1,0 +1,276 @@
+"""Steps a second of the environments, and of their peers on the same core in the same run.
+
+    python scripts/benchmark.py --env tic_tac_toe --batch 4096 65536 --peers
+    python scripts/benchmark.py --env gomoku tic_tac_toe --mode step rollout --limits
+    python scripts/benchmark.py --env gomoku qubic tic_tac_toe --json figures.json --plot plots
+
+Uniformly random legal play, drawn on the device, games that end start again. Modes: "step": `VectorEnv.step_uniform`,
+one call a step that computes mask, rewards and flags; "read": the same with `observe=True`, whose step works out the
+observation and the legal_action_mask too; "policy": `random_policy` and `VectorEnv.step` as two calls; "rollout":
+`te.rollout` whole, its first states included.
+
+Everybody plays in a process of their own on the same core, and all take turns run by run, so that what else the machine
+does hits everybody alike: ratios are medians of each round's ratio. Statistics of the games are checked before any
+number is printed: exit code 1 if they are wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from benchmark.c_baseline import LIMITS
+from benchmark.report import machine, markdown, plot
+from command import Failure, Parser, busy, need, new_file, real, run, whole
+
+MODES = ("step", "read", "policy", "rollout")
+# peers by the module that must be there, the modes that they have, and the games
+PEERS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "pgx": ("pgx", ("step", "rollout")),
+    "envpool": ("envpool", ("step",)),
+    "open_spiel": ("pyspiel", ("step", "rollout")),
+    "numpy": ("numpy", ("step",)),
+    "numpy_table": ("numpy", ("step",)),
+}
+PEERS_GAME = "tic_tac_toe"
+SIGMAS = 5  # sampling errors that a statistic may be off by: once in two million runs by chance
+
+# (value, its own standard error) under uniformly random play. 3x3 exactly, by walking through all games; the others by
+# 400,000 random orders of the cells each: in each the line that is complete first, by one player alone, decides.
+FACTS: dict[str, dict[str, tuple[float, float]]] = {
+    "tic_tac_toe": {"first_wins": (737 / 1260, 0), "draws": (8 / 63, 0), "mean_length": (3203 / 420, 0)},
+    "qubic": {"first_wins": (0.52739, 0.0008), "draws": (0.00004, 0.00001), "mean_length": (35.464, 0.014)},
+    "gomoku": {"first_wins": (0.51011, 0.0008), "draws": (0, 0.00001), "mean_length": (109.10, 0.04)},
+}
+
+
+class WrongStatistics(Failure):
+    """No number is printed."""
+
+    def __init__(self, reason: str):
+        super().__init__(f"wrong statistics, so no number is printed: {reason}")
+
+
+class Worker:
+    """A process that plays, and the rates of its runs."""
+
+    def __init__(self, job: dict[str, Any], folder: str):
+        self.job, self.rates, self.answer = job, list[float](), dict[str, Any]()
+        name = "-".join(str(job[key]) for key in ("system", "env", "batch", "device", "mode"))
+        # kernels are compiled here and now, so compile seconds are those of a fresh machine
+        environment = os.environ | {"CACHEDB": str(Path(folder, f"{name}.db"))}
+        if job["core"] is not None:
+            flags = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+            threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+            environment |= {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu", **threads}
+        command = [sys.executable, str(Path(__file__).with_name("worker.py")), json.dumps(job)]
+        self.errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 (lives as long as the process)
+        self.process = subprocess.Popen(
+            command,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.errors,
+            text=True,
+        )
+        self.answer = self._read()
+
+    def _read(self) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if line:
+            answer: dict[str, Any] = json.loads(line)
+            return answer
+        self.errors.seek(0)
+        last = (self.errors.read().strip() or "it printed nothing").split("\n")[-1]
+        return {"error": f"the process ended: {last}", "kind": "ProcessError"}
+
+    def run(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write("run\n")
+        self.process.stdin.flush()
+        self.answer |= self._read()
+        if "error" not in self.answer:
+            self.rates.append(self.answer["steps_per_second"])
+
+    def close(self) -> None:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.close()
+        self.process.stdout.close()
+        self.process.wait()
+        self.errors.close()
+
+    def row(self) -> dict[str, Any]:
+        """A row of the table."""
+        keep = ("system", "env", "batch", "device", "mode", "rollout_steps")
+        row = {key: self.job[key] for key in keep}
+        if "error" in self.answer:
+            return row | {"error": self.answer["error"]}
+        rate = median(self.rates)
+        known = ("kernels_per_step", "bytes_per_step", "state_bytes_per_game", "sampler")
+        return row | {
+            "steps_per_second": rate,
+            "slowest": min(self.rates),
+            "fastest": max(self.rates),
+            "games_per_second": rate / self.answer["statistics"]["mean_length"],
+            "compile_seconds": self.answer["compile_seconds"],
+            "peak_mib": self.answer["peak_kib"] / 1024,
+            "statistics": self.answer["statistics"],
+            **{key: self.answer.get(key) for key in known},
+        }
+
+
+def check_statistics(env: str, found: dict[str, float]) -> None:
+    """WrongStatistics unless all games ended and, where the truth is known, it lies within the sampling error."""
+    games = found["games"]
+    if found["unfinished"]:
+        raise WrongStatistics(f"{found['unfinished']} of {games} games of {env!r} never ended")
+    for name, (true, error) in FACTS.get(env, {}).items():
+        variance = found["length_deviation"] ** 2 if name == "mean_length" else true * (1 - true)
+        allowed = SIGMAS * (variance / games + error**2) ** 0.5
+        if abs(found[name] - true) > allowed:
+            raise WrongStatistics(
+                f"{env!r}: {name} is {found[name]:.4f} in {games} games, not {true:.4f} +- {allowed:.4f}"
+            )
+
+
+def jobs(options: argparse.Namespace, env: str, batch: int, device: str) -> list[dict[str, Any]]:
+    """Who plays a game at one batch size on one device: this package in its modes, hand-written C, and peers."""
+    systems, cpu = [("tensor_envs", mode) for mode in options.mode], device.split(":")[0] == "CPU"
+    if options.limits and cpu:
+        systems += [("c", mode) for mode in LIMITS.get(env, ()) if mode in options.mode]
+    if options.peers and env == PEERS_GAME and cpu:
+        for peer, (module, modes) in PEERS.items():
+            if importlib.util.find_spec(module) is None:
+                print(f"{peer} is not installed and left out", file=sys.stderr)
+                continue
+            systems += [(peer, mode) for mode in modes if mode in options.mode]
+    shared = {"env": env, "batch": batch, "device": device, "core": options.core}
+    shared |= {"rollout_steps": options.steps, "seconds": options.seconds}
+    return [{"system": system, "mode": mode, **shared} for system, mode in systems]
+
+
+def measure(options: argparse.Namespace) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """-> rows, and ratios of this package to each peer."""
+    rows, ratios = [], []
+    settings = [(e, b, d) for e in options.env for b in options.batch for d in options.device]
+    for n, (env, batch, device) in enumerate(settings, 1):
+        print(f"[{n}/{len(settings)}] {env}, batch {batch}, {device}", file=sys.stderr)
+        with tempfile.TemporaryDirectory() as folder:
+            workers: list[Worker] = []
+            try:
+                for job in jobs(options, env, batch, device):
+                    with busy(f"{job['system']}, {job['mode']}: compiling, checking its games"):
+                        workers.append(Worker(job, folder))
+                    check_answer(workers[-1])
+                for _ in range(options.runs):
+                    for worker in workers:
+                        if "error" not in worker.answer:
+                            worker.run()
+            finally:
+                for worker in workers:
+                    worker.close()
+        rows += [worker.row() for worker in workers]
+        ratios += compare(workers)
+    return rows, ratios
+
+
+def check_answer(worker: Worker) -> None:
+    """An error of our own ends the benchmark, a peer's leaves its row empty."""
+    answer, env = worker.answer, worker.job["env"]
+    if "error" not in answer:
+        check_statistics(env, answer["statistics"])
+    elif worker.job["system"] == "tensor_envs":
+        if answer["error"].startswith("RuntimeError: statistics"):
+            raise WrongStatistics(answer["error"].partition(": ")[2])
+        wrong = ValueError if answer["kind"] in ("ValueError", "TypeError") else Failure
+        raise wrong(f"{env}: {answer['error']}")
+
+
+def compare(workers: list[Worker]) -> list[dict[str, Any]]:
+    """Ours over theirs, round by round, in the same mode; a peer that always observes is compared with "read" too."""
+    ratios = []
+    for ours in workers:
+        for theirs in workers:
+            mode, peer = ours.job["mode"], theirs.job["system"]
+            same = mode == theirs.job["mode"] or (mode, theirs.job["mode"], peer) == ("read", "step", "pgx")
+            if ours.job["system"] != "tensor_envs" or peer == "tensor_envs" or not same:
+                continue
+            each = [a / b for a, b in zip(ours.rates, theirs.rates, strict=False)]
+            if each:
+                setting = {key: ours.job[key] for key in ("env", "batch", "device", "mode")}
+                low_high = {"lowest": min(each), "highest": max(each)}
+                ratios.append(setting | {"peer": peer, "ratio": median(each), **low_high})
+    return ratios
+
+
+def make_parser() -> Parser:
+    parser = Parser("benchmark.py", __doc__)
+    parser.add_argument("--env", nargs="+", default=["tic_tac_toe"], metavar="ID")
+    parser.add_argument("--batch", nargs="+", type=whole(1), default=[4096, 65536], metavar="B")
+    parser.add_argument("--device", nargs="+", default=["CPU"], help="tinygrad devices")
+    parser.add_argument("--mode", nargs="+", choices=MODES, default=list(MODES))
+    parser.add_argument("--steps", type=whole(1), default=256, help="of a rollout (256)")
+    parser.add_argument("--runs", type=whole(1), default=5, help="timed runs, whose median counts (5)")
+    parser.add_argument("--seconds", type=real(0, 3600, False), default=0.5, help="of a run, about (0.5)")
+    parser.add_argument("--core", type=int, help="the one to play on (default: the last); -1: do not pin")
+    parser.add_argument("--peers", action="store_true", help="measure the peers that are installed, too")
+    parser.add_argument(
+        "--limits", action="store_true", help="measure hand-written C that plays the same games, too"
+    )
+    parser.add_argument("--json", type=new_file, metavar="FILE")
+    parser.add_argument("--markdown", type=new_file, metavar="FILE")
+    parser.add_argument("--plot", type=Path, metavar="DIR", help="PNGs of throughput against batch size")
+    return parser
+
+
+def check_options(options: argparse.Namespace) -> None:
+    """What the parser cannot see; everything that can be wrong is found before anything is measured."""
+    import tensor_envs
+
+    for name in options.env:
+        tensor_envs.make(name)
+    # not every system can pin a process
+    cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+    if options.core is None:
+        options.core = cores[-1] if cores else None
+    elif options.core == -1:
+        options.core = None
+    elif options.core not in cores:
+        raise ValueError(f"--core must be one of {', '.join(map(str, cores))}, or -1, got {options.core}")
+    if options.limits and not LIMITS.keys() & set(options.env):
+        raise ValueError(f"--limits has C for {', '.join(LIMITS)}, and --env is {', '.join(options.env)}")
+    if options.plot and options.plot.exists() and not options.plot.is_dir():
+        raise ValueError(f"--plot must be a folder, and {str(options.plot)!r} is a file")
+    if options.plot:
+        need("matplotlib", "--plot", "bench")
+
+
+def work(options: argparse.Namespace) -> None:
+    check_options(options)
+    rows, ratios = measure(options)
+    about = machine(options)
+    text = markdown(about, rows, ratios)
+    print(text)
+    if options.markdown:
+        options.markdown.write_text(text)
+    if options.json:
+        options.json.write_text(json.dumps({**about, "results": rows, "ratios": ratios}, indent=1))
+    if options.plot:
+        plot(options.plot, rows)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = make_parser()
+    parser.set_defaults(arguments=sys.argv[1:] if arguments is None else list(arguments))
+    return run(parser, work, arguments)

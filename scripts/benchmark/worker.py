@@ -1,0 +1,166 @@
+"""A process that plays for `benchmark.py`: this package in its modes, C, or a peer.
+
+Run by `benchmark.py` with a job as JSON in argv[1]. It answers with one JSON line a line of standard input: first what
+it is (compile seconds, statistics of its games, ...), then for every "run" the steps/s of one timed run.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import resource
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+if not __package__:  # run as a file: what the scripts share lies in the folder above
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
+
+import numpy as np
+
+from benchmark.c_baseline import CBaseline
+from benchmark.peers import EnvPool, OpenSpiel, Pgx
+from benchmark.runner import MIN_EPISODES, EpisodeStats, Runner, play_first_episodes
+
+
+class TensorEnvs:
+    """`VectorEnv.step_uniform`, the same with observation and mask, policy and step apart, or `rollout`."""
+
+    def __init__(self, te: Any, job: dict[str, Any]):
+        from tinygrad import Device
+        from tinygrad.helpers import GlobalCounters
+
+        devices: Any = Device
+        self.te, self.counters, self.devices = te, GlobalCounters, devices
+        self.batch, self.mode, self.length = job["batch"], job["mode"], job["rollout_steps"]
+        self.env = te.make(job["env"])
+        self.steps = self.batch * (self.length if self.mode == "rollout" else 1)
+        # the observation and the mask of every step are worked out by the step's own kernel
+        observe = {"observe": True} if self.mode == "read" else {}
+        self.vector = te.VectorEnv(self.env, self.batch, device=job["device"], **observe)
+        self.device = self.vector.device
+
+    def play(self) -> None:
+        if self.mode == "rollout":
+            self.te.rollout(self.env, "uniform", self.batch, self.length, device=self.device)
+        elif self.mode == "policy":
+            self.vector.step(self.te.random_policy(self.vector.state))
+        else:
+            self.vector.step_uniform()
+
+    def wait(self) -> None:
+        self.devices[self.device].synchronize()
+
+    def episode_stats(self) -> EpisodeStats:
+        # row r plays the same games in a batch of any size, so a larger one extends the sample
+        batch = max(self.batch, MIN_EPISODES)
+        vector = self.te.VectorEnv(self.env, batch, device=self.device)
+
+        def step() -> tuple[np.ndarray, np.ndarray]:
+            own_policy = self.mode == "policy"
+            done = vector.step(self.te.random_policy(vector.state)) if own_policy else vector.step_uniform()
+            return done.rewards[:, 0].numpy(), (done.terminated | done.truncated).numpy()
+
+        if self.mode == "rollout":
+            self._check_rollout()
+        if self.mode == "read":
+            self._check_read()
+        return play_first_episodes(batch, step)
+
+    def _check_rollout(self) -> None:
+        """A rollout must be the same games as single steps; RuntimeError if not."""
+        vector = self.te.VectorEnv(self.env, self.batch, device=self.device)
+        for _ in range(self.length):
+            vector.step_uniform()
+        whole = self.te.rollout(self.env, "uniform", self.batch, self.length, device=self.device)
+        same = (whole.episodes == vector.state.episode).all() & (whole.state.ply == vector.state.ply).all()
+        if not same.item():
+            raise RuntimeError("statistics: the rollout and single steps played different games")
+
+    def _check_read(self) -> None:
+        """What a step reads must be what its state shows; RuntimeError if not."""
+        state = self.vector.state
+        seen, mask = self.vector.observation.numpy(), self.vector.legal_action_mask.numpy()
+        true, true_mask = self.env.observe(state).numpy(), state.legal_action_mask.numpy()
+        if not (np.array_equal(seen, true) and np.array_equal(mask, true_mask)):
+            raise RuntimeError("statistics: the observation or mask of a step is not that of its state")
+
+    def about(self) -> dict[str, Any]:
+        before = self.counters.kernel_count, self.counters.global_mem
+        self.play()
+        self.wait()
+        steps = self.steps // self.batch
+        kernels, moved = self.counters.kernel_count - before[0], self.counters.global_mem - before[1]
+        state = self.vector.state  # which is copied for this
+        return {
+            "kernels_per_step": kernels / steps,
+            "bytes_per_step": moved / steps,
+            "state_bytes_per_game": sum(t.nbytes() for t in state.tensors) / self.batch,
+        }
+
+
+SYSTEMS: dict[str, tuple[str, Callable[[Any, dict[str, Any]], Runner]]] = {
+    "tensor_envs": ("tensor_envs", TensorEnvs),
+    "c": ("tensor_envs", CBaseline),
+    "pgx": ("pgx", Pgx),
+    "envpool": ("envpool", EnvPool),
+    "open_spiel": ("pyspiel", OpenSpiel),
+    "numpy": ("benchmark.numpy_games", lambda module, job: module.BitBoards(job["batch"])),
+    "numpy_table": ("benchmark.numpy_games", lambda module, job: module.Positions(job["batch"])),
+}
+
+
+def timed_run(runner: Runner, plays: int) -> float:
+    """Steps/s of one run."""
+    runner.play()
+    runner.wait()  # a process that has slept finds its data out of the cache
+    start = time.perf_counter()
+    for _ in range(plays):
+        runner.play()
+    runner.wait()
+    return plays * runner.steps / (time.perf_counter() - start)
+
+
+def prepare(job: dict[str, Any]) -> tuple[Runner, dict[str, Any]]:
+    """The runner of a job, ready to be timed, and what there is to say of it."""
+    name, make = SYSTEMS[job["system"]]
+    module = importlib.import_module(name)
+    start = time.perf_counter()
+    runner = make(module, job)
+    runner.play()
+    runner.wait()
+    compile_seconds = time.perf_counter() - start
+    statistics = runner.episode_stats().summary()
+    for _ in range(2):  # a TinyJit captures at the second call
+        runner.play()
+    return runner, {"compile_seconds": compile_seconds, "statistics": statistics, **runner.about()}
+
+
+def main() -> None:
+    job = json.loads(sys.argv[1])
+    answers, sys.stdout = sys.stdout, sys.stderr  # whatever a library prints stays out of the answers
+
+    def answer(what: dict[str, Any]) -> None:
+        print(json.dumps(what), file=answers, flush=True)
+
+    if job["core"] is not None:
+        os.sched_setaffinity(0, {job["core"]})
+    try:
+        runner, about = prepare(job)
+        plays = 1
+        while (seconds := plays * runner.steps / timed_run(runner, plays)) < job["seconds"] / 2:
+            plays = max(plays + 1, int(plays * min(20, job["seconds"] / seconds)))
+        answer(about)
+        for _ in sys.stdin:
+            rate = timed_run(runner, plays)
+            memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+            answer({"steps_per_second": rate, "peak_kib": memory})
+    except Exception as error:
+        answer({"error": f"{type(error).__name__}: {error}".split("\n")[0], "kind": type(error).__name__})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+"""What every script shares: its arguments, its errors in one line, and a word about what takes long.
+
+A script makes a `Parser` of its name and its docstring, which says in the first line what it is for and below that how
+it is called, and hands it to `run` together with the function that does the work.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn
+
+PATIENCE = 2.0  # seconds after which `busy` says what is going on
+MOST = 2**31 - 1  # of counts that have no other limit
+# what a user, a machine or a missing package can cause; anything else is a bug and shows its traceback
+EXPECTED = (ValueError, TypeError, OSError, ImportError, RuntimeError, MemoryError)
+
+
+class Failure(Exception):
+    """The input was right, and what came out is not: exit code 1."""
+
+
+class Parser(argparse.ArgumentParser):
+    """Refuses bad input in one line that starts with the script's name, without the usage; exit code 2."""
+
+    def __init__(self, prog: str, doc: str | None = None, **options: Any):
+        about, _, examples = (doc or "").partition("\n")
+        options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        super().__init__(prog, **({"description": about, "epilog": examples} | options))
+
+    def error(self, message: str) -> NoReturn:
+        message = re.sub(r"^argument (\S+): must ", r"\1 must ", one_line(message))
+        self.exit(2, f"{self.prog.split()[0]}: {message.removeprefix('argument ')}\n")
+
+
+def run(
+    parser: Parser, work: Callable[[argparse.Namespace], object], arguments: Sequence[str] | None = None
+) -> int:
+    """Parse and work -> the exit code: 0; 1 for a `Failure`; 2 for bad input or what is missing; 130 for Ctrl-C."""
+    try:
+        work(parser.parse_args(arguments))
+    except SystemExit as exit_:  # of --help, or of `Parser.error`
+        return int(exit_.code or 0)
+    except KeyboardInterrupt:
+        code, message = 130, "stopped"
+    except Failure as failure:
+        code, message = 1, one_line(failure)
+    except EXPECTED as error:
+        code, message = 2, one_line(error)
+    else:
+        return 0
+    clear = "\r\033[K" if sys.stderr.isatty() else ""  # of a progress bar
+    print(f"{clear}{parser.prog}: {message}", file=sys.stderr)
+    return code
+
+
+def one_line(message: object) -> str:
+    return " ".join(str(message).split()) or type(message).__name__
+
+
+@contextmanager
+def busy(what: str) -> Iterator[None]:
+    """Say on stderr what is being done, if it takes long: "compiling ..."."""
+    timer = threading.Timer(PATIENCE, lambda: print(f"{what} ...", file=sys.stderr, flush=True))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+# *** types of arguments ***
+
+
+def whole(low: int, high: int | None = None) -> Callable[[str], int]:
+    """An integer of at least `low`, and at most `high`."""
+
+    def integer(text: str) -> int:
+        value = int(text)
+        if value < low or (high is not None and value > high):
+            allowed = f"at least {low}" if high is None else f"in {low}..{high}"
+            raise argparse.ArgumentTypeError(f"must be {allowed}, got {value}")
+        return value
+
+    integer.__name__ = "int"  # as argparse calls it in "invalid int value"
+    return integer
+
+
+def real(low: float, high: float, inclusive: bool = True) -> Callable[[str], float]:
+    """A number from `low` to `high`, `low` itself included or not. NaN is none."""
+
+    def number(text: str) -> float:
+        value = float(text)
+        if not (low <= value <= high) or (value == low and not inclusive):
+            least = "at least" if inclusive else "above"
+            raise argparse.ArgumentTypeError(f"must be {least} {low:g} and at most {high:g}, got {value:g}")
+        return value
+
+    number.__name__ = "float"
+    return number
+
+
+def new_file(text: str) -> Path:
+    """A file to write, in a folder that is there: found out before the work, not after it."""
+    path = Path(text)
+    if not path.resolve().parent.is_dir():
+        raise argparse.ArgumentTypeError(f"{path.parent} is no directory to write {path.name} to")
+    if path.is_dir():
+        raise argparse.ArgumentTypeError(f"must be a file, and {text!r} is a directory")
+    return path
+
+
+def need(package: str, purpose: str, extra: str) -> None:
+    """ImportError that says how to get a package, if it is not there."""
+    try:
+        __import__(package)
+    except ImportError:
+        known = {"PIL": "Pillow", "torch": "PyTorch", "ray": "Ray"}
+        name = known.get(package, package)
+        raise ImportError(f"{purpose} needs {name}: pip install 'tensor_envs[{extra}]'") from None

@@ -1,0 +1,1 @@
+"""The README's pictures, and what draws them again."""

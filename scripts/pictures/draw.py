@@ -1,0 +1,103 @@
+"""Draw the README's pictures again, games that the uniform policy has played.
+
+    python scripts/pictures/draw.py                      # the SVGs of this folder
+    python scripts/pictures/draw.py FOLDER               # in another one
+    python scripts/pictures/draw.py --cube cube.png      # instead, the one at the top; needs the extra 'draw'
+
+Draws the same files on every machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+if not __package__:  # run as a file: what the scripts share lies in the folder above
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
+
+from tinygrad import Device
+
+import tensor_envs as te
+from command import Parser, busy, need, new_file, run
+from tensor_envs.games.hyper_tic_tac_toe.render import draw
+
+FOLDER = Path(__file__).resolve().parent
+
+
+@dataclass(frozen=True)
+class Film:
+    """Game 0 of a seed: the positions from ply `first` to ply `last`."""
+
+    id: str
+    seed: int
+    fields: dict[str, Any] = field(default_factory=dict)
+    first: int = 0
+    last: int | None = None
+    seconds: float = 1.0
+
+
+FILMS = {
+    "hyper_tic_tac_toe": Film("hyper_tic_tac_toe", 3, {"shape": (3, 3, 3, 3), "k": 3}),
+    "shed": Film("shed", 3, {"cards": 7}),
+    "tensor_stars": Film("tensor_stars", 3),
+    "tensor_equilibrium": Film("tensor_equilibrium", 3, last=20),
+    "three_will": Film("three_will", 3, first=166),
+}
+BATCH, SEED = 12, 0  # games of 3x3 on one sheet
+CUBE: dict[str, Any] = {"shape": (3, 3, 3), "k": 3}
+CUBE_GAME = 86  # of seed 0; a diagonal of the cube ends it
+
+
+def played(env: te.Env, state: te.State) -> list[te.State]:
+    """All positions of the first game of a batch, to its end."""
+    states = [state]
+    while states[-1].numpy()["legal_action_mask"][0].any():
+        states.append(env.step(states[-1], te.random_policy(states[-1])))
+    return states
+
+
+def draw_svgs(folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
+    for name, film in FILMS.items():
+        env = te.make(film.id, **film.fields)
+        states = played(env, env.init(1, film.seed))[film.first : film.last]
+        te.save_animation(states, folder / f"{name}.svg", seconds=film.seconds)
+    env = te.make("tic_tac_toe")
+    state = env.init(BATCH, SEED)
+    for _ in range(env.num_actions):
+        state = env.step(state, te.random_policy(state))
+    sheet = te.contact_sheet(state, range(BATCH), columns=4, width=200)
+    (folder / "batch.svg").write_text(sheet, encoding="utf-8")
+
+
+def draw_cube(path: Path) -> None:
+    """The picture at the top of the README, a game of 3x3x3."""
+    env = te.make("hyper_tic_tac_toe", **CUBE)
+    final = te.rollout(env, "uniform", CUBE_GAME + 1, env.num_actions, SEED, autoreset=False).state
+    draw(env.rules, env.state_to_dict(final, CUBE_GAME)).save_png(path)
+
+
+def work(options: argparse.Namespace) -> None:
+    if options.cube:
+        need("PIL", "--cube", "draw")
+    with busy("compiling and playing"):
+        draw_cube(options.cube) if options.cube else draw_svgs(options.folder)
+    paths = [options.cube] if options.cube else sorted(options.folder.glob("*.svg"))
+    print(f"played on {Device.DEFAULT}")
+    for path in paths:
+        print(f"{path.name}: {path.stat().st_size:,} bytes")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = Parser("draw.py", __doc__)
+    parser.add_argument("folder", type=Path, nargs="?", default=FOLDER, help="default: that of this file")
+    parser.add_argument("--cube", type=new_file, metavar="FILE", help="draw cube.png alone, as this file")
+    return run(parser, work, arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,186 @@
+"""Shed solved: who wins, and how.
+
+    python scripts/shed.py solve 12                # counts and checksum; --save FILE keeps the table
+    python scripts/shed.py value "7-2+ [] 6-3"     # a position: hands, the pile between, + for who has just moved
+    python scripts/shed.py value "7+ [4-2] 6-3" --cards 9
+    python scripts/shed.py play 7                  # against the table; --second to let it begin
+    python scripts/shed.py claims                  # the post's figures, beside those worked out here
+    python scripts/shed.py plot --cards 6 10       # a neuron's weights and the draws by pattern, as shed.png
+
+`python scripts/shed.py solve --help`, and so on, has the options of each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+
+import numpy as np
+from tinygrad import Device
+
+import tensor_envs as te
+from command import Parser, busy, need, new_file, run, whole
+from shed import plot
+from shed.claims import claims
+from tensor_envs.games.shed.lookup import DRAW, LOSS, WIN
+from tensor_envs.games.shed.notation import parse, write
+from tensor_envs.games.shed.solve import solve
+from tensor_envs.games.shed.tablebase import Tablebase
+
+PLOTTED = 16  # cards at most
+WORDS = {WIN: "wins", LOSS: "loses", DRAW: "draws"}
+
+
+def solved(cards: int, options: argparse.Namespace, path: Path | None = None) -> Tablebase:
+    """The table, behind a progress bar on a terminal, else with a word about what takes long."""
+    bar = sys.stderr.isatty() and not options.quiet
+    with nullcontext() if bar or options.quiet else busy(f"solving {cards} cards"):
+        return solve(cards, options.device, progress=bar, path=path)
+
+
+def solve_command(options: argparse.Namespace) -> None:
+    start = time.perf_counter()
+    table = solved(options.cards, options, options.save)
+    seconds = time.perf_counter() - start
+    about = {"cards": options.cards, "device": table.device, "seconds": round(seconds, 2)}
+    print(json.dumps({**about, **table.counts()}, indent=1))
+    if options.checksum:
+        print(f"sha256 {table.sha256()}")
+    if options.verify:
+        with busy("solving again in another way"):
+            table.verify()
+        print("verified: a second solution, made in another way, gives the same values")
+
+
+def value_command(options: argparse.Namespace) -> None:
+    game = parse(options.position, options.cards)
+    cards = sum(len(place) for place in (*game["hands"], game["pile"], game["talon"]))
+    env = te.make("shed", cards=cards)
+    state = env.state_from_dicts([game], device=options.device)
+    table = solved(cards, options, options.table)
+    value = int(table.value(state).item())
+    print(env.to_string(state))
+    print(f"{write(game)}: the player to move {WORDS[value]} ({cards} cards, solved on {table.device})")
+    keeping = np.flatnonzero(table.best_actions(state).numpy()[0])
+    if len(keeping):
+        print("by", " or ".join(env.action_to_string(int(action)) for action in keeping))
+
+
+def play_command(options: argparse.Namespace) -> None:
+    """A person against the table, which plays a random one of its best actions."""
+    env = te.make("shed", cards=options.cards)
+    table = solved(options.cards, options)
+    print(f"the table: {options.cards} cards, solved on {table.device}")
+    state, chance = env.init(1, device=options.device), np.random.default_rng(options.seed)
+    person = int(options.second)
+    while not (state.terminated.item() or state.truncated.item()):
+        if state.current_player.item() == person:
+            print(env.to_string(state))
+            action = ask(env, state)
+            if action is None:
+                return
+        else:
+            action = int(chance.choice(np.flatnonzero(table.best_actions(state).numpy()[0])))
+            print(f"the table: {env.action_to_string(action)}")
+        state = env.step(state, [action])
+    reward = state.rewards.numpy()[0, person]
+    print("You have won." if reward > 0 else "You hold all cards and have lost." if reward < 0 else "A draw.")
+
+
+def ask(env: te.Env, state: te.State) -> int | None:
+    """A legal action that the person types; None at the end of the input."""
+    legal = [env.action_to_string(int(a)) for a in np.flatnonzero(state.legal_action_mask.numpy()[0])]
+    while True:
+        try:
+            text = input(f"your move ({', '.join(legal)}): ").strip()
+        except EOFError:
+            return None
+        if text in legal:
+            return env.string_to_action(text)
+        print(f"{text!r} is none of them")
+
+
+def claims_command(options: argparse.Namespace) -> None:
+    print(f"worked out on {Device.DEFAULT}")
+    with busy("solving games, teaching neurons"):
+        for claim in claims():
+            print(f"{claim.id}: {claim.says}")
+            print(f"    post {claim.post}")
+            note = f" ({claim.note})" if claim.note else ""
+            print(f"    here {claim.here}: {claim.agrees}{note}", flush=True)
+
+
+def plot_command(options: argparse.Namespace) -> None:
+    if options.out.suffix.lower() != ".png":
+        raise ValueError(f"--out must be a .png file, got {str(options.out)!r}")
+    need("PIL", "plot", "draw")
+    rows = []
+    for cards in options.cards:
+        table = solved(cards, options)
+        rows.append(plot.measure(table, options.epochs))
+        print(f"solved on {table.device}; {rows[-1].summary()}")
+    plot.draw(rows).save_png(options.out)
+    print(f"drawn as {options.out}")
+
+
+def make_parser() -> Parser:
+    parser = Parser("shed.py", __doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    common = Parser("shed.py", add_help=False)
+    common.add_argument("--device", help="a tinygrad device; default: tinygrad's own choice")
+    common.add_argument("--quiet", action="store_true", help="not a word about progress")
+
+    one = commands.add_parser("solve", parents=[common], help="solve the game and print counts")
+    one.add_argument("cards", type=int)
+    one.add_argument(
+        "--save",
+        type=new_file,
+        help="safetensors file of the table; a solve that was interrupted goes on from it",
+    )
+    one.add_argument("--checksum", action="store_true", help="SHA-256 of all values")
+    one.add_argument("--verify", action="store_true", help="solve again by another program and compare")
+    one.set_defaults(work=solve_command)
+
+    one = commands.add_parser("value", parents=[common], help="the value of a position, and what keeps it")
+    one.add_argument("position", help='such as "7-2+ [] 6-3"')
+    one.add_argument("--cards", type=int, help="cards in the game; default: the highest that is named")
+    one.add_argument("--table", type=Path, help="a file written by solve --save")
+    one.set_defaults(work=value_command)
+
+    one = commands.add_parser("play", parents=[common], help="play against the table")
+    one.add_argument("cards", type=int, nargs="?", default=7)
+    one.add_argument("--second", action="store_true", help="the table begins")
+    one.add_argument("--seed", type=whole(0), default=0, help="of the table's choice among its best actions")
+    one.set_defaults(work=play_command)
+
+    one = commands.add_parser("claims", help="the post's figures and ours, side by side")
+    one.set_defaults(work=claims_command)
+
+    one = commands.add_parser("plot", parents=[common], help="weights and draws by pattern, as a picture")
+    one.add_argument(
+        "--cards",
+        type=whole(1, PLOTTED),
+        nargs="+",
+        default=[6, 10],
+        metavar="N",
+        help="a row each; default: 6 10",
+    )
+    one.add_argument("--epochs", type=whole(1), default=100, help="of the neuron's training; default: 100")
+    one.add_argument(
+        "--out",
+        type=new_file,
+        default=Path("shed.png"),
+        metavar="FILE",
+        help="default: shed.png; needs the extra 'draw'",
+    )
+    one.set_defaults(work=plot_command)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    return run(make_parser(), lambda options: options.work(options), arguments)

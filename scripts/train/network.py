@@ -1,0 +1,34 @@
+"""The network of the tinygrad commands."""
+
+from __future__ import annotations
+
+import math
+
+from tinygrad import Tensor, nn
+
+import tensor_envs as te
+
+
+class Network:
+    """Two hidden layers from the flat observation to log-probabilities [B, A] and values [B]."""
+
+    def __init__(self, env: te.Env, hidden: int):
+        self.first = nn.Linear(math.prod(env.observation_shape), hidden)
+        self.second = nn.Linear(hidden, hidden)
+        self.policy, self.value = nn.Linear(hidden, env.num_actions), nn.Linear(hidden, 1)
+        self.policy.weight *= 0.01  # the first policy is nearly uniform
+        # realised now, else every capture would draw weights of its own
+        Tensor.realize(*nn.state.get_parameters(self))
+
+    def __call__(self, observation: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        features = self.second(self.first(observation).tanh()).tanh()
+        return te.masked_logits(self.policy(features), mask).log_softmax(), self.value(features).squeeze(1)
+
+
+def look(env: te.Env, state: te.State) -> tuple[Tensor, Tensor]:
+    """Observations float32 [B, n] and masks bool [B, A] of those to move."""
+    return env.observe(state).flatten(1).float().contiguous(), state.legal_action_mask.contiguous()
+
+
+def one_hot(index: Tensor, size: int) -> Tensor:
+    return (index.unsqueeze(1) == Tensor.arange(size)).float()

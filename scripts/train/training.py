@@ -1,0 +1,210 @@
+"""The frame of both PPO commands: options, evaluation, the learning curve and the loop around them."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import importlib
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from tinygrad import Device
+
+import tensor_envs as te
+from command import MOST, Parser, busy, need, new_file, real, run, whole
+
+TARGET = 0.95
+CAP = 2000  # decisions after which a game of the evaluation is left as it is
+Choose = Callable[[te.State], np.ndarray]  # an action in every game, integers [B]
+
+
+class Learner(Protocol):
+    """What a command brings. `device`: where its games are, as in `Env.init`."""
+
+    device: str | None
+
+    def update(self, rate: float) -> int:
+        """One rollout and the learning from it, at a learning rate -> the number of decisions made."""
+
+    def choose(self, state: te.State) -> np.ndarray:
+        """The likeliest action in every game, integers [B]."""
+
+
+# *** evaluation ***
+
+
+def play_uniform(
+    env: te.Env, choose: Choose, player: np.ndarray, seed: int, device: str | None = None, cap: int = CAP
+) -> tuple[np.ndarray, np.ndarray]:
+    """One game a row in which `player` [B] chooses and the others play uniformly -> its return, and whether it is over.
+
+    A game that is not over after `cap` decisions is left as it is.
+    """
+    batch = len(player)
+    state, returns, over = env.init(batch, seed, device), np.zeros(batch), np.zeros(batch, bool)
+    now = state.numpy()
+    for _ in range(cap):
+        mine = now["current_player"] == player
+        state = env.step(state, np.where(mine, choose(state), te.random_policy(state).numpy()))
+        now = state.numpy()
+        returns += now["rewards"][np.arange(batch), player]
+        over = now["terminated"] | now["truncated"]
+        if over.all():
+            break
+    return returns, over
+
+
+def evaluate(env: te.Env, choose: Choose, games: int, seed: int, device: str | None = None) -> list[float]:
+    """Share of games not lost, by seat, when one player (games take turns) chooses and the others play uniformly.
+
+    A game is lost if its player's rewards sum to less than 0, or if it is not over after `CAP` decisions.
+    """
+    player = np.arange(games) % env.num_players
+    returns, over = play_uniform(env, choose, player, seed, device)
+    kept = (returns >= 0) & over
+    return [float(kept[player == seat].mean()) for seat in range(env.num_players)]
+
+
+@dataclass
+class Curve:
+    """What was measured: after how many decisions and seconds of training which shares of games, by seat."""
+
+    decisions: list[int] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    rates: list[list[float]] = field(default_factory=list)
+
+    def add(self, decisions: int, seconds: float, rates: list[float]) -> None:
+        self.decisions.append(decisions)
+        self.seconds.append(seconds)
+        self.rates.append(rates)
+        print(f"{decisions:11,} {seconds:8.1f}   " + " ".join(f"{rate:.4f}" for rate in rates), flush=True)
+
+    def reached(self) -> str:
+        """When every seat first had `TARGET`."""
+        for decisions, seconds, rates in zip(self.decisions, self.seconds, self.rates, strict=True):
+            if min(rates) >= TARGET:
+                return f"{TARGET:.0%} in every seat after {decisions:,} decisions and {seconds:.1f} s of training"
+        return f"{TARGET:.0%} in every seat was not reached"
+
+    def plot(self, path: Path, title: str) -> None:
+        """Write the curve as PNG. It shows nothing that depends on the clock, so a seed gives one picture."""
+        importlib.import_module("matplotlib").use("Agg")
+        pyplot = importlib.import_module("matplotlib.pyplot")
+        figure, axes = pyplot.subplots(figsize=(6, 3.6))
+        for player, rates in enumerate(zip(*self.rates, strict=True)):
+            axes.plot(self.decisions, rates, marker=".", label=f"as player {player}")
+        axes.axhline(TARGET, color="0.6", linewidth=0.8)
+        axes.set(xlabel="decisions, thousands", ylabel="games not lost to the uniform player", title=title)
+        axes.xaxis.set_major_formatter(lambda x, _: f"{x / 1000:,.0f}")
+        axes.grid(alpha=0.3)
+        axes.legend(loc="lower right")
+        figure.tight_layout()
+        figure.savefig(path, dpi=100, metadata={"Software": None})
+        pyplot.close(figure)
+
+
+# *** the command ***
+
+
+def make_parser(prog: str, doc: str | None) -> Parser:
+    parser, count = Parser(prog, doc), whole(1, MOST)
+    parser.add_argument("--env", default="tic_tac_toe", help="any registered game; default: %(default)s")
+    parser.add_argument(
+        "--rules",
+        nargs="*",
+        type=rule,
+        default=[],
+        metavar="FIELD=VALUE",
+        help="fields of its rules, such as players=3",
+    )
+    numbers: dict[str, tuple[Any, float, str]] = {
+        "num-envs": (count, 256, "games played side by side"),
+        "steps": (count, 16, "decisions in each of them in a rollout"),
+        "updates": (count, 100, "rollouts, each followed by learning from it"),
+        "epochs": (count, 4, "times that a rollout is learned from"),
+        "minibatches": (count, 4, "equal groups of games, an optimiser step each"),
+        "hidden": (count, 64, "units of each of two hidden layers"),
+        "rate": (real(0, 1, False), 5e-3, "learning rate at the beginning; it falls to 0"),
+        "entropy": (
+            real(0, 100),
+            0.2,
+            "weight of the policy's entropy; keeps self-play from forgetting what it no longer meets",
+        ),
+        "clip": (real(0, 1, False), 0.2, "how far from 1 the ratio of new to old probability still counts"),
+        "gamma": (real(0, 1), 1.0, "discount between a player's decisions"),
+        "lam": (real(0, 1), 0.95, "lambda of the advantages"),
+        "seed": (whole(0, 2**32 - 2), 0, "of games, weights and draws"),
+        "games": (count, 4096, "games of an evaluation"),
+        "evaluate-every": (count, 10, "updates between evaluations"),
+    }
+    for name, (kind, default, text) in numbers.items():
+        parser.add_argument(f"--{name}", type=kind, default=default, help=f"{text}; default: %(default)s")
+    parser.add_argument(
+        "--plot", type=new_file, metavar="FILE", help="the learning curve as PNG; needs the extra 'bench'"
+    )
+    return parser
+
+
+def rule(text: str) -> tuple[str, Any]:
+    name, _, value = text.partition("=")
+    try:
+        return name, ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        raise argparse.ArgumentTypeError(
+            f"must be FIELD=VALUE with a plain Python value, got {text!r}"
+        ) from None
+
+
+def check_options(options: argparse.Namespace) -> None:
+    """What the parser cannot see; `options.game` is the environment."""
+    options.game = te.make(options.env, **dict(options.rules))
+    if options.games < options.game.num_players:
+        raise ValueError(f"--games must be in {options.game.num_players}..{MOST}, got {options.games}")
+    if options.num_envs % options.minibatches:
+        raise ValueError(
+            f"--minibatches must divide --num-envs, got {options.minibatches} and {options.num_envs}"
+        )
+    if options.plot is not None:
+        need("matplotlib", "--plot", "bench")
+
+
+def main(
+    prog: str,
+    doc: str | None,
+    make: Callable[[argparse.Namespace], Learner],
+    arguments: Sequence[str] | None,
+) -> int:
+    """Train, evaluate and report."""
+
+    def work(options: argparse.Namespace) -> None:
+        check_options(options)
+        learner = make(options)
+        with busy(f"compiling; a line every {options.evaluate_every} updates"):
+            train(prog, learner, options)
+
+    return run(make_parser(prog, doc), work, arguments)
+
+
+def train(prog: str, learner: Learner, options: argparse.Namespace) -> None:
+    env, curve, device = options.game, Curve(), learner.device or Device.DEFAULT
+    games = f"{options.num_envs} games x {options.steps} decisions"
+    print(f"{env.id}: {options.updates} updates of {games}, self-play on {device}")
+    print("  decisions  seconds   games not lost to the uniform player, by seat", flush=True)
+    counts, times = [], []
+    for update in range(options.updates):
+        begin = time.perf_counter()
+        counts.append(learner.update(options.rate * (1 - update / options.updates)))
+        times.append(time.perf_counter() - begin)
+        if (update + 1) % options.evaluate_every == 0 or update + 1 == options.updates:
+            rates = evaluate(env, learner.choose, options.games, options.seed + 1, learner.device)
+            curve.add(sum(counts), sum(times), rates)
+    print(curve.reached() + " (compiling counts, evaluation does not)")
+    if len(times) > 2:
+        speed = sum(counts[2:]) / sum(times[2:])
+        print(f"{speed:,.0f} decisions/s played and learned from, after the first two updates")
+    if options.plot is not None:
+        curve.plot(options.plot, f"{prog} on {env.id}, seed {options.seed}")

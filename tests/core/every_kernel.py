@@ -1,0 +1,103 @@
+"""Every kernel that the package has, traced for a game: on any device, for a test that looks at what was made."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pkgutil
+import sys
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from tinygrad import dtypes
+
+import tensor_envs as te
+from tensor_envs.core import kernels
+from tensor_envs.core.engine import cut
+from tensor_envs.core.kernels.observe import DTYPES, ObservationArrays
+from tensor_envs.core.kernels.until import PlayUntil
+from tests.core import dice_race
+
+BATCH = 70  # two blocks, the second with games that nobody sees
+
+
+def classes() -> dict[str, type]:
+    """Kernel classes by the names of their kernels."""
+    found: dict[str, type] = {}
+    for module in pkgutil.iter_modules(kernels.__path__):
+        for one in vars(importlib.import_module(f"{kernels.__name__}.{module.name}")).values():
+            if isinstance(one, type) and hasattr(one, "Arrays") and hasattr(one, "trace"):
+                name = one.name if isinstance(one.name, str) else "step"  # type: ignore[attr-defined]
+                found[name] = one
+    return found
+
+
+def use(env: te.Env) -> None:
+    """Launch all kernels, by the calls that users make where there are such."""
+    state, actions, memory = env.init(BATCH), [0] * BATCH, any(field.memory for field in env.spec.fields)
+    env.step(state, te.random_policy(state))
+    for autoreset in ("same_step", "next_step", "disabled"):
+        for options in ({}, {"observe": True}, {"final_states": True}):
+            vector = te.VectorEnv(env, BATCH, autoreset=autoreset, **options)  # type: ignore[arg-type]
+            vector.step_uniform()
+            vector.step(actions)
+            vector.state  # noqa: B018
+    env.reset(state)
+    env.reset(state, [True] * BATCH)
+    env._engine.recompute(state._games)
+    env.take(state, range(BATCH))
+    for player in (None, env.num_players - 1, actions):
+        env.observe(state, player)
+    for name in (*env.spec_fields, "rewards", "terminated", "legal_action_mask", "action_key"):
+        getattr(state, name)
+    if not memory:
+        for again in (True, False):
+            te.rollout_from(state, "uniform", 8, autoreset=again)
+        for first in (None, actions):
+            te.playout(state, 3, first)
+    where, engine = cut(BATCH, state.device), env._engine
+    size = int(np.prod(env.observation_shape))
+    seen = ObservationArrays(
+        where.empty(size, DTYPES[env.spec.observation_dtype]),
+        where.empty(env.num_actions, dtypes.int8),
+        engine.table(where),
+    )
+    for uniform in (True, False) if not memory else (False,):
+        others = None if uniform else engine.empty(state._games)
+        old = state.tensors[0] if memory else None
+        new = engine.empty(state._games) if memory else state.tensors[0]
+        arrays = PlayUntil.Arrays(
+            new,
+            old,
+            state.tensors[1],
+            where.empty(1, dtypes.int32),
+            where.empty(4, dtypes.float32),
+            seen,
+            others,
+        )
+        engine.run(PlayUntil(0, uniform), where, arrays)
+
+
+GAMES: dict[str, Callable[[], te.Env]] = {
+    "dice_race": dice_race.shared,
+    "in memory": lambda: te.make("hyper_tic_tac_toe", shape=(9, 9, 9), k=4),
+} | {name: partial(te.make, name) for name in te.registered()}
+
+
+def programs(name: str) -> list[tuple[str, list[int]]]:
+    """Names of all kernels, and the places of their arrays among the parameters."""
+    from tinygrad.codegen import to_program_cache
+
+    env = GAMES[name]()
+    use(env)
+    own = f"{type(env.rules).__name__}_"
+    made: list[Any] = [program.arg for program in to_program_cache.values()]
+    return [
+        (m.function_name.removeprefix(own), list(m.globals)) for m in made if m.function_name.startswith(own)
+    ]
+
+
+if __name__ == "__main__":
+    print(json.dumps({name: programs(name) for name in sys.argv[1:]}))

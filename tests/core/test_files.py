@@ -1,0 +1,291 @@
+"""Files load as they were saved or not at all; saving replaces a file as a whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tensor_envs as te
+from tensor_envs.core import files
+from tensor_envs.core.files import read_arrays, write_arrays
+from tensor_envs.saving import FORMAT
+from tests.games.shared import shared_env
+
+TTT = shared_env("tic_tac_toe")
+# as version 1 of the format had them
+FIRST = {
+    "format": "tensor_envs state 1",
+    "id": "tic_tac_toe",
+    "version": 0,
+    "rules": {},
+    "batch": 1,
+    "buffers": 5,
+}
+
+
+def some_state() -> te.State:
+    state = TTT.init(3, seed=9, device="CPU")
+    return TTT.step(state, [4, 0, 99])
+
+
+def same(one: te.State, other: te.State) -> None:
+    for mine, theirs in zip(one.tensors, other.tensors, strict=True):
+        np.testing.assert_array_equal(one._games.cut.table(mine), other._games.cut.table(theirs))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A saved state."""
+    te.save_state(some_state(), tmp_path / "state")
+    return tmp_path / "state"
+
+
+def test_arrays_of_every_dtype(tmp_path: Path) -> None:
+    arrays = {dtype: np.arange(12).astype(dtype).reshape(3, 4) for dtype in files.DTYPES.values()}
+    arrays |= {"empty": np.zeros((0, 3), np.uint32), "turned": np.arange(6, dtype=np.int64).reshape(2, 3).T}
+    about = {"words": ["ä", 1, None, 2.5], "nested": {"a": [1]}}
+    write_arrays(tmp_path / "file", "a kind", about, arrays)
+    read, found = read_arrays(tmp_path / "file", "a kind")
+    assert read == about and list(found) == list(arrays)
+    for name, array in arrays.items():
+        assert found[name].dtype == array.dtype and found[name].shape == array.shape
+        np.testing.assert_array_equal(found[name], array)
+    with pytest.raises(ValueError, match="read-only"):
+        found["<u4"][0, 0] = 1
+    with pytest.raises(ValueError, match=r"file' is a 'a kind', not a 'another'"):
+        read_arrays(tmp_path / "file", "another")
+
+
+def test_a_file_is_a_function_of_what_is_saved(path: Path, tmp_path: Path) -> None:
+    te.save_state(some_state(), tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == path.read_bytes()
+    assert path.stat().st_size < 1200, "flips below meet all parts of it"
+
+
+def test_no_flipped_bit_loads_with_other_values(path: Path) -> None:
+    whole, expected = path.read_bytes(), some_state()
+    rng = np.random.default_rng(1)
+    places = rng.choice(8 * len(whole), 300, replace=False).tolist()
+    places += list(range(64))  # the header's length
+    places += [8 * place + bit for place in range(len(whole) - 40, len(whole)) for bit in (0, 7)]  # data
+    for place in places:
+        damaged = bytearray(whole)
+        damaged[place // 8] ^= 1 << place % 8
+        path.write_bytes(damaged)
+        with pytest.raises(ValueError, match="state") as caught:
+            te.load_state(path)
+        assert repr(str(path)) in str(caught.value) and len(str(caught.value)) < 300, str(caught.value)
+    path.write_bytes(whole)
+    same(te.load_state(path), expected)
+
+
+def test_no_part_of_a_file_is_a_file(path: Path) -> None:
+    whole = path.read_bytes()
+    for length in (0, 1, 7, 8, 9, 100, 400, len(whole) - 200, len(whole) - 1):
+        path.write_bytes(whole[:length])
+        with pytest.raises(ValueError, match="state"):
+            te.load_state(path)
+    for damaged in (whole + b"\0", b"\0" * 4096, b"hello", whole[8:], b"\xff" * 16 + whole):
+        path.write_bytes(damaged)
+        with pytest.raises(ValueError, match=r"holds no 'tensor_envs state 2' that can be read|is damaged"):
+            te.load_state(path)
+
+
+def signed(header: Any, data: bytes = b"") -> bytes:
+    """A file with a right digest, whatever is in its header."""
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    head = len(text).to_bytes(8, "little")
+    digest = hashlib.sha256(head + text + data).hexdigest()
+    return head + text.replace(b"0" * 64, digest.encode(), 1) + data
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        [1, 2], 5, None, {}, {"__metadata__": 5}, {"__metadata__": {}}, {"__metadata__": {"format": FORMAT}},
+        {"__metadata__": {"format": FORMAT, "sha256": 3}}, {"__metadata__": {"format": FORMAT, "sha256": "0" * 64}},
+        {"__metadata__": {"format": FORMAT, "sha256": "0" * 64, "about": "{"}},
+        {"__metadata__": {"format": FORMAT, "sha256": "0" * 64, "about": "{}"}, "words": 3},
+        {"__metadata__": {"format": FORMAT, "sha256": "0" * 64, "about": "{}"}, "words": {"dtype": "U32"}},
+        {
+            "__metadata__": {"format": FORMAT, "sha256": "0" * 64, "about": "{}"},
+            "words": {"dtype": "F7", "shape": [1], "data_offsets": [0, 4]},
+        },
+        {
+            "__metadata__": {"format": FORMAT, "sha256": "0" * 64, "about": "{}"},
+            "words": {"dtype": "U32", "shape": [7, 7], "data_offsets": [0, 4]},
+        },
+        {
+            "__metadata__": {"format": FORMAT, "sha256": "0" * 64, "about": "[]"},
+            "words": {"dtype": "U32", "shape": [1], "data_offsets": [0, 4]},
+        },
+    ],
+    ids=range(15),
+)  # fmt: skip
+def test_foreign_headers(header: Any, tmp_path: Path) -> None:
+    (tmp_path / "state").write_bytes(signed(header, b"\0" * 8))
+    with pytest.raises(ValueError, match=r"state' holds no .*that can be read|state' is damaged"):
+        te.load_state(tmp_path / "state")
+
+
+def test_files_of_the_first_version_say_so(tmp_path: Path) -> None:
+    header = {
+        "__metadata__": {"tensor_envs": json.dumps(FIRST)},
+        "0": {"dtype": "U32", "shape": [1], "data_offsets": [0, 4]},
+    }
+    (tmp_path / "state").write_bytes(signed(header, b"\0" * 4))
+    with pytest.raises(ValueError, match="state' is a 'tensor_envs state 1', not a 'tensor_envs state 2'"):
+        te.load_state(tmp_path / "state")
+
+
+def rewritten(path: Path, about: dict[str, Any], **arrays: np.ndarray) -> None:
+    """The file with something else in it, and a right digest."""
+    old, kept = read_arrays(path, FORMAT)
+    write_arrays(
+        path, FORMAT, old | about, {name: np.array(array) for name, array in (kept | arrays).items()}
+    )
+
+
+@pytest.mark.parametrize(
+    ("about", "message"),
+    [
+        ({"id": "chess"}, "unknown id 'chess'"),
+        ({"id": 5}, "id must be of type str, got 5"),
+        ({"version": 7}, "it was saved by version 7 of 'tic_tac_toe', this is 0"),
+        ({"illegal": "ignore"}, "illegal must be one of"),
+        ({"rules": {"size": 3}}, "no rule field 'size'"),
+        ({"rules": {"k": 3}}, "fixes k=3"),
+        ({"id": "hyper_tic_tac_toe", "rules": {"shape": [3, 3], "k": 9}}, "k is at most 3"),
+        ({"rules": []}, "holds no state that can be read"),
+        ({"id": "qubic"}, "its words are not those of <Env qubic-v0"),
+        ({"id": "shed", "version": 1}, "that can be read"),
+    ],
+)
+def test_what_a_file_is_about_is_checked(path: Path, about: dict[str, Any], message: str) -> None:
+    rewritten(path, about)
+    with pytest.raises(ValueError, match=message) as caught:
+        te.load_state(path)
+    assert repr(str(path)) in str(caught.value)
+
+
+def test_what_a_files_words_say_is_checked(path: Path) -> None:
+    words = np.array(read_arrays(path, FORMAT)[1]["words"])
+    rng = np.array(read_arrays(path, FORMAT)[1]["row_rng"])
+    slot = TTT._engine.layout.slots["current_player"][0]
+    impossible = words.copy()
+    impossible[1, slot.word] |= np.uint32(3 << slot.shift)  # player 2 of 0..1
+    wrong: list[tuple[dict[str, np.ndarray], str]] = [
+        ({"words": impossible}, r"field 'current_player' must be in -1\.\.1, got 2"),
+        ({"words": words[:, :-1]}, "its words are not those of"),
+        ({"words": words[:0], "row_rng": rng[:0]}, "its words are not those of"),
+        ({"words": words.astype(np.int32)}, "its words are not those of"),
+        ({"words": words.ravel()}, "its words are not those of"),
+        ({"row_rng": rng[:, :4]}, "its rows' random keys are of another shape"),
+        ({"row_rng": rng[:2]}, "its rows' random keys are of another shape"),
+        ({"row_rng": rng.astype(np.uint64)}, "its rows' random keys are of another shape"),
+    ]
+    for arrays, message in wrong:
+        rewritten(path, {}, **({"words": words, "row_rng": rng} | arrays))
+        with pytest.raises(ValueError, match=message) as caught:
+            te.load_state(path)
+        assert repr(str(path)) in str(caught.value)
+    rewritten(path, {}, words=words, row_rng=rng)
+    same(te.load_state(path), some_state())
+
+
+def test_rules_and_devices_are_loaded(tmp_path: Path) -> None:
+    env = te.make("hyper_tic_tac_toe", shape=(3, 4), k=3, illegal="raise")
+    te.save_state(env.init(4, seed=1, device=("CPU:0", "CPU:1")), tmp_path / "state")
+    state = te.load_state(str(tmp_path / "state"), "CPU:1")
+    assert state.device == "CPU:1" and state.env.rules == env.rules and state.env.illegal == "raise"
+    same(state, env.init(4, seed=1))
+    with pytest.raises(ValueError, match="batch must be a multiple of the 3 devices"):
+        te.load_state(tmp_path / "state", ("CPU:0", "CPU:1", "CPU:2"))
+
+
+FAILURES: list[tuple[str, type[BaseException], BaseException]] = [
+    ("fsync", OSError, OSError(errno.ENOSPC, "No space left on device")),
+    ("replace", OSError, PermissionError(errno.EACCES, "Permission denied")),
+    ("fsync", KeyboardInterrupt, KeyboardInterrupt()),
+]
+
+
+@pytest.mark.parametrize(("where", "kind", "failure"), FAILURES, ids=["full disk", "no permission", "Ctrl-C"])
+def test_a_save_that_fails_leaves_what_was_there(
+    path: Path, where: str, kind: type[BaseException], failure: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The old file, and nothing beside it; the error says which file could not be saved."""
+
+    def fail(*_: Any) -> None:
+        raise failure
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, where, fail)
+        for target in (path, path.with_name("new")):
+            with pytest.raises(kind) as caught:
+                te.save_state(TTT.init(5), target)
+            if isinstance(caught.value, OSError):
+                assert caught.value.filename == str(target) and "cannot save" in str(caught.value)
+    assert [p.name for p in path.parent.iterdir()] == [path.name]
+    same(te.load_state(path), some_state())
+
+
+def test_a_disk_that_fills_up_is_an_error_and_no_end_of_the_process(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Full:
+        def __init__(self, file: Any):
+            self.file = file
+
+        def __enter__(self) -> Full:
+            return self
+
+        def __exit__(self, *_: Any) -> None:
+            self.file.close()
+
+        def write(self, data: bytes) -> int:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    def opened(name: Any, mode: str) -> Any:
+        return Full(open(name, mode))
+
+    monkeypatch.setattr(files, "open", opened, raising=False)
+    with pytest.raises(OSError, match="cannot save: No space left on device") as caught:
+        te.save_state(TTT.init(5), path)
+    assert caught.value.errno == errno.ENOSPC and caught.value.filename == str(path)
+    same(te.load_state(path), some_state())
+    assert len(list(path.parent.iterdir())) == 1
+
+
+def test_places_where_nothing_can_be_saved(tmp_path: Path) -> None:
+    for path in (tmp_path / "nowhere" / "state", tmp_path):
+        with pytest.raises(OSError, match="cannot save") as caught:
+            te.save_state(TTT.init(2), path)
+        assert caught.value.filename == str(path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    state = TTT.init(2)
+    wrong: list[tuple[Callable[[], Any], str]] = [
+        (lambda: te.save_state(state, 5), "path must be a str or a Path, got 5 of type int"),  # type: ignore[arg-type]
+        (lambda: te.load_state(5), "path must be a str or a Path, got 5 of type int"),  # type: ignore[arg-type]
+        (lambda: te.save_state(None, "x"), "state must be of type State, got None"),  # type: ignore[arg-type]
+    ]
+    for call, message in wrong:
+        with pytest.raises(TypeError, match=message):
+            call()
+    assert not list(tmp_path.iterdir())
+    for missing in ("nothing", str(tmp_path)):
+        with pytest.raises(FileNotFoundError, match=f"no file '{missing}'"):
+            te.load_state(missing)

@@ -1,0 +1,141 @@
+"""Batches that fill no block: the games that nobody sees change nothing, and nobody sees them."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tinygrad import Tensor, dtypes
+
+import tensor_envs as te
+from tensor_envs.core.engine import cut
+from tests.core import dice_race
+from tests.games.shared import shared_env
+
+WHOLE = 48
+DEVICES: list[Any] = ["CPU", ("CPU:0", "CPU:1")]
+ENVS = [shared_env("tic_tac_toe"), dice_race.shared()]
+
+
+@pytest.fixture(params=ENVS, ids=lambda env: env.id)
+def env(request: pytest.FixtureRequest) -> Iterator[te.Env]:
+    yield request.param
+
+
+def played(env: te.Env, batch: int, device: Any, plies: int = 4) -> te.State:
+    state = env.init(batch, seed=3, device=device)
+    for _ in range(plies):
+        state = env.step(state, te.random_policy(state))
+    return state
+
+
+def same_rows(state: te.State, whole: te.State, rows: Any = None) -> None:
+    """Every value, by the host's way and by lazy reads; rows: of the whole."""
+    rows = np.arange(state.batch) if rows is None else rows
+    expected = whole.numpy()
+    for name, column in state.numpy().items():
+        np.testing.assert_array_equal(column, expected[name][rows], err_msg=name)
+    for name in ("current_player", "legal_action_mask", "rewards", "terminated", "action_key"):
+        np.testing.assert_array_equal(
+            getattr(state, name).numpy(), getattr(whole, name).numpy()[rows], err_msg=name
+        )
+
+
+def test_how_a_batch_is_cut() -> None:
+    for batch in (1, 2, 3, 7, 33, 64, 65, 127, 128, 300):
+        one, two = cut(batch, "CPU"), cut(2 * batch, ("CPU:0", "CPU:1"))
+        assert one.rows >= batch > one.rows - one.grid.lanes and one.grid == two.grid
+        assert one.grid.lanes & one.grid.lanes - 1 == 0 and one.grid.lanes <= 64
+        assert one.grid.lanes == 64 or one.grid.blocks == 1
+        values = np.arange(2 * batch * 3).reshape(2 * batch, 3)
+        there = two.padded(values)
+        assert there.shape == (two.rows, 3)
+        flat = there.reshape(-1, two.grid.lanes, 3).transpose(0, 2, 1).ravel()
+        np.testing.assert_array_equal(two.rows_of(flat), values)
+
+
+@pytest.mark.parametrize("device", DEVICES, ids=["one device", "two"])
+def test_games(env: te.Env, device: Any) -> None:
+    """Steps with actions of every form, resets, observations, copies."""
+    whole, state = played(env, WHOLE, "CPU"), played(env, 38, device)
+    assert state._games.cut.rows > 38
+    same_rows(state, whole)
+    for player in (None, 1):
+        np.testing.assert_array_equal(
+            env.observe(state, player).numpy(), env.observe(whole, player).numpy()[:38]
+        )
+    players = np.arange(WHOLE) % 2
+    seen = env.observe(whole, players).numpy()[:38]
+    np.testing.assert_array_equal(env.observe(state, players[:38]).numpy(), seen)
+    given = Tensor(players[:38].astype(np.int8), device=device)
+    np.testing.assert_array_equal(env.observe(state, given).numpy(), seen)
+    actions = te.random_policy(whole).numpy()
+    actions[::5] = -1  # illegal
+    after = env.step(whole, actions)
+    for form in (actions[:38], actions[:38].tolist(), Tensor(actions[:38], device=device)):
+        same_rows(env.step(state, form), after)
+    wide = Tensor(actions[:38].astype(np.int64), device=device).realize()
+    same_rows(env.step(state, wide), after)
+    mask = np.arange(WHOLE) % 3 == 0
+    for chosen in (mask[:38], Tensor(mask[:38], device=device)):
+        same_rows(env.reset(state, chosen), env.reset(whole, mask))
+    same_rows(env.reset(env.step(state, actions[:38])), env.reset(after))
+    same_rows(copy.deepcopy(state), whole)
+
+
+@pytest.mark.parametrize("device", DEVICES, ids=["one device", "two"])
+def test_loops(env: te.Env, device: Any, tmp_path: Path) -> None:
+    """A `VectorEnv` with observations, uniform and captured rollouts, files."""
+    whole, vector = (te.VectorEnv(env, n, 5, d, observe=True) for n, d in ((WHOLE, "CPU"), (38, device)))
+    for count in range(12):
+        if count % 2:
+            one, other = vector.step_uniform(), whole.step_uniform()
+        else:
+            actions = te.random_policy(whole.state).numpy()
+            one, other = vector.step(actions[:38]), whole.step(actions)
+        for name, column in other.numpy().items():
+            np.testing.assert_array_equal(one.numpy()[name], column[:38], err_msg=name)
+        np.testing.assert_array_equal(one.actions.numpy(), other.actions.numpy()[:38])
+        np.testing.assert_array_equal(vector.observation.numpy(), whole.observation.numpy()[:38])
+        np.testing.assert_array_equal(vector.legal_action_mask.numpy(), whole.legal_action_mask.numpy()[:38])
+    same_rows(vector.state, whole.state)
+    if env.id in te.registered():
+        te.save_state(vector.state, tmp_path / "state")
+        for where in DEVICES:
+            same_rows(te.load_state(tmp_path / "state", where), whole.state)
+    for policy in ("uniform", te.random_policy):
+        many, few = (
+            te.rollout(env, policy, n, 30, seed=7, device=d) for n, d in ((WHOLE, "CPU"), (38, device))
+        )
+        same_rows(few.state, many.state)
+        for name in ("returns", "wins", "episodes"):
+            np.testing.assert_array_equal(
+                getattr(few, name).numpy(), getattr(many, name).numpy()[:38], err_msg=name
+            )
+    assert many.episodes.numpy().any()
+
+
+def test_games_taken_and_playouts(env: te.Env) -> None:
+    """Out of odd batches into odd ones; copies of a padded batch's last game."""
+    state = played(env, 37, "CPU")
+    rows = np.array([36, 0, 5, 36, 1])
+    same_rows(env.take(state, rows), state, rows)
+    same_rows(env.take(state, Tensor(rows, dtype=dtypes.int32)), state, rows)
+    same_rows(env.take(state, Tensor([40, -1, 63], dtype=dtypes.int32)), state, np.array([36, 0, 36]))
+    whole = te.playout(played(env, WHOLE, "CPU"), 5, seed=2, limit=40).numpy()
+    np.testing.assert_array_equal(te.playout(state, 5, seed=2, limit=40).numpy(), whole[:37])
+    two = te.playout(played(env, 38, DEVICES[1]), 5, seed=2, limit=40)
+    np.testing.assert_array_equal(two.numpy(), whole[:38])
+    actions = te.random_policy(played(env, WHOLE, "CPU")).numpy()
+    first = te.playout(played(env, WHOLE, "CPU"), 3, actions, seed=2, limit=40).numpy()
+    np.testing.assert_array_equal(te.playout(state, 3, actions[:37], seed=2, limit=40).numpy(), first[:37])
+    assert first.any()
+
+
+def test_no_batch_for_several_devices_that_cannot_share_it() -> None:
+    with pytest.raises(ValueError, match="batch must be a multiple of the 2 devices, got 37"):
+        te.make("tic_tac_toe").init(37, device=DEVICES[1])

@@ -1,0 +1,97 @@
+"""scripts/benchmark.py: its table and JSON, what it refuses, and its own NumPy games, in tiny batches."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmark import main as script
+from benchmark import numpy_games
+from tests.scripts.here import SCRIPTS
+
+QUICK = ["--runs", "1", "--seconds", "0.01", "--batch", "64", "--steps", "64"]
+RATE = {"batch", "compile_seconds", "device", "env", "fastest", "games_per_second", "mode", "peak_mib"}
+RATE |= {"slowest", "statistics", "steps_per_second", "system", "kernels_per_step", "bytes_per_step"}
+
+
+def benchmark(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(SCRIPTS / "benchmark.py"), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+
+def test_table_and_json(tmp_path: Path) -> None:
+    files = ["--json", str(tmp_path / "out.json"), "--markdown", str(tmp_path / "out.md")]
+    done = benchmark(*QUICK, "--mode", "step", "read", "rollout", "--device", "CPU", *files)
+    assert done.returncode == 0, done.stderr
+    figures = json.loads((tmp_path / "out.json").read_text())
+    assert {"command", "compiler", "date", "machine", "versions", "results", "ratios"} <= figures.keys()
+    step, read, rollout = figures["results"]
+    assert step.keys() >= RATE and read.keys() >= RATE and rollout.keys() >= RATE
+    assert step["kernels_per_step"] == 1 and step["bytes_per_step"] > 0 and step["steps_per_second"] > 0
+    # the observation and the mask of a step are worked out by its own kernel: 18 and 9 bytes a game
+    assert read["kernels_per_step"] == 1 and read["bytes_per_step"] - step["bytes_per_step"] >= 64 * 27
+    assert rollout["kernels_per_step"] < 1
+    text = (tmp_path / "out.md").read_text()
+    assert text in done.stdout
+    assert "| tic_tac_toe | 64 | CPU | tensor_envs | step |" in text and "rollout 64" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "output"),
+    [
+        (["--env", "tic_tac_tow"], "tic_tac_toe"),
+        (["--batch", "0"], "must be at least 1"),
+        (["--mode", "fly"], "fly"),
+        (["--seconds", "-1"], "must be above 0"),
+        (["--core", "4711"], "--core must be one of"),
+        (["--json", "/no/such/folder/out.json"], "/no/such/folder is no directory to write out.json to"),
+        ([*QUICK, "--mode", "step", "--device", "NOWHERE"], "NOWHERE"),
+    ],
+)
+def test_bad_arguments_are_one_line(arguments: list[str], output: str) -> None:
+    done = benchmark(*arguments)
+    assert done.returncode == 2
+    last = done.stderr.strip().split("\n")[-1]
+    assert output in last and last.startswith("benchmark.py: ")
+    assert "Traceback" not in done.stderr and done.stdout == ""
+
+
+def test_wrong_statistics_are_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(script.FACTS["tic_tac_toe"], "first_wins", (0.5, 0))
+    assert script.main([*QUICK, "--mode", "step"]) == 1
+    out = capsys.readouterr()
+    assert "first_wins" in out.err and out.out == ""
+
+
+@pytest.mark.parametrize("form", ["BitBoards", "Positions"])
+def test_numpy_plays_by_the_rules(form: str) -> None:
+    games = 20_000
+    player: Any = getattr(numpy_games, form)(games)
+    boards = np.zeros((games, 9), dtype=np.int8)
+    mover = np.ones(games, dtype=np.int8)
+    free, rows = np.full(games, 0b111_111_111), np.arange(games)
+    lines = [[c for c in range(9) if line >> c & 1] for line in numpy_games.LINES]
+    for _ in range(12):
+        player.play()
+        # what a game that goes on has lost of its free cells is the move; one that starts again hides its last one
+        going = ~player.ended
+        cell = np.log2(np.where(going, free & ~player.mask.astype(int), 1)).astype(int)
+        assert ((1 << cell) & free)[going].all()
+        boards[rows[going], cell[going]] = mover[going]
+        won = np.any([(boards[:, line] == mover[:, None]).all(1) for line in lines], axis=0)
+        assert not (won & going).any() and (player.rewards[going] == 0).all()
+        assert set(map(tuple, player.rewards[player.ended])) <= {(0, 0), (1, -1), (-1, 1)}
+        wins = player.ended & (player.rewards[:, 0] != 0)
+        assert (player.rewards[wins, 0] == mover[wins]).all()
+        boards[player.ended], mover = 0, np.where(player.ended, 1, -mover).astype(np.int8)
+        free = player.mask.astype(int)
+        assert (free[player.ended] == 0b111_111_111).all()
+    script.check_statistics("tic_tac_toe", player.episode_stats().summary())

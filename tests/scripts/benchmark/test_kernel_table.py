@@ -1,0 +1,42 @@
+"""`scripts/benchmark/kernel_table.py` counts operations and bytes as they are."""
+
+import sys
+
+import pytest
+
+import tensor_envs as te
+from benchmark import kernel_table as table
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the C of the limits is built on Linux alone")
+
+
+@pytest.fixture(autouse=True)
+def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table, "SECONDS", 0.001)
+
+
+def test_operations_of_a_game() -> None:
+    """Threefry alone has 20 rounds of an addition, an exclusive or and a rotation; the batch does not matter."""
+    env, found = te.make("tic_tac_toe"), []
+    for batch in (64, 4096):
+        te.VectorEnv(env, batch).step_uniform()
+        found.append(table.operations(env, "uniform", batch))
+    assert found[0] == pytest.approx(found[1], rel=0.1)
+    assert 100 < found[1] < 400
+    large = te.make("tensor_stars")
+    te.VectorEnv(large, 64).step_uniform()
+    assert table.operations(large, "uniform", 64) > 3 * found[1]
+
+
+def test_a_row_a_kernel(capsys: pytest.CaptureFixture[str]) -> None:
+    table.main(["--env", "tic_tac_toe", "--batch", "128"])
+    rows = [line.split(" | ") for line in capsys.readouterr().out.splitlines() if line.startswith("| `")]
+    assert [row[2] for row in rows] == ["step", "rollout of 64"]
+    # the state twice, but for the rewards, which are not read; an action, the policy's key
+    moved = 2 * te.make("tic_tac_toe").state_bytes - 4 * 2 + 4 + 8
+    assert rows[0][3:5] == ["1", str(moved)]
+
+
+def test_a_batch_below_one_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert table.main(["--batch", "0"]) == 2
+    assert "--batch must be at least 1, got 0" in capsys.readouterr().err

@@ -1,0 +1,45 @@
+"""scripts/pictures/draw.py draws the pictures that are here."""
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+import tensor_envs as te
+from pictures.draw import main
+from play.tables import rulebook
+from tests.render.test_drawing import SVG
+from tests.scripts.here import SCRIPTS, run_here
+
+CUBE = SCRIPTS.parent / "cube.png"
+KILOBYTES = 60  # a picture of the README
+
+
+def test_the_readmes_pictures_are_up_to_date(tmp_path: Path) -> None:
+    assert run_here(main, [tmp_path])[0] == 0
+    kept = {path.name: path.read_text() for path in (SCRIPTS / "pictures").glob("*.svg")}
+    assert kept == {path.name: path.read_text() for path in tmp_path.iterdir()}
+    families = {rulebook(te.make(name)) for name in te.registered()}
+    assert {f"{family}.svg" for family in families} <= kept.keys()
+    for name, svg in kept.items():
+        assert len(svg.encode()) < 1000 * KILOBYTES, name
+        assert ElementTree.fromstring(svg).tag == f"{SVG}svg" and not re.search(r"href|url\(|<script", svg)
+
+
+def test_cube(tmp_path: Path) -> None:
+    """cube.png is what the script draws; versions of Pillow may differ in the smoothing of letters."""
+    image = pytest.importorskip("PIL.Image")
+    code, out, errors = run_here(main, ["--cube", tmp_path / "cube.png"])
+    assert (code, errors) == (0, "") and "cube.png: " in out
+    pictures = []
+    for path in (tmp_path / "cube.png", CUBE):
+        with image.open(path) as picture:
+            pictures.append(np.asarray(picture.convert("L"), dtype=int))
+    assert pictures[0].shape == pictures[1].shape and abs(pictures[0] - pictures[1]).mean() < 0.2
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    code, out, errors = run_here(main, ["--cube", tmp_path / "no" / "cube.png"])
+    assert (code, out) == (2, "") and errors.startswith("draw.py: --cube: ") and "no directory" in errors

@@ -1,0 +1,312 @@
+"""scripts/play.py: what its server answers and what it refuses."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+import tensor_envs as te
+from play import tables
+from tests.scripts.here import SCRIPTS
+
+JSON = {"Content-Type": "application/json"}
+TWO = ["person", "person"]
+
+
+class Answer:
+    def __init__(self, answer: http.client.HTTPResponse):
+        self.status, self.headers, self.content = answer.status, answer.headers, answer.read()
+
+    @property
+    def json(self) -> Any:
+        assert self.headers.get_content_type() == "application/json"
+        return json.loads(self.content)
+
+
+def ask(url: str, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Answer:
+    """A request; a body that is neither bytes nor None is sent as JSON."""
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=60)
+    content = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+    connection.request(method, path, content, (JSON if body is not None else {}) | (headers or {}))
+    answer = Answer(connection.getresponse())
+    connection.close()
+    return answer
+
+
+def create(url: str, game: str = "tic_tac_toe", seats: list[str] = TWO, seed: int = 0) -> dict[str, Any]:
+    answer = ask(url, "POST", "/api/tables", {"game": game, "seats": seats, "seed": seed})
+    assert answer.status == 200, answer.content
+    view: dict[str, Any] = answer.json
+    return view
+
+
+def act(url: str, view: dict[str, Any], action: int) -> Answer:
+    return ask(url, "POST", f"/api/tables/{view['table']}/actions", {"ply": view["ply"], "action": action})
+
+
+# *** what is served ***
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "has"),
+    [
+        ("/", "text/html", b"<!doctype html>"),
+        ("/?x=1", "text/html", b"<!doctype html>"),
+        ("/page.js", "text/javascript", b'"use strict"'),
+        ("/page.css", "text/css", b"--ink"),
+        ("/rules/shed", "text/plain", b"# Shed"),
+    ],
+)
+def test_files(url: str, path: str, kind: str, has: bytes) -> None:
+    answer = ask(url, "GET", path)
+    assert answer.status == 200 and answer.headers.get_content_type() == kind and has in answer.content
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+
+
+def test_the_page_needs_nothing_from_elsewhere() -> None:
+    files = list((SCRIPTS / "play").glob("page.*"))
+    assert len(files) == 3
+    for path in files:
+        assert not re.search(r"https?://|//[a-z]+\.|@import|url\(", path.read_text()), path.name
+
+
+def test_every_game_is_offered(url: str) -> None:
+    games = ask(url, "GET", "/api/games").json["games"]
+    assert [game["game"] for game in games] == list(tables.VARIANTS)
+    offered = {variant.id for variant in tables.VARIANTS.values()}
+    assert offered == set(te.registered())
+    players = {game["players"] for game in games if game["rules"] == "tensor_equilibrium"}
+    assert players == {2, 3, 4}
+    solved = {game["game"] for game in games if "perfect" in game["kinds"]}
+    assert solved == {"tic_tac_toe", "shed_5", "shed_7", "shed_10", "shed_14"}
+    for game in games:
+        assert ask(url, "GET", f"/rules/{game['rules']}").status == 200
+
+
+def test_a_game_between_persons(url: str) -> None:
+    view = create(url)
+    assert (view["ply"], view["player"], view["viewer"], view["computer"]) == (0, 0, 0, False)
+    assert len(view["actions"]) == 9 and view["actions"][5] == {"action": 5, "name": "(1,2)"}
+    for ply, action in enumerate((4, 0, 3, 1, 5)):
+        assert (view["ply"], view["player"], view["result"]) == (ply, ply % 2, None)
+        view = act(url, view, action).json
+    assert view["result"] == "Player 0 wins." and view["returns"] == [1, -1] and view["actions"] == []
+    assert view["player"] is None and "has a line of 3" in view["svg"] and "has a line of 3" in view["text"]
+    assert [move["name"] for move in view["moves"]] == ["(1,1)", "(0,0)", "(1,0)", "(0,1)", "(1,2)"]
+    assert ask(url, "GET", f"/api/tables/{view['table']}").json == view
+    assert act(url, view, 8).status == 409
+
+
+def test_a_game_against_the_computer(url: str) -> None:
+    view = create(url, seats=["uniform", "person"], seed=5)
+    assert view["computer"] and view["actions"] == []
+    assert act(url, view, 0).status == 409
+    path = f"/api/tables/{view['table']}/advance"
+    after = ask(url, "POST", path, {"ply": 0}).json
+    assert after["ply"] == 1 and not after["computer"] and len(after["actions"]) == 8
+    assert ask(url, "POST", path, {"ply": 1}).status == 409
+    again = create(url, seats=["uniform", "person"], seed=5)
+    assert ask(url, "POST", f"/api/tables/{again['table']}/advance", {"ply": 0}).json["svg"] == after["svg"]
+
+
+def test_many_at_once(url: str) -> None:
+    """Threads read, one worker plays: of equal requests one is carried out."""
+    view = create(url)
+    with ThreadPoolExecutor(8) as pool:
+        statuses = list(pool.map(lambda i: act(url, view, i % 9).status, range(16)))
+    assert sorted(statuses) == [200] + [409] * 15
+
+
+def test_a_connection_that_says_nothing_blocks_nobody(url: str) -> None:
+    silent = socket.create_connection((urlsplit(url).hostname, urlsplit(url).port or 0))
+    assert ask(url, "GET", "/").status == 200
+    silent.close()
+
+
+# *** what is refused ***
+
+GAME = {"game": "tic_tac_toe", "seats": TWO, "seed": 0}
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "message"),
+    [
+        ({"game": "chess"}, 404, "there is no game 'chess'; there are tic_tac_toe"),
+        ({"game": 3}, 400, "game must be of type str, got 3"),
+        ({"seats": "person"}, 400, "seats must be of type list"),
+        ({"seats": ["person"]}, 400, "seats must be 2 of person, uniform, perfect, got person"),
+        ({"seats": ["person", "god"]}, 400, "seats must be 2 of"),
+        ({"seats": ["person", None]}, 400, "seats must be strings"),
+        ({"game": "cube", "seats": ["person", "perfect"]}, 400, "seats must be 2 of person, uniform, got"),
+        ({"seed": -1}, 400, "seed must be in 0..4294967295, got -1"),
+        ({"seed": 2**32}, 400, "seed must be in 0.."),
+        ({"seed": True}, 400, "seed must be of type int, got True"),
+        ({"seed": 0.5}, 400, "seed must be of type int"),
+        ({"more": 1}, 400, "the body must have game, seats, seed, got game, seats, seed, more"),
+    ],
+)
+def test_wrong_games(url: str, change: dict[str, Any], status: int, message: str) -> None:
+    answer = ask(url, "POST", "/api/tables", {**GAME, **change})
+    assert answer.status == status and message in answer.json["error"]
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "status", "message"),
+    [
+        (b"{", {}, 400, "the body is no JSON"),
+        (b"\xff\xfe", {}, 400, "the body is no JSON"),
+        (b"[" * 4000, {}, 400, "the body"),
+        (b'{"seed": ' + b"9" * 4000 + b"}", {}, 400, "the body"),
+        (b"[1]", {}, 400, "the body must be a JSON object, got list"),
+        (b"{}", {}, 400, "the body must have game, seats, seed, got nothing"),
+        (b"{}", {"Content-Type": "text/plain"}, 415, "Content-Type must be application/json, got text/plain"),
+        (b" " * 4097, {}, 413, "a body may have 4096 bytes, got 4097"),
+        (b"{}", {"Content-Length": "9" * 5000}, 413, "a body may have 4096 bytes"),
+        (b"{}", {"Content-Length": "-2"}, 400, "Content-Length must be a number"),
+        (b"0\r\n\r\n", {"Transfer-Encoding": "chunked"}, 411, "Content-Length is needed"),
+    ],
+)
+def test_malformed_bodies(url: str, body: bytes, headers: dict[str, str], status: int, message: str) -> None:
+    answer = ask(url, "POST", "/api/tables", body, headers)
+    assert answer.status == status and message in answer.json["error"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/nothing", 404),
+        ("GET", "/play.py", 404),
+        ("GET", "/../play.py", 404),
+        ("GET", "/rules/../../pyproject.toml", 404),
+        ("GET", "/rules/chess", 404),
+        ("GET", "/api/tables/none", 404),
+        ("POST", "/api/tables/none/actions", 404),
+        ("POST", "/api/tables/none/advance", 404),
+        ("POST", "/nothing", 404),
+        ("GET", "/api/tables", 405),
+        ("GET", "/api/tables/none/advance", 405),
+        ("POST", "/", 405),
+        ("POST", "/api/games", 405),
+        ("PUT", "/", 405),
+        ("DELETE", "/api/tables/none", 405),
+    ],
+)
+def test_paths_and_methods(url: str, method: str, path: str, status: int) -> None:
+    body = {"ply": 0, "action": 0} if path.endswith("actions") else {"ply": 0} if method == "POST" else None
+    answer = ask(url, method, path, body)
+    assert answer.status == status and answer.json["error"]
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "message"),
+    [
+        ({"action": 4}, 400, "action 4 is illegal here; legal are 0, 1, 2, 3, 5"),
+        ({"action": 9}, 400, "action 9 is illegal"),
+        ({"action": -1}, 400, "action -1 is illegal"),
+        ({"action": "4"}, 400, "action must be of type int, got '4'"),
+        ({"action": 10**30}, 400, "is illegal"),
+        ({"ply": 0}, 409, "the game is at ply 1, not at 0"),
+        ({"ply": 2}, 409, "the game is at ply 1, not at 2"),
+        ({"ply": None}, 400, "ply must be of type int"),
+    ],
+)
+def test_wrong_actions_change_nothing(url: str, change: dict[str, Any], status: int, message: str) -> None:
+    view = act(url, create(url), 4).json
+    path = f"/api/tables/{view['table']}"
+    answer = ask(url, "POST", f"{path}/actions", {"ply": 1, "action": 0, **change})
+    assert answer.status == status and message in answer.json["error"]
+    assert ask(url, "GET", path).json == view
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "evil.example"},
+        {"Host": "127.0.0.1"},
+        {"Host": "localhost.evil.example:80"},
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+    ],
+)
+def test_other_names_and_pages_are_refused(url: str, headers: dict[str, str]) -> None:
+    for method, path, body in (("GET", "/", None), ("POST", "/api/tables", GAME)):
+        answer = ask(url, method, path, body, headers)
+        assert answer.status == 403 and answer.json["error"]
+
+
+def test_its_own_names_are_served(url: str) -> None:
+    port = urlsplit(url).port
+    for name in ("localhost", "127.0.0.1", "LOCALHOST"):
+        headers = {"Host": f"{name}:{port}", "Origin": f"http://{name.lower()}:{port}"}
+        assert ask(url, "POST", "/api/tables", GAME, headers).status == 200
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "GET",
+        "\x00\x01",
+        "GET / HTTP/9.9",
+        "GET / HTTP/1.1",  # names no host
+        "GET http://[/ HTTP/1.1\r\nHost: HOST",
+        "GET / HTTP/1.1\r\nHost: HOST\r\nHost: HOST",
+        "GET /" + "x" * 70000 + " HTTP/1.1\r\nHost: HOST",
+        "GET / HTTP/1.1\r\nHost: HOST\r\n" + "A: B\r\n" * 200,
+    ],
+    ids=lambda text: repr(text[:40]),
+)
+def test_malformed_requests(url: str, text: str) -> None:
+    server = urlsplit(url)
+    with socket.create_connection((server.hostname, server.port or 0), timeout=20) as line:
+        line.sendall(text.replace("HOST", server.netloc).encode() + b"\r\n\r\n")
+        answer = b""
+        while part := line.recv(4096):
+            answer += part
+    assert b'{"error": ' in answer and re.match(rb"HTTP/1.\d 4\d\d |{", answer)
+
+
+def test_listens_on_this_machine_alone(url: str) -> None:
+    others = {str(info[4][0]) for info in socket.getaddrinfo(socket.gethostname(), 80, socket.AF_INET)}
+    for address in others - {"127.0.0.1"}:
+        with pytest.raises(OSError):
+            socket.create_connection((address, urlsplit(url).port or 0), timeout=2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--port", "65536"], "--port must be in 0..65535"),
+        (["--port", "x"], "invalid int value"),
+        (["y"], "y"),
+    ],
+)
+def test_wrong_arguments(arguments: list[str], message: str) -> None:
+    command = [sys.executable, str(SCRIPTS / "play.py"), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and message in done.stderr and done.stderr.startswith("play.py: ")
+
+
+def test_ctrl_c_ends_it() -> None:
+    command = [sys.executable, str(SCRIPTS / "play.py"), "--port", "0"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None and process.stdout.readline().startswith("open http://127.0.0.1:")
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=60)[1] == "play.py: stopped\n" and process.returncode == 130
+
+
+def test_a_port_that_is_taken(url: str) -> None:
+    port = str(urlsplit(url).port)
+    command = [sys.executable, str(SCRIPTS / "play.py"), "--port", port]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and f"127.0.0.1:{port} cannot be served" in done.stderr

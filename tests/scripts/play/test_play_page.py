@@ -1,0 +1,210 @@
+"""The page of scripts/play.py in a real browser: whole games of every game are clicked through."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import tensor_envs as te
+from play import tables
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="the page is clicked with playwright")
+CHROMIUM = shutil.which("chromium")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="the page is clicked in chromium, which is not here")
+
+OPTIONS = [
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+]
+PERSON, RANDOM, PERFECT = "person", "uniform", "perfect"
+TURN = "body[data-state=ready], body[data-state=over]"
+MILLISECONDS = 60_000  # a first move may wait for its kernels to compile
+
+# Clicks a random legal part of the picture or button until the game is over; the seed makes it the same every time.
+CLICKER = """async (seed) => {
+  const state = () => document.body.dataset.state;
+  const settled = () => new Promise((done) => {
+    const look = () => { if (["ready", "over", "covered", "error"].includes(state())) { watch.disconnect(); done(); } };
+    const watch = new MutationObserver(look);
+    watch.observe(document.body, { attributes: true });
+    look();
+  });
+  const random = (n) => { seed = (seed * 1103515245 + 12345) % 2147483648; return Math.floor(seed / 65536) % n; };
+  const clicks = { areas: 0, buttons: 0, choices: 0, curtains: 0 };
+  for (;;) {
+    await settled();
+    if (state() === "over") return clicks;
+    if (state() === "error") throw new Error(document.getElementById("error").textContent);
+    let kind = "buttons", from = [...document.querySelectorAll("#actions button")];
+    const areas = [...document.querySelectorAll("#picture path.legal")];
+    if (state() === "covered") {
+      if (areas.length || from.length) throw new Error("something can be clicked behind the curtain");
+      [kind, from] = ["curtains", [document.querySelector("#curtain button")]];
+    } else if (!document.getElementById("all").hidden) kind = "choices";
+    else if (areas.length && random(4)) [kind, from] = ["areas", areas];
+    if (!from.length) throw new Error("nothing can be clicked");
+    clicks[kind] += 1;
+    from[random(from.length)].dispatchEvent(new MouseEvent("click", { bubbles: true }));
+  }
+}"""
+
+GAMES: dict[str, list[str]] = {  # every id once, and who plays
+    "tic_tac_toe": [PERSON, PERFECT],
+    "cube": [PERSON, PERSON],
+    "qubic": [PERSON, RANDOM],
+    "gomoku": [PERSON, RANDOM],
+    "shed_7": [PERSON, PERFECT],
+    "tensor_stars": [PERSON, PERSON],
+    "tensor_equilibrium_2": [PERSON, PERSON],
+    "three_will": [RANDOM, PERSON],
+}
+OTHER_GAMES: dict[str, list[str]] = {
+    "hypercube": [RANDOM, PERSON],
+    "shed_5": [PERSON, RANDOM],
+    "shed_10": [PERSON, RANDOM],
+    "shed_14": [PERSON, PERFECT],
+    "tensor_stars_own": [RANDOM, PERSON],
+    "tensor_stars_3": [PERSON, PERSON],
+    "tensor_equilibrium_3": [RANDOM, PERSON, PERSON],
+    "tensor_equilibrium_4": [PERSON, RANDOM, PERSON, RANDOM],
+    "three_will_open": [PERSON, PERSON],
+}
+CASES = [
+    *GAMES.items(),
+    *(pytest.param(game, seats, marks=pytest.mark.slow) for game, seats in OTHER_GAMES.items()),
+]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with sync_api.sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=CHROMIUM, args=OPTIONS)
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def page(browser: Any, url: str) -> Iterator[Any]:
+    """A page with its first game begun; every complaint of the browser and every request elsewhere is an error.
+
+    But for the 409 of a move that comes too late, which the page shows.
+    """
+    found, complaints = browser.new_page(viewport={"width": 1300, "height": 900}), []
+
+    def said(text: str) -> None:
+        if "status of 409" not in text:
+            complaints.append(text)
+
+    def requested(address: str) -> None:
+        if not address.startswith(url):
+            complaints.append(address)
+
+    found.set_default_timeout(MILLISECONDS)
+    found.on("console", lambda message: said(message.text))
+    found.on("pageerror", lambda error: said(str(error)))
+    found.on("request", lambda request: requested(request.url))
+    found.goto(url)
+    found.wait_for_selector(TURN)
+    found.select_option("#pace", "0")
+    yield found
+    found.close()
+    assert complaints == [], complaints
+
+
+def begin(page: Any, game: str, seats: list[str], seed: int = 1) -> None:
+    page.select_option("#game", game)
+    for seat, kind in enumerate(seats):
+        page.select_option(f"#seats select[data-seat='{seat}']", kind)
+    page.fill("#seed", str(seed))
+    page.evaluate("document.body.dataset.state = 'busy'")
+    page.click("text=New game")
+
+
+def ply(page: Any) -> int:
+    return int(page.get_attribute("body", "data-ply"))
+
+
+def test_every_game_is_clicked() -> None:
+    assert GAMES.keys() | OTHER_GAMES.keys() == tables.VARIANTS.keys()
+    assert {tables.VARIANTS[game].id for game in GAMES} == set(te.registered())
+
+
+@pytest.mark.parametrize(("game", "seats"), CASES)
+def test_a_whole_game(page: Any, game: str, seats: list[str]) -> None:
+    begin(page, game, seats)
+    clicks = page.evaluate(CLICKER, 7)
+    result = page.inner_text("#status")
+    assert result.startswith(("Player", "A draw")) and result.endswith(".") and ply(page) > 4
+    assert page.locator("#status.result").count() == 1
+    assert page.locator("#actions button").count() == page.locator("#picture path").count() == 0
+    assert clicks["areas"] + clicks["choices"] > 0 and clicks["buttons"] > 0
+    assert (clicks["curtains"] > 0) == (game.startswith("tensor_stars") and seats.count(PERSON) > 1)
+    if PERFECT in seats:
+        assert not result.startswith(
+            f"Player {seats.index(PERSON)}"
+        )  # tic-tac-toe is a draw, both Sheds are lost
+    assert page.locator("#moves li").first.inner_text().startswith(f"{ply(page)}.")
+
+
+def test_mouse_and_keyboard(page: Any) -> None:
+    begin(page, "tic_tac_toe", [PERSON, PERSON])
+    page.wait_for_selector(TURN)
+    page.locator("#picture path[data-actions='4']").click()
+    page.wait_for_selector("body[data-ply='1']")
+    page.locator("#picture path[data-actions='0']").press("Enter")
+    page.wait_for_selector("body[data-ply='2']")
+    button = page.locator("#actions button", has_text="(1,0)")
+    button.hover()
+    assert page.locator("#picture path.pointed").get_attribute("data-actions") == "3"
+    button.click()
+    page.wait_for_selector("body[data-ply='3']")
+    assert [text.split()[-1] for text in page.locator("#moves li").all_inner_texts()] == [
+        "(1,0)",
+        "(0,0)",
+        "(1,1)",
+    ]
+    assert page.inner_text("#status") == "Player 1 to move"
+    page.reload()  # goes on where it was
+    page.wait_for_selector("body[data-ply='3'][data-state=ready]")
+    assert page.locator("#picture path.legal").count() == page.locator("#actions button").count() == 6
+    page.click("summary")
+    assert page.inner_text("#text").splitlines()[1].split() == ["0", "O", ".", "."]
+
+
+def test_a_part_that_stands_for_several_actions(page: Any) -> None:
+    begin(page, "three_will", [PERSON, PERSON], seed=0)
+    page.wait_for_selector(TURN)
+    several = page.locator("#picture path.legal[aria-label*=',']")
+    while not several.count():
+        now = ply(page)
+        page.locator("#actions button").first.click()
+        page.wait_for_selector(f"body[data-ply='{now + 1}'][data-state=ready]")
+    now, names = ply(page), several.first.get_attribute("aria-label").split(", ")
+    several.first.click()
+    assert page.locator("#actions button").all_inner_texts() == names and ply(page) == now
+    page.click("#all")
+    assert page.locator("#actions button").count() > len(names)
+    several.first.click()
+    page.locator("#actions button").last.click()
+    page.wait_for_selector(f"body[data-ply='{now + 1}']")
+
+
+def test_an_answer_that_refuses_is_shown(page: Any) -> None:
+    """Somebody else has moved at the same table."""
+    begin(page, "tic_tac_toe", [PERSON, PERSON])
+    page.wait_for_selector(TURN)
+    status = page.evaluate(
+        """async () => (await fetch(`api/tables/${location.hash.slice(1)}/actions`, {
+          method: "POST", headers: { "Content-Type": "application/json" }, body: '{"ply": 0, "action": 8}',
+        })).status"""
+    )
+    assert status == 200
+    page.locator("#actions button").first.click()
+    page.wait_for_selector("body[data-state=error]")
+    assert "the game is at ply 1, not at 0" in page.inner_text("#error")
+    page.click("text=New game")
+    page.wait_for_selector(TURN)
+    assert page.locator("#error").is_hidden()

@@ -1,0 +1,123 @@
+"""The tables of scripts/play.py: what they keep to themselves, their results, and the computer's players."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tensor_envs as te
+from play import opponents, tables
+
+TWO = ["person", "person"]
+
+
+def test_the_computers_cards_are_not_told() -> None:
+    """Two games that differ in the computer's hidden cards alone look alike, word for word."""
+    env, views = te.make("tensor_stars"), []
+    for cards in ((9, 7, 5), (0, 1, 4)):
+        table = tables.Table("tensor_stars", env, ["uniform", "person"], 0)
+        seen = [table.view()]
+        for card in cards:
+            table._play(card)
+            seen.append(table.view())
+        views.append(seen)
+    assert views[0] == views[1] and views[0][3]["moves"][0]["name"] == "a card, face down"
+    assert views[0][1]["actions"] == [] and len(views[0][3]["actions"]) == 10
+    for card in (5, 6, 8):
+        table.act(table.view()["ply"], card)
+    told = [move["name"] for move in table.view()["moves"]]
+    assert told == [f"PLACE({card})" for card in (0, 1, 4, 5, 6, 8)]  # laid aside
+
+
+def test_the_log_tells_what_lies_open() -> None:
+    """Black's 2 on red asks for an order while blue and yellow are still face down."""
+    table = tables.Table("tensor_stars", te.make("tensor_stars"), TWO, 0)
+    for card in (2, 7, 0, 9, 8, 7):
+        assert table.viewer == table.player
+        table._play(card)
+    view = table.view()
+    assert (
+        view["viewer"] == 0
+        and view["secret"]
+        and [a["name"] for a in view["actions"]] == ["PRINTED", "REVERSED"]
+    )
+    names = [move["name"] for move in view["moves"]]
+    assert names == ["PLACE(2)", "PLACE(7)", "PLACE(0)", "PLACE(9)", *["a card, face down"] * 2]
+
+
+def test_three_wills_hidden_numbers_are_not_told() -> None:
+    env = te.make("three_will")
+    games = [tables.Table("three_will", env, ["person", "uniform"], seed) for seed in range(24)]
+    hidden = [env.state_to_dict(game.state) for game in games]
+    alike = [i for i in range(24) if all(hidden[i][f] == hidden[0][f] for f in ("die", "player"))]
+    assert len({str(hidden[i]["ids"]) for i in alike}) > 1
+    assert len({json.dumps({**games[i].view(), "seed": 0}) for i in alike}) == 1
+
+
+def test_all_is_shown_to_those_who_only_watch() -> None:
+    table = tables.Table("tensor_stars", te.make("tensor_stars"), ["uniform", "uniform"], 0)
+    table.advance(0)
+    assert table.view()["viewer"] is None and table.view()["moves"][0]["name"].startswith("PLACE")
+
+
+def test_tables_are_closed_for_newer_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "MOST_TABLES", 2)
+    room = tables.Tables()
+    first, second = (room.create("tic_tac_toe", TWO, 0)["table"] for _ in range(2))
+    room.act(first, 0, 4)
+    third = room.create("tic_tac_toe", TWO, 0)["table"]
+    assert list(room.open) == [first, third]
+    with pytest.raises(tables.Refusal, match="there is no table"):
+        room.view(second)
+
+
+def test_results() -> None:
+    table = tables.Table("tensor_equilibrium_3", te.make("tensor_equilibrium", players=3), ["uniform"] * 3, 0)
+    table.over = True
+    for returns, truncated, text in (
+        ([1.0, -0.5, -0.5], False, "Player 0 wins."),
+        ([0.25, -0.5, 0.25], True, "Player 0 and player 2 share the win."),
+        ([0.0, 0.0, 0.0], False, "A draw."),
+        ([0.0, 0.0, 0.0], True, "A draw, by the limit of the game's length."),
+    ):
+        table.returns, table.truncated = np.array(returns), truncated
+        assert table.view()["result"] == text
+
+
+def play(env: te.Env, players: list[Any], seed: int) -> list[float]:
+    state, returns = env.init(1, seed), np.zeros(env.num_players)
+    while not (over := state.numpy())["terminated"][0] and not over["truncated"][0]:
+        state = env.step(state, [players[over["current_player"][0]](state)])
+        returns += state.numpy()["rewards"][0]
+    total: list[float] = returns.tolist()
+    return total
+
+
+def test_perfect_tic_tac_toe() -> None:
+    env = te.make("tic_tac_toe")
+    best = opponents.perfect(env, 0)
+    assert opponents.value((3, 3), 3, 0, 0) == 0
+    assert (
+        opponents.value.cache_info().currsize == 5478
+    )  # the positions of the game, as RULES.md and books say
+    assert play(env, [best, best], 0) == [0, 0]
+    for seed in range(12):
+        assert play(env, [best, opponents.uniform], seed)[0] >= 0
+        assert play(env, [opponents.uniform, best], seed)[1] >= 0
+    fork = env.state_from_dicts([{"board": [1, 0, 0, 0, -1, 0, 0, 0, 1], "current_player": 1}])
+    assert {best(fork) for _ in range(60)} == {1, 3, 5, 7}  # a corner would lose
+
+
+def test_perfect_shed_wins_what_is_won() -> None:
+    env = te.make("shed", cards=5)
+    best = opponents.perfect(env, 0)
+    for seed in range(4):
+        assert play(env, [opponents.uniform, best], seed) == [-1, 1]  # the first position is a loss
+
+
+def test_what_is_solved() -> None:
+    solved = {name for name in te.registered() if opponents.is_solved(te.make(name))}
+    assert solved == {"tic_tac_toe", "shed"} and not opponents.is_solved(te.make("shed", cards=20))

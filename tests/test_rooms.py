@@ -1,0 +1,203 @@
+"""The package's floors: who may import whom, where tinygrad shows; an import that costs little and opens nothing."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "tensor_envs"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+TOP_LEVEL = {"pyproject.toml", "tensor_envs", "tests", "scripts", "cube.png", "README.md", "LICENSE"}
+# from the ground up; a folder's floor is that of all in it that is not named itself
+FLOORS = [
+    {"rules", "render"},  # the language; the drawing kit
+    {"core.backend", "core.validate", "core.files", "core.entry"},
+    {"ops", "core.random"},
+    {"core.game"},
+    {"core.layout"},
+    {"core.kernels"},
+    {"core.engine"},
+    {"core"},
+    {"policy", "rollout", "saving", "interop", "pictures"},
+    {"games"},
+    {"search", "solve"},
+    {"adapters"},
+    {"testing"},
+    {""},  # the public names
+]
+# the solver of Shed's cells: tensor programs, no rules
+SOLVER = {
+    f"tensor_envs.games.shed.{name}"
+    for name in ("layers", "strata", "solve", "lookup", "tablebase", "verify")
+}
+# what tinygrad shows to the rest of the package
+PUBLIC = {
+    "Tensor",
+    "UOp",
+    "dtypes",
+    "Device",
+    "DType",
+    "Ops",
+    "AxisType",
+    "AddrSpace",
+    "GlobalCounters",
+    "strong_dtype",
+}
+
+
+def name_of(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+NAMES = {name_of(path): path for path in MODULES}
+
+
+@functools.cache
+def imports(path: Path) -> list[tuple[str, str]]:
+    """Modules that are imported anywhere in a file, with the name that is taken from them, if any."""
+    found: list[tuple[str, str]] = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found += [(alias.name, "") for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.module and not node.level, f"{path}: imports are absolute"
+            found += [(node.module, alias.name) for alias in node.names]
+    return found
+
+
+@functools.cache
+def public() -> dict[str, str]:
+    """The package's public names, and the modules that they come from."""
+    return {name: module for module, name in imports(PACKAGE / "__init__.py") if module != "tensor_envs"}
+
+
+def sources(path: Path) -> set[str]:
+    """The package's modules that a file imports: a public name counts as the module that it comes from."""
+    found = set()
+    for module, name in imports(path):
+        if module.split(".")[0] == "tensor_envs":
+            inner = f"{module}.{name}"
+            found.add(inner if inner in NAMES else public()[name] if module == "tensor_envs" else module)
+    return found
+
+
+def floor(module: str) -> int:
+    parts = module.split(".")[1:]
+    while ".".join(parts) not in set().union(*FLOORS):
+        parts.pop()
+    return next(k for k, names in enumerate(FLOORS) if ".".join(parts) in names)
+
+
+def rule_modules() -> set[str]:
+    """Every game's `rules` and the modules of its folder that it is made of."""
+    found: set[str] = set()
+    waiting = [name_of(path) for path in PACKAGE.glob("games/*/rules.py")]
+    while waiting:
+        module = waiting.pop()
+        if module not in found:
+            found.add(module)
+            folder = module.rpartition(".")[0]
+            waiting += [name for name in sources(NAMES[module]) if name.startswith(f"{folder}.")]
+    return found
+
+
+@pytest.mark.parametrize("module", NAMES)
+def test_imports_only_from_lower_floors(module: str) -> None:
+    for imported in sources(NAMES[module]):
+        assert floor(imported) <= floor(module), f"{module} imports {imported}, which is on a higher floor"
+    for imported, _ in imports(NAMES[module]):
+        assert imported.split(".")[0] not in ("tests", "scripts"), f"{module} imports {imported}"
+
+
+def test_every_module_has_its_floor() -> None:
+    """None but the package itself falls through to the top, and no floor is of something that is gone."""
+    assert [module for module in NAMES if floor(module) == len(FLOORS) - 1] == ["tensor_envs"]
+    folders = {".".join(module.split(".")[1:]) for module in NAMES} | {"solve"}
+    assert set().union(*FLOORS) <= folders
+
+
+@pytest.mark.parametrize("module", sorted(rule_modules()))
+def test_rules_are_written_in_the_language(module: str) -> None:
+    """They import the language from its one place, lines of boards, and their own folder; and the standard library."""
+    game = module.split(".")[2]
+    for imported, name in imports(NAMES[module]):
+        own = imported.startswith(f"tensor_envs.games.{game}")
+        language = imported == "tensor_envs.rules" or imported.startswith("tensor_envs.ops.")
+        standard = imported.split(".")[0] in sys.stdlib_module_names
+        assert own or language or standard, f"{module} imports {name} from {imported}"
+
+
+def test_every_rule_module_is_found() -> None:
+    found = rule_modules()
+    assert len(found) > 20 and "tensor_envs.games.shed.rules" in found and not found & SOLVER
+
+
+@pytest.mark.parametrize(
+    "module", sorted(m for m in NAMES if m.startswith("tensor_envs.games.") and m not in SOLVER)
+)
+def test_nothing_of_tinygrad_in_a_game(module: str) -> None:
+    assert not [name for name, _ in imports(NAMES[module]) if name.split(".")[0] == "tinygrad"]
+    text = NAMES[module].read_text()
+    for trace in ("UOp", "dtypes.", ".cast(", ".const_like(", ".logical_not(", "AddrSpace"):
+        assert trace not in text, f"{module}: {trace}"
+
+
+@pytest.mark.parametrize("module", sorted(m for m in NAMES if floor(m) != 1 and m not in SOLVER))
+def test_tinygrads_inside_stays_in_one_room(module: str) -> None:
+    for imported, name in imports(NAMES[module]):
+        if imported.split(".")[0] == "tinygrad":
+            assert name in PUBLIC, f"{module} imports {name or 'all'} from {imported}"
+
+
+def users(call: str) -> list[str]:
+    return [name for name, path in NAMES.items() if re.search(rf"(?<!\w){call}\(", path.read_text())]
+
+
+def test_touchpoints() -> None:
+    assert users("TinyJit") == ["tensor_envs.core.backend.replay"]
+    assert users("custom_kernel") == ["tensor_envs.core.backend.launch"]
+    page = (PACKAGE / "core" / "backend" / "README.md").read_text()
+    listed = set(re.findall(r"^\| `([\w./]+\.py)`", page, re.M))
+    assert {p.name for p in (PACKAGE / "core" / "backend").glob("[a-z]*.py")} <= listed
+    assert all((PACKAGE / "core" / "backend" / name).resolve().exists() for name in listed)
+
+
+def test_top_level() -> None:
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False).stdout
+    names = {line.split("/")[0] for line in listed.splitlines()}
+    assert {name for name in names if not name.startswith(".")} <= TOP_LEVEL
+
+
+def test_every_game_is_complete() -> None:
+    for folder in (p for p in (PACKAGE / "games").iterdir() if (p / "__init__.py").exists()):
+        for part in ("RULES.md", "rules.py", "notation.py", "render.py"):
+            assert (folder / part).exists(), f"{folder.name} lacks {part}"
+        for part in ("reference.py", "test_rulebook.py", "test_reference.py"):
+            assert (ROOT / "tests" / "games" / folder.name / part).exists(), (
+                f"tests of {folder.name} lack {part}"
+            )
+
+
+def test_import_is_quick_and_opens_no_device() -> None:
+    code = (
+        "import time; start = time.process_time(); import tensor_envs; seconds = time.process_time() - start;"
+        "import os, tinygrad; print(seconds, len(tinygrad.Device._opened_devices), os.environ.get('DEV'))"
+    )
+    environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)}
+    times = []
+    for _ in range(3):
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+        )
+        seconds, opened, device = done.stdout.split()
+        assert (opened, device) == ("0", "None")
+        times.append(float(seconds))
+    assert min(times) < 0.5, times
