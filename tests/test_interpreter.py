@@ -1,7 +1,7 @@
 """The form that kernels have on a GPU, a thread a game, run without one: tinygrad's PYTHON device interprets it.
 
-It also is a second opinion on the compiler. It keeps all threads of a block in step, so that loops in which games part
-(playouts) are run with one game a block.
+It also is a second opinion on the compiler. It keeps the 64 threads of a block in step and asks only the first whether
+a loop goes on: playouts agree as long as no other game takes longer than the first of its block.
 """
 
 from __future__ import annotations
@@ -10,21 +10,28 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from tensor_envs.core.device import is_gpu
 
 import tensor_envs as te
+from tensor_envs.core.backend.device import is_gpu
 from tests.games.shared import shared_env
 
+Run = Callable[[te.State], dict[str, np.ndarray]]
 
-def both(env: te.Env, batch: int, run: Callable[[te.State], dict[str, np.ndarray]]) -> None:
-    """The same from the same games on either device."""
+
+def both(env: te.Env, batch: int, run: Run) -> dict[str, np.ndarray]:
+    """The same from the same games on either device -> what it is."""
     compiled, interpreted = (run(env.init(batch, seed=1, device=name)) for name in ("CPU", "PYTHON"))
     assert compiled.keys() == interpreted.keys()
     for name, values in compiled.items():
-        assert (values == interpreted[name]).all(), name
+        np.testing.assert_array_equal(interpreted[name], values, err_msg=name)
+    return compiled
 
 
-@pytest.fixture(params=te.registered())
+LONG = ("tensor_equilibrium", "three_will")  # to interpret
+PARAMS = [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in te.registered()]
+
+
+@pytest.fixture(params=PARAMS)
 def env(request: pytest.FixtureRequest) -> te.Env:
     assert is_gpu("PYTHON")
     return shared_env(request.param)
@@ -33,24 +40,65 @@ def env(request: pytest.FixtureRequest) -> te.Env:
 def test_steps(env: te.Env) -> None:
     def run(state: te.State) -> dict[str, np.ndarray]:
         plies: dict[str, np.ndarray] = {}
-        for ply in range(6):
+        for ply in range(2):
             action = te.random_policy(state)
             state = env.step(state, action)
             plies |= {f"{ply} {name}": column for name, column in state.numpy().items()}
             plies[f"{ply} action"] = action.numpy()
-        return plies
+        seen = {f"seen by {player}": env.observe(state, player).numpy() for player in (None, 1)}
+        return plies | seen | {"legal": state.legal_action_mask.numpy(), "key": state.action_key.numpy()}
 
     both(env, 4, run)
 
 
 def test_rollouts(env: te.Env) -> None:
     def run(state: te.State) -> dict[str, np.ndarray]:
-        result = te.rollout_from(state, "uniform", 20)
-        totals = {"returns": result.returns.numpy(), "wins": result.wins.numpy()}
-        return result.state.numpy() | totals
+        result = te.rollout_from(state, "uniform", 4)
+        return result.state.numpy() | {"returns": result.returns.numpy(), "wins": result.wins.numpy()}
 
     both(env, 4, run)
 
 
+@pytest.mark.parametrize("autoreset", ["same_step", "next_step", "disabled"])
+def test_steps_in_place_over_the_ends_of_games(autoreset: str) -> None:
+    env = shared_env("tic_tac_toe")
+
+    def run(state: te.State) -> dict[str, np.ndarray]:
+        vector = te.VectorEnv(env, 66, 1, state.device, autoreset, observe=True)  # type: ignore[arg-type]
+        found: dict[str, np.ndarray] = {}
+        for count in range(11):
+            given = te.random_policy(vector.state).numpy()
+            given[: 7 * (count == 4)] = 9  # illegal
+            transition = vector.step_uniform() if count % 2 else vector.step(given)
+            found |= {f"{count} {name}": column for name, column in transition.numpy().items()}
+            found |= {
+                f"{count} seen": vector.observation.numpy(),
+                f"{count} legal": vector.legal_action_mask.numpy(),
+            }
+        return found | vector.state.numpy()
+
+    found = both(env, 66, run)
+    assert found["4 terminated"].sum() >= 7 and found["8 terminated"].any() and found["ply"].max() > 3
+
+
 def test_playouts(env: te.Env) -> None:
-    both(env, 3, lambda state: {"returns": te.playout(env, state, 1, limit=12).numpy()})
+    """Cut off before a game ends, so that all take equally long."""
+    both(env, 3, lambda state: {"returns": te.playout(state, 1, limit=4).numpy()})
+
+
+def test_playouts_whose_games_part() -> None:
+    """Of a seed for which the first game is not over before the limit, and others are."""
+    env, limit = shared_env("tic_tac_toe"), 8
+    first, state = env.init(1, seed=1), env.init(3, seed=1)
+    lasting = (
+        seed for seed in range(99) if not te.playout(first, 1, seed=seed, limit=limit - 1).numpy().any()
+    )
+    seed = next(lasting)
+    found = both(env, 3, lambda state: {"returns": te.playout(state, 20, seed=seed, limit=limit).numpy()})
+    assert (found["returns"] != te.playout(state, 20, seed=seed, limit=limit - 2).numpy()).any()
+    actions = [0, 4, 9]  # the last one ends its games at once
+    both(env, 3, lambda state: {"returns": te.playout(state, 20, actions, seed=seed, limit=4).numpy()})
+
+
+def test_playouts(env: te.Env) -> None:
+    both(env, 1, lambda state: {"returns": te.playout(state, 1, limit=12).numpy()})

@@ -20,6 +20,7 @@ from tensor_envs.core.backend.device import (
     empty_buffer,
     is_capturing,
     is_gpu,
+    primary,
     upload,
 )
 from tensor_envs.core.backend.launch import launch, total_bytes
@@ -116,7 +117,8 @@ def cut(batch: int, device: DeviceName) -> Cut:
     if batch % shards:
         raise ValueError(f"batch must be a multiple of the {shards} devices, got {batch}")
     share, gpu = batch // shards, is_gpu(device)
-    lanes = LANES if gpu else min(LANES, 1 << (share - 1).bit_length())
+    fewest = min(LANES, 1 << (share - 1).bit_length())
+    lanes = LANES if gpu and primary(device) != "PYTHON" else fewest  # an interpreter pays for every thread
     return Cut(batch, device, shards, Grid(-(-share // lanes), lanes, gpu))
 
 

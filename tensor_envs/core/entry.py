@@ -19,9 +19,9 @@ class GameEntry:
         id: lower case letters, digits and underscores.
         rules: a frozen dataclass, see `tensor_envs.Rules`, or its name.
         notation: a module with `to_dict`, `from_dict`, `action_to_string` and `symmetries`; `from_dict` gives all
-            fields of the Spec, `current_player`, `terminated` and `truncated`, and may leave out `ply`, which is then 0.
-        render: a module with `to_string` and `to_svg`; for pixels also `draw`, which gives a `render.Drawing`; if the
-            game hides anything also `seen_by(rules, game, player)`, the dictionary of a game as that player knows it.
+            fields of the Spec, `current_player`, `terminated` and `truncated`; without `ply` it is 0.
+        render: a module with `to_string` and `to_svg`; for pixels also `draw`, which gives a `render.Drawing`; if
+            the game hides anything also `seen_by(rules, game, player)`, the dictionary as that player knows it.
         version: grows whenever a game with the same seed and actions would run otherwise.
         presets: further ids with fixed rule fields.
         short: rule fields under which games end soon, for tests.

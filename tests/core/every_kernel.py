@@ -83,7 +83,8 @@ def use(env: te.Env) -> None:
 GAMES: dict[str, Callable[[], te.Env]] = {
     "dice_race": dice_race.shared,
     "in memory": lambda: te.make("hyper_tic_tac_toe", shape=(9, 9, 9), k=4),
-} | {name: partial(te.make, name) for name in te.registered()}
+}
+GAMES |= {name: partial(te.make, name) for name in te.registered()}
 
 
 def programs(name: str) -> list[tuple[str, list[int]]]:

@@ -344,7 +344,7 @@ def test_jit_gives_back_the_arguments_of_its_own_call() -> None:
         assert (same.item(), more.item()) == (value, value + 2)
     assert same_and_more(one, Tensor([1.0]).realize(), factor=2.5)[1].item() == 3.5
     with pytest.raises(TypeError, match="a jitted function takes and returns States, Tensors"):
-        same_and_more(one, np.zeros(1), factor=1)
+        same_and_more(one, np.zeros(1), factor=1)  # type: ignore[arg-type]
 
 
 def test_the_spec_names_its_environment() -> None:

@@ -20,7 +20,7 @@ from tests.games.shared import shared_env
 TTT = shared_env("tic_tac_toe")
 RACE = dice_race.shared()
 # too large to unroll: its boards are memory fields
-LARGE = te.make("hyper_tic_tac_toe", shape=(9, 9, 9), k=3)
+LARGE = te.make("hyper_tic_tac_toe", shape=(24, 24), k=2)
 RESETS: list[Any] = ["same_step", "next_step", "disabled"]
 
 
@@ -66,7 +66,7 @@ def test_a_step_in_place_is_a_step_of_the_environment(env: te.Env) -> None:
 
 
 @pytest.mark.parametrize("autoreset", RESETS)
-@pytest.mark.parametrize("env", [TTT, RACE], ids=lambda env: env.id)
+@pytest.mark.parametrize("env", [TTT, RACE, LARGE], ids=lambda env: env.id)
 def test_drawn_steps_are_steps_with_the_actions_drawn(env: te.Env, autoreset: Any) -> None:
     """`step_uniform` launches what it has found out before; other calls in between must not confuse it."""
     drawn, given = (te.VectorEnv(env, 8, 4, autoreset=autoreset, final_states=True) for _ in range(2))
@@ -254,24 +254,29 @@ def test_copies_go_on_exactly(how: str, autoreset: Any, options: dict[str, bool]
     assert ends
 
 
-def test_what_the_next_player_sees_is_written_by_the_step() -> None:
-    for autoreset in RESETS:
-        vector = te.VectorEnv(RACE, 20, 3, autoreset=autoreset, observe=True)
-        for count in range(40):
-            expected = vector.state.legal_action_mask.numpy()
-            np.testing.assert_array_equal(vector.legal_action_mask.numpy(), expected)
-            live = expected.any(1)
-            seen = RACE.observe(vector.state).numpy()
-            np.testing.assert_array_equal(vector.observation.numpy()[live], seen[live])
-            if count % 9 == 4:
-                vector.reset(np.arange(20) % 2 == 0)
-            elif count % 2:
-                vector.step(te.random_policy(vector.state).numpy())
-            else:
-                before = GlobalCounters.kernel_count
-                vector.step_uniform()
-                assert count < 6 or GlobalCounters.kernel_count - before == 1
-        assert vector.observation.shape == (20, 3) and vector.legal_action_mask.shape == (20, 3)
+@pytest.mark.parametrize(
+    ("env", "autoreset"), [*((RACE, autoreset) for autoreset in RESETS), (LARGE, "same_step")], ids=str
+)
+def test_what_the_next_player_sees_is_written_by_the_step(env: te.Env, autoreset: Any) -> None:
+    vector, ends = te.VectorEnv(env, 20, 3, autoreset=autoreset, observe=True), 0
+    for count in range(40):
+        expected = vector.state.legal_action_mask.numpy()
+        np.testing.assert_array_equal(vector.legal_action_mask.numpy(), expected)
+        live, seen = expected.any(1), env.observe(vector.state).numpy()
+        np.testing.assert_array_equal(vector.observation.numpy()[live], seen[live])
+        if count % 9 == 4:
+            vector.reset(np.arange(20) % 2 == 0)
+        elif count % 2:
+            ends += int(vector.step(te.random_policy(vector.state).numpy()).numpy()["terminated"].sum())
+        else:
+            before = GlobalCounters.kernel_count
+            vector.step_uniform()
+            assert count < 6 or GlobalCounters.kernel_count - before == 1
+    assert vector.observation.shape == (20, *env.observation_shape) and ends
+    assert vector.legal_action_mask.shape == (20, env.num_actions)
+
+
+def test_observations_are_there_only_where_they_are_asked_for() -> None:
     for name in ("observation", "legal_action_mask"):
         with pytest.raises(RuntimeError, match="this needs a VectorEnv made with observe=True"):
             getattr(te.VectorEnv(RACE, 2), name)
