@@ -142,9 +142,10 @@ def write(tensor: Tensor, array: np.ndarray) -> None:
     buffer = buffer_of(tensor)
     assert buffer is not None
     for part, piece in _shares(buffer, np.ascontiguousarray(array).reshape(-1)):
-        # some drivers read the caller's memory only later
-        held = piece.tobytes() if part.device.split(":")[0] != "CPU" else piece.view(np.uint8).data
-        part.allocator._copyin(part.get_buf(part.device), memoryview(held))
+        data = piece.view(np.uint8).data
+        if part.device.split(":")[0] != "CPU":  # some drivers read the caller's memory only later
+            data = memoryview(bytearray(data))
+        part.allocator._copyin(part.get_buf(part.device), data)
 
 
 def download(values: Tensor) -> np.ndarray:
