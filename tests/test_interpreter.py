@@ -98,7 +98,3 @@ def test_playouts_whose_games_part() -> None:
     assert (found["returns"] != te.playout(state, 20, seed=seed, limit=limit - 2).numpy()).any()
     actions = [0, 4, 9]  # the last one ends its games at once
     both(env, 3, lambda state: {"returns": te.playout(state, 20, actions, seed=seed, limit=4).numpy()})
-
-
-def test_playouts(env: te.Env) -> None:
-    both(env, 1, lambda state: {"returns": te.playout(state, 1, limit=12).numpy()})
