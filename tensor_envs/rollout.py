@@ -41,11 +41,15 @@ class Rollout:
 
     @property
     def returns(self) -> Tensor:
-        return self._totals[:, : self.state.env.num_players]
+        return self._columns(0)
 
     @property
     def wins(self) -> Tensor:
-        return self._totals[:, self.state.env.num_players :].cast(dtypes.int32)
+        return self._columns(self.state.env.num_players).cast(dtypes.int32)
+
+    def _columns(self, first: int) -> Tensor:
+        """P columns of the totals; made when asked for, since building a view takes longer than a short rollout."""
+        return self.state._games.cut.view(self._totals, first, self.state.env.num_players)
 
     @property
     def episodes(self) -> Tensor:
@@ -172,4 +176,4 @@ def _captured(policy: Policy, state: State, steps: int, reset: Reset) -> tuple[G
     last = games._replace(words=buffers[(steps - 1) % 2])
     if reset == "same_step":
         last = engine.copy(last, live=True)
-    return last, cut.view(totals, 0, 2 * players)
+    return last, totals

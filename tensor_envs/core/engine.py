@@ -266,13 +266,13 @@ class Engine:
     # *** many steps ***
 
     def rollout(self, games: Games, steps: int, reset: Reset) -> tuple[Games, Tensor]:
-        """Many steps of the uniform policy -> the state after them, and float32 [B, 2 P]: returns, then wins."""
+        """Many steps of the uniform policy -> the state after them, and a buffer of 2 P values: returns, then wins."""
         where = games.cut
         totals = where.empty(2 * self.spec.num_players, dtypes.float32)
         scalars = cached_upload((steps,) * where.shards, games.device)
         arrays = Rollout.Arrays(self.empty(games), games.words, games.row_rng, totals, scalars)
         after = self.run(Rollout(reset), where, arrays)
-        return games._replace(words=after.new), where.view(after.totals, 0, 2 * self.spec.num_players)
+        return games._replace(words=after.new), after.totals
 
     def playout(
         self, games: Games, copies: int, actions: Tensor | None, words: tuple[int, int], limit: int

@@ -124,8 +124,10 @@ def test_games_taken_and_playouts(env: te.Env) -> None:
     state = played(env, 37, "CPU")
     rows = np.array([36, 0, 5, 36, 1])
     same_rows(env.take(state, rows), state, rows)
-    same_rows(env.take(state, Tensor(rows, dtype=dtypes.int32)), state, rows)
-    same_rows(env.take(state, Tensor([40, -1, 63], dtype=dtypes.int32)), state, np.array([36, 0, 36]))
+    same_rows(env.take(state, Tensor(rows, dtype=dtypes.int32, device="CPU")), state, rows)
+    same_rows(
+        env.take(state, Tensor([40, -1, 63], dtype=dtypes.int32, device="CPU")), state, np.array([36, 0, 36])
+    )
     whole = te.playout(played(env, WHOLE, "CPU"), 5, seed=2, limit=40).numpy()
     np.testing.assert_array_equal(te.playout(state, 5, seed=2, limit=40).numpy(), whole[:37])
     two = te.playout(played(env, 38, DEVICES[1]), 5, seed=2, limit=40)

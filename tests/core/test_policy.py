@@ -89,7 +89,7 @@ def test_a_policy_of_tinygrads_own_randomness_draws_anew_at_every_step() -> None
     """In a process of its own: what tinygrad sets up at the first use of its generator must not be captured."""
     code = (
         "import tensor_envs as te; from tinygrad import Tensor\n"
-        "def policy(s): return s.legal_action_mask.where(Tensor.rand(s.batch, 9), -1).argmax(1).cast('int32')\n"
+        "def policy(s): return s.legal_action_mask.where(Tensor.rand(s.batch, 9, device='CPU'), -1).argmax(1).int()\n"
         "r = te.rollout(te.make('tic_tac_toe'), policy, 64, 200, device='CPU')\n"
         "w = r.wins.numpy()[:, 0] / r.episodes.numpy(); print(((w > 0) & (w < 1)).all())"
     )

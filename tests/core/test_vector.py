@@ -128,7 +128,7 @@ def test_a_transition_on_the_host() -> None:
             assert column.shape == expected.shape and (column == expected).all(), name
     assert host["terminated"].any() and host["rewards"].any()
     ended = int((host["terminated"] | host["truncated"]).sum())
-    assert repr(transition) == f"<Transition of 24 games on CPU, {ended} ended>"
+    assert repr(transition) == f"<Transition of 24 games on {vector.device}, {ended} ended>"
 
 
 def test_a_transition_is_read_before_the_next_step() -> None:
@@ -311,7 +311,9 @@ def test_going_on_from_a_state(autoreset: Any, tmp_path: Path) -> None:
         equal(second.state, first.state)
     for name, column in saved.numpy().items():
         assert (before[name] == column).all(), "the state that was set stays valid"
-    with pytest.raises(ValueError, match="state must be of 6 games on CPU, got 5 on CPU"):
+    with pytest.raises(
+        ValueError, match=f"state must be of 6 games on {second.device}, got 5 on {second.device}"
+    ):
         second.state = TTT.init(5)
     with pytest.raises(TypeError, match="state must be a State, got int"):
         second.state = 5  # type: ignore[assignment]
