@@ -54,9 +54,10 @@ def test_an_explicit_clang_is_taken(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("preset", ["tic_tac_toe", "qubic", "gomoku"])
 def test_the_first_step_with_a_cold_kernel_cache_comes_within_5_seconds(tmp_path: Path, preset: str) -> None:
+    """Of processor time, the compiler's included: what else the machine does cannot move it much."""
     code = (
-        "import tensor_envs as te, time; start = time.perf_counter();"
+        "import tensor_envs as te, os; start = sum(os.times()[:4]);"
         f"vector = te.VectorEnv(te.make({preset!r}), 4096, device='CPU'); vector.step_uniform().rewards.numpy();"
-        "print(time.perf_counter() - start)"
+        "print(sum(os.times()[:4]) - start)"
     )
     assert float(run(code, tmp_path).stdout) < 5
