@@ -18,6 +18,7 @@ from tensor_envs.rules import (
     Part,
     Scalar,
     Spec,
+    minimum,
     number,
     put,
     real,
@@ -74,10 +75,21 @@ class DiceRace:
         return [number(select(s.score, (player + k) % 3)) for k in range(3)]
 
 
+@dataclass(frozen=True)
+class SlowStart(DiceRace):
+    """Scores begin as the least of twenty dice: a first state that takes long, so that kernels have a branch for it."""
+
+    def init(self, chance: Chance) -> dict[str, Any]:
+        dice = [[chance.draw(100 * player + k, 6) for k in range(20)] for player in range(3)]
+        return {**super().init(chance), "score": [functools.reduce(minimum, some) for some in dice]}
+
+
 @functools.cache
-def shared() -> te.Env:
+def shared(slow_start: bool = False) -> te.Env:
     """One environment for all tests that need no other."""
-    return te.Env(GAME, DiceRace(), "dice_race")
+    return te.Env(
+        GAME, SlowStart() if slow_start else DiceRace(), "slow_start" if slow_start else "dice_race"
+    )
 
 
 def to_dict(rules: DiceRace, s: dict[str, Any]) -> dict[str, Any]:

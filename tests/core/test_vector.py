@@ -14,11 +14,12 @@ from tinygrad import Tensor
 from tinygrad.helpers import GlobalCounters
 
 import tensor_envs as te
+from tensor_envs.core.kernels.tracer import BRANCH_MIN_OPS
 from tests.core import dice_race
 from tests.games.shared import shared_env
 
 TTT = shared_env("tic_tac_toe")
-RACE = dice_race.shared()
+RACE, SLOW = dice_race.shared(), dice_race.shared(slow_start=True)
 # too large to unroll: its boards are memory fields
 LARGE = te.make("hyper_tic_tac_toe", shape=(24, 24), k=2)
 RESETS: list[Any] = ["same_step", "next_step", "disabled"]
@@ -93,20 +94,22 @@ def test_drawn_steps_are_steps_with_the_actions_drawn(env: te.Env, autoreset: An
 
 
 @pytest.mark.parametrize("autoreset", RESETS)
-def test_finished_games_start_again(autoreset: Any) -> None:
+@pytest.mark.parametrize("env", [RACE, SLOW], ids=lambda env: env.id)
+def test_finished_games_start_again(env: te.Env, autoreset: Any) -> None:
     """At once, a step later without pay, or not at all: against states stepped and reset one by one."""
-    vector, state = te.VectorEnv(RACE, 20, 9, autoreset=autoreset), RACE.init(20, 9)
+    assert (env._engine.game.init_ops > BRANCH_MIN_OPS) == (env is SLOW)
+    vector, state = te.VectorEnv(env, 20, 9, autoreset=autoreset), env.init(20, 9)
     for _ in range(70):
         before = state.numpy()
         over = before["terminated"] | before["truncated"]
         actions = te.random_policy(state).numpy()
         transition = vector.step(actions).numpy()
-        after = RACE.step(state, actions)
+        after = env.step(state, actions)
         wanted = after.numpy()
         state = (
             after
             if autoreset == "disabled"
-            else RACE.reset(after, over if autoreset == "next_step" else None)
+            else env.reset(after, over if autoreset == "next_step" else None)
         )
         if autoreset == "next_step":
             wanted |= {name: np.where(over, False, wanted[name]) for name in ("terminated", "truncated")}
@@ -115,6 +118,25 @@ def test_finished_games_start_again(autoreset: Any) -> None:
             np.testing.assert_array_equal(transition[name], wanted[name], err_msg=name)
         equal(vector.state, state, but=("rewards",))
     assert autoreset == "disabled" or vector.state.numpy()["episode"].min() > 0
+
+
+@pytest.mark.parametrize("env", [TTT, RACE, SLOW], ids=lambda env: env.id)
+def test_rollouts_are_steps(env: te.Env) -> None:
+    """Of games held in registers, which are those of a state in memory."""
+    for autoreset in (True, False):
+        begin = env.step(env.init(20, 9), [99] * 20) if env is TTT else env.init(20, 9)
+        rolled = te.rollout_from(begin, "uniform", 50, autoreset=autoreset)
+        vector = te.VectorEnv(env, 20, 9, autoreset="same_step" if autoreset else "disabled")
+        vector.state = begin
+        returns, wins = np.zeros((2, 20, env.num_players))
+        for _ in range(50):
+            done = vector.step_uniform().numpy()
+            returns += done["rewards"]
+            wins += (done["terminated"] | done["truncated"])[:, None] & (done["rewards"] > 0)
+        np.testing.assert_array_equal(rolled.returns.numpy(), returns)
+        np.testing.assert_array_equal(rolled.wins.numpy(), wins)
+        equal(rolled.state, vector.state)
+        assert wins.any() == (autoreset or env is not TTT)
 
 
 def test_a_transition_on_the_host() -> None:
