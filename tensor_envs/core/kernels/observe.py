@@ -1,12 +1,12 @@
 """Observations and masks, a value an entry: for learners, who want them at every step.
 
-First every game writes its parts into byte registers: eight bits of a set, or the number of a one-hot part. Then a loop
-over entries reads for each which register to look at, which bits of it, and what they must be, from a table; its inner
-loop over the lanes is vector code. An observation is stored as [blocks, entries, lanes].
+First every game writes its parts into byte registers: eight bits of a set, or the number of a one-hot part. Then these
+are expanded, by lanes for learners on the device, [blocks, entries, lanes], or game by game for the host.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ from tensor_envs.core.layout import Layout
 from tensor_envs.rules.bits import WORD_BITS
 from tensor_envs.rules.control import loop, register, tracing
 from tensor_envs.rules.lists import MemoryArray
-from tensor_envs.rules.observation import Bits, Number, OneHot, Part
+from tensor_envs.rules.observation import Number, OneHot, Part
 from tensor_envs.rules.scalar import INT, WORD, Scalar, integer, where, word
 
 BYTE = 8
@@ -35,15 +35,34 @@ class ObservationArrays(NamedTuple):
     table: Any  # see `ObservationPlan.table`
 
 
+class Piece(NamedTuple):
+    """Entries next to each other that stand in registers: bits, eight a row, or which of them is 1, in one row."""
+
+    entry: int
+    row: int
+    size: int
+    one_hot: bool
+
+    @property
+    def rows(self) -> int:
+        return 1 if self.one_hot else -(-self.size // BYTE)
+
+    def lookup(self) -> Iterator[tuple[int, int, int]]:
+        """For each entry: a row, bits of it, and the value of these where the entry is 1."""
+        for k in range(self.size):
+            bit = 1 << k % BYTE
+            yield (self.row, 0xFFFFFFFF, k) if self.one_hot else (self.row + k // BYTE, bit, bit)
+
+
 class ObservationPlan:
-    """How the entries of a game's observation, and of its mask behind them, are found in registers.
+    """How the entries of a game's observation, and of its mask, are found in registers.
 
     Attributes:
-        table: four numbers a tabled entry, of the registers' dtype, so that comparisons are as narrow: register row
-            (two bytes), bits of it, their value.
-        runs: (entry, tabled entry, length) of entries next to each other that are read by the table.
+        pieces: of the observation; what is in none (numbers, sets in memory) is stored without registers.
+        mask: all of its entries; None for a mask in memory.
         rows: of the observation's registers; those of the mask follow.
-        mask_first: tabled entry of the mask's first.
+        table: four numbers an entry of the pieces, then of the mask: register row (two bytes), bits of it, their value.
+            They have the registers' dtype, so that comparisons are as narrow.
     """
 
     def __init__(self, game: Game, layout: Layout):
@@ -55,39 +74,37 @@ class ObservationPlan:
 
             player = Scalar(register(1, dtypes.int32)[0].load(), INT)
             parts = game.observe(layout.get_state(cell), layout.get_mask(cell), player)
-        entries: list[tuple[int, int, int]] = []
-        self.runs: list[tuple[int, int, int]] = []
-        self.rows, position = 0, 0
+        self.pieces: list[Piece] = []
+        self.rows = position = 0
         for part in parts:
-            if isinstance(part, Number) or (isinstance(part, Bits) and isinstance(part.words, MemoryArray)):
-                position += part.size
-                continue
-            first = len(entries)
-            if isinstance(part, OneHot):
-                entries += [(self.rows, 0xFFFFFFFF, k) for k in range(part.size)]
-                self.rows += 1
-            else:
-                entries += [_bit_entry(self.rows, k) for k in range(part.size)]
-                self.rows += -(-part.size // BYTE)
-            if self.runs and self.runs[-1][0] + self.runs[-1][2] == position:
-                entry, start, length = self.runs.pop()
-                self.runs.append((entry, start, length + part.size))
-            else:
-                self.runs.append((position, first, part.size))
+            if in_registers(part):
+                self.pieces.append(Piece(position, self.rows, part.size, isinstance(part, OneHot)))
+                self.rows += self.pieces[-1].rows
             position += part.size
-        self.mask_first, self.mask_rows = len(entries), 0
-        if not game.has_memory:
-            entries += [_bit_entry(self.rows, action) for action in range(game.spec.num_actions)]
-            self.mask_rows = -(-game.spec.num_actions // BYTE)
-        wide = any(isinstance(part, OneHot) and part.size > 255 for part in parts)
+        self.mask = None if game.has_memory else Piece(0, self.rows, game.spec.num_actions, False)
+        wide = any(piece.one_hot and piece.size > 255 for piece in self.pieces)
         self.dtype = dtypes.uint32 if wide else dtypes.uint8
-        rows, bits, values = np.array(entries or [(0, 0, 0)], np.uint32).T
+        known = [entry for piece in (*self.pieces, self.mask) if piece for entry in piece.lookup()]
+        rows, bits, values = np.array(known or [(0, 0, 0)], np.uint32).T
         columns = np.stack([rows & 0xFF, rows >> 8, bits, values], axis=1)
         self.table = columns.astype(np.uint32 if wide else np.uint8)
 
+    @property
+    def runs(self) -> list[tuple[int, int, int]]:
+        """Entry, place in the table and number of entries of the observation that are next to each other in both."""
+        runs: list[tuple[int, int, int]] = []
+        place = 0
+        for piece in self.pieces:
+            if runs and sum(runs[-1][::2]) == piece.entry:
+                runs[-1] = (*runs[-1][:2], runs[-1][2] + piece.size)
+            else:
+                runs.append((piece.entry, place, piece.size))
+            place += piece.size
+        return runs
 
-def _bit_entry(row: int, k: int) -> tuple[int, int, int]:
-    return row + k // BYTE, 1 << k % BYTE, 1 << k % BYTE
+
+def in_registers(part: Part) -> bool:
+    return not isinstance(part, Number) and not isinstance(getattr(part, "words", None), MemoryArray)
 
 
 def _bytes(words: Any, size: int) -> list[Scalar]:
@@ -112,19 +129,27 @@ class ObservationStage:
         self.t, self.a, self.players, self.row_major = t, a, players, source is not None
         self.source = source or (t.grid.blocks, t.grid.lanes)
         self.plan = ObservationPlan(t.game, t.layout)
-        self.registers = t.block.registers(max(self.plan.rows + self.plan.mask_rows, 1), self.plan.dtype)
+        rows = self.plan.rows + (self.plan.mask.rows if self.plan.mask else 0)
+        self.registers = t.block.registers(max(rows, 1), self.plan.dtype)
 
     def trace(self, words: Words) -> UOp:
         """The stores of a block, given its games."""
         filled = self.t.block.each(lambda at: self._fill(words, at))
-        ends: list[UOp] = []
+        seen, mask = self.a.observation is not None, self.a.mask is not None and self.plan.mask
         registers = self.registers.after(filled)
-        if self.a.observation is not None:
-            ends += [self._expand(registers, self.a.observation, *run) for run in self.plan.runs]
-        if self.a.mask is not None and self.plan.mask_rows:
-            count = self.t.game.spec.num_actions
-            ends.append(self._expand(registers, self.a.mask, 0, self.plan.mask_first, count))
-        return UOp.group(*ends) if ends else filled
+        if not mask and not (seen and self.plan.pieces):
+            return filled
+        if self.row_major:
+            pieces = [(self.a.observation, piece) for piece in self.plan.pieces * seen]
+            pieces += [(self.a.mask, mask)] if mask else []
+            return self.t.block.each_lane(
+                lambda at: UOp.group(*(x for piece in pieces for x in self._store(registers, *piece, at)))
+            )
+        ends = [self._expand(registers, self.a.observation, *run) for run in self.plan.runs * seen]
+        if mask:
+            place = sum(piece.size for piece in self.plan.pieces)
+            ends.append(self._expand(registers, self.a.mask, 0, place, mask.size))
+        return UOp.group(*ends)
 
     def _cell(self, array: UOp, at: Coords, entry: Any) -> UOp:
         if not self.row_major:
@@ -187,23 +212,34 @@ class ObservationStage:
                 ends.append(cell.store(bit.uop().cast(array.dtype)).end(k).end(w))
         return ends
 
-    def _expand(self, registers: UOp, array: UOp, entry: int, tabled: int, count: int) -> UOp:
-        """Entries next to each other, from their registers."""
-        if self.row_major:
-            return self.t.block.each_lane(
-                lambda at: self._expanded(registers, array, entry, tabled, loop(count), at)
-            )
+    def _expand(self, registers: UOp, array: UOp, entry: int, place: int, count: int) -> UOp:
+        """Entries next to each other by lanes: a table says for each what to look at, so that lanes are vectors."""
         i = loop(count)
-        return self.t.block.each_lane(lambda at: self._entry(registers, array, entry, tabled, i, at)).end(i)
-
-    def _expanded(self, registers: UOp, array: UOp, entry: int, tabled: int, i: UOp, at: Coords) -> UOp:
-        return self._entry(registers, array, entry, tabled, i, at).end(i)
-
-    def _entry(self, registers: UOp, array: UOp, entry: int, tabled: int, i: UOp, at: Coords) -> UOp:
-        low, high, bits, value = (self.a.table[(tabled + i) * 4 + k].load() for k in range(4))
+        low, high, bits, value = (self.a.table[(place + i) * 4 + k].load() for k in range(4))
         row = (low & 0xFF).cast(dtypes.int32) + (high & 0xFF).cast(dtypes.int32) * 256
-        seen = (at.register.cell(registers, row).load() & bits).eq(value)
-        return self._cell(array, at, entry + i).store(seen.cast(array.dtype))
+
+        def stage(at: Coords) -> UOp:
+            seen = (at.register.cell(registers, row).load() & bits).eq(value)
+            return self._cell(array, at, entry + i).store(seen.cast(array.dtype))
+
+        return self.t.block.each_lane(stage).end(i)
+
+    def _store(self, registers: UOp, array: UOp, piece: Piece, at: Coords) -> list[UOp]:
+        """The entries of a piece game by game: eight bits at once, of which compilers make a vector."""
+
+        def put(entry: UOp | int, x: UOp) -> UOp:
+            return self._cell(array, at, piece.entry + entry).store(x.cast(array.dtype))
+
+        def eight(i: UOp | int, size: int = BYTE) -> list[UOp]:
+            bits = at.register.cell(registers, i + piece.row).load()
+            return [put(i * BYTE + k, (bits & 1 << k).ne(0)) for k in range(size)]
+
+        if piece.one_hot:
+            i = loop(piece.size)
+            return [put(i, at.register.cell(registers, piece.row).load().eq(i.cast(registers.dtype))).end(i)]
+        whole, rest = divmod(piece.size, BYTE)
+        i = loop(whole)
+        return eight(whole, rest) + ([UOp.group(*eight(i)).end(i)] if whole else [])
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,8 @@ from tinygrad import UOp, dtypes
 
 from tensor_envs.core.game import uniform_action
 from tensor_envs.core.kernels.block import Coords, Place, Words, load, store
-from tensor_envs.core.kernels.observe import ObservationArrays
+from tensor_envs.core.kernels.observe import ObservationArrays, ObservationStage
 from tensor_envs.core.kernels.rollout import any_lane
-from tensor_envs.core.kernels.rows import RowStage
 from tensor_envs.core.kernels.tracer import Reset, Tracer
 from tensor_envs.rules.control import next_id
 from tensor_envs.rules.scalar import BOOL, INT, REAL, Scalar, real, scalar, where, word
@@ -67,7 +66,9 @@ class PlayUntil:
             some = any_lane(t, lambda lane: turns.others_to_move(waits, t.block.at(lane.uop())))
             turns.depend_on(played.end(turn, some))
         words = t.words(a.new).after(t.block.each(turns.finish))
-        return t.block.end(RowStage(t, a.seen, self.player, (t.grid.blocks, t.grid.lanes)).trace(words))
+        return t.block.end(
+            ObservationStage(t, a.seen, self.player, (t.grid.blocks, t.grid.lanes)).trace(words)
+        )
 
 
 class _Turns:
