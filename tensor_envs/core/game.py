@@ -163,6 +163,8 @@ class Game:
 
     def where(self, condition: Scalar, a: GameState, b: GameState) -> GameState:
         """condition ? a : b, field by field."""
+        if condition.known:
+            return a if condition.value else b
         chosen: dict[str, Any] = {}
         for name, field in self.fields.items():
             x, y = getattr(a, name), getattr(b, name)

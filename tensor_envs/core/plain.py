@@ -39,6 +39,7 @@ class PlainGame:
 
     def _begin(self, episode: int) -> None:
         self.state = self._stored(self.game.init(self._row_rng, word(episode)))
+        self._mask_of: GameState | None = None
         self.rewards = [0.0] * self.game.spec.num_players
         self.terminated = self.truncated = False
 
@@ -55,8 +56,11 @@ class PlainGame:
         return self.terminated or self.truncated
 
     def _mask(self) -> MaskWords:
-        mask = self.game.mask(self.state)
-        return [scalar(word(0)) for _ in range(len(mask))] if self.over else mask
+        """Worked out once a state."""
+        if self._mask_of is not self.state:
+            mask = self.game.mask(self.state)
+            self._mask_of, self._words = self.state, [word(0)] * len(mask) if self.over else mask
+        return self._words
 
     def legal_actions(self) -> list[int]:
         """The numbers of the legal actions; none once the game is over."""

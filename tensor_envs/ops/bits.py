@@ -4,6 +4,7 @@ Everything works alike on scalars of rules, on Tensors and, for tests and drawin
 """
 
 from collections.abc import Sequence
+from functools import cache
 from itertools import pairwise
 from math import prod
 from operator import mul
@@ -18,8 +19,11 @@ Words = Sequence[Any]
 def shift_down(words: Words, amount: int) -> list[Any]:
     """Cell i + amount moves to cell i; cells from beyond the end are empty (the int 0)."""
     skip, bits = divmod(amount, WORD_BITS)
-    beyond = [*words[skip:], *[0] * (skip + 1)]
-    return [low >> bits | high << WORD_BITS - bits if bits else low for low, high in pairwise(beyond)]
+    down = [*words[skip:], *[0] * min(skip, len(words))]
+    if not bits:
+        return down
+    shifted = [low >> bits | high << WORD_BITS - bits for low, high in pairwise(down)]
+    return [*shifted, down[-1] >> bits]
 
 
 def completed(words: Words, shape: Shape, k: int) -> list[Words]:
@@ -30,14 +34,25 @@ def completed(words: Words, shape: Shape, k: int) -> list[Words]:
     a cells followed by one of b. Starts are the constant sets of valid placements, so lines never wrap round an edge.
     """
     found: list[Words] = []
-    for d in line_directions(len(shape)):
-        if not placements(shape, k, d):
-            continue
-        run, length, step = list(words), 1, flat_step(shape, d)
+    for step, valid in _starts(shape, k):
+        run, length = list(words), 1
         while length < k:
             more = min(length, k - length)
             run = [a & b for a, b in zip(run, shift_down(run, more * step), strict=True)]
             length += more
-        valid = pack((sum(map(mul, start, strides(shape))) for start in starts(shape, k, d)), prod(shape))
         found.append([a & b for a, b in zip(run, valid, strict=True)])
     return found
+
+
+@cache
+def _starts(shape: Shape, k: int) -> list[tuple[int, list[int]]]:
+    """For every direction that admits a line: the cells from one of its cells to the next, and its valid starts."""
+    steps = strides(shape)
+    return [
+        (
+            flat_step(shape, d),
+            pack((sum(map(mul, start, steps)) for start in starts(shape, k, d)), prod(shape)),
+        )
+        for d in line_directions(len(shape))
+        if placements(shape, k, d)
+    ]

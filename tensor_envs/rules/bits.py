@@ -91,8 +91,10 @@ def nth_bit(x: Value, n: Value, width: int | None = None) -> Scalar:
     """Index of the n-th bit set, from 0, among the lowest `width` (a power of two), an int; n below their number."""
     x, n, position = scalar(x), integer(n), integer(0)
     if x.known and n.known:
-        members = unpack([int(x.value) & 0xFFFFFFFF, int(x.value) >> 32], 64)
-        return integer(members[int(n.value)] if n.value < len(members) else 0)
+        members = int(x.value)
+        for _ in range(int(n.value)):
+            members &= members - 1  # without the lowest
+        return integer((members & -members).bit_length() - 1 if members else 0)
     size = width or BITS[x.dtype]
     for groups in reversed(
         _counts(x, size)[:-1]

@@ -21,7 +21,6 @@ from tinygrad.dtype import DType
 BOOL, INT, WORD, WORD64, REAL = dtypes.bool, dtypes.int32, dtypes.uint32, dtypes.uint64, dtypes.float32
 BITS = {BOOL: 1, INT: 32, WORD: 32, WORD64: 64}  # of the kinds that are whole numbers
 _MASKS = {kind: (1 << size) - 1 for kind, size in BITS.items()}
-_SMALL = (INT, WORD, WORD64, None)  # what a plain int of 32 bits may become
 NAMES = {BOOL: "bool", INT: "int", WORD: "word", WORD64: "word64", REAL: "real"}
 _LANGUAGE = os.path.dirname(os.path.abspath(__file__))
 
@@ -66,25 +65,19 @@ class Scalar:
     to write instead.
     """
 
-    __slots__ = ("dtype", "node")
+    __slots__ = ("dtype", "known", "node")
     __hash__ = None  # type: ignore[assignment] # `==` gives a Scalar
 
     def __init__(self, node: Any, dtype: DType):
         self.node, self.dtype = node, dtype
-
-    @property
-    def known(self) -> bool:
-        """Whether this is a plain number."""
-        return not isinstance(self.node, UOp)
+        self.known = type(node) is not UOp  # whether this is a plain number
 
     @property
     def value(self) -> Number:
         """The plain number; TypeError in a kernel."""
-        return (
+        if not self.known:
             refuse("a scalar of a kernel has no value: it differs from game to game")
-            if not self.known
-            else self.node
-        )
+        return self.node
 
     @property
     def kind(self) -> str:
@@ -92,13 +85,13 @@ class Scalar:
 
     def uop(self) -> UOp:
         """The node of a kernel, for the core."""
-        return self.node if isinstance(self.node, UOp) else UOp.const(self.node, self.dtype)
+        return UOp.const(self.node, self.dtype) if self.known else self.node
 
     def to(self, dtype: DType) -> Scalar:
         """The same number as another kind; bits beyond it are cut off."""
         if self.dtype is dtype:
             return self
-        if not isinstance(self.node, UOp):
+        if self.known:
             return Scalar(_wrap(self.node, dtype), dtype)
         node = self.node
         if dtype is BOOL:
@@ -205,7 +198,7 @@ class Scalar:
     def __invert__(self) -> Scalar:
         if self.dtype is REAL:
             refuse("a real has no bits")
-        if not isinstance(self.node, UOp):
+        if self.known:
             return Scalar(not self.node if self.dtype is BOOL else _wrap(~self.node, self.dtype), self.dtype)
         return Scalar(self.node.logical_not() if self.dtype is BOOL else ~self.node, self.dtype)
 
@@ -240,8 +233,8 @@ def scalar(x: Any, like: DType | None = None) -> Scalar:
     kind = type(x)
     if kind is Scalar:
         return x  # type: ignore[no-any-return]
-    if kind is int and like in _SMALL and -0x80000000 <= x < 0x80000000:
-        return Scalar(_wrap(x, like or INT), like or INT)
+    if kind is int and 0 <= x < 0x80000000 and like is not REAL:  # the usual case, soon done
+        return Scalar(x, INT if like is None or like is BOOL else like)
     if isinstance(x, (bool, np.bool_)):
         return Scalar(bool(x), BOOL)
     if isinstance(x, (float, np.floating)):
@@ -275,18 +268,21 @@ def _common(a: Any, b: Any) -> tuple[Scalar, Scalar]:
 
 
 def _arithmetic(op: Callable[[Any, Any], Any], a: Any, b: Any, bitwise: bool = False) -> Scalar:
-    a, b = _common(a, b)
+    if not (type(a) is Scalar is type(b) and a.dtype is b.dtype):
+        a, b = _common(a, b)
     dtype = a.dtype
-    if bitwise and dtype is REAL:
-        refuse("a real has no bits")
-    if dtype is BOOL and not bitwise:
+    if bitwise:
+        if dtype is REAL:
+            refuse("a real has no bits")
+    elif dtype is BOOL:
         a, b, dtype = a.to(INT), b.to(INT), INT
-    if isinstance(a.node, UOp) or isinstance(b.node, UOp):
+    if not (a.known and b.known):
         if dtype is BOOL and op is not operator.xor and (a.known or b.known):
             known, other = (a, b) if a.known else (b, a)
             return known if known.node is (op is operator.or_) else other
         return Scalar(op(a.uop(), b.uop()), dtype)
-    return Scalar(_wrap(op(a.node, b.node), dtype), dtype)
+    value = op(a.node, b.node)
+    return Scalar(value if bitwise else _wrap(value, dtype), dtype)
 
 
 def _divide(a: Any, b: Any) -> Any:
@@ -314,26 +310,25 @@ def _trapless(op: Callable[[UOp, UOp], UOp], a: UOp, b: UOp) -> UOp:
 
 def _shift(op: Callable[[Any, Any], Any], a: Any, b: Any) -> Scalar:
     """By 0 up to the kind's bits; what lies beyond them does not count, as in most processors."""
-    a = scalar(a, b.dtype if isinstance(b, Scalar) else None)
+    if type(a) is not Scalar:
+        a = scalar(a, b.dtype)
     if a.dtype is BOOL:
         a = a.to(INT)
     if a.dtype is REAL:
         refuse("a real has no bits")
-    dtype = a.dtype
-    if not isinstance(b, Scalar):  # a plain number
-        if not isinstance(b, (int, np.integer)) or not 0 <= b < BITS[dtype]:
-            refuse(f"{_a(dtype)} is shifted by 0..{BITS[dtype] - 1}, got {b!r}", ValueError)
+    dtype, most = a.dtype, BITS[a.dtype] - 1
+    if type(b) is Scalar:
+        b = b.to(dtype)
+    elif isinstance(b, (int, np.integer)) and 0 <= b <= most:
         b = Scalar(int(b), dtype)
     else:
-        b = b.to(dtype)
-    if isinstance(a.node, UOp) or isinstance(b.node, UOp):
+        refuse(f"{_a(dtype)} is shifted by 0..{most}, got {b!r}", ValueError)
+    if not (a.known and b.known):
         amount = b.uop()
-        if (
-            not 0 <= amount.vmin <= amount.vmax < BITS[dtype]
-        ):  # vectors of a processor do not cut it off themselves
-            amount = amount & (BITS[dtype] - 1)
+        if not 0 <= amount.vmin <= amount.vmax <= most:  # vectors of a processor do not cut it off themselves
+            amount = amount & most
         return Scalar(op(a.uop(), amount), dtype)
-    return Scalar(_wrap(op(a.node, b.node & (BITS[dtype] - 1)), dtype), dtype)
+    return Scalar(_wrap(op(a.node, b.node & most), dtype), dtype)
 
 
 _KERNEL: dict[Any, Callable[[UOp, UOp], UOp]] = {
@@ -348,7 +343,7 @@ _KERNEL: dict[Any, Callable[[UOp, UOp], UOp]] = {
 
 def _compare(op: Callable[[Any, Any], Any], a: Any, b: Any) -> Scalar:
     a, b = _common(a, b)
-    if isinstance(a.node, UOp) or isinstance(b.node, UOp):
+    if not (a.known and b.known):
         return Scalar(_KERNEL[op](a.uop(), b.uop()), BOOL)
     return Scalar(op(a.node, b.node), BOOL)
 
@@ -367,7 +362,7 @@ def where(condition: Any, a: Any, b: Any) -> Any:
     if chosen.dtype is not BOOL:
         refuse(f"a condition is a bool, got {_a(chosen.dtype)}: write x != 0")
     a, b = _common(a, b)
-    if not isinstance(chosen.node, UOp):
+    if chosen.known:
         return a if chosen.node else b
     return a if a.node is b.node else Scalar(chosen.node.where(a.uop(), b.uop()), a.dtype)
 
@@ -385,7 +380,8 @@ def minimum(a: Value, b: Value) -> Scalar:
 
 
 def _convert(x: Value, dtype: DType) -> Scalar:
-    return x.to(dtype) if isinstance(x, Scalar) else scalar(x, dtype).to(dtype)
+    x = scalar(x, dtype)
+    return x if x.dtype is dtype else x.to(dtype)
 
 
 def integer(x: Value) -> Scalar:

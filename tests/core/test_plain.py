@@ -61,6 +61,23 @@ def test_a_row_of_a_batch(env: te.Env) -> None:
     assert later.state.episode.value == 1 and later.state.ply.value == 0
 
 
+def test_the_mask_is_worked_out_once_a_ply() -> None:
+    """However often it is asked for, in `step` as well."""
+    game, asked = te.debug(TTT, seed=4), 0
+
+    class Counting:
+        def __getattr__(self, name: str) -> Any:
+            nonlocal asked
+            asked += name == "legal_action_mask"
+            return getattr(TTT.rules, name)
+
+    game.game.rules = Counting()  # type: ignore[assignment]
+    for ply in range(4):
+        game.step(game.uniform_action())
+        assert len(game.legal_actions()) == 8 - ply
+        assert asked == ply + 2
+
+
 def test_a_whole_game() -> None:
     game = te.debug(TTT, seed=4)
     while not game.over:

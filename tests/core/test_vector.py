@@ -107,9 +107,7 @@ def test_finished_games_start_again(env: te.Env, autoreset: Any) -> None:
         after = env.step(state, actions)
         wanted = after.numpy()
         state = (
-            after
-            if autoreset == "disabled"
-            else env.reset(after, over if autoreset == "next_step" else None)
+            after if autoreset == "disabled" else env.reset(after, over if autoreset == "next_step" else None)
         )
         if autoreset == "next_step":
             wanted |= {name: np.where(over, False, wanted[name]) for name in ("terminated", "truncated")}
