@@ -19,7 +19,9 @@ class GameEntry:
         id: lower case letters, digits and underscores.
         rules: a frozen dataclass, see `tensor_envs.Rules`, or its name.
         notation: a module with `to_dict`, `from_dict`, `action_to_string` and `symmetries`; `from_dict` gives all
-            fields of the Spec, `current_player`, `terminated` and `truncated`; without `ply` it is 0.
+            fields of the Spec, `current_player`, `terminated` and `truncated`; without `ply` it is 0. Entries of a
+            dictionary that are called `current_player`, `ply`, `terminated` or `truncated` are the state's, and come
+            first: the environment adds those that `from_dict` would not give back.
         render: a module with `to_string` and `to_svg`; for pixels also `draw`, which gives a `render.Drawing`; if
             the game hides anything also `seen_by(rules, game, player)`, the dictionary as that player knows it.
         version: grows whenever a game with the same seed and actions would run otherwise.

@@ -13,7 +13,7 @@ from tensor_envs.core.backend.device import is_capturing, resolve
 from tensor_envs.core.engine import Engine, cut
 from tensor_envs.core.entry import GameEntry
 from tensor_envs.core.inputs import bool_array, host_ints, int_array
-from tensor_envs.core.layout import RNG_WORDS
+from tensor_envs.core.layout import FLAGS, RNG_WORDS
 from tensor_envs.core.random import seed_words
 from tensor_envs.core.state import State
 from tensor_envs.core.validate import instance, integer, one_of
@@ -22,6 +22,11 @@ from tensor_envs.rules.spec import Spec, Symmetry
 MAX_BATCH = 2**31 - 1
 ROWS = 2**32  # of a seed
 DICT_DEFAULTS = {"ply": 0, "episode": 0, "key": (0, 0)}  # the key is worked out from seed and row
+ALSO = (
+    "current_player",
+    "ply",
+    *FLAGS,
+)  # what a dictionary says besides, where its game's own entries do not
 
 
 class Env:
@@ -173,13 +178,18 @@ class Env:
     # *** one game as plain Python, and in writing ***
 
     def state_to_dict(self, state: State, i: int = 0, player: int | None = None) -> dict[str, Any]:
-        """Game i with the field names and encodings of its rules file; to a player: without what is hidden from it."""
+        """Game i with the field names and encodings of its rules file; to a player: without what is hidden from it.
+
+        Where these do not say it, as of a game that an illegal action has ended, it also has `current_player`, `ply`,
+        `terminated` or `truncated`, so that `state_from_dicts` gives back the game, its chance and episode apart.
+        """
         games = self._checked(state)._games
         i = integer("i", i, 0, state.batch - 1)
         columns = self._engine.layout.unpack(games.cut.table(games.words)[i : i + 1])
-        game: dict[str, Any] = self._entry.load("notation").to_dict(
-            self.rules, {name: column[0].tolist() for name, column in columns.items()}
-        )
+        values = {name: column[0].tolist() for name, column in columns.items()}
+        game: dict[str, Any] = self._entry.load("notation").to_dict(self.rules, values)
+        told = self._from_dict(game)
+        game |= {name: values[name] for name in ALSO if told[name] != values[name]}
         if player is None:
             return game
         player = integer("player", player, 0, self.num_players - 1)
@@ -192,13 +202,10 @@ class Env:
         Raises:
             ValueError: names the game and what is wrong with it, if one is no position of this game.
         """
-        notation, known = self._entry.load("notation"), self._engine.layout.slots.keys()
         values = []
         for i, game in enumerate(games):
             try:
-                values.append(DICT_DEFAULTS | notation.from_dict(self.rules, game))
-                if missing := known - values[-1].keys():
-                    raise ValueError(f"{', '.join(sorted(missing))} missing")
+                values.append(self._from_dict(game))
             except (ValueError, TypeError, KeyError) as error:
                 what = f"{error} missing" if isinstance(error, KeyError) else error
                 raise ValueError(f"game {i} is no state of {self.id!r}: {what}") from None
@@ -207,6 +214,27 @@ class Env:
         fresh = self._engine.load(table, np.zeros((len(values), RNG_WORDS), np.uint32), where)
         rng = self._engine.rng(len(values), seed_words(seed), where, 0)
         return State(self, self._engine.recompute(fresh._replace(row_rng=rng)))
+
+    def _from_dict(self, game: dict[str, Any]) -> dict[str, Any]:
+        """Values of all fields and flags; ValueError, TypeError or KeyError for what is no game."""
+        also = {name: game[name] for name in ALSO if name in game}
+        own = self._entry.load("notation").from_dict(self.rules, game)
+        values = DICT_DEFAULTS | own | also
+        if missing := self._engine.layout.slots.keys() - values.keys():
+            raise ValueError(f"{', '.join(sorted(missing))} missing")
+        for name in FLAGS:
+            if values[name] not in (0, 1):
+                raise ValueError(f"{name} must be True or False, got {values[name]!r}")
+        if any(own.get(name) for name in FLAGS) and not any(values[name] for name in FLAGS):
+            raise ValueError("terminated or truncated must be True, since the position is over")
+        limit, player = self.spec.max_plies, values["current_player"]
+        if limit is not None and values["ply"] >= limit and not values["terminated"]:
+            values["truncated"] = True
+        if values["terminated"] and values["truncated"]:
+            raise ValueError("a game that is terminated is not truncated")
+        if not values["terminated"] and not values["truncated"] and player not in range(self.num_players):
+            raise ValueError(f"current_player must be in 0..{self.num_players - 1}, got {player!r}")
+        return values
 
     def action_to_string(self, action: int) -> str:
         """The name of an action, such as "(0,2)". ValueError if there is none of that number."""

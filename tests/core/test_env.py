@@ -296,6 +296,44 @@ def test_errors_name_the_argument() -> None:
     assert (TTT.observe(state, [0, 1]).numpy() == TTT.observe(state, np.array([0, 1])).numpy()).all()
 
 
+def test_dictionaries_say_what_fields_do_not() -> None:
+    """The end by an illegal action or by a limit, the ply; and nothing else."""
+    state = TTT.step(TTT.init(2), [4, 99])
+    assert TTT.state_to_dict(state, 0) == {"board": [0, 0, 0, 0, 1, 0, 0, 0, 0], "current_player": 1}
+    assert TTT.state_to_dict(state, 1) == {"board": [0] * 9, "current_player": 0, "terminated": True}
+    assert "over by an illegal action of the first player (X)" in TTT.to_string(state, 1)
+    again = TTT.state_from_dicts([TTT.state_to_dict(state, i) for i in range(2)])
+    assert again.terminated.numpy().tolist() == [False, True] and not again.legal_action_mask.numpy()[1].any()
+    shed = te.make("shed", cards=3, max_plies=4)
+    state = te.rollout(shed, "uniform", 1, 2).state
+    game = shed.state_to_dict(state)
+    assert game["ply"] == 2 and shed.state_from_dicts([game]).ply.item() == 2
+    limit = shed.state_from_dicts([{**game, "ply": 4}])
+    assert limit.truncated.item() and shed.state_to_dict(limit)["truncated"] is True
+    assert "*" not in shed.to_string(limit)
+    lost = shed.step(state, [99])
+    assert f"player {game['current_player']} lost" in shed.to_string(lost)
+    will = te.make("three_will")
+    assert "over by an illegal action of" in will.to_string(will.step(will.init(1), [-1]))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"terminated": 2}, "terminated must be True or False, got 2"),
+        ({"truncated": None}, "truncated must be True or False, got None"),
+        ({"terminated": True, "truncated": True}, "a game that is terminated is not truncated"),
+        ({"board": [1] * 9, "terminated": False}, "terminated or truncated must be True"),
+        ({"ply": -1}, r"field 'ply' must be an int in 0\.\.2147483647, got -1"),
+        ({"current_player": -1}, "current_player must be 0 or 1, got -1"),
+    ],
+)
+def test_dictionaries_that_are_no_games(change: dict[str, Any], message: str) -> None:
+    game = {"board": [0] * 9, "current_player": 0}
+    with pytest.raises(ValueError, match=message):
+        TTT.state_from_dicts([game, {**game, **change}])
+
+
 def test_fields_by_name() -> None:
     state = TTT.init(2)
     with pytest.raises(AttributeError, match="has no field 'boards'; its fields are current_player, ply"):

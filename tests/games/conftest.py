@@ -34,7 +34,10 @@ class EnvGame:
         self._go_to(self.env.step(self.state, [action]))
 
     def to_dict(self) -> dict[str, Any]:
-        return self.env.state_to_dict(self.state, 0)
+        """What the game itself writes, as references do."""
+        values = {name: column[0].tolist() for name, column in self.now.items()}
+        game: dict[str, Any] = self.env._entry.load("notation").to_dict(self.env.rules, values)
+        return game
 
     def observation(self, player: int) -> Any:
         return observe(self.state, player)[0].tolist()

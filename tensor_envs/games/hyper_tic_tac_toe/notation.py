@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from itertools import permutations, product
 from typing import Any
 
+import numpy as np
+
 from tensor_envs.games.hyper_tic_tac_toe.rules import HyperTicTacToe
-from tensor_envs.ops.bits import completed
-from tensor_envs.ops.lines import strides
+from tensor_envs.ops.lines import line_directions, placements, strides
 from tensor_envs.rules import Symmetry, pack, unpack
 
 MARKS = (1, -1)  # of player 0, of player 1
@@ -32,10 +33,25 @@ def from_dict(rules: HyperTicTacToe, game: dict[str, Any]) -> dict[str, Any]:
         pack((c for c, mark in enumerate(board) if mark == m), rules.cells)
         for m in (MARKS[player], MARKS[1 - player])
     )
-    won = any(any(words) for marks in (own, other) for words in completed(marks, rules.shape, rules.k))
+    marks = np.array(board, np.int8).reshape(rules.shape)
+    won = any(has_line(marks == mark, rules.k) for mark in MARKS)
     ply = rules.cells - board.count(0)
     over = {"terminated": won or 0 not in board, "truncated": False}
     return {"own": own, "other": other, "current_player": player, "ply": ply, **over}
+
+
+def has_line(marks: np.ndarray, k: int) -> bool:
+    """Whether k cells in a line are marked: placements of every direction as the conjunction of k slices."""
+    for d in line_directions(marks.ndim):
+        if placements(marks.shape, k, d):
+            slices = []
+            for t in range(k):
+                first = ((0, t, k - 1 - t)[entry] for entry in d)
+                sides = zip(first, marks.shape, d, strict=True)
+                slices.append(marks[tuple(slice(a, a + (n - k + 1 if e else n)) for a, n, e in sides)])
+            if np.logical_and.reduce(slices).any():
+                return True
+    return False
 
 
 def action_to_string(rules: HyperTicTacToe, action: int) -> str:

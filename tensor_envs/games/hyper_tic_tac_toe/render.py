@@ -47,7 +47,10 @@ def status(
     owners = [names[mark] for mark in MARKS if any(mark == owner for owner, _ in lines)]
     if owners:
         return f"{' and '.join(owners)} {'has a line' if len(owners) == 1 else 'have lines'} of {rules.k}"
-    return f"{names[MARKS[d['current_player']]]} to move" if 0 in d["board"] else "a draw"
+    if 0 not in d["board"]:
+        return "a draw"
+    player = names[MARKS[d["current_player"]]]
+    return f"over by an illegal action of {player}" if d.get("terminated") else f"{player} to move"
 
 
 def _slices(shape: Place) -> Iterator[tuple[Place, list[list[Place]]]]:

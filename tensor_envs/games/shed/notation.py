@@ -31,7 +31,7 @@ def to_dict(rules: Shed, s: dict[str, Any]) -> dict[str, Any]:
 
 
 def from_dict(rules: Shed, game: dict[str, Any]) -> dict[str, Any]:
-    """The converse of `to_dict`, at ply 0. The game is over if the other player holds all cards (F4, F6)."""
+    """The converse of `to_dict`. The game is over if the other player holds all cards (F4, F6)."""
     player, hands = game["current_player"], game["hands"]
     if player not in (0, 1):
         raise ValueError(f"current_player must be 0 or 1, got {player!r}")

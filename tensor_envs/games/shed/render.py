@@ -21,11 +21,13 @@ def _places(game: dict[str, Any]) -> dict[str, list[int]]:
 
 
 def _labels(rules: Shed, game: dict[str, Any], mark: str = "") -> dict[str, str]:
-    """The label of the player to move or, at the end, of the one who has lost (F4)."""
+    """The label of the player to move or, at the end, of the one who has lost (F4); a draw has none (G1)."""
     current = game["current_player"]
     if len(game["hands"][1 - current]) == rules.cards:
         return {f"player {1 - current}": f"player {1 - current} lost"}
-    return {f"player {current}": f"player {current}{mark}"}
+    if game.get("truncated"):
+        return {}
+    return {f"player {current}": f"player {current}{' lost' if game.get('terminated') else mark}"}
 
 
 def to_string(rules: Shed, game: dict[str, Any]) -> str:

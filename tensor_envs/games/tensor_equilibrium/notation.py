@@ -170,7 +170,8 @@ def _shapes(rules: TensorEquilibrium) -> dict[str, tuple[Shape, int, int]]:
 
 def _check(rules: TensorEquilibrium, game: dict[str, Any]) -> None:
     shapes = _shapes(rules)
-    if wrong := set(game) ^ set(shapes):
+    known = {*shapes, "current_player"}  # of an actor of a game that is over, which `Env.state_to_dict` adds
+    if wrong := (shapes.keys() - game.keys()) | (game.keys() - known):
         raise ValueError(f"missing or unknown entries: {', '.join(sorted(wrong))}")
     for name, (shape, low, high) in shapes.items():
         entries = _entries(game[name], shape)

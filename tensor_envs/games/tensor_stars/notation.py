@@ -33,7 +33,7 @@ def to_dict(rules: StarsRules, s: dict[str, Any]) -> dict[str, Any]:
 
 
 def from_dict(rules: StarsRules, game: dict[str, Any]) -> dict[str, Any]:
-    """The converse of `to_dict`; the count of plies begins anew."""
+    """The converse of `to_dict`; ValueError for a state that no rules of the game could show."""
     limits = {
         "turn": (0, TURNS - 1),
         "hands": (0, rules.max_hands),

@@ -60,6 +60,8 @@ def status(d: dict[str, Any]) -> str:
     player = COLOURS[d["player"]]
     if d["phase"] == OVER:
         return f"{COLOURS[d['winner']]} has won" if d["winner"] >= 0 else "a draw by the limit of turns"
+    if d.get("terminated"):
+        return f"over by an illegal action of {player}"
     return {
         MOVE: f"{player} rolled {d['die']}",
         FREE: f"{player} may use a Free card",

@@ -50,7 +50,9 @@ def lockstep(config: dict[str, Any], batch: int, plies: int, seed: int = 11) -> 
             assert rewards[row].tolist() == game.rewards, (ply, row)
             assert flags[row].tolist() == [game.terminated, game.truncated], (ply, row)
             if ply % 10 == 0 and row == ply % batch:
-                assert env.state_to_dict(moved.final_state, row) == game.to_dict()
+                written = env.state_to_dict(moved.final_state, row)
+                assert written.pop("ply") == game.plies and written.pop("truncated", False) == game.truncated
+                assert written == game.to_dict()
             if game.terminated or game.truncated:
                 ends[game.truncated] += 1
                 episodes[row] += 1
