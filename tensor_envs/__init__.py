@@ -10,6 +10,7 @@ from tensor_envs.core.registry import make, register, registered
 from tensor_envs.core.state import State
 from tensor_envs.core.vector import Transition, VectorEnv
 from tensor_envs.interop import from_numpy, from_torch, to_numpy, to_torch
+from tensor_envs.learning import advantages
 from tensor_envs.pictures import contact_sheet, save_animation
 from tensor_envs.policy import masked_logits, random_policy, sample_action
 from tensor_envs.rollout import Rollout, playout, rollout, rollout_from
@@ -33,6 +34,7 @@ __all__ = [
     "Symmetry",
     "Transition",
     "VectorEnv",
+    "advantages",
     "contact_sheet",
     "debug",
     "from_numpy",

@@ -25,7 +25,7 @@ FLOORS = [
     {"core.kernels"},
     {"core.engine"},
     {"core"},
-    {"policy", "rollout", "saving", "interop", "pictures"},
+    {"policy", "rollout", "saving", "interop", "pictures", "learning"},
     {"games"},
     {"search", "solve"},
     {"adapters"},

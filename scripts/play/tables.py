@@ -77,7 +77,7 @@ class Table:
         self.moves: list[Move] = []
         self.choose: dict[str, opponents.Choose] = {UNIFORM: opponents.uniform}
         if PERFECT in seats:
-            self.choose[PERFECT] = opponents.perfect(env, seed)
+            self.choose[PERFECT] = opponents.perfect(seed)
         self._read()
 
     def _read(self) -> None:
@@ -215,7 +215,7 @@ class Tables:
         games = []
         for key, variant in VARIANTS.items():
             env = self.env(key)
-            kinds = [PERSON, UNIFORM, *[PERFECT] * opponents.is_solved(env)]
+            kinds = [PERSON, UNIFORM, *[PERFECT] * te.search.is_solved(env)]
             about = {"game": key, "title": variant.title, "rules": rulebook(env)}
             games.append({**about, "players": env.num_players, "kinds": kinds})
         return games
@@ -224,7 +224,7 @@ class Tables:
         if game not in VARIANTS:
             raise Refusal(404, f"there is no game {game!r}; there are {', '.join(VARIANTS)}")
         env = self.env(game)
-        kinds = (PERSON, UNIFORM, *[PERFECT] * opponents.is_solved(env))
+        kinds = (PERSON, UNIFORM, *[PERFECT] * te.search.is_solved(env))
         if len(seats) != env.num_players or not set(seats) <= set(kinds):
             raise Refusal(
                 400, f"seats must be {env.num_players} of {', '.join(kinds)}, got {', '.join(seats)}"

@@ -3,8 +3,8 @@
     python scripts/train/ppo.py
     python scripts/train/ppo.py --env tensor_stars --num-envs 128 --hidden 128 --plot curve.png
 
-The same algorithm as `ppo_torch.py` (J. Schulman et al., arXiv:1707.06347, section 5; credit among players as in
-`credit.py`): one network plays every seat against itself, illegal actions have probability 0, finished games start
+The same algorithm as `ppo_torch.py` (J. Schulman et al., arXiv:1707.06347, section 5; credit among players by
+`te.advantages`): one network plays every seat against itself, illegal actions have probability 0, finished games start
 again at once. `te.jit` captures two functions: the rollout with its advantages, and learning from a minibatch.
 """
 
@@ -24,7 +24,7 @@ from tinygrad.helpers import Context
 
 import tensor_envs as te
 from train import training
-from train.credit import advantages, ppo_loss
+from train.loss import ppo_loss
 from train.network import Network, look, one_hot
 
 
@@ -62,7 +62,7 @@ class Learner:
             state = self.env.reset(after)
         mover = one_hot(state.current_player, self.env.num_players)
         next_value = self.network(*look(self.env, state))[1]
-        credit = advantages(paid, mover, next_value, self.options.gamma, self.options.lam)
+        credit = te.advantages(paid, mover, next_value, self.options.gamma, self.options.lam)
         parts = [Tensor.stack(*part, dim=1) for part in (*zip(*seen, strict=True), *credit)]
         # rows are games of their own, so any grouping of them is as good as another
         size = self.options.num_envs // self.options.minibatches

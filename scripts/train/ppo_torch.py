@@ -4,7 +4,7 @@
     python scripts/train/ppo_torch.py --env qubic --num-envs 512 --steps 32 --updates 200 --plot qubic.png
 
 Needs PyTorch (extra `torch`). The algorithm is J. Schulman et al., "Proximal Policy Optimization Algorithms",
-arXiv:1707.06347, section 5; how players are credited for what others do in between is in `credit.py`. Illegal
+arXiv:1707.06347, section 5; how players are credited for what others do in between: `te.advantages`. Illegal
 actions have probability 0. Every few updates the policy's likeliest actions are measured against the uniform player.
 """
 
@@ -26,7 +26,7 @@ import numpy as np
 import tensor_envs as te
 from command import need
 from train import training
-from train.credit import advantages, ppo_loss
+from train.loss import ppo_loss
 
 FLOOR = -1e9  # of illegal logits: finite, so that a row without legal actions is uniform and never NaN
 
@@ -104,7 +104,7 @@ class Learner:
             ended, cut = (torch.from_numpy(now[name]).float() for name in ("terminated", "truncated"))
             paid.append((torch.from_numpy(now["rewards"]), mover, value, ended, cut))
         next_value = self.judge(*self.look(state))[1]
-        credit = advantages(paid, self.movers(now), next_value, self.options.gamma, self.options.lam)
+        credit = te.advantages(paid, self.movers(now), next_value, self.options.gamma, self.options.lam)
         return tuple(map(torch.stack, (*zip(*seen, strict=True), *credit)))
 
     def update(self, rate: float) -> int:

@@ -1,15 +1,14 @@
-"""The tables of scripts/play.py: what they keep to themselves, their results, and the computer's players."""
+"""The tables of scripts/play.py: what they keep to themselves, their results."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import numpy as np
 import pytest
 
 import tensor_envs as te
-from play import opponents, tables
+from play import tables
 
 TWO = ["person", "person"]
 
@@ -85,39 +84,3 @@ def test_results() -> None:
     ):
         table.returns, table.truncated = np.array(returns), truncated
         assert table.view()["result"] == text
-
-
-def play(env: te.Env, players: list[Any], seed: int) -> list[float]:
-    state, returns = env.init(1, seed), np.zeros(env.num_players)
-    while not (over := state.numpy())["terminated"][0] and not over["truncated"][0]:
-        state = env.step(state, [players[over["current_player"][0]](state)])
-        returns += state.numpy()["rewards"][0]
-    total: list[float] = returns.tolist()
-    return total
-
-
-def test_perfect_tic_tac_toe() -> None:
-    env = te.make("tic_tac_toe")
-    best = opponents.perfect(env, 0)
-    assert opponents.value((3, 3), 3, 0, 0) == 0
-    assert (
-        opponents.value.cache_info().currsize == 5478
-    )  # the positions of the game, as RULES.md and books say
-    assert play(env, [best, best], 0) == [0, 0]
-    for seed in range(12):
-        assert play(env, [best, opponents.uniform], seed)[0] >= 0
-        assert play(env, [opponents.uniform, best], seed)[1] >= 0
-    fork = env.state_from_dicts([{"board": [1, 0, 0, 0, -1, 0, 0, 0, 1], "current_player": 1}])
-    assert {best(fork) for _ in range(60)} == {1, 3, 5, 7}  # a corner would lose
-
-
-def test_perfect_shed_wins_what_is_won() -> None:
-    env = te.make("shed", cards=5)
-    best = opponents.perfect(env, 0)
-    for seed in range(4):
-        assert play(env, [opponents.uniform, best], seed) == [-1, 1]  # the first position is a loss
-
-
-def test_what_is_solved() -> None:
-    solved = {name for name in te.registered() if opponents.is_solved(te.make(name))}
-    assert solved == {"tic_tac_toe", "shed"} and not opponents.is_solved(te.make("shed", cards=20))

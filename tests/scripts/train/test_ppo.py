@@ -1,4 +1,4 @@
-"""scripts/train/ppo.py and ppo_torch.py: credit among players by a plain-Python reference, and that they learn."""
+"""scripts/train/ppo.py and ppo_torch.py: their rollouts by a plain-Python reference, and that they learn."""
 
 from __future__ import annotations
 
@@ -16,15 +16,14 @@ import tensor_envs as te
 from tensor_envs.core import registry
 from tests.core import dice_race
 from tests.scripts.here import SCRIPTS
+from tests.test_learning import Steps, reference
 from train import ppo, ppo_torch
-from train.credit import advantages
 from train.network import look
 from train.training import check_options, evaluate, make_parser
 
 COMMANDS: dict[str, Any] = {"ppo": ppo, "ppo_torch": ppo_torch}
 SMALL = {"num-envs": 8, "steps": 4, "hidden": 8, "minibatches": 2, "epochs": 1, "updates": 3, "games": 30}
 RACE = ["--env", "dice_race", "--rules", "goal=4", *(f"--{name}={value}" for name, value in SMALL.items())]
-Steps = list[tuple[np.ndarray, ...]]
 
 
 @pytest.fixture
@@ -39,91 +38,6 @@ def race_options() -> Any:
     options = make_parser("ppo.py", "").parse_args(RACE)
     check_options(options)
     return options
-
-
-def reference(
-    steps: Steps, next_mover: Any, next_value: Any, gamma: float, lam: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Each decision by itself: walk on from it until its player decides again, or the game is over.
-
-    A step is rewards [B, P], mover [B, P], value [B], ended [B], cut [B].
-    """
-    length, (batch, players) = len(steps), steps[0][0].shape
-    found, known = np.zeros((length, batch)), np.zeros((length, batch))
-
-    def decides(t: int, row: int, player: int) -> bool:
-        return bool((next_mover if t == length else steps[t][1])[row, player])
-
-    def credit(start: int, row: int, player: int) -> float:
-        """Of one decision; 0 if it is not known."""
-        paid, own = 0.0, float(steps[start][2][row])
-        for t in range(start, length):
-            rewards, _, _, ended, cut = steps[t]
-            if t > start and decides(t, row, player):
-                known[start, row] = 1
-                return paid + gamma * float(steps[t][2][row]) - own + gamma * lam * credit(t, row, player)
-            paid += float(rewards[row, player])
-            if ended[row]:
-                known[start, row] = 1
-                return paid - own
-            if cut[row]:
-                return 0.0
-        if not decides(length, row, player):
-            return 0.0
-        known[start, row] = 1
-        return paid + gamma * float(next_value[row]) - own
-
-    for t in range(length):
-        for row in range(batch):
-            for player in range(players):
-                if decides(t, row, player):
-                    found[t, row] = credit(t, row, player)
-    return found, known
-
-
-def random_steps(players: int, length: int = 14, batch: int = 40) -> tuple[Any, np.ndarray, np.ndarray]:
-    """Movers that change, stay for several steps or are nobody; rewards to anybody at any time; both kinds of ends."""
-    rng = np.random.default_rng(players)
-    kinds = np.eye(players + 1, players)  # the last one: nobody
-    chance = np.array([0.9 / players] * players + [0.1])
-    steps = []
-    for _ in range(length):
-        fate = rng.random(batch)
-        mover = kinds[rng.choice(players + 1, batch, p=chance)]
-        steps.append(
-            (
-                rng.normal(size=(batch, players)),
-                mover,
-                rng.normal(size=batch),
-                fate < 0.15,
-                (fate > 0.14) & (fate < 0.2),
-            )
-        )
-    return steps, kinds[rng.integers(players + 1, size=batch)], rng.normal(size=batch)
-
-
-@pytest.mark.parametrize("players", [1, 2, 3, 4])
-def test_advantages(players: int) -> None:
-    """On arrays; on tensors in `test_rollouts_of_ppo` and `test_rollouts_of_ppo_torch`."""
-    steps, mover, value = random_steps(players)
-    found = advantages(steps, mover, value, 0.9, 0.7)
-    expected = reference(steps, mover, value, 0.9, 0.7)
-    for ours, theirs in zip(found, expected, strict=True):
-        assert np.allclose(ours, theirs)
-    assert 0.3 < expected[1].mean() < 1 and np.abs(expected[0]).max() > 1
-
-
-def test_credit_of_two_players_in_turns() -> None:
-    """One chain a player, by hand: decisions 0 and 2 of player 0, decision 1 of player 1; lambda = 0."""
-    rewards = [np.array([[0.0, 0.0]]), np.array([[0.0, 0.0]]), np.array([[-1.0, 1.0]])]
-    movers, values = (
-        [np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]])],
-        [np.array([v]) for v in (0.2, -0.3, 0.5, 0.1)],
-    )
-    over = [np.array([float(t == 2)]) for t in range(3)]
-    steps = [(rewards[t], movers[t % 2], values[t], over[t], over[t] * 0) for t in range(3)]
-    found, known = advantages(steps, movers[1], values[3], 1.0, 0.0)
-    assert np.allclose(np.concatenate(found), [0.5 - 0.2, 1 + 0.3, -1 - 0.5]) and np.concatenate(known).all()
 
 
 def movers(now: dict[str, np.ndarray]) -> np.ndarray:

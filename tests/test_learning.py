@@ -1,0 +1,108 @@
+"""Credit among players, by a plain-Python reference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tensor_envs as te
+
+Steps = list[tuple[np.ndarray, ...]]
+
+
+def reference(
+    steps: Steps, next_player: Any, next_value: Any, gamma: float, lam: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Each decision by itself: walk on from it until its player decides again, or the game is over.
+
+    A step is rewards [B, P], player [B, P], value [B], terminated [B], truncated [B].
+    """
+    length, (batch, players) = len(steps), steps[0][0].shape
+    found, known = np.zeros((length, batch)), np.zeros((length, batch))
+
+    def decides(t: int, row: int, player: int) -> bool:
+        return bool((next_player if t == length else steps[t][1])[row, player])
+
+    def credit(start: int, row: int, player: int) -> float:
+        """Of one decision; 0 if it is not known."""
+        paid, own = 0.0, float(steps[start][2][row])
+        for t in range(start, length):
+            rewards, _, _, terminated, truncated = steps[t]
+            if t > start and decides(t, row, player):
+                known[start, row] = 1
+                return paid + gamma * float(steps[t][2][row]) - own + gamma * lam * credit(t, row, player)
+            paid += float(rewards[row, player])
+            if terminated[row]:
+                known[start, row] = 1
+                return paid - own
+            if truncated[row]:
+                return 0.0
+        if not decides(length, row, player):
+            return 0.0
+        known[start, row] = 1
+        return paid + gamma * float(next_value[row]) - own
+
+    for t in range(length):
+        for row in range(batch):
+            for player in range(players):
+                if decides(t, row, player):
+                    found[t, row] = credit(t, row, player)
+    return found, known
+
+
+def random_steps(players: int, length: int = 14, batch: int = 40) -> tuple[Any, np.ndarray, np.ndarray]:
+    """Players that change, stay or are nobody; rewards to anybody at any time; both kinds of ends."""
+    rng = np.random.default_rng(players)
+    kinds = np.eye(players + 1, players)  # the last one: nobody
+    chance = np.array([0.9 / players] * players + [0.1])
+    steps = []
+    for _ in range(length):
+        fate = rng.random(batch)
+        player = kinds[rng.choice(players + 1, batch, p=chance)]
+        steps.append(
+            (
+                rng.normal(size=(batch, players)),
+                player,
+                rng.normal(size=batch),
+                fate < 0.15,
+                (fate > 0.14) & (fate < 0.2),
+            )
+        )
+    return steps, kinds[rng.integers(players + 1, size=batch)], rng.normal(size=batch)
+
+
+@pytest.mark.parametrize("players", [1, 2, 3, 4])
+def test_advantages(players: int) -> None:
+    """On arrays; on tensors in the tests of `scripts/train/ppo.py` and `ppo_torch.py`."""
+    steps, player, value = random_steps(players)
+    found = te.advantages(steps, player, value, 0.9, 0.7)
+    expected = reference(steps, player, value, 0.9, 0.7)
+    for ours, theirs in zip(found, expected, strict=True):
+        assert np.allclose(ours, theirs)
+    assert 0.3 < expected[1].mean() < 1 and np.abs(expected[0]).max() > 1
+
+
+def test_two_players_in_turns() -> None:
+    """One chain a player, by hand: decisions 0 and 2 of player 0, decision 1 of player 1; lambda = 0."""
+    rewards = [np.array([[0.0, 0.0]]), np.array([[0.0, 0.0]]), np.array([[-1.0, 1.0]])]
+    players, values = (
+        [np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]])],
+        [np.array([v]) for v in (0.2, -0.3, 0.5, 0.1)],
+    )
+    over = [np.array([float(t == 2)]) for t in range(3)]
+    steps = [(rewards[t], players[t % 2], values[t], over[t], over[t] * 0) for t in range(3)]
+    found, known = te.advantages(steps, players[1], values[3], 1.0, 0.0)
+    assert np.allclose(np.concatenate(found), [0.5 - 0.2, 1 + 0.3, -1 - 0.5]) and np.concatenate(known).all()
+
+
+def test_wrong_arguments() -> None:
+    one, zero, rewards = np.ones((2, 1)), np.zeros(2), np.zeros((2, 1))
+    with pytest.raises(ValueError, match=r"^steps\[1\] must have parts of shapes .* got \(2, 1\), \(2,\)"):
+        te.advantages(
+            [(rewards, one, zero, zero, zero), (rewards, zero, zero, zero, zero)], one, zero, 1.0, 1.0
+        )
+    for steps, value in (([], zero), ([(rewards, one, zero, zero, zero)], zero[:1])):
+        with pytest.raises(ValueError, match="there must be steps and next_value"):
+            te.advantages(steps, one, value, 1.0, 1.0)
