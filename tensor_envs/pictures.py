@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from tensor_envs.core.state import State
-from tensor_envs.core.validate import instance, integer
+from tensor_envs.core.validate import file_path, instance, integer, number
 from tensor_envs.render.compose import Picture, film, table
 
 FORMATS = (".svg", ".gif")
@@ -35,12 +34,12 @@ def save_animation(
     The SVG needs no scripts and no other file. ImportError for a GIF without Pillow; ValueError or TypeError for
     arguments out of range, states of different environments, another suffix, or a GIF of a game that has no `draw`.
     """
-    path, states = Path(path), _states(states)
+    path, states = file_path("path", path), _states(states)
     if path.suffix.lower() not in FORMATS:
         raise ValueError(f"path must end in {' or '.join(FORMATS)}, got {str(path)!r}")
-    _number("seconds", seconds, 0.01, 3600)
-    _number("hold", hold, 0, 3600)
-    _number("scale", scale, 0.1, 8)
+    number("seconds", seconds, 0.01, 3600)
+    number("hold", hold, 0, 3600)
+    number("scale", scale, 0.1, 8)
     instance("loop", loop, bool)
     if path.suffix.lower() == ".gif":
         _save_gif([_pixels(state, i, player, scale) for state in states], path, seconds, hold, loop)
@@ -68,7 +67,7 @@ def contact_sheet(
         raise ValueError("games must name at least one game")
     rows = [integer("games", row, 0, len(state) - 1) for row in rows]
     integer("columns", columns, 1, 1000)
-    _number("width", width, 16, 4000)
+    number("width", width, 16, 4000)
     pictures = [Picture.of(state.env.render(state, row, player)) for row in rows]
     return table(pictures, [f"game {row}" for row in rows], columns, width)
 
@@ -77,18 +76,11 @@ def _states(states: Iterable[State]) -> list[State]:
     found = list(states)
     if not found:
         raise ValueError("states must be at least one state")
-    for number, state in enumerate(found):
-        instance(f"states[{number}]", state, State)
+    for i, state in enumerate(found):
+        instance(f"states[{i}]", state, State)
         if state.env.rules != found[0].env.rules or state.env._entry != found[0].env._entry:
-            raise ValueError(f"states[{number}] is of {state.env!r}, states[0] of {found[0].env!r}")
+            raise ValueError(f"states[{i}] is of {state.env!r}, states[0] of {found[0].env!r}")
     return found
-
-
-def _number(name: str, value: Any, low: float, high: float) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(f"{name} must be a number, got {value!r} of type {type(value).__name__}")
-    if not isfinite(value) or not low <= value <= high:
-        raise ValueError(f"{name} must be in {low:g}..{high:g}, got {value}")
 
 
 def _pixels(state: State, i: int, player: int | None, scale: float) -> Any:
@@ -108,8 +100,8 @@ def _save_gif(images: list[Any], path: Path, seconds: float, hold: float, loop: 
         canvases[-1].paste(image)
     some = canvases[:: -(-len(canvases) // PALETTE_FRAMES)] + canvases[-1:]
     strip = Image.new("RGB", (width, height * len(some)))
-    for number, canvas in enumerate(some):
-        strip.paste(canvas, (0, height * number))
+    for i, canvas in enumerate(some):
+        strip.paste(canvas, (0, height * i))
     colours = strip.quantize(255)  # one palette, so that nothing changes colour from frame to frame
     frames = [canvas.quantize(palette=colours, dither=Image.Dither.NONE) for canvas in canvases]
     times = [round(1000 * seconds)] * len(frames)

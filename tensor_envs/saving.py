@@ -14,7 +14,7 @@ from tensor_envs.core.files import read_arrays, write_arrays
 from tensor_envs.core.layout import RNG_WORDS
 from tensor_envs.core.registry import make
 from tensor_envs.core.state import State
-from tensor_envs.core.validate import instance
+from tensor_envs.core.validate import file_path, instance
 
 FORMAT = "tensor_envs state 2"
 
@@ -27,7 +27,7 @@ def save_state(state: State, path: str | Path) -> None:
         OSError: names the path, where everything is as it was.
     """
     instance("state", state, State)
-    _path(path)
+    path = file_path("path", path)
     env, games = state.env, state._games
     fixed = env._entry.presets.get(env.id, {})
     about = {
@@ -47,7 +47,7 @@ def load_state(path: str | Path, device: Any = None) -> State:
         FileNotFoundError: no such file.
         ValueError: names the file, if it is no saved state, is damaged, or was written by another version.
     """
-    _path(path)
+    path = file_path("path", path)
     about, arrays = read_arrays(path, FORMAT)
     try:
         rules = {name: _tuples(value) for name, value in about["rules"].items()}
@@ -69,11 +69,6 @@ def load_state(path: str | Path, device: Any = None) -> State:
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ValueError(f"{str(path)!r} holds no state that can be read: {error}") from None
     return State(env, env._engine.load(table, rng, resolve(device)))
-
-
-def _path(path: Any) -> None:
-    if not isinstance(path, (str, Path)):
-        raise TypeError(f"path must be a str or a Path, got {path!r} of type {type(path).__name__}")
 
 
 def _tuples(value: Any) -> Any:

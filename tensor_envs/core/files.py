@@ -30,6 +30,10 @@ DTYPES = {
 _NAMES = {np.dtype(dtype).newbyteorder("="): name for name, dtype in DTYPES.items()}
 _KEY, _BLANK = "sha256", "0" * 64
 _CHUNK = 1 << 24
+WRITERS = {
+    "tensor_envs state 1": "0.1",
+    "tensor_envs shed table 1": "0.1 or 0.2",
+}  # of formats no longer read
 
 
 def write_arrays(
@@ -93,7 +97,12 @@ def read_arrays(path: str | Path, kind: str) -> tuple[dict[str, Any], dict[str, 
         # the first formats had theirs among what the file is about
         found = metadata.get("format") or json.loads(metadata["tensor_envs"])["format"]
         if found != kind:
-            raise ValueError(f"{str(path)!r} is a {found!r}, not a {kind!r}")
+            old = (
+                f" (version {WRITERS[found]} of the package wrote it: make it anew)"
+                if found in WRITERS
+                else ""
+            )
+            raise ValueError(f"{str(path)!r} is a {str(found)[:40]!r}, not a {kind!r}{old}")
         stored, blank = metadata[_KEY].encode(), _BLANK.encode()
         digest = hashlib.sha256(raw[:8].tobytes() + text.replace(stored, blank, 1))
         for first in range(8 + length, len(raw), _CHUNK):
@@ -112,6 +121,7 @@ def read_arrays(path: str | Path, kind: str) -> tuple[dict[str, Any], dict[str, 
         UnicodeDecodeError,
         json.JSONDecodeError,
         IndexError,
+        RecursionError,
     ) as error:
         raise ValueError(
             f"{str(path)!r} holds no {kind!r} that can be read ({type(error).__name__})"

@@ -2,30 +2,67 @@
 
 from __future__ import annotations
 
+import math
 import operator
+from pathlib import Path
 from typing import Any
+
+SHOWN = 80  # characters of a value in a message
+
+
+def shown(value: Any) -> str:
+    """A value in a message: its repr, cut where it is long."""
+    try:
+        text = repr(value)
+    except Exception:  # of an int of too many digits, or of an object half made
+        text = f"<{type(value).__name__}>"
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
+
+
+def wrong_type(name: str, wanted: str, value: Any) -> TypeError:
+    return TypeError(f"{name} must be {wanted}, got {shown(value)} of type {type(value).__name__}")
 
 
 def integer(name: str, value: Any, low: int, high: int) -> int:
     """An int, NumPy's included, in low..high. TypeError if it is none (a bool is none), ValueError out of range."""
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"{name} must be an int, got {value!r} of type {type(value).__name__}")
-    number = operator.index(value)
-    if not low <= number <= high:
-        raise ValueError(f"{name} must be in {low}..{high}, got {number}")
-    return number
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        whole = operator.index(value)
+    except TypeError:
+        raise wrong_type(name, "an int", value) from None
+    if not low <= whole <= high:
+        raise ValueError(f"{name} must be in {low}..{high}, got {shown(whole)}")
+    return whole
+
+
+def number(name: str, value: Any, low: float, high: float) -> float:
+    """An int or a float, finite, in low..high."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise wrong_type(name, "a number", value)
+    if not low <= value <= high or not math.isfinite(value):
+        raise ValueError(f"{name} must be in {low:g}..{high:g}, got {shown(value)}")
+    return value
 
 
 def one_of(name: str, value: Any, allowed: tuple[str, ...]) -> str:
-    """A string among those allowed, else ValueError."""
+    """A string among those allowed, else TypeError or ValueError."""
+    instance(name, value, str)
     if value not in allowed:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {shown(value)}")
     return str(value)
 
 
 def instance(name: str, value: Any, kind: type) -> None:
     """TypeError unless the value is of a kind."""
     if not isinstance(value, kind):
-        raise TypeError(
-            f"{name} must be of type {kind.__name__}, got {value!r} of type {type(value).__name__}"
-        )
+        raise wrong_type(name, f"of type {kind.__name__}", value)
+
+
+def file_path(name: str, value: Any) -> Path:
+    """A path. TypeError if it is neither str nor Path, ValueError if no file can be called so."""
+    if not isinstance(value, (str, Path)):
+        raise wrong_type(name, "a str or a Path", value)
+    if not str(value) or "\0" in str(value):
+        raise ValueError(f"{name} must name a file, got {shown(value)}")
+    return Path(value)

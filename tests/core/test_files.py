@@ -6,7 +6,9 @@ import errno
 import hashlib
 import json
 import os
-from collections.abc import Callable
+import resource
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -143,7 +145,10 @@ def test_files_of_the_first_version_say_so(tmp_path: Path) -> None:
         "0": {"dtype": "U32", "shape": [1], "data_offsets": [0, 4]},
     }
     (tmp_path / "state").write_bytes(signed(header, b"\0" * 4))
-    with pytest.raises(ValueError, match="state' is a 'tensor_envs state 1', not a 'tensor_envs state 2'"):
+    message = (
+        r"state' is a 'tensor_envs state 1', not a 'tensor_envs state 2' \(version 0.1 of the package wrote"
+    )
+    with pytest.raises(ValueError, match=message):
         te.load_state(tmp_path / "state")
 
 
@@ -264,6 +269,27 @@ def test_a_disk_that_fills_up_is_an_error_and_no_end_of_the_process(
     assert caught.value.errno == errno.ENOSPC and caught.value.filename == str(path)
     same(te.load_state(path), some_state())
     assert len(list(path.parent.iterdir())) == 1
+
+
+@contextmanager
+def room_for(size: int) -> Iterator[None]:
+    """No file may grow beyond `size` bytes, as on a disk that is full."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_file_that_the_system_refuses_to_write(path: Path) -> None:
+    old = path.read_bytes()
+    state = TTT.init(5000)
+    for target in (path, path.with_name("new")):
+        with room_for(4096), pytest.raises(OSError, match="cannot save: File too large") as caught:
+            te.save_state(state, target)
+        assert caught.value.filename == str(target)
+    assert path.read_bytes() == old and [p.name for p in path.parent.iterdir()] == [path.name]
 
 
 def test_places_where_nothing_can_be_saved(tmp_path: Path) -> None:

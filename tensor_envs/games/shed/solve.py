@@ -16,6 +16,7 @@ from tinygrad.helpers import tqdm
 
 from tensor_envs.core.backend.device import device_of, empty_buffer, is_gpu, resolve, upload
 from tensor_envs.core.backend.replay import Replay
+from tensor_envs.core.validate import file_path, instance, integer
 from tensor_envs.games.shed import strata
 from tensor_envs.games.shed.layers import (
     Draws,
@@ -37,17 +38,19 @@ def solve(cards: int, device: Any = None, progress: bool = True, path: str | Pat
     """Solve the game with `cards` cards (1..20).
 
     device: any one tinygrad device; None is its default. progress: show a bar. path: a safetensors file that is
-    written after every layer and, if it is there already, gone on from. ValueError for other numbers of cards, for
-    several devices, and for a file that is damaged, of something else or of another number of cards; MemoryError, with
-    what would be needed, before a solve that the device has no room for.
+    written after every layer and, if it is there already, gone on from; of several solvers on one file none writes
+    over what another has that is further. TypeError or ValueError for other numbers of cards, for several devices, and
+    for a file that is damaged, of something else or of another number of cards; MemoryError, with what would be needed,
+    before a solve that the device has no room for; OSError, with the path, if it cannot be written: it is as it was.
     """
-    if type(cards) is not int or not 1 <= cards <= MAX_CARDS:
-        raise ValueError(f"cards must be an int in 1..{MAX_CARDS} to be solved, got {cards!r}")
+    cards = integer("cards", cards, 1, MAX_CARDS)
+    instance("progress", progress, bool)
+    path = None if path is None else file_path("path", path)
     where = resolve(device)
     if not isinstance(where, str):
         raise ValueError(f"the solver runs on one device, got {where}")
     done, saved = 0, None
-    if path is not None and Path(path).exists():
+    if path is not None and path.exists():
         saved, done = Tablebase.read(path, where)
         if saved.cards != cards:
             raise ValueError(f"{str(path)!r} is a table for {saved.cards} cards, not for {cards}")
@@ -66,11 +69,20 @@ def solve(cards: int, device: Any = None, progress: bool = True, path: str | Pat
     )
     for layer in layers(cards):
         solver.solve(layer, finished=layer.k < done)
-        if path is not None and layer.k >= done:
+        if path is not None and layer.k >= done and not is_further(path, cards, layer.k + 1):
             table.write(path, layer.k + 1)
         bar.update(layer.sets * 3**layer.ranks)
     bar.update(0, close=True)
     return table
+
+
+def is_further(path: Path, cards: int, done: int) -> bool:
+    """Whether another solver has written more layers of the same game."""
+    try:
+        found, layers_done, _ = Tablebase.contents(path)
+    except (OSError, ValueError):
+        return False
+    return found == cards and layers_done > done
 
 
 def memory_needed(cards: int) -> int:

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from tinygrad import Tensor, dtypes
-from tinygrad.nn.state import safe_load, safe_load_metadata, safe_save
 from tinygrad.renderer import Estimates
 
 from tensor_envs.core.backend.device import device_of, is_capturing, primary, resolve, upload
 from tensor_envs.core.backend.launch import launch
 from tensor_envs.core.backend.replay import Replay
+from tensor_envs.core.files import read_arrays, write_arrays
 from tensor_envs.core.inputs import int_array
 from tensor_envs.core.kernels.block import Grid
 from tensor_envs.core.state import State
+from tensor_envs.core.validate import file_path, integer
 from tensor_envs.games.shed.layers import Words, first_bytes, result_bytes
 from tensor_envs.games.shed.lookup import DRAW, ILLEGAL, LOSS, WIN, judge
 from tensor_envs.games.shed.rules import Shed
+from tensor_envs.games.shed.strata import MAX_CARDS
 
-FORMAT = "tensor_envs shed table 1"
+FORMAT = "tensor_envs shed table 2"
 
 
 class Tablebase:
@@ -170,37 +171,33 @@ class Tablebase:
     # *** files ***
 
     def write(self, path: str | Path, done: int | None = None) -> None:
-        """Write a safetensors file, in one go. `done`: the layers that are solved, by default all."""
+        """Write a safetensors file in place of the one that is there, as a whole or not at all.
+
+        done: the layers that are solved, by default all. OSError names the path.
+        """
         arrays = {name: t.numpy() for name, t in zip(_TENSORS, self.results, strict=True)}
-        about = {
-            "format": FORMAT,
-            "cards": self.cards,
-            "layers": self.cards + 1 if done is None else done,
-            "sha256": _digest(arrays),
-        }
-        fresh = Path(f"{path}.part")
-        tensors = {name: Tensor(array, device="CPU") for name, array in arrays.items()}
-        safe_save(tensors, str(fresh), {"tensor_envs": json.dumps(about)})
-        fresh.replace(path)
+        done = self.cards + 1 if done is None else done
+        write_arrays(file_path("path", path), FORMAT, {"cards": self.cards, "layers": done}, arrays)
+
+    @staticmethod
+    def contents(path: str | Path) -> tuple[int, int, list[Words]]:
+        """Cards, solved layers and results in a file. FileNotFoundError; ValueError for any other file."""
+        about, arrays = read_arrays(file_path("path", path), FORMAT)
+        try:
+            cards = integer("cards", about["cards"], 1, MAX_CARDS)
+            done = integer("layers", about["layers"], 0, cards + 1)
+            results = [arrays[name] for name in _TENSORS]
+            if any(a.shape != (result_bytes(cards),) or a.dtype != np.uint8 for a in results):
+                raise ValueError(f"its arrays are not those of {cards} cards")
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"{str(path)!r} holds no table of shed that can be read: {error}") from None
+        return cards, done, results
 
     @staticmethod
     def read(path: str | Path, device: str) -> tuple[Tablebase, int]:
-        """-> the table in a file, and the number of its layers that are solved. ValueError for any other file."""
-        try:
-            about = json.loads(safe_load_metadata(str(path))[2]["__metadata__"]["tensor_envs"])
-            assert about["format"] == FORMAT
-            loaded = safe_load(str(path))
-            arrays = {name: loaded[name].to("CPU").numpy() for name in _TENSORS}
-            assert all(a.shape == (result_bytes(about["cards"]),) for a in arrays.values())
-            assert _digest(arrays) == about["sha256"]
-        except FileNotFoundError:
-            raise
-        except Exception as error:  # a foreign or damaged file fails in many ways, all of which mean this
-            raise ValueError(
-                f"{str(path)!r} holds no table of shed that can be read ({type(error).__name__})"
-            ) from None
-        tensors = [upload(array, device) for array in arrays.values()]
-        return Tablebase(about["cards"], *tensors), about["layers"]
+        """-> the table in a file, and the number of its layers that are solved; errors as of `contents`."""
+        cards, done, results = Tablebase.contents(path)
+        return Tablebase(cards, *(upload(np.array(a), device) for a in results)), done
 
     @staticmethod
     def load(path: str | Path, device: Any = None) -> Tablebase:
@@ -215,10 +212,3 @@ class Tablebase:
 
 _TENSORS = ("a_to_move", "b_to_move")
 _NAMES = {"win": WIN, "loss": LOSS, "draw": DRAW}
-
-
-def _digest(arrays: dict[str, Words]) -> str:
-    sha = hashlib.sha256()
-    for array in arrays.values():
-        sha.update(array.data)
-    return sha.hexdigest()

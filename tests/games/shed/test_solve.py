@@ -1,6 +1,7 @@
 """Shed: the exact solution against known checksums, against a second solution, and in use."""
 
 import json
+import resource
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,12 @@ import pytest
 from tinygrad import Tensor, dtypes
 
 import tensor_envs as te
+from tensor_envs.core.files import write_arrays
 from tensor_envs.games.shed import solve as solver
 from tensor_envs.games.shed import strata
 from tensor_envs.games.shed.notation import parse
 from tensor_envs.games.shed.solve import solve
-from tensor_envs.games.shed.tablebase import Tablebase
+from tensor_envs.games.shed.tablebase import FORMAT, Tablebase
 from tests.games.shared import shared_env
 
 ROOT = Path(__file__).parents[3]
@@ -220,13 +222,85 @@ def test_damaged_and_foreign_files(tmp_path: Path) -> None:
         "state": (tmp_path / "state").read_bytes(),
         "empty": b"",
     }
+    refused = r"shed table 2' that can be read|is damaged|not a 'tensor_envs shed table 2'"
     for name, data in wrong.items():
         path.write_bytes(data)
-        with pytest.raises(ValueError, match="no table"):
+        with pytest.raises(ValueError, match=refused):
             solve(6, "CPU", progress=False, path=path)
-        with pytest.raises(ValueError, match="no table"):
+        with pytest.raises(ValueError, match=refused):
             Tablebase.load(path, "CPU")
         assert path.read_bytes() == data, name
+
+
+def test_what_a_file_says_of_itself_is_checked(tmp_path: Path) -> None:
+    """With a right digest, too: nothing is worked out for a number of cards that nobody can solve."""
+    path = tmp_path / "shed.safetensors"
+    results = {name: t.numpy() for name, t in zip(("a_to_move", "b_to_move"), table(6).results, strict=True)}
+    wrong: list[tuple[dict[str, Any], dict[str, np.ndarray], str]] = [
+        ({"cards": 10**9}, {}, r"cards must be in 1\.\.20, got 1000000000"),
+        ({"cards": "six"}, {}, "cards must be an int, got 'six'"),
+        ({"layers": 8}, {}, r"layers must be in 0\.\.7, got 8"),
+        ({"cards": 7}, {}, "its arrays are not those of 7 cards"),
+        ({}, {"b_to_move": results["b_to_move"].astype(np.int8)}, "its arrays are not those of 6 cards"),
+        ({}, {"b_to_move": results["b_to_move"][1:]}, "its arrays are not those of 6 cards"),
+    ]
+    for about, arrays, message in wrong:
+        write_arrays(path, FORMAT, {"cards": 6, "layers": 7} | about, results | arrays)
+        for read in (Tablebase.load, lambda path: solve(6, "CPU", progress=False, path=path)):
+            with pytest.raises(ValueError, match=message) as caught:
+                read(path)
+            assert repr(str(path)) in str(caught.value)
+
+
+def test_files_of_the_first_version_say_so(tmp_path: Path) -> None:
+    about = {"format": "tensor_envs shed table 1", "cards": 6, "layers": 7, "sha256": ""}
+    text = json.dumps({"__metadata__": {"tensor_envs": json.dumps(about)}}).encode()
+    (tmp_path / "old").write_bytes(len(text).to_bytes(8, "little") + text)
+    with pytest.raises(
+        ValueError, match=r"not a 'tensor_envs shed table 2' \(version 0.1 or 0.2 of the package"
+    ):
+        Tablebase.load(tmp_path / "old")
+
+
+def test_a_disk_that_fills_up_during_a_solve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The layers that were saved are still there, and the next solve goes on from them."""
+    path, whole = tmp_path / "shed.safetensors", table(6).sha256()
+    real = solver.Solver.solve
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def filling(self: solver.Solver, layer: Any, finished: bool = False) -> int:
+        if layer.k == 3:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (64, hard))
+        return real(self, layer, finished)
+
+    monkeypatch.setattr(solver.Solver, "solve", filling)
+    try:
+        with pytest.raises(OSError, match="cannot save") as caught:
+            solve(6, "CPU", progress=False, path=path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert caught.value.filename == str(path) and list(tmp_path.iterdir()) == [path]
+    assert Tablebase.contents(path)[:2] == (6, 3)
+    monkeypatch.setattr(solver.Solver, "solve", real)
+    assert solve(6, "CPU", progress=False, path=path).sha256() == whole
+
+
+def test_two_solvers_on_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither fails, and the one that is behind does not write over what the other has."""
+    path, real, done = tmp_path / "shed.safetensors", solver.Solver.solve, list[bool]()
+
+    def overtaken(self: solver.Solver, layer: Any, finished: bool = False) -> int:
+        if layer.k == 2 and not done:
+            done.append(False)
+            solve(6, "CPU", progress=False, path=path)
+            done[0] = True
+        if any(done):
+            assert Tablebase.contents(path)[1] == 7
+        return real(self, layer, finished)
+
+    monkeypatch.setattr(solver.Solver, "solve", overtaken)
+    assert solve(6, "CPU", progress=False, path=path).sha256() == table(6).sha256()
+    assert Tablebase.load(path, "CPU").sha256() == table(6).sha256() and list(tmp_path.iterdir()) == [path]
 
 
 def test_saved_layers_that_do_not_solve_the_game(tmp_path: Path) -> None:
@@ -241,7 +315,7 @@ def test_saved_layers_that_do_not_solve_the_game(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("cards", (0, 21, 33, True, 6.0))
 def test_impossible_numbers_of_cards(cards: Any) -> None:
-    with pytest.raises(ValueError, match="cards must be"):
+    with pytest.raises((TypeError, ValueError), match="cards must be"):
         solve(cards, "CPU", progress=False)
 
 
