@@ -7,6 +7,7 @@ no game end, say, fails too. Give the game's entry `short` rule fields if its ga
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import tempfile
 from collections.abc import Callable, Iterator
@@ -82,8 +83,11 @@ def over(now: Values) -> np.ndarray:
     return np.asarray(now["terminated"] | now["truncated"])
 
 
+@functools.lru_cache(4)
 def short(env: Env) -> Env:
-    """The environment under rule fields with which games end soon."""
+    """The environment under rule fields with which games end soon; one for all checks, which share its kernels."""
+    if not env._entry.short:
+        return env
     rules = dataclasses.replace(env.rules, **env._entry.short)
     return Env(env._entry, rules, env.id, env.illegal)
 
@@ -232,9 +236,8 @@ def check_jit(env: Env, steps: int, device: Any) -> str:
 def check_plain_python(env: Env, steps: int, device: Any) -> str:
     """The kernels do what the same rules do in plain Python, through an end and the next episode's beginning."""
     env = short(env)
-    rows = 2
-    vector = VectorEnv(env, rows, SEED, device)
-    games = [PlainGame(env.rules, SEED, row) for row in range(rows)]
+    vector = VectorEnv(env, BATCH, SEED, device)
+    games = [PlainGame(env.rules, SEED, row) for row in range(2)]
     plies = ended = 0
     for _ in waiting(steps, "no game ended"):
         before = vector.state
@@ -272,7 +275,7 @@ def check_plain_python(env: Env, steps: int, device: Any) -> str:
     if env.illegal == "lose":
         illegal = PlainGame(env.rules, SEED)
         illegal.step(env.num_actions)
-        state = env.step(env.init(1, SEED, device), [env.num_actions]).numpy()
+        state = env.step(env.init(BATCH, SEED, device), [env.num_actions] * BATCH).numpy()
         same = illegal.rewards == state["rewards"][0].tolist() and illegal.terminated == bool(
             state["terminated"][0]
         )
@@ -491,6 +494,7 @@ def check_hidden_information(env: Env, steps: int, device: Any) -> str:
 
 def check_one_kernel(env: Env, steps: int, device: Any) -> str:
     """A step with mask, rewards, flags, reset and observation is one kernel, drawn actions included."""
+    env = short(env)
     for observe in (False, True):
         vector = VectorEnv(env, BATCH, SEED, device, observe=observe)
         actions = np.zeros(BATCH, np.int32)

@@ -4,11 +4,12 @@ import pytest
 
 import tensor_envs as te
 from tensor_envs import testing
+from tests.games.shared import shared_env
 
 
 @pytest.fixture(scope="module", params=te.registered())
 def env(request: pytest.FixtureRequest) -> te.Env:
-    return te.make(request.param)
+    return shared_env(request.param)
 
 
 @pytest.mark.parametrize("check", testing.CHECKS, ids=lambda check: check.__name__)

@@ -17,7 +17,7 @@ import tensor_envs as te
 from tensor_envs.interop import ALIGNMENT, NUMPY_NAMES
 
 torch: Any = importlib.import_module("torch") if importlib.util.find_spec("torch") else None
-needs_torch = pytest.mark.skipif(torch is None, reason="PyTorch is not installed")
+needs_torch = pytest.mark.extra("torch")
 
 TTT = te.make("tic_tac_toe")
 

@@ -35,6 +35,7 @@ def same(found: Any, env: str, batch: int, steps: int, seed: int) -> None:
     assert found.episodes.any() and found.wins.any()
 
 
+@pytest.mark.extra("ray")
 def test_two_machines_play_the_games_of_one_process(ray: Any) -> None:
     cluster = pytest.importorskip("ray.cluster_utils").Cluster()
     try:
@@ -51,6 +52,7 @@ def test_two_machines_play_the_games_of_one_process(ray: Any) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.extra("ray")
 def test_a_worker_that_dies_is_started_again(ray: Any) -> None:
     script.connect(ray, None, 1)
     actor = script.worker(ray).remote("tic_tac_toe", 64, 0, 0)
@@ -63,6 +65,7 @@ def test_a_worker_that_dies_is_started_again(ray: Any) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.extra("ray")
 def test_the_command(ray: Any) -> None:
     command = [sys.executable, str(SCRIPT), "--batch", "128", "--steps", "200", "--workers", "2"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)

@@ -13,6 +13,7 @@ import pytest
 import tensor_envs as te
 
 pyspiel = pytest.importorskip("pyspiel")
+pytestmark = pytest.mark.extra("pyspiel")
 
 Shape = tuple[int, ...]
 CROSSES, NOUGHTS = 2, 1  # planes of an observation in `tic_tac_toe` and `mnk`; `gomoku` has black and white

@@ -13,7 +13,10 @@ from play import tables
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="the page is clicked with playwright")
 CHROMIUM = shutil.which("chromium")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="the page is clicked in chromium, which is not here")
+pytestmark = [
+    pytest.mark.extra("playwright"),
+    pytest.mark.skipif(CHROMIUM is None, reason="the page is clicked in chromium, which is not here"),
+]
 
 OPTIONS = [
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),

@@ -22,6 +22,9 @@ from train.network import look
 from train.training import check_options, evaluate, make_parser
 
 COMMANDS: dict[str, Any] = {"ppo": ppo, "ppo_torch": ppo_torch}
+LEARNERS = pytest.mark.parametrize(
+    "name", ["ppo", pytest.param("ppo_torch", marks=pytest.mark.extra("torch"))]
+)
 SMALL = {"num-envs": 8, "steps": 4, "hidden": 8, "minibatches": 2, "epochs": 1, "updates": 3, "games": 30}
 RACE = ["--env", "dice_race", "--rules", "goal=4", *(f"--{name}={value}" for name, value in SMALL.items())]
 
@@ -81,6 +84,7 @@ def test_rollouts_of_ppo(race: None) -> None:
         assert (learner.network.first.weight.numpy() == before).all() == (rate == 0)
 
 
+@pytest.mark.extra("torch")
 def test_rollouts_of_ppo_torch(race: None) -> None:
     torch = pytest.importorskip("torch")
     options = race_options()
@@ -104,11 +108,9 @@ def test_rollouts_of_ppo_torch(race: None) -> None:
         check_rollout(steps, movers(vector.state.numpy()), next_value, advantage, known)
 
 
-@pytest.mark.parametrize("name", ["ppo", "ppo_torch"])
+@pytest.mark.extra("matplotlib")
+@LEARNERS
 def test_a_few_updates(name: str, race: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("matplotlib")
-    if name == "ppo_torch":
-        pytest.importorskip("torch")
     picture = tmp_path / "curve.png"
     assert COMMANDS[name].main([*RACE, "--evaluate-every=2", "--plot", str(picture)]) == 0
     said = capsys.readouterr().out.splitlines()
@@ -158,11 +160,9 @@ def test_without_pytorch(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["ppo", "ppo_torch"])
+@LEARNERS
 def test_it_learns_tic_tac_toe(name: str) -> None:
     """At least 95 % of 8,192 games not lost to the uniform player, in either seat."""
-    if name == "ppo_torch":
-        pytest.importorskip("torch")
     command = [sys.executable, str(SCRIPTS / "train" / f"{name}.py"), "--games", "16384", "--seed", "1"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     first, second = (float(rate) for rate in done.stdout.splitlines()[-3].split()[2:])
