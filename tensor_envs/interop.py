@@ -41,12 +41,26 @@ ALIGNMENT = 16  # bytes: tinygrad's CPU kernels read vectors of up to that by in
 
 
 def to_numpy(tensor: Tensor, copy: bool | None = None) -> np.ndarray:
-    """A tensor's values as an array, of its shape and dtype; read-only, unless copy=True.
+    """A tensor's values as an array.
 
     A lazy tensor is realised first, and its buffer shared. With copy=None a view that is not contiguous is worked out
-    into a buffer of the array's own, and a tensor on another device than CPU, or on several, is copied. TypeError for
-    another argument and for dtypes that NumPy lacks (bfloat16, float8); ValueError if copy=False cannot be met;
-    RuntimeError inside a jit.
+    into a buffer of the array's own, and a tensor on another device than CPU, or on several, is copied.
+
+    Args:
+        tensor: of a dtype that NumPy has.
+        copy: False insists on shared memory, True on a copy; None shares where it can.
+
+    Returns:
+        An array of its shape and dtype; read-only, unless copy=True.
+
+    Raises:
+        TypeError: another argument, and dtypes that NumPy lacks (bfloat16, float8).
+        ValueError: copy=False cannot be met.
+        RuntimeError: inside a jit.
+
+    Example:
+        >>> te.to_numpy(te.make("tic_tac_toe").init(2).current_player)
+        array([0, 0], dtype=int32)
     """
     tensor = _exportable(tensor, copy, NUMPY_NAMES)
     dtype = np.dtype(NUMPY_NAMES[tensor.dtype])
@@ -54,10 +68,19 @@ def to_numpy(tensor: Tensor, copy: bool | None = None) -> np.ndarray:
 
 
 def to_torch(tensor: Tensor, copy: bool | None = None) -> Any:
-    """A tensor's values as a `torch.Tensor` of its shape and dtype (bfloat16 included).
+    """A tensor's values as a `torch.Tensor`, on PyTorch's CPU, or for a tensor on "CUDA:1" on "cuda:1".
 
-    On PyTorch's CPU, or for a tensor on "CUDA:1" on "cuda:1". As `to_numpy` besides, except that PyTorch cannot forbid
-    writing. ImportError without PyTorch; RuntimeError if the tensor is on CUDA and PyTorch sees no such card.
+    Args:
+        tensor: of a dtype that PyTorch has, bfloat16 included.
+        copy: as in `to_numpy`.
+
+    Returns:
+        A `torch.Tensor` of its shape and dtype. PyTorch cannot forbid writing to it.
+
+    Raises:
+        ImportError: without PyTorch.
+        RuntimeError: the tensor is on CUDA and PyTorch sees no such card, or inside a jit.
+        TypeError, ValueError: as in `to_numpy`.
     """
     torch = _torch()
     tensor = _exportable(tensor, copy, TORCH_NAMES)
@@ -77,11 +100,25 @@ def to_torch(tensor: Tensor, copy: bool | None = None) -> Any:
 
 
 def from_numpy(array: np.ndarray, copy: bool | None = None) -> Tensor:
-    """An array as a tensor of its shape and dtype on tinygrad's CPU device; `.to(device)` takes it elsewhere.
+    """An array as a tensor on tinygrad's CPU device; `.to(device)` takes it elsewhere.
 
     Memory can be shared if it is writable, C-contiguous, in native byte order and begins at a multiple of 16 bytes, as
-    NumPy's allocations do and slices such as a[1:] may not: tinygrad's kernels would crash on others. TypeError for
-    another argument or dtype; ValueError, with the reason, if copy=False cannot be met.
+    NumPy's allocations do and slices such as a[1:] may not: tinygrad's kernels would crash on others.
+
+    Args:
+        array: of a dtype that tinygrad has.
+        copy: False insists on shared memory, True on a copy; None shares where it can.
+
+    Returns:
+        A tensor of its shape and dtype.
+
+    Raises:
+        TypeError: another argument or dtype.
+        ValueError: copy=False cannot be met, with the reason.
+
+    Example:
+        >>> te.from_numpy(np.arange(3, dtype=np.int32)).tolist()
+        [0, 1, 2]
     """
     instance("array", array, np.ndarray)
     dtype = next((dtype for dtype, name in NUMPY_NAMES.items() if name == array.dtype.name), None)
@@ -91,11 +128,22 @@ def from_numpy(array: np.ndarray, copy: bool | None = None) -> Tensor:
 
 
 def from_torch(tensor: Any, copy: bool | None = None) -> Tensor:
-    """A `torch.Tensor` as a tensor of its shape and dtype where it is: CPU, or for "cuda:1" on "CUDA:1".
+    """A `torch.Tensor` as a tensor where it is: CPU, or for "cuda:1" on "CUDA:1".
 
     Its memory is shared as that of an array is (`from_numpy`), so `env.step(state, te.from_torch(actions))` copies
-    nothing if they are int32. ImportError without PyTorch; TypeError for another argument or dtype; ValueError for a
-    tensor that requires grad, is sparse, or is on a device other than these, and if copy=False cannot be met.
+    nothing if they are int32.
+
+    Args:
+        tensor: of a dtype that tinygrad has.
+        copy: as in `from_numpy`.
+
+    Returns:
+        A tensor of its shape and dtype.
+
+    Raises:
+        ImportError: without PyTorch.
+        TypeError: another argument or dtype.
+        ValueError: a tensor that requires grad, is sparse, or is on another device, or copy=False cannot be met.
     """
     torch = _torch()
     instance("tensor", tensor, torch.Tensor)

@@ -27,12 +27,22 @@ def save_animation(
 ) -> None:
     """Write game i of a sequence of states as an animated SVG or GIF, by the suffix of the path.
 
-    states: one environment's, in the order of play, a picture each, as `Env.step` gives them (those of a `VectorEnv`
-    lose their buffers). seconds: for each picture, above 0.01; hold: that much longer for the last one. loop: from the
-    start again, for ever. player: a seat, to leave out what is hidden from it. scale: pixels a unit, for a GIF.
+    The SVG needs no scripts and no other file.
 
-    The SVG needs no scripts and no other file. ImportError for a GIF without Pillow; ValueError or TypeError for
-    arguments out of range, states of different environments, another suffix, or a GIF of a game that has no `draw`.
+    Args:
+        states: one environment's, in the order of play, a picture each, as `Env.step` gives them.
+        path: ends in .svg or .gif.
+        i: the game's row.
+        seconds: for each picture, above 0.01.
+        hold: that much longer for the last one.
+        loop: from the start again, for ever.
+        player: leaves out what is hidden from that player.
+        scale: pixels a unit, for a GIF.
+
+    Raises:
+        ImportError: a GIF without Pillow.
+        ValueError, TypeError: arguments out of range, states of different environments, another suffix, or a GIF of a
+            game that has no `draw`.
     """
     path, states = file_path("path", path), _states(states)
     if path.suffix.lower() not in FORMATS:
@@ -56,10 +66,24 @@ def contact_sheet(
     width: float = 240,
     player: int | None = None,
 ) -> str:
-    """Several games of a batch as one SVG document, with their numbers.
+    """Several games of a batch as one picture, with their numbers.
 
-    games: their rows in the batch; default: the first sixteen. columns: pictures in a row; width: of a picture, in
-    pixels. player: a seat, to leave out what is hidden from it. ValueError or TypeError for arguments out of range.
+    Args:
+        state: the games.
+        games: their rows in the batch; default: the first sixteen.
+        columns: pictures in a row.
+        width: of a picture, in pixels.
+        player: leaves out what is hidden from that player.
+
+    Returns:
+        The text of an SVG document.
+
+    Raises:
+        ValueError, TypeError: arguments out of range.
+
+    Example:
+        >>> te.contact_sheet(te.make("qubic").init(4), columns=2).startswith("<svg")
+        True
     """
     instance("state", state, State)
     rows = list(range(min(16, len(state))) if games is None else games)

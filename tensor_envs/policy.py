@@ -12,11 +12,26 @@ FLOOR = -1e9  # finite, so that a softmax over a row without legal actions is un
 
 
 def masked_logits(logits: Tensor, mask: Tensor) -> Tensor:
-    """Logits [..., A] with a finite floor where the mask (bool, same shape) is False.
+    """Logits with a finite floor where an action is illegal.
 
     The floor is -1e9, or the lowest finite value of a float16. A row without legal actions becomes constant, so that
-    its softmax is uniform, never NaN. TypeError unless logits are floats and the mask is bool, ValueError unless the
-    shapes agree.
+    its softmax is uniform, never NaN.
+
+    Args:
+        logits: floats [..., A].
+        mask: bool of the same shape.
+
+    Returns:
+        The logits' dtype and shape, lazy.
+
+    Raises:
+        TypeError: logits are no floats, or the mask is not bool.
+        ValueError: the shapes differ.
+
+    Example:
+        >>> from tinygrad import Tensor
+        >>> te.masked_logits(Tensor([[2.0, 3.0]]), Tensor([[True, False]])).softmax().tolist()
+        [[1.0, 0.0]]
     """
     instance("logits", logits, Tensor)
     instance("mask", mask, Tensor)
@@ -31,11 +46,26 @@ def masked_logits(logits: Tensor, mask: Tensor) -> Tensor:
 
 
 def sample_action(logits: Tensor, mask: Tensor, key: Tensor, counter: Tensor | int) -> Tensor:
-    """One action a row, int32 [B], drawn from the softmax of the legal logits [B, A] by Gumbel-max.
+    """One action a row, drawn from the softmax of the legal logits by Gumbel-max.
 
-    key: uint32 [B, 2], a key a row, such as `state.action_key`. counter: int or integers [B]; the same key and counter
-    always give the same draw, so use another one for every decision of an episode: `state.ply`. Row i depends on row i
-    alone. A row without legal actions gets some action. TypeError or ValueError for another dtype or shape.
+    Args:
+        logits: floats [B, A].
+        mask: bool [B, A].
+        key: uint32 [B, 2], a key a row, such as `state.action_key`.
+        counter: an int or integers [B]. The same key and counter always give the same draw, so use another one for
+            every decision of an episode: `state.ply`.
+
+    Returns:
+        int32 [B], lazy. Row i depends on row i alone; a row without legal actions gets some action.
+
+    Raises:
+        TypeError, ValueError: another dtype or shape.
+
+    Example:
+        >>> state = te.make("tic_tac_toe").init(2)
+        >>> logits = state.legal_action_mask.float()
+        >>> te.sample_action(logits, state.legal_action_mask, state.action_key, state.ply).shape
+        (2,)
     """
     masked = masked_logits(logits, mask)
     if masked.ndim != 2:
@@ -63,6 +93,16 @@ def sample_action(logits: Tensor, mask: Tensor, key: Tensor, counter: Tensor | i
 
 
 def random_policy(state: State) -> Tensor:
-    """A random legal action a row, int32 [B], a function of its seed, row, episode and ply; 0 where none is legal."""
+    """A random legal action a row, a function of its seed, row, episode and ply.
+
+    Args:
+        state: the games.
+
+    Returns:
+        int32 [B]; 0 where none is legal.
+
+    Raises:
+        TypeError: `state` is no State.
+    """
     instance("state", state, State)
     return state.env._engine.sample(state._games)

@@ -41,10 +41,12 @@ class Rollout:
 
     @property
     def returns(self) -> Tensor:
+        """float32 [B, P], sums of rewards."""
         return self._columns(0)
 
     @property
     def wins(self) -> Tensor:
+        """int32 [B, P], episodes that ended with a positive reward for the player."""
         return self._columns(self.state.env.num_players).cast(dtypes.int32)
 
     def _columns(self, first: int) -> Tensor:
@@ -53,6 +55,7 @@ class Rollout:
 
     @property
     def episodes(self) -> Tensor:
+        """int32 [B], finished episodes."""
         begin, end = self._begin, self.state
         if self._autoreset:
             return (end.episode - begin.episode).cast(dtypes.int32)
@@ -69,20 +72,46 @@ def rollout(
     device: Any = None,
     autoreset: bool = True,
 ) -> Rollout:
-    """Play `steps` actions in each of B new games; see `rollout_from`."""
+    """Play actions in new games.
+
+    Args:
+        env: the environment.
+        policy, steps, autoreset: as in `rollout_from`.
+        batch, seed, device: as in `Env.init`.
+
+    Returns:
+        What the rollout led to.
+
+    Raises:
+        ValueError, TypeError, RuntimeError: as in `rollout_from` and `Env.init`.
+
+    Example:
+        >>> result = te.rollout(te.make("tic_tac_toe"), "uniform", batch=64, steps=100)
+        >>> result.returns.shape, bool((result.episodes.numpy() >= 11).all())
+        ((64, 2), True)
+    """
     return _play(env.init(batch, seed, device), policy, steps, autoreset, fresh=True)
 
 
 def rollout_from(
     state: State, policy: Literal["uniform"] | Policy, steps: int, autoreset: bool = True
 ) -> Rollout:
-    """Play `steps` actions in each game of a state, which stays valid.
+    """Play actions in each game of a state, which stays valid.
 
-    policy: "uniform" (one kernel for the whole rollout) or a function of a State to int32 actions [B] in tinygrad
-    operations, captured together with the step. autoreset: finished games start their next episode, at the beginning
-    and then in the step that ends them; if False they stay as they ended. TypeError or ValueError for a count of steps
-    outside 1..2^31-1, for another policy, and for a function where illegal="raise" asks to look at its actions;
-    RuntimeError for one inside a jit.
+    Args:
+        state: the games.
+        policy: "uniform" (one kernel for the whole rollout) or a function of a State to int32 actions [B] in tinygrad
+            operations, captured together with the step.
+        steps: actions in every game, 1..2^31-1.
+        autoreset: finished games start their next episode, at the beginning and then in the step that ends them; if
+            False they stay as they ended.
+
+    Returns:
+        What the rollout led to.
+
+    Raises:
+        ValueError, TypeError: other arguments, or a function where illegal="raise" asks to look at its actions.
+        RuntimeError: a function inside a jit.
     """
     instance("state", state, State)
     return _play(state, policy, steps, autoreset, fresh=False)

@@ -22,6 +22,10 @@ FORMAT = "tensor_envs state 2"
 def save_state(state: State, path: str | Path) -> None:
     """Write a state with its environment's id, version and rule fields; it loads bit for bit on any device.
 
+    Args:
+        state: the games.
+        path: of the file, a safetensors file; one that is there is replaced once all is written.
+
     Raises:
         TypeError: another argument.
         OSError: names the path, where everything is as it was.
@@ -41,11 +45,26 @@ def save_state(state: State, path: str | Path) -> None:
 
 
 def load_state(path: str | Path, device: Any = None) -> State:
-    """The state in a file, with an environment of its own (`state.env`), on a device as in `Env.init`.
+    """The state in a file.
+
+    Args:
+        path: of the file.
+        device: as in `Env.init`.
+
+    Returns:
+        The state, with an environment of its own (`state.env`).
 
     Raises:
         FileNotFoundError: no such file.
         ValueError: names the file, if it is no saved state, is damaged, or was written by another version.
+
+    Example:
+        >>> import tempfile
+        >>> state = te.make("tensor_stars").init(3, seed=1)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     te.save_state(state, f"{folder}/state")
+        ...     te.load_state(f"{folder}/state").env
+        <Env tensor_stars-v0>
     """
     path = file_path("path", path)
     about, arrays = read_arrays(path, FORMAT)

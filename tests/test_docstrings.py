@@ -2,11 +2,16 @@
 
 import doctest
 import importlib
+import inspect
 import pkgutil
+import re
+from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 import tensor_envs as te
+from tensor_envs import rules, search
 
 MODULES = [m.name for m in pkgutil.walk_packages(te.__path__, "tensor_envs.") if ".adapters" not in m.name]
 FINDER = doctest.DocTestFinder()
@@ -14,10 +19,32 @@ EXAMPLES = [test for name in MODULES for test in FINDER.find(importlib.import_mo
 
 
 def test_there_are_examples() -> None:
-    assert len(EXAMPLES) >= 2
+    assert len(EXAMPLES) >= 50
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
 def test_example(example: doctest.DocTest) -> None:
-    example.globs["te"] = te
+    example.globs |= vars(rules) | {"te": te, "np": np}
     assert doctest.DocTestRunner().run(example).failed == 0
+
+
+CALLS = [getattr(module, name) for module in (te, search) for name in module.__all__]
+CALLS = [call for call in CALLS if inspect.isfunction(call)]
+CALLS += [getattr(te.Env, name) for name in ("init", "step", "reset", "take", "observe", "state_from_dicts")]
+LANGUAGE = [value for value in (getattr(rules, name) for name in rules.__all__) if inspect.isfunction(value)]
+
+
+@pytest.mark.parametrize("call", CALLS, ids=lambda call: call.__qualname__)
+def test_arguments_results_and_errors_of_public_calls(call: Callable[..., object]) -> None:
+    """In Google sections: every argument, what comes back, what is raised."""
+    signature, text = inspect.signature(call), inspect.getdoc(call) or ""
+    named = [name for name in signature.parameters if name != "self"]
+    _, _, arguments = text.partition("Args:\n")
+    listed = re.findall(r"^    (?:\*\*)?(\w+(?:, \w+)*):", arguments.partition("\n\n")[0], re.M)
+    assert sorted(name for group in listed for name in group.split(", ")) == sorted(named)
+    assert ("Returns:" in text) == (signature.return_annotation != "None")
+
+
+@pytest.mark.parametrize("call", LANGUAGE, ids=lambda call: call.__name__)
+def test_the_language_is_shown_by_examples(call: Callable[..., object]) -> None:
+    assert call.__name__ == "scalar" or "Example:" in (inspect.getdoc(call) or "")

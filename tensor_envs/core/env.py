@@ -69,7 +69,7 @@ class Env:
     # *** states ***
 
     def init(self, batch: int, seed: int = 0, device: Any = None, first_row: int = 0) -> State:
-        """B new games, row r being game r of the seed whatever the batch size.
+        """New games, row r being game r of the seed whatever the batch size.
 
         Args:
             batch: B.
@@ -77,6 +77,9 @@ class Env:
             device: any tinygrad device; a tuple of them shards the batch axis; None is tinygrad's default.
             first_row: the rows are first_row, first_row + 1, ... of the seed, so that several processes share one
                 large batch.
+
+        Returns:
+            The state of B games.
 
         Raises:
             ValueError, TypeError: a batch below 1, a seed or row out of range, a device that is not there, or a batch
@@ -96,15 +99,35 @@ class Env:
             state: of this environment.
             action: integers [B], a Tensor on the state's device or anything that NumPy takes.
 
+        Returns:
+            The next state.
+
         Raises:
             ValueError, TypeError: a state of another environment; actions of another shape, dtype or device; with
                 illegal="raise" actions that are not legal.
+
+        Example:
+            >>> env = te.make("tic_tac_toe")
+            >>> state = env.step(env.init(2), [4, 8])
+            >>> env.action_to_string(4), state.current_player.tolist(), state.legal_action_mask.numpy().sum().item()
+            ('(1,1)', [1, 1], 16)
         """
         games = self._checked(state)._games
         return State(self, self._engine.step(games, self._actions(state, action)))
 
     def reset(self, state: State, mask: Any = None) -> State:
-        """Start the next episode where `mask` (bool [B]; default: every finished game) is True; rewards are 0."""
+        """Start next episodes.
+
+        Args:
+            state: of this environment.
+            mask: bool [B], the games that begin again; default: every finished one.
+
+        Returns:
+            The next state; all rewards are 0.
+
+        Raises:
+            ValueError, TypeError: a state of another environment; a mask of another shape, dtype or device.
+        """
         games = self._checked(state)._games
         chosen = None if mask is None else bool_array("mask", mask, games.cut)
         return State(self, self._engine.reset(games, chosen))
@@ -116,6 +139,9 @@ class Env:
             state: on one device.
             rows: integers [N] in 0..B-1, a Tensor on the state's device or anything that NumPy takes. A Tensor's
                 values are not looked at, and held within the batch.
+
+        Returns:
+            A state of N games.
 
         Raises:
             ValueError, TypeError: rows of another dtype or shape or beyond the batch, or a state on several devices.
@@ -161,12 +187,18 @@ class Env:
             raise ValueError(f"{len(wrong)} illegal actions ({some}); legal_action_mask says what is allowed")
 
     def observe(self, state: State, player: Any = None) -> Tensor:
-        """What a player sees, [B, *observation_shape] of dtype spec.observation_dtype; a node of a jit that captures.
+        """What a player sees; a node of a jit that captures.
 
         Args:
             state: of this environment.
             player: None (each game's player to move), a player for all games, or integers [B], a Tensor or what NumPy
                 takes.
+
+        Returns:
+            [B, *observation_shape] of dtype spec.observation_dtype.
+
+        Raises:
+            ValueError, TypeError: a state of another environment, or another player.
         """
         games = self._checked(state)._games
         if isinstance(player, (Tensor, np.ndarray, list, tuple)):
@@ -178,10 +210,26 @@ class Env:
     # *** one game as plain Python, and in writing ***
 
     def state_to_dict(self, state: State, i: int = 0, player: int | None = None) -> dict[str, Any]:
-        """Game i with the field names and encodings of its rules file; to a player: without what is hidden from it.
+        """One game with the field names and encodings of its rules file.
 
         Where these do not say it, as of a game that an illegal action has ended, it also has `current_player`, `ply`,
         `terminated` or `truncated`, so that `state_from_dicts` gives back the game, its chance and episode apart.
+
+        Args:
+            state: of this environment.
+            i: the game's row.
+            player: leaves out what is hidden from that player.
+
+        Returns:
+            Plain ints, bools and nested lists by name.
+
+        Raises:
+            ValueError, TypeError: another state, row or player.
+
+        Example:
+            >>> env = te.make("shed", cards=3)
+            >>> env.state_to_dict(env.step(env.init(1), [1]))
+            {'hands': [[], []], 'pile': [2], 'talon': [1, 3], 'current_player': 1, 'ply': 1}
         """
         games = self._checked(state)._games
         i = integer("i", i, 0, state.batch - 1)
@@ -198,6 +246,13 @@ class Env:
 
     def state_from_dicts(self, games: Sequence[dict[str, Any]], seed: int = 0, device: Any = None) -> State:
         """A batch from plain games; row r gets the chance of row r, episode 0, of the seed.
+
+        Args:
+            games: dictionaries as `state_to_dict` gives them.
+            seed, device: as in `init`.
+
+        Returns:
+            A state of as many games.
 
         Raises:
             ValueError: names the game and what is wrong with it, if one is no position of this game.

@@ -33,13 +33,28 @@ def jit(function: Callable[P, R]) -> Callable[P, R]:
     """Capture a function of States, Tensors and plain values (nested in tuples or lists) and replay its kernels.
 
     The first call for a signature (structure, shapes, dtypes, devices, plain values) runs the function, the second
-    captures it, later ones replay it. Results stay valid as long as somebody holds them. Within another
-    capture the function becomes part of that. TypeError for other arguments or results.
+    captures it, later ones replay it. Within another capture the function becomes part of that.
 
     A replay runs no Python: tensors that the function closes over are those of the capture (assign to them, do not put
     others in their place, and realise what is assigned), and a plain value that is new in every call is captured anew
     in every call. An argument that is returned is itself; one that is a part of a buffer, or lazy, is copied first, so
     that assigning to it has no effect outside.
+
+    Args:
+        function: what to capture.
+
+    Returns:
+        A function of the same arguments and results, which stay valid as long as somebody holds them. It raises
+        TypeError for arguments or results of other kinds.
+
+    Example:
+        >>> env = te.make("tic_tac_toe")
+        >>> step = te.jit(lambda state: env.reset(env.step(state, te.random_policy(state))))
+        >>> state = env.init(64)
+        >>> for _ in range(3):
+        ...     state = step(state)
+        >>> state.ply.tolist()[0]
+        3
     """
     captures: dict[Any, _Capture] = {}
 

@@ -53,6 +53,7 @@ class PlainGame:
 
     @property
     def over(self) -> bool:
+        """Whether the game is terminated or truncated."""
         return self.terminated or self.truncated
 
     def _mask(self) -> MaskWords:
@@ -91,7 +92,14 @@ class PlainGame:
         self._begin(int(self.state.episode.value) + 1)
 
     def observe(self, player: int | None = None) -> np.ndarray:
-        """What a player sees, by default the one to move."""
+        """What a player sees.
+
+        Args:
+            player: its number; None is the player to move.
+
+        Returns:
+            An array of the observation's shape and dtype.
+        """
         seen = self.state.current_player if player is None else as_int(player)
         parts = self.game.observe(self.state, self._mask(), seen)
         spec = self.game.spec
@@ -112,9 +120,17 @@ class PlainGame:
 
 
 def debug(env: Env, seed: int = 0, row: int = 0, episode: int = 0) -> PlainGame:
-    """One game of an environment in plain Python: game `row` of the seed, as a batch plays it.
+    """One game of an environment in plain Python: breakpoints and `print` work inside the rules.
 
-    Breakpoints and `print` inside the rules work, and every value is a number.
+    Args:
+        env: the environment.
+        seed, row, episode: of the game, which goes as that row of a batch does.
+
+    Returns:
+        The game.
+
+    Raises:
+        ValueError, TypeError: other arguments.
 
     Example:
         >>> game = te.debug(te.make("tic_tac_toe"), seed=1)

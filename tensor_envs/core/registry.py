@@ -17,7 +17,15 @@ _entries: dict[str, GameEntry] = {}
 
 
 def register(entry: GameEntry) -> None:
-    """Make a game known to `make` under its id and its presets' ids. ValueError if an id is taken."""
+    """Make a game known to `make` under its id and its presets' ids.
+
+    Args:
+        entry: the game as data.
+
+    Raises:
+        TypeError: `entry` is no GameEntry.
+        ValueError: an id is taken.
+    """
     instance("entry", entry, GameEntry)
     for name in (entry.id, *entry.presets):
         if name in _all_ids():
@@ -26,7 +34,15 @@ def register(entry: GameEntry) -> None:
 
 
 def registered() -> tuple[str, ...]:
-    """All ids that `make` knows, presets included, sorted."""
+    """All ids that `make` knows, presets included, sorted.
+
+    Returns:
+        A tuple of ids.
+
+    Example:
+        >>> te.registered()[:3]
+        ('gomoku', 'hyper_tic_tac_toe', 'qubic')
+    """
     return tuple(sorted(_all_ids()))
 
 
@@ -46,9 +62,22 @@ def _built_in() -> tuple[GameEntry, ...]:
 def make(id: str, *, illegal: str = "lose", **rule_fields: Any) -> Env:
     """An environment by id, with the fields of the game's rules as keyword arguments.
 
-    illegal: "lose" (an illegal action ends the game: the mover gets -1, every other player 1/(P-1)) or "raise"
-    (`step` looks first, on the host, and raises ValueError). ValueError for an unknown id, with the nearest ones;
-    TypeError for an unknown rule field; ValueError for values that the rules refuse.
+    Args:
+        id: one of `registered()`.
+        illegal: "lose" (an illegal action ends the game: the mover gets -1, every other player 1/(P-1)) or "raise"
+            (`step` looks first, on the host, and raises ValueError).
+        **rule_fields: fields of the game's rules dataclass; those of a preset are fixed.
+
+    Returns:
+        The environment.
+
+    Raises:
+        ValueError: an unknown id, with the nearest ones, or values that the rules refuse.
+        TypeError: an unknown rule field.
+
+    Example:
+        >>> te.make("hyper_tic_tac_toe", shape=(3, 4, 5), k=3).num_actions
+        60
     """
     ids = _all_ids()
     instance("id", id, str)

@@ -215,7 +215,18 @@ class VectorEnv:
         return self._observations
 
     def step(self, action: Any) -> Transition:
-        """Play one action in every game; `action` as in `Env.step`. RuntimeError inside a jit."""
+        """Play one action in every game, in place.
+
+        Args:
+            action: as in `Env.step`.
+
+        Returns:
+            What the step led to, to be read before the next one.
+
+        Raises:
+            ValueError, TypeError: as in `Env.step`.
+            RuntimeError: inside a jit.
+        """
         self._outside()
         if isinstance(action, Tensor) or self.env.illegal == "raise":
             actions = self.env._actions(self.state if self.env.illegal == "raise" else self._now(), action)
@@ -225,7 +236,21 @@ class VectorEnv:
         return self._advance(Step(RESETS[self.autoreset]), actions)
 
     def step_uniform(self) -> Transition:
-        """Play one action of the uniform policy in every game, drawn in the same kernel; `actions` says which."""
+        """Play one action of the uniform policy in every game, drawn in the same kernel.
+
+        Returns:
+            What the step led to, to be read before the next one; its `actions` are those drawn.
+
+        Raises:
+            RuntimeError: inside a jit.
+
+        Example:
+            >>> vector = te.VectorEnv(te.make("tic_tac_toe"), num_envs=64)
+            >>> for _ in range(9):
+            ...     transition = vector.step_uniform()
+            >>> transition.rewards.shape, bool(vector.state.episode.numpy().all())
+            ((64, 2), True)
+        """
         self._outside()
         return self._advance(Step(RESETS[self.autoreset], uniform=True), self._drawn)
 
@@ -253,7 +278,17 @@ class VectorEnv:
         return Transition(self, actions)
 
     def reset(self, mask: Any = None) -> State:
-        """Start the next episode where `mask` (bool [B]; default: every finished game) is True -> the new state."""
+        """Start next episodes.
+
+        Args:
+            mask: bool [B], the games that begin again; default: every finished one.
+
+        Returns:
+            The new state.
+
+        Raises:
+            ValueError, TypeError: a mask of another shape, dtype or device.
+        """
         self._outside()
         self.state = self.env.reset(self.state, mask)
         return self.state

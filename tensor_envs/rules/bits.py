@@ -26,12 +26,22 @@ WORD_BITS = 32
 
 
 def num_words(size: int) -> int:
-    """Words of a set with members 0..size-1."""
+    """Words of a set with members 0..size-1.
+
+    Example:
+        >>> num_words(33)
+        2
+    """
     return -(-size // WORD_BITS)
 
 
 def pack(members: Iterable[int], size: int) -> list[int]:
-    """Members, plain ints below size -> words, plain ints."""
+    """Members, plain ints below size -> words, plain ints.
+
+    Example:
+        >>> pack([0, 2, 33], 40)
+        [5, 2]
+    """
     words = [0] * num_words(size)
     for member in members:
         words[member // WORD_BITS] |= 1 << member % WORD_BITS
@@ -39,18 +49,33 @@ def pack(members: Iterable[int], size: int) -> list[int]:
 
 
 def unpack(words: Sequence[int], size: int) -> list[int]:
-    """Words, plain ints -> the members, ascending."""
+    """Words, plain ints -> the members, ascending.
+
+    Example:
+        >>> unpack([5, 2], 40)
+        [0, 2, 33]
+    """
     return [i for i in range(size) if words[i // WORD_BITS] >> i % WORD_BITS & 1]
 
 
 def pack_flags(flags: Sequence[Value]) -> list[Scalar]:
-    """Conditions, one a member -> words."""
+    """Conditions, one a member -> words.
+
+    Example:
+        >>> pack_flags([True, False, True])
+        [word(5)]
+    """
     bits = [word(scalar(flag)) << i % WORD_BITS for i, flag in enumerate(flags)]
     return [reduce(or_, bits[i : i + WORD_BITS]) for i in range(0, len(bits), WORD_BITS)]
 
 
 def has_bit(words: Any, index: Value) -> Scalar:
-    """Whether a member of a computed index (in range) is in a set: a Scalar, a list of words or a MemoryArray."""
+    """Whether a member of a computed index (in range) is in a set: a Scalar, a list of words or a MemoryArray.
+
+    Example:
+        >>> has_bit(word(5), 2), has_bit([0, word(2)], integer(33))
+        (bool(True), bool(True))
+    """
     if isinstance(words, Scalar):
         return (words >> integer(index) & 1) != 0
     index = integer(index)
@@ -62,7 +87,12 @@ def has_bit(words: Any, index: Value) -> Scalar:
 
 
 def bit(index: Value) -> Scalar:
-    """The word with the one bit 0..31 of a computed index."""
+    """The word with the one bit 0..31 of a computed index.
+
+    Example:
+        >>> bit(integer(3))
+        word(8)
+    """
     return word(1) << integer(index)
 
 
@@ -77,7 +107,12 @@ def _counts(x: Scalar, width: int) -> list[Scalar]:
 
 
 def popcount(x: Value, width: int | None = None) -> Scalar:
-    """Number of bits set in a word or word64, an int; bits from `width` (a power of two) on must be clear."""
+    """Number of bits set in a word or word64, an int; bits from `width` (a power of two) on must be clear.
+
+    Example:
+        >>> popcount(word(7))
+        int(3)
+    """
     x = scalar(x)
     if x.dtype in (BOOL, INT):
         refuse(f"bits are counted in a word or a word64, got {x.kind}")
@@ -88,7 +123,12 @@ def popcount(x: Value, width: int | None = None) -> Scalar:
 
 
 def nth_bit(x: Value, n: Value, width: int | None = None) -> Scalar:
-    """Index of the n-th bit set, from 0, among the lowest `width` (a power of two), an int; n below their number."""
+    """Index of the n-th bit set, from 0, among the lowest `width` (a power of two), an int; n below their number.
+
+    Example:
+        >>> nth_bit(word(0b1010), 1)
+        int(3)
+    """
     x, n, position = scalar(x), integer(n), integer(0)
     if x.known and n.known:
         members = int(x.value)
@@ -107,10 +147,20 @@ def nth_bit(x: Value, n: Value, width: int | None = None) -> Scalar:
 
 
 def halves(x: Scalar) -> tuple[Scalar, Scalar]:
-    """A word64 -> its low and high words."""
+    """A word64 -> its low and high words.
+
+    Example:
+        >>> halves(joined(1, 2))
+        (word(1), word(2))
+    """
     return word(x), word(x >> WORD_BITS)
 
 
 def joined(low: Value, high: Value) -> Scalar:
-    """Two words -> one word64."""
+    """Two words -> one word64.
+
+    Example:
+        >>> joined(0, 1)
+        word64(4294967296)
+    """
     return word(low).to(WORD64) | word(high).to(WORD64) << WORD_BITS

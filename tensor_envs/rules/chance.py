@@ -24,7 +24,12 @@ _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 
 
 def threefry(key: Sequence[Value], counter: Sequence[Value]) -> tuple[Scalar, Scalar]:
-    """Two key words and two counter words -> two words."""
+    """Two key words and two counter words -> two words.
+
+    Example:
+        >>> threefry((0, 0), (0, 0))
+        (word(1797259609), word(2579123966))
+    """
     k, c = [[word(x) for x in pair] for pair in (key, counter)]
     if all(x.known for x in (*k, *c)):
         first, second = _plain((int(k[0].value), int(k[1].value)), (int(c[0].value), int(c[1].value)))

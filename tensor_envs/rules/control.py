@@ -73,7 +73,12 @@ def _unrolled(size: int, term: Callable[[Any], Any]) -> list[Scalar] | None:
 
 
 def any_in_range(size: int, condition: Callable[[Scalar], Scalar]) -> Scalar:
-    """Whether the condition holds for some index 0..size-1: a loop."""
+    """Whether the condition holds for some index 0..size-1: a loop.
+
+    Example:
+        >>> any_in_range(5, lambda i: i * i == 9)
+        bool(True)
+    """
     terms = _unrolled(size, condition)
     if terms is None:
         return _reduce(size, condition, Ops.MAX) != 0
@@ -81,7 +86,12 @@ def any_in_range(size: int, condition: Callable[[Scalar], Scalar]) -> Scalar:
 
 
 def sum_in_range(size: int, term: Callable[[Scalar], Scalar]) -> Scalar:
-    """The sum of a term that is never negative over the indices 0..size-1, an int: a loop."""
+    """The sum of a term that is never negative over the indices 0..size-1, an int: a loop.
+
+    Example:
+        >>> sum_in_range(5, lambda i: i)
+        int(10)
+    """
     terms = _unrolled(size, term)
     if terms is None:
         return _reduce(size, term, Ops.ADD)
@@ -89,7 +99,12 @@ def sum_in_range(size: int, term: Callable[[Scalar], Scalar]) -> Scalar:
 
 
 def union_in_range(size: int, term: Callable[[Scalar], Scalar]) -> Scalar:
-    """All bits that a term has for some index 0..size-1, no bit for two of them: a loop."""
+    """All bits that a term has for some index 0..size-1, no bit for two of them: a loop.
+
+    Example:
+        >>> union_in_range(3, lambda i: word(1) << i)
+        word(7)
+    """
     terms = _unrolled(size, term)
     if terms is None:
         i = loop(size)
@@ -102,7 +117,12 @@ def union_in_range(size: int, term: Callable[[Scalar], Scalar]) -> Scalar:
 
 
 def map_range(size: int, term: Callable[[Any], Scalar]) -> list[Scalar]:
-    """A term for every index 0..size-1; a loop in code that runs once in a while (a game's first state)."""
+    """A term for every index 0..size-1; a loop in code that runs once in a while (a game's first state).
+
+    Example:
+        >>> map_range(3, lambda i: integer(2) * i)
+        [int(0), int(2), int(4)]
+    """
     if not _no_unroll.get():
         return [term(k) for k in range(size)]
     i = loop(size)

@@ -44,7 +44,12 @@ def _known(index: Any) -> int | None:
 
 
 def select(values: Array, index: Value) -> Scalar:
-    """values[index] at a computed index, which must be in range."""
+    """values[index] at a computed index, which must be in range.
+
+    Example:
+        >>> select([4, 5, 6], integer(2))
+        int(6)
+    """
     if isinstance(values, MemoryArray):
         return values[scalar(index)]
     if not values:
@@ -60,14 +65,24 @@ def select(values: Array, index: Value) -> Scalar:
 
 
 def put(values: Array, index: Value, value: Value) -> Any:
-    """The list with one entry changed at a computed index; unchanged for an index out of range."""
+    """The list with one entry changed at a computed index; unchanged for an index out of range.
+
+    Example:
+        >>> put([4, 5, 6], integer(0), 7)
+        [int(7), int(5), int(6)]
+    """
     if isinstance(values, MemoryArray):
         return MemoryArray(lambda i: where(i == index, value, values[i]), values.size)
     return [where(scalar(index) == i, value, old) for i, old in enumerate(values)]
 
 
 def lookup(table: Sequence[Value], index: Value) -> Scalar:
-    """table[index] of a constant table at a computed index, which must be in range: by halves."""
+    """table[index] of a constant table at a computed index, which must be in range: by halves.
+
+    Example:
+        >>> lookup([4, 5, 6], integer(1))
+        int(5)
+    """
     at = _known(index)
     if at is not None:
         return select(table, at)
@@ -82,20 +97,40 @@ def lookup(table: Sequence[Value], index: Value) -> Scalar:
 
 
 def any_of(conditions: Iterable[Value]) -> Scalar:
-    """Whether one of several conditions holds; False of none."""
+    """Whether one of several conditions holds; False of none.
+
+    Example:
+        >>> any_of(integer(3) == x for x in (1, 3))
+        bool(True)
+    """
     return reduce(or_, map(scalar, conditions), scalar(False))
 
 
 def all_of(conditions: Iterable[Value]) -> Scalar:
-    """Whether all of several conditions hold; True of none."""
+    """Whether all of several conditions hold; True of none.
+
+    Example:
+        >>> all_of(integer(3) == x for x in (1, 3))
+        bool(False)
+    """
     return reduce(and_, map(scalar, conditions), scalar(True))
 
 
 def sum_of(values: Iterable[Value]) -> Scalar:
-    """The sum of several numbers, bools counting as 0 or 1; 0 of none."""
+    """The sum of several numbers, bools counting as 0 or 1; 0 of none.
+
+    Example:
+        >>> sum_of([True, integer(2), 3])
+        int(6)
+    """
     return scalar(reduce(add, values, 0))
 
 
 def union_of(words: Iterable[Value]) -> Scalar:
-    """All bits that one of several words has; there must be one."""
+    """All bits that one of several words has; there must be one.
+
+    Example:
+        >>> union_of([word(1), word(6)])
+        word(7)
+    """
     return scalar(reduce(or_, words), WORD)

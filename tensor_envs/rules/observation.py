@@ -39,7 +39,12 @@ Part = Bits | OneHot | Number
 
 
 def bits(words: Any, size: int) -> Bits:
-    """The members 0..size-1 of a set: a word, a word64, a list of words or of conditions, or a MemoryArray."""
+    """The members 0..size-1 of a set: a word, a word64, a list of words or of conditions, or a MemoryArray.
+
+    Example:
+        >>> entries([bits(word(5), 4)])
+        [1, 0, 1, 0]
+    """
     if isinstance(words, MemoryArray):
         return Bits(words, size)
     if isinstance(words, (list, tuple)):
@@ -58,18 +63,33 @@ def bits(words: Any, size: int) -> Bits:
 
 
 def one_hot(value: Value, size: int) -> OneHot:
-    """`size` entries, of which entry `value` is 1; all 0 for a value out of range."""
+    """`size` entries, of which entry `value` is 1; all 0 for a value out of range.
+
+    Example:
+        >>> entries([one_hot(1, 3)])
+        [0, 1, 0]
+    """
     return OneHot(integer(value), size)
 
 
 def number(value: Value) -> Number:
-    """One entry; `real(x) * (1 / most)` makes a share of it."""
+    """One entry; `real(x) * (1 / most)` makes a share of it.
+
+    Example:
+        >>> entries([number(integer(7)), number(0.5)])
+        [7, 0.5]
+    """
     value = scalar(value)
     return Number(value if value.dtype is REAL else integer(value))
 
 
 def entries(parts: Sequence[Part]) -> list[Any]:
-    """The entries of an observation in plain numbers."""
+    """The entries of an observation in plain numbers.
+
+    Example:
+        >>> entries([one_hot(0, 2), number(3)])
+        [1, 0, 3]
+    """
     found: list[Any] = []
     for part in parts:
         if isinstance(part, Bits):

@@ -81,6 +81,7 @@ class Scalar:
 
     @property
     def kind(self) -> str:
+        """ "bool", "int", "word", "word64" or "real"."""
         return NAMES[self.dtype]
 
     def uop(self) -> UOp:
@@ -226,9 +227,18 @@ T = TypeVar("T")
 
 
 def scalar(x: Any, like: DType | None = None) -> Scalar:
-    """A Scalar, or a plain number as one: of the kind `like`, else by its Python type.
+    """A Scalar, or a plain number as one.
 
-    TypeError for anything else, ValueError for a number that the kind cannot hold.
+    Args:
+        x: a Scalar or a plain number.
+        like: the kind of a plain number; None: by its Python type.
+
+    Returns:
+        `x` itself if it is a Scalar.
+
+    Raises:
+        TypeError: anything else.
+        ValueError: a number that the kind cannot hold.
     """
     kind = type(x)
     if kind is Scalar:
@@ -353,7 +363,22 @@ def where(condition: Value, a: Sequence[Value], b: Sequence[Value]) -> list[Scal
 @overload
 def where(condition: Value, a: Value, b: Value) -> Scalar: ...
 def where(condition: Any, a: Any, b: Any) -> Any:
-    """`a` in the games where the condition holds, else `b`; lists of one length entry by entry."""
+    """`a` in the games where the condition holds, else `b`.
+
+    Args:
+        condition: a bool.
+        a, b: two numbers, or two lists of one length, chosen entry by entry.
+
+    Returns:
+        A Scalar, or a list of them.
+
+    Raises:
+        TypeError: a condition of another kind, other lists, or kinds that do not mix.
+
+    Example:
+        >>> where(integer(3) > 2, 1, 0), where(scalar(False), [1, 2], [3, 4])
+        (int(1), [int(3), int(4)])
+    """
     if isinstance(a, (list, tuple)) or isinstance(b, (list, tuple)):
         if not (isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)) and len(a) == len(b)):
             refuse("where chooses between two lists of one length")
@@ -368,13 +393,23 @@ def where(condition: Any, a: Any, b: Any) -> Any:
 
 
 def maximum(a: Value, b: Value) -> Scalar:
-    """The greater of two numbers."""
+    """The greater of two numbers.
+
+    Example:
+        >>> maximum(2, integer(5))
+        int(5)
+    """
     a, b = _common(a, b)
     return where(a < b, b, a)
 
 
 def minimum(a: Value, b: Value) -> Scalar:
-    """The smaller of two numbers."""
+    """The smaller of two numbers.
+
+    Example:
+        >>> minimum(2, integer(5))
+        int(2)
+    """
     a, b = _common(a, b)
     return where(b < a, b, a)
 
@@ -385,20 +420,40 @@ def _convert(x: Value, dtype: DType) -> Scalar:
 
 
 def integer(x: Value) -> Scalar:
-    """As an int; of a word the same 32 bits."""
+    """As an int; of a word the same 32 bits.
+
+    Example:
+        >>> integer(True), integer(word(2**32 - 1))
+        (int(1), int(-1))
+    """
     return _convert(x, INT)
 
 
 def word(x: Value) -> Scalar:
-    """As a word of 32 bits."""
+    """As a word of 32 bits.
+
+    Example:
+        >>> word(integer(-1))
+        word(4294967295)
+    """
     return _convert(x, WORD)
 
 
 def word64(x: Value) -> Scalar:
-    """As a word of 64 bits."""
+    """As a word of 64 bits.
+
+    Example:
+        >>> word64(1) << 40
+        word64(1099511627776)
+    """
     return _convert(x, WORD64)
 
 
 def real(x: Value) -> Scalar:
-    """As a real number, float32: for rewards and observations with fractions."""
+    """As a real number, float32: for rewards and observations with fractions.
+
+    Example:
+        >>> real(3) * (1 / 4)
+        real(0.75)
+    """
     return _convert(x, REAL)

@@ -168,6 +168,7 @@ class GameState:
         return GameState({**self._fields, **changes})
 
     def asdict(self) -> dict[str, Any]:
+        """The fields by name, in a dictionary of its own."""
         return dict(self._fields)
 
 
