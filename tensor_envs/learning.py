@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tensor_envs.core.validate import instance, number, shown
+
 Array = Any  # a NumPy array, a torch.Tensor or a tinygrad Tensor: only what all of them have is used
 
 
@@ -51,16 +53,24 @@ def advantages(
         >>> [float(a[0]) for a in found], [float(k[0]) for k in known]
         ([-1.0, 1.0], [1.0, 1.0])
     """
+    number("gamma", gamma, 0, 1)
+    number("lam", lam, 0, 1)
+    instance("steps", steps, Sequence)
+    if len(getattr(next_player, "shape", ())) != 2:
+        raise ValueError(f"next_player must be an array [B, P], got {shown(next_player)}")
     batch, players = next_player.shape
     shapes = [(batch, players), (batch, players), (batch,), (batch,), (batch,)]
     for t, step in enumerate(steps):
-        if [tuple(part.shape) for part in step] != shapes:
-            got = ", ".join(str(tuple(part.shape)) for part in step)
-            raise ValueError(f"steps[{t}] must have parts of shapes {shapes} as next_player has, got {got}")
-    if not steps or tuple(next_value.shape) != (batch,):
-        raise ValueError(
-            f"there must be steps and next_value [{batch}], got {len(steps)}, {next_value.shape}"
+        found = (
+            [tuple(getattr(part, "shape", ())) for part in step] if isinstance(step, (tuple, list)) else []
         )
+        if found != shapes:
+            got = ", ".join(map(str, found)) or shown(step)
+            raise ValueError(f"steps[{t}] must have parts of shapes {shapes} as next_player has, got {got}")
+    if not steps:
+        raise ValueError("steps must be one or more, got none")
+    if tuple(getattr(next_value, "shape", ())) != (batch,):
+        raise ValueError(f"next_value must be an array [{batch}], got {shown(next_value)}")
     # of every player's next decision, [B, P]: its value, its advantage, what is paid before it, whether it is known
     value, known = next_player * next_value[:, None], next_player
     ahead, paid = value * 0, value * 0

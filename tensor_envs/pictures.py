@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tensor_envs.core.state import State
-from tensor_envs.core.validate import file_path, instance, integer, number
+from tensor_envs.core.validate import file_path, instance, integer, integers, number, shown
 from tensor_envs.render.compose import Picture, film, table
 
 FORMATS = (".svg", ".gif")
@@ -86,10 +86,7 @@ def contact_sheet(
         True
     """
     instance("state", state, State)
-    rows = list(range(min(16, len(state))) if games is None else games)
-    if not rows:
-        raise ValueError("games must name at least one game")
-    rows = [integer("games", row, 0, len(state) - 1) for row in rows]
+    rows = integers("games", range(min(16, len(state))) if games is None else games, 0, len(state) - 1)
     integer("columns", columns, 1, 1000)
     number("width", width, 16, 4000)
     pictures = [Picture.of(state.env.render(state, row, player)) for row in rows]
@@ -97,6 +94,8 @@ def contact_sheet(
 
 
 def _states(states: Iterable[State]) -> list[State]:
+    if isinstance(states, State) or not isinstance(states, Iterable):
+        raise TypeError(f"states must be States, got {shown(states)}")
     found = list(states)
     if not found:
         raise ValueError("states must be at least one state")

@@ -16,7 +16,7 @@ from tensor_envs.core.inputs import int_array
 from tensor_envs.core.kernels.tracer import Reset
 from tensor_envs.core.random import seed_words
 from tensor_envs.core.state import State
-from tensor_envs.core.validate import instance, integer
+from tensor_envs.core.validate import instance, integer, shown
 from tensor_envs.policy import random_policy
 
 Policy = Callable[[State], Tensor]
@@ -90,6 +90,7 @@ def rollout(
         >>> result.returns.shape, bool((result.episodes.numpy() >= 11).all())
         ((64, 2), True)
     """
+    instance("env", env, Env)
     return _play(env.init(batch, seed, device), policy, steps, autoreset, fresh=True)
 
 
@@ -124,7 +125,7 @@ def _play(
     steps = integer("steps", steps, 1, 2**31 - 1)
     instance("autoreset", autoreset, bool)
     if not callable(policy) and policy != "uniform":
-        raise ValueError(f"policy must be 'uniform' or a function of a State, got {policy!r}")
+        raise ValueError(f"policy must be 'uniform' or a function of a State, got {shown(policy)}")
     env = state.env
     state = env.reset(state) if autoreset and not fresh else state
     reset: Reset = "same_step" if autoreset else "none"

@@ -19,12 +19,14 @@ import numpy as np
 from tinygrad import Tensor
 from tinygrad.helpers import GlobalCounters
 
+from tensor_envs.core.backend.device import resolve
 from tensor_envs.core.env import Env
 from tensor_envs.core.jit import jit
 from tensor_envs.core.kernels.observe import DTYPES
 from tensor_envs.core.layout import FLAGS
 from tensor_envs.core.plain import PlainGame
 from tensor_envs.core.state import State
+from tensor_envs.core.validate import instance, integer
 from tensor_envs.core.vector import VectorEnv
 from tensor_envs.policy import random_policy
 from tensor_envs.rollout import rollout
@@ -59,6 +61,9 @@ def check_env(env: Env, steps: int = 40, device: Any = None) -> dict[str, str]:
     Raises:
         ConformanceError: what is broken, where.
     """
+    instance("env", env, Env)
+    integer("steps", steps, 1, MOST_STEPS)
+    resolve(device)
     report = {}
     for check in CHECKS:
         try:

@@ -17,8 +17,8 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 TOP_LEVEL = {"pyproject.toml", "tensor_envs", "tests", "scripts", "cube.png", "README.md", "LICENSE"}
 # from the ground up; a folder's floor is that of all in it that is not named itself
 FLOORS = [
-    {"rules", "render"},  # the language; the drawing kit
-    {"core.backend", "core.validate", "core.files", "core.entry"},
+    {"rules", "render", "core.validate"},  # the language; the drawing kit; arguments
+    {"core.backend", "core.files", "core.entry"},
     {"ops", "core.random"},
     {"core.game"},
     {"core.layout"},
@@ -126,11 +126,13 @@ def test_every_module_has_its_floor() -> None:
 
 @pytest.mark.parametrize("module", sorted(rule_modules()))
 def test_rules_are_written_in_the_language(module: str) -> None:
-    """They import the language from its one place, lines of boards, and their own folder; and the standard library."""
+    """They import the language from its one place, lines of boards, checks of arguments, and their own folder; and the
+    standard library."""
     game = module.split(".")[2]
     for imported, name in imports(NAMES[module]):
         own = imported.startswith(f"tensor_envs.games.{game}")
         language = imported == "tensor_envs.rules" or imported.startswith("tensor_envs.ops.")
+        language = language or imported == "tensor_envs.core.validate"
         standard = imported.split(".")[0] in sys.stdlib_module_names
         assert own or language or standard, f"{module} imports {name} from {imported}"
 

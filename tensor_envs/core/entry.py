@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
+from tensor_envs.core.validate import instance, integer, shown
+
 
 @dataclass(frozen=True)
 class GameEntry:
@@ -43,23 +45,22 @@ class GameEntry:
     short: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        instance("presets", self.presets, Mapping)
         for name in (self.id, *self.presets):
-            if not isinstance(name, str):
-                raise TypeError(f"an id must be a str, got {name!r} of type {type(name).__name__}")
+            instance("an id", name, str)
             if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
-                raise ValueError(f"an id must be lower case letters, digits and underscores, got {name!r}")
-        if type(self.version) is not int or self.version < 0:
-            raise ValueError(f"version must be an int of 0 or more, got {self.version!r}")
-        if isinstance(self.rules, str):
-            if not re.fullmatch(r"[\w.]+:\w+", self.rules):
                 raise ValueError(
-                    f"rules must be a class or its name 'package.module:Class', got {self.rules!r}"
+                    f"an id must be lower case letters, digits and underscores, got {shown(name)}"
                 )
-        else:
-            _check_rules(self.id, self.rules)
+        integer("version", self.version, 0, 2**31 - 1)
         for part in ("notation", "render"):
-            if not isinstance(getattr(self, part), str):
-                raise TypeError(f"{part} must be the name of a module, got {getattr(self, part)!r}")
+            instance(part, getattr(self, part), str)
+        if not isinstance(self.rules, str):
+            _check_rules(self, self.rules)
+        elif not re.fullmatch(r"[\w.]+:\w+", self.rules):
+            raise ValueError(
+                f"rules must be a class or its name 'package.module:Class', got {shown(self.rules)}"
+            )
 
     def load_rules(self) -> Any:
         """The rules dataclass. TypeError if it is none."""
@@ -67,7 +68,7 @@ class GameEntry:
         if isinstance(rules, str):
             module, _, name = rules.partition(":")
             rules = getattr(importlib.import_module(module), name)
-            _check_rules(self.id, rules)
+            _check_rules(self, rules)
         return rules
 
     def load(self, part: str) -> ModuleType:
@@ -78,11 +79,20 @@ class GameEntry:
         return importlib.import_module(name)
 
 
-def _check_rules(name: str, rules: Any) -> None:
+def _check_rules(entry: GameEntry, rules: Any) -> None:
+    """TypeError or ValueError unless they are rules, and presets and `short` fields of theirs."""
     parameters = getattr(rules, "__dataclass_params__", None)
     if (
         not isinstance(rules, type)
         or not dataclasses.is_dataclass(rules)
         or not getattr(parameters, "frozen", False)
     ):
-        raise TypeError(f"the rules of {name!r} must be a frozen dataclass, got {rules!r}")
+        raise TypeError(f"the rules of {entry.id!r} must be a frozen dataclass, got {shown(rules)}")
+    known = [f.name for f in dataclasses.fields(rules)]
+    for name, values in (
+        ("short", entry.short),
+        *((f"presets[{id!r}]", p) for id, p in entry.presets.items()),
+    ):
+        instance(name, values, Mapping)
+        if unknown := [field for field in values if field not in known]:
+            raise ValueError(f"{name} must name fields of the rules, {known}, got {shown(unknown[0])}")

@@ -16,7 +16,7 @@ from tensor_envs.core.inputs import bool_array, host_ints, int_array
 from tensor_envs.core.layout import FLAGS, RNG_WORDS
 from tensor_envs.core.random import seed_words
 from tensor_envs.core.state import State
-from tensor_envs.core.validate import instance, integer, one_of
+from tensor_envs.core.validate import instance, integer, one_of, shown
 from tensor_envs.rules.spec import Spec, Symmetry
 
 MAX_BATCH = 2**31 - 1
@@ -257,6 +257,7 @@ class Env:
         Raises:
             ValueError: names the game and what is wrong with it, if one is no position of this game.
         """
+        instance("games", games, Sequence)
         values = []
         for i, game in enumerate(games):
             try:
@@ -305,7 +306,9 @@ class Env:
             if self.action_to_string(action).replace(" ", "") == wanted:
                 return action
         examples = ", ".join(self.action_to_string(a) for a in range(min(3, self.num_actions)))
-        raise ValueError(f"no action of {self.id!r} is called {name!r}; actions are called {examples}, ...")
+        raise ValueError(
+            f"no action of {self.id!r} is called {shown(name)}; actions are called {examples}, ..."
+        )
 
     def to_string(self, state: State, i: int = 0, player: int | None = None) -> str:
         """Game i as text: all of it, or without what is hidden from a player."""

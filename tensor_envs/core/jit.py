@@ -18,6 +18,7 @@ from tinygrad.dtype import DType
 from tinygrad.helpers import GlobalCounters
 from tinygrad.uop.ops import Ops
 
+from tensor_envs.core import validate
 from tensor_envs.core.backend.device import buffer_of, is_capturing
 from tensor_envs.core.backend.replay import Replay, base_of
 
@@ -56,6 +57,7 @@ def jit(function: Callable[P, R]) -> Callable[P, R]:
         >>> state.ply.tolist()[0]
         3
     """
+    validate.function("function", function)
     captures: dict[Any, _Capture] = {}
 
     @functools.wraps(function)

@@ -8,7 +8,7 @@ import numpy as np
 
 from tensor_envs.core.env import ROWS, Env
 from tensor_envs.core.game import Game, MaskWords, uniform_action
-from tensor_envs.core.random import MAX_SEED
+from tensor_envs.core.random import seed_words
 from tensor_envs.core.validate import instance, integer
 from tensor_envs.rules.bits import WORD_BITS, has_bit
 from tensor_envs.rules.chance import POLICY_EPISODE, threefry
@@ -16,7 +16,7 @@ from tensor_envs.rules.lists import MemoryArray
 from tensor_envs.rules.observation import entries
 from tensor_envs.rules.scalar import Scalar, scalar, word
 from tensor_envs.rules.scalar import integer as as_int
-from tensor_envs.rules.spec import GameState, Rules
+from tensor_envs.rules.spec import INT_HIGH, INT_LOW, GameState, Rules
 
 
 class PlainGame:
@@ -32,7 +32,8 @@ class PlainGame:
 
     def __init__(self, rules: Rules, seed: int = 0, row: int = 0, episode: int = 0):
         self.game = Game(rules)
-        low, high = seed & 0xFFFFFFFF, seed >> 32
+        low, high = seed_words(seed)
+        row, episode = integer("row", row, 0, ROWS - 1), integer("episode", episode, 0, ROWS - 1)
         policy_key = threefry((low, high), (row, POLICY_EPISODE))
         self._row_rng = [word(x) for x in (low, high, row)] + list(policy_key)
         self._begin(episode)
@@ -76,6 +77,7 @@ class PlainGame:
 
     def step(self, action: int) -> None:
         """Play an action; an illegal one ends the game as it does in a batch, and a finished game stays as it is."""
+        action = integer("action", action, INT_LOW, INT_HIGH)
         self.rewards = [0.0] * self.game.spec.num_players
         if self.over:
             return
@@ -100,6 +102,8 @@ class PlainGame:
         Returns:
             An array of the observation's shape and dtype.
         """
+        if player is not None:
+            player = integer("player", player, 0, self.game.spec.num_players - 1)
         seen = self.state.current_player if player is None else as_int(player)
         parts = self.game.observe(self.state, self._mask(), seen)
         spec = self.game.spec
@@ -138,8 +142,7 @@ def debug(env: Env, seed: int = 0, row: int = 0, episode: int = 0) -> PlainGame:
         ...     game.step(game.uniform_action())
     """
     instance("env", env, Env)
-    seed, row = integer("seed", seed, 0, MAX_SEED), integer("row", row, 0, ROWS - 1)
-    return PlainGame(env.rules, seed, row, integer("episode", episode, 0, ROWS - 1))
+    return PlainGame(env.rules, seed, row, episode)
 
 
 def _memory(values: list[Scalar]) -> MemoryArray:

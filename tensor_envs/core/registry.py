@@ -11,7 +11,7 @@ from typing import Any
 
 from tensor_envs.core.entry import GameEntry
 from tensor_envs.core.env import Env
-from tensor_envs.core.validate import instance
+from tensor_envs.core.validate import SHOWN, instance, shown
 
 _entries: dict[str, GameEntry] = {}
 
@@ -82,8 +82,10 @@ def make(id: str, *, illegal: str = "lose", **rule_fields: Any) -> Env:
     ids = _all_ids()
     instance("id", id, str)
     if id not in ids:
-        near = difflib.get_close_matches(id, ids, n=3, cutoff=0.4) or sorted(ids)
-        raise ValueError(f"unknown id {id!r}; did you mean {' or '.join(map(repr, near))}? See registered().")
+        near = difflib.get_close_matches(id[:SHOWN], ids, n=3, cutoff=0.4) or sorted(ids)
+        raise ValueError(
+            f"unknown id {shown(id)}; did you mean {' or '.join(map(repr, near))}? See registered()."
+        )
     entry = ids[id]
     rules = entry.load_rules()
     known = [f.name for f in fields(rules)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ def shown(value: Any) -> str:
         text = repr(value)
     except Exception:  # of an int of too many digits, or of an object half made
         text = f"<{type(value).__name__}>"
+    text = " ".join(text.split())
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
 
 
@@ -45,6 +47,15 @@ def number(name: str, value: Any, low: float, high: float) -> float:
     return value
 
 
+def integers(name: str, value: Any, low: int, high: int) -> tuple[int, ...]:
+    """A tuple or list of one or more ints in low..high, as a tuple."""
+    if not isinstance(value, (tuple, list, range)):
+        raise wrong_type(name, "a tuple of ints", value)
+    if not value:
+        raise ValueError(f"{name} must have one or more entries, got {shown(value)}")
+    return tuple(integer(f"{name}[{i}]", entry, low, high) for i, entry in enumerate(value))
+
+
 def one_of(name: str, value: Any, allowed: tuple[str, ...]) -> str:
     """A string among those allowed, else TypeError or ValueError."""
     instance(name, value, str)
@@ -57,6 +68,14 @@ def instance(name: str, value: Any, kind: type) -> None:
     """TypeError unless the value is of a kind."""
     if not isinstance(value, kind):
         raise wrong_type(name, f"of type {kind.__name__}", value)
+
+
+def function(name: str, value: Any) -> Callable[..., Any]:
+    """Anything that can be called, else TypeError."""
+    if not callable(value):
+        raise wrong_type(name, "a function", value)
+    found: Callable[..., Any] = value
+    return found
 
 
 def file_path(name: str, value: Any) -> Path:

@@ -10,12 +10,12 @@ from tinygrad import Tensor, dtypes
 from tensor_envs.core.backend.device import is_capturing, write
 from tensor_envs.core.backend.replay import Launch
 from tensor_envs.core.engine import Games, Observations
-from tensor_envs.core.env import Env
+from tensor_envs.core.env import MAX_BATCH, Env
 from tensor_envs.core.inputs import host_ints
 from tensor_envs.core.kernels.step import Step
 from tensor_envs.core.kernels.tracer import Reset
 from tensor_envs.core.state import State
-from tensor_envs.core.validate import instance, one_of
+from tensor_envs.core.validate import instance, integer, one_of
 
 Autoreset = Literal["same_step", "next_step", "disabled"]
 RESETS: dict[str, Reset] = {"same_step": "same_step", "next_step": "next_step", "disabled": "none"}
@@ -123,6 +123,7 @@ class VectorEnv:
         instance("observe", observe, bool)
         instance("final_states", final_states, bool)
         one_of("autoreset", autoreset, tuple(RESETS))
+        num_envs = integer("num_envs", num_envs, 1, MAX_BATCH)
         self.env, self.num_envs, self.autoreset = env, num_envs, autoreset
         self._engine, self._count = env._engine, 0
         self._keeps_old = final_states and autoreset == "same_step"

@@ -8,19 +8,19 @@ import numpy as np
 from tinygrad import Tensor, dtypes
 
 from tensor_envs.core.backend.device import resolve
+from tensor_envs.core.validate import integer
+from tensor_envs.ops.lines import MAX_CELLS, MAX_RANK
 
 Board = Tensor | np.ndarray
 
 
 def check_k(shape: tuple[int, ...], k: int) -> None:
     """TypeError if k is no int; ValueError unless a line of k cells fits on a board with these sides."""
-    if not isinstance(k, int) or isinstance(k, bool):
-        raise TypeError(f"k must be an int, got {k!r} of type {type(k).__name__}")
-    if not shape or min(shape) < 1:
+    if not 1 <= len(shape) <= MAX_RANK or min(shape) < 1:
         raise ValueError(
-            f"board must have one or more axes, all of them of 1 or more cells, got shape {shape}"
+            f"board must have 1..{MAX_RANK} axes, all of them of 1 or more cells, got shape {shape}"
         )
-    if not 1 <= k <= max(shape):
+    if integer("k", k, 1, MAX_CELLS) > max(shape):
         raise ValueError(f"k must be in 1..{max(shape)} for a line to fit on shape {shape}, got {k}")
 
 
@@ -36,15 +36,11 @@ def as_board(
     """
     if not isinstance(board, (Tensor, np.ndarray)):
         raise TypeError(f"board must be a Tensor or a NumPy array, got {type(board).__name__}")
-    integer = dtypes.is_int(board.dtype) if isinstance(board, Tensor) else board.dtype.kind in "iu"
+    integral = dtypes.is_int(board.dtype) if isinstance(board, Tensor) else board.dtype.kind in "iu"
     unsigned = isinstance(board, Tensor) and dtypes.is_unsigned(board.dtype)
-    if not integer or unsigned or (isinstance(board, np.ndarray) and board.dtype.kind == "u"):
+    if not integral or unsigned or (isinstance(board, np.ndarray) and board.dtype.kind == "u"):
         raise TypeError(f"board must have a signed integer dtype, for -1, 0 and 1, got {board.dtype}")
-    axes = len(board.shape) if rank is None else rank
-    if not isinstance(axes, int) or not 1 <= axes <= len(board.shape):
-        raise ValueError(
-            f"rank must be in 1..{len(board.shape)} for a board of shape {tuple(board.shape)}, got {rank}"
-        )
+    axes = len(board.shape) if rank is None else integer("rank", rank, 1, len(board.shape))
     sizes = tuple(int(n) for n in board.shape)
     lead, shape = sizes[: len(sizes) - axes], sizes[len(sizes) - axes :]
     if 0 in lead:

@@ -15,19 +15,18 @@ from typing import Any
 from tinygrad import Tensor, dtypes
 
 from tensor_envs.core.backend.device import resolve
+from tensor_envs.core.validate import integer
 from tensor_envs.ops.boards import Board, as_board
-from tensor_envs.ops.lines import Direction, flat_step, line_directions, placements
+from tensor_envs.ops.lines import MAX_CELLS, MAX_RANK, Direction, flat_step, line_directions, placements
 
 
 def kronecker_delta(n: int, rank: int) -> Tensor:
     """The tensor of `rank` axes of n entries that is 1 where all indices agree and 0 elsewhere, int32, lazy.
 
-    It has no buffer: what reads it computes it. ValueError unless n and rank are 1 or more. Source, for rank 2:
-    https://en.wikipedia.org/wiki/Kronecker_delta
+    It has no buffer: what reads it computes it. TypeError or ValueError unless rank is in 1..12 and n >= 1, with at
+    most 2^31 - 1 entries. Source, for rank 2: https://en.wikipedia.org/wiki/Kronecker_delta
     """
-    for name, value in (("n", n), ("rank", rank)):
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise ValueError(f"{name} must be a positive int, got {value!r}")
+    integer("n", n, 1, int(MAX_CELLS ** (1 / integer("rank", rank, 1, MAX_RANK))))
     resolve(None)  # a device that is ready, in case this is the first tensor that anybody reads
     shape = (n,) * rank
     step = flat_step(shape, (1,) * rank)  # the diagonal's cells are the multiples of its step
@@ -38,10 +37,10 @@ def line_kernels(rank: int, k: int) -> dict[Direction, Tensor]:
     """For every direction of a board with `rank` axes: its kernel, int32, k long on axes along which it moves, else 1.
 
     A direction that moves along r axes has the Kronecker delta of rank r, laid along them (its transpositions) and
-    flipped on those where the direction is -1: (3^rank - 1) / 2 kernels in all (G1). ValueError unless rank, k >= 1.
+    flipped on those where the direction is -1: (3^rank - 1) / 2 kernels in all (G1). TypeError or ValueError for a rank
+    or a k that `kronecker_delta` does not take.
     """
-    if not isinstance(rank, int) or isinstance(rank, bool) or rank < 1:
-        raise ValueError(f"rank must be a positive int, got {rank!r}")
+    integer("k", k, 1, int(MAX_CELLS ** (1 / integer("rank", rank, 1, MAX_RANK))))
     deltas = {r: kronecker_delta(k, r) for r in range(1, rank + 1)}
     kernels = {}
     for d in line_directions(rank):

@@ -9,23 +9,41 @@ from collections.abc import Iterator, Sequence
 from math import prod
 from typing import Any
 
+from tensor_envs.core.validate import integer, integers, shown
+
 Shape = Sequence[int]
 Direction = tuple[int, ...]
+MAX_RANK = 12  # axes of a board, which has 265,720 directions then
+MAX_CELLS = 2**31 - 1
 
 
 def num_directions(rank: int) -> int:
-    """Of a board with `rank` axes: (3^rank - 1) / 2."""
-    return (3**rank - 1) // 2
+    """Of a board with `rank` axes, 1..12: (3^rank - 1) / 2. TypeError or ValueError for another rank."""
+    return (3 ** integer("rank", rank, 1, MAX_RANK) - 1) // 2
+
+
+def check_board(shape: Shape, k: int) -> None:
+    """TypeError or ValueError unless these are the sides of a board and a number of cells in a line."""
+    integers("shape", shape, 1, MAX_CELLS)
+    if len(shape) > MAX_RANK or prod(shape) > MAX_CELLS:
+        raise ValueError(f"shape must be at most {MAX_RANK} axes and {MAX_CELLS} cells, got {shown(shape)}")
+    integer("k", k, 1, MAX_CELLS)
+
+
+def _check_direction(shape: Shape, k: int, d: Direction) -> None:
+    check_board(shape, k)
+    if len(integers("d", d, -1, 1)) != len(shape):
+        raise ValueError(f"d must have {len(shape)} entries as shape has, got {shown(d)}")
 
 
 def direction(number: Any, rank: int) -> tuple[Any, ...]:
     """The `number`-th direction, 1..num_directions(rank), an int or a scalar: its balanced ternary digits."""
-    number += num_directions(rank)
+    number += (3**rank - 1) // 2
     return tuple(number // 3 ** (rank - 1 - axis) % 3 - 1 for axis in range(rank))
 
 
 def line_directions(rank: int) -> list[Direction]:
-    """All directions of a board with `rank` axes, by number; each has a positive first non-zero entry."""
+    """All directions of a board with `rank` axes, 1..12, by number; each has a positive first non-zero entry."""
     return [direction(number, rank) for number in range(1, num_directions(rank) + 1)]
 
 
@@ -41,16 +59,23 @@ def flat_step(shape: Shape, d: Direction) -> int:
 
 def placements(shape: Shape, k: int, d: Direction) -> int:
     """Number of lines of k cells along a direction: prod(n - k + 1 where d moves, n where it does not)."""
+    _check_direction(shape, k, d)
+    return _placements(shape, k, d)
+
+
+def _placements(shape: Shape, k: int, d: Direction) -> int:
     return prod(max(n - k + 1, 0) if entry else n for n, entry in zip(shape, d, strict=True))
 
 
 def num_lines(shape: Shape, k: int) -> int:
     """Number of lines of k cells on the board. A single cell (k = 1) is one line, whatever the direction."""
-    return prod(shape) if k == 1 else sum(placements(shape, k, d) for d in line_directions(len(shape)))
+    check_board(shape, k)
+    return prod(shape) if k == 1 else sum(_placements(shape, k, d) for d in line_directions(len(shape)))
 
 
 def starts(shape: Shape, k: int, d: Direction) -> Iterator[tuple[int, ...]]:
     """First cells, as coordinates, of the lines of k cells along a direction."""
+    _check_direction(shape, k, d)
 
     def along(axis: int) -> Iterator[tuple[int, ...]]:
         if axis == len(shape):

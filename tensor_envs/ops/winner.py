@@ -23,6 +23,7 @@ from tinygrad.uop.ops import AxisType, Ops
 
 from tensor_envs.core.backend.device import is_gpu, resolve
 from tensor_envs.core.backend.launch import launch
+from tensor_envs.core.validate import integer, shown
 from tensor_envs.ops.boards import Board, as_board
 from tensor_envs.ops.lines import Direction, flat_step, line_directions, num_directions, placements, strides
 from tensor_envs.rules import WORD_BITS, Scalar, num_words, popcount
@@ -166,7 +167,8 @@ def winner(board: Board, k: int, rank: int | None = None, device: Any = None) ->
     values in it are nobody's marks. TypeError for other dtypes. ValueError for a k of which no line fits, and for a
     rank that the board does not have.
 
-    Boards are limited by memory alone: about twice the board's bytes as int8, and 1/4 of them for words.
+    Boards have at most 12 axes and 2^31 - 1 cells. They take about twice the board's bytes as int8, and 1/4 of them for
+    words.
     """
     has = count_lines(board, k, rank, device).max(axis=-2) > 0
     return has[..., 0].cast(dtypes.int32) - has[..., 1].cast(dtypes.int32)
@@ -181,13 +183,17 @@ def find_lines(
     if they are known, which spares most of the work. With k = 1 every mark is one line, along the last axis.
     ValueError for values other than -1, 0, 1 in a Tensor too; the other errors as in `winner`.
     """
-    if not isinstance(limit, int) or limit < 1:
-        raise ValueError(f"limit must be a positive int, got {limit!r}")
+    integer("limit", limit, 1, 2**31 - 1)
     if isinstance(board, Tensor) and bool(((board < -1) | (board > 1)).any().item()):
         raise ValueError("board must have no values but -1, 0 and 1")
     layout, words, _ = _packed(board, k, None, device)
     words = words.realize()
-    counts = _counted(layout, words).numpy()[0] if counts is None else counts
+    if counts is None:
+        counts = _counted(layout, words).numpy()[0]
+    if np.shape(counts) != (len(layout.directions), len(MARKS)) or np.asarray(counts).dtype.kind not in "iu":
+        raise ValueError(
+            f"counts must be integers [{len(layout.directions)}, {len(MARKS)}], got {shown(counts)}"
+        )
     lines: list[Line] = []
     for d, row in zip(layout.directions[: 1 if k == 1 else None], counts, strict=False):
         for player, count in enumerate(row):

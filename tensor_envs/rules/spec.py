@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol
 
 from tinygrad.dtype import DType
 
+from tensor_envs.core.validate import instance, integer, one_of, shown
 from tensor_envs.rules.chance import Chance
 from tensor_envs.rules.observation import Part
 from tensor_envs.rules.scalar import BOOL, INT, WORD, WORD64, Scalar, Value
@@ -17,6 +18,7 @@ Kind = Literal["int", "bool", "word", "word64"]
 KINDS: dict[str, DType] = {"int": INT, "bool": BOOL, "word": WORD, "word64": WORD64}
 OBSERVATION_DTYPES = ("bool", "int8", "int16", "int32", "float32")
 INT_LOW, INT_HIGH = -(2**31), 2**31 - 1
+MAX_PLAYERS, MAX_AXES = 1024, 32
 Mask = Any  # A conditions, or words of 32 actions each: a list or a MemoryArray
 
 
@@ -29,7 +31,7 @@ class Field:
     (words, one axis) is too long to unroll: rules see a `MemoryArray`.
 
     Raises:
-        ValueError: a shape, bounds or a kind that are none.
+        ValueError, TypeError: a shape, bounds or a kind that are none.
     """
 
     name: str
@@ -40,13 +42,15 @@ class Field:
     memory: bool = False
 
     def __post_init__(self) -> None:
+        instance("name", self.name, str)
+        if not self.name.isidentifier() or self.name.startswith("_"):
+            raise ValueError(
+                f"a field's name must be an identifier without a leading _, got {shown(self.name)}"
+            )
         about = f"field {self.name!r}"
-        if not isinstance(self.name, str) or not self.name.isidentifier() or self.name.startswith("_"):
-            raise ValueError(f"a field's name must be an identifier without a leading _, got {self.name!r}")
-        if not isinstance(self.shape, tuple) or not all(type(n) is int and n > 0 for n in self.shape):
-            raise ValueError(f"{about}: shape must be a tuple of positive ints, got {self.shape!r}")
-        if self.kind not in KINDS:
-            raise ValueError(f"{about}: kind must be one of {', '.join(map(repr, KINDS))}, got {self.kind!r}")
+        _check_shape(f"{about}: shape", self.shape)
+        one_of(f"{about}: kind", self.kind, tuple(KINDS))
+        instance(f"{about}: memory", self.memory, bool)
         if self.memory and (self.kind != "word" or len(self.shape) != 1):
             raise ValueError(f"{about}: a memory field is a list of words")
         if self.kind != "int":
@@ -56,7 +60,8 @@ class Field:
         low = 0 if self.low is None else self.low
         if type(low) is not int or type(self.high) is not int or not INT_LOW <= low <= self.high <= INT_HIGH:
             raise ValueError(
-                f"{about}: an int needs bounds low <= high of 32 bits, got low={self.low!r}, high={self.high!r}"
+                f"{about}: an int needs bounds low <= high of 32 bits, got low={shown(self.low)}, "
+                f"high={shown(self.high)}"
             )
         object.__setattr__(self, "low", low)
 
@@ -101,22 +106,17 @@ class Spec:
     version: int = 0
 
     def __post_init__(self) -> None:
-        for name, least in (("num_players", 1), ("num_actions", 1), ("max_plies", 1)):
-            value = getattr(self, name)
-            if not (name == "max_plies" and value is None) and (
-                type(value) is not int or not least <= value <= INT_HIGH
-            ):
-                raise ValueError(f"{name} must be an int in {least}..{INT_HIGH}, got {value!r}")
-        shape = self.observation_shape
-        if not isinstance(shape, tuple) or not all(type(n) is int and n > 0 for n in shape):
-            raise ValueError(f"observation_shape must be a tuple of positive ints, got {shape!r}")
-        if self.observation_dtype not in OBSERVATION_DTYPES:
-            raise ValueError(
-                f"observation_dtype must be one of {', '.join(OBSERVATION_DTYPES)}, got {self.observation_dtype!r}"
-            )
-        for field in self.fields:
-            if not isinstance(field, Field):
-                raise TypeError(f"fields must be Fields, got {field!r}")
+        integer("num_players", self.num_players, 1, MAX_PLAYERS)
+        integer("num_actions", self.num_actions, 1, INT_HIGH)
+        if self.max_plies is not None:
+            integer("max_plies", self.max_plies, 1, INT_HIGH)
+        _check_shape("observation_shape", self.observation_shape)
+        one_of("observation_dtype", self.observation_dtype, OBSERVATION_DTYPES)
+        for name in ("chance", "zero_sum", "perfect_information"):
+            instance(name, getattr(self, name), bool)
+        instance("fields", self.fields, tuple)
+        for i, field in enumerate(self.fields):
+            instance(f"fields[{i}]", field, Field)
         names = [field.name for field in self.all_fields]
         twice = [name for name in names if names.count(name) > 1 or (name == "key" and not self.chance)]
         if twice:
@@ -132,6 +132,16 @@ class Spec:
             Field("episode", kind="word"),
         )
         return core + (Field("key", (2,), kind="word"),) * self.chance + self.fields
+
+
+def _check_shape(name: str, shape: Any) -> None:
+    """A tuple of positive ints, of at most 2^31 - 1 numbers."""
+    if not isinstance(shape, tuple) or not all(type(n) is int and n > 0 for n in shape):
+        raise ValueError(f"{name} must be a tuple of positive ints, got {shown(shape)}")
+    if len(shape) > MAX_AXES or math.prod(shape) > INT_HIGH:
+        raise ValueError(
+            f"{name} must be of at most {MAX_AXES} axes and {INT_HIGH} numbers, got {shown(shape)}"
+        )
 
 
 class GameState:

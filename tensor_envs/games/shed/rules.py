@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from tensor_envs.core.validate import shown
 from tensor_envs.rules import (
     WORD_BITS,
     Chance,
@@ -41,10 +42,10 @@ class Shed:
 
     def __post_init__(self) -> None:
         if type(self.cards) is not int or not 1 <= self.cards <= MAX_CARDS:
-            raise ValueError(f"cards must be an int in 1..{MAX_CARDS}, got {self.cards!r}")
+            raise ValueError(f"cards must be an int in 1..{MAX_CARDS}, got {shown(self.cards)}")
         limit = PLIES_A_CARD * self.cards if self.max_plies is None else self.max_plies
         if type(limit) is not int or not 1 <= limit < 2**31:
-            raise ValueError(f"max_plies must be an int in 1..{2**31 - 1}, got {self.max_plies!r}")
+            raise ValueError(f"max_plies must be an int in 1..{2**31 - 1}, got {shown(self.max_plies)}")
         object.__setattr__(self, "max_plies", limit)
 
     @cached_property

@@ -18,7 +18,7 @@ from tensor_envs.core.files import read_arrays, write_arrays
 from tensor_envs.core.inputs import int_array
 from tensor_envs.core.kernels.block import Grid
 from tensor_envs.core.state import State
-from tensor_envs.core.validate import file_path, integer
+from tensor_envs.core.validate import file_path, instance, integer
 from tensor_envs.games.shed.layers import Words, first_bytes, result_bytes
 from tensor_envs.games.shed.lookup import DRAW, ILLEGAL, LOSS, WIN, judge
 from tensor_envs.games.shed.rules import Shed
@@ -67,6 +67,7 @@ class Tablebase:
 
     def _judged(self, state: State) -> Tensor:
         """The values of all actions, then of the position, [B, A + 1]. ValueError for a state of another game."""
+        instance("state", state, State)
         rules = state.env.rules
         if not isinstance(rules, Shed) or rules.cards != self.cards:
             raise ValueError(f"the table is for shed with {self.cards} cards, the state is of {state.env!r}")
@@ -129,6 +130,7 @@ class Tablebase:
         They stand in the order of the set of the other player's cards, as a number whose lowest bit is the lowest of
         the n cards that are not in the talon.
         """
+        talon = integer("talon", talon, 0, (1 << self.cards) - 1)
         held = self.cards - talon.bit_count()
         first, size = int(self._starts[talon]), max(1 << held >> 3, 1)
         a, b = (

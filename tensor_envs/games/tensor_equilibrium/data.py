@@ -19,6 +19,8 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+from tensor_envs.core.validate import file_path, shown
+
 TYPES = 5
 TYPE_NAMES = "ABCDE"
 OPERATIONS = ("SUB", "ADD", "DIV", "MUL")
@@ -136,13 +138,13 @@ class RuleFields:
         for name, allowed in CHOICES.items():
             if getattr(self, name) not in allowed:
                 raise ValueError(
-                    f"{name} must be one of {', '.join(map(repr, allowed))}, got {getattr(self, name)!r}"
+                    f"{name} must be one of {', '.join(map(repr, allowed))}, got {shown(getattr(self, name))}"
                 )
         for name, (low, high) in RANGES.items():
             _check_range(name, getattr(self, name), low, high)
         for name, size in SIZES.items():
             if len(getattr(self, name)) != size:
-                raise ValueError(f"{name} must have {size} entries, got {getattr(self, name)!r}")
+                raise ValueError(f"{name} must have {size} entries, got {shown(getattr(self, name))}")
         for holds, message in CONSISTENCY:
             if not holds(self):
                 raise ValueError(message.format(self))
@@ -298,15 +300,15 @@ def _check_kind(name: str, value: Any, default: Any) -> None:
     wanted = type(default)
     if type(value) is not wanted:
         kind = {bool: "true or false", int: "an integer", str: "a string", tuple: "a list"}[wanted]
-        raise ValueError(f"{name} must be {kind}, got {value!r}")
+        raise ValueError(f"{name} must be {kind}, got {shown(value)}")
     if wanted is tuple and name != "tensor_cards" and not all(type(entry) is int for entry in value):
-        raise ValueError(f"{name} must be a list of integers, got {value!r}")
+        raise ValueError(f"{name} must be a list of integers, got {shown(value)}")
 
 
 def _check_range(name: str, value: Any, low: int, high: int) -> None:
     entries: Sequence[int] = value if isinstance(value, tuple) else (value,)
     if not all(low <= entry <= high for entry in entries):
-        raise ValueError(f"{name} must be in {low}..{high}, got {value!r}")
+        raise ValueError(f"{name} must be in {low}..{high}, got {shown(value)}")
 
 
 def load_rules(path: str | Path) -> dict[str, Any]:
@@ -315,6 +317,7 @@ def load_rules(path: str | Path) -> dict[str, Any]:
     Fields that the file lacks keep their defaults. ValueError, naming the file and the field, for a field that does not
     exist, for a value of another kind, and for values that make no game.
     """
+    path = file_path("path", path)
     try:
         with open(path, "rb") as file:
             values = tomllib.load(file)
@@ -324,7 +327,7 @@ def load_rules(path: str | Path) -> dict[str, Any]:
     for name in values:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=3) or known
-            raise ValueError(f"{path}: unknown field {name!r}; did you mean {' or '.join(near)}?")
+            raise ValueError(f"{path}: unknown field {shown(name)}; did you mean {' or '.join(near)}?")
     try:
         rules = RuleFields(**values)
     except ValueError as error:

@@ -6,19 +6,23 @@ Numbers such as F8 and G4 are those of RULES.md beside this file.
 from __future__ import annotations
 
 import difflib
+import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from tensor_envs.core.validate import file_path, shown
+
 Space = tuple[int, int]  # (x, y): x from Black to White, y downwards
 Line = tuple[Space, Space]
 
 BLACK, WHITE = 0, 1  # sides
 PIECES, CARDS, TURNS = 3, 10, 3  # F2, F1, F4
+MAX_SIDE, MAX_NUMBER = 64, 999  # spaces along a side of a board; what stands on a card
 COLOURS = ("red", "blue", "yellow")
 
 # F19: the directions are those of the card's owner. Number d of DIRECTIONS is number d XOR side of COMPASS: Black's
@@ -40,7 +44,7 @@ def _check_names(what: str, kind: type, table: Mapping[str, Any]) -> None:
         if name not in known:
             near = difflib.get_close_matches(str(name), known, n=1)
             hint = f" (did you mean {near[0]!r}?)" if near else ""
-            raise TypeError(f"{what} has no field {name!r}{hint}; its fields are {', '.join(known)}")
+            raise TypeError(f"{what} has no field {shown(name)}{hint}; its fields are {', '.join(known)}")
 
 
 def _typed(what: str, kind: type, value: Any) -> Any:
@@ -48,43 +52,40 @@ def _typed(what: str, kind: type, value: Any) -> Any:
     if isinstance(value, kind):
         return value
     if not isinstance(value, Mapping):
-        raise ValueError(f"{what} must be a {kind.__name__} or a table of its fields, got {value!r}")
+        raise ValueError(f"{what} must be a {kind.__name__} or a table of its fields, got {shown(value)}")
     _check_names(what, kind, value)
     missing = {"number", "parts"} - value.keys() if kind is Card else set()
     if missing:
-        raise ValueError(f"{what} lacks {' and '.join(sorted(missing))}: {dict(value)!r}")
+        raise ValueError(f"{what} lacks {' and '.join(sorted(missing))}: {shown(dict(value))}")
     return kind(**value)
 
 
 def _sequence(what: str, value: Any, length: int | None = None) -> Sequence[Any]:
-    if not isinstance(value, Iterable) or isinstance(value, (str, Mapping)):
-        raise ValueError(f"{what} must be a list, got {value!r}")
-    entries = list(value)
-    if length is not None and len(entries) != length:
-        raise ValueError(f"{what} must have {length} entries, got {len(entries)}: {entries!r}")
-    return entries
+    if not isinstance(value, (list, tuple)):
+        raise ValueError(f"{what} must be a list, got {shown(value)}")
+    if length is not None and len(value) != length:
+        raise ValueError(f"{what} must have {length} entries, got {len(value)}: {shown(value)}")
+    return value
 
 
 def _space(value: Any) -> Space:
     x, y = _sequence("a space of the board", value, 2)
-    if type(x) is not int or type(y) is not int or min(x, y) < 0:
-        raise ValueError(f"a space of the board must be two ints from 0 on, x and y, got {value!r}")
+    if type(x) is not int or type(y) is not int or not 0 <= min(x, y) <= max(x, y) < MAX_SIDE:
+        raise ValueError(
+            f"a space of the board must be two ints in 0..{MAX_SIDE - 1}, x and y, got {shown(value)}"
+        )
     return x, y
 
 
 def _is_part(part: Any) -> bool:
-    return (
-        isinstance(part, str)
-        and part[:1] in tuple(DIRECTIONS)
-        and part[1:].isdecimal()
-        and part[1:].isascii()
-        and int(part[1:]) > 0
-    )
+    return isinstance(part, str) and bool(re.fullmatch(f"[{DIRECTIONS}][1-9][0-9]?", part))
 
 
 @dataclass(frozen=True)
 class Board:
     """G1 to G4, G25. Space (x, y) has the index width * y + x in the smallest box that holds (0, 0) and every line.
+
+    A board has at most 64 x 64 spaces.
 
     lines: pairs of spaces; one drawn straight through several spaces stands for every line between neighbours on it.
     stars: (space, side). starts: of red, blue and yellow. Lists will do for tuples. ValueError for an impossible board.
@@ -107,7 +108,9 @@ class Board:
                     f"a line of the board must run straight along x or y, got {((x0, y0), (x1, y1))}"
                 )
         if not all(side in (BLACK, WHITE) and type(side) is int for _, side in self.stars):
-            raise ValueError(f"a Star of the board must be (space, side) with side 0 or 1, got {self.stars}")
+            raise ValueError(
+                f"a Star of the board must be (space, side) with side 0 or 1, got {shown(self.stars)}"
+            )
         for name, marked in (("starts", self.starts), ("stars", tuple(space for space, _ in self.stars))):
             off = [
                 space for space in marked if self.index(space) not in self.spaces or space[0] >= self.width
@@ -115,7 +118,7 @@ class Board:
             if off:
                 raise ValueError(f"board.{name} must be spaces on a line, but there is none at {off[0]}")
             if len(set(marked)) < len(marked):
-                raise ValueError(f"board.{name} must be different spaces, got {marked}")
+                raise ValueError(f"board.{name} must be different spaces, got {shown(marked)}")
 
     @cached_property
     def joins(self) -> frozenset[Line]:
@@ -179,7 +182,7 @@ class Board:
 
 @dataclass(frozen=True)
 class Card:
-    """G5, G6. parts: one or two such as "T3": a direction (toward, left, right, away) and a number of spaces.
+    """G5, G6. parts: one or two such as "T3": a direction (toward, left, right, away) and 1..99 spaces.
 
     either: its player chooses the order of the two parts (F10). ValueError for an impossible card.
     """
@@ -189,20 +192,22 @@ class Card:
     either: bool = False
 
     def __post_init__(self) -> None:
-        if type(self.number) is not int:
-            raise ValueError(f"a card's number must be an int, got {self.number!r}")
+        if type(self.number) is not int or abs(self.number) > MAX_NUMBER:
+            raise ValueError(
+                f"a card's number must be an int in {-MAX_NUMBER}..{MAX_NUMBER}, got {shown(self.number)}"
+            )
         if type(self.either) is not bool:
-            raise ValueError(f"either of card {self.number} must be true or false, got {self.either!r}")
+            raise ValueError(f"either of card {self.number} must be true or false, got {shown(self.either)}")
         parts = tuple(_sequence(f"parts of card {self.number}", self.parts))
         object.__setattr__(self, "parts", parts)
         wrong = [part for part in parts if not _is_part(part)]
         if wrong:
             raise ValueError(
-                f"a part of card {self.number} must be one of T, L, R, A and a number of spaces, got {wrong[0]!r}"
+                f"a part of card {self.number} must be one of T, L, R, A and 1..99 spaces, got {shown(wrong[0])}"
             )
         if not 1 + self.either <= len(parts) <= 2:
             many = "two parts, being an either-card," if self.either else "one or two parts"
-            raise ValueError(f"card {self.number} must have {many}, got {parts!r}")
+            raise ValueError(f"card {self.number} must have {many}, got {shown(parts)}")
 
     @cached_property
     def moves(self) -> tuple[tuple[int, int], ...]:
@@ -263,14 +268,14 @@ class StarsData:
         for name, allowed in CHOICES.items():
             if getattr(self, name) not in allowed:
                 options = " or ".join(map(repr, allowed))
-                raise ValueError(f"{name} must be {options}, got {getattr(self, name)!r}")
+                raise ValueError(f"{name} must be {options}, got {shown(getattr(self, name))}")
         for name in SWITCHES:
             if type(getattr(self, name)) is not bool:
-                raise ValueError(f"{name} must be true or false, got {getattr(self, name)!r}")
+                raise ValueError(f"{name} must be true or false, got {shown(getattr(self, name))}")
         for name in COUNTS:
             value = getattr(self, name)
             if type(value) is not int or not 1 <= value < 2**31:
-                raise ValueError(f"{name} must be an int from 1 on, got {value!r}")
+                raise ValueError(f"{name} must be an int in 1..{2**31 - 1}, got {shown(value)}")
 
     @property
     def pieces_leave(self) -> bool:
@@ -290,8 +295,9 @@ def load_rules(path: str | Path) -> dict[str, Any]:
     Fields are those of `StarsData`; `[board]` has lines, stars and starts, and every `[[deck]]` is a card. ValueError
     that names the file, the field and what is allowed if one is wrong.
     """
+    path = file_path("path", path)
     try:
-        table = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
         _check_names("a rule set", StarsData, table)
         StarsData(**table)
     except (ValueError, TypeError) as error:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from tensor_envs.core.validate import shown
 from tensor_envs.games.three_will.agents import SIDE_WORDS, active, count, locked, packed
 from tensor_envs.games.three_will.data import (
     ACTIONS,
@@ -95,9 +96,9 @@ class ThreeWillRules:
         object.__setattr__(self, "chart", checked_chart(self.chart))
         for name in SWITCHES:
             if type(getattr(self, name)) is not bool:
-                raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r}")
+                raise ValueError(f"{name} must be True or False, got {shown(getattr(self, name))}")
         if self.held_under_locked not in ("released", "held"):
-            raise ValueError(f"held_under_locked: 'released' or 'held', got {self.held_under_locked!r}")
+            raise ValueError(f"held_under_locked: 'released' or 'held', got {shown(self.held_under_locked)}")
         self._check("first_player", -1, PLAYERS - 1)
         self._check("cards_total", 0, MAX_CARDS)
         self._check("cards_each", 0, self.cards_total // PLAYERS)
@@ -107,7 +108,7 @@ class ThreeWillRules:
     def _check(self, name: str, low: int, high: int) -> None:
         value = getattr(self, name)
         if type(value) is not int or not low <= value <= high:
-            raise ValueError(f"{name} must be an int in {low}..{high}, got {value!r}")
+            raise ValueError(f"{name} must be an int in {low}..{high}, got {shown(value)}")
 
     @cached_property
     def spec(self) -> Spec:
@@ -227,7 +228,7 @@ def checked_chart(chart: Any) -> Chart:
     if not isinstance(chart, (list, tuple)) or len(chart) != FACES or not all(map(is_face, chart)):
         raise ValueError(
             f"chart must give each of {FACES} faces 1 to {OPTIONS} different steps (forward, right) of -1, 0, 1, not "
-            f"both 0, got {chart!r}"
+            f"both 0, got {shown(chart)}"
         )
     return tuple(tuple((forward, right) for forward, right in steps) for steps in chart)
 
