@@ -1,6 +1,7 @@
 """Batched board- and card-game environments in pure tinygrad: exact rules, one kernel a step, on any device."""
 
 from tensor_envs import ops, search, testing
+from tensor_envs.core.backend.cache import guard_kernel_cache
 from tensor_envs.core.backend.clang import offer_cpu_compiler
 from tensor_envs.core.entry import GameEntry
 from tensor_envs.core.env import Env
@@ -18,6 +19,7 @@ from tensor_envs.rules import Chance, Field, GameState, Outcome, Rules, Spec, Sy
 from tensor_envs.saving import load_state, save_state
 
 offer_cpu_compiler()
+guard_kernel_cache()
 
 __all__ = [
     "Chance",

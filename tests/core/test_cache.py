@@ -1,0 +1,54 @@
+"""A kernel cache that fails costs compilations, and a warning; nothing else."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tensor_envs.core.backend import cache
+
+ROOT = Path(__file__).parents[2]
+PLAY = "import tensor_envs as te; print(te.make('tic_tac_toe').init(3, seed=1).ply.numpy().tolist())"
+
+
+def play(database: Path) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "CACHEDB": str(database), "PYTHONPATH": str(ROOT), "DEV": "CPU"}
+    return subprocess.run(
+        [sys.executable, "-c", PLAY], env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def test_a_damaged_cache(tmp_path: Path) -> None:
+    database = tmp_path / "cache.db"
+    for content in (b"no database" * 100, b""):
+        database.write_bytes(content)
+        done = play(database)
+        assert (done.returncode, done.stdout) == (0, "[0, 0, 0]\n"), done.stderr
+        assert ("RuntimeWarning: kernels are compiled anew" in done.stderr) == bool(content)
+    assert database.stat().st_size, "a cache in order is used"
+
+
+def test_a_cache_that_is_locked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of many processes that begin at once: one warning, and it is not asked again."""
+    calls = []
+
+    def locked(*arguments: Any) -> None:
+        calls.append(arguments)
+        raise sqlite3.OperationalError("locking protocol")
+
+    monkeypatch.setattr(cache, "_get", locked)
+    monkeypatch.setattr(cache, "_put", locked)
+    for first, second in (("get", "put"), ("put", "get")):
+        guarded = cache._Cache()
+        functions = {"get": lambda c: c.get("table", "key"), "put": lambda c: c.put("table", "key", b"value")}
+        calls.clear()
+        with pytest.warns(RuntimeWarning, match=r"cache .* fails: locking protocol"):
+            assert functions[first](guarded) == (b"value" if first == "put" else None)
+        assert functions[second](guarded) == (b"value" if second == "put" else None)
+        assert len(calls) == 1
