@@ -30,7 +30,6 @@ def work(options: argparse.Namespace) -> None:
         server.serve_forever()
     finally:
         server.server_close()
-        server.worker.shutdown(wait=False, cancel_futures=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -2,6 +2,7 @@
 
 const KINDS = { person: "person", uniform: "computer, random", perfect: "computer, perfect" };
 const element = (id) => document.getElementById(id);
+const SOLVING = 500; // milliseconds until the server is asked again whether a game is solved
 let games = []; // what can be played
 let view = null; // what the server has last said of the table
 let serial = 0; // of requests: late answers to older ones are dropped
@@ -55,7 +56,9 @@ function show(found) {
   element("text").parentElement.hidden = covered;
   element("curtain").firstElementChild.textContent = `Only player ${view.viewer} looks at the screen now.`;
   element("status").classList.toggle("result", view.result !== null);
-  element("status").textContent = view.result ?? `${named(view.player)} ${view.computer ? "is thinking" : "to move"}`;
+  const doing = view.waiting ? "solves the game" : view.computer ? "is thinking" : "to move";
+  element("status").textContent = view.result === null ? `${named(view.player)} ${doing}`
+    : `${view.result} The seed was ${view.seed}.`;
   element("text").textContent = view.text;
   const picture = document.importNode(new DOMParser().parseFromString(view.svg, "image/svg+xml").documentElement, true);
   picture.style.maxWidth = `${1.6 * picture.width.baseVal.value}px`;
@@ -68,7 +71,7 @@ function show(found) {
   });
   if (view.computer) {
     const number = serial;
-    setTimeout(() => { if (number === serial) advance(); }, Number(element("pace").value));
+    setTimeout(() => { if (number === serial) advance(); }, Math.max(Number(element("pace").value), view.waiting ? SOLVING : 0));
   }
 }
 
@@ -149,7 +152,8 @@ function offer() {
 function start() {
   looking = null;
   const seats = [...element("seats").querySelectorAll("select")].map((select) => select.value);
-  return request("api/tables", { game: element("game").value, seats, seed: Number(element("seed").value) });
+  const seed = element("seed").value;
+  return request("api/tables", { game: element("game").value, seats, seed: seed === "" ? null : Number(seed) });
 }
 
 element("game").addEventListener("change", offer);

@@ -11,16 +11,22 @@ import sys
 import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from threading import BoundedSemaphore
+from types import UnionType
+from typing import Any, get_args
 
 import tensor_envs
 from play.tables import MOST_SEED, Refusal, Tables
+from tensor_envs.core.validate import shown
 
 ADDRESS = "127.0.0.1"
 MOST_BYTES = 4096  # of a request's body
+MOST_CONNECTIONS = 64  # a browser holds six
+BUSY = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 PAGE = Path(__file__).resolve().parent
 FILES = {
     "/": ("page.html", "text/html; charset=utf-8"),
@@ -39,13 +45,17 @@ Body = dict[str, Any]
 
 
 class Server(ThreadingHTTPServer):
-    """Listens on 127.0.0.1 alone; port 0 takes a free one. OSError if the port is taken."""
+    """Listens on 127.0.0.1 alone; port 0 takes a free one. OSError if the port is taken.
+
+    Every connection has a thread; those beyond `MOST_CONNECTIONS` are told to come again.
+    """
 
     daemon_threads = True
 
     def __init__(self, port: int):
-        super().__init__((ADDRESS, port), Handler)
+        self.free = BoundedSemaphore(MOST_CONNECTIONS)
         self.tables, self.worker = Tables(), ThreadPoolExecutor(max_workers=1)
+        super().__init__((ADDRESS, port), Handler)
         self.hosts = {f"{name}:{self.server_port}" for name in (ADDRESS, "localhost")}
         if self.server_port == 80:
             self.hosts |= {ADDRESS, "localhost"}
@@ -53,6 +63,25 @@ class Server(ThreadingHTTPServer):
     @property
     def url(self) -> str:
         return f"http://{ADDRESS}:{self.server_port}/"
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if self.free.acquire(blocking=False):
+            super().process_request(request, client_address)
+            return
+        with suppress(OSError):
+            request.sendall(BUSY)
+        self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self.free.release()
+
+    def server_close(self) -> None:
+        super().server_close()
+        self.worker.shutdown(wait=False, cancel_futures=True)
+        self.tables.solver.close()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A browser that has gone away is no error."""
@@ -66,7 +95,7 @@ class Handler(BaseHTTPRequestHandler):
     server: Server
     protocol_version = "HTTP/1.1"
     server_version, sys_version = "tensor_envs", ""
-    timeout = 60  # seconds that a silent connection is kept
+    timeout = 20  # seconds that a silent connection is kept
 
     def do_GET(self) -> None:
         self.answer(self.get)
@@ -94,10 +123,10 @@ class Handler(BaseHTTPRequestHandler):
     def post(self, path: str) -> tuple[bytes, str]:
         match path.strip("/").split("/"):
             case ["api", "tables"]:
-                game, seats, seed = fields(self.body(), game=str, seats=list, seed=int)
+                game, seats, seed = fields(self.body(), game=str, seats=list, seed=int | None)
                 if not all(isinstance(seat, str) for seat in seats):
                     raise Refusal(400, f"seats must be strings, got {seats!r}")
-                if not 0 <= seed <= MOST_SEED:
+                if seed is not None and not 0 <= seed <= MOST_SEED:
                     raise Refusal(400, f"seed must be in 0..{MOST_SEED}, got {seed}")
                 return self.work(lambda tables: tables.create(game, seats, seed))
             case ["api", "tables", name, "actions"]:
@@ -189,13 +218,14 @@ class Handler(BaseHTTPRequestHandler):
         """Silent: the page says what is wrong."""
 
 
-def fields(body: Body, **kinds: type) -> list[Any]:
+def fields(body: Body, **kinds: type | UnionType) -> list[Any]:
     """The entries of a body, which has these and no others, each of its type. Refusal otherwise."""
     if body.keys() != kinds.keys():
         raise Refusal(
             400, f"the body must have {', '.join(kinds)}, got {', '.join(map(str, body)) or 'nothing'}"
         )
     for name, kind in kinds.items():
-        if type(body[name]) is not kind:
-            raise Refusal(400, f"{name} must be of type {kind.__name__}, got {body[name]!r}")
+        allowed = get_args(kind) or (kind,)
+        if type(body[name]) not in allowed:
+            raise Refusal(400, f"{name} must be of type {allowed[0].__name__}, got {shown(body[name])}")
     return [body[name] for name in kinds]

@@ -16,7 +16,7 @@ from play import opponents
 PERSON, UNIFORM, PERFECT = "person", "uniform", "perfect"
 MOST_TABLES = 64  # the one that has waited longest goes when another is opened
 SHOWN_MOVES = 60
-MOST_SEED = 2**32 - 1
+MOST_SEED = 2**53 - 1  # which JavaScript counts exactly
 
 
 class Refusal(Exception):
@@ -70,14 +70,20 @@ class Move(NamedTuple):
 class Table:
     """One game: a batch of one."""
 
-    def __init__(self, key: str, env: te.Env, seats: Sequence[str], seed: int):
+    def __init__(
+        self, key: str, env: te.Env, seats: Sequence[str], seed: int, solver: opponents.Solver | None = None
+    ):
         self.key, self.variant, self.env, self.seats, self.seed = key, VARIANTS[key], env, seats, seed
         self.state = env.init(1, seed)
         self.returns = np.zeros(env.num_players)
         self.moves: list[Move] = []
         self.choose: dict[str, opponents.Choose] = {UNIFORM: opponents.uniform}
         if PERFECT in seats:
-            self.choose[PERFECT] = opponents.perfect(seed)
+            solver = solver or opponents.Solver()
+            self.choose[PERFECT] = opponents.perfect(seed, solver)
+            if hasattr(env.rules, "cards"):
+                solver.begin(env.rules.cards)
+        self.waiting = False
         self._read()
 
     def _read(self) -> None:
@@ -104,11 +110,14 @@ class Table:
         self._play(action)
 
     def advance(self, ply: int) -> None:
-        """The computer's next action."""
+        """The computer's next action, if it knows one yet."""
         self._check_turn(ply)
         if self.player is None or self.is_persons_turn:
             raise Refusal(409, f"it is the turn of player {self.player}, a person")
-        self._play(self.choose[self.seats[self.player]](self.state))
+        action = self.choose[self.seats[self.player]](self.state)
+        self.waiting = action is None
+        if action is not None:
+            self._play(action)
 
     def _check_turn(self, ply: int) -> None:
         if self.over:
@@ -147,7 +156,8 @@ class Table:
             "game": self.key,
             "title": self.variant.title,
             "secret": self.variant.secret and self.seats.count(PERSON) > 1,
-            "seed": self.seed,
+            "seed": self.seed if self.over else None,  # hidden cards follow from it
+            "waiting": self.waiting,
             "seats": list(self.seats),
             "ply": len(self.moves),
             "player": self.player,
@@ -204,6 +214,7 @@ class Tables:
     def __init__(self) -> None:
         self.open: OrderedDict[str, Table] = OrderedDict()
         self.envs: dict[str, te.Env] = {}  # an environment compiles its kernels once
+        self.solver = opponents.Solver()
 
     def env(self, key: str) -> te.Env:
         if key not in self.envs:
@@ -220,7 +231,8 @@ class Tables:
             games.append({**about, "players": env.num_players, "kinds": kinds})
         return games
 
-    def create(self, game: str, seats: Sequence[str], seed: int) -> dict[str, Any]:
+    def create(self, game: str, seats: Sequence[str], seed: int | None) -> dict[str, Any]:
+        """A new table; without a seed one is drawn, which nobody knows before the end."""
         if game not in VARIANTS:
             raise Refusal(404, f"there is no game {game!r}; there are {', '.join(VARIANTS)}")
         env = self.env(game)
@@ -229,7 +241,8 @@ class Tables:
             raise Refusal(
                 400, f"seats must be {env.num_players} of {', '.join(kinds)}, got {', '.join(seats)}"
             )
-        table, name = Table(game, env, seats, seed), secrets.token_urlsafe(9)
+        seed = secrets.randbelow(MOST_SEED + 1) if seed is None else seed
+        table, name = Table(game, env, seats, seed, self.solver), secrets.token_urlsafe(9)
         self.open[name] = table
         while len(self.open) > MOST_TABLES:
             self.open.popitem(last=False)

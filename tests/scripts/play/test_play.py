@@ -9,14 +9,17 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
 import tensor_envs as te
-from play import tables
+from play import opponents, server, tables
 from tests.scripts.here import SCRIPTS
 
 JSON = {"Content-Type": "application/json"}
@@ -120,6 +123,77 @@ def test_a_game_against_the_computer(url: str) -> None:
     assert ask(url, "POST", f"/api/tables/{again['table']}/advance", {"ply": 0}).json["svg"] == after["svg"]
 
 
+def test_the_seed_is_told_at_the_end() -> None:
+    """Hidden cards follow from it; without one it is drawn."""
+    env, seen = te.make("tensor_stars"), set()
+    room = tables.Tables()
+    room.envs["tensor_stars"] = env
+    for _ in range(4):
+        view = room.create("tensor_stars", ["uniform"] * 2, None)
+        assert view["seed"] is None
+        table = room.open[view["table"]]
+        seen.add(table.seed)
+        while not table.over:
+            view = room.advance(view["table"], len(table.moves))
+            assert (view["seed"] is None) == (not table.over)
+        assert view["seed"] == table.seed
+    assert len(seen) == 4 and all(seed <= tables.MOST_SEED for seed in seen)
+    room.solver.close()
+
+
+def test_a_game_is_solved_once_and_aside(url: str) -> None:
+    """Until then the computer is asked again, and other tables go on."""
+    first, second = (create(url, "shed_14", ["perfect", "person"], seed) for seed in (1, 2))
+    path = f"/api/tables/{first['table']}/advance"
+    after = ask(url, "POST", path, {"ply": 0}).json
+    assert after["waiting"] and after["ply"] == 0, "it takes longer than this"
+    other = create(url)
+    assert act(url, other, 4).json["ply"] == 1
+    while ask(url, "GET", f"/api/tables/{first['table']}").json["ply"] == 0:
+        after = ask(url, "POST", path, {"ply": 0}).json
+        assert after["waiting"] == (after["ply"] == 0)
+        time.sleep(0.2)
+    assert ask(url, "POST", f"/api/tables/{second['table']}/advance", {"ply": 0}).json["ply"] == 1
+
+
+def test_a_solve_that_fails_is_tried_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    solver = opponents.Solver()
+    monkeypatch.setattr(opponents, "SHED", tmp_path / "nothing.py")
+    solver.begin(3)
+    solver.begin(3)
+    assert len(solver._processes) == 1
+    solver._processes[3].wait()
+    with pytest.raises(RuntimeError, match="solving shed with 3 cards has failed"):
+        solver.table(3, "CPU")
+    monkeypatch.undo()
+    assert solver.table(3, "CPU") is None
+    solver._processes[3].wait()
+    assert solver.table(3, "CPU") is solver.table(3, "CPU") is not None
+    solver.close()
+
+
+def test_connections_are_bounded() -> None:
+    """Of many that say nothing some have a thread each, the others are sent away."""
+    served, before = server.Server(0), threading.active_count()
+    thread = threading.Thread(target=served.serve_forever)
+    thread.start()
+    try:
+        idle = [
+            socket.create_connection((server.ADDRESS, served.server_port))
+            for _ in range(server.MOST_CONNECTIONS)
+        ]
+        refused = [ask(served.url, "GET", "/").status for _ in range(20)]
+        assert refused == [503] * 20 and threading.active_count() <= before + server.MOST_CONNECTIONS + 1
+        for connection in idle:
+            connection.close()
+        while ask(served.url, "GET", "/").status != 200:
+            time.sleep(0.05)
+    finally:
+        served.shutdown()
+        thread.join()
+        served.server_close()
+
+
 def test_many_at_once(url: str) -> None:
     """Threads read, one worker plays: of equal requests one is carried out."""
     view = create(url)
@@ -149,8 +223,8 @@ GAME = {"game": "tic_tac_toe", "seats": TWO, "seed": 0}
         ({"seats": ["person", "god"]}, 400, "seats must be 2 of"),
         ({"seats": ["person", None]}, 400, "seats must be strings"),
         ({"game": "cube", "seats": ["person", "perfect"]}, 400, "seats must be 2 of person, uniform, got"),
-        ({"seed": -1}, 400, "seed must be in 0..4294967295, got -1"),
-        ({"seed": 2**32}, 400, "seed must be in 0.."),
+        ({"seed": -1}, 400, "seed must be in 0..9007199254740991, got -1"),
+        ({"seed": 2**53}, 400, "seed must be in 0.."),
         ({"seed": True}, 400, "seed must be of type int, got True"),
         ({"seed": 0.5}, 400, "seed must be of type int"),
         ({"more": 1}, 400, "the body must have game, seats, seed, got game, seats, seed, more"),
