@@ -6,8 +6,14 @@ import tensor_envs as te
 from tensor_envs import testing
 from tests.games.shared import shared_env
 
+# of the same rules on other boards
+OTHER_BOARDS = ("hyper_tic_tac_toe", "qubic")
+GAMES = [
+    pytest.param(name, marks=pytest.mark.slow if name in OTHER_BOARDS else ()) for name in te.registered()
+]
 
-@pytest.fixture(scope="module", params=te.registered())
+
+@pytest.fixture(scope="module", params=GAMES)
 def env(request: pytest.FixtureRequest) -> te.Env:
     return shared_env(request.param)
 

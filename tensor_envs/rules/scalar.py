@@ -352,7 +352,8 @@ _KERNEL: dict[Any, Callable[[UOp, UOp], UOp]] = {
 
 
 def _compare(op: Callable[[Any, Any], Any], a: Any, b: Any) -> Scalar:
-    a, b = _common(a, b)
+    if not (type(a) is Scalar is type(b) and a.dtype is b.dtype):
+        a, b = _common(a, b)
     if not (a.known and b.known):
         return Scalar(_KERNEL[op](a.uop(), b.uop()), BOOL)
     return Scalar(op(a.node, b.node), BOOL)
@@ -415,7 +416,8 @@ def minimum(a: Value, b: Value) -> Scalar:
 
 
 def _convert(x: Value, dtype: DType) -> Scalar:
-    x = scalar(x, dtype)
+    if type(x) is not Scalar:
+        x = scalar(x, dtype)
     return x if x.dtype is dtype else x.to(dtype)
 
 

@@ -130,7 +130,7 @@ def test_any_batch_size(batch: int) -> None:
 @pytest.mark.parametrize("name", te.registered())
 def test_rows_of_every_game_in_any_batch(name: str) -> None:
     """A full block, one with games that nobody sees, and narrower ones play the same games."""
-    env = te.make(name)
+    env = shared_env(name)
     large, *others = (te.VectorEnv(env, batch, seed=2) for batch in (64, 50, 7))
     for _ in range(6):
         theirs = large.step_uniform().actions.numpy()

@@ -27,6 +27,7 @@ FIELDS = (
     Field("negative", (2,), low=LOWEST, high=-1),
     Field("bit", high=1),
     Field("late", kind="bool"),
+    Field("nine", (2,), low=-3, high=5),  # a value more than fit into 3 bits
 )
 LARGE = Field("large", (70,), kind="word", memory=True)
 
@@ -93,7 +94,7 @@ def test_no_two_numbers_share_a_bit() -> None:
     assert used.max() == 1 and used.any(axis=1).all(), "a word that nobody needs"
     # ints take what their bounds need; those of all 32 bits, sets and the memory field take whole words
     small = (
-        5 * 3 + 6 + 1 + 2 * 15 + 31 + 2 * 31 + 1 + 1 + 2 + 31 + 2
+        5 * 3 + 6 + 1 + 2 * 15 + 31 + 2 * 31 + 1 + 1 + 2 * 4 + 2 + 31 + 2
     )  # ply has no bound: 31 bits; players -1..2
     whole = 3 + 2 + 2 * 2 + 70 + 1
     assert used.sum() == small + 32 * whole
@@ -167,11 +168,12 @@ def test_registers_hold_what_memory_holds() -> None:
 def test_a_memory_field_is_changed_where_it_stands() -> None:
     """A step in place reads all that it needs of a memory field before it stores."""
     env = kinds(memory=True)
-    games = [game | {"terminated": False, "truncated": False, "ply": 1} for game in random_games(env.spec, 5)]
+    live = {"terminated": False, "truncated": False, "ply": 1}
+    games = [game | live | {"large": [1, *game["large"][1:]]} for game in random_games(env.spec, 5)]
     state = te.State(env, env._engine.recompute(as_state(env, games)._games))
     vector = te.VectorEnv(env, 5, device="CPU", autoreset="disabled")
     vector.state = state
-    action = te.random_policy(state).numpy()
+    action = np.zeros(5, np.int32)  # which is legal, being bit 0 of the field
     vector.step(action)
     large = np.array([game["large"] for game in games])
     large[:, 5] = large[:, 6]

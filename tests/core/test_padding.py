@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +17,10 @@ from tests.games.shared import shared_env
 
 WHOLE = 48
 DEVICES: list[Any] = ["CPU", ("CPU:0", "CPU:1")]
-ENVS = [shared_env("tic_tac_toe"), dice_race.shared()]
-
-
-@pytest.fixture(params=ENVS, ids=lambda env: env.id)
-def env(request: pytest.FixtureRequest) -> Iterator[te.Env]:
-    yield request.param
+TTT, RACE = shared_env("tic_tac_toe"), dice_race.shared()
+ON = pytest.mark.parametrize(
+    ("env", "device"), [(TTT, DEVICES[1]), (RACE, DEVICES[0])], ids=["tic_tac_toe on two", "dice_race on one"]
+)
 
 
 def played(env: te.Env, batch: int, device: Any, plies: int = 4) -> te.State:
@@ -58,7 +55,7 @@ def test_how_a_batch_is_cut() -> None:
         np.testing.assert_array_equal(two.rows_of(flat), values)
 
 
-@pytest.mark.parametrize("device", DEVICES, ids=["one device", "two"])
+@ON
 def test_games(env: te.Env, device: Any) -> None:
     """Steps with actions of every form, resets, observations, copies."""
     whole, state = played(env, WHOLE, "CPU"), played(env, 38, device)
@@ -87,7 +84,7 @@ def test_games(env: te.Env, device: Any) -> None:
     same_rows(copy.deepcopy(state), whole)
 
 
-@pytest.mark.parametrize("device", DEVICES, ids=["one device", "two"])
+@ON
 def test_loops(env: te.Env, device: Any, tmp_path: Path) -> None:
     """A `VectorEnv` with observations, uniform and captured rollouts, files."""
     whole, vector = (te.VectorEnv(env, n, 5, d, observe=True) for n, d in ((WHOLE, "CPU"), (38, device)))
@@ -119,6 +116,7 @@ def test_loops(env: te.Env, device: Any, tmp_path: Path) -> None:
     assert many.episodes.numpy().any()
 
 
+@pytest.mark.parametrize("env", [TTT, RACE], ids=lambda env: env.id)
 def test_games_taken_and_playouts(env: te.Env) -> None:
     """Out of odd batches into odd ones; copies of a padded batch's last game."""
     state = played(env, 37, "CPU")

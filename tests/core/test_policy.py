@@ -48,16 +48,22 @@ def test_sampled_actions_follow_the_softmax_of_what_is_legal() -> None:
 
 def test_a_draw_depends_on_its_row_and_counter_alone() -> None:
     state = TTT.init(64, seed=4)
+    by_row = te.jit(lambda *arguments: te.sample_action(*arguments))
+
+    def draw(batch: int, legal: bool, counter: int) -> np.ndarray:
+        logits, mask = Tensor.zeros(batch, 9).clone(), Tensor.full((batch, 9), legal).clone()
+        key = state.action_key[:batch].contiguous()
+        actions: Tensor = by_row(
+            logits, mask, key, Tensor.full((batch,), counter, dtype=dtypes.int32).clone()
+        )
+        return actions.numpy()
+
+    whole = draw(64, True, 3)
+    assert (whole[:5] == draw(5, True, 3)).all()
     logits, mask = Tensor.zeros(64, 9), Tensor.ones(64, 9, dtype=dtypes.bool)
-    whole = te.sample_action(logits, mask, state.action_key, 3).numpy()
-    head = te.sample_action(logits[:5], mask[:5], state.action_key[:5].contiguous(), 3).numpy()
-    assert (whole[:5] == head).all()
-    by_row = te.sample_action(
-        logits, mask, state.action_key, Tensor.full((64,), 3, dtype=dtypes.int32)
-    ).numpy()
-    assert (whole == by_row).all()
-    assert (whole != te.sample_action(logits, mask, state.action_key, 4).numpy()).any()
-    none = te.sample_action(logits, Tensor.zeros(64, 9, dtype=dtypes.bool), state.action_key, 3).numpy()
+    assert (whole == te.sample_action(logits, mask, state.action_key, 3).numpy()).all()
+    assert (whole != draw(64, True, 4)).any()
+    none = draw(64, False, 3)
     assert ((none >= 0) & (none < 9)).all()
 
 

@@ -49,8 +49,8 @@ def test_arguments() -> None:
 @pytest.mark.parametrize("env", [TTT, RACE, LARGE], ids=lambda env: repr(env))
 def test_a_step_in_place_is_a_step_of_the_environment(env: te.Env) -> None:
     """With actions that are given, illegal ones among them, over the ends of games."""
-    vector = te.VectorEnv(env, 37, seed=6, autoreset="disabled")
-    state = env.init(37, seed=6)
+    vector = te.VectorEnv(env, 20, seed=6, autoreset="disabled")
+    state = env.init(20, seed=6)
     places = {id(vector._games.words.uop)}
     for count in range(12):
         equal(vector.state, state)
@@ -70,11 +70,11 @@ def test_a_step_in_place_is_a_step_of_the_environment(env: te.Env) -> None:
 @pytest.mark.parametrize("env", [TTT, RACE, LARGE], ids=lambda env: env.id)
 def test_drawn_steps_are_steps_with_the_actions_drawn(env: te.Env, autoreset: Any) -> None:
     """`step_uniform` launches what it has found out before; other calls in between must not confuse it."""
-    drawn, given = (te.VectorEnv(env, 8, 4, autoreset=autoreset, final_states=True) for _ in range(2))
+    drawn, given = (te.VectorEnv(env, 20, 4, autoreset=autoreset, final_states=True) for _ in range(2))
     ends = 0
     for count in range(40):
         if count % 7 == 5:
-            mask = np.arange(8) % 3 == 0
+            mask = np.arange(20) % 3 == 0
             drawn.reset(mask)
             given.reset(mask)
         actions = te.random_policy(given.state)

@@ -1,0 +1,201 @@
+"""Would the tests notice? Wrong lines of core and rules, one at a time, each with a fast test that fails."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+pytestmark = pytest.mark.slow
+
+
+class Mutant(NamedTuple):
+    """One line of a file of the package made wrong, and the test of the fast set that must fail then."""
+
+    file: str
+    right: str
+    wrong: str
+    test: str
+
+
+CONFORMANCE = "test_conformance.py::test_promise"
+STARS, WILL, SHED = "games/tensor_stars", "games/three_will", "games/shed"
+MUTANTS = {
+    "a later episode begins at once": Mutant(
+        "core/kernels/tracer.py",
+        "self.game.init(row_rng, s.episode + 1), after)",
+        "self.game.init(row_rng, s.episode + 7), after)",
+        "core/test_vector.py::test_finished_games_start_again[dice_race-same_step]",
+    ),
+    "a later episode begins in a branch": Mutant(
+        "core/kernels/tracer.py",
+        'self.layout.get(old, "episode") + 1)',
+        'self.layout.get(old, "episode") + 7)',
+        "core/test_vector.py::test_finished_games_start_again[slow_start-next_step]",
+    ),
+    "an end is told once more": Mutant(
+        "core/kernels/tracer.py",
+        "flags = [~over & flag for flag in flags]",
+        "flags = [over | flag for flag in flags]",
+        "core/test_vector.py::test_finished_games_start_again[dice_race-next_step]",
+    ),
+    "a finished game pays": Mutant(
+        "core/kernels/tracer.py",
+        "rewards = [where(over, 0.0, r) for r in rewards]",
+        "rewards = [where(over, 1.0, r) for r in rewards]",
+        f"{CONFORMANCE}[tic_tac_toe-check_play]",
+    ),
+    "a finished game has legal actions": Mutant(
+        "core/kernels/tracer.py",
+        "return [where(over, 0, w) for w in mask]",
+        "return [where(over, 1, w) for w in mask]",
+        f"{CONFORMANCE}[tic_tac_toe-check_play]",
+    ),
+    "a tie is a win": Mutant(
+        "core/kernels/rollout.py",
+        "& (r > 0.0)) for r in rewards]",
+        "& (r >= 0.0)) for r in rewards]",
+        "core/test_vector.py::test_rollouts_are_steps[tic_tac_toe]",
+    ),
+    "playouts have the game's own chance": Mutant(
+        "core/kernels/rollout.py",
+        "if t.game.spec.chance:  # a future of its own",
+        "if False:  # a future of its own",
+        "core/test_playout.py::test_playouts_are_uniform_games_from_the_state",
+    ),
+    "the end by the limit and by the rules are swapped": Mutant(
+        "core/game.py",
+        "return after, rewards, terminated, truncated",
+        "return after, rewards, truncated, terminated",
+        f"{SHED}/test_rulebook.py::test_f4_holding_all_cards_loses",
+    ),
+    "the limit comes a ply late": Mutant(
+        "core/game.py",
+        "(ply >= self.spec.max_plies)",
+        "(ply > self.spec.max_plies)",
+        f"{SHED}/test_rulebook.py::test_g1_max_plies",
+    ),
+    "an illegal action is another player's fault": Mutant(
+        "core/game.py",
+        "where(s.current_player == p, -1.0, share)",
+        "where(s.current_player != p, -1.0, share)",
+        f"{CONFORMANCE}[tic_tac_toe-check_illegal_actions]",
+    ),
+    "the uniform policy swaps ply and episode": Mutant(
+        "core/game.py",
+        "threefry(policy_key, (word(s.ply), s.episode))",
+        "threefry(policy_key, (s.episode, word(s.ply)))",
+        f"{SHED}/test_env.py::test_golden_games",
+    ),
+    "a field may be above its bound": Mutant(
+        "core/game.py",
+        "not field.low <= int(x.value) <= field.high",
+        "not field.low <= int(x.value)",
+        "core/test_own_game.py::test_wrong_rules_are_named",
+    ),
+    "a number has a bit too few": Mutant(
+        "core/layout.py",
+        "(field.high - field.low).bit_length()",
+        "(field.high - field.low - 1).bit_length()",
+        "core/test_layout.py::test_packed_and_unpacked",
+    ),
+    "two numbers share a bit": Mutant(
+        "core/layout.py",
+        "return Slot(place[0], place[1] - width, width, low)",
+        "return Slot(place[0], max(0, place[1] - width - 1), width, low)",
+        "core/test_layout.py::test_no_two_numbers_share_a_bit",
+    ),
+    "at most is less than": Mutant(
+        "rules/scalar.py",
+        "operator.le: lambda x, y: (y < x).logical_not()",
+        "operator.le: lambda x, y: x < y",
+        "rules/test_scalar.py",
+    ),
+    "a card face down is seen": Mutant(
+        "games/tensor_stars/rules.py",
+        "*(one_hot(where(up, card, -1), CARDS) for",
+        "*(one_hot(card, CARDS) for",
+        f"{CONFORMANCE}[tensor_stars-check_hidden_information]",
+    ),
+    "a card goes from the other hand": Mutant(
+        "games/tensor_stars/rules.py",
+        "where(s.current_player == player, cards & ~(1 << card), cards)",
+        "where(s.current_player != player, cards & ~(1 << card), cards)",
+        f"{STARS}/test_rulebook.py::test_case_21_a_hand_of_equal_cards",
+    ),
+    "a loan goes to who takes it": Mutant(
+        "games/three_will/rules.py",
+        "put(free, other, select(s.free, other) + lends)",
+        "put(free, me, select(s.free, me) + lends)",
+        f"{WILL}/test_rulebook.py::test_case_06_loan_goes_to_the_opponent",
+    ),
+    "a card of the other hand is legal": Mutant(
+        "games/shed/rules.py",
+        "~(s.other | self.up_to_top(s.pile))",
+        "~self.up_to_top(s.pile)",
+        f"{SHED}/test_rulebook.py::test_legal_actions",
+    ),
+    "a line needs a mark too many": Mutant(
+        "games/hyper_tic_tac_toe/rules.py",
+        "return length >= self.k",
+        "return length > self.k",
+        "games/hyper_tic_tac_toe/test_env.py::test_the_convolution_and_the_lines_through_the_last_move_are_equal[shape0-3]",
+    ),
+    "a line is a mark short": Mutant(
+        "ops/bits.py",
+        "while length < k:",
+        "while length < k - 1:",
+        "games/hyper_tic_tac_toe/test_rulebook.py::test_no_line",
+    ),
+    "winners share by the wrong number": Mutant(
+        "games/tensor_equilibrium/score.py",
+        "sum_of(wins) - 1)",
+        "sum_of(wins) & 0)",
+        "games/tensor_equilibrium/test_rulebook_ends.py::test_w24_w25_winner",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The package and its tests, which import what lies beside them."""
+    folder = tmp_path_factory.mktemp("mutants")
+    for name in ("tensor_envs", "tests", "scripts"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    return folder
+
+
+def play(copy: Path, *tests: str) -> tuple[int, str]:
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
+    environment = os.environ | {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        [*command, *(f"tests/{test}" for test in tests)],
+        cwd=copy, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_without_a_mutant_the_tests_pass(copy: Path) -> None:
+    code, output = play(copy, *dict.fromkeys(mutant.test for mutant in MUTANTS.values()))
+    assert code == 0, output[-3000:]
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_mutant_is_killed(copy: Path, name: str) -> None:
+    mutant = MUTANTS[name]
+    file = copy / "tensor_envs" / mutant.file
+    text = file.read_text()
+    assert text.count(mutant.right) == 1, f"{mutant.file} has not once {mutant.right!r}"
+    file.write_text(text.replace(mutant.right, mutant.wrong))
+    try:
+        code, output = play(copy, mutant.test)
+    finally:
+        file.write_text(text)
+    assert code == 1 and "1 failed" in output, f"{mutant.test} does not notice:\n{output[-3000:]}"
