@@ -2,6 +2,7 @@
 
 import sys
 
+import command.first  # noqa: F401
 from benchmark.main import main
 
 if __name__ == "__main__":

@@ -19,6 +19,9 @@ from functools import cached_property
 from math import comb, prod
 from typing import Any
 
+if __name__ == "__main__":
+    import command.first  # noqa: F401
+
 import numpy as np
 from tinygrad import Device
 

@@ -22,6 +22,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+if __name__ == "__main__":
+    import command.first  # noqa: F401
+
 import numpy as np
 
 import tensor_envs as te

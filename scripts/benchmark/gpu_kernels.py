@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 if not __package__:  # run as a file: what the scripts share lies in the folder above
     sys.path[0] = str(Path(__file__).resolve().parents[1])
+    import command.first  # noqa: F401
 
 from command import Parser, busy, run
 

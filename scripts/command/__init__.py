@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -43,6 +44,7 @@ def run(
 ) -> int:
     """Parse and work -> the exit code: 0; 1 for a `Failure`; 2 for bad input or what is missing; 130 for Ctrl-C."""
     try:
+        _on_ctrl_c(signal.default_int_handler)
         work(parser.parse_args(arguments))
     except SystemExit as exit_:  # of --help, or of `Parser.error`
         return int(exit_.code or 0)
@@ -54,9 +56,16 @@ def run(
         code, message = 2, one_line(error)
     else:
         return 0
+    _on_ctrl_c(signal.SIG_IGN)  # the process is ending
     clear = "\r\033[K" if sys.stderr.isatty() else ""  # of a progress bar
     print(f"{clear}{parser.prog}: {message}", file=sys.stderr)
     return code
+
+
+def _on_ctrl_c(handler: Any) -> None:
+    """In place of `first`'s, if the process is a script's."""
+    if "command.first" in sys.modules and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, handler)
 
 
 def one_line(message: object) -> str:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 if not __package__:  # run as a file: what the scripts share lies in the folder above
     sys.path[0] = str(Path(__file__).resolve().parents[1])
+    import command.first  # noqa: F401
 
 import numpy as np
 from tinygrad import Device

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import signal
 import subprocess
 import sys
@@ -119,15 +120,47 @@ def test_what_takes_long_is_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     assert capsys.readouterr() == ("", "compiling ...\n")
 
 
-def test_ctrl_c() -> None:
+LONG = {
+    "hyperdimensional_tictactoe.py": ["--shape", "3", "3", "3", "3", "3", "3", "--batch", "4096"],
+    "shed.py": ["solve", "16"],
+    "play.py": ["--port", "0"],
+    "benchmark/kernel_table.py": [],
+    "train/ppo.py": ["--updates", "100000"],
+    "train/ppo_torch.py": ["--updates", "100000"],
+    "train/masked_policy.py": ["--updates", "100000"],
+    "train/monte_carlo.py": ["--games", "100000"],
+}
+
+
+def interrupted(name: str, arguments: list[str], folder: Path, seconds: float) -> tuple[int, str]:
+    """Ctrl-C, as a terminal sends it, once a script has begun to load what it needs, and some seconds later."""
     process = subprocess.Popen(
-        [sys.executable, str(SCRIPTS / "train" / "ppo.py"), "--updates", "100000"],
-        stdout=subprocess.PIPE,
+        [sys.executable, str(SCRIPTS / name), *arguments],
+        stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
+        cwd=folder,
+        start_new_session=True,
     )
-    assert process.stdout is not None and process.stdout.readline().startswith("tic_tac_toe: ")
-    time.sleep(0.5)  # into the first compilation
-    process.send_signal(signal.SIGINT)
+    while "numpy" not in Path(f"/proc/{process.pid}/maps").read_text() and process.poll() is None:
+        time.sleep(0.002)
+    time.sleep(seconds)
+    os.killpg(process.pid, signal.SIGINT)
     errors = process.communicate(timeout=60)[1]
-    assert (process.returncode, complaints(errors)) == (130, "ppo.py: stopped\n")
+    return process.returncode, complaints(errors)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in COMMANDS if "gpu" not in name]
+)  # which reads its arguments first
+def test_ctrl_c_while_loading(name: str, tmp_path: Path) -> None:
+    assert interrupted(name, LONG.get(name, ["solve"]), tmp_path, 0) == (130, f"{Path(name).name}: stopped\n")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seconds", [0.2, 0.5, 1, 2, 4, 8])
+@pytest.mark.parametrize("name", LONG)
+def test_ctrl_c(name: str, seconds: float, tmp_path: Path) -> None:
+    if name == "train/ppo_torch.py":
+        pytest.importorskip("torch")
+    assert interrupted(name, LONG[name], tmp_path, seconds) == (130, f"{Path(name).name}: stopped\n")
