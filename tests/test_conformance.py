@@ -4,13 +4,7 @@ import pytest
 
 import tensor_envs as te
 from tensor_envs import testing
-from tests.games.shared import shared_env
-
-# of the same rules on other boards
-OTHER_BOARDS = ("hyper_tic_tac_toe", "qubic")
-GAMES = [
-    pytest.param(name, marks=pytest.mark.slow if name in OTHER_BOARDS else ()) for name in te.registered()
-]
+from tests.games.shared import GAMES, shared_env
 
 
 @pytest.fixture(scope="module", params=GAMES)

@@ -17,6 +17,7 @@ import tensor_envs as te  # noqa: E402
 from tensor_envs.adapters.gymnasium import SingleAgentVectorEnv, gymnasium_id  # noqa: E402
 from tests.adapters import toll_road  # noqa: E402
 from tests.adapters.row_env import Choose, RowEnv, random_actions, uniform  # noqa: E402
+from tests.games.shared import GAMES  # noqa: E402
 
 MODES = tuple(AutoresetMode)
 ROWS = 4
@@ -64,7 +65,7 @@ def compare(
     return int(ends), paid
 
 
-@pytest.mark.parametrize("name", te.registered())
+@pytest.mark.parametrize("name", GAMES)
 def test_every_game(name: str) -> None:
     """As `gymnasium.make_vec` makes it; of large games one row, whose kernels the single environment has compiled."""
     env = te.make(name)

@@ -20,6 +20,7 @@ from tinygrad.helpers import GlobalCounters
 from tensor_envs.adapters import pettingzoo
 from tensor_envs.core import registry
 from tests.core import dice_race
+from tests.games import shared
 
 suites = pytest.importorskip("pettingzoo.test")
 # what PettingZoo warns of in its own classic games, too, where these are not on its lists
@@ -39,7 +40,10 @@ SHORT = {
     "tensor_equilibrium": {"max_rounds": 2},
 }  # cut off, so that all end soon
 LONG = {"three_will": {}, "tensor_equilibrium": {}, "3 players": {"players": 3}, "4 players": {"players": 4}}
-GAMES = [pytest.param(name, SHORT.get(name, {}), id=name) for name in te.registered()] + [
+GAMES = [
+    pytest.param(*game.values, SHORT.get(str(game.values[0]), {}), id=str(game.values[0]), marks=game.marks)
+    for game in shared.GAMES
+] + [
     pytest.param(
         name if name in SHORT else "tensor_equilibrium", fields, id=f"{name}, whole", marks=pytest.mark.slow
     )

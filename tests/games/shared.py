@@ -4,9 +4,16 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 from tinygrad import Tensor, dtypes
 
 import tensor_envs as te
+
+# every registered id; those that are the rules of another on another board are slow
+OTHER_BOARDS = ("hyper_tic_tac_toe", "qubic")
+GAMES = [
+    pytest.param(name, marks=pytest.mark.slow if name in OTHER_BOARDS else ()) for name in te.registered()
+]
 
 _made: dict[tuple[Any, ...], te.Env] = {}
 _observers: dict[te.Env, Callable[..., Tensor]] = {}
