@@ -3,6 +3,7 @@
 from tensor_envs import ops, search, testing
 from tensor_envs.core.backend.cache import guard_kernel_cache
 from tensor_envs.core.backend.clang import offer_cpu_compiler
+from tensor_envs.core.backend.threads import num_threads, set_num_threads
 from tensor_envs.core.entry import GameEntry
 from tensor_envs.core.env import Env
 from tensor_envs.core.jit import jit
@@ -45,6 +46,7 @@ __all__ = [
     "load_state",
     "make",
     "masked_logits",
+    "num_threads",
     "ops",
     "playout",
     "random_policy",
@@ -56,6 +58,7 @@ __all__ = [
     "save_animation",
     "save_state",
     "search",
+    "set_num_threads",
     "testing",
     "to_numpy",
     "to_torch",

@@ -33,6 +33,7 @@ from tinygrad.uop.ops import GroupOp, Ops
 import tensor_envs as te
 from benchmark.c_baseline import library
 from command import Parser, busy, run, whole
+from tensor_envs.core.kernels.block import LANES
 
 STEPS, RUNS, SECONDS = 64, 5, 0.2
 
@@ -68,7 +69,7 @@ def bandwidth(size: int) -> float:
 
 
 def operations(env: te.Env, task: str, batch: int) -> float:
-    """Operations a game (and, of a rollout, step) of a kernel that has been compiled for this batch."""
+    """Operations a game (and, of a rollout, step) of the kernel compiled last, in which a block is played once."""
     name = f"{type(env.rules).__name__}_{task}"
     found = [program for program in to_program_cache.values() if program.arg.function_name == name]
     assert found, f"{name} has not been compiled"
@@ -80,11 +81,11 @@ def operations(env: te.Env, task: str, batch: int) -> float:
             sizes.pop()
         elif u.op in GroupOp.ALU and u.dtype not in (dtypes.weakint,):
             total += float(np.prod(sizes)) if sizes else 1.0
-    return total / batch
+    return total / min(batch, LANES)
 
 
 def _times(loop: UOp) -> float:
-    """How often the body of a loop runs: once for a rollout's steps, never for what few games do."""
+    """How often the body of a loop runs: once for blocks and a rollout's steps, never for what few games do."""
     if loop.dtype in (dtypes.void, dtypes.bool):
         return 0.0
     return float(loop.vmax + 1) if loop.src[0].op in (Ops.CONST, Ops.CAST) else 1.0

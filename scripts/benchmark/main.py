@@ -68,6 +68,7 @@ class Worker:
         name = "-".join(str(job[key]) for key in ("system", "env", "batch", "device", "mode"))
         # kernels are compiled here and now, so compile seconds are those of a fresh machine
         environment = os.environ | {"CACHEDB": str(Path(folder, f"{name}.db"))}
+        environment |= {"TENSOR_ENVS_THREADS": str(job["threads"])}
         if job["core"] is not None:
             flags = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
             threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -155,7 +156,7 @@ def jobs(options: argparse.Namespace, env: str, batch: int, device: str) -> list
                 print(f"{peer} is not installed and left out", file=sys.stderr)
                 continue
             systems += [(peer, mode) for mode in modes if mode in options.mode]
-    shared = {"env": env, "batch": batch, "device": device, "core": options.core}
+    shared = {"env": env, "batch": batch, "device": device, "core": options.core, "threads": options.threads}
     shared |= {"rollout_steps": options.steps, "seconds": options.seconds}
     return [{"system": system, "mode": mode, **shared} for system, mode in systems]
 
@@ -223,6 +224,9 @@ def make_parser() -> Parser:
     parser.add_argument("--steps", type=whole(1), default=256, help="of a rollout (256)")
     parser.add_argument("--runs", type=whole(1), default=5, help="timed runs, whose median counts (5)")
     parser.add_argument("--seconds", type=real(0, 3600, False), default=0.5, help="of a run, about (0.5)")
+    parser.add_argument(
+        "--threads", type=whole(1), default=1, help="of ours; more than 1: nobody is pinned to a core"
+    )
     parser.add_argument("--core", type=int, help="the one to play on (default: the last); -1: do not pin")
     parser.add_argument("--peers", action="store_true", help="measure the peers that are installed, too")
     parser.add_argument(
@@ -242,9 +246,9 @@ def check_options(options: argparse.Namespace) -> None:
         tensor_envs.make(name)
     # not every system can pin a process
     cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
-    if options.core is None:
+    if options.core is None and options.threads == 1:
         options.core = cores[-1] if cores else None
-    elif options.core == -1:
+    elif options.core in (None, -1):
         options.core = None
     elif options.core not in cores:
         raise ValueError(f"--core must be one of {', '.join(map(str, cores))}, or -1, got {options.core}")

@@ -48,9 +48,10 @@ class HostBuffer:
         return np.concatenate([part.reshape(grid.rows, -1)[:share] for part in self._parts()]).reshape(shape)
 
     def column(self, k: int) -> np.ndarray:
-        """One value of every game of the batch, stored value by value, as a new array [B]."""
+        """One value of every game of the batch, stored by lanes, as a new array [B]."""
         grid, share = self._cut.grid, self._cut.share
-        return np.concatenate([part.reshape(-1, grid.rows)[k, :share] for part in self._parts()])
+        blocks = (part.reshape(grid.blocks, -1, grid.lanes)[:, k] for part in self._parts())
+        return np.concatenate([part.reshape(-1)[:share] for part in blocks])
 
     def write(self, values: np.ndarray) -> None:
         """Write one value a game; games that nobody sees may keep theirs."""
@@ -117,7 +118,7 @@ class HostGame:
         if self._bound_to is words:
             self._observe[player]()
         else:
-            kernel = Observe("each", where.blocks_and_lanes)
+            kernel = Observe("each", where.grid.lanes)
             seen = ObservationArrays(self._seen.tensor, None, engine.table(where))
             players = [cached_upload((p,) * where.rows, where.device) for p in range(self.env.num_players)]
             arrays = [Observe.Arrays(seen, words, p) for p in players]

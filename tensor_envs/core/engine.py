@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from tinygrad import Tensor, dtypes
+from tinygrad import Tensor, UOp, dtypes
 from tinygrad.dtype import DType
 
 from tensor_envs.core.backend.device import (
@@ -23,8 +23,9 @@ from tensor_envs.core.backend.device import (
     primary,
     upload,
 )
-from tensor_envs.core.backend.launch import launch, total_bytes
-from tensor_envs.core.backend.replay import Launch, Replay
+from tensor_envs.core.backend.launch import bytes_of_blocks, launch, total_bytes
+from tensor_envs.core.backend.replay import Launch, Replay, kept, launches_directly
+from tensor_envs.core.backend.threads import all_blocks
 from tensor_envs.core.game import Game
 from tensor_envs.core.kernels.block import LANES, Grid
 from tensor_envs.core.kernels.observe import DTYPES, ObservationArrays, ObservationPlan, Observe
@@ -68,10 +69,6 @@ class Cut:
         lanes = math.gcd(self.share, LANES)
         return Grid(self.share // lanes, lanes, self.grid.gpu)
 
-    @property
-    def blocks_and_lanes(self) -> tuple[int, int]:
-        return self.grid.blocks, self.grid.lanes
-
     def empty(self, words: int, dtype: DType = dtypes.uint32) -> Tensor:
         """A buffer of so many values a game, allocated and not written."""
         return empty_buffer(self.rows * words, dtype, self.device)
@@ -83,6 +80,12 @@ class Cut:
         if self.rows == self.batch:
             return rows.reshape(self.batch, count)
         return rows.reshape(self.shards, self.grid.rows, count)[:, : self.share].reshape(self.batch, count)
+
+    def column(self, buffer: Tensor) -> Tensor:
+        """A buffer of one value a game as [B]."""
+        if self.rows == self.batch:
+            return buffer
+        return buffer.reshape(self.shards, self.grid.rows)[:, : self.share].reshape(self.batch)
 
     def table(self, buffer: Tensor) -> np.ndarray:
         """A buffer on the host, [B, values]."""
@@ -166,39 +169,47 @@ class Engine:
         """
         grid = where.exact if exact else where.grid
         if is_capturing():
-            return self._traced(kernel, grid, arrays)
-        self._replay(kernel, grid, where.device, arrays)(*_flat(arrays))
+            return self._traced(kernel, grid, arrays, share(grid, where.device))
+        self._replay(kernel, grid, where.device, arrays)(*_flat(arrays), *share(grid, where.device))
         return arrays
 
     def bind(self, kernel: Kernel, where: Cut, arrays: A) -> Launch:
         """The same call again and again, with nothing to be found out any more."""
-        return self._replay(kernel, where.grid, where.device, arrays).bind(*_flat(arrays))
+        replay = self._replay(kernel, where.grid, where.device, arrays)
+        return replay.bind(*_flat(arrays), *share(where.grid, where.device))
 
     def _replay(self, kernel: Kernel, grid: Grid, device: DeviceName, arrays: A) -> Replay:
         present = tuple(t is not None for t in _leaves(arrays))
-        key = (kernel, grid, device, present)
-        if key not in self._replays:
-            form = _like(arrays, (True for _ in _flat(arrays)))
+        key = (kernel, grid.form if launches_directly() else grid, device, present)
+
+        def recorded() -> Replay:
+            form, count = _like(arrays, (True for _ in _flat(arrays))), sum(present)
 
             def function(*tensors: Tensor) -> None:
-                Tensor.realize(*_flat(self._traced(kernel, grid, _like(form, tensors))))
+                given, blocks = _like(form, tensors), tensors[count:]
+                Tensor.realize(*_flat(self._traced(kernel, grid, given, blocks)))
 
-            self._replays[key] = Replay(function)
-        return self._replays[key]
+            return Replay(function)
 
-    def _traced(self, kernel: Kernel, grid: Grid, arrays: A) -> A:
+        return kept(self._replays, key, recorded)
+
+    def _traced(self, kernel: Kernel, grid: Grid, arrays: A, blocks: Sequence[Tensor]) -> A:
+        """blocks: see `share`."""
         if isinstance(kernel, (Rollout, Playout)) and self.game.has_memory:
             raise NotImplementedError(f"a game with memory fields has no {kernel.name} kernel")
         tensors, tracers = _flat(arrays), []
 
         def body(*parameters: Any) -> Any:
-            tracers.append(Tracer(self.game, self.layout, grid))
+            tracers.append(Tracer(self.game, self.layout, grid, parameters[-1] if blocks else None))
             return kernel.trace(tracers[-1], _like(arrays, parameters))
 
+        def estimates(done: UOp) -> Any:
+            if tracers[-1].dynamic:
+                return total_bytes(tensors)
+            return bytes_of_blocks(done, grid.blocks) if blocks else None
+
         name = f"{type(self.game.rules).__name__}_{kernel.name}"
-        after = launch(
-            name, body, *tensors, estimates=lambda: total_bytes(tensors) if tracers[-1].dynamic else None
-        )
+        after = launch(name, body, *tensors, *blocks, estimates=estimates, any_size=bool(blocks))
         return _like(arrays, after)
 
     # *** states ***
@@ -242,21 +253,15 @@ class Engine:
         """The games of some rows, in a batch of `count`."""
         where = cut(count, games.device)
         new, new_rng = where.empty(self.layout.words), where.empty(RNG_WORDS)
-        arrays = Take.Arrays(new, new_rng, games.words, games.row_rng, rows)
-        after = self.run(Take(games.cut.blocks_and_lanes, games.batch), where, arrays)
+        about = cached_upload((games.batch,) * where.shards, games.device)
+        arrays = Take.Arrays(new, new_rng, games.words, games.row_rng, rows, about)
+        after = self.run(Take(games.cut.grid.lanes), where, arrays)
         return Games(after.new, after.new_rng, count)
 
     def sample(self, games: Games) -> Tensor:
         """The uniform policy's actions, int32 [B]; 0 for a game that is over."""
         arrays = Sample.Arrays(games.words, games.row_rng, games.cut.empty(1, dtypes.int32))
-        return self.column(self.run(Sample(), games.cut, arrays).actions, games.cut)
-
-    @staticmethod
-    def column(buffer: Tensor, where: Cut) -> Tensor:
-        """A buffer of one value a game as [B]."""
-        if where.rows == where.batch:
-            return buffer
-        return buffer.reshape(where.shards, where.grid.rows)[:, : where.share].reshape(where.batch)
+        return games.cut.column(self.run(Sample(), games.cut, arrays).actions)
 
     def load(self, table: np.ndarray, rng: np.ndarray, device: DeviceName) -> Games:
         """A batch from the host, [B, words] and [B, RNG_WORDS]."""
@@ -281,8 +286,8 @@ class Engine:
         where, old, device = cut(games.batch * copies, games.device), games.cut, games.device
         row_rng = self.rng(where.batch, words, device, 0)
         totals = where.empty(2 * self.spec.num_players, dtypes.float32)
-        scalars = cached_upload((limit,) * where.shards, device)
-        kernel = Playout(old.blocks_and_lanes, old.share, copies)
+        scalars = cached_upload((limit, old.share) * where.shards, device)
+        kernel = Playout(old.grid.lanes, copies)
         arrays = Playout.Arrays(games.words, row_rng, totals, scalars, actions)
         return where.view(self.run(kernel, where, arrays).totals, 0, self.spec.num_players)
 
@@ -318,7 +323,7 @@ class Engine:
         # for the host: game by game
         seen = ObservationArrays(empty_buffer(where.batch * size, dtype, where.device), None, table)
         self.run(
-            Observe(who, where.blocks_and_lanes),
+            Observe(who, where.grid.lanes),
             where,
             Observe.Arrays(seen, games.words, players),
             exact=True,
@@ -330,16 +335,16 @@ class Engine:
         where = games.cut
         if is_capturing():
             return self._lazy(games, name)
-        source = where.blocks_and_lanes
+        lanes = where.grid.lanes
         if name == "legal_action_mask":
             mask = empty_buffer(where.batch * self.spec.num_actions, dtypes.bool, where.device)
             seen = ObservationArrays(None, mask, self.table(where))
-            self.run(Observe(None, source), where, Observe.Arrays(seen, games.words), exact=True)
+            self.run(Observe(None, lanes), where, Observe.Arrays(seen, games.words), exact=True)
             return mask.reshape(where.batch, self.spec.num_actions)
         shape, dtype = self._property(name)
         new = empty_buffer(where.batch * math.prod(shape), dtype, where.device)
         row_rng = games.row_rng if name == "action_key" else None
-        self.run(Read(name, source), where, Read.Arrays(new, games.words, row_rng), exact=True)
+        self.run(Read(name, lanes), where, Read.Arrays(new, games.words, row_rng), exact=True)
         return new.reshape(where.batch, *shape)
 
     def _property(self, name: str) -> tuple[tuple[int, ...], DType]:
@@ -363,6 +368,13 @@ class Engine:
     def write_observations(self, games: Games, into: Observations) -> None:
         """What the player to move sees, and may do, into buffers that are there."""
         self.run(Observe(None), games.cut, Observe.Arrays(into.arrays, games.words))
+
+
+def share(grid: Grid, device: DeviceName) -> list[Tensor]:
+    """The blocks that a kernel on the CPU plays, all of them; none for a GPU, which has a workgroup for each."""
+    if grid.gpu:
+        return []
+    return [all_blocks(grid.blocks, device)]
 
 
 def _leaves(value: Any) -> Iterable[Any]:

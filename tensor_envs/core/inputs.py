@@ -8,6 +8,7 @@ import numpy as np
 from tinygrad import Tensor, dtypes
 
 from tensor_envs.core.backend.device import buffer_of, is_capturing, upload
+from tensor_envs.core.backend.replay import base_of
 from tensor_envs.core.engine import Cut
 from tensor_envs.core.jit import jit
 
@@ -81,6 +82,10 @@ def _buffer(values: Tensor, where: Cut) -> Tensor:
         if is_capturing() or buffer_of(values) is not None:
             return values
         return values.clone().realize()
+    whole = Tensor(base_of(values.uop))
+    is_whole = values.dtype is dtypes.int32 and buffer_of(whole) is not None and whole.numel() == where.rows
+    if is_whole and where.column(whole).uop is values.uop:  # from a kernel, such as the uniform policy's
+        return whole
     return _converted(values, where.shards, where.share, where.grid.rows)
 
 

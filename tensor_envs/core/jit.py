@@ -19,8 +19,8 @@ from tinygrad.helpers import GlobalCounters
 from tinygrad.uop.ops import Ops
 
 from tensor_envs.core import validate
-from tensor_envs.core.backend.device import buffer_of, is_capturing
-from tensor_envs.core.backend.replay import Replay, base_of
+from tensor_envs.core.backend.device import LOCK, buffer_of, is_capturing
+from tensor_envs.core.backend.replay import Replay, base_of, kept
 
 # what a result may hold: an object of another kind could have tensors in it, which would be those of the capture
 PLAIN = (bool, int, float, complex, str, bytes, np.generic, DType, Enum, type(None))
@@ -66,9 +66,9 @@ def jit(function: Callable[P, R]) -> Callable[P, R]:
             return function(*arguments, **named)
         leaves: list[Tensor] = []
         structure = _flatten((arguments, tuple(sorted(named.items()))), leaves, Hashable)
-        if structure not in captures:
-            captures[structure] = _Capture(function, structure)
-        result: R = captures[structure](leaves)
+        with LOCK:
+            capture = kept(captures, structure, lambda: _Capture(function, structure))
+            result: R = capture(leaves)
         return result
 
     return call

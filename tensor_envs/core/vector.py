@@ -52,7 +52,7 @@ class Transition:
     @property
     def actions(self) -> Tensor:
         self._state()
-        return self._vector._engine.column(self._actions, self._vector._games.cut)
+        return self._vector._games.cut.column(self._actions)
 
     @property
     def rewards(self) -> Tensor:

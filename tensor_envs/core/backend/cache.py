@@ -1,13 +1,16 @@
 """tinygrad's kernel cache on disk, of which no run dies.
 
 Many processes that begin at once on one cache, a full disk or a damaged file make SQLite fail. Then the process goes on
-without the cache, after a warning.
+without the cache, after a warning. tinygrad opens it for one thread; here any thread may compile, one at a time.
 """
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import sqlite3
 import warnings
+from pathlib import Path
 from typing import Any
 
 from tinygrad import device, helpers
@@ -23,6 +26,7 @@ class _Cache:
 
     def get(self, table: str, key: Any) -> Any:
         try:
+            _connect()
             return _get(table, key) if self.works else None
         except FAILURES as error:
             return self.fail(error)
@@ -30,6 +34,7 @@ class _Cache:
     def put(self, table: str, key: Any, value: Any, prepickled: bool = False) -> Any:
         try:
             if self.works:
+                _connect()
                 _put(table, key, value, prepickled)
         except FAILURES as error:
             self.fail(error)
@@ -42,6 +47,18 @@ class _Cache:
             RuntimeWarning,
             stacklevel=2,
         )
+
+
+@functools.cache
+def _connect() -> None:
+    """Open the cache as tinygrad would, but for all threads: `device.LOCK` lets one compile at a time."""
+    path = Path(helpers.CACHEDB)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    connection: Any = sqlite3.connect(path, 60, isolation_level="IMMEDIATE", check_same_thread=False)
+    with contextlib.suppress(sqlite3.OperationalError):  # another process is about to set it, or has
+        connection.execute("PRAGMA journal_mode=WAL").fetchone()
+    connection.execute("PRAGMA synchronous=NORMAL")
+    helpers._db_connection = connection
 
 
 def guard_kernel_cache() -> None:

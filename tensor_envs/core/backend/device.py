@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 import sys
+import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -19,6 +20,9 @@ from tensor_envs.core.backend.clang import cpu_compiler
 
 DeviceName = str | tuple[str, ...]
 
+LOCK = (
+    threading.RLock()
+)  # of what threads share: tinygrad's graph while it is recorded or run, and buffers' owners
 POOL_MAX_BYTES = 2**20  # of a buffer; larger ones cost little beside their use
 POOL_SIZE, POOL_PROBES = 16, 4  # buffers of a kind that are kept, and those that are looked at
 _alone = deque([object()])
@@ -51,7 +55,8 @@ def _resolve_one(device: Any) -> str:
     if name.split(":")[0] == "CPU":
         cpu_compiler()
     try:
-        Device[name]
+        with LOCK:
+            Device[name]
     except Exception as error:  # whatever a backend raises when it is not there
         reason = str(error).strip().split("\n")[0]
         raise ValueError(
@@ -78,7 +83,8 @@ def device_of(buffer: Tensor) -> DeviceName:
 
 def is_capturing() -> bool:
     """Whether somebody's TinyJit is recording: what is called now must stay lazy."""
-    return bool(realize.capturing)
+    with LOCK:  # not another thread's, if it is one of ours
+        return bool(realize.capturing)
 
 
 def buffer_of(t: Tensor) -> UOp | None:
@@ -102,17 +108,18 @@ def empty_buffer(size: int, dtype: DType, device: DeviceName) -> Tensor:
         return Tensor(_allocated(UOp.new_buffer(device, size // len(device), dtype)).unshard(0))
     if size * dtype.itemsize > POOL_MAX_BYTES or is_capturing():  # what a capture makes is its own
         return Tensor(_allocated(UOp.new_buffer(device, size, dtype)))
-    pool = _pool(size, dtype, device)
-    for _ in range(min(len(pool), POOL_PROBES)):
-        pool.rotate(-1)
-        # held by the pool and by tinygrad's table of buffers, but by no tensor, view of one or array that shares memory
-        if (
-            sys.getrefcount(pool[-1]) == UNSHARED_REFCOUNT
-            and sys.getrefcount(buffers[pool[-1]]) == UNSHARED_REFCOUNT
-        ):
-            return Tensor(pool[-1])
-    pool.append(_allocated(UOp.new_buffer(device, size, dtype)))
-    return Tensor(pool[-1])
+    with LOCK:
+        pool = _pool(size, dtype, device)
+        for _ in range(min(len(pool), POOL_PROBES)):
+            pool.rotate(-1)
+            # held by the pool and by tinygrad's table of buffers, but by no tensor, view of one or array on its memory
+            if (
+                sys.getrefcount(pool[-1]) == UNSHARED_REFCOUNT
+                and sys.getrefcount(buffers[pool[-1]]) == UNSHARED_REFCOUNT
+            ):
+                return Tensor(pool[-1])
+        pool.append(_allocated(UOp.new_buffer(device, size, dtype)))
+        return Tensor(pool[-1])
 
 
 @functools.lru_cache(256)

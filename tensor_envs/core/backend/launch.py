@@ -2,39 +2,49 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from tinygrad import Device, Tensor, UOp
+from tinygrad.dtype import AddrSpace
 from tinygrad.renderer import Estimates
-from tinygrad.uop.ops import KernelInfo
+from tinygrad.uop.ops import KernelInfo, Ops
 
 from tensor_envs.core.backend.device import device_of, primary
 from tensor_envs.core.backend.lower import lowered
+from tensor_envs.core.backend.scopes import know_loops
 from tensor_envs.rules.control import tracing
+
+know_loops()
+
+ANY_SIZE = 2**40  # in place of an array's length, which is a part of a program
 
 
 def launch(
     name: str,
     body: Callable[..., UOp],
     *arrays: Tensor,
-    estimates: Callable[[], Estimates | None] | None = None,
+    estimates: Callable[[UOp], Estimates | None] | None = None,
+    any_size: bool = False,
 ) -> list[Tensor]:
     """The arrays as they are after a kernel, lazy: `body` takes one UOp an array and returns its ended stores.
 
-    estimates: operations and bytes, asked for once the kernel is traced, where tinygrad cannot count them itself (loops
-    whose length it does not know).
+    estimates: operations and bytes, from the traced kernel, where tinygrad cannot count them itself (loops
+    whose length it does not know). any_size: whether the kernel is the same for arrays of any length.
     """
     renderer = Device[primary(device_of(arrays[0]))].renderer
     parameters = [UOp.placeholder_like(array.uop, slot=k) for k, array in enumerate(arrays)]
     with tracing():
         done = body(*parameters)
-    info = KernelInfo(name, estimates=None if estimates is None else estimates())
+    info = KernelInfo(name, estimates=None if estimates is None else estimates(done))
     sink = done.sink(arg=info, tag=1)  # tagged: tinygrad's optimiser would break the loops
     # a kernel gets the arrays that it reads or writes: OpenCL takes a parameter's slot for its place among them
     nodes = set(sink.toposort())
     used = [k for k, parameter in enumerate(parameters) if parameter in nodes]
 
     def kernel(*given: UOp) -> UOp:
+        if any_size:
+            given = tuple(UOp.placeholder((ANY_SIZE,), g.dtype, k) for k, g in enumerate(given))
         moved = {parameters[k]: g for k, g in zip(used, given, strict=True) if parameters[k] is not g}
         return lowered(sink.substitute(moved) if moved else sink, renderer)
 
@@ -47,5 +57,19 @@ def launch(
 
 def total_bytes(arrays: Sequence[Tensor]) -> Estimates:
     """What a kernel moves that reads or writes every array once."""
-    size = sum(array.nbytes() for array in arrays)
+    return _moved(sum(array.nbytes() for array in arrays))
+
+
+def bytes_of_blocks(done: UOp, blocks: int) -> Estimates:
+    """What a kernel moves that plays so many blocks, each of its other loops being of a known length."""
+    size = 0
+    for u in done.toposort():
+        if u.op in (Ops.LOAD, Ops.STORE) and u.src[0].addrspace is AddrSpace.GLOBAL:
+            lengths = [int(r.vmax) + 1 for r in u.src[0].ranges if r.src[0].op is Ops.CONST]
+            in_block = len(lengths) < len(u.src[0].ranges)
+            size += in_block * math.prod(lengths) * u.src[0].dtype.itemsize
+    return _moved(size * blocks)
+
+
+def _moved(size: int) -> Estimates:
     return Estimates(lds=size, mem=size)

@@ -6,9 +6,9 @@ for some 70 more a kernel, where a small batch's kernel takes 10. A replay launc
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
 from tinygrad import Tensor, TinyJit
 from tinygrad.dtype import DType
@@ -16,9 +16,11 @@ from tinygrad.engine import realize
 from tinygrad.helpers import DEBUG, PROFILE, Context, GlobalCounters, to_tuple
 from tinygrad.uop.ops import GroupOp, Ops, UOp, buffers
 
-from tensor_envs.core.backend.device import DeviceName, buffer_of, empty_buffer, shards
+from tensor_envs.core.backend.device import LOCK, DeviceName, buffer_of, empty_buffer, shards
+from tensor_envs.core.backend.threads import Job, blocks_of, native_launch, runs_natively
 
 VIEWS = {Ops.UNSHARD, Ops.BITCAST, Ops.DETACH, Ops.CONTIGUOUS, *GroupOp.Movement}
+KEPT_MAX = 512  # recorded functions of an environment, or signatures of a jitted one
 Launch = Callable[[], object]
 Launcher = Callable[[Sequence[Tensor]], Launch]  # looks at buffers, launches when called
 
@@ -41,6 +43,10 @@ class Replay:
         self.launcher: Launcher | None = None  # None: tinygrad launches
 
     def __call__(self, *tensors: Tensor) -> tuple[Tensor, ...]:
+        with LOCK:  # what a function keeps between its kernels is there once
+            return self._call(tensors)
+
+    def _call(self, tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         new: dict[UOp, Tensor] = {}  # in place of the recorded buffers
         if self.captured is None:
             self._record(tensors)
@@ -61,8 +67,11 @@ class Replay:
         return t if base in self.kept else Tensor(view).clone().realize()
 
     def bind(self, *tensors: Tensor) -> Launch:
-        """A call with these arguments that does not look at them any more; for a function without results."""
-        return functools.partial(self, *tensors) if self.launcher is None else self.launcher(tensors)
+        """A call with these arguments that does not look at them any more; for a function without results.
+
+        It is for one thread at a time.
+        """
+        return partial(self, *tensors) if self.launcher is None else self.launcher(tensors)
 
     def _record(self, tensors: Sequence[Tensor]) -> None:
         known = set(buffers)
@@ -76,12 +85,31 @@ class Replay:
         written = {realize.get_call_arg_uops(c)[k] for c in calls for k in realize.get_call_outs_ins(c)[0]}
         bases = dict.fromkeys(base_of(t.uop) for t in results)
         made = [u for u in bases if u in written - known]
-        if DEBUG < 2 and not PROFILE:  # what tinygrad launches it can show
-            self.launcher = _launcher(calls, len(tensors), made)
+        if launches_directly():
+            self.launcher = _launcher(calls, tensors, made)
         self.made = {u: (sum(part.size for part in shards(u)), u.dtype, u.arg.device) for u in made}
         self.kept = {u for u in bases if u in known or u.op is not Ops.BUFFER}
         self.results = [(t, t.uop) for t in results]
         self.captured = jit.captured
+
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+def kept(known: dict[K, V], key: K, make: Callable[[], V]) -> V:
+    """What is known by a key, made if need be; the oldest is forgotten where there is too much."""
+    with LOCK:
+        if key not in known:
+            if len(known) >= KEPT_MAX:
+                del known[next(iter(known))]
+            known[key] = make()
+        return known[key]
+
+
+def launches_directly() -> bool:
+    """Whether tinygrad launches nothing: what it does it can show."""
+    return not (DEBUG >= 2 or PROFILE)
 
 
 def base_of(u: UOp) -> UOp:
@@ -96,14 +124,27 @@ def rebase(u: UOp, base: UOp) -> UOp:
     return u.replace(src=(rebase(u.src[0], base), *u.src[1:])) if u.op in VIEWS else base
 
 
-def _launcher(calls: Sequence[UOp], parameters: int, made: Sequence[UOp]) -> Launcher | None:
-    """Recorded calls as launches of their programs with other buffers: those of the parameters, then of what is made.
+class _Program(NamedTuple):
+    """A recorded program: on which of the devices, and which of the buffers are its arguments."""
+
+    run: Callable[..., object]
+    device: int
+    where: list[int]
+    dimensions: dict[str, Any]
+    bytes: float  # that it moves, for every block if it has a share
+    share: int | None  # the argument that says which blocks it plays, if one does
+
+
+def _launcher(calls: Sequence[UOp], tensors: Sequence[Tensor], made: Sequence[UOp]) -> Launcher | None:
+    """Recorded calls as launches of their programs with other buffers: those of `tensors`, then of what is made.
 
     All others are used again. None if a call is no program on the one device, or the several, of all.
     """
     devices: tuple[str, ...] = to_tuple(calls[0].src[1].device)
+    parameters = len(tensors)
     places = {u: parameters + k for k, u in enumerate(made)}
-    given, programs, size = len(places) + parameters, [], 0
+    given, programs = len(places) + parameters, []
+    shares = {k: blocks_of(base_of(t.uop)) for k, t in enumerate(tensors)}
     for call in calls:
         program, arguments = call.src[0], realize.get_call_arg_uops(call)
         if program.op is not Ops.PROGRAM or any(to_tuple(u.device) != devices for u in arguments):
@@ -113,12 +154,15 @@ def _launcher(calls: Sequence[UOp], parameters: int, made: Sequence[UOp]) -> Lau
             u.arg.slot if u.op is Ops.PARAM else places.setdefault(u, len(places) + parameters) for u in used
         ]
         estimates: Any = realize.estimate_uop(call)
-        size += estimates.mem * len(devices)
+        known = {**shares, **{place: blocks_of(u) for u, place in places.items()}}
+        share = next((k for k, place in enumerate(where) if known.get(place)), None)
+        size = estimates.mem / (1 if share is None else known[where[share]])
         for j, device in enumerate(devices):
             groups, threads = program.arg.launch_dims({})
             values = program.arg.vals({"_device_num": j})
             dimensions = {"global_size": groups, "local_size": threads, "vals": values}
-            programs.append((realize.get_runtime(device, program), j, where, dimensions))
+            run = realize.get_runtime(device, program)
+            programs.append(_Program(run, j, where, dimensions, size, share))
     own = [u for u, place in places.items() if place >= given]
     if any(x.op is Ops.PARAM or x in made for u in own for x in u.toposort()):
         return None  # a part of one that is given
@@ -126,22 +170,31 @@ def _launcher(calls: Sequence[UOp], parameters: int, made: Sequence[UOp]) -> Lau
         [shards(u)[j].ensure_allocated().get_buf(device) for u in own] for j, device in enumerate(devices)
     ]
 
-    def launcher(arguments: Sequence[Tensor]) -> Launch:
-        given = [shards(base_of(t.uop)) for t in arguments]
-        memory = [[part[j].get_buf(device) for part in given] + fixed[j] for j, device in enumerate(devices)]
-        ready = [
-            functools.partial(run, *[memory[j][k] for k in where], **dimensions)
-            for run, j, where, dimensions in programs
-        ]
+    jobs = [Job(p.run, p.dimensions, p.share) for p in programs] if runs_natively(devices[0]) else []
 
-        return functools.partial(_launch, ready, size, given)
+    def launcher(arguments: Sequence[Tensor]) -> Launch:
+        bases = [base_of(t.uop) for t in arguments]
+        given = [shards(u) for u in bases]
+        memory = [[part[j].get_buf(device) for part in given] + fixed[j] for j, device in enumerate(devices)]
+        buffers = [*bases, *own]
+        used = [[memory[p.device][place] for place in p.where] for p in programs]
+        blocks = [None if p.share is None else blocks_of(buffers[p.where[p.share]]) for p in programs]
+        size = sum(p.bytes * (n or 1) for p, n in zip(programs, blocks, strict=True))
+        if jobs:
+            words = [job.words(arrays, n) for job, arrays, n in zip(jobs, used, blocks, strict=True)]
+            launches = [native_launch(words)]
+        else:
+            launches = [
+                partial(p.run, *arrays, **p.dimensions) for p, arrays in zip(programs, used, strict=True)
+            ]
+        return partial(_launch, launches, len(programs), round(size), given)
 
     return launcher
 
 
-def _launch(programs: Sequence[Callable[[], object]], size: int, held: object) -> None:
-    """held: the memory, which must not become somebody else's."""
-    for program in programs:
-        program()
-    GlobalCounters.kernel_count += len(programs)
+def _launch(launches: Sequence[Callable[[], object]], count: int, size: int, held: object) -> None:
+    """Launch `count` programs. held: the memory, which must not become somebody else's."""
+    for launch in launches:
+        launch()
+    GlobalCounters.kernel_count += count
     GlobalCounters.global_mem += size

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,6 +17,9 @@ from tensor_envs.rules.scalar import WORD, Scalar
 from tensor_envs.rules.scalar import scalar as as_scalar
 
 LANES = 64  # games a block at most: on a GPU, threads a workgroup
+# A kernel on the CPU is told how many blocks to play, so that one serves every batch up to this many: indices have 32
+# bits then, and 64 in the kernels of larger ones.
+MANY_BLOCKS = 2**14
 UNROLL_MAX_OPS = 800  # operations of a stage that several lanes play at once: one waits for its own results
 UNROLL_LANES = 4  # those lanes
 
@@ -32,17 +36,29 @@ class Grid:
     def rows(self) -> int:
         return self.blocks * self.lanes
 
+    @property
+    def most_blocks(self) -> int:
+        """Those that a kernel for this grid is made for."""
+        return MANY_BLOCKS if self.blocks <= MANY_BLOCKS else 2**31
+
+    @property
+    def form(self) -> Grid:
+        """A grid that has the same kernels."""
+        return self if self.gpu else Grid(self.most_blocks, self.lanes, False)
+
 
 class Place(NamedTuple):
-    """Where a game stands in a flat array [blocks, words, lanes]."""
+    """Where a game stands in a flat array [blocks, words, lanes]; how many words that is, who uses it knows."""
 
     block: Any
     lane: Any
-    blocks: int
     lanes: int
 
-    def cell(self, array: UOp, word: Any) -> UOp:
-        words = int(array.shape[0]) // (self.blocks * self.lanes)
+    @property
+    def row(self) -> Any:
+        return self.block * self.lanes + self.lane
+
+    def cell(self, array: UOp, word: Any, words: int) -> UOp:
         if isinstance(word, Scalar):
             word = word.node
         return array[(self.block * words + word) * self.lanes + self.lane]
@@ -55,30 +71,37 @@ class Coords(NamedTuple):
     register: Place
 
 
-def load(array: UOp, place: Place, words: Iterable[Any] = (0,), dtype: DType = WORD) -> list[Scalar]:
-    """Some words of a game."""
-    return [Scalar(place.cell(array, w).load(), dtype) for w in words]
+def load(array: UOp, place: Place, words: int = 1, dtype: DType = WORD) -> list[Scalar]:
+    """All words of a game."""
+    return [Scalar(place.cell(array, w, words).load(), dtype) for w in range(words)]
 
 
-def store(array: UOp, place: Place, values: Iterable[Any], first: int = 0) -> list[UOp]:
-    """The stores of some words of a game, from `first` on."""
-    return [place.cell(array, first + w).store(as_scalar(x).uop()) for w, x in enumerate(values)]
+def store(array: UOp, place: Place, values: Sequence[Any]) -> list[UOp]:
+    """The stores of all words of a game."""
+    return [place.cell(array, w, len(values)).store(as_scalar(x).uop()) for w, x in enumerate(values)]
 
 
 class Block:
     """The loops of a kernel: over blocks of games, and again and again over the lanes of a block."""
 
-    def __init__(self, grid: Grid, unroll: bool):
-        """unroll: whether several lanes may be played at once; on a GPU a lane is a thread."""
-        self.grid = grid
+    def __init__(self, grid: Grid, unroll: bool, share: UOp | None):
+        """unroll: whether several lanes may be played at once; on a GPU a lane is a thread.
+
+        share: int32, the first block to play and how many; None on a GPU, where a workgroup plays each.
+        """
         self.lanes = grid.lanes
         self.together = UNROLL_LANES if unroll and grid.lanes % UNROLL_LANES == 0 else 1
-        self.block = loop(grid.blocks, AxisType.GLOBAL if grid.gpu else AxisType.WEAK)
-        self.thread = loop(grid.lanes, AxisType.LOCAL) if grid.gpu else None
+        if share is None:
+            self.turn = self.block = loop(grid.blocks, AxisType.GLOBAL)
+            self.thread: UOp | None = loop(grid.lanes, AxisType.LOCAL)
+        else:
+            first, count = (share[k].load().maximum(0).minimum(grid.most_blocks - 1) for k in range(2))
+            self.turn, self.thread = loop(count), None
+            self.block = first + self.turn
 
     def at(self, lane: Any) -> Coords:
-        batch = Place(self.block, lane, self.grid.blocks, self.lanes)
-        return Coords(batch, Place(0, lane, 1, self.lanes) if self.thread is None else Place(0, 0, 1, 1))
+        batch = Place(self.block, lane, self.lanes)
+        return Coords(batch, Place(0, lane, self.lanes) if self.thread is None else Place(0, 0, 1))
 
     def each(self, stage: Callable[[Coords], list[UOp]], once: bool = False) -> UOp:
         """The stores of a stage, for every lane. once: it is not worth the code that several lanes at once take."""
@@ -102,10 +125,10 @@ class Block:
 
     def registers(self, words: int, dtype: DType) -> UOp:
         """An array of the block's own, of so many words a game."""
-        return register(words * (self.lanes if self.thread is None else 1), dtype).after(self.block)
+        return register(words * (self.lanes if self.thread is None else 1), dtype).after(self.turn)
 
     def end(self, done: UOp) -> UOp:
-        return done.end(*([self.block] if self.thread is None else [self.thread, self.block]))
+        return done.end(*([self.turn] if self.thread is None else [self.thread, self.turn]))
 
 
 class Words:
@@ -113,6 +136,7 @@ class Words:
 
     def __init__(self, layout: Layout, array: UOp, in_registers: bool = False):
         self.layout, self.array, self.in_registers = layout, array, in_registers
+        self.count = layout.field_words if in_registers else layout.words
 
     def after(self, *deps: UOp) -> Words:
         return Words(self.layout, self.array.after(*deps), self.in_registers)
@@ -122,21 +146,18 @@ class Words:
 
     def load(self, at: Coords) -> Callable[[Any], Scalar]:
         """A game's words, each loaded once; for the layout's `get_...`."""
-        place, loaded = self.place(at), {}
+        place = self.place(at)
 
-        def word(w: Any) -> Scalar:
-            if not isinstance(w, int):
-                return load(self.array, place, [w])[0]
-            if w not in loaded:
-                loaded[w] = load(self.array, place, [w])[0]
-            return loaded[w]
+        def load_word(w: Any) -> Scalar:
+            return Scalar(place.cell(self.array, w, self.count).load(), WORD)
 
-        return word
+        once = functools.cache(load_word)
+        return lambda w: once(w) if isinstance(w, int) else load_word(w)
 
     def store(self, at: Coords, **values: Any) -> list[UOp]:
         """The stores of what is given, see `Layout.put`."""
         place = self.place(at)
-        return self.layout.put(lambda w, x: place.cell(self.array, w).store(x.uop()), **values)
+        return self.layout.put(lambda w, x: place.cell(self.array, w, self.count).store(x.uop()), **values)
 
     def over(self, at: Coords) -> Scalar:
         """Whether a game is over."""

@@ -120,17 +120,17 @@ class ObservationStage:
         t: Tracer,
         a: ObservationArrays,
         players: UOp | int | None = None,
-        source: tuple[int, int] | None = None,
+        lanes: int | None = None,
     ):
         """players: who sees: an array, one player in all games, or None, the player to move.
 
-        source: blocks and lanes of the games, if observations are to be stored game by game.
+        lanes: of the games, if observations are to be stored game by game.
         """
-        self.t, self.a, self.players, self.row_major = t, a, players, source is not None
-        self.source = source or (t.grid.blocks, t.grid.lanes)
+        self.t, self.a, self.players, self.row_major = t, a, players, lanes is not None
+        self.lanes = lanes or t.grid.lanes
         self.plan = ObservationPlan(t.game, t.layout)
-        rows = self.plan.rows + (self.plan.mask.rows if self.plan.mask else 0)
-        self.registers = t.block.registers(max(rows, 1), self.plan.dtype)
+        self.rows = max(self.plan.rows + (self.plan.mask.rows if self.plan.mask else 0), 1)
+        self.registers = t.block.registers(self.rows, self.plan.dtype)
 
     def trace(self, words: Words) -> UOp:
         """The stores of a block, given its games."""
@@ -152,13 +152,16 @@ class ObservationStage:
         return UOp.group(*ends)
 
     def _cell(self, array: UOp, at: Coords, entry: Any) -> UOp:
-        if not self.row_major:
-            return at.batch.cell(array, entry)
         entries = int(array.shape[0]) // self.t.grid.rows
-        return array[(at.batch.block * at.batch.lanes + at.batch.lane) * entries + entry]
+        if self.row_major:
+            return array[at.batch.row * entries + entry]
+        return at.batch.cell(array, entry, entries)
+
+    def _register(self, registers: UOp, row: Any, at: Coords) -> UOp:
+        return at.register.cell(registers, row, self.rows)
 
     def _fill(self, words: Words, at: Coords) -> list[UOp]:
-        source = self.t.place_in(self.source, at)
+        source = self.t.place_in(self.lanes, at)
         game, layout = words.load(source), self.t.layout
         mask = layout.get_mask(game)
         stores: list[UOp] = []
@@ -182,7 +185,7 @@ class ObservationStage:
                 rows += [word(0)] * (self.plan.rows - len(rows))
                 rows += _bytes(mask, self.t.game.spec.num_actions)
         for row, value in enumerate(rows):
-            stores.append(at.register.cell(self.registers, row).store(value.uop().cast(self.plan.dtype)))
+            stores.append(self._register(self.registers, row, at).store(value.uop().cast(self.plan.dtype)))
         return stores
 
     def _part(self, part: Part, entry: int, rows: list[Scalar], at: Coords) -> list[UOp]:
@@ -219,7 +222,7 @@ class ObservationStage:
         row = (low & 0xFF).cast(dtypes.int32) + (high & 0xFF).cast(dtypes.int32) * 256
 
         def stage(at: Coords) -> UOp:
-            seen = (at.register.cell(registers, row).load() & bits).eq(value)
+            seen = (self._register(registers, row, at).load() & bits).eq(value)
             return self._cell(array, at, entry + i).store(seen.cast(array.dtype))
 
         return self.t.block.each_lane(stage).end(i)
@@ -231,12 +234,14 @@ class ObservationStage:
             return self._cell(array, at, piece.entry + entry).store(x.cast(array.dtype))
 
         def eight(i: UOp | int, size: int = BYTE) -> list[UOp]:
-            bits = at.register.cell(registers, i + piece.row).load()
+            bits = self._register(registers, i + piece.row, at).load()
             return [put(i * BYTE + k, (bits & 1 << k).ne(0)) for k in range(size)]
 
         if piece.one_hot:
             i = loop(piece.size)
-            return [put(i, at.register.cell(registers, piece.row).load().eq(i.cast(registers.dtype))).end(i)]
+            return [
+                put(i, self._register(registers, piece.row, at).load().eq(i.cast(registers.dtype))).end(i)
+            ]
         whole, rest = divmod(piece.size, BYTE)
         i = loop(whole)
         return eight(whole, rest) + ([UOp.group(*eight(i)).end(i)] if whole else [])
@@ -246,12 +251,12 @@ class ObservationStage:
 class Observe:
     """Write what a player sees, the legal actions, or both.
 
-    player: one in all games, None (who is to move) or "each": by `players`. source: blocks and lanes of the games, if
-    the entries are to be stored game by game.
+    player: one in all games, None (who is to move) or "each": by `players`. lanes: of the games, if the entries are to
+    be stored game by game.
     """
 
     player: int | str | None
-    source: tuple[int, int] | None = None
+    lanes: int | None = None
     name = "observe"
 
     class Arrays(NamedTuple):
@@ -261,5 +266,5 @@ class Observe:
 
     def trace(self, t: Tracer, a: Arrays) -> UOp:
         players = a.players if isinstance(self.player, str) else self.player
-        done = ObservationStage(t, a.seen, players, self.source).trace(t.words(a.old))
+        done = ObservationStage(t, a.seen, players, self.lanes).trace(t.words(a.old))
         return t.block.end(done)

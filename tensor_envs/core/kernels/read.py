@@ -22,10 +22,10 @@ ACTION_COUNTER = (
 
 @dataclass(frozen=True)
 class Read:
-    """Write a field, a flag, the rewards or the action_key of every game. source: blocks and lanes of the state."""
+    """Write a field, a flag, the rewards or the action_key of every game. lanes: of the state."""
 
     property: str
-    source: tuple[int, int]
+    lanes: int
     name = "read"
 
     class Arrays(NamedTuple):
@@ -37,10 +37,10 @@ class Read:
         count = int(a.new.shape[0]) // t.grid.rows
 
         def cell(at: Coords, k: Any) -> UOp:
-            return a.new[(at.batch.block * at.batch.lanes + at.batch.lane) * count + k]
+            return a.new[at.batch.row * count + k]
 
         def stage(at: Coords) -> list[UOp]:
-            place = t.place_in(self.source, at)
+            place = t.place_in(self.lanes, at)
             load = Words(t.layout, a.old).load(place)
             if self.property == "action_key":
                 low, high = t.row_rng(a.row_rng, place)[3:]

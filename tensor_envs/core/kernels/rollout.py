@@ -49,7 +49,7 @@ class _Held:
         """One action in one game; given: when, what and whether it is legal, in place of the uniform policy's."""
         t, words = self.t, self.words.load(at)
         s, was = t.layout.get_state(words), t.layout.get_flags(words) if self.stays else NEVER
-        totals = load(self.sums, at.register, range(self.players, 3 * self.players), REAL)
+        totals = self.totals(at)[self.players :]
         mask, rng = t.game.mask(s), t.row_rng(self.row_rng, at)
         action = uniform_action(s, mask, t.game.spec.num_actions, rng[3:], live=not self.stays)
         legal = None
@@ -66,7 +66,7 @@ class _Held:
 
     def totals(self, at: Coords) -> list[Scalar]:
         """Rewards of the last step, returns, wins; P of each."""
-        return load(self.sums, at.register, range(3 * self.players), REAL)
+        return load(self.sums, at.register, 3 * self.players, REAL)
 
 
 @dataclass(frozen=True)
@@ -115,12 +115,10 @@ class Rollout:
 class Playout:
     """Play from `copies` copies of every game of another batch until all of a block are over.
 
-    Their chance is drawn anew. At most as many actions as `scalars` says; `actions`, if any, are the first. source:
-    blocks and lanes of the other batch, and its games that count.
+    Their chance is drawn anew. `actions`, if any, are the first. lanes: of the other batch.
     """
 
-    source: tuple[int, int]
-    games: int
+    lanes: int
     copies: int
     name = "playout"
 
@@ -128,14 +126,14 @@ class Playout:
         old: Any
         row_rng: Any
         totals: Any
-        scalars: Any
+        scalars: Any  # int32: most actions, games of the other batch
         actions: Any = None
 
     def trace(self, t: Tracer, a: Arrays) -> UOp:
         held = _Held(t, "none", a.row_rng)
 
         def begin(at: Coords) -> list[UOp]:
-            words = t.words(a.old).load(self._source(at))
+            words = t.words(a.old).load(self._source(at, a))
             s = t.layout.get_state(words)
             if t.game.spec.chance:  # a future of its own
                 low, high, row, *_ = t.row_rng(a.row_rng, at)
@@ -149,7 +147,7 @@ class Playout:
         n = count.after(start, turn)[0].load() + 1
 
         def given(at: Coords, mask: Any) -> tuple[Scalar, Scalar, Scalar]:
-            action, legal = t.given_action(mask, a.actions, self._source(at))
+            action, legal = t.given_action(mask, a.actions, self._source(at, a))
             return Scalar(n, INT) == 1, action, legal
 
         played = t.block.each(lambda at: held.step(at, None if a.actions is None else given))
@@ -166,11 +164,10 @@ class Playout:
 
         return t.block.end(t.block.each(finish))
 
-    def _source(self, at: Coords) -> Coords:
+    def _source(self, at: Coords, a: Arrays) -> Coords:
         """Where the game stands that this one is a copy of."""
-        blocks, lanes = self.source
-        game = (row_index(at).uop() // self.copies).minimum(self.games - 1)
-        return Coords(Place(game // lanes, game % lanes, blocks, lanes), at.register)
+        game = (row_index(at).uop() // self.copies).minimum(a.scalars[1].load() - 1).maximum(0)
+        return Coords(Place(game // self.lanes, game % self.lanes, self.lanes), at.register)
 
 
 def any_lane(t: Tracer, condition: Callable[[Scalar], Scalar]) -> UOp:

@@ -12,7 +12,7 @@ from tensor_envs.core.kernels.tracer import NEVER, Tracer, row_index
 from tensor_envs.core.layout import FLAGS, RNG_WORDS
 from tensor_envs.rules.chance import POLICY_EPISODE, threefry
 from tensor_envs.rules.control import loop
-from tensor_envs.rules.scalar import INT, Scalar, scalar, where, word
+from tensor_envs.rules.scalar import INT, WORD, Scalar, scalar, where, word
 from tensor_envs.rules.spec import GameState
 
 
@@ -124,7 +124,9 @@ class Copy:
         def stage(at: Coords) -> list[UOp]:
             if t.game.has_memory:
                 return _copied(a.new, at.batch, a.old, at.batch, kept)
-            return store(a.new, at.batch, [x & kept[w] for w, x in enumerate(load(a.old, at.batch, kept))])
+            return store(
+                a.new, at.batch, [x & kept[w] for w, x in enumerate(load(a.old, at.batch, len(kept)))]
+            )
 
         return t.block.end(t.block.each(stage))
 
@@ -132,19 +134,18 @@ class Copy:
 def _copied(new: UOp, to: Place, old: UOp, place: Place, kept: dict[int, int]) -> list[UOp]:
     """The bits of all words of a game that are kept, in a loop: there are too many words to unroll."""
     k = loop(len(kept))
-    x = load(old, place, [k])[0]
+    x = Scalar(place.cell(old, k, len(kept)).load(), WORD)
     for w, bits in kept.items():
         if bits != 0xFFFFFFFF:
             x = where(Scalar(k, INT) == w, x & bits, x)
-    return [to.cell(new, k).store(x.uop()).end(k)]
+    return [to.cell(new, k, len(kept)).store(x.uop()).end(k)]
 
 
 @dataclass(frozen=True)
 class Take:
-    """Copy the games of another batch whose rows are in `rows`; source: its blocks and lanes."""
+    """Copy the games of another batch whose rows are in `rows`; lanes: its own."""
 
-    source: tuple[int, int]
-    games: int
+    lanes: int
     name = "take"
 
     class Arrays(NamedTuple):
@@ -153,19 +154,18 @@ class Take:
         old: Any
         old_rng: Any
         rows: Any  # int32
+        games: Any  # int32: those of the other batch
 
     def trace(self, t: Tracer, a: Arrays) -> UOp:
-        blocks, lanes = self.source
-
         def stage(at: Coords) -> list[UOp]:
             row = load(a.rows, at.batch, dtype=INT)[0].uop()
-            row = row.maximum(0).minimum(self.games - 1)
-            place = Place(row // lanes, row % lanes, blocks, lanes)
-            stores = store(a.new_rng, at.batch, load(a.old_rng, place, range(RNG_WORDS)))
+            row = row.minimum(a.games[0].load() - 1).maximum(0)
+            place = Place(row // self.lanes, row % self.lanes, self.lanes)
+            stores = store(a.new_rng, at.batch, load(a.old_rng, place, RNG_WORDS))
             if t.game.has_memory:
                 return stores + _copied(
                     a.new, at.batch, a.old, place, dict.fromkeys(range(t.layout.words), 0xFFFFFFFF)
                 )
-            return stores + store(a.new, at.batch, load(a.old, place, range(t.layout.words)))
+            return stores + store(a.new, at.batch, load(a.old, place, t.layout.words))
 
         return t.block.end(t.block.each(stage))

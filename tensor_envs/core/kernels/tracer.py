@@ -39,9 +39,9 @@ class Kernel(Protocol):
 class Tracer:
     """One kernel being traced."""
 
-    def __init__(self, game: Game, layout: Layout, grid: Grid):
+    def __init__(self, game: Game, layout: Layout, grid: Grid, share: UOp | None):
         self.game, self.layout, self.grid = game, layout, grid
-        self.block = Block(grid, unroll=not game.has_memory)
+        self.block = Block(grid, not game.has_memory, share)
         self.players = game.spec.num_players
         self.dynamic = False  # whether there are loops of a length that tinygrad does not know
 
@@ -49,15 +49,14 @@ class Tracer:
         return Words(self.layout, array)
 
     def row_rng(self, array: UOp, at: Coords) -> list[Scalar]:
-        return load(array, at.batch, range(RNG_WORDS))
+        return load(array, at.batch, RNG_WORDS)
 
-    def place_in(self, source: tuple[int, int], at: Coords) -> Coords:
-        """Where the game of the same row stands in arrays of other blocks and lanes."""
-        blocks, lanes = source
-        if source == (self.grid.blocks, self.grid.lanes):
+    def place_in(self, lanes: int, at: Coords) -> Coords:
+        """Where the game of the same row stands in arrays of other lanes."""
+        if lanes == self.grid.lanes:
             return at
-        row = at.batch.block * self.grid.lanes + at.batch.lane
-        return Coords(Place(row // lanes, row % lanes, blocks, lanes), at.register)
+        row = at.batch.row
+        return Coords(Place(row // lanes, row % lanes, lanes), at.register)
 
     def resets_in_branch(self, reset: Reset) -> bool:
         """Whether finished games begin again in a branch of their own; else every game works out its first state."""
@@ -155,4 +154,4 @@ def branch(condition: UOp) -> UOp:
 
 def row_index(at: Coords) -> Scalar:
     """The number of a game in its device's share of the batch."""
-    return Scalar((at.batch.block * at.batch.lanes + at.batch.lane).cast(dtypes.int32), INT)
+    return Scalar(at.batch.row.cast(dtypes.int32), INT)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from tinygrad import UOp, dtypes
 
 from tensor_envs.core.game import uniform_action
-from tensor_envs.core.kernels.block import Coords, Place, Words, load, store
+from tensor_envs.core.kernels.block import Coords, Words, load, store
 from tensor_envs.core.kernels.observe import ObservationArrays, ObservationStage
 from tensor_envs.core.kernels.rollout import any_lane
 from tensor_envs.core.kernels.tracer import Reset, Tracer
@@ -46,7 +46,7 @@ class PlayUntil:
         old: Any  # None: in place, except for a game with memory fields
         row_rng: Any
         actions: Any  # int32
-        tally: Any  # float32 [4, games], see above
+        tally: Any  # float32, four a game, see above
         seen: ObservationArrays  # of the player, game by game
         others: Any = None
 
@@ -66,9 +66,7 @@ class PlayUntil:
             some = any_lane(t, lambda lane: turns.others_to_move(waits, t.block.at(lane.uop())))
             turns.depend_on(played.end(turn, some))
         words = t.words(a.new).after(t.block.each(turns.finish))
-        return t.block.end(
-            ObservationStage(t, a.seen, self.player, (t.grid.blocks, t.grid.lanes)).trace(words)
-        )
+        return t.block.end(ObservationStage(t, a.seen, self.player, t.grid.lanes).trace(words))
 
 
 class _Turns:
@@ -89,16 +87,12 @@ class _Turns:
         self.source, self.target = self.source.after(*deps), self.target.after(*deps)
         self.tally = self.tally.after(*deps)
 
-    def kept(self, at: Coords) -> Place:
-        """Where a game stands in `tally`: each of its values is an array of its own for the host."""
-        return Place(0, at.batch.block * at.batch.lanes + at.batch.lane, 1, self.t.grid.rows)
-
     def others_to_move(self, words: Words, at: Coords) -> Scalar:
         return ~words.over(at) & (self.t.layout.get(words.load(at), "current_player") != self.player)
 
     def begin(self, at: Coords) -> list[UOp]:
         layout, words, over = self.t.layout, self.source.load(at), self.source.over(at)
-        what, (paid, left) = self.what(at), load(self.a.tally, self.kept(at), (PAID, LEFT), REAL)
+        what, (paid, left) = self.what(at), load(self.a.tally, at.batch, 4, REAL)[:REWARD]
         opens = (what == OPEN) | (what == BEGIN) | (over & (what >= PASS))
         decides = (what >= PASS) & ~over & (layout.get(words, "current_player") == self.player)
         paid = where(opens | (decides & (left == 0.0)), 0.0, paid)
@@ -122,7 +116,7 @@ class _Turns:
         t, what, rng = self.t, self.what(at), self.t.row_rng(self.a.row_rng, at)
         words = (self.target if self.target.in_registers else self.source).load(at)
         s, flags = t.layout.get_state(words), t.layout.get_flags(words)
-        (paid, left), mask = load(self.tally, at.register, range(2), REAL), t.game.mask(s)
+        (paid, left), mask = load(self.tally, at.register, 2, REAL), t.game.mask(s)
         action, legal = t.given_action(mask, self.a.actions, at)
         plays = what >= PASS
         if self.uniform:
@@ -146,12 +140,12 @@ class _Turns:
     def finish(self, at: Coords) -> list[UOp]:
         t, words, nothing = self.t, self.target.load(at), [scalar(0.0)] * self.t.players
         s, flags = t.layout.get_state(words), t.layout.get_flags(words)
-        paid, left = load(self.tally, at.register, range(2), REAL)
+        paid, left = load(self.tally, at.register, 2, REAL)
         others, mask = self.others_to_move(self.target, at), t.live_mask(s, flags, "none")
         # that an opening has ended the game means here that all have
         over = where(left > 0.0, NO_DECISION, where(flags[0], TERMINATED, TRUNCATED))
         status = where(flags[0] | flags[1], over, where(others, OTHERS_TO_MOVE, TO_MOVE))
-        stores = store(self.a.tally, self.kept(at), [paid, left, where(left > 0.0, 0.0, paid), real(status)])
+        stores = store(self.a.tally, at.batch, [paid, left, where(left > 0.0, 0.0, paid), real(status)])
         played = {"s": s, "flags": flags} if self.target.in_registers else {}
         stores += t.words(self.a.new).store(at, rewards=nothing, mask=mask, **played)
         if self.a.others is not None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from tinygrad import UOp, dtypes
 from tinygrad.uop.ops import AxisType
 
-from tensor_envs.core.kernels.block import Grid, Place, load
+from tensor_envs.core.kernels.block import Coords, Grid, Place, Words
 from tensor_envs.core.layout import Layout
 from tensor_envs.rules import Scalar, popcount
 from tensor_envs.rules.control import loop
@@ -28,9 +28,10 @@ def judge(cards: int, layout: Layout, grid: Grid) -> Callable[..., UOp]:
     def body(values: UOp, tricks: UOp, words: UOp, *tables: UOp) -> UOp:
         kinds = (AxisType.GLOBAL, AxisType.LOCAL) if grid.gpu else (AxisType.WEAK, AxisType.WEAK)
         block, lane = loop(grid.blocks, kinds[0]), loop(grid.lanes, kinds[1])
-        game, place = block * grid.lanes + lane, Place(block, lane, grid.blocks, grid.lanes)
+        game, place = block * grid.lanes + lane, Place(block, lane, grid.lanes)
         own, other, pile = (
-            layout.get(lambda w: load(words, place, [w])[0], name).uop() for name in ("own", "other", "pile")
+            layout.get(Words(layout, words).load(Coords(place, place)), name).uop()
+            for name in ("own", "other", "pile")
         )
         at = game.cast(dtypes.int64) * size
         top = pile

@@ -318,4 +318,4 @@ def run(stage: Callable[[Stage], UOp], gpu: bool, *arrays: Tensor) -> list[Tenso
     def body(*parameters: UOp) -> UOp:
         return stage(Stage(Arrays(*parameters), gpu))
 
-    return launch(f"shed_{stage.__name__}", body, *arrays, estimates=Estimates)
+    return launch(f"shed_{stage.__name__}", body, *arrays, estimates=lambda _: Estimates())

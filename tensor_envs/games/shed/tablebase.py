@@ -78,7 +78,7 @@ class Tablebase:
         body = judge(self.cards, state.env._engine.layout, where.grid)
 
         def lookup(*arrays: Tensor) -> list[Tensor]:
-            return launch("shed_judge", body, *arrays, estimates=Estimates)
+            return launch("shed_judge", body, *arrays, estimates=lambda _: Estimates())
 
         if is_capturing():
             tricks = where.empty(1 << self.cards, dtypes.int8)

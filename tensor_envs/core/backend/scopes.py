@@ -1,0 +1,33 @@
+"""Which loops a line of a kernel stands in, where a condition ends a loop.
+
+tinygrad orders a kernel's lines by how often they run. What comes after a loop that a condition ends ("until all games
+of the block are over") it takes to be outside of every loop that the condition depends on, also of that over blocks. So
+it may put an index into a loop that its other users are not in, which no compiler takes.
+"""
+
+from __future__ import annotations
+
+from tinygrad import UOp, codegen
+from tinygrad.codegen.late.linearizer import linearize
+from tinygrad.uop.ops import Ops
+
+KNOWN = "_RECURSIVE_PROPERTY__ranges"  # where tinygrad keeps the loops that a node is in
+
+
+def _linearize(sink: UOp) -> list[UOp]:
+    """tinygrad's order, of nodes that know their loops: a condition ends the one that it is given for."""
+    nodes = list(sink.toposort())
+    if any(u.op is Ops.END and u.src[-1].op is not Ops.RANGE for u in nodes):
+        loops: dict[UOp, dict[UOp, None]] = {}
+        for u in nodes:
+            inside = {loop: None for s in u.src for loop in loops[s]}
+            if u.op is Ops.END:
+                inside = {loop: None for loop in inside if loop not in u.src[1:]}
+            u.__dict__[KNOWN] = inside
+            loops[u] = {u: None, **inside} if u.op is Ops.RANGE else inside
+    return linearize(sink)
+
+
+def know_loops() -> None:
+    """Put it in the place of tinygrad's; other kernels are ordered as before."""
+    codegen.linearize = _linearize  # type: ignore[attr-defined]

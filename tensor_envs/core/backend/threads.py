@@ -1,0 +1,220 @@
+"""All cores of one process: a launch is one native call, which plays its programs on a pool of threads.
+
+The pool is C (`threads.c`), compiled by the compiler of the kernels. A program that says what slices it has (the blocks
+of a batch, or the cores that tinygrad wrote it for) is played by as many threads as its work is worth, as measured at
+the launches before; what takes less than 30 us stays on the caller's. Results do not depend on it.
+
+Other Python threads run meanwhile; a launch of theirs has one thread. Ctrl-C waits for the launch that is played. A
+forked process has a pool of its own.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import sys
+from array import array
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from tinygrad import Device, Tensor
+from tinygrad.device import TinyELF
+from tinygrad.renderer.cstyle import ClangRenderer
+from tinygrad.uop.ops import UOp
+
+from tensor_envs.core.backend.device import DeviceName, buffer_of, upload
+from tensor_envs.core.validate import integer
+
+WHOLE, BLOCKS, CORES = range(3)  # kinds of programs: what their slices are
+WORTH_NS = 15_000  # of work, from which one more thread is worth waking
+MAX_ARGUMENTS = 64
+MAX_THREADS = 1024
+WORDS = ctypes.c_uint64 * 16
+_blocks: WeakKeyDictionary[UOp, int] = WeakKeyDictionary()  # by the buffer that says to play all of them
+
+
+class _Pool(ctypes.Structure):
+    _fields_ = [
+        *((name, ctypes.c_void_p) for name in ("lock", "unlock", "wait", "signal", "create", "clock")),
+        ("clock_id", ctypes.c_uint64),
+        *((name, WORDS) for name in ("mutex", "attributes", "work", "finished")),
+        ("entry", ctypes.c_void_p),
+        ("launch", ctypes.c_uint64 * 2),
+        *((name, ctypes.c_uint64) for name in ("threads", "least", "workers", "asleep", "waiting", "busy")),
+        *((name, ctypes.c_uint64) for name in ("generation", "next", "slices", "done", "spent", "job")),
+    ]
+
+
+class _Native:
+    """The compiled pool, and its memory, which workers use for as long as the process lives."""
+
+    def __init__(self) -> None:
+        from tinygrad.runtime.ops_cpu import CPUProgram  # which takes a third of a second
+
+        device: Any = Device["CPU"]
+        source = Path(__file__).with_name("threads.c").read_text()
+        code = device.renderer.compiler.compile_cached(source)
+        self._program = CPUProgram(device, TinyELF(code, "threads", device.renderer.target, (), b""))
+        self.entry = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self._program.addr)
+        self.pool = _Pool()
+        self.address = ctypes.addressof(self.pool)
+        self._libc = ctypes.CDLL(None)
+        names = {"lock": "mutex_lock", "unlock": "mutex_unlock", "wait": "cond_wait", "signal": "cond_signal"}
+        for field, name in {**names, "create": "create"}.items():
+            setattr(self.pool, field, self._function(f"pthread_{name}"))
+        self.pool.clock, self.pool.clock_id = (
+            self._function("clock_gettime"),
+            6 if sys.platform == "darwin" else 1,
+        )
+        self.pool.entry, self.pool.launch[0] = self._program.addr, self.address
+        self.pool.least = WORTH_NS
+        self.reset()
+        os.register_at_fork(after_in_child=self.reset)
+
+    def _function(self, name: str) -> int | None:
+        return ctypes.cast(getattr(self._libc, name), ctypes.c_void_p).value
+
+    def reset(self) -> None:
+        """As in the beginning, without workers: of this process there are none yet."""
+        self.pool.threads = num_threads()
+        for name in ("workers", "asleep", "waiting", "busy", "next", "slices"):
+            setattr(self.pool, name, 0)
+        for name, kind in (
+            ("mutex", "mutex"),
+            ("work", "cond"),
+            ("finished", "cond"),
+            ("attributes", "attr"),
+        ):
+            words = getattr(self.pool, name)
+            ctypes.memset(words, 0, ctypes.sizeof(words))
+            init = getattr(self._libc, f"pthread_{kind}_init")
+            init(*[ctypes.byref(words)] + [None] * (kind != "attr"))
+        detached = 2 if sys.platform == "darwin" else 1
+        self._libc.pthread_attr_setdetachstate(ctypes.byref(self.pool.attributes), detached)
+        self._libc.pthread_attr_setstacksize(ctypes.byref(self.pool.attributes), ctypes.c_size_t(2**24))
+
+
+@functools.cache
+def _native() -> _Native:
+    return _Native()
+
+
+def runs_natively(device: str) -> bool:
+    """Whether programs of this device are machine code that the pool can call."""
+    return device.split(":")[0] == "CPU" and os.name == "posix" and _is_clang(device)
+
+
+@functools.cache
+def _is_clang(device: str) -> bool:
+    return isinstance(Device[device].renderer, ClangRenderer)
+
+
+class _Threads:
+    chosen: int | None = None
+
+
+def num_threads() -> int:
+    """How many threads play a batch on the CPU at most.
+
+    Returns:
+        What `set_num_threads` or else the environment variable TENSOR_ENVS_THREADS says; without them the cores that
+        the process may use.
+
+    Raises:
+        ValueError: if the variable is no number from 1 to 1,024.
+    """
+    if _Threads.chosen is None:
+        given = os.environ.get("TENSOR_ENVS_THREADS")
+        if given is None:
+            _Threads.chosen = usable_cores()
+        elif not given.isascii() or not given.isdigit() or not 1 <= int(given) <= MAX_THREADS:
+            raise ValueError(
+                f"the environment variable TENSOR_ENVS_THREADS must be a number from 1 to {MAX_THREADS}, got {given!r}"
+            )
+        else:
+            _Threads.chosen = int(given)
+    return _Threads.chosen
+
+
+def set_num_threads(n: int) -> None:
+    """Set how many threads play a batch on the CPU at most; what is played does not depend on it.
+
+    Without it, and without the environment variable TENSOR_ENVS_THREADS, these are the cores that the process may use.
+
+    Args:
+        n: 1 to 1,024.
+
+    Raises:
+        TypeError: if n is no int.
+        ValueError: if it is out of range.
+    """
+    _Threads.chosen = integer("n", n, 1, MAX_THREADS)
+    if _native.cache_info().currsize:
+        _native().pool.threads = _Threads.chosen
+
+
+def usable_cores() -> int:
+    """The cores that this process may use, by affinity and by a container's quota."""
+    try:
+        cores = len(os.sched_getaffinity(0))
+    except AttributeError:  # not on this system
+        cores = os.cpu_count() or 1
+    try:
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
+        cores = min(cores, max(1, round(int(quota) / int(period))))
+    except (OSError, ValueError):  # no such file, or "max"
+        pass
+    return min(cores, MAX_THREADS)
+
+
+@functools.lru_cache(256)
+def all_blocks(blocks: int, device: DeviceName) -> Tensor:
+    """What says to a kernel, on every device, to play blocks 0 to blocks - 1."""
+    share = upload(np.array([0, blocks] * (1 if isinstance(device, str) else len(device)), np.int32), device)
+    buffer = buffer_of(share)
+    assert buffer is not None
+    _blocks[buffer] = blocks
+    return share
+
+
+def blocks_of(buffer: UOp) -> int | None:
+    """How many blocks a buffer says to play, if it was made by `all_blocks`."""
+    return _blocks.get(buffer)
+
+
+class Job:
+    """A program, and what has been measured of it. `share`: which argument says what blocks to play, if any."""
+
+    def __init__(self, program: Any, dimensions: Any, share: int | None):
+        values = [0 if v is None else int(v) for v in dimensions["vals"]]
+        self.program, self.values, self.place = program, values, share or 0
+        self.kind, self.cores = WHOLE if share is None else BLOCKS, 1
+        if share is None and "core_id" in program.runtimevars:
+            self.kind, self.place = CORES, program.runtimevars["core_id"]
+            self.cores = dimensions["global_size"][0]
+        self.cost = array("Q", [0])
+        self.head = [program.addr, 0, self.kind, self.place, self.cores, self.cost.buffer_info()[0]]
+
+    def words(self, memory: Sequence[Any], blocks: int | None) -> list[int]:
+        """The job as `threads.c` reads it."""
+        arguments = [m.va_addr for m in memory] + self.values
+        head = list(self.head)
+        head[1] = len(arguments)
+        if blocks is not None:
+            head[4] = blocks
+        return head + arguments
+
+
+def native_launch(jobs: Sequence[list[int]]) -> Any:
+    """A call that plays jobs, as words, one after another."""
+    native = _native()
+    words = array("Q", [native.address, len(jobs), *(word for job in jobs for word in job)])
+    return functools.partial(_call, native.entry, words.buffer_info()[0], words)
+
+
+def _call(entry: Any, address: int, held: object) -> None:
+    entry(address)

@@ -1,0 +1,201 @@
+"""Several threads of the pool play what one plays; several Python threads, and forked processes, do not disturb it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from tinygrad import Tensor
+
+import tensor_envs as te
+from tensor_envs.core.backend import threads
+from tests.games.shared import shared_env
+
+TTT, SHED = shared_env("tic_tac_toe"), shared_env("shed")
+
+
+@pytest.fixture(autouse=True)
+def split_everything() -> Iterator[None]:
+    """Also what is too small to be worth a thread."""
+    before = te.num_threads()
+    pool = threads._native().pool
+    pool.least = 1
+    yield
+    pool.least = threads.WORTH_NS
+    te.set_num_threads(before)
+
+
+def played(env: te.Env, batch: int) -> list[np.ndarray]:
+    """A bit of everything, on the host."""
+    state = env.init(batch, seed=5)
+    vector = te.VectorEnv(env, batch, seed=2, observe=True)
+    for _ in range(12):
+        state = env.reset(env.step(state, te.random_policy(state)))
+        vector.step_uniform()
+    out = te.rollout_from(state, "uniform", 9)
+    results = [*state.numpy().values(), *vector.state.numpy().values(), *vector.numpy().values()]
+    results += [out.returns.numpy(), *out.state.numpy().values(), env.observe(state).numpy()]
+    results += env.take(state, [1, 2, 0] * 40).numpy().values()
+    return [*results, te.playout(state, 2).numpy()]
+
+
+@pytest.mark.parametrize("env", [TTT, SHED], ids=lambda env: env.id)
+@pytest.mark.parametrize("batch", [65, 1000])
+def test_any_number_of_threads_plays_the_same(env: te.Env, batch: int) -> None:
+    te.set_num_threads(1)
+    expected = played(env, batch)
+    pool = threads._native().pool
+    for n in (2, 3, 8):
+        te.set_num_threads(n)
+        launches = pool.generation
+        for one, other in zip(expected, played(env, batch), strict=True):
+            assert (one == other).all()
+        assert pool.generation > launches + 20 and pool.workers >= n - 1  # they were split
+
+
+def test_a_network_beside_it() -> None:
+    """tinygrad's own kernels have slices of another kind."""
+    weights = Tensor.randn(27, 512, device="CPU").realize()
+
+    @te.jit
+    def values(state: te.State) -> Tensor:
+        seen = TTT.observe(state).reshape(4096, -1).float()
+        return (seen.pad(((0, 0), (0, 27 - seen.shape[1]))) @ weights).relu().sum(1)
+
+    state = TTT.init(4096)
+    for _ in range(4):
+        state = TTT.reset(TTT.step(state, te.random_policy(state)))
+        seen = TTT.observe(state).numpy().reshape(4096, -1)
+        expected = np.maximum(seen @ weights.numpy()[: seen.shape[1]], 0).sum(1)
+        for n in (1, 4):
+            te.set_num_threads(n)
+            np.testing.assert_allclose(values(state).numpy(), expected, rtol=1e-4)
+
+
+def test_what_is_cheap_stays_on_one_thread() -> None:
+    pool = threads._native().pool
+    pool.least = threads.WORTH_NS * 1000
+    te.set_num_threads(2)
+    vector, launches = te.VectorEnv(TTT, 256), pool.generation
+    for _ in range(20):
+        vector.step_uniform()
+    assert pool.generation == launches
+
+
+def test_python_threads() -> None:
+    """Each plays games of its own, of environments, recordings and buffers that all use."""
+
+    @te.jit
+    def step(state: te.State) -> te.State:
+        return TTT.reset(TTT.step(state, te.random_policy(state)))
+
+    def play(seed: int) -> Any:
+        state = TTT.init(70 + seed, seed)
+        for _ in range(8):
+            state = TTT.reset(TTT.step(step(state), te.random_policy(state)))
+        return state.numpy()["episode"].tolist(), TTT.observe(state).numpy().sum()
+
+    expected = [play(seed) for seed in range(3)]
+    for _ in range(20):
+        results: list[Any] = [None] * 3
+
+        def run(seed: int, results: list[Any] = results) -> None:
+            results[seed] = play(seed)
+
+        running = [threading.Thread(target=run, args=(seed,)) for seed in range(3)]
+        for thread in running:
+            thread.start()
+        for thread in running:
+            thread.join()
+        assert results == expected
+
+
+def in_process(program: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+
+
+def test_kernels_are_compiled_in_any_thread(tmp_path: Any) -> None:
+    program = """
+        import threading, tensor_envs as te
+        def play():
+            print(te.rollout(te.make("tic_tac_toe"), "uniform", 8, 4).returns.shape)
+        for _ in range(2):
+            threads = [threading.Thread(target=play) for _ in range(2)]
+            [t.start() for t in threads], [t.join() for t in threads]
+    """
+    done = in_process(program, CACHEDB=str(tmp_path / "kernels.db"))
+    assert done.stdout.split("\n") == ["(8, 2)"] * 4 + [""], done.stderr
+
+
+def test_a_forked_process_has_threads_of_its_own() -> None:
+    te.set_num_threads(3)
+    expected = played(TTT, 300)
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:  # nothing of pytest may run here
+        try:
+            same = all((a == b).all() for a, b in zip(expected, played(TTT, 300), strict=True))
+            os.write(write, bytes([same, threads._native().pool.workers]))
+        finally:
+            os._exit(0)
+    os.close(write)
+    assert os.read(read, 2) == bytes([True, 2])
+    os.waitpid(child, 0)
+
+
+def test_ctrl_c_waits_for_the_launch() -> None:
+    program = """
+        import os, signal, threading, time, tensor_envs as te
+        env = te.make("tic_tac_toe")
+        te.set_num_threads(2)
+        te.rollout(env, "uniform", 8192, 2)
+        threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+        try:
+            while True:
+                te.rollout(env, "uniform", 8192, 500)
+        except KeyboardInterrupt:
+            print("interrupted", te.rollout(env, "uniform", 8192, 3).returns.numpy().shape)
+    """
+    done = in_process(program)
+    assert (done.returncode, done.stdout) == (0, "interrupted (8192, 2)\n"), done.stderr
+
+
+@pytest.mark.parametrize("n", [0, 1025, 1.5, "2", True, None])
+def test_wrong_numbers_of_threads(n: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match=r"^n must be"):
+        te.set_num_threads(n)
+
+
+def test_the_environment_variable() -> None:
+    program = "import tensor_envs as te; print(te.num_threads())"
+    assert in_process(program, TENSOR_ENVS_THREADS="3").stdout == "3\n"
+    wrong = in_process(program, TENSOR_ENVS_THREADS="0")
+    assert "TENSOR_ENVS_THREADS must be a number from 1 to 1024, got '0'" in wrong.stderr
+
+
+def test_a_new_batch_size_compiles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels are told how many blocks there are."""
+    played(TTT, 200)
+    replays, captured = dict(TTT._engine._replays), []
+    monkeypatch.setattr("tensor_envs.core.backend.replay.Replay._record", lambda *_: captured.append(1))
+    for batch in (201, 330, 5000):
+        state = TTT.init(batch)
+        state = TTT.reset(TTT.step(state, te.random_policy(state)))
+        te.VectorEnv(TTT, batch, observe=True).step_uniform()
+        te.playout(state, 2)
+        TTT.take(state, [1, 2, 0] * 40)
+    assert TTT._engine._replays == replays and not captured
