@@ -18,8 +18,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         first, *rest = item.path.relative_to(TESTS).parts
         group = rest[0] if first == "games" else first
-        if first == "test_conformance.py" and isinstance(item, pytest.Function):
-            group += str(item.callspec.params["env"])
+        if first in ("test_conformance.py", "test_devices.py") and isinstance(item, pytest.Function):
+            params = item.callspec.params
+            group += str(params.get("env") or params["game"])
         item.add_marker(pytest.mark.xdist_group(group))
 
 

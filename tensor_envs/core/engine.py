@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -67,7 +67,7 @@ class Cut:
     def exact(self) -> Grid:
         """Another cut of a share, without games that nobody sees, for what users read."""
         lanes = math.gcd(self.share, LANES)
-        return Grid(self.share // lanes, lanes, self.grid.gpu)
+        return replace(self.grid, blocks=self.share // lanes, lanes=lanes)
 
     def empty(self, words: int, dtype: DType = dtypes.uint32) -> Tensor:
         """A buffer of so many values a game, allocated and not written."""
@@ -121,8 +121,10 @@ def cut(batch: int, device: DeviceName) -> Cut:
         raise ValueError(f"batch must be a multiple of the {shards} devices, got {batch}")
     share, gpu = batch // shards, is_gpu(device)
     fewest = min(LANES, 1 << (share - 1).bit_length())
-    lanes = LANES if gpu and primary(device) != "PYTHON" else fewest  # an interpreter pays for every thread
-    return Cut(batch, device, shards, Grid(-(-share // lanes), lanes, gpu))
+    # an interpreter pays for every thread, and keeps those of a block in step
+    interpreted = primary(device) == "PYTHON"
+    lanes = LANES if gpu and not interpreted else fewest
+    return Cut(batch, device, shards, Grid(-(-share // lanes), lanes, gpu, not interpreted))
 
 
 class Games(NamedTuple):

@@ -7,11 +7,16 @@ from functools import reduce
 from operator import or_
 from typing import Any
 
-from tensor_envs.rules.lists import MemoryArray, select
+from tinygrad import UOp
+from tinygrad.uop.ops import Ops
+
+from tensor_envs.rules.control import popcount_word
+from tensor_envs.rules.lists import MemoryArray, select, sum_of
 from tensor_envs.rules.scalar import (
     BITS,
     BOOL,
     INT,
+    WORD,
     WORD64,
     Scalar,
     Value,
@@ -118,8 +123,13 @@ def popcount(x: Value, width: int | None = None) -> Scalar:
         refuse(f"bits are counted in a word or a word64, got {x.kind}")
     if x.known:
         return integer(int(x.value).bit_count())
-    width = width or BITS[x.dtype]
-    return integer(_counts(x, width)[-1] & (2 * width - 1))
+    width, name = width or BITS[x.dtype], popcount_word.get()
+    if name is None:
+        return integer(_counts(x, width)[-1] & (2 * width - 1))
+    if x.dtype is WORD64:
+        return sum_of(popcount(half) for half in halves(x))
+    # bounds that tinygrad can see
+    return integer(Scalar(UOp(Ops.CUSTOMI, WORD, (x.uop(),), name + "({0})"), WORD) & (2 * width - 1))
 
 
 def nth_bit(x: Value, n: Value, width: int | None = None) -> Scalar:

@@ -16,16 +16,21 @@ from tensor_envs.rules.scalar import INT, Scalar, integer, scalar
 
 _ids: ContextVar[Iterator[int] | None] = ContextVar("_ids", default=None)
 _no_unroll: ContextVar[bool] = ContextVar("_no_unroll", default=False)
+popcount_word: ContextVar[str | None] = ContextVar("popcount_word", default=None)  # of the kernel's language
 
 
 @contextmanager
-def tracing() -> Iterator[None]:
-    """While one kernel is traced: its loops are numbered from 0, so that the same kernel always gets the same code."""
-    token = _ids.set(itertools.count())
+def tracing(popcount: str | None = None) -> Iterator[None]:
+    """While one kernel is traced: its loops are numbered from 0, so that the same kernel always gets the same code.
+
+    popcount: the language's own function for it, if there is one to be named.
+    """
+    token, word = _ids.set(itertools.count()), popcount_word.set(popcount)
     try:
         yield
     finally:
         _ids.reset(token)
+        popcount_word.reset(word)
 
 
 def next_id() -> int:
@@ -46,7 +51,7 @@ def no_unroll() -> Iterator[None]:
 
 
 def loop(size: UOp | int, kind: AxisType = AxisType.WEAK) -> UOp:
-    """The index of a new loop 0..size-1; what depends on it runs inside. For the core."""
+    """The index of a new loop 0..size-1; what depends on it runs inside. LOOP: it stays one. For the core."""
     return UOp.range(size, next_id(), kind)
 
 
@@ -125,7 +130,7 @@ def map_range(size: int, term: Callable[[Any], Scalar]) -> list[Scalar]:
     """
     if not _no_unroll.get():
         return [term(k) for k in range(size)]
-    i = loop(size)
+    i = loop(size, AxisType.LOOP)
     value = term(Scalar(i, INT))
     node = value.uop()
     values = register(size, node.dtype)

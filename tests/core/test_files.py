@@ -50,6 +50,13 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "state"
 
 
+def test_a_single_game(tmp_path: Path) -> None:
+    """Its words are loaded as they lie in the file, in memory that may not be written."""
+    state = TTT.init(1, seed=9)
+    te.save_state(state, tmp_path / "state")
+    same(state, te.load_state(tmp_path / "state"))
+
+
 def test_arrays_of_every_dtype(tmp_path: Path) -> None:
     arrays = {dtype: np.arange(12).astype(dtype).reshape(3, 4) for dtype in files.DTYPES.values()}
     arrays |= {"empty": np.zeros((0, 3), np.uint32), "turned": np.arange(6, dtype=np.int64).reshape(2, 3).T}

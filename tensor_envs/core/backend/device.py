@@ -150,7 +150,8 @@ def write(tensor: Tensor, array: np.ndarray) -> None:
     assert buffer is not None
     for part, piece in _shares(buffer, np.ascontiguousarray(array).reshape(-1)):
         data = piece.view(np.uint8).data
-        if part.device.split(":")[0] != "CPU":  # some drivers read the caller's memory only later
+        # some drivers read the caller's memory only later; none takes what may not be written (a file's bytes)
+        if data.readonly or part.device.split(":")[0] != "CPU":
             data = memoryview(bytearray(data))
         part.allocator._copyin(part.get_buf(part.device), data)
 

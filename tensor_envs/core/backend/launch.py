@@ -13,6 +13,7 @@ from tinygrad.uop.ops import KernelInfo, Ops
 from tensor_envs.core.backend.device import device_of, primary
 from tensor_envs.core.backend.lower import lowered
 from tensor_envs.core.backend.scopes import know_loops
+from tensor_envs.core.backend.write import taught
 from tensor_envs.rules.control import tracing
 
 know_loops()
@@ -34,7 +35,7 @@ def launch(
     """
     renderer = Device[primary(device_of(arrays[0]))].renderer
     parameters = [UOp.placeholder_like(array.uop, slot=k) for k, array in enumerate(arrays)]
-    with tracing():
+    with tracing(taught(renderer)):
         done = body(*parameters)
     info = KernelInfo(name, estimates=None if estimates is None else estimates(done))
     sink = done.sink(arg=info, tag=1)  # tagged: tinygrad's optimiser would break the loops

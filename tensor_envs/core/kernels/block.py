@@ -31,6 +31,7 @@ class Grid:
     blocks: int
     lanes: int
     gpu: bool
+    branches: bool = True  # whether each game may take its own
 
     @property
     def rows(self) -> int:
@@ -158,6 +159,11 @@ class Words:
         """The stores of what is given, see `Layout.put`."""
         place = self.place(at)
         return self.layout.put(lambda w, x: place.cell(self.array, w, self.count).store(x.uop()), **values)
+
+    def store_words(self, at: Coords, word: Callable[[int], Scalar], count: int) -> list[UOp]:
+        """The stores of the first words, as they are."""
+        place = self.place(at)
+        return [place.cell(self.array, w, self.count).store(word(w).uop()) for w in range(count)]
 
     def over(self, at: Coords) -> Scalar:
         """Whether a game is over."""

@@ -13,7 +13,7 @@ from tinygrad import UOp, dtypes
 from tinygrad.uop.ops import Ops
 
 from tensor_envs.core.game import uniform_action
-from tensor_envs.core.kernels.block import Coords, Place, Words, load, store
+from tensor_envs.core.kernels.block import Coords, Place, load, store
 from tensor_envs.core.kernels.tracer import NEVER, Reset, Tracer, row_index
 from tensor_envs.rules.chance import threefry
 from tensor_envs.rules.control import loop, next_id, register
@@ -29,9 +29,7 @@ class _Held:
     def __init__(self, t: Tracer, reset: Reset, row_rng: UOp):
         self.t, self.reset, self.row_rng, self.players = t, reset, row_rng, t.players
         t.dynamic = True
-        self.words = Words(
-            t.layout, t.block.registers(t.layout.field_words, dtypes.uint32), in_registers=True
-        )
+        self.words = t.registers()
         self.again = t.block.registers(1, dtypes.uint32)
         self.sums = t.block.registers(3 * self.players, dtypes.float32)  # rewards, returns, wins
         self.stays = reset == "none"  # else no game is over where a step begins

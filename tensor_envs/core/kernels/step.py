@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from tinygrad import UOp, dtypes
 
 from tensor_envs.core.game import uniform_action
-from tensor_envs.core.kernels.block import Coords, store
+from tensor_envs.core.kernels.block import Coords, Words, store
 from tensor_envs.core.kernels.observe import ObservationArrays, ObservationStage
 from tensor_envs.core.kernels.tracer import NEVER, Reset, Tracer
 from tensor_envs.rules.scalar import word
@@ -57,6 +57,8 @@ class Step:
         new, old = t.words(a.new), t.words(a.new if a.old is None else a.old)
         count, same_step = t.game.spec.num_actions, self.reset == "same_step"
         again_later = t.block.registers(1, dtypes.uint32) if t.resets_in_branch(self.reset) else None
+        # where a thread's fields stand until its game may have begun again: then its mask is worked out once
+        held = t.registers() if again_later is not None and t.grid.gpu else None
 
         def stage(at: Coords) -> list[UOp]:
             words, rng = old.load(at), t.row_rng(a.row_rng, at)
@@ -71,12 +73,22 @@ class Step:
             s, rewards, flags, again = t.play(s, was, action, legal, self.reset, rng)
             if again_later is not None:
                 stores += store(again_later, at.register, [word(again)])
+            if held is not None:
+                return stores + held.store(at, s=s, flags=flags) + new.store(at, rewards=rewards)
             mask = t.live_mask(s, flags, self.reset)
             return stores + new.store(at, s=s, flags=flags, rewards=rewards, mask=mask)
 
+        def finish(at: Coords, words: Words) -> list[UOp]:
+            word = words.load(at)
+            mask = t.live_mask(t.layout.get_state(word), t.layout.get_flags(word), self.reset)
+            return new.store_words(at, word, t.layout.field_words) + new.store(at, mask=mask)
+
         done = t.block.each(stage)
         if again_later is not None:
-            done = t.begin_again(new, again_later.after(done), a.row_rng, done)
+            done = t.begin_again(held or new, again_later.after(done), a.row_rng, done)
+        if held is not None:
+            begun = held.after(done)
+            done = t.block.each(lambda at: finish(at, begun))
         if a.seen is not None:
             done = ObservationStage(t, a.seen).trace(new.after(done))
         return t.block.end(done)

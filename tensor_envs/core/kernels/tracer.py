@@ -48,6 +48,11 @@ class Tracer:
     def words(self, array: UOp) -> Words:
         return Words(self.layout, array)
 
+    def registers(self) -> Words:
+        """The fields of a block's games in registers."""
+        array = self.block.registers(self.layout.field_words, dtypes.uint32)
+        return Words(self.layout, array, in_registers=True)
+
     def row_rng(self, array: UOp, at: Coords) -> list[Scalar]:
         return load(array, at.batch, RNG_WORDS)
 
@@ -61,7 +66,7 @@ class Tracer:
     def resets_in_branch(self, reset: Reset) -> bool:
         """Whether finished games begin again in a branch of their own; else every game works out its first state."""
         # not of one lane alone: into its cells, whose addresses are the same in both, tinygrad refuses a second store
-        many = not self.grid.gpu and self.grid.lanes > 1
+        many = self.grid.branches and (self.grid.gpu or self.grid.lanes > 1)
         return many and reset != "none" and self.game.init_ops > BRANCH_MIN_OPS
 
     def play(
@@ -115,6 +120,10 @@ class Tracer:
     def begin_again(self, words: Words, again: UOp, row_rng: UOp, played: UOp) -> UOp:
         """In a branch after a step: the games whose `again` (registers) is not 0 are listed, and begin again."""
         self.dynamic = True
+        if self.block.thread is not None:  # each sees to its own game
+            at = self.block.at(self.block.thread)
+            some = branch(load(again, at.register)[0].uop().ne(0))
+            return self._first_state(words.after(some), at, row_rng.after(some)).end(some)
         queue = self.block.registers(1, dtypes.uint32)
         counts = self.block.registers(2, dtypes.uint32)  # games in it, and those of them begun again
 
@@ -132,21 +141,25 @@ class Tracer:
         k = count(1, count(1, some).store(0), turn).load()
         # within bounds that tinygrad can see, and of a dtype that it takes for an index
         at = self.block.at((queue.after(turn)[k].load() % self.block.lanes).cast(dtypes.int32))
-        old = words.after(turn).load(at)
+        begun = UOp.group(
+            self._first_state(words.after(turn), at, row_rng.after(turn)), count(1, turn).store(k + 1)
+        )
+        return begun.end(turn, k + 1 < count(0, turn).load()).end(some)
+
+    def _first_state(self, words: Words, at: Coords, row_rng: UOp) -> UOp:
+        """The stores of a game that begins its next episode after a step."""
+        old = words.load(at)
         with no_unroll():
-            s = self.game.init(self.row_rng(row_rng.after(turn), at), self.layout.get(old, "episode") + 1)
-        if words.in_registers:
-            stores = words.store(at, s=s, flags=NEVER)
-        else:  # the flags are those of the step
-            stores = words.store(at, s=s, flags=self.layout.get_flags(old), mask=self.game.mask(s))
-        stores.append(count(1, turn).store(k + 1))
-        return UOp.group(*stores).end(turn, k + 1 < count(0, turn).load()).end(some)
+            s = self.game.init(self.row_rng(row_rng, at), self.layout.get(old, "episode") + 1)
+        mask = {} if words.in_registers else {"mask": self.game.mask(s)}
+        # the flags are those of the step
+        return UOp.group(*words.store(at, s=s, flags=self.layout.get_flags(old), **mask))
 
 
 def branch(condition: UOp) -> UOp:
     """A loop that runs once where the condition holds and never where it does not: a C compiler's branch.
 
-    A GPU language without booleans that count (WGSL) does not take it. Its bound is a bool, which tinygrad does not
+    How GPU languages write it is in `core/backend/write.py`. Its bound is a bool, which tinygrad does not
     take for an index: ending it leaves the loops alone that the condition depends on.
     """
     return UOp(Ops.RANGE, src=(condition,), arg=(next_id(), AxisType.WEAK))

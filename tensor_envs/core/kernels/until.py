@@ -77,8 +77,7 @@ class _Turns:
         self.in_branch = t.resets_in_branch(RESET)
         self.source, self.target = t.words(a.new if a.old is None else a.old), t.words(a.new)
         if not t.game.has_memory:
-            registers = t.block.registers(t.layout.field_words, dtypes.uint32)
-            self.target = Words(t.layout, registers, in_registers=True)
+            self.target = t.registers()
         self.tally = t.block.registers(2, dtypes.float32)  # PAID and LEFT
         self.again = t.block.registers(1, dtypes.uint32)
 

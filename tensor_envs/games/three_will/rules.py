@@ -137,14 +137,16 @@ class ThreeWillRules:
         )
 
     def init(self, chance: Chance) -> dict[str, Any]:
+        counters, sizes = (TOP_CARD, DIRECTIVE, STARTER), (CES_CARDS, FACES, PLAYERS)
+        draws = map_range(3, lambda k: chance.draw(select(counters, k), select(sizes, k)))
         return {
             "agents": packed(SET_UP) * PLAYERS,  # G3
             "bearers": numbers_dealt(chance),  # F3
-            "ces": chance.draw(TOP_CARD, CES_CARDS),  # F5
+            "ces": draws[0],  # F5
             "dr": [self.cards_each] * PLAYERS,  # F6
-            "die": 1 + chance.draw(DIRECTIVE, FACES),
+            "die": 1 + draws[1],
             "phase": MOVE,
-            "current_player": chance.draw(STARTER, PLAYERS) if self.first_player < 0 else self.first_player,
+            "current_player": draws[2] if self.first_player < 0 else self.first_player,
             "challenge_left": self.challenge,
             **dict.fromkeys(("declarer", "turn_owner", "winner"), NOBODY),
         }

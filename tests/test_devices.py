@@ -1,0 +1,213 @@
+"""Devices whose kernels run a thread a game, bit for bit against the CPU: everything that is done with games.
+
+CL is OpenCL (on any processor by PoCL: Debian's pocl-opencl-icd), WEBGPU is tinygrad's WebGPU (Dawn from the wheel
+dawn-python, by WEBGPU_PATH; on any processor by Debian's mesa-vulkan-drivers). One that is not here is skipped. Where
+the environment variable TENSOR_ENVS_TEST_DEVICES is set, those that it names must be here, and no others are tested.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tinygrad import Tensor, dtypes
+
+import tensor_envs as te
+from tensor_envs.search import flat_monte_carlo
+from tests.games.shared import shared_env
+
+Found = Iterator[tuple[str, np.ndarray]]  # with a word about what it is
+DEVICES, ASKED = ("CL", "WEBGPU"), os.environ.get("TENSOR_ENVS_TEST_DEVICES")
+FAST = ("tic_tac_toe", "shed")  # to compile, for all tasks
+SOME = ("same_step", "many_steps")
+MEMORY = "9x9x9, in memory"
+LIMIT = 9  # of the actions of playouts
+
+
+@functools.cache
+def problem(device: str) -> str | None:
+    """Why a device cannot be used, if so."""
+    try:
+        te.make("tic_tac_toe").init(1, device=device)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def env_of(game: str) -> te.Env:
+    return shared_env("hyper_tic_tac_toe", shape=(9, 9, 9), k=4) if game == MEMORY else shared_env(game)
+
+
+def words(state: te.State) -> np.ndarray:
+    """All bits of a state, game by game."""
+    cut = state._games.cut
+    return np.concatenate([cut.table(tensor) for tensor in state.tensors], axis=1)
+
+
+def given(state: te.State, ply: int) -> np.ndarray:
+    """Actions of the uniform policy, but now and then one that is illegal or none at all."""
+    actions, count = te.random_policy(state).numpy(), state.env.num_actions
+    rows = np.arange(len(actions))
+    actions[(rows + ply) % 11 == 5] = count - 1
+    actions[(rows + 3 * ply) % 13 == 7] = (-1, count, 2**31 - 1)[ply % 3]
+    return actions
+
+
+def played(env: te.Env, batch: int, device: str, plies: int = 6) -> te.State:
+    state = env.init(batch, seed=3, device=device)
+    for ply in range(plies):
+        state = env.step(state, given(state, ply))
+    return state
+
+
+def steps(env: te.Env, batch: int, device: str) -> Found:
+    state = env.init(batch, seed=3, device=device, first_row=2**31 - 3)
+    for ply in range(6):
+        yield f"ply {ply}", words(state)
+        actions = given(state, ply)
+        yield f"actions of ply {ply}", actions
+        state = env.step(state, Tensor(actions, device=device).realize() if ply % 2 else actions)
+    yield "end", words(state)
+    yield "reset", words(env.reset(state))
+    yield "masked reset", words(env.reset(state, np.arange(batch) % 3 == 1))
+    yield "recomputed", words(te.State(env, env._engine.recompute(state._games)))
+
+
+def looks(env: te.Env, batch: int, device: str) -> Found:
+    state = played(env, batch, device)
+    for player in (None, *range(env.num_players), np.arange(batch) % env.num_players):
+        yield f"observation of {player}", env.observe(state, player).numpy()
+    for name in (*env.spec_fields, "rewards", "terminated", "truncated", "legal_action_mask", "action_key"):
+        yield name, getattr(state, name).numpy()
+    yield from state.numpy().items()
+
+
+def copies(env: te.Env, batch: int, device: str) -> Found:
+    state = played(env, batch, device)
+    rows = np.arange(3 * batch)[::-2] % batch
+    yield "taken", words(env.take(state, rows))
+    yield "taken by a tensor", words(env.take(state, Tensor(rows.astype(np.int32), device=device).realize()))
+    with tempfile.TemporaryDirectory() as folder:
+        te.save_state(state, Path(folder) / "state")
+        yield "file", np.frombuffer((Path(folder) / "state").read_bytes(), np.uint8)
+        yield "loaded", words(te.load_state(Path(folder) / "state", device))
+    yield "of dictionaries", words(env.state_from_dicts([env.state_to_dict(state)] * 2, 5, device))
+
+
+def vectors(env: te.Env, batch: int, device: str, autoreset: Any) -> Found:
+    for full in (False, True):
+        vector = te.VectorEnv(env, batch, 4, device, autoreset, observe=full, final_states=full)
+        for ply in range(12):
+            about = f"{full}, ply {ply}: "
+            actions = given(vector.state, ply)
+            transition = vector.step(actions) if ply % 3 else vector.step_uniform()
+            for name, values in transition.numpy().items():
+                yield about + name, values
+            if full:
+                for name, values in vector.numpy().items():
+                    yield about + name, values
+                yield about + "final state", words(transition.final_state)
+                yield about + "final observation", transition.final_observation().numpy()
+            yield about + "state", words(vector.state)
+        yield f"{full}, reset", words(vector.reset(np.arange(batch) % 2 == 0))
+
+
+same_step, next_step, disabled = (
+    functools.partial(vectors, autoreset=mode) for mode in ("same_step", "next_step", "disabled")
+)
+
+
+def many_steps(env: te.Env, batch: int, device: str) -> Found:
+    state = played(env, batch, device, plies=2)
+    for autoreset in (True, False):
+        result = te.rollout_from(state, "uniform", 400, autoreset=autoreset)
+        yield f"state, {autoreset}", words(result.state)
+        for name in ("returns", "wins"):
+            yield f"{name}, {autoreset}", getattr(result, name).numpy()
+
+
+def searches(env: te.Env, batch: int, device: str) -> Found:
+    state = played(env, batch, device, plies=1)
+    yield "playouts", te.playout(state, 3, seed=1, limit=LIMIT).numpy()
+    yield "after actions", te.playout(state, 3, given(state, 7), seed=1, limit=LIMIT).numpy()
+    yield "best actions", flat_monte_carlo(env.init(min(batch, 7), device=device), 4, limit=LIMIT)
+
+
+def jitted(env: te.Env, batch: int, device: str) -> Found:
+    @te.jit
+    def call(state: te.State, shift: Tensor) -> tuple[te.State, Tensor, Tensor]:
+        mask = state.legal_action_mask
+        action = (mask.cast(dtypes.int32) * Tensor.arange(1, env.num_actions + 1)).max(1) - 1
+        after = env.reset(env.step(state, action + shift), state.terminated)
+        return after, env.observe(after), action
+
+    state = played(env, batch, device, plies=1)
+    for ply in range(5):  # run, captured, replayed
+        state, seen, action = call(
+            state, Tensor([int(ply == 2)], dtype=dtypes.int32, device=device).realize()
+        )
+        yield f"ply {ply}", words(state)
+        yield f"observation, ply {ply}", seen.numpy()
+        yield f"action, ply {ply}", action.numpy()
+
+
+Task = Callable[[te.Env, int, str], Found]
+TASKS: dict[str, Task] = {
+    "steps": steps,
+    "looks": looks,
+    "copies": copies,
+    "same_step": same_step,
+    "next_step": next_step,
+    "disabled": disabled,
+    "many_steps": many_steps,
+    "searches": searches,
+    "jitted": jitted,
+}
+WITHOUT_MEMORY = ("many_steps", "searches")
+
+
+@functools.lru_cache(len(DEVICES))
+def on_cpu(task: str, game: str, batch: int) -> dict[str, np.ndarray]:
+    return dict(TASKS[task](env_of(game), batch, "CPU"))
+
+
+def soon(device: str, game: str, batch: int, task: str) -> bool:
+    """Whether it is in the fast set: what one compiler takes a second for, another takes ten."""
+    if game in FAST:
+        few = device == "CL" and task in ("steps", "copies", "many_steps", "searches")
+        return batch == 7 or (batch < 70 and few)
+    return batch == 70 and (
+        task == "steps" or (device == "CL" and task in SOME and game != "tensor_equilibrium")
+    )
+
+
+def cases() -> Iterator[Any]:
+    for game in (*te.registered(), MEMORY):
+        batches = (1, 7, 64) if game in FAST else (70,)
+        for task, batch, device in itertools.product(TASKS, (*batches, 1000, 4096), DEVICES):
+            if game != MEMORY or task not in WITHOUT_MEMORY:
+                marks = [] if soon(device, game, batch, task) else [pytest.mark.slow]
+                yield pytest.param(
+                    device, game, batch, task, id=f"{device}-{game}-{batch}-{task}", marks=marks
+                )
+
+
+@pytest.mark.parametrize(("device", "game", "batch", "task"), list(cases()))
+def test_same_as_on_the_cpu(device: str, game: str, batch: int, task: str) -> None:
+    if ASKED is not None and device not in ASKED.split():
+        pytest.skip(f"TENSOR_ENVS_TEST_DEVICES does not name {device}")
+    if why := problem(device):
+        assert ASKED is None, why
+        pytest.skip(why)
+    expected, found = on_cpu(task, game, batch), dict(TASKS[task](env_of(game), batch, device))
+    assert found.keys() == expected.keys()
+    for name, values in expected.items():
+        assert found[name].dtype == values.dtype, name
+        np.testing.assert_array_equal(found[name], values, err_msg=name)
