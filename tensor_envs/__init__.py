@@ -19,6 +19,8 @@ from tensor_envs.rollout import Rollout, playout, rollout, rollout_from
 from tensor_envs.rules import Chance, Field, GameState, Outcome, Rules, Spec, Symmetry
 from tensor_envs.saving import load_state, save_state
 
+__version__ = "0.2.0"
+
 offer_cpu_compiler()
 guard_kernel_cache()
 
@@ -37,6 +39,7 @@ __all__ = [
     "Symmetry",
     "Transition",
     "VectorEnv",
+    "__version__",
     "advantages",
     "contact_sheet",
     "debug",
