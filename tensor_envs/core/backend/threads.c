@@ -46,14 +46,13 @@ STATIC u64 now(Pool *p) {
 
 /* a function may be called with more arguments than it has */
 STATIC void play(Job *job, u64 first, u64 count) {
-  volatile u64 b[64];
-  u64 *a = (u64 *)b;
+  u64 a[64];
   int share[2] = {(int)first, (int)count};
-  for (u64 k = 0; k < job->arguments; k++) b[k] = job->argument[k];
-  if (job->kind == BLOCKS) b[job->place] = (u64)share;
+  for (u64 k = 0; k < (job->arguments + 7) / 8 * 8; k++) a[k] = k < job->arguments ? job->argument[k] : 0;
+  if (job->kind == BLOCKS) a[job->place] = (u64)share;
   u64 end = job->kind == CORES ? first + count : first + 1;
   for (u64 core = first; core < end; core++) {
-    if (job->kind == CORES) b[job->place] = core;
+    if (job->kind == CORES) a[job->place] = core;
     if (job->arguments <= 8) ((void (*)(T8))job->function)(A8(0));
     else if (job->arguments <= 16) ((void (*)(T8, T8))job->function)(A8(0), A8(8));
     else ((void (*)(T8, T8, T8, T8, T8, T8, T8, T8))job->function)(

@@ -197,16 +197,13 @@ class Job:
             self.kind, self.place = CORES, program.runtimevars["core_id"]
             self.cores = dimensions["global_size"][0]
         self.cost = array("Q", [0])
-        self.head = [program.addr, 0, self.kind, self.place, self.cores, self.cost.buffer_info()[0]]
 
     def words(self, memory: Sequence[Any], blocks: int | None) -> list[int]:
         """The job as `threads.c` reads it."""
         arguments = [m.va_addr for m in memory] + self.values
-        head = list(self.head)
-        head[1] = len(arguments)
-        if blocks is not None:
-            head[4] = blocks
-        return head + arguments
+        assert len(arguments) <= MAX_ARGUMENTS, "tinygrad makes no program with more"
+        head = [self.program.addr, len(arguments), self.kind, self.place, blocks or self.cores]
+        return [*head, self.cost.buffer_info()[0], *arguments]
 
 
 def native_launch(jobs: Sequence[list[int]]) -> Any:
