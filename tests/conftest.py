@@ -12,13 +12,25 @@ os.environ.setdefault("PARALLEL", "0")
 TESTS = Path(__file__).parent
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--device", help="tinygrad's default device, as DEV names it: CL, CUDA, CPU:LLVM, ...")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if device := config.getoption("--device"):
+        os.environ["DEV"] = device  # for processes that tests start, too
+        from tinygrad.helpers import DEV
+
+        DEV.value = device
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """With `-n`, tests that share environments, and so kernels, stay together in one process."""
     for item in items:
         first, *rest = item.path.relative_to(TESTS).parts
         group = rest[0] if first == "games" else first
-        if first in ("test_conformance.py", "test_devices.py") and isinstance(item, pytest.Function):
+        if first in ("test_conformance.py", "test_devices.py") and hasattr(item, "callspec"):
             params = item.callspec.params
             group += str(params.get("env") or params["game"])
         item.add_marker(pytest.mark.xdist_group(group))

@@ -10,6 +10,10 @@ from __future__ import annotations
 import functools
 import itertools
 import os
+import platform
+import re
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,6 +27,7 @@ import tensor_envs as te
 from tensor_envs.search import flat_monte_carlo
 from tests.games.shared import shared_env
 
+ROOT = Path(__file__).parents[1]
 Found = Iterator[tuple[str, np.ndarray]]  # with a word about what it is
 DEVICES, ASKED = ("CL", "WEBGPU"), os.environ.get("TENSOR_ENVS_TEST_DEVICES")
 FAST = ("tic_tac_toe", "shed")  # to compile, for all tasks
@@ -39,6 +44,17 @@ def problem(device: str) -> str | None:
     except ValueError as error:
         return str(error)
     return None
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="a renderer for x86")
+def test_a_renderer_that_computes_wrong_games_is_refused() -> None:
+    command = [sys.executable, "scripts/hyperdimensional_tictactoe.py", "--batch", "8"]
+    environment = os.environ | {"DEV": "CPU:X86"}
+    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert re.fullmatch(
+        r".*device 'CPU' .* X86Renderer, which is not known to play games right; .*\n", done.stderr
+    )
 
 
 def env_of(game: str) -> te.Env:

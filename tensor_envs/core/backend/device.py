@@ -14,11 +14,16 @@ import numpy as np
 from tinygrad import Device, Tensor
 from tinygrad.dtype import DType, _from_np_dtype, _to_np_dtype
 from tinygrad.engine import realize
+from tinygrad.renderer.cstyle import CStyleLanguage
 from tinygrad.uop.ops import Ops, UOp, buffers
 
 from tensor_envs.core.backend.clang import cpu_compiler
 
 DeviceName = str | tuple[str, ...]
+
+# Renderers whose kernels are known to be right, besides those of languages of C's kind. Not so X86Renderer: what
+# players see of 4x4x4 is wrong, and playouts do not compile.
+FIT = {"CPULLVMRenderer", "PythonRenderer"}
 
 LOCK = (
     threading.RLock()
@@ -32,7 +37,8 @@ UNSHARED_REFCOUNT = sys.getrefcount(_alone[0])  # by a container and, while aske
 def resolve(device: Any) -> DeviceName:
     """A device name, a tuple of them (the batch axis is sharded) or None (tinygrad's default) -> its full name.
 
-    ValueError if the device does not exist here, TypeError if it is no name; RuntimeError if the CPU lacks a compiler.
+    ValueError if the device does not exist here or is not known to play right, TypeError if it is no name;
+    RuntimeError if the CPU lacks a compiler.
     """
     if isinstance(device, (tuple, list)):
         if not device:
@@ -56,12 +62,17 @@ def _resolve_one(device: Any) -> str:
         cpu_compiler()
     try:
         with LOCK:
-            Device[name]
+            renderer = Device[name].renderer
     except Exception as error:  # whatever a backend raises when it is not there
         reason = str(error).strip().split("\n")[0]
         raise ValueError(
             f"device {device!r} cannot be opened here: {type(error).__name__}: {reason}"
         ) from None
+    if not isinstance(renderer, CStyleLanguage) and type(renderer).__name__ not in FIT:
+        raise ValueError(
+            f"device {device!r} would be programmed by tinygrad's {type(renderer).__name__}, which is not known to "
+            "play games right; the environment variable DEV chooses another, as in DEV=CPU or DEV=CPU:LLVM"
+        )
     return name
 
 
