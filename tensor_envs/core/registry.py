@@ -41,7 +41,7 @@ def registered() -> tuple[str, ...]:
 
     Example:
         >>> te.registered()[:3]
-        ('gomoku', 'hyper_tic_tac_toe', 'qubic')
+        ('connect_four', 'gomoku', 'hyper_tic_tac_toe')
     """
     return tuple(sorted(_all_ids()))
 

@@ -18,22 +18,22 @@ TRACES = Path(__file__).parents[1] / "data" / "traces"
 
 
 def play_in_lockstep(
-    game: str, rows: int, seed: int = 0, max_steps: int = 10**6, observe_every: int = 0, **config: Any
+    game: str, batch: int, seed: int = 0, max_steps: int = 10**6, observe_every: int = 0, **config: Any
 ) -> np.ndarray:
-    """Play `rows` games to their ends by the uniform policy in both engines -> their returns [rows, players].
+    """Play `batch` games to their ends by the uniform policy in both engines -> their returns [batch, players].
 
     At every ply masks, players to move, rewards and flags must agree; at every ply of row 0, and at the end of every
     row, the whole state; every `observe_every` plies the observations of all players, too.
     """
     reference = importlib.import_module(f"tests.games.{game}.reference").Reference
     env = shared_env(game, **config)
-    state = env.init(rows, seed)
-    games = [reference(game_key(seed, row, 0), **config) for row in range(rows)]
-    returns = np.zeros((rows, env.num_players))
+    state = env.init(batch, seed)
+    games = [reference(game_key(seed, row, 0), **config) for row in range(batch)]
+    returns = np.zeros((batch, env.num_players))
     for ply in range(max_steps):
         now = state.numpy()
-        live = [row for row in range(rows) if not (games[row].terminated or games[row].truncated)]
-        for row in range(rows):
+        live = [row for row in range(batch) if not (games[row].terminated or games[row].truncated)]
+        for row in range(batch):
             legal = np.flatnonzero(now["legal_action_mask"][row]).tolist()
             assert legal == games[row].legal_actions(), f"row {row}, ply {ply}: legal actions"
         if observe_every and ply % observe_every == 0:

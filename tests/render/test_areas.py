@@ -17,6 +17,7 @@ GAMES: dict[str, tuple[dict[str, Any], str]] = {
     "hyper_tic_tac_toe": ({"shape": (2, 3, 2, 3), "k": 3}, ""),
     "qubic": ({}, ""),
     "gomoku": ({}, ""),
+    "connect_four": ({}, ""),
     "shed": ({"cards": 6}, ""),
     "tensor_stars": ({"points_to_win": 3}, ""),
     "tensor_equilibrium": ({"players": 3}, r"PASS|STOP"),

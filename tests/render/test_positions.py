@@ -17,6 +17,8 @@ GAMES: list[tuple[str, dict[str, Any]]] = [
     ("tic_tac_toe", {}),
     ("hyper_tic_tac_toe", {"shape": (2, 3, 4), "k": 3}),
     ("hyper_tic_tac_toe", {"shape": (2, 2, 2, 2, 2), "k": 2}),
+    ("connect_four", {}),
+    ("connect_four", {"rows": 3, "columns": 2, "k": 3}),
     ("shed", {"cards": 4}),
     ("tensor_stars", {"random_colours": True}),
     ("tensor_equilibrium", {}),

@@ -13,20 +13,20 @@ LARGE = [((3, 3, 3, 3, 2, 2), 3), ((2,) * 7, 2), ((12, 13, 11), 4)]  # too many 
 
 @pytest.mark.parametrize(("shape", "k"), SHAPES)
 def test_random_games_agree_with_the_reference(shape: tuple[int, ...], k: int) -> None:
-    play_in_lockstep("hyper_tic_tac_toe", rows=64, seed=4, observe_every=3, shape=shape, k=k)
+    play_in_lockstep("hyper_tic_tac_toe", batch=64, seed=4, observe_every=3, shape=shape, k=k)
 
 
 @pytest.mark.parametrize(("shape", "k"), LARGE)
 def test_boards_in_memory_agree_with_the_reference(shape: tuple[int, ...], k: int) -> None:
     assert not HyperTicTacToe(shape, k).unrolled
-    play_in_lockstep("hyper_tic_tac_toe", rows=5, seed=4, max_steps=60, observe_every=20, shape=shape, k=k)
+    play_in_lockstep("hyper_tic_tac_toe", batch=5, seed=4, max_steps=60, observe_every=20, shape=shape, k=k)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("shape", "k"), [*SHAPES, ((15, 15), 5), *LARGE])
 def test_thousands_of_games_agree_with_the_reference(shape: tuple[int, ...], k: int) -> None:
-    rows = 3000 if np.prod(shape) < 70 else 100
-    play_in_lockstep("hyper_tic_tac_toe", rows=rows, seed=8, shape=shape, k=k)
+    batch = 3000 if np.prod(shape) < 70 else 100
+    play_in_lockstep("hyper_tic_tac_toe", batch=batch, seed=8, shape=shape, k=k)
 
 
 def test_golden_games() -> None:

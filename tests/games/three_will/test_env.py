@@ -38,20 +38,20 @@ def made(ids_visible: bool = False) -> te.Env:
 
 
 def test_random_games_agree_with_the_reference() -> None:
-    returns = play_in_lockstep("three_will", rows=6, seed=4, observe_every=50)
+    returns = play_in_lockstep("three_will", batch=6, seed=4, observe_every=50)
     assert (returns.sum(1) == 0).all() and (abs(returns) == 1).all()
 
 
 @pytest.mark.parametrize("config", OTHER_RULES, ids=lambda config: next(iter(config)))
 def test_random_games_under_other_rules(config: dict[str, Any]) -> None:
-    play_in_lockstep("three_will", rows=3, seed=5, max_steps=150, observe_every=50, **config)
+    play_in_lockstep("three_will", batch=3, seed=5, max_steps=150, observe_every=50, **config)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("config", VARIANTS.values(), ids=VARIANTS)
 def test_many_random_games_agree_with_the_reference(config: dict[str, Any]) -> None:
     """Ten thousand games of the default rules: some 2.3 million decisions."""
-    play_in_lockstep("three_will", rows=100 if config else 10_000, seed=8, observe_every=40, **config)
+    play_in_lockstep("three_will", batch=100 if config else 10_000, seed=8, observe_every=40, **config)
 
 
 def test_golden_games() -> None:

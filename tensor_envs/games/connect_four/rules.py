@@ -1,0 +1,90 @@
+"""Connect four on a board of any size: k own stones in one straight line win; a full board without a line is a draw.
+
+Rules and rulings: RULES.md beside this file. The board is two sets of cells as bit words, the stones of the player to
+move and the other's; cells are numbered row by row from the top.
+"""
+
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+from tensor_envs.core.validate import integer as checked
+from tensor_envs.ops.bits import completed, shift_down
+from tensor_envs.rules import (
+    WORD_BITS,
+    Chance,
+    Field,
+    GameState,
+    Mask,
+    Outcome,
+    Part,
+    Scalar,
+    Spec,
+    bits,
+    integer,
+    num_words,
+    pack,
+    union_of,
+    where,
+    word,
+)
+
+MAX_SIDE = WORD_BITS  # a row is at most one word, and so is the mask
+
+
+@dataclass(frozen=True)
+class ConnectFour:
+    """rows, columns: the board's sides, 1..32. k: stones in a line that win, 1..the longer side.
+
+    TypeError or ValueError unless these are ints within their limits (C6).
+    """
+
+    rows: int = 6
+    columns: int = 7
+    k: int = 4
+
+    def __post_init__(self) -> None:
+        sides = [checked(name, getattr(self, name), 1, MAX_SIDE) for name in ("rows", "columns")]
+        for name, value in zip(("rows", "columns", "k"), (*sides, self.k), strict=True):
+            object.__setattr__(self, name, checked(name, value, 1, max(sides)))
+
+    @property
+    def cells(self) -> int:
+        return self.rows * self.columns
+
+    @property
+    def spec(self) -> Spec:
+        # the stones of the player to move, and the other player's
+        fields = tuple(Field(name, (num_words(self.cells),), kind="word") for name in ("own", "other"))
+        return Spec(2, self.columns, observation_shape=(2, self.rows, self.columns), fields=fields)
+
+    def init(self, chance: Chance) -> dict[str, Any]:
+        return {}
+
+    def legal_action_mask(self, s: GameState) -> Mask:
+        """Columns whose top cell is empty (C2)."""
+        return [~(s.own[0] | s.other[0]) & 2**self.columns - 1]
+
+    def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
+        stones = [own | other for own, other in zip(s.own, s.other, strict=True)]
+        below = shift_down(stones, self.columns)
+        floor = pack(range(self.cells - self.columns, self.cells), self.cells)
+        own = [
+            s.own[w] | ~stones[w] & (below[w] | floor[w]) & self.column(action, w)  # C3
+            for w in range(len(stones))
+        ]
+        won = union_of(chain.from_iterable(completed(own, (self.rows, self.columns), self.k))) != 0
+        first = where(s.current_player == 0, integer(won), -integer(won))
+        after = s.replace(own=s.other, other=own, current_player=1 - s.current_player)
+        return Outcome(after, rewards=(first, -first), terminated=won | (s.ply + 1 == self.cells))
+
+    def column(self, action: Scalar, number: int) -> Scalar:
+        """The cells of a column in a word of the board; in the last word also some beyond the board."""
+        every = sum(1 << cell for cell in range(0, WORD_BITS, self.columns))
+        return word(every) << (action + -WORD_BITS * number % self.columns) % self.columns
+
+    def observe(self, s: GameState, player: Scalar) -> list[Part]:
+        """Own stones, then the other player's (C7)."""
+        moves, pairs = s.current_player == player, list(zip(s.own, s.other, strict=True))
+        own, other = [where(moves, a, b) for a, b in pairs], [where(moves, b, a) for a, b in pairs]
+        return [bits(own, self.cells), bits(other, self.cells)]
