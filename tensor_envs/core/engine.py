@@ -24,6 +24,7 @@ from tensor_envs.core.backend.device import (
     upload,
 )
 from tensor_envs.core.backend.launch import bytes_of_blocks, launch, total_bytes
+from tensor_envs.core.backend.lower import enabled as lowers
 from tensor_envs.core.backend.replay import Launch, Replay, kept, launches_directly
 from tensor_envs.core.backend.threads import all_blocks
 from tensor_envs.core.game import Game
@@ -182,7 +183,8 @@ class Engine:
 
     def _replay(self, kernel: Kernel, grid: Grid, device: DeviceName, arrays: A) -> Replay:
         present = tuple(t is not None for t in _leaves(arrays))
-        key = (kernel, grid.form if launches_directly() else grid, device, present)
+        any_size = launches_directly() and share(grid, device)
+        key = (kernel, grid.form if any_size else grid, device, present)
 
         def recorded() -> Replay:
             form, count = _like(arrays, (True for _ in _flat(arrays))), sum(present)
@@ -373,8 +375,11 @@ class Engine:
 
 
 def share(grid: Grid, device: DeviceName) -> list[Tensor]:
-    """The blocks that a kernel on the CPU plays, all of them; none for a GPU, which has a workgroup for each."""
-    if grid.gpu:
+    """The blocks that a kernel on the CPU plays: all of them.
+
+    None for a GPU, which has a workgroup for each, and for kernels that tinygrad lowers, whose index is no product.
+    """
+    if grid.gpu or not lowers():
         return []
     return [all_blocks(grid.blocks, device)]
 

@@ -79,5 +79,8 @@ def _words(renderer: Renderer) -> PatternMatcher:
     """Decompose operations that the language lacks."""
     known = tuple(renderer.code_for_op)
     rules = pm_commit_weak + pm_cast_weak + symbolic_simple
-    rules += get_simplifying_rewrite_patterns(known) + get_late_rewrite_patterns(known, False)
+    # an index that is a product stays one: of a shift clang does not know that it cannot overflow, and then it compares
+    # every store of a block with every other one, for minutes
+    late = tuple(op for op in known if op is not Ops.SHL)
+    rules += get_simplifying_rewrite_patterns(known) + get_late_rewrite_patterns(late, False)
     return rules + (renderer.extra_matcher or PatternMatcher([])) + pm_split_ends

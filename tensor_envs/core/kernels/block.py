@@ -88,17 +88,18 @@ class Block:
     def __init__(self, grid: Grid, unroll: bool, share: UOp | None):
         """unroll: whether several lanes may be played at once; on a GPU a lane is a thread.
 
-        share: int32, the first block to play and how many; None on a GPU, where a workgroup plays each.
+        share: int32, the first block to play and how many. None: all; on a GPU a workgroup plays each.
         """
         self.lanes = grid.lanes
         self.together = UNROLL_LANES if unroll and grid.lanes % UNROLL_LANES == 0 else 1
-        if share is None:
-            self.turn = self.block = loop(grid.blocks, AxisType.GLOBAL)
-            self.thread: UOp | None = loop(grid.lanes, AxisType.LOCAL)
-        else:
+        self.thread = None
+        if share is not None:
             first, count = (share[k].load().maximum(0).minimum(grid.most_blocks - 1) for k in range(2))
-            self.turn, self.thread = loop(count), None
+            self.turn = loop(count)
             self.block = first + self.turn
+        else:
+            self.turn = self.block = loop(grid.blocks, AxisType.GLOBAL if grid.gpu else AxisType.WEAK)
+            self.thread = loop(grid.lanes, AxisType.LOCAL) if grid.gpu else None
 
     def at(self, lane: Any) -> Coords:
         batch = Place(self.block, lane, self.lanes)
