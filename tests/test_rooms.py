@@ -190,16 +190,17 @@ def test_every_game_is_complete() -> None:
 
 def test_import_is_quick_and_opens_no_device() -> None:
     code = (
-        "import time; start = time.process_time(); import tensor_envs; seconds = time.process_time() - start;"
-        "import os, tinygrad; print(seconds, len(tinygrad.Device._opened_devices), os.environ.get('DEV'))"
+        "import time; start = time.process_time(); import tinygrad; middle = time.process_time(); import tensor_envs;"
+        "import os; print((time.process_time() - middle) / (middle - start),"
+        "len(tinygrad.Device._opened_devices), os.environ.get('DEV'))"
     )
     environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)}
-    times = []
+    ratios = []
     for _ in range(3):
         done = subprocess.run(
             [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
         )
-        seconds, opened, device = done.stdout.split()
+        ratio, opened, device = done.stdout.split()
         assert (opened, device) == ("0", "None")
-        times.append(float(seconds))
-    assert min(times) < 0.5, times
+        ratios.append(float(ratio))
+    assert min(ratios) < 1, "it takes longer than tinygrad's own import"
