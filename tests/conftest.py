@@ -37,7 +37,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """A test marked `extra` needs packages that the extra `dev` does not bring."""
+    """A test marked `extra` needs packages that the extra `dev` does not bring; `cpu`: the CPU device and clang."""
+    if item.get_closest_marker("cpu"):
+        from tinygrad import Device
+
+        if type(Device.default.renderer).__name__ != "ClangRenderer":
+            pytest.skip("about the CPU device and its clang alone")
     for mark in item.iter_markers("extra"):
         for package in mark.args:
             if find_spec(package) is None:

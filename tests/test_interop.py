@@ -278,7 +278,7 @@ def test_steps_driven_from_pytorch() -> None:
 
 def test_what_a_vector_environment_writes_again_shows() -> None:
     """The hazard that the module describes: what a step wrote comes back in the next; a copy and a state stay."""
-    vector = te.VectorEnv(TTT, 8, seed=3)
+    vector = te.VectorEnv(TTT, 8, seed=3, device="CPU")
     actions = vector.step_uniform().actions
     shared, copied = te.to_numpy(actions, copy=False), te.to_numpy(actions, copy=True)
     words = te.to_numpy(vector.state.tensors[0], copy=False)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.cpu
+
 ROOT = Path(__file__).parents[2]
 STEP = "import tensor_envs as te; print(te.make('tic_tac_toe').init(2, device='CPU'))"
 NO_ZIG = "import sys; sys.modules['ziglang'] = None; import importlib.util as u; f = u.find_spec; "

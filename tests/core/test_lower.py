@@ -17,6 +17,8 @@ from tensor_envs.core.backend import launch, lower
 from tensor_envs.core.backend.lower import lowered
 from tests.games.shared import shared_env
 
+pytestmark = pytest.mark.cpu
+
 ROOT = Path(__file__).parents[2]
 
 

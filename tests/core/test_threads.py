@@ -18,6 +18,8 @@ import tensor_envs as te
 from tensor_envs.core.backend import threads
 from tests.games.shared import shared_env
 
+pytestmark = pytest.mark.cpu
+
 TTT, SHED = shared_env("tic_tac_toe"), shared_env("shed")
 
 
