@@ -185,6 +185,9 @@ def test_sharded_batch() -> None:
         SingleAgentVectorEnv(TIC_TAC_TOE, 6, player=1, device=device)
         for device in ("CPU", ("CPU:0", "CPU:1"))
     )
+    SingleAgentVectorEnv(TIC_TAC_TOE, 4, player=1).reset(
+        seed=0
+    )  # of the lanes of a share: its kernels are used again
     (one, info), (two, _) = whole.reset(seed=4), shared.reset(seed=4)
     assert (one == two).all()
     for _ in range(8):

@@ -19,10 +19,14 @@ def _linearize(sink: UOp) -> list[UOp]:
     nodes = list(sink.toposort())
     if any(u.op is Ops.END and u.src[-1].op is not Ops.RANGE for u in nodes):
         loops: dict[UOp, dict[UOp, None]] = {}
+        ended: dict[UOp, set[UOp]] = {}  # by a node itself, or by those that it comes after
         for u in nodes:
-            inside = {loop: None for s in u.src for loop in loops[s]}
             if u.op is Ops.END:
-                inside = {loop: None for loop in inside if loop not in u.src[1:]}
+                ended[u] = {s for s in u.src[1:] if s.op is Ops.RANGE}
+            elif u.op is Ops.AFTER:
+                ended[u] = {loop for s in u.src[1:] for loop in ended.get(s, ())}
+            left = ended.get(u, ())
+            inside = {loop: None for s in u.src for loop in loops[s] if loop not in left}
             u.__dict__[KNOWN] = inside
             loops[u] = {u: None, **inside} if u.op is Ops.RANGE else inside
     return linearize(sink)
