@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tensor_envs.core.state import State
+from tensor_envs.core.state import SHOWN_GAMES, State
+from tensor_envs.core.state import contact_sheet as sheet
 from tensor_envs.core.validate import file_path, instance, integer, integers, number, shown
-from tensor_envs.render.compose import Picture, film, table
+from tensor_envs.render.compose import Picture, film
 
 FORMATS = (".svg", ".gif")
 PALETTE_FRAMES = 8  # pictures at most, and the last, from which a GIF's colours are chosen
@@ -86,11 +87,12 @@ def contact_sheet(
         True
     """
     instance("state", state, State)
-    rows = integers("games", range(min(16, len(state))) if games is None else games, 0, len(state) - 1)
+    rows = integers(
+        "games", range(min(SHOWN_GAMES, len(state))) if games is None else games, 0, len(state) - 1
+    )
     integer("columns", columns, 1, 1000)
     number("width", width, 16, 4000)
-    pictures = [Picture.of(state.env.render(state, row, player)) for row in rows]
-    return table(pictures, [f"game {row}" for row in rows], columns, width)
+    return sheet(state, rows, columns, width, player)
 
 
 def _states(states: Iterable[State]) -> list[State]:

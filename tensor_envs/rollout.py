@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from tinygrad import Tensor, dtypes
 
-from tensor_envs.core.backend.device import is_capturing, upload
+from tensor_envs.core.backend.device import DeviceName, is_capturing, upload
 from tensor_envs.core.backend.replay import Replay
 from tensor_envs.core.engine import Games
 from tensor_envs.core.env import MAX_BATCH, Env
@@ -69,7 +69,7 @@ def rollout(
     batch: int,
     steps: int,
     seed: int = 0,
-    device: Any = None,
+    device: DeviceName | None = None,
     autoreset: bool = True,
 ) -> Rollout:
     """Play actions in new games.

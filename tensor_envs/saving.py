@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tensor_envs.core.backend.device import resolve
+from tensor_envs.core.backend.device import DeviceName, resolve
 from tensor_envs.core.env import MAX_BATCH
 from tensor_envs.core.files import read_arrays, write_arrays
 from tensor_envs.core.layout import RNG_WORDS
@@ -44,7 +44,7 @@ def save_state(state: State, path: str | Path) -> None:
     write_arrays(path, FORMAT, about, arrays)
 
 
-def load_state(path: str | Path, device: Any = None) -> State:
+def load_state(path: str | Path, device: DeviceName | None = None) -> State:
     """The state in a file.
 
     Args:

@@ -19,7 +19,7 @@ import numpy as np
 from tinygrad import Tensor
 from tinygrad.helpers import GlobalCounters
 
-from tensor_envs.core.backend.device import resolve
+from tensor_envs.core.backend.device import DeviceName, resolve
 from tensor_envs.core.env import Env
 from tensor_envs.core.jit import jit
 from tensor_envs.core.kernels.observe import DTYPES
@@ -47,11 +47,11 @@ class Skipped(Exception):
     """A check for which the game does not bring what it takes."""
 
 
-def check_env(env: Env, steps: int = 40, device: Any = None) -> dict[str, str]:
+def check_env(env: Env, steps: int = 40, device: DeviceName | None = None) -> dict[str, str]:
     """Check an environment: every check below, in a few games of the uniform policy.
 
     Args:
-        env: any environment, with its own notation and render or without.
+        env: any environment, with its own notation and render or without; checked as with illegal="lose".
         steps: actions for what is checked at every ply; ends and resets are waited for.
         device: as in `Env.init`.
 
@@ -64,6 +64,7 @@ def check_env(env: Env, steps: int = 40, device: Any = None) -> dict[str, str]:
     instance("env", env, Env)
     integer("steps", steps, 1, MOST_STEPS)
     resolve(device)
+    env = env if env.illegal == "lose" else Env(env._entry, env.rules, env.id)
     report = {}
     for check in CHECKS:
         try:

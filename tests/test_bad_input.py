@@ -318,6 +318,7 @@ def cases() -> Iterator[Case]:
     names = (None, 5, "", "Shed", "a b/c", "1a", "shed", b"x")
     yield Case("register", "id", lambda x: te.register(te.GameEntry(x, DiceRace)), names)
     yield Case("register", "entry", te.register, (None, 5, "x", DiceRace))
+    yield Case("register", "replace", lambda x: te.register(te.GameEntry("x", DiceRace), replace=x), NO_BOOL)
     yield Case(
         "GameEntry",
         "rules",

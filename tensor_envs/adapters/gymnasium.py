@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from tensor_envs.adapters.single_agent import Policy, SingleAgent
+from tensor_envs.core.backend.device import DeviceName
 from tensor_envs.core.env import MAX_BATCH, Env
 from tensor_envs.core.registry import make, registered
 from tensor_envs.core.state import State
@@ -94,7 +95,7 @@ class SingleAgentVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, Any, np.ndarra
         player: int = 0,
         policy: str | Policy = "uniform",
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
-        device: Any = None,
+        device: DeviceName | None = None,
         render_mode: str | None = None,
         **rule_fields: Any,
     ):
@@ -208,7 +209,7 @@ class SingleAgentEnv(gymnasium.Env[np.ndarray, Any]):
         *,
         player: int = 0,
         policy: str | Policy = "uniform",
-        device: Any = None,
+        device: DeviceName | None = None,
         render_mode: str | None = None,
         **rule_fields: Any,
     ):

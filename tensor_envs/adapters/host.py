@@ -9,7 +9,7 @@ import numpy as np
 from tinygrad import Device, Tensor, dtypes
 from tinygrad.dtype import DType
 
-from tensor_envs.core.backend.device import buffer_of, cached_upload, download, shards, write
+from tensor_envs.core.backend.device import DeviceName, buffer_of, cached_upload, download, shards, write
 from tensor_envs.core.backend.replay import Launch
 from tensor_envs.core.engine import Cut
 from tensor_envs.core.env import Env
@@ -70,7 +70,7 @@ def observation_buffer(env: Env, where: Cut) -> HostBuffer:
 class HostGame:
     """One game, stepped in place and read on the host."""
 
-    def __init__(self, env: Env, seed: int, device: object):
+    def __init__(self, env: Env, seed: int, device: DeviceName):
         self.env, self._vector = env, VectorEnv(env, 1, seed, device, "disabled")
         self._cut = self._vector._games.cut
         self._seen = observation_buffer(env, self._cut)

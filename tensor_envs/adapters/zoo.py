@@ -13,6 +13,7 @@ from gymnasium.utils import EzPickle
 from tensor_envs.adapters.gymnasium import FRAMES, observation_space
 from tensor_envs.adapters.host import HostGame
 from tensor_envs.core.backend.device import resolve
+from tensor_envs.core.env import Illegal
 from tensor_envs.core.inputs import INT32
 from tensor_envs.core.registry import make
 from tensor_envs.core.state import State
@@ -40,7 +41,7 @@ class ZooBase(EzPickle):
         render_mode: str | None = None,
         *,
         max_cycles: int | None = None,
-        illegal: str = "lose",
+        illegal: Illegal = "lose",
         device: str | None = None,
         **rule_fields: Any,
     ):

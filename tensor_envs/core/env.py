@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from tinygrad import Tensor
 
-from tensor_envs.core.backend.device import is_capturing, resolve
+from tensor_envs.core.backend.device import DeviceName, is_capturing, resolve
 from tensor_envs.core.engine import Engine, cut
 from tensor_envs.core.entry import GameEntry
 from tensor_envs.core.inputs import bool_array, host_ints, int_array
@@ -18,6 +18,8 @@ from tensor_envs.core.random import seed_words
 from tensor_envs.core.state import State
 from tensor_envs.core.validate import instance, integer, one_of, shown
 from tensor_envs.rules.spec import Spec, Symmetry
+
+Illegal = Literal["lose", "raise"]
 
 MAX_BATCH = 2**31 - 1
 ROWS = 2**32  # of a seed
@@ -40,8 +42,9 @@ class Env:
         illegal: "lose" or "raise".
     """
 
-    def __init__(self, entry: GameEntry, rules: Any, name: str, illegal: str = "lose"):
-        self.illegal = one_of("illegal", illegal, ("lose", "raise"))
+    def __init__(self, entry: GameEntry, rules: Any, name: str, illegal: Illegal = "lose"):
+        one_of("illegal", illegal, get_args(Illegal))
+        self.illegal: Illegal = illegal
         self.rules, self.id, self.version = rules, name, entry.version
         self._entry, self._engine = entry, Engine(rules)
         self.spec: Spec = replace(self._engine.spec, id=name, version=entry.version)
@@ -68,7 +71,7 @@ class Env:
 
     # *** states ***
 
-    def init(self, batch: int, seed: int = 0, device: Any = None, first_row: int = 0) -> State:
+    def init(self, batch: int, seed: int = 0, device: DeviceName | None = None, first_row: int = 0) -> State:
         """New games, row r being game r of the seed whatever the batch size.
 
         Args:
@@ -244,7 +247,9 @@ class Env:
         hide = getattr(self._entry.load("render"), "seen_by", None)
         return game if hide is None else hide(self.rules, game, player)
 
-    def state_from_dicts(self, games: Sequence[dict[str, Any]], seed: int = 0, device: Any = None) -> State:
+    def state_from_dicts(
+        self, games: Sequence[dict[str, Any]], seed: int = 0, device: DeviceName | None = None
+    ) -> State:
         """A batch from plain games; row r gets the chance of row r, episode 0, of the seed.
 
         Args:

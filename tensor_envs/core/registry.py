@@ -10,26 +10,32 @@ from dataclasses import fields
 from typing import Any
 
 from tensor_envs.core.entry import GameEntry
-from tensor_envs.core.env import Env
+from tensor_envs.core.env import Env, Illegal
 from tensor_envs.core.validate import SHOWN, instance, shown
 
 _entries: dict[str, GameEntry] = {}
 
 
-def register(entry: GameEntry) -> None:
+def register(entry: GameEntry, *, replace: bool = False) -> None:
     """Make a game known to `make` under its id and its presets' ids.
 
     Args:
         entry: the game as data.
+        replace: whether it may take the place of a game registered before under its id, as in a notebook's cell that is
+            run again. Environments that are there keep the rules that they have.
 
     Raises:
-        TypeError: `entry` is no GameEntry.
+        TypeError: `entry` is no GameEntry, `replace` no bool.
         ValueError: an id is taken.
     """
     instance("entry", entry, GameEntry)
+    instance("replace", replace, bool)
     for name in (entry.id, *entry.presets):
-        if name in _all_ids():
-            raise ValueError(f"the id {name!r} is registered already")
+        known = _all_ids().get(name)
+        replaceable = known is _entries.get(entry.id)
+        if known is not None and not (replace and replaceable):
+            hint = "; register(..., replace=True) puts another game in its place" * replaceable
+            raise ValueError(f"the id {name!r} is registered already{hint}")
     _entries[entry.id] = entry
 
 
@@ -59,7 +65,7 @@ def _built_in() -> tuple[GameEntry, ...]:
     return tuple(importlib.import_module(f"tensor_envs.games.{name}").GAME for name in names)
 
 
-def make(id: str, *, illegal: str = "lose", **rule_fields: Any) -> Env:
+def make(id: str, *, illegal: Illegal = "lose", **rule_fields: Any) -> Env:
     """An environment by id, with the fields of the game's rules as keyword arguments.
 
     Args:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,9 +10,22 @@ from tinygrad import Tensor
 
 from tensor_envs.core.backend.device import DeviceName, resolve
 from tensor_envs.core.engine import Games
+from tensor_envs.render.compose import Picture, table
 
 if TYPE_CHECKING:
     from tensor_envs.core.env import Env
+
+
+SHOWN_GAMES = 16  # of a batch, where nobody says which
+
+
+def contact_sheet(
+    state: State, rows: Iterable[int], columns: int = 4, width: float = 240, player: int | None = None
+) -> str:
+    """Some games of a batch as one SVG; see `tensor_envs.contact_sheet`."""
+    found = list(rows)
+    pictures = [Picture.of(state.env.render(state, row, player)) for row in found]
+    return table(pictures, [f"game {row}" for row in found], columns, width)
 
 
 class State:
@@ -65,7 +79,15 @@ class State:
         return f"<State of {self.batch} games of {self.env!r} on {self.device}>"
 
     def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *self.env.spec_fields]
+        """What a user may ask for: the game's fields, and what every state has."""
+        return [*(name for name in super().__dir__() if not name.startswith("_")), *self.env.spec_fields]
+
+    def _repr_svg_(self) -> str | None:
+        """For notebooks: the first games; None if the game has no pictures."""
+        try:
+            return contact_sheet(self, range(min(SHOWN_GAMES, self.batch)))
+        except NotImplementedError:
+            return None
 
     def __getattr__(self, name: str) -> Tensor:
         if not name.startswith("_") and name in self.env.spec_fields:

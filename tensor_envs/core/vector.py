@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from tinygrad import Tensor, dtypes
 
-from tensor_envs.core.backend.device import is_capturing, write
+from tensor_envs.core.backend.device import DeviceName, is_capturing, write
 from tensor_envs.core.backend.replay import Launch
 from tensor_envs.core.engine import Games, Observations
 from tensor_envs.core.env import MAX_BATCH, Env
@@ -113,7 +113,7 @@ class VectorEnv:
         env: Env,
         num_envs: int,
         seed: int = 0,
-        device: Any = None,
+        device: DeviceName | None = None,
         autoreset: Autoreset = "same_step",
         first_row: int = 0,
         observe: bool = False,
@@ -157,7 +157,7 @@ class VectorEnv:
         return copy
 
     @property
-    def device(self) -> Any:
+    def device(self) -> DeviceName:
         """Where the games are: a name, or a tuple of them."""
         return self._games.device
 

@@ -10,11 +10,10 @@ from __future__ import annotations
 from functools import reduce
 from itertools import compress
 from operator import add
-from typing import Any
 
 from tinygrad import Tensor, dtypes
 
-from tensor_envs.core.backend.device import resolve
+from tensor_envs.core.backend.device import DeviceName, resolve
 from tensor_envs.core.validate import integer
 from tensor_envs.ops.boards import Board, as_board
 from tensor_envs.ops.lines import MAX_CELLS, MAX_RANK, Direction, flat_step, line_directions, placements
@@ -51,7 +50,7 @@ def line_kernels(rank: int, k: int) -> dict[Direction, Tensor]:
 
 
 def line_convolution(
-    board: Board, k: int, rank: int | None = None, device: Any = None
+    board: Board, k: int, rank: int | None = None, device: DeviceName | None = None
 ) -> dict[Direction, Tensor]:
     """For every direction that admits a line: the sums over its placements, int32 [*batch, placements by axis], lazy.
 

@@ -21,7 +21,7 @@ import numpy as np
 from tinygrad import Tensor, UOp, dtypes
 from tinygrad.uop.ops import AxisType, Ops
 
-from tensor_envs.core.backend.device import is_gpu, resolve
+from tensor_envs.core.backend.device import DeviceName, is_gpu, resolve
 from tensor_envs.core.backend.launch import launch
 from tensor_envs.core.validate import integer, shown
 from tensor_envs.ops.boards import Board, as_board
@@ -145,7 +145,7 @@ def _counted(layout: _Layout, words: Tensor) -> Tensor:
     return done.reshape(layout.boards, layout.parts, directions, len(MARKS)).sum(1, dtype=dtypes.int32)
 
 
-def count_lines(board: Board, k: int, rank: int | None = None, device: Any = None) -> Tensor:
+def count_lines(board: Board, k: int, rank: int | None = None, device: DeviceName | None = None) -> Tensor:
     """Numbers of completed lines, int32 [*batch, D, 2], lazy: by direction, then of player 1 and of player -1.
 
     D counts the directions that admit a line, in the order of `line_convolution`. A row of k + 1 marks holds two
@@ -155,7 +155,7 @@ def count_lines(board: Board, k: int, rank: int | None = None, device: Any = Non
     return _counted(layout, words).reshape(*lead, len(layout.directions), len(MARKS))
 
 
-def winner(board: Board, k: int, rank: int | None = None, device: Any = None) -> Tensor:
+def winner(board: Board, k: int, rank: int | None = None, device: DeviceName | None = None) -> Tensor:
     """Who has k marks in a line: int32 [*batch], 1, -1, or 0 for neither, lazy.
 
     0 also where both have one: no play of the game leads there, the board does not say who was first, and so
@@ -175,7 +175,7 @@ def winner(board: Board, k: int, rank: int | None = None, device: Any = None) ->
 
 
 def find_lines(
-    board: Board, k: int, limit: int = 16, device: Any = None, counts: np.ndarray | None = None
+    board: Board, k: int, limit: int = 16, device: DeviceName | None = None, counts: np.ndarray | None = None
 ) -> list[Line]:
     """The first completed lines of one board, `limit` at most, by direction, player (1, then -1) and start in C order.
 

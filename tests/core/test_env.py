@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import pytest
 from tinygrad import Tensor, TinyJit, dtypes
 
 import tensor_envs as te
+from tensor_envs.core import registry
+from tests.core.dice_race import DiceRace
 from tests.games.shared import shared_env
 
 TTT = shared_env("tic_tac_toe")
@@ -32,7 +35,7 @@ def test_ids() -> None:
     with pytest.raises(TypeError, match=r"'gomoku' fixes k=5; use make\('hyper_tic_tac_toe'"):
         te.make("gomoku", k=4)
     with pytest.raises(ValueError, match="illegal must be one of 'lose', 'raise', got 'ignore'"):
-        te.make("qubic", illegal="ignore")
+        te.make("qubic", illegal="ignore")  # type: ignore[arg-type]
 
 
 def test_registering_a_game_twice() -> None:
@@ -40,6 +43,41 @@ def test_registering_a_game_twice() -> None:
         te.register(te.GameEntry("tic_tac_toe", "nowhere:Rules", "nowhere", "nowhere"))
     with pytest.raises(TypeError, match="entry must be of type GameEntry, got 'tic_tac_toe'"):
         te.register("tic_tac_toe")  # type: ignore[arg-type]
+    with pytest.raises(
+        ValueError, match=r"'hyper_tic_tac_toe' is registered already$"
+    ):  # not the user's to replace
+        te.register(te.GameEntry("hyper_tic_tac_toe", DiceRace, presets={"tic_tac_toe": {}}), replace=True)
+
+
+def test_registering_another_game_in_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a notebook's cell that is run again; the environments of the first one stay as they are."""
+    monkeypatch.setattr(registry, "_entries", {})
+    te.register(te.GameEntry("dice_race", DiceRace, presets={"race": {}, "dice": {}}))
+    env = te.make("race")
+    again = te.GameEntry("dice_race", DiceRace, version=1, presets={"race": {}})
+    with pytest.raises(ValueError, match=r"'dice_race' is registered already; register\(..., replace=True\)"):
+        te.register(again)
+    te.register(again, replace=True)
+    assert (env.version, te.make("race").version) == (0, 1) and "dice" not in te.registered()
+    with pytest.raises(ValueError, match=r"'race' is registered already$"):  # as another game's preset
+        te.register(te.GameEntry("race", DiceRace), replace=True)
+
+
+def test_interactive() -> None:
+    """What a prompt or a notebook shows: the game's fields, short lines, pictures where there are any."""
+    vector = te.VectorEnv(TTT, 5)
+    state, transition = vector.state, vector.step_uniform()
+    names = dir(state)
+    assert {"own", "other", "current_player", "rewards", "numpy"} <= set(names)
+    assert not [name for name in names if name.startswith("_")] and all(
+        hasattr(state, name) for name in names
+    )
+    assert repr(transition) == "<Transition of 5 games on CPU, 0 ended>"
+    result = te.rollout(TTT, "uniform", 5, 9)
+    for value, shown in ((state, "State"), (vector, "VectorEnv"), (result, "Rollout")):
+        assert re.match(rf"<{shown} of 5 games .*on CPU.*>$", repr(value)) and len(repr(value)) < 100
+    assert (state._repr_svg_() or "").count("game ") >= 5 and state._repr_svg_() == te.contact_sheet(state)
+    assert te.Env(te.GameEntry("dice_race", DiceRace), DiceRace(), "dice_race").init(1)._repr_svg_() is None
 
 
 @pytest.mark.parametrize(
@@ -112,7 +150,7 @@ def test_devices() -> None:
     with pytest.raises(ValueError, match="device 'NOWHERE' cannot be opened here"):
         TTT.init(2, device="NOWHERE")
     with pytest.raises(TypeError, match="device must be a name"):
-        TTT.init(2, device=3)
+        TTT.init(2, device=3)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="batch must be a multiple of the 2 devices, got 3"):
         TTT.init(3, device=DEVICES[:2])
 

@@ -27,7 +27,7 @@ def test_registered_and_conforming(env: te.Env) -> None:
     # bits of scores, of the bets, of `rested`, ply and current_player, and two flags: two words; then whole ones
     history, episode, key, rewards, mask = 2, 1, 2, 3, 1
     assert env.state_bytes == 4 * (2 + history + episode + key + rewards + mask)
-    check_env(env)
+    check_env(te.make("dice_race", illegal="raise"))  # which is checked as with "lose"
 
 
 def test_states_from_dictionaries(env: te.Env) -> None:

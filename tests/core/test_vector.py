@@ -254,7 +254,7 @@ def going_on(vector: te.VectorEnv, steps: int = 6) -> list[dict[str, np.ndarray]
 @pytest.mark.parametrize(
     "options", [{}, {"observe": True}, {"final_states": True}], ids=lambda o: "-".join(o) or "plain"
 )
-def test_copies_go_on_exactly(how: str, autoreset: Any, options: dict[str, bool]) -> None:
+def test_copies_go_on_exactly(how: str, autoreset: Any, options: dict[str, Any]) -> None:
     """At any time: new, in the middle of games, right after games have ended; and the original with them."""
     vector = te.VectorEnv(TTT, 7, seed=3, autoreset=autoreset, first_row=2, **options)
     ends = 0

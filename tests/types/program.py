@@ -1,0 +1,148 @@
+"""A user's program that calls every public function, for type checkers that see tensor_envs from outside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import assert_type
+
+import numpy as np
+from tinygrad.tensor import Tensor  # tinygrad's own re-export is not explicit
+
+import tensor_envs as te
+from tensor_envs import ops, search
+from tensor_envs.rules import Chance, Field, GameState, Outcome, Part, Scalar, Spec, integer, number, where
+
+
+@dataclass(frozen=True)
+class Nim:
+    """Take 1 to 3 of a heap in turns; who takes the last one wins."""
+
+    heap: int = 21
+
+    @property
+    def spec(self) -> Spec:
+        return Spec(2, 3, (1,), (Field("left", high=self.heap, kind="int"),), observation_dtype="int8")
+
+    def init(self, chance: Chance) -> dict[str, int]:
+        return {"left": self.heap}
+
+    def legal_action_mask(self, s: GameState) -> list[Scalar]:
+        return [s.left > action for action in range(3)]
+
+    def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
+        left = s.left - action - 1
+        win = left == 0
+        first = where(s.current_player == 0, integer(win), -integer(win))
+        return Outcome(s.replace(left=left, current_player=1 - s.current_player), (first, -first), win)
+
+    def observe(self, s: GameState, player: Scalar) -> list[Part]:
+        return [number(s.left)]
+
+
+def games() -> None:
+    rules: te.Rules = Nim()
+    assert_type(rules.spec.num_actions, int)
+    te.register(te.GameEntry("nim_of_the_types", Nim), replace=True)
+    assert_type(te.registered(), tuple[str, ...])
+    env = te.make("nim_of_the_types", illegal="raise", heap=5)
+    assert_type(env, te.Env)
+    game = te.debug(env)
+    assert_type(game, te.PlainGame)
+    assert_type(game.legal_actions(), list[int])
+    assert_type(game.uniform_action(), int)
+
+
+def states(folder: Path) -> None:
+    env = te.make("tic_tac_toe")
+    state = env.init(batch=4, seed=1, device=None, first_row=2)
+    assert_type(state, te.State)
+    assert_type(env.step(state, [0, 1, 2, 3]), te.State)
+    assert_type(env.step(state, np.zeros(4, np.int32)), te.State)
+    state = env.step(state, te.random_policy(state))
+    assert_type(state.legal_action_mask, Tensor)
+    assert_type(state.own, Tensor)  # a field of the game
+    assert_type(state.numpy()["rewards"], np.ndarray)
+    assert_type(state.batch, int)
+    assert_type(env.observe(state, player=1), Tensor)
+    assert_type(env.reset(state), te.State)
+    assert_type(env.take(state, [1, 1]), te.State)
+    assert_type(env.to_string(state, 0), str)
+    assert_type(env.render(state, 0), str)
+    assert_type(env.action_to_string(4), str)
+    assert_type(env.string_to_action("(1,1)"), int)
+    assert_type(env.state_from_dicts([env.state_to_dict(state, 0)]), te.State)
+    assert_type(next(env.symmetries()), te.Symmetry)
+    assert_type(te.contact_sheet(state, games=[0, 1]), str)
+    te.save_animation([state], folder / "game.svg", 0)
+    te.save_state(state, folder / "state.safetensors")
+    assert_type(te.load_state(folder / "state.safetensors"), te.State)
+    assert_type(te.to_numpy(state.rewards), np.ndarray)
+    assert_type(te.from_numpy(np.zeros(4, np.float32)), Tensor)
+
+
+def only_looked_at(state: te.State) -> te.State:
+    """PyTorch is an extra, and a check of every property takes long."""
+    assert_type(te.testing.check_env(state.env, steps=8), dict[str, str])
+    return state.env.step(state, te.from_torch(te.to_torch(te.random_policy(state))))
+
+
+def loops() -> None:
+    env = te.make("tic_tac_toe")
+
+    @te.jit
+    def act(state: te.State, weights: Tensor, scale: float = 1.0) -> tuple[te.State, Tensor]:
+        logits = te.masked_logits(
+            scale * (env.observe(state).flatten(1).float() @ weights), state.legal_action_mask
+        )
+        action = te.sample_action(logits, state.legal_action_mask, state.action_key, state.ply)
+        return env.step(state, action), logits
+
+    state, logits = act(env.init(4), Tensor(np.zeros((18, 9), np.float32)), scale=2.0)
+    assert_type(state, te.State)
+    assert_type(logits, Tensor)
+    vector = te.VectorEnv(env, 4, seed=0, autoreset="next_step", observe=True, final_states=True)
+    assert_type(vector, te.VectorEnv)
+    transition = vector.step_uniform()
+    assert_type(transition, te.Transition)
+    assert_type(vector.step([0, 1, 2, 3]).rewards, Tensor)
+    assert_type(vector.step_uniform().final_state, te.State)
+    assert_type(vector.observation, Tensor)
+    result = te.rollout(env, "uniform", batch=4, steps=9)
+    assert_type(result, te.Rollout)
+    assert_type(te.rollout_from(result.state, te.random_policy, steps=2).wins, Tensor)
+    assert_type(te.playout(env.init(2), n=4), Tensor)
+    assert_type(search.flat_monte_carlo(env.init(2), 16), np.ndarray)
+    assert_type(search.is_solved(env), bool)
+    assert_type(search.best_actions(env.init(2)), np.ndarray)
+    zero, first = np.zeros(1, np.float32), np.array([[1, 0]], np.float32)
+    te.advantages([(0 * first, first, zero, zero, zero + 1)], first, zero, gamma=1.0, lam=0.95)
+    te.set_num_threads(te.num_threads())
+    assert_type(te.__version__, str)
+
+
+def boards() -> None:
+    board = np.array([[1, 1, 1], [0, -1, 0], [-1, 0, 0]], np.int8)
+    assert_type(ops.winner(board, k=3), Tensor)
+    assert_type(ops.count_lines(board, k=3), Tensor)
+    assert_type(ops.find_lines(board, k=3), list[ops.Line])
+    assert_type(ops.kronecker_delta(3, 2), Tensor)
+    assert_type(ops.line_kernels(2, 3)[1, 1], Tensor)
+    assert_type(next(iter(ops.line_convolution(board, 3).values())), Tensor)
+    assert_type(ops.num_directions(2), int)
+    assert_type(ops.num_lines((3, 3), 3), int)
+    for direction in ops.line_directions(2):
+        assert ops.placements((3, 3), 3, direction) == len(list(ops.starts((3, 3), 3, direction)))
+
+
+def main() -> None:
+    games()
+    with TemporaryDirectory() as folder:
+        states(Path(folder))
+    loops()
+    boards()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+"""Type checkers on a user's program, as from an installed package: all is known, and mistakes are seen."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tensor_envs as te
+from tensor_envs import ops, search
+from tests.types import program
+
+ROOT, PROGRAM = Path(__file__).parents[2], Path(program.__file__)
+MISTAKES = """
+te.make("tic_tac_toe", illegal="no")
+te.VectorEnv(te.make("tic_tac_toe"), 4, autoreset="sometimes")
+te.rollout(te.make("tic_tac_toe"), "greedy", 4, 9)
+te.make("tic_tac_toe").init(4, device=5)
+Field("left", high=3, kind="float")
+te.jit(te.random_policy)("no state")
+te.jit(te.random_policy)(te.make("tic_tac_toe").init(4)).no_method_of_a_tensor()
+"""
+
+
+def run(*command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "MYPYPATH": str(ROOT)}
+    return subprocess.run(
+        [sys.executable, "-m", *command],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_program_runs_and_names_everything() -> None:
+    program.main()
+    text = PROGRAM.read_text()
+    for module, prefix in ((te, "te."), (search, "search."), (ops, "ops.")):
+        for name in module.__all__:
+            assert re.search(rf"\b({re.escape(prefix)}{name}|import.*\b{name})\b", text), prefix + name
+
+
+def test_mypy(tmp_path: Path) -> None:
+    """With `follow_imports=silent` a package is looked at as one that is installed: errors in it are not the user's."""
+    strict = ("mypy", "--strict", "--follow-imports=silent", "--cache-dir", str(tmp_path / "cache"))
+    copy = tmp_path / "program.py"
+    copy.write_text(PROGRAM.read_text())
+    done = run(*strict, "program.py", folder=tmp_path)
+    assert done.returncode == 0, done.stdout
+    copy.write_text(PROGRAM.read_text() + MISTAKES)
+    done = run(*strict, "program.py", folder=tmp_path)
+    seen = {int(line) for line in re.findall(r"program.py:(\d+): error", done.stdout)}
+    assert seen == lines_of_mistakes(), done.stdout
+
+
+@pytest.mark.extra("basedpyright")
+def test_pyright(tmp_path: Path) -> None:
+    """Strict: not even a part of a type is unknown."""
+    (tmp_path / "program.py").write_text(PROGRAM.read_text())
+    (tmp_path / "mistakes.py").write_text(PROGRAM.read_text() + MISTAKES)
+    settings = {"typeCheckingMode": "strict", "extraPaths": [str(ROOT)], "include": ["*.py"]}
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
+    command = ("basedpyright", "--outputjson", "--level", "error", "--pythonpath", sys.executable)
+    found = json.loads(run(*command, folder=tmp_path).stdout)["generalDiagnostics"]
+    assert not [error for error in found if error["file"].endswith("program.py")]
+    seen = {error["range"]["start"]["line"] + 1 for error in found}
+    assert seen == lines_of_mistakes()
+
+
+def lines_of_mistakes() -> set[int]:
+    first = len(PROGRAM.read_text().splitlines()) + 2
+    return set(range(first, first + MISTAKES.strip().count("\n") + 1))
