@@ -44,6 +44,7 @@ class Film:
 FILMS = {
     "hyper_tic_tac_toe": Film("hyper_tic_tac_toe", 3, {"shape": (3, 3, 3, 3), "k": 3}),
     "connect_four": Film("connect_four", 3),
+    "othello": Film("othello", 3, last=20),
     "shed": Film("shed", 3, {"cards": 7}),
     "tensor_stars": Film("tensor_stars", 3),
     "tensor_equilibrium": Film("tensor_equilibrium", 3, last=20),

@@ -44,6 +44,7 @@ VARIANTS = {
     "qubic": Variant("Qubic: 4x4x4, four in a row", "qubic"),
     "gomoku": Variant("Gomoku: 15x15, five in a row", "gomoku"),
     "connect_four": Variant("Connect four", "connect_four"),
+    "othello": Variant("Othello", "othello"),
     "shed_5": Variant("Shed, 5 cards", "shed", {"cards": 5}),
     "shed_7": Variant("Shed, 7 cards", "shed", {"cards": 7}),
     "shed_10": Variant("Shed, 10 cards", "shed", {"cards": 10}),

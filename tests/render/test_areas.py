@@ -18,6 +18,7 @@ GAMES: dict[str, tuple[dict[str, Any], str]] = {
     "qubic": ({}, ""),
     "gomoku": ({}, ""),
     "connect_four": ({}, ""),
+    "othello": ({}, ""),
     "shed": ({"cards": 6}, ""),
     "tensor_stars": ({"points_to_win": 3}, ""),
     "tensor_equilibrium": ({"players": 3}, r"PASS|STOP"),

@@ -19,6 +19,7 @@ GAMES: list[tuple[str, dict[str, Any]]] = [
     ("hyper_tic_tac_toe", {"shape": (2, 2, 2, 2, 2), "k": 2}),
     ("connect_four", {}),
     ("connect_four", {"rows": 3, "columns": 2, "k": 3}),
+    ("othello", {}),
     ("shed", {"cards": 4}),
     ("tensor_stars", {"random_colours": True}),
     ("tensor_equilibrium", {}),

@@ -60,6 +60,7 @@ GAMES: dict[str, list[str]] = {  # every id once, and who plays
     "qubic": [PERSON, RANDOM],
     "gomoku": [PERSON, RANDOM],
     "connect_four": [PERSON, RANDOM],
+    "othello": [PERSON, RANDOM],
     "shed_7": [PERSON, PERFECT],
     "tensor_stars": [PERSON, PERSON],
     "tensor_equilibrium_2": [PERSON, PERSON],

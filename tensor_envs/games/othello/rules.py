@@ -1,0 +1,100 @@
+"""Othello: a disc that outflanks lines of the other's discs turns them; whoever has more discs at the end has won.
+
+Rules and rulings: RULES.md beside this file. The board is two sets of 64 squares, the discs of the player to move and
+the other's; squares are numbered row by row from the top.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from tensor_envs.rules import (
+    Chance,
+    Field,
+    GameState,
+    Mask,
+    Outcome,
+    Part,
+    Scalar,
+    Spec,
+    bits,
+    halves,
+    integer,
+    popcount,
+    sum_of,
+    where,
+    word,
+    word64,
+)
+
+SIDE, SQUARES = 8, 64
+PASS = SQUARES
+START = (1 << 28 | 1 << 35, 1 << 27 | 1 << 36)  # discs of black, player 0, and of white (O1)
+BOARD = (1 << SQUARES) - 1
+INNER = sum(0b01111110 << row for row in range(0, SQUARES, SIDE))  # without the first and the last column
+# from a square to the next one along a line, and the squares between the ends of such lines
+LINES = ((1, INNER), (SIDE - 1, INNER), (SIDE, BOARD), (SIDE + 1, INNER))
+WAYS = [(step * sign, between) for step, between in LINES for sign in (1, -1)]
+
+
+@dataclass(frozen=True)
+class Othello:
+    """The game has no rule fields."""
+
+    @property
+    def spec(self) -> Spec:
+        # the discs of the player to move, the other player's, and the squares on which the player to move may place one
+        fields = tuple(Field(name, kind="word64") for name in ("own", "other", "moves"))
+        return Spec(2, SQUARES + 1, observation_shape=(2, SIDE, SIDE), fields=fields)
+
+    def init(self, chance: Chance) -> dict[str, Any]:
+        own, other = map(word64, START)
+        return {"own": own, "other": other, "moves": moves(own, other)}
+
+    def legal_action_mask(self, s: GameState) -> Mask:
+        """Squares from which discs are outflanked (O3); a pass if there is none (O4)."""
+        return [*halves(s.moves), word(s.moves == 0)]
+
+    def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
+        disc = where(action == PASS, word64(0), word64(1) << action % SQUARES)
+        turned = outflanked(disc, s.own, s.other)
+        own, other = s.own | disc | turned, s.other & ~turned
+        answers = moves(other, own)
+        over = (answers | moves(own, other)) == 0  # O5
+        lead = popcount(own) - popcount(other)
+        result = where(over, integer(lead > 0) - integer(lead < 0), 0)  # O6
+        first = where(s.current_player == 0, result, -result)
+        after = s.replace(own=other, other=own, moves=answers, current_player=1 - s.current_player)
+        return Outcome(after, rewards=(first, -first), terminated=over)
+
+    def observe(self, s: GameState, player: Scalar) -> list[Part]:
+        """Own discs, then the other player's (O7)."""
+        discs = where(s.current_player == player, [s.own, s.other], [s.other, s.own])
+        return [bits(squares, SQUARES) for squares in discs]
+
+
+def shifted(squares: Scalar, step: int) -> Scalar:
+    return squares << step if step > 0 else squares >> -step
+
+
+def runs(start: Scalar, discs: Scalar, step: int) -> Scalar:
+    """Those of the discs, six at most, that follow on a square of `start` without a gap: by doubling."""
+    found = discs & shifted(start, step)
+    found |= discs & shifted(found, step)
+    pairs = discs & shifted(discs, step)
+    for _ in range(2):
+        found |= pairs & shifted(found, 2 * step)
+    return found
+
+
+def moves(own: Scalar, other: Scalar) -> Scalar:
+    """Empty squares from which a disc would outflank some of the other's (O2, O3)."""
+    ends = word64(0)
+    for step, between in WAYS:
+        ends |= shifted(runs(own, other & between, step), step)
+    return ends & ~(own | other)
+
+
+def outflanked(disc: Scalar, own: Scalar, other: Scalar) -> Scalar:
+    """The other's discs in line between a new disc and an own one (O2)."""
+    lines = ((runs(disc, other & between, step), step) for step, between in WAYS)
+    return sum_of(where((shifted(line, step) & own) != 0, line, 0) for line, step in lines)

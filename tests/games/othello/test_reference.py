@@ -1,0 +1,77 @@
+"""Othello: the tensor engine against the reference ply by ply, golden games, published counts."""
+
+import numpy as np
+import pytest
+
+from tests.games.chance import game_key, policy_key, uniform_action
+from tests.games.lockstep import play_in_lockstep, replay_traces
+from tests.games.othello.reference import DISCS, PASS, Reference
+from tests.games.shared import shared_env
+
+GAME = "othello"
+
+
+def test_random_games_agree_with_the_reference() -> None:
+    returns = play_in_lockstep(GAME, batch=24, seed=4, observe_every=9)
+    assert {1.0, -1.0} <= set(returns[:, 0])
+
+
+@pytest.mark.slow
+def test_many_games_agree_with_the_reference() -> None:
+    returns = play_in_lockstep(GAME, batch=1000, seed=8)
+    assert set(returns[:, 0]) == {1.0, -1.0, 0.0}
+
+
+def test_golden_games() -> None:
+    assert replay_traces(GAME) == 3
+
+
+def test_the_reference_by_itself() -> None:
+    """Discs stay, every one that is placed turns others, nobody passes twice in a row; all of this is met."""
+    passes = 0
+    for row in range(8):
+        game, ply, passed = Reference(game_key(9, row, 0)), 0, False
+        while not game.terminated:
+            before, player = game.to_dict()["board"], game.current_player
+            action = uniform_action(policy_key(9, row), ply, game.legal_actions())
+            game.apply(action)
+            after, ply = game.to_dict()["board"], ply + 1
+            changed = [(old, new) for old, new in zip(before, after, strict=True) if old != new]
+            assert not (passed and action == PASS)
+            passed = action == PASS
+            passes += passed
+            if passed:
+                assert not changed and Reference.from_dict(game.to_dict(), (0, 0)).legal_actions()
+                continue
+            assert changed.count((0, DISCS[player])) == 1
+            assert len(changed) >= 2 and set(changed) == {(0, DISCS[player]), (-DISCS[player], DISCS[player])}
+    assert passes
+
+
+def perft(most: int) -> tuple[list[int], list[int]]:
+    """Sequences of 1, 2, .. `most` plies, and those of them that end the game: a position that several lead to is
+    counted as often."""
+    state, times, counts, ended = shared_env(GAME).init(1), np.ones(1, np.int64), list[int](), list[int]()
+    for _ in range(most):
+        now = state.numpy()
+        before, actions = np.nonzero(now["legal_action_mask"])
+        state = state.env.step(state.env.take(state, before), actions)
+        boards = np.stack([state.own.numpy(), state.other.numpy()], axis=1)
+        order = np.lexsort(boards.T)
+        first = np.concatenate([[True], (boards[order[1:]] != boards[order[:-1]]).any(1)])
+        times = np.add.reduceat(times[before][order], np.flatnonzero(first))
+        state = state.env.take(state, order[first])
+        counts.append(int(times.sum()))
+        ended.append(int(times[state.terminated.numpy()].sum()))
+    return counts, ended
+
+
+def test_perft() -> None:
+    assert perft(8) == ([4, 12, 56, 244, 1396, 8200, 55092, 390216], [0] * 8)
+
+
+@pytest.mark.slow
+def test_more_perft() -> None:
+    """From nine plies on some pass, or the game is over: A. Bik then counts a pass, as a tenth ply."""
+    counts, ended = perft(10)
+    assert counts[8] == 3005288 and ended[8] == 228 and counts[9] + ended[8] == 24571284
