@@ -19,7 +19,6 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 if __name__ == "__main__":
@@ -36,7 +35,6 @@ LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 STORE_BYTES = 100 * 2**20  # Ray's shared memory on this machine; results are 20 bytes a row and two players
 MAX_WORKERS = 4096
-BLOCK = 64  # games that a kernel plays side by side: `State.lanes` of a batch that is a multiple of it
 
 
 @dataclass(frozen=True)
@@ -48,13 +46,6 @@ class Results:
     episodes: np.ndarray
     seconds: float  # of the slowest worker's rollout with its way here, compilation apart
     nodes: int  # machines that took part
-
-
-def shares(batch: int, workers: int) -> list[range]:
-    """Rows of every worker: parts as equal as can be, in whole blocks of games as long as there are enough."""
-    block = BLOCK if batch >= BLOCK * workers else 1
-    ends = [batch * i // workers // block * block for i in range(workers)] + [batch]
-    return [range(first, end) for first, end in pairwise(ends)]
 
 
 def import_ray(address: str | None) -> Any:
@@ -78,7 +69,7 @@ def rollout(
     and for an impossible address, before Ray is started; ImportError without Ray; ConnectionError if there is no
     cluster at the address; RuntimeError if a worker fails.
     """
-    te.make(env)
+    game = te.make(env)
     if not 1 <= workers <= (most := min(batch, MAX_WORKERS)):
         raise ValueError(f"workers must be in 1..{most}, got {workers}")
     if address is not None and address != "auto":
@@ -88,7 +79,8 @@ def rollout(
         connect(ray, address, workers)
     try:
         with busy(f"{workers} workers start and compile"):
-            actors = [worker(ray).remote(env, len(rows), rows.start, seed) for rows in shares(batch, workers)]
+            shares = [te.shard(batch, rank, workers) for rank in range(workers)]
+            actors = [worker(ray).remote(game, share, seed) for share in shares]
             nodes = ray.get([actor.warm_up.remote() for actor in actors])
         with busy(f"{workers} workers play"):
             start = time.perf_counter()
@@ -139,13 +131,13 @@ def worker(ray: Any) -> Any:
         max_task_retries=2,
     )
     class Worker:
-        """Rows of the batch from `first_row` on."""
+        """A share of the batch."""
 
-        def __init__(self, env: str, rows: int, first_row: int, seed: int):
+        def __init__(self, env: te.Env, share: te.Shard, seed: int):
             import tensor_envs
 
             self.te = tensor_envs
-            self.state = tensor_envs.make(env).init(rows, seed, "CPU", first_row)
+            self.state = env.init(share.batch, seed, "CPU", share.first_row)
 
         def warm_up(self) -> str:
             """Compile, capture, and say on which node."""

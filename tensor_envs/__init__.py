@@ -18,6 +18,7 @@ from tensor_envs.policy import masked_logits, random_policy, sample_action
 from tensor_envs.rollout import Rollout, playout, rollout, rollout_from
 from tensor_envs.rules import Chance, Field, GameState, Outcome, Rules, Spec, Symmetry
 from tensor_envs.saving import load_state, save_state
+from tensor_envs.sharding import Shard, shard
 
 __version__ = "0.2.0"
 
@@ -34,6 +35,7 @@ __all__ = [
     "PlainGame",
     "Rollout",
     "Rules",
+    "Shard",
     "Spec",
     "State",
     "Symmetry",
@@ -62,6 +64,7 @@ __all__ = [
     "save_state",
     "search",
     "set_num_threads",
+    "shard",
     "testing",
     "to_numpy",
     "to_torch",

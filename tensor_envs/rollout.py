@@ -71,13 +71,14 @@ def rollout(
     seed: int = 0,
     device: DeviceName | None = None,
     autoreset: bool = True,
+    first_row: int = 0,
 ) -> Rollout:
     """Play actions in new games.
 
     Args:
         env: the environment.
         policy, steps, autoreset: as in `rollout_from`.
-        batch, seed, device: as in `Env.init`.
+        batch, seed, device, first_row: as in `Env.init`.
 
     Returns:
         What the rollout led to.
@@ -91,7 +92,7 @@ def rollout(
         ((64, 2), True)
     """
     instance("env", env, Env)
-    return _play(env.init(batch, seed, device), policy, steps, autoreset, fresh=True)
+    return _play(env.init(batch, seed, device, first_row), policy, steps, autoreset, fresh=True)
 
 
 def rollout_from(

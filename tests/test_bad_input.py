@@ -239,6 +239,15 @@ def cases() -> Iterator[Case]:
     yield Case("rollout", "steps", lambda x: te.rollout(TTT, "uniform", 2, x), NO_COUNT)
     yield Case("rollout", "seed", lambda x: te.rollout(TTT, "uniform", 2, 2, x), (*NO_INT, -1, HUGE))
     yield Case("rollout", "device", lambda x: te.rollout(TTT, "uniform", 2, 2, device=x), NO_DEVICE)
+    yield Case(
+        "rollout",
+        "first_row",
+        lambda x: te.rollout(TTT, "uniform", 2, 2, first_row=x),
+        (*NO_INT, -1, 2**32 - 1),
+    )
+    yield Case("shard", "batch", lambda x: te.shard(x, 0, 1), NO_COUNT)
+    yield Case("shard", "rank", lambda x: te.shard(5, x, 3), (*NO_INT[1:], -1, 3))
+    yield Case("shard", "world_size", lambda x: te.shard(5, 0, x), (*NO_COUNT[1:], 6))
     yield Case("rollout", "autoreset", lambda x: te.rollout(TTT, "uniform", 2, 2, autoreset=x), NO_BOOL)
     yield Case("rollout_from", "steps", lambda x: te.rollout_from(STATE, "uniform", x), NO_COUNT)
     yield Case("rollout_from", "autoreset", lambda x: te.rollout_from(STATE, "uniform", 2, x), NO_BOOL)

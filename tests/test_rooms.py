@@ -25,7 +25,7 @@ FLOORS = [
     {"core.kernels"},
     {"core.engine"},
     {"core"},
-    {"policy", "rollout", "saving", "interop", "pictures", "learning"},
+    {"policy", "rollout", "saving", "interop", "pictures", "learning", "sharding"},
     {"games"},
     {"search", "solve"},
     {"adapters"},

@@ -7,6 +7,7 @@ it is called, and hands it to `run` together with the function that does the wor
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import signal
 import sys
@@ -15,6 +16,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
+
+if "" not in sys.path and (here := os.getcwd()) not in sys.path:
+    sys.path.append(here)  # where `--env module:Class` finds a user's game
 
 PATIENCE = 2.0  # seconds after which `busy` says what is going on
 MOST = 2**31 - 1  # of counts that have no other limit

@@ -6,6 +6,7 @@ import difflib
 import functools
 import importlib
 import pkgutil
+import re
 from dataclasses import fields
 from typing import Any
 
@@ -65,11 +66,30 @@ def _built_in() -> tuple[GameEntry, ...]:
     return tuple(importlib.import_module(f"tensor_envs.games.{name}").GAME for name in names)
 
 
+def _named(name: str) -> GameEntry:
+    """The game that an importable name is of."""
+    module, _, attribute = name.partition(":")
+    if not re.fullmatch(r"\w+(\.\w+)*:\w+", name):
+        raise ValueError(f"id must be one of registered() or 'package.module:Name', got {shown(name)}")
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except AttributeError:
+        raise ValueError(f"the module {module!r} has no {attribute!r}, which the id {name!r} names") from None
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module}.".startswith(
+            f"{error.name}."
+        ):  # what the module itself lacks
+            raise
+        raise ValueError(f"there is no module {error.name!r}, which the id {name!r} names") from None
+    return found if isinstance(found, GameEntry) else GameEntry(attribute.lower(), found)
+
+
 def make(id: str, *, illegal: Illegal = "lose", **rule_fields: Any) -> Env:
     """An environment by id, with the fields of the game's rules as keyword arguments.
 
     Args:
-        id: one of `registered()`.
+        id: one of `registered()`, or "package.module:Name" for a game of one's own that is not: Name is its rules
+            dataclass or its GameEntry.
         illegal: "lose" (an illegal action ends the game: the mover gets -1, every other player 1/(P-1)) or "raise"
             (`step` looks first, on the host, and raises ValueError).
         **rule_fields: fields of the game's rules dataclass; those of a preset are fixed.
@@ -79,14 +99,14 @@ def make(id: str, *, illegal: Illegal = "lose", **rule_fields: Any) -> Env:
 
     Raises:
         ValueError: an unknown id, with the nearest ones, or values that the rules refuse.
-        TypeError: an unknown rule field.
+        TypeError: an unknown rule field, or a name that is of no game.
 
     Example:
         >>> te.make("hyper_tic_tac_toe", shape=(3, 4, 5), k=3).num_actions
         60
     """
-    ids = _all_ids()
     instance("id", id, str)
+    ids = {id: _named(id)} if ":" in id else _all_ids()
     if id not in ids:
         near = difflib.get_close_matches(id[:SHOWN], ids, n=3, cutoff=0.4) or sorted(ids)
         raise ValueError(

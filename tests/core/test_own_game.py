@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,28 @@ def test_registered_and_conforming(env: te.Env) -> None:
     history, episode, key, rewards, mask = 2, 1, 2, 3, 1
     assert env.state_bytes == 4 * (2 + history + episode + key + rewards + mask)
     check_env(te.make("dice_race", illegal="raise"))  # which is checked as with "lose"
+
+
+def test_by_an_importable_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without being registered: its rules, or its entry, which has its notation and render too."""
+    entry, rules = (te.make(f"tests.core.dice_race:{name}", goal=9) for name in ("GAME", "DiceRace"))
+    assert entry.rules == rules.rules == dice_race.DiceRace(goal=9) and not set(te.registered()) & {entry.id}
+    assert repr(rules) == "<Env tests.core.dice_race:DiceRace-v0 goal=9>" and entry.action_to_string(0)
+    te.save_state(entry.init(2), tmp_path / "state")
+    assert te.load_state(tmp_path / "state").env.id == entry.id
+    for name, message in {
+        "tests.core.dice_race:Gone": "the module 'tests.core.dice_race' has no 'Gone', which the id",
+        "tests.gone.dice_race:X": "there is no module 'tests.gone', which the id 'tests.gone.dice_race:X' names",
+        "a b:X": "id must be one of registered\\(\\) or 'package.module:Name', got 'a b:X'",
+    }.items():
+        with pytest.raises(ValueError, match=message):
+            te.make(name)
+    with pytest.raises(TypeError, match="the rules of 'names' must be a frozen dataclass, got"):
+        te.make("tests.core.dice_race:NAMES")
+    (tmp_path / "needs_more.py").write_text("import nowhere_to_be_found")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ModuleNotFoundError, match="No module named 'nowhere_to_be_found'"):
+        te.make("needs_more:Game")
 
 
 def test_states_from_dictionaries(env: te.Env) -> None:

@@ -24,6 +24,7 @@ COMMANDS = {
     "shed.py": "shed.main",
     "play.py": "play.main",
     "ray_rollout.py": "ray_rollout",
+    "shard_rollout.py": "shard_rollout",
     "benchmark/kernel_table.py": "benchmark.kernel_table",
     "benchmark/gpu_kernels.py": "benchmark.gpu_kernels",
     "pictures/draw.py": "pictures.draw",

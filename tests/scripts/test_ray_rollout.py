@@ -55,7 +55,7 @@ def test_two_machines_play_the_games_of_one_process(ray: Any) -> None:
 @pytest.mark.extra("ray")
 def test_a_worker_that_dies_is_started_again(ray: Any) -> None:
     script.connect(ray, None, 1)
-    actor = script.worker(ray).remote("tic_tac_toe", 64, 0, 0)
+    actor = script.worker(ray).remote(te.make("tic_tac_toe"), te.Shard(0, 64), 0)
     first = ray.get(actor.process.remote())
     before = ray.get(actor.play.remote(60))
     ray.kill(actor, no_restart=False)
@@ -90,16 +90,6 @@ def test_the_table(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtur
     assert (
         lines[5] == f"5 workers on 3 nodes, each on its CPU, 2.00 s: {games / 2:,.0f} games/s, 9,600 steps/s"
     )
-
-
-@pytest.mark.parametrize(("batch", "workers"), [(1, 1), (7, 3), (100, 100), (128, 2), (1000, 3), (65536, 7)])
-def test_shares_are_the_batch(batch: int, workers: int) -> None:
-    shares = script.shares(batch, workers)
-    assert [row for rows in shares for row in rows] == list(range(batch)) and len(shares) == workers
-    sizes = [len(rows) for rows in shares]
-    whole = batch >= 64 * workers
-    assert max(sizes) - min(sizes) <= (127 if whole else 1) and min(sizes) > 0
-    assert not whole or all(size % 64 == 0 for size in sizes[:-1])
 
 
 @pytest.mark.parametrize(

@@ -119,6 +119,9 @@ def loops() -> None:
     zero, first = np.zeros(1, np.float32), np.array([[1, 0]], np.float32)
     te.advantages([(0 * first, first, zero, zero, zero + 1)], first, zero, gamma=1.0, lam=0.95)
     te.set_num_threads(te.num_threads())
+    share = te.shard(1000, rank=0, world_size=3)
+    assert_type(share, te.Shard)
+    assert_type(te.rollout(env, "uniform", share.batch, 2, first_row=share.first_row), te.Rollout)
     assert_type(te.__version__, str)
 
 
