@@ -465,7 +465,7 @@ def check_symmetries(env: Env, steps: int, device: Any) -> str:
 
 
 def check_hidden_information(env: Env, steps: int, device: Any) -> str:
-    """Games that look the same to a player by `seen_by` have the same observation and mask for that player."""
+    """Games that look the same to a player by `seen_by` have the same observation, mask and prompt for that player."""
     if env.spec.perfect_information:
         if hasattr(part(env, "render"), "seen_by"):
             raise ConformanceError("render has seen_by, so the Spec must say perfect_information=False")
@@ -483,13 +483,16 @@ def check_hidden_information(env: Env, steps: int, device: Any) -> str:
                 known = env._entry.load("render").seen_by(env.rules, game, player)
                 groups.setdefault(json.dumps(known, sort_keys=True), []).append(i)
             for rows in groups.values():
-                first = rows[0]
+                first, told = rows[0], set[str]()
                 for i in rows[1:]:
                     if games[i] == games[first]:
                         continue
                     compared += 1
                     what = f"games {first} and {i} look the same to player {player}"
                     require((seen[i] == seen[first]).all(), f"{what}, but the observation tells them apart")
+                    if not told:  # of one pair in every group: it takes a hundred times as long
+                        told = {env.prompt(state, row, player) for row in (first, i)}
+                    require(len(told) == 1, f"{what}, but the prompt tells them apart")
                     if now["current_player"][i] == player:
                         same = (now["legal_action_mask"][i] == now["legal_action_mask"][first]).all()
                         require(same, f"{what}, but the mask tells them apart")

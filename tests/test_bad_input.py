@@ -245,6 +245,12 @@ def cases() -> Iterator[Case]:
         lambda x: te.rollout(TTT, "uniform", 2, 2, first_row=x),
         (*NO_INT, -1, 2**32 - 1),
     )
+    yield Case("Env.prompt", "state", TTT.prompt, (None, 5, OTHER))
+    yield Case("Env.prompt", "i", lambda x: TTT.prompt(STATE, x), (*NO_INT, -1, 3))
+    yield Case("Env.prompt", "player", lambda x: TTT.prompt(STATE, 0, x), (*NO_INT[1:], -1, 2))
+    yield Case("Env.parse", "text", TTT.parse, (*NO_TEXT, "", "x", "(0,0) or (1,1)", "9" * 400))
+    yield Case("Env.parse", "state", lambda x: TTT.parse("(0,0)", x), (5, OTHER))
+    yield Case("Env.parse", "i", lambda x: TTT.parse("(0,0)", STATE, x), (*NO_INT, -1, 3))
     yield Case("shard", "batch", lambda x: te.shard(x, 0, 1), NO_COUNT)
     yield Case("shard", "rank", lambda x: te.shard(5, x, 3), (*NO_INT[1:], -1, 3))
     yield Case("shard", "world_size", lambda x: te.shard(5, 0, x), (*NO_COUNT[1:], 6))

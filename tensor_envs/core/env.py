@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from typing import Any, Literal, get_args
@@ -9,6 +11,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from tinygrad import Tensor
 
+from tensor_envs.core import words
 from tensor_envs.core.backend.device import DeviceName, is_capturing, resolve
 from tensor_envs.core.engine import Engine, cut
 from tensor_envs.core.entry import GameEntry
@@ -234,10 +237,8 @@ class Env:
             >>> env.state_to_dict(env.step(env.init(1), [1]))
             {'hands': [[], []], 'pile': [2], 'talon': [1, 3], 'current_player': 1, 'ply': 1}
         """
-        games = self._checked(state)._games
-        i = integer("i", i, 0, state.batch - 1)
-        columns = self._engine.layout.unpack(games.cut.table(games.words)[i : i + 1])
-        values = {name: column[0].tolist() for name, column in columns.items()}
+        i = integer("i", i, 0, self._checked(state).batch - 1)
+        values = self._row(state, i)
         game: dict[str, Any] = self._entry.load("notation").to_dict(self.rules, values)
         told = self._from_dict(game)
         game |= {name: values[name] for name in ALSO if told[name] != values[name]}
@@ -246,6 +247,12 @@ class Env:
         player = integer("player", player, 0, self.num_players - 1)
         hide = getattr(self._entry.load("render"), "seen_by", None)
         return game if hide is None else hide(self.rules, game, player)
+
+    def _row(self, state: State, i: int) -> dict[str, Any]:
+        """All of one game by name, as plain numbers and nested lists."""
+        games = state._games
+        columns = self._engine.layout.unpack(games.cut.table(games.words)[i : i + 1])
+        return {name: column[0].tolist() for name, column in columns.items()}
 
     def state_from_dicts(
         self, games: Sequence[dict[str, Any]], seed: int = 0, device: DeviceName | None = None
@@ -327,6 +334,87 @@ class Env:
         """
         svg: str = self._entry.load("render").to_svg(self.rules, self.state_to_dict(state, i, player))
         return svg
+
+    @functools.cached_property
+    def _action_names(self) -> tuple[str, ...]:
+        """The numbers of the actions, if the game has no notation."""
+        try:
+            return tuple(map(self.action_to_string, range(self.num_actions)))
+        except NotImplementedError:
+            return tuple(map(str, range(self.num_actions)))
+
+    @functools.cached_property
+    def _action_pattern(self) -> tuple[re.Pattern[str], dict[str, int]]:
+        return words.names_pattern(self._action_names)
+
+    def describe(self) -> str:
+        """The rules in words, for a player that reads: the game's RULES.md, or its docstring, and its rule fields."""
+        return words.describe(self)
+
+    def prompt(self, state: State, i: int = 0, player: int | None = None) -> str:
+        """Game i in words, for a player that reads: what that player may know and, if it is to move, the legal moves.
+
+        Args:
+            state: of this environment.
+            i: the game's row.
+            player: who is asked; default: the player to move.
+
+        Returns:
+            Text that ends with what `parse` understands. Nothing in it depends on what is hidden from the player.
+
+        Raises:
+            ValueError, TypeError: another state, row or player.
+            NotImplementedError: a game that hides something and has no render.
+
+        Example:
+            >>> env = te.make("tic_tac_toe")
+            >>> print(env.prompt(env.step(env.init(1), [4])))
+            You are player 1 in tic_tac_toe; the players are 0 to 1.
+            <BLANKLINE>
+               0  1  2
+            0  .  .  .
+            1  .  X  .
+            2  .  .  .
+            <BLANKLINE>
+            the second player (O) to move
+            <BLANKLINE>
+            You are to move. Legal moves: (0,0); (0,1); (0,2); (1,0); (1,2); (2,0); (2,1); (2,2)
+            End your answer with a line that names one of them, such as: move: (0,0)
+            <BLANKLINE>
+        """
+        i = integer("i", i, 0, self._checked(state).batch - 1)
+        if player is not None:
+            player = integer("player", player, 0, self.num_players - 1)
+        return words.prompt(self, state, i, player)
+
+    def parse(self, text: str, state: State | None = None, i: int = 0) -> int:
+        """The action that a text names: after the last "move:" or "answer:", in the last line, or anywhere.
+
+        Case and spaces do not count. Where several moves are named, a state helps, since only one of them may be legal.
+
+        Args:
+            text: any answer.
+            state: of this environment; the action must be legal in it.
+            i: the game's row.
+
+        Returns:
+            The action.
+
+        Raises:
+            ValueError: it names no move, several, or one that is not legal; the message is fit to ask again.
+            TypeError: `text` is no str, or another state.
+
+        Example:
+            >>> env = te.make("tic_tac_toe")
+            >>> env.parse("The centre is taken by (1,1), so I take a corner.\\nMove: **( 0, 2 )**")
+            2
+        """
+        instance("text", text, str)
+        if state is None:
+            return words.parse(self, text, None)
+        i = integer("i", i, 0, self._checked(state).batch - 1)
+        legal = np.flatnonzero(self._row(state, i)["legal_action_mask"]).tolist()
+        return words.parse(self, text, legal)
 
     def symmetries(self) -> Iterator[Symmetry]:
         """Index maps under which the game is unchanged (see `tensor_envs.Symmetry`), the identity first."""
