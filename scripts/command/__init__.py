@@ -7,6 +7,7 @@ it is called, and hands it to `run` together with the function that does the wor
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import re
 import signal
@@ -89,6 +90,20 @@ def busy(what: str) -> Iterator[None]:
 
 
 # *** types of arguments ***
+
+
+def named(text: str) -> Any:
+    """A function by its name, package.module:function."""
+    module, _, name = text.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise argparse.ArgumentTypeError(f"must be package.module:function, got {text!r}: {error}") from None
+    if not callable(found):
+        raise argparse.ArgumentTypeError(
+            f"must name a function, and {text!r} is of type {type(found).__name__}"
+        )
+    return found
 
 
 def whole(low: int, high: int | None = None) -> Callable[[str], int]:

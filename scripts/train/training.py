@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import ast
 import importlib
 import time
 from collections.abc import Callable, Sequence
@@ -16,6 +15,7 @@ from tinygrad import Device
 
 import tensor_envs as te
 from command import MOST, Parser, busy, need, new_file, real, run, whole
+from command.games import add_game, game_of
 
 TARGET = 0.95
 CAP = 2000  # decisions after which a game of the evaluation is left as it is
@@ -112,15 +112,7 @@ class Curve:
 
 def make_parser(prog: str, doc: str | None) -> Parser:
     parser, count = Parser(prog, doc), whole(1, MOST)
-    parser.add_argument("--env", default="tic_tac_toe", help="any registered game; default: %(default)s")
-    parser.add_argument(
-        "--rules",
-        nargs="*",
-        type=rule,
-        default=[],
-        metavar="FIELD=VALUE",
-        help="fields of its rules, such as players=3",
-    )
+    add_game(parser)
     numbers: dict[str, tuple[Any, float, str]] = {
         "num-envs": (count, 256, "games played side by side"),
         "steps": (count, 16, "decisions in each of them in a rollout"),
@@ -149,19 +141,9 @@ def make_parser(prog: str, doc: str | None) -> Parser:
     return parser
 
 
-def rule(text: str) -> tuple[str, Any]:
-    name, _, value = text.partition("=")
-    try:
-        return name, ast.literal_eval(value)
-    except (ValueError, SyntaxError):
-        raise argparse.ArgumentTypeError(
-            f"must be FIELD=VALUE with a plain Python value, got {text!r}"
-        ) from None
-
-
 def check_options(options: argparse.Namespace) -> None:
     """What the parser cannot see; `options.game` is the environment."""
-    options.game = te.make(options.env, **dict(options.rules))
+    options.game = game_of(options)
     if options.games < options.game.num_players:
         raise ValueError(f"--games must be in {options.game.num_players}..{MOST}, got {options.games}")
     if options.num_envs % options.minibatches:

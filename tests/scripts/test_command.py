@@ -28,6 +28,7 @@ COMMANDS = {
     "benchmark/kernel_table.py": "benchmark.kernel_table",
     "benchmark/gpu_kernels.py": "benchmark.gpu_kernels",
     "pictures/draw.py": "pictures.draw",
+    "text_player.py": "text_player",
     "train/ppo.py": "train.ppo",
     "train/ppo_torch.py": "train.ppo_torch",
     "train/masked_policy.py": "train.masked_policy",

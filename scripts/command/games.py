@@ -1,0 +1,32 @@
+"""The game of a script: --env and --rules, for every game that there is and for those of its users."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+from typing import Any
+
+import tensor_envs as te
+
+
+def add_game(parser: argparse.ArgumentParser, default: str = "tic_tac_toe") -> None:
+    """--env and --rules, which `game_of` understands."""
+    about = "a registered game, or package.module:Class for one of your own; default: %(default)s"
+    parser.add_argument("--env", default=default, metavar="ID", help=about)
+    about = "fields of its rules, such as players=3"
+    parser.add_argument("--rules", nargs="*", type=rule, default=[], metavar="FIELD=VALUE", help=about)
+
+
+def game_of(options: argparse.Namespace) -> te.Env:
+    """The environment of --env and --rules."""
+    return te.make(options.env, **dict(options.rules))
+
+
+def rule(text: str) -> tuple[str, Any]:
+    name, _, value = text.partition("=")
+    try:
+        return name, ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        raise argparse.ArgumentTypeError(
+            f"must be FIELD=VALUE with a plain Python value, got {text!r}"
+        ) from None

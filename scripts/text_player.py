@@ -1,0 +1,170 @@
+"""A player that reads and writes, such as a language model, against a policy: any function of text to text.
+
+    python scripts/text_player.py                                         # you, at the keyboard
+    python scripts/text_player.py --env three_will --command "llm -m a-model" --games 10 --save games.jsonl
+    python scripts/text_player.py --player my_models:answer --against monte_carlo --env my_games:Nim
+
+The player gets the rules, what it may know of the position and its legal moves, and answers in words (`env.describe`,
+`env.prompt`, `env.parse`). --player names a Python function of a str to a str, --command a program that reads the text
+and writes an answer. To an answer that names no legal move it is told what is wrong, and asked again; when its tries
+are used up the game is lost by an illegal action. It changes seats from game to game. --against: "uniform",
+"monte_carlo", "perfect" (where a game is solved), or package.module:function of a State to integers [B].
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+if __name__ == "__main__":
+    import command.first  # noqa: F401
+
+import numpy as np
+
+import tensor_envs as te
+from command import MOST, Parser, busy, named, new_file, run, whole
+from command.games import add_game, game_of
+
+Player = Callable[[str], str]
+Policy = Callable[[te.State], Any]  # -> integers [B]
+NO_ACTION = -1  # illegal in every game
+PLAYOUTS = 64  # an action, of the Monte Carlo player
+
+
+@dataclass
+class Game:
+    """What became of a game: the text player's seat and return, whether it was over, and all that was said."""
+
+    seat: int
+    returns: float = 0.0
+    over: bool = False
+    misunderstood: int = 0  # answers that named no legal move
+    talk: list[tuple[str, str]] = field(default_factory=list)  # what was asked, what was answered
+
+    @property
+    def result(self) -> str:
+        return ("drawn", "won", "lost")[int(np.sign(self.returns))] if self.over else "unfinished"
+
+
+def play(env: te.Env, player: Player, against: Policy, seat: int, seed: int, tries: int, limit: int) -> Game:
+    """One game: row 0 of a seed. It is left as it is after `limit` actions."""
+    game, state = Game(seat), env.init(1, seed)
+    while not game.over and limit > 0:
+        mine = state.current_player.item() == seat
+        state = env.step(state, [ask(env, state, player, game, tries)] if mine else against(state))
+        now, limit = state.numpy(), limit - 1
+        game.returns += float(now["rewards"][0, seat])
+        game.over = bool(now["terminated"][0] | now["truncated"][0])
+    return game
+
+
+def ask(env: te.Env, state: te.State, player: Player, game: Game, tries: int) -> int:
+    """The action of an answer, or NO_ACTION."""
+    question = text = env.prompt(state)
+    for _ in range(tries):
+        answer = player(f"{env.describe()}\n{text}")
+        if not isinstance(answer, str):
+            raise TypeError(f"the player must answer with a str, got {type(answer).__name__}")
+        game.talk.append((text, answer))
+        try:
+            return env.parse(answer, state)
+        except ValueError as error:
+            game.misunderstood += 1
+            text = f"{question}\nYour answer was: {answer.strip()}\nIt cannot be played: {error}\n"
+    return NO_ACTION
+
+
+def at_the_keyboard(env: te.Env) -> Player:
+    print(env.describe())
+
+    def player(text: str) -> str:
+        print(text.removeprefix(env.describe()), end="> ", flush=True)
+        answer = sys.stdin.readline()
+        if not answer:
+            raise ValueError("there was no more input")
+        return answer
+
+    return player
+
+
+def program(line: str) -> Player:
+    """A program that reads a text and writes its answer, started anew for each."""
+
+    def player(text: str) -> str:
+        done = subprocess.run(shlex.split(line), input=text, stdout=subprocess.PIPE, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(f"--command {line!r} ended with exit code {done.returncode}")
+        return done.stdout
+
+    return player
+
+
+def opponent(name: str, env: te.Env, seed: int) -> Policy:
+    chance = np.random.default_rng(seed)
+
+    def monte_carlo(state: te.State) -> Any:
+        return te.search.flat_monte_carlo(state, PLAYOUTS, int(chance.integers(2**44)))
+
+    def perfect(state: te.State) -> Any:
+        return [chance.choice(np.flatnonzero(te.search.best_actions(state)[0]))]
+
+    known: dict[str, Policy] = {"uniform": te.random_policy, "monte_carlo": monte_carlo, "perfect": perfect}
+    if name == "perfect" and not te.search.is_solved(env):
+        raise ValueError(f"--against perfect needs a game that is solved, and {env!r} is not")
+    if name not in known and ":" not in name:
+        raise ValueError(f"--against must be {', '.join(known)} or package.module:function, got {name!r}")
+    policy: Policy = known[name] if name in known else named(name)
+    return policy
+
+
+def work(options: argparse.Namespace) -> None:
+    env = game_of(options)
+    against = opponent(options.against, env, options.seed)
+    player = options.player or (program(options.command) if options.command else at_the_keyboard(env))
+    with busy("compiling"):
+        env.step(env.init(1), te.random_policy(env.init(1))).numpy()
+    games = []
+    for number in range(options.games):
+        seat = number % env.num_players
+        game = play(env, player, against, seat, options.seed + number, options.tries, options.limit)
+        games.append(game)
+        answers = f"{len(game.talk)} answers, {game.misunderstood} of them not understood"
+        print(
+            f"game {number} as player {seat}: {game.result}, return {game.returns:+g}; {answers}", flush=True
+        )
+        if options.save is not None:
+            with options.save.open("w" if number == 0 else "a", encoding="utf-8") as file:
+                file.write(
+                    json.dumps({"env": repr(env), "seed": options.seed + number} | asdict(game)) + "\n"
+                )
+    counts = ", ".join(
+        f"{sum(game.result == result for game in games)} {result}"
+        for result in ("won", "drawn", "lost", "unfinished")
+    )
+    mean = np.mean([game.returns for game in games])
+    print(f"{env.id} against {options.against}: {counts}; mean return {mean:+.3f}")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = Parser("text_player.py", __doc__)
+    add_game(parser)
+    who = parser.add_mutually_exclusive_group()
+    who.add_argument("--player", type=named, metavar="MODULE:FUNCTION", help="of a str to a str")
+    who.add_argument("--command", metavar="LINE", help="a program that reads a text and writes its answer")
+    parser.add_argument("--against", default="uniform", metavar="POLICY", help="default: uniform")
+    parser.add_argument("--games", type=whole(1, MOST), default=2, help="default: 2")
+    parser.add_argument("--tries", type=whole(1, 100), default=3, help="answers to a question; default: 3")
+    parser.add_argument("--limit", type=whole(1, MOST), default=2000, help="actions of a game; default: 2000")
+    parser.add_argument("--seed", type=whole(0, 2**32), default=0, help="of the first game; default: 0")
+    parser.add_argument("--save", type=new_file, metavar="FILE", help="what was said, a game a line, as JSON")
+    return run(parser, work, arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
