@@ -45,6 +45,8 @@ FILMS = {
     "hyper_tic_tac_toe": Film("hyper_tic_tac_toe", 3, {"shape": (3, 3, 3, 3), "k": 3}),
     "connect_four": Film("connect_four", 3),
     "othello": Film("othello", 3, last=20),
+    "kuhn_poker": Film("kuhn_poker", 3, seconds=2.0),
+    "leduc_poker": Film("leduc_poker", 5, seconds=2.0),
     "shed": Film("shed", 3, {"cards": 7}),
     "tensor_stars": Film("tensor_stars", 3),
     "tensor_equilibrium": Film("tensor_equilibrium", 3, last=20),

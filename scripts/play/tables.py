@@ -45,6 +45,8 @@ VARIANTS = {
     "gomoku": Variant("Gomoku: 15x15, five in a row", "gomoku"),
     "connect_four": Variant("Connect four", "connect_four"),
     "othello": Variant("Othello", "othello"),
+    "kuhn_poker": Variant("Kuhn poker", "kuhn_poker", secret=True),
+    "leduc_poker": Variant("Leduc poker", "leduc_poker", secret=True),
     "shed_5": Variant("Shed, 5 cards", "shed", {"cards": 5}),
     "shed_7": Variant("Shed, 7 cards", "shed", {"cards": 7}),
     "shed_10": Variant("Shed, 10 cards", "shed", {"cards": 10}),

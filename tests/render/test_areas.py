@@ -19,6 +19,8 @@ GAMES: dict[str, tuple[dict[str, Any], str]] = {
     "gomoku": ({}, ""),
     "connect_four": ({}, ""),
     "othello": ({}, ""),
+    "kuhn_poker": ({}, ""),
+    "leduc_poker": ({}, ""),
     "shed": ({"cards": 6}, ""),
     "tensor_stars": ({"points_to_win": 3}, ""),
     "tensor_equilibrium": ({"players": 3}, r"PASS|STOP"),

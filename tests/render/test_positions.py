@@ -20,6 +20,8 @@ GAMES: list[tuple[str, dict[str, Any]]] = [
     ("connect_four", {}),
     ("connect_four", {"rows": 3, "columns": 2, "k": 3}),
     ("othello", {}),
+    ("kuhn_poker", {}),
+    ("leduc_poker", {}),
     ("shed", {"cards": 4}),
     ("tensor_stars", {"random_colours": True}),
     ("tensor_equilibrium", {}),

@@ -86,6 +86,14 @@ def test_o4_a_player_without_a_square_passes(start: Start) -> None:
     assert game.terminated and game.rewards == [-1, 1] and game.legal_actions() == []
 
 
+def test_o4_a_disc_may_leave_the_other_player_without_a_square(start: Start) -> None:
+    game = start(GAME, drawn("XO......", EMPTY, "XO......"))
+    game.apply(square("c1"))
+    assert game.legal_actions() == [PASS] and not game.terminated and game.current_player == 1
+    play(game, "pass c3")
+    assert game.terminated and game.rewards == [1, -1]
+
+
 def test_o5_the_shortest_game(start: Start) -> None:
     game = start(GAME)
     play(game, WIPED_OUT)

@@ -61,6 +61,8 @@ GAMES: dict[str, list[str]] = {  # every id once, and who plays
     "gomoku": [PERSON, RANDOM],
     "connect_four": [PERSON, RANDOM],
     "othello": [PERSON, RANDOM],
+    "kuhn_poker": [PERSON, RANDOM],
+    "leduc_poker": [PERSON, RANDOM],
     "shed_7": [PERSON, PERFECT],
     "tensor_stars": [PERSON, PERSON],
     "tensor_equilibrium_2": [PERSON, PERSON],

@@ -1,0 +1,112 @@
+"""Leduc poker: two players, six cards, two rounds of betting, between them a card for both.
+
+Rules and rulings: RULES.md beside this file. Cards are 0..5, of rank card // 2. `history` is a set: the i-th action of
+round r, if it was no fold, is bit 8 * r + 2 * i (a call) or the bit after that (a raise).
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from tensor_envs.rules import (
+    Chance,
+    Field,
+    GameState,
+    Mask,
+    Outcome,
+    Part,
+    Scalar,
+    Spec,
+    bits,
+    integer,
+    maximum,
+    minimum,
+    one_hot,
+    where,
+    word,
+)
+
+CARDS, PAIR = 6, 3  # PAIR: stronger than any rank
+FOLD, CALL, RAISE = 0, 1, 2
+ANTE, RAISES, AMOUNTS = 1, 2, (2, 4)  # RAISES: at most so many a round, by the round's amount
+MOST = ANTE + RAISES * sum(AMOUNTS)  # that a player can put into the pot
+ROUND_BITS = 2 * (RAISES + 2)  # of `history`: a call, all raises, a call
+DEALS = CARDS * (CARDS - 1) * (CARDS - 2)
+
+
+@dataclass(frozen=True)
+class LeducPoker:
+    """The game has no rule fields."""
+
+    @property
+    def spec(self) -> Spec:
+        return Spec(
+            num_players=2,
+            num_actions=3,
+            observation_shape=(2 + 2 * CARDS + 2 * ROUND_BITS,),
+            fields=(
+                Field("cards", (2,), high=CARDS - 1),
+                Field("public", high=CARDS - 1),  # lies face down in the first round
+                Field("bets", (2,), high=MOST),
+                Field("round", high=1),
+                Field("actions", high=RAISES + 2),  # in this round
+                Field("raises", high=RAISES),  # in this round
+                Field("history", high=2 ** (2 * ROUND_BITS) - 1),
+            ),
+            chance=True,
+            perfect_information=False,
+        )
+
+    def init(self, chance: Chance) -> dict[str, Any]:
+        """All deals are as likely (L1)."""
+        deal = chance.draw(0, DEALS)
+        first = deal % CARDS
+        second = (first + 1 + deal // CARDS % (CARDS - 1)) % CARDS
+        public = third(first, second, deal // (CARDS * (CARDS - 1)))
+        return {"cards": [first, second], "public": public, "bets": [ANTE, ANTE]}
+
+    def legal_action_mask(self, s: GameState) -> Mask:
+        """To fold after a raise, to call, and to raise unless there were two (L3)."""
+        return [s.bets[0] != s.bets[1], True, s.raises < RAISES]
+
+    def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
+        folds, raises, player = action == FOLD, action == RAISE, s.current_player
+        amount = where(s.round == 0, *AMOUNTS)
+        bet = where(folds, where(player == 0, *s.bets), maximum(*s.bets) + where(raises, amount, 0))
+        bets = where(player == 0, [bet, s.bets[1]], [s.bets[0], bet])
+        closes = (action == CALL) & (s.actions > 0)  # L4
+        over = folds | (closes & (s.round == 1))
+        strengths = [where(card // 2 == s.public // 2, PAIR, card // 2) for card in s.cards]
+        shown = integer(strengths[0] > strengths[1]) - integer(strengths[0] < strengths[1])
+        result = where(folds, where(player == 0, -1, 1), shown)
+        first = where(over, result * minimum(*bets), 0)  # L5
+        noted = where(folds, 0, where(raises, 2, 1)) << ROUND_BITS * s.round + 2 * s.actions
+        after = s.replace(
+            bets=bets,
+            history=s.history | noted,
+            round=where(closes, 1, s.round),
+            actions=where(closes, 0, s.actions + 1),
+            raises=where(closes, 0, s.raises + raises),
+            current_player=where(closes, 0, 1 - player),
+        )
+        return Outcome(after, rewards=(first, -first), terminated=over)
+
+    def observe(self, s: GameState, player: Scalar) -> list[Part]:
+        """Who one is, the own card, the public card once it lies open, and all calls and raises (L6)."""
+        public = where(s.round == 0, -1, s.public)
+        cards = [one_hot(where(player == 0, *s.cards), CARDS), one_hot(public, CARDS)]
+        return [one_hot(player, 2), *cards, bits(word(s.history), 2 * ROUND_BITS)]
+
+    def determinize(self, s: GameState, player: Scalar, chance: Chance) -> GameState:
+        """The other player's card, and the public card in the first round, are dealt anew from those not seen."""
+        own, deal = where(player == 0, *s.cards), chance.draw(0, (CARDS - 1) * (CARDS - 2))
+        among_five = (own + 1 + deal % (CARDS - 1)) % CARDS
+        among_four = third(own, s.public, deal % (CARDS - 2))
+        other = where(s.round == 0, among_five, among_four)
+        public = where(s.round == 0, third(own, other, deal // (CARDS - 1)), s.public)
+        return s.replace(cards=where(player == 0, [own, other], [other, own]), public=public)
+
+
+def third(one: Scalar, two: Scalar, which: Scalar) -> Scalar:
+    """One of the cards but these two, by a number from 0 in ascending order."""
+    card = which + (which >= minimum(one, two))
+    return card + (card >= maximum(one, two))

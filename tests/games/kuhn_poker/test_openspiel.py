@@ -1,0 +1,50 @@
+"""OpenSpiel as a judge: its `kuhn_poker` plays the same games."""
+
+import numpy as np
+import pytest
+
+import tensor_envs as te
+from tests.games.shared import observe, shared_env
+
+pyspiel = pytest.importorskip("pyspiel")
+pytestmark = pytest.mark.extra("pyspiel")
+
+
+def play_in_lockstep(batch: int, seed: int) -> None:
+    """Random games in both engines: at every ply legal actions, players to move, ends, returns and observations."""
+    env, game = shared_env("kuhn_poker"), pyspiel.load_game("kuhn_poker")
+    assert game.num_distinct_actions() == env.num_actions
+    state, others = env.init(batch, seed), [game.new_initial_state() for _ in range(batch)]
+    for cards, other in zip(state.cards.numpy().tolist(), others, strict=True):
+        for card in cards:
+            assert other.is_chance_node()
+            other.apply_action(card)
+    returns = np.zeros((batch, 2))
+    while True:
+        now = state.numpy()
+        returns += now["rewards"]
+        ended = np.array([other.is_terminal() for other in others])
+        assert (now["terminated"] == ended).all() and not now["truncated"].any()
+        for player in (0, 1):
+            theirs = np.array([other.information_state_tensor(player) for other in others])
+            assert (observe(state, player) == theirs).all()
+        for row, other in enumerate(others):
+            assert np.flatnonzero(now["legal_action_mask"][row]).tolist() == other.legal_actions(), row
+            assert (returns[row] == other.returns()).all(), row
+            assert ended[row] or now["current_player"][row] == other.current_player(), row
+        if ended.all():
+            break
+        actions = te.random_policy(state).numpy()
+        for row in np.flatnonzero(~ended).tolist():
+            others[row].apply_action(int(actions[row]))
+        state = env.step(state, actions)
+    assert set(returns[:, 0].tolist()) == {1.0, -1.0, 2.0, -2.0}
+
+
+def test_random_games_agree() -> None:
+    play_in_lockstep(batch=300, seed=1)
+
+
+@pytest.mark.slow
+def test_thousands_of_random_games_agree() -> None:
+    play_in_lockstep(batch=20_000, seed=2)
