@@ -1,4 +1,4 @@
-"""What the README says is run: its Python, its commands, its table of games."""
+"""What README and the pages that it leads to say is run: their Python, their commands; the table of games, links."""
 
 import contextlib
 import io
@@ -15,11 +15,18 @@ from tensor_envs.core import registry
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
-BLOCKS = re.findall(r"```(\w+)\n(.*?)```", README, re.DOTALL)
-PYTHON = [text for language, text in BLOCKS if language == "python"]
+DOCUMENTS = [ROOT / "README.md", *sorted(ROOT.glob("scripts/**/README.md"))]
+DOCUMENTS += [path for name in ("GUIDE", "README") for path in sorted(ROOT.glob(f"tensor_envs/**/{name}.md"))]
+LENGTH = 130  # lines of the README, which is to convince in half a minute
+BLOCKS = [
+    (str(path.relative_to(ROOT)), language, text)
+    for path in DOCUMENTS
+    for language, text in re.findall(r"```(\w+)\n(.*?)```", path.read_text(), re.DOTALL)
+]
+PYTHON = [(path, text) for path, language, text in BLOCKS if language == "python"]
 COMMANDS = [
     line.partition("#")[0].strip()
-    for language, text in BLOCKS
+    for _, language, text in BLOCKS
     if language == "bash"
     for line in text.splitlines()
     if line.startswith("python scripts/")
@@ -27,8 +34,29 @@ COMMANDS = [
 MINUTES = ("50 50 50 50 50", "benchmark.py")  # what commands that take long have in them
 
 
-@pytest.mark.parametrize("code", PYTHON, ids=range(len(PYTHON)))
-def test_python(code: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_documents() -> None:
+    """The README is short, and leads to all the others."""
+    assert len(README.splitlines()) <= LENGTH
+    assert {path.name for path in DOCUMENTS} == {"README.md", "GUIDE.md"} and len(DOCUMENTS) >= 8
+    assert len(PYTHON) >= 12 and len(COMMANDS) >= 6
+    linked = {(ROOT / link).resolve() for link in re.findall(r"\]\(([^)#]+)", README) if "://" not in link}
+    assert set(DOCUMENTS) <= linked | {
+        ROOT / "README.md",
+        ROOT / "tensor_envs" / "core" / "backend" / "README.md",
+    }
+
+
+@pytest.mark.parametrize("path", [*DOCUMENTS, ROOT / ".github" / "CONTRIBUTING.md"], ids=str)
+def test_links(path: Path) -> None:
+    for link, anchor in re.findall(r"\]\(([^)#]*)#?([^)]*)\)", path.read_text()):
+        if "://" not in link:
+            assert (path.parent / link).exists(), link
+            titles = re.findall(r"^#+ (.*)$", (path.parent / link).read_text(), re.M) if anchor else []
+            assert not anchor or anchor in {title.lower().replace(" ", "-") for title in titles}, anchor
+
+
+@pytest.mark.parametrize(("path", "code"), PYTHON, ids=[f"{path}-{i}" for i, (path, _) in enumerate(PYTHON)])
+def test_python(path: str, code: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """It runs, and prints what the comments behind `print` promise, where they quote it."""
     for package in re.findall(
         r"^(?:import|from) (gymnasium|pettingzoo)|adapters import (pettingzoo)", code, re.MULTILINE
