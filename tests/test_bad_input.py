@@ -135,6 +135,9 @@ def cases() -> Iterator[Case]:
         "playout": lambda x: te.playout(x, 2),
         "flat_monte_carlo": lambda x: te.search.flat_monte_carlo(x, 2),
         "best_actions": te.search.best_actions,
+        "playout_policy": lambda x: te.search.playout_policy(x, 2),
+        "gumbel_muzero_policy": lambda x: te.search.gumbel_muzero_policy(x, evaluation),
+        "muzero_policy": lambda x: te.search.muzero_policy(x, evaluation),
         "save_state": lambda x: te.save_state(x, "file"),
         "contact_sheet": te.contact_sheet,
         "Tablebase.value": TABLE.value,
@@ -267,6 +270,38 @@ def cases() -> Iterator[Case]:
     yield Case("flat_monte_carlo", "limit", lambda x: search(STATE, 2, limit=x), NO_COUNT)
     some = (5, 1.5, "abc", [0.5], [[0]], [3], [-1], ["a"], [None], object(), [HUGE])
     yield Case("flat_monte_carlo", "rows", lambda x: search(STATE, 2, rows=x), some)
+    searches: dict[str, Callable[..., Any]] = {
+        "playout_policy": lambda **given: te.search.playout_policy(STATE, **{"num_simulations": 2} | given),
+        "gumbel_muzero_policy": lambda **given: te.search.gumbel_muzero_policy(
+            STATE, **{"evaluate": evaluation} | given
+        ),
+        "muzero_policy": lambda **given: te.search.muzero_policy(STATE, **{"evaluate": evaluation} | given),
+    }
+    wrong: dict[str, tuple[Any, ...]] = {
+        "num_simulations": NO_COUNT,
+        "seed": (*NO_INT, -1, HUGE),
+        "chance": ("closed", None, 1),
+    }
+    networks = {"evaluate": (5, "f", lambda s: 5, lambda s: (s.ply, s.ply))}
+    about: dict[str, dict[str, tuple[Any, ...]]] = {
+        "playout_policy": {"exploration": (*NO_NUMBER, -0.5), "limit": NO_COUNT},
+        "gumbel_muzero_policy": {
+            "max_num_considered_actions": NO_COUNT,
+            "gumbel_scale": (*NO_NUMBER, -0.5),
+            **networks,
+        },
+        "muzero_policy": {
+            "dirichlet_fraction": (*NO_NUMBER, -0.5, 1.5),
+            "dirichlet_alpha": (*NO_NUMBER, 0.0, 17.0),
+            "pb_c_init": (*NO_NUMBER, -0.5),
+            "pb_c_base": (*NO_NUMBER, 0.5),
+            "temperature": (*NO_NUMBER, -0.5),
+            **networks,
+        },
+    }
+    for name, call in searches.items():
+        for argument, values in (wrong | about[name]).items():
+            yield Case(name, argument, lambda x, f=call, k=argument: f(**{k: x}), values)
     yield Case("best_actions", "solved|perfect", te.search.best_actions, (te.make("qubic").init(1),))
     for number in ("gamma", "lam"):
         values = (*NO_NUMBER, -0.5, 1.5)
@@ -459,6 +494,10 @@ def cases() -> Iterator[Case]:
     )
     for loader in (load_rules, load_equilibrium):
         yield Case("load_rules", "path", loader, NO_PATH)
+
+
+def evaluation(state: te.State) -> tuple[Tensor, Tensor]:
+    return Tensor.zeros(state.batch, state.env.num_actions), Tensor.zeros(state.batch)
 
 
 def advantages(**given: Any) -> Any:

@@ -289,7 +289,7 @@ class Engine:
         """Uniform games from copies of every game to their ends -> their returns, float32 [B * copies, P]."""
         where, old, device = cut(games.batch * copies, games.device), games.cut, games.device
         row_rng = self.rng(where.batch, words, device, 0)
-        totals = where.empty(2 * self.spec.num_players, dtypes.float32)
+        totals = where.empty(self.spec.num_players, dtypes.float32)
         scalars = cached_upload((limit, old.share) * where.shards, device)
         kernel = Playout(old.grid.lanes, copies)
         arrays = Playout.Arrays(games.words, row_rng, totals, scalars, actions)

@@ -15,6 +15,7 @@ from typing import Any
 
 from tinygrad import UOp, dtypes
 
+from tensor_envs.core.validate import instance
 from tensor_envs.rules.bits import WORD_BITS, nth_bit, num_words, pack_flags, popcount
 from tensor_envs.rules.chance import Chance, KeyedChance, NoChance, scale, threefry
 from tensor_envs.rules.control import loop, register, sum_in_range, tracing
@@ -120,6 +121,17 @@ class Game:
             rewards = where(legal, rewards, penalties)
             terminated, truncated = terminated | ~legal, truncated & legal
         return after, rewards, terminated, truncated
+
+    @property
+    def determinizes(self) -> bool:
+        """Whether the rules can deal anew what a player does not see."""
+        return not self.spec.perfect_information and hasattr(self.rules, "determinize")
+
+    def determinize(self, s: GameState, player: Scalar, chance: Chance) -> GameState:
+        """The rules' determinize, checked."""
+        dealt = self.rules.determinize(s, player, chance)  # type: ignore[attr-defined] # optional
+        instance("what determinize gives", dealt, GameState)
+        return self.typed(dealt.asdict(), "determinize")
 
     def mask(self, s: GameState) -> MaskWords:
         """The rules' legal_action_mask as words, checked."""

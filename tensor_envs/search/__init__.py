@@ -2,5 +2,21 @@
 
 from tensor_envs.search.exact import best_actions, is_solved
 from tensor_envs.search.monte_carlo import flat_monte_carlo
+from tensor_envs.search.tree_search import (
+    SearchOutput,
+    SearchTree,
+    gumbel_muzero_policy,
+    muzero_policy,
+    playout_policy,
+)
 
-__all__ = ["best_actions", "flat_monte_carlo", "is_solved"]
+__all__ = [
+    "SearchOutput",
+    "SearchTree",
+    "best_actions",
+    "flat_monte_carlo",
+    "gumbel_muzero_policy",
+    "is_solved",
+    "muzero_policy",
+    "playout_policy",
+]

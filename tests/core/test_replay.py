@@ -227,4 +227,4 @@ def test_large_buffers_are_given_back() -> None:
     size, before = POOL_MAX_BYTES // 4 + 1, GlobalCounters.mem_used
     empty_buffer(size, dtypes.int32, "CPU")
     gc.collect()
-    assert GlobalCounters.mem_used == before
+    assert GlobalCounters.mem_used <= before  # less where garbage of other tests has gone, too

@@ -7,11 +7,12 @@ it may put an index into a loop that its other users are not in, which no compil
 
 from __future__ import annotations
 
-from tinygrad import UOp, codegen
+from tinygrad import UOp, codegen, dtypes
 from tinygrad.codegen.late.linearizer import linearize
 from tinygrad.uop.ops import Ops
 
 KNOWN = "_RECURSIVE_PROPERTY__ranges"  # where tinygrad keeps the loops that a node is in
+BOUNDS = "_min_max"  # and the lowest and highest value of it
 
 
 def _linearize(sink: UOp) -> list[UOp]:
@@ -28,6 +29,11 @@ def _linearize(sink: UOp) -> list[UOp]:
             left = ended.get(u, ())
             inside = {loop: None for s in u.src for loop in loops[s] if loop not in left}
             u.__dict__[KNOWN] = inside
+            if u.op is Ops.RANGE and u.dtype is dtypes.bool:
+                u.__dict__[BOUNDS] = (
+                    False,
+                    True,
+                )  # else tinygrad takes a branch for a part of what is around it
             loops[u] = {u: None, **inside} if u.op is Ops.RANGE else inside
     return linearize(sink)
 

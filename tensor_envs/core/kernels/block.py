@@ -32,6 +32,7 @@ class Grid:
     lanes: int
     gpu: bool
     branches: bool = True  # whether each game may take its own
+    most: int = MANY_BLOCKS
 
     @property
     def rows(self) -> int:
@@ -40,12 +41,12 @@ class Grid:
     @property
     def most_blocks(self) -> int:
         """Those that a kernel for this grid is made for."""
-        return MANY_BLOCKS if self.blocks <= MANY_BLOCKS else 2**31
+        return self.most if self.blocks <= self.most else 2**31
 
     @property
     def form(self) -> Grid:
         """A grid that has the same kernels."""
-        return self if self.gpu else Grid(self.most_blocks, self.lanes, False)
+        return self if self.gpu else Grid(self.most_blocks, self.lanes, False, most=self.most)
 
 
 class Place(NamedTuple):
@@ -136,12 +137,13 @@ class Block:
 class Words:
     """The words of a block's games, in a state's buffer or in registers, by the names of a layout."""
 
-    def __init__(self, layout: Layout, array: UOp, in_registers: bool = False):
+    def __init__(self, layout: Layout, array: UOp, in_registers: bool = False, count: int | None = None):
+        """count: of the words that a game has there; None: all of a state's, or in registers those of its fields."""
         self.layout, self.array, self.in_registers = layout, array, in_registers
-        self.count = layout.field_words if in_registers else layout.words
+        self.count = count or (layout.field_words if in_registers else layout.words)
 
     def after(self, *deps: UOp) -> Words:
-        return Words(self.layout, self.array.after(*deps), self.in_registers)
+        return Words(self.layout, self.array.after(*deps), self.in_registers, self.count)
 
     def place(self, at: Coords) -> Place:
         return at.register if self.in_registers else at.batch

@@ -5,7 +5,7 @@ Every stage is played for all lanes of a block before the next one; the steps be
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -23,15 +23,17 @@ from tensor_envs.rules.spec import GameState
 Given = Callable[[Coords, Any], tuple[Scalar, Scalar, Scalar]]
 
 
-class _Held:
+class Held:
     """A block's games in registers while they are played."""
 
-    def __init__(self, t: Tracer, reset: Reset, row_rng: UOp):
-        self.t, self.reset, self.row_rng, self.players = t, reset, row_rng, t.players
+    def __init__(self, t: Tracer, reset: Reset, rng: Callable[[Coords], list[Scalar]], counts: bool = True):
+        """rng: of a game, as in a row's. counts: whether wins and the last rewards are kept besides returns."""
+        self.t, self.reset, self.rng, self.players = t, reset, rng, t.players
         t.dynamic = True
         self.words = t.registers()
         self.again = t.block.registers(1, dtypes.uint32)
-        self.sums = t.block.registers(3 * self.players, dtypes.float32)  # rewards, returns, wins
+        self.kept = self.players * (3 if counts else 1)  # returns, wins, rewards
+        self.sums = t.block.registers(self.kept, dtypes.float32)
         self.stays = reset == "none"  # else no game is over where a step begins
 
     def depend_on(self, *deps: UOp) -> None:
@@ -39,16 +41,18 @@ class _Held:
         self.words, self.again = self.words.after(*deps), self.again.after(*deps)
         self.sums = self.sums.after(*deps)
 
-    def begin(self, at: Coords, s: GameState, flags: list[Scalar]) -> list[UOp]:
+    def begin(
+        self, at: Coords, s: GameState, flags: Sequence[Scalar], returns: Sequence[Scalar] = ()
+    ) -> list[UOp]:
         stores = self.words.store(at, s=s, flags=flags if self.stays else NEVER)
-        return stores + store(self.sums, at.register, [0.0] * 3 * self.players)
+        return stores + store(self.sums, at.register, [*returns, *[0.0] * (self.kept - len(returns))])
 
     def step(self, at: Coords, given: Given | None = None) -> list[UOp]:
         """One action in one game; given: when, what and whether it is legal, in place of the uniform policy's."""
         t, words = self.t, self.words.load(at)
         s, was = t.layout.get_state(words), t.layout.get_flags(words) if self.stays else NEVER
-        totals = self.totals(at)[self.players :]
-        mask, rng = t.game.mask(s), t.row_rng(self.row_rng, at)
+        totals = self.totals(at)
+        mask, rng = t.game.mask(s), self.rng(at)
         action = uniform_action(s, mask, t.game.spec.num_actions, rng[3:], live=not self.stays)
         legal = None
         if given is not None:
@@ -56,15 +60,31 @@ class _Held:
             action, legal = where(when, chosen, action), ~when | allowed
         after, rewards, now, again = t.play(s, was, action, legal, self.reset, rng)
         wins = [real((now[0] | now[1]) & (r > 0.0)) for r in rewards]
-        sums = rewards + [total + x for total, x in zip(totals, rewards + wins, strict=True)]
+        sums = [total + x for total, x in zip(totals, [*rewards, *wins], strict=False)] + rewards
         stores = self.words.store(at, s=after, flags=now if self.stays else NEVER)
         if t.resets_in_branch(self.reset):
             stores += store(self.again, at.register, [word(again)])
-        return stores + store(self.sums, at.register, sums)
+        return stores + store(self.sums, at.register, sums[: self.kept])
+
+    def to_the_end(self, limit: UOp, given: Callable[[UOp], Given] | None = None, *deps: UOp) -> UOp:
+        """Steps until all games of the block are over, or there were as many as the limit.
+
+        given: of the number of a step, the first being 1. deps: what comes before.
+        """
+        t, (count, turn) = self.t, (self.t.block.registers(1, dtypes.int32), UOp.loop(next_id()))
+        start = count.after(*deps)[0].store(0)
+        outer = self.words, self.again, self.sums
+        self.depend_on(start, turn)
+        n = count.after(start, turn)[0].load() + 1
+        played = t.block.each(lambda at: self.step(at, None if given is None else given(n)))
+        played = count.after(played)[0].store(n)
+        some = any_lane(t, lambda lane: ~self.words.after(played).over(t.block.at(lane.uop())))
+        self.words, self.again, self.sums = outer
+        return played.end(turn, some & (n < limit))
 
     def totals(self, at: Coords) -> list[Scalar]:
-        """Rewards of the last step, returns, wins; P of each."""
-        return load(self.sums, at.register, 3 * self.players, REAL)
+        """Returns, wins, rewards of the last step; P of each."""
+        return load(self.sums, at.register, self.kept, REAL)
 
 
 @dataclass(frozen=True)
@@ -82,7 +102,7 @@ class Rollout:
         scalars: Any  # int32
 
     def trace(self, t: Tracer, a: Arrays) -> UOp:
-        held = _Held(t, self.reset, a.row_rng)
+        held = Held(t, self.reset, lambda at: t.row_rng(a.row_rng, at))
 
         def begin(at: Coords) -> list[UOp]:
             words = t.words(a.old).load(at)
@@ -101,7 +121,7 @@ class Rollout:
         def finish(at: Coords) -> list[UOp]:
             words, sums = held.words.load(at), held.totals(at)
             s, flags = t.layout.get_state(words), t.layout.get_flags(words) if held.stays else NEVER
-            rewards, totals = sums[: t.players], sums[t.players :]
+            totals, rewards = sums[: -t.players], sums[-t.players :]
             mask = t.live_mask(s, flags, self.reset)
             stores = t.words(a.new).store(at, s=s, flags=flags, rewards=rewards, mask=mask)
             return stores + store(a.totals, at.batch, totals)
@@ -128,7 +148,7 @@ class Playout:
         actions: Any = None
 
     def trace(self, t: Tracer, a: Arrays) -> UOp:
-        held = _Held(t, "none", a.row_rng)
+        held = Held(t, "none", lambda at: t.row_rng(a.row_rng, at), counts=False)
 
         def begin(at: Coords) -> list[UOp]:
             words = t.words(a.old).load(self._source(at, a))
@@ -138,29 +158,17 @@ class Playout:
                 s = s.replace(key=list(threefry((low, high), (row, s.episode))))
             return held.begin(at, s, t.layout.get_flags(words))
 
+        def given(n: UOp) -> Given:
+            def first(at: Coords, mask: Any) -> tuple[Scalar, Scalar, Scalar]:
+                action, legal = t.given_action(mask, a.actions, self._source(at, a))
+                return Scalar(n, INT) == 1, action, legal
+
+            return first
+
         begun = t.block.each(begin)
-        count, turn = t.block.registers(1, dtypes.int32), UOp.loop(next_id())
-        start = count.after(begun)[0].store(0)
-        held.depend_on(start, turn)
-        n = count.after(start, turn)[0].load() + 1
-
-        def given(at: Coords, mask: Any) -> tuple[Scalar, Scalar, Scalar]:
-            action, legal = t.given_action(mask, a.actions, self._source(at, a))
-            return Scalar(n, INT) == 1, action, legal
-
-        played = t.block.each(lambda at: held.step(at, None if a.actions is None else given))
-        played = count.after(played)[0].store(n)
-
-        def goes_on(lane: Scalar) -> Scalar:
-            return ~held.words.after(played).over(t.block.at(lane.uop()))
-
-        some = any_lane(t, goes_on)
-        held.depend_on(played.end(turn, some & (n < a.scalars[0].load())))
-
-        def finish(at: Coords) -> list[UOp]:
-            return store(a.totals, at.batch, held.totals(at)[t.players :])
-
-        return t.block.end(t.block.each(finish))
+        chosen = None if a.actions is None else given
+        held.depend_on(held.to_the_end(a.scalars[0].load(), chosen, begun))
+        return t.block.end(t.block.each(lambda at: store(a.totals, at.batch, held.totals(at))))
 
     def _source(self, at: Coords, a: Arrays) -> Coords:
         """Where the game stands that this one is a copy of."""

@@ -1,0 +1,473 @@
+"""Tree search in every game of a batch at once: by playouts, or with a network, as in mctx."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from tinygrad import Tensor, dtypes
+
+from tensor_envs.core.backend.device import LOCK, empty_buffer, is_capturing, is_gpu, upload
+from tensor_envs.core.backend.replay import Replay
+from tensor_envs.core.backend.threads import num_threads
+from tensor_envs.core.engine import Cut, Engine, Games, cut
+from tensor_envs.core.env import Env
+from tensor_envs.core.jit import jit
+from tensor_envs.core.kernels.block import MANY_BLOCKS
+from tensor_envs.core.random import seed_words, threefry
+from tensor_envs.core.state import State
+from tensor_envs.core.validate import function, instance, integer, number, one_of, shown
+from tensor_envs.policy import masked_logits
+from tensor_envs.search.kernels import Conclude, Grow, Plant, SearchByPlayouts
+from tensor_envs.search.trees import NOISES, Form, Sizes, TreeArrays, padded
+
+Evaluate = Callable[[State], tuple[Tensor, Tensor]]
+MAX_SIMULATIONS = 2**20
+# bytes of the trees that are searched at once; on a CPU, where they should stay in its cache, blocks of 64 besides
+TREE_BYTES = {False: 2**22, True: 2**30}
+NETWORK_BLOCKS = 4
+FEW_BLOCKS = 64  # for indices of 32 bits
+REFUSED = -1e9
+TRIES = 8  # of a draw by rejection, each accepted three times of four
+
+
+class SearchTree:
+    """What is known of the roots after a search."""
+
+    def __init__(self, where: Cut, actions: int, visits: Tensor, numbers: Tensor):
+        self._where, self._actions, self._visits, self._numbers = where, actions, visits, numbers
+
+    def _rows(self, buffer: Tensor, size: int) -> Tensor:
+        where = self._where
+        rows = buffer.reshape(where.shards, where.grid.rows, size)[:, : where.share]
+        return rows.reshape(where.batch, size)
+
+    @property
+    def visit_counts(self) -> Tensor:
+        """int32 [B, A], simulations that began with each action."""
+        return self._rows(self._visits, self._actions)
+
+    @property
+    def visit_probs(self) -> Tensor:
+        """float32 [B, A], shares of the simulations; all 0 in a game that is over."""
+        counts = self.visit_counts
+        return counts / counts.sum(1, keepdim=True).maximum(1)
+
+    @property
+    def qvalues(self) -> Tensor:
+        """float32 [B, A], mean returns after each action for the player to move; 0 of one that was not tried."""
+        return self._rows(self._numbers, 2 * self._actions + 1)[:, self._actions : 2 * self._actions]
+
+    @property
+    def value(self) -> Tensor:
+        """float32 [B], what the game is worth to the player to move; 0 in a game that is over."""
+        return self._rows(self._numbers, 2 * self._actions + 1)[:, 2 * self._actions]
+
+    @property
+    def _weights(self) -> Tensor:
+        return self._rows(self._numbers, 2 * self._actions + 1)[:, : self._actions]
+
+    def summary(self) -> dict[str, np.ndarray]:
+        """visit_counts, visit_probs, qvalues and value on the host: two downloads for all of them."""
+        where, actions = self._where, self._actions
+        visits, numbers = (
+            t.numpy().reshape(where.shards, where.grid.rows, -1)[:, : where.share].reshape(where.batch, -1)
+            for t in (self._visits, self._numbers)
+        )
+        probs = visits / np.maximum(visits.sum(1, keepdims=True), 1)
+        return {
+            "visit_counts": visits,
+            "visit_probs": probs.astype(np.float32),
+            "qvalues": numbers[:, actions : 2 * actions],
+            "value": numbers[:, -1],
+        }
+
+
+@dataclass(frozen=True)
+class SearchOutput:
+    """What a search has found.
+
+    Attributes:
+        action: int32 [B], what to play; 0 in a game that is over.
+        action_weights: float32 [B, A], a policy to learn; all 0 in a game that is over.
+        search_tree: visits and values of the roots.
+    """
+
+    action: Tensor
+    action_weights: Tensor
+    search_tree: SearchTree
+
+
+def playout_policy(
+    state: State,
+    num_simulations: int,
+    exploration: float = 1.4,
+    seed: int = 0,
+    limit: int = 2**31 - 1,
+    chance: Literal["open", "sampled"] = "open",
+) -> SearchOutput:
+    """Monte Carlo tree search with uniformly random playouts: the whole search of all games is one kernel.
+
+    A simulation goes on with the action of the highest mean return plus exploration * sqrt(visits) / (1 + visits of the
+    action), and values a new position by one random game to its end. The most visited action is played.
+
+    Args:
+        state: the games.
+        num_simulations: in every game, 1..2^20.
+        exploration: in units of returns.
+        seed: of playouts and chance. The same game at the same ply has the same ones in any batch.
+        limit: actions after which a playout is cut off.
+        chance: in games with chance, "open" plays every simulation anew from the root with chance of its own, so that
+            nodes are sequences of actions; "sampled" gives every position of the tree one chance, which is faster and
+            knows too much.
+
+    Returns:
+        Actions, weights (shares of visits) and what is known of the roots.
+
+    Raises:
+        ValueError, TypeError: other arguments; a game too large to unroll.
+
+    Example:
+        >>> env = te.make("tic_tac_toe")
+        >>> state = env.init(2)
+        >>> for actions in ([0, 8], [3, 5], [1, 7], [4, 4]):
+        ...     state = env.step(state, actions)
+        >>> te.search.playout_policy(state, num_simulations=64).action.tolist()  # X to move wins at once
+        [2, 6]
+    """
+    count = integer("num_simulations", num_simulations, 1, MAX_SIMULATIONS)
+    exploration = number("exploration", exploration, 0.0, 1e6)
+    limit = integer("limit", limit, 1, 2**31 - 1)
+    form = _form(state, "playout", count, chance)
+    table = exploration * np.sqrt(np.arange(form.slots)) + 1e-6
+    return _search(state, form, _bits(table), seed, limit)
+
+
+def gumbel_muzero_policy(
+    state: State,
+    evaluate: Evaluate,
+    num_simulations: int = 32,
+    max_num_considered_actions: int = 16,
+    gumbel_scale: float = 1.0,
+    seed: int = 0,
+    chance: Literal["open", "sampled"] = "open",
+) -> SearchOutput:
+    """Gumbel MuZero's search with a network and the exact rules, as mctx's of the same name.
+
+    Source: I. Danihelka, A. Guez, J. Schrittwieser, D. Silver, "Policy improvement by planning with Gumbel", ICLR 2022.
+
+    Args:
+        state: the games.
+        evaluate: a function of a State to prior logits, float32 [B, A] (of illegal actions they do not count), and
+            values, float32 [B] for the player to move (of one player, or of two in a zero-sum game) or [B, P]; in
+            tinygrad operations. It is captured once for a batch size and replayed: pass the same function every time.
+        num_simulations: evaluations in every game besides that of the root, 1..2^20.
+        max_num_considered_actions: of a root, 1..1024.
+        gumbel_scale: of the noise; 0 for none.
+        seed: of noise and chance. The same game at the same ply has the same ones in any batch.
+        chance: as in `playout_policy`.
+
+    Returns:
+        Actions, weights (the improved policy) and what is known of the roots.
+
+    Raises:
+        ValueError, TypeError: other arguments; an evaluation of another shape or dtype, or with a NaN.
+    """
+    count = integer("num_simulations", num_simulations, 1, MAX_SIMULATIONS)
+    considered = integer("max_num_considered_actions", max_num_considered_actions, 1, 1024)
+    scale = number("gumbel_scale", gumbel_scale, 0.0, 1e6)
+    form = _form(state, "gumbel", count, chance, considered)
+    table = _considered_visits(considered, count)
+
+    return _search(state, form, table, seed, 1, evaluate, lambda words: _gumbel_noise(state, words, scale))
+
+
+def muzero_policy(
+    state: State,
+    evaluate: Evaluate,
+    num_simulations: int = 32,
+    dirichlet_fraction: float = 0.25,
+    dirichlet_alpha: float = 0.3,
+    pb_c_init: float = 1.25,
+    pb_c_base: float = 19652.0,
+    temperature: float = 1.0,
+    seed: int = 0,
+    chance: Literal["open", "sampled"] = "open",
+) -> SearchOutput:
+    """MuZero's search with a network and the exact rules, as mctx's of the same name.
+
+    Source: J. Schrittwieser and others, "Mastering Atari, Go, chess and shogi by planning with a learned model", 2019.
+
+    Args:
+        state, evaluate, num_simulations, seed, chance: as in `gumbel_muzero_policy`.
+        dirichlet_fraction: share of noise in the root's priors, 0..1.
+        dirichlet_alpha: the noise's concentration, 0.001..16.
+        pb_c_init, pb_c_base: how much the priors count.
+        temperature: the action is drawn from visits ** (1 / temperature); 0 for the most visited one.
+
+    Returns:
+        Actions, weights (shares of visits) and what is known of the roots.
+
+    Raises:
+        ValueError, TypeError: as in `gumbel_muzero_policy`.
+    """
+    count = integer("num_simulations", num_simulations, 1, MAX_SIMULATIONS)
+    fraction = number("dirichlet_fraction", dirichlet_fraction, 0.0, 1.0)
+    alpha = number("dirichlet_alpha", dirichlet_alpha, 1e-3, 16.0)
+    init, base = number("pb_c_init", pb_c_init, 0.0, 1e6), number("pb_c_base", pb_c_base, 1.0, 1e12)
+    temperature = number("temperature", temperature, 0.0, 1e6)
+    form = _form(state, "muzero", count, chance)
+    visits = np.arange(form.slots) + 1.0
+    explore = np.sqrt(visits) * (init + np.log((visits + base + 1) / base))
+    powers = np.log(np.maximum(visits - 1, 1e-30)) / temperature if temperature else (visits - 1) * 1e6
+    table = _bits(np.concatenate([explore, powers, [fraction]]))
+
+    scale = float(temperature > 0)
+    return _search(
+        state, form, table, seed, 1, evaluate, lambda words: _muzero_noise(state, words, alpha, scale)
+    )
+
+
+def _bits(values: np.ndarray) -> np.ndarray:
+    return values.astype(np.float32).view(np.int32)
+
+
+def _considered_visits(most: int, simulations: int) -> np.ndarray:
+    """Sequential halving: for up to `most` actions considered, the visits that the one to be tried next has by then."""
+    table = np.zeros((most + 1, simulations), np.int32)
+    for considered in range(most + 1):
+        rounds, left = math.ceil(math.log2(max(considered, 2))), max(considered, 1)
+        visits: list[int] = []
+        done = 0
+        while len(visits) < simulations:
+            times = simulations if considered <= 1 else max(1, simulations // (rounds * left))
+            for _ in range(times):
+                visits += [done] * left
+                done += 1
+            left = max(2, left // 2) if considered > 1 else 1
+        table[considered] = visits[:simulations]
+    return table.ravel()
+
+
+def _form(
+    state: State, method: Literal["playout", "gumbel", "muzero"], count: int, chance: str, considered: int = 0
+) -> Form:
+    instance("state", state, State)
+    one_of("chance", chance, ("open", "sampled"))
+    game = state.env._engine.game
+    if game.has_memory:
+        raise ValueError(f"{state.env!r} is too large to be searched: its fields are memory")
+    determinizes = game.determinizes
+    replays = determinizes or (game.spec.chance and chance == "open")
+    return Form(method, count, replays, determinizes, 0, considered)
+
+
+# *** noise: [B, numbers, A], see `trees.NOISES` ***
+
+
+def _uniform(state: State, seed: Tensor, draws: int) -> Tensor:
+    """Numbers in (0, 1), both ends excluded: float32 [B, draws, A], a function of seed, row, episode and ply."""
+    games, shape = state._games, (state.batch, draws, state.env.num_actions)
+    row = games.cut.view(games.row_rng, 2, 1)
+
+    def spread(x: Tensor) -> Tensor:
+        return x.cast(dtypes.uint32).reshape(-1, 1, 1).expand(shape)
+
+    key = threefry((spread(seed[:1]), spread(seed[1:])), (spread(row), spread(state.episode)))
+    one = spread(row).const_like(1)
+    key = threefry(key, (spread(state.ply), one))
+    index = (
+        Tensor.arange(draws * state.env.num_actions, dtype=dtypes.uint32).reshape(1, *shape[1:]).expand(shape)
+    )
+    bits = threefry(key, (index, one))[0]
+    return (
+        ((bits >> 8).cast(dtypes.float32) + 0.5) * 2.0**-24
+    ).contiguous()  # else drawn again for every use
+
+
+def _gumbel(uniform: Tensor) -> Tensor:
+    return -(-uniform.log()).log()
+
+
+@jit
+def _gumbel_noise(state: State, seed: Tensor, scale: float) -> Tensor:
+    return (_gumbel(_uniform(state, seed, 1)) * scale).contiguous()
+
+
+@jit
+def _muzero_noise(state: State, seed: Tensor, alpha: float, scale: float) -> Tensor:
+    """A sample of the Dirichlet distribution over the legal actions, and Gumbel noise."""
+    whole = (
+        math.ceil(alpha) - 1
+    )  # a gamma variate is a sum of exponential ones and of one for the rest, up to 1
+    uniform = _uniform(state, seed, 1 + 2 * TRIES + whole)
+    gamma = _log_gamma(uniform[:, 1 : 1 + 2 * TRIES], alpha - whole)
+    if whole:
+        gamma = (gamma.exp() - uniform[:, 1 + 2 * TRIES :].log().sum(1)).log()
+    # a kernel of its own: a softmax reads it three times
+    dirichlet = masked_logits(gamma.contiguous(), state.legal_action_mask).softmax()
+    return Tensor.stack(dirichlet, _gumbel(uniform[:, 0]) * scale, dim=1).contiguous()
+
+
+def _log_gamma(uniform: Tensor, alpha: float) -> Tensor:
+    """The logarithm of a gamma variate, alpha at most 1: of TRIES candidates the first that is accepted, else almost 0.
+
+    Source: J. H. Ahrens, U. Dieter, "Computer methods for sampling from gamma, beta, Poisson and binomial
+    distributions", 1974, algorithm GS, here with logarithms throughout.
+    """
+    b = (math.e + alpha) / math.e
+    p, limit = uniform[:, :TRIES] * b, uniform[:, TRIES:].log()
+    small, large = p.log() / alpha, (-((b - p) / alpha).log().minimum(-1e-9)).log()
+    x = (p <= 1).where(small, large)
+    accepted = (p <= 1).where(limit <= -small.exp(), limit <= (alpha - 1) * large)
+    x = accepted.where(x, REFUSED).contiguous()
+    chosen = x[:, -1]
+    for k in range(TRIES - 2, -1, -1):
+        chosen = (x[:, k] == REFUSED).where(chosen, x[:, k])
+    return chosen
+
+
+# *** running ***
+
+
+def _search(
+    state: State,
+    form: Form,
+    table: np.ndarray,
+    seed: int,
+    limit: int,
+    evaluate: Evaluate | None = None,
+    noise: Callable[[Tensor], Tensor] | None = None,
+) -> SearchOutput:
+    env, games, words = state.env, state._games, seed_words(seed)
+    engine, whole = env._engine, games.cut
+    seeds = np.array(words, np.uint32).view(np.int32)
+    action, visits = (whole.empty(size, dtypes.int32) for size in (1, env.num_actions))
+    outs = action, visits, whole.empty(2 * env.num_actions + 1, dtypes.float32)
+    if is_capturing():
+        raise RuntimeError("a search replays kernels of its own, so a jit cannot capture it")
+    with LOCK:
+        chunk = _chunk(engine, form, whole)
+
+        def about(first: int) -> Tensor:
+            head = [first, whole.grid.blocks, whole.share, chunk.share, limit, *seeds]
+            return upload(np.concatenate([np.array(head, np.int32), table] * whole.shards), whole.device)
+
+        if evaluate is not None and noise is not None:
+            network = _network(env, form, chunk, function("evaluate", evaluate), table.tobytes())
+            drawn = noise(upload(np.array(words, np.uint32), whole.device))
+        for first in range(0, whole.grid.blocks, chunk.grid.blocks):
+            if evaluate is None:
+                tree, told = _tree(engine, form, chunk), about(first)
+                engine.run(SearchByPlayouts(form), chunk, SearchByPlayouts.Arrays(tree, *games[:2], told))
+                engine.run(Conclude(form), chunk, Conclude.Arrays(tree, told, *outs))
+            else:
+                network.search(games, drawn, about(first), outs)
+    if evaluate is not None and (wrong := int((whole.table(action) < 0).sum())):
+        raise ValueError(f"evaluate must not give NaN, got one in the searches of {wrong} games")
+    found = SearchTree(whole, env.num_actions, *outs[1:])
+    return SearchOutput(whole.column(action), found._weights, found)
+
+
+def _chunk(engine: Engine, form: Form, whole: Cut) -> Cut:
+    """The part of a batch whose trees are there at once: so many bytes, and on a CPU a block for every thread."""
+    sizes, lanes = Sizes.of(form, engine.game, engine.layout), whole.grid.lanes
+    gpu = is_gpu(whole.device)
+    most = TREE_BYTES[gpu] // (lanes * 4 * (sizes.states + sizes.nodes + sizes.edges))
+    if not gpu:
+        most = max(most, num_threads()) if form.method == "playout" else max(most, NETWORK_BLOCKS)
+    chunk = whole if most >= whole.grid.blocks else cut(max(most, 1) * lanes * whole.shards, whole.device)
+    return replace(
+        chunk, grid=replace(chunk.grid, most=FEW_BLOCKS if chunk.grid.blocks <= FEW_BLOCKS else MANY_BLOCKS)
+    )
+
+
+@functools.lru_cache(8)
+def _tree(engine: Engine, form: Form, where: Cut) -> TreeArrays:
+    """Memory for trees, used again and again."""
+    sizes = Sizes.of(form, engine.game, engine.layout)
+    nodes, edges = (where.empty(size, dtypes.int32) for size in (sizes.nodes, sizes.edges))
+    return TreeArrays(where.empty(sizes.states), nodes, edges)
+
+
+class _Network:
+    """A network's searches of so many games at a time, with their memory."""
+
+    def __init__(self, env: Env, form: Form, where: Cut, evaluate: Evaluate, table: np.ndarray):
+        self.env, self.where, self.evaluate = env, where, evaluate
+        self.leaf = env.init(where.batch, device=where.device)
+        logits, values = self._checked(self.leaf)
+        Tensor.realize(logits, values)  # what it sets up at its first call must not be captured
+        self.form = form = replace(form, values=1 if values.ndim == 1 else env.num_players)
+        tree = _tree(env._engine, form, where)
+        self.logits = empty_buffer(where.batch * env.num_actions, dtypes.float32, where.device)
+        self.values = empty_buffer(where.batch * form.values, dtypes.float32, where.device)
+        self.root_noise = where.empty(NOISES[form.method] * padded(env.num_actions), dtypes.float32)
+        head = np.array([0, where.grid.blocks, where.share, where.share, 1, 0, 0], np.int32)
+        about = upload(np.concatenate([head, table] * where.shards), where.device)
+        self.tree, self.bound = tree, False
+        self.growing = Grow.Arrays(
+            tree, self.leaf.tensors[0], self.logits, self.values, about, self.root_noise
+        )
+        self.evaluation = Replay(self._evaluate)
+        self._bind()
+
+    def _bind(self) -> None:
+        self.look = self.evaluation.bind(*self.leaf.tensors, self.logits, self.values)
+        self.grow = self.env._engine.bind(Grow(self.form), self.where, self.growing)
+
+    def _evaluate(self, words: Tensor, row_rng: Tensor, logits: Tensor, values: Tensor) -> None:
+        new = self._checked(State(self.env, Games(words, row_rng, self.where.batch)))
+        Tensor.realize(
+            *(
+                old.assign(x.cast(dtypes.float32).reshape(-1))
+                for old, x in zip((logits, values), new, strict=True)
+            )
+        )
+
+    def _checked(self, state: State) -> tuple[Tensor, Tensor]:
+        """What `evaluate` gives, if it is that. TypeError or ValueError."""
+        given = self.evaluate(state)
+        if not isinstance(given, tuple) or len(given) != 2 or not all(isinstance(x, Tensor) for x in given):
+            raise TypeError(f"evaluate must return two Tensors, logits and values, got {shown(given)}")
+        logits, values = given
+        batch, spec = state.batch, self.env.spec
+        for name, x in (("logits", logits), ("values", values)):
+            if not dtypes.is_float(x.dtype):
+                raise TypeError(f"evaluate must return {name} of a float dtype, got {x.dtype}")
+        if logits.shape != (batch, spec.num_actions):
+            raise ValueError(
+                f"evaluate must return logits [B, A] = {(batch, spec.num_actions)}, got {logits.shape}"
+            )
+        shapes: list[tuple[int, ...]] = [(batch, spec.num_players)]
+        if spec.num_players == 1 or (spec.num_players == 2 and spec.zero_sum):
+            shapes.append((batch,))
+        if values.shape not in shapes:
+            raise ValueError(
+                f"evaluate must return values of shape {' or '.join(map(str, shapes))}, got {values.shape}"
+            )
+        return logits, values
+
+    def search(self, games: Games, noise: Tensor, about: Tensor, outs: tuple[Tensor, Tensor, Tensor]) -> None:
+        engine = self.env._engine
+        leaf = self.leaf.tensors[0]
+        roots = Plant.Arrays(self.tree, leaf, games.words, games.row_rng, about, noise, self.root_noise)
+        engine.run(Plant(self.form), self.where, roots)
+        for _ in range(self.form.simulations):
+            self.look()
+            self.grow()
+            if not self.bound:  # what has been played once can be bound
+                self._bind()
+                self.bound = True
+        self.look()
+        found = Conclude.Arrays(self.tree, about, *outs, self.values, self.root_noise)
+        engine.run(Conclude(self.form), self.where, found)
+
+
+@functools.lru_cache(8)
+def _network(env: Env, form: Form, where: Cut, evaluate: Evaluate, table: bytes) -> _Network:
+    return _Network(env, form, where, evaluate, np.frombuffer(table, np.int32))

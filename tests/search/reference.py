@@ -1,0 +1,94 @@
+"""Monte Carlo tree search of one game in plain Python: what `te.search.playout_policy` is, with lists and loops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import tensor_envs as te
+from tensor_envs.core.game import uniform_action
+from tensor_envs.core.random import seed_words
+from tensor_envs.rules.chance import threefry
+from tensor_envs.rules.scalar import integer, scalar, word
+
+real = np.float32
+
+
+class Node:
+    def __init__(self, state: Any, returns: list[Any], mask: int, actions: int):
+        self.state, self.returns, self.mask = state, returns, mask
+        self.visits, self.counts = 0, [0] * actions
+        self.sums: list[Any] = [real(0.0)] * actions
+        self.children: list[Node | None] = [None] * actions
+
+    def choose(self, exploration: float) -> int:
+        explore = real(exploration * np.sqrt(self.visits) + 1e-6)
+        scores = [
+            real(s / real(max(n, 1))) + real(explore / real(n + 1)) if self.mask >> a & 1 else -np.inf
+            for a, (n, s) in enumerate(zip(self.counts, self.sums, strict=True))
+        ]
+        return int(np.argmax(np.array(scores)))
+
+
+class Search:
+    """Of a game that `te.debug` plays."""
+
+    def __init__(self, plain: Any, row: int, seed: int, exploration: float = 1.4):
+        self.game, self.exploration = plain.game, exploration
+        s = plain.state
+        key = threefry(threefry(seed_words(seed), (row, s.episode)), (word(s.ply), 0))
+        self.key = [int(x.value) for x in key]
+        self.players, self.actions = self.game.spec.num_players, self.game.spec.num_actions
+        self.root = self.node(s, [real(0.0)] * self.players)
+
+    def node(self, s: Any, returns: list[Any]) -> Node:
+        mask = sum(int(w.value) << 32 * k for k, w in enumerate(self.game.mask(s)))
+        return Node(s, returns, mask, self.actions)
+
+    def play(self, s: Any, action: int, returns: list[Any]) -> tuple[Any, list[Any], bool]:
+        s, rewards, terminated, truncated = self.game.step(s, integer(action), None)
+        paid = [real(x + real(r.value)) for x, r in zip(returns, rewards, strict=True)]
+        return s, paid, bool(terminated.value or truncated.value)
+
+    def playout(self, s: Any, returns: list[Any], over: bool, simulation: int) -> list[Any]:
+        key = [word(self.key[0] ^ simulation), word(self.key[1])]
+        while not over:
+            action = uniform_action(s, self.game.mask(s), self.actions, key, live=False)
+            s, returns, over = self.play(s, int(action.value), returns)
+        return returns
+
+    def simulate(self, simulation: int) -> None:
+        node, way = self.root, []
+        while True:
+            action = node.choose(self.exploration)
+            way.append((node, action))
+            child = node.children[action]
+            if child is None:
+                break
+            node = child
+        s = node.state
+        if self.game.spec.chance:  # sampled: a position has the chance of the simulation that found it
+            s = s.replace(key=[word(self.key[0] ^ simulation), ~word(self.key[1])])
+        s, returns, over = self.play(s, action, node.returns)
+        if not over:
+            node.children[action] = self.node(s, returns)
+        ends = self.playout(s, returns, over, simulation)
+        for node, action in way:
+            mover = int(scalar(node.state.current_player).value)
+            node.visits += 1
+            node.counts[action] += 1
+            node.sums[action] = real(node.sums[action] + real(ends[mover] - node.returns[mover]))
+
+
+def searched(
+    env: te.Env, seed: int, row: int, actions: list[int], simulations: int, search_seed: int
+) -> Node:
+    """The root after a search from where some actions have led."""
+    plain = te.debug(env, seed, row)
+    for action in actions:
+        plain.step(action)
+    search = Search(plain, row, search_seed)
+    for k in range(1, simulations + 1):
+        search.simulate(k)
+    return search.root

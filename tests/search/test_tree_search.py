@@ -1,0 +1,233 @@
+"""Tree search: exact against a plain search, the same in any batch, right where the truth is known."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+from tinygrad import Tensor
+
+import tensor_envs as te
+from tensor_envs.search import tree_search
+from tensor_envs.search.exact import board_value
+from tests.games.shared import shared_env
+from tests.search.reference import searched
+
+GAMES = ["tic_tac_toe", "connect_four", "shed", "tensor_stars"]
+
+
+def played(env: te.Env, batch: int, plies: int) -> te.State:
+    state = env.init(batch, seed=5)
+    for _ in range(plies):
+        state = env.step(state, te.random_policy(state))
+    return state
+
+
+def network(env: te.Env, seed: int = 1) -> Any:
+    """A network of fixed random weights."""
+    random = np.random.default_rng(seed)
+    size = int(np.prod(env.observation_shape))
+    first, second = (
+        Tensor(random.normal(size=shape, scale=0.3).astype(np.float32)).realize()
+        for shape in ((size, 32), (32, env.num_actions + 1))
+    )
+
+    def evaluate(state: te.State) -> tuple[Tensor, Tensor]:
+        out = (env.observe(state).flatten(1).float() @ first).relu() @ second
+        return out[:, :-1], out[:, -1].tanh()
+
+    return evaluate
+
+
+def every_position() -> tuple[te.State, np.ndarray]:
+    """All undecided positions of tic-tac-toe, and which of their actions keep the value."""
+    boards: dict[tuple[int, int], None] = {}
+    waiting = [(0, 0)]
+    while waiting:
+        own, other = waiting.pop()
+        if (own, other) in boards or (board_value((3, 3), 3, own, other) == -1 and won(other)):
+            continue
+        boards[own, other] = None
+        waiting += [(other, own | 1 << c) for c in range(9) if not (own | other) >> c & 1]
+    positions = [b for b in boards if b[0] | b[1] != 511]
+    dicts, best = [], np.zeros((len(positions), 9), bool)
+    for k, (own, other) in enumerate(positions):
+        mover = (own | other).bit_count() % 2
+        mark, mine = (1, -1)[mover], [own >> c & 1 for c in range(9)]
+        board = [mark * x - mark * (other >> c & 1) for c, x in enumerate(mine)]
+        dicts.append({"board": board, "current_player": mover})
+        values = [
+            -board_value((3, 3), 3, other, own | 1 << c) if not (own | other) >> c & 1 else -2
+            for c in range(9)
+        ]
+        best[k] = np.array(values) == max(values)
+    return shared_env("tic_tac_toe").state_from_dicts(dicts), best
+
+
+def won(board: int) -> bool:
+    lines = (7, 56, 448, 73, 146, 292, 273, 84)
+    return any(board & line == line for line in lines)
+
+
+def test_no_mistake_in_any_position_of_tic_tac_toe() -> None:
+    state, best = every_position()
+    assert state.batch == 4520
+    found = te.search.playout_policy(state, num_simulations=2048)
+    mistakes = np.flatnonzero(~best[np.arange(state.batch), found.action.numpy()])
+    assert len(mistakes) == 0
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_as_the_plain_search(name: str) -> None:
+    """Counts and values of a search in plain Python, bit for bit; of games with chance the sampled form."""
+    env, simulations = shared_env(name), 12
+    state, actions = env.init(3, seed=9), list[list[int]]()
+    for _ in range(2):
+        actions.append(te.random_policy(state).numpy().tolist())
+        state = env.step(state, actions[-1])
+    found = te.search.playout_policy(state, simulations, seed=4, chance="sampled").search_tree.summary()
+    for row in range(3):
+        root = searched(env, 9, row, [a[row] for a in actions], simulations, 4)
+        assert found["visit_counts"][row].tolist() == root.counts
+        values = [s / np.float32(max(n, 1)) for n, s in zip(root.counts, root.sums, strict=True)]
+        assert found["qvalues"][row].tolist() == values
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_replayed_simulations_find_the_same_without_chance(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    env = shared_env(name)
+    state = played(env, 5, 1)
+    if env.spec.chance:
+        pytest.skip("chance goes another way in every simulation")
+    once = te.search.playout_policy(state, 30).search_tree.summary()
+    form = tree_search._form
+    monkeypatch.setattr(
+        tree_search, "_form", lambda *a: dataclasses.replace(form(*a), replays=True, determinizes=False)
+    )
+    again = te.search.playout_policy(state, 30).search_tree.summary()
+    for key, value in once.items():
+        assert (value == again[key]).all(), key
+
+
+def outcomes(state: te.State, evaluate: Any) -> list[dict[str, np.ndarray]]:
+    found = [
+        te.search.playout_policy(state, 20, seed=3),
+        te.search.gumbel_muzero_policy(state, evaluate, 9, seed=3),
+        te.search.muzero_policy(state, evaluate, 9, seed=3),
+    ]
+    return [x.search_tree.summary() | {"action": x.action.numpy()} for x in found]
+
+
+@pytest.mark.parametrize("name", ["tic_tac_toe", "three_will"])
+def test_a_row_is_searched_alike_in_any_batch(name: str) -> None:
+    env = shared_env(name)
+    whole, evaluate = played(env, 70, 2), network(env)
+    rows = [69, 3, 64]
+    for all_rows, some in zip(
+        outcomes(whole, evaluate), outcomes(env.take(whole, rows), evaluate), strict=True
+    ):
+        assert (all_rows["action"][rows] == some["action"]).all()
+        assert (all_rows["visit_counts"][rows] == some["visit_counts"]).all()
+
+
+def test_chunks_and_threads_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    env = shared_env("tic_tac_toe")
+    state, evaluate = played(env, 300, 1), network(env)
+    once = outcomes(state, evaluate)
+    monkeypatch.setattr(tree_search, "_chunk", lambda engine, form, whole: whole)
+    before = te.num_threads()
+    try:
+        for threads in (1, 3):
+            te.set_num_threads(threads)
+            for a, b in zip(once, outcomes(state, evaluate), strict=True):
+                assert all((a[key] == b[key]).all() for key in a)
+    finally:
+        te.set_num_threads(before)
+
+
+def test_several_devices_search_alike() -> None:
+    env = shared_env("tic_tac_toe")
+    one = te.search.playout_policy(env.init(130), 20).search_tree.summary()
+    two = te.search.playout_policy(env.init(130, device=("CPU:0", "CPU:1")), 20).search_tree.summary()
+    assert all((one[key] == two[key]).all() for key in one)
+
+
+def test_finished_games_have_no_action() -> None:
+    env = shared_env("tic_tac_toe")
+    state = env.init(2)
+    for actions in ([0, 0], [3, 3], [1, 1], [4, 5], [2, 8]):
+        state = env.step(state, actions)
+    assert state.terminated.tolist() == [True, False]
+    for found in outcomes(state, network(env)):
+        assert found["action"][0] == found["visit_counts"][0].sum() == found["value"][0] == 0
+        assert not found["qvalues"][0].any() and found["visit_counts"][1].sum() in (20, 9)
+
+
+def test_seeds_and_plies_have_their_own_noise() -> None:
+    env = shared_env("tic_tac_toe")
+    state = env.init(64)
+    counts = [te.search.playout_policy(state, 50, seed=s).search_tree.visit_counts.numpy() for s in (0, 0, 1)]
+    assert (counts[0] == counts[1]).all() and (counts[0] != counts[2]).any()
+    assert len({tuple(row) for row in counts[0].tolist()}) > 32  # rows, too
+
+
+def test_dirichlet_noise_is_of_its_distribution() -> None:
+    """Means and spreads of sorted shares, beside NumPy's; alpha below and above 1."""
+    env = shared_env("tic_tac_toe")
+    state = played(env, 20_000, 3)
+    words = Tensor(np.array([3, 0], np.uint32)).realize()
+    for alpha in (0.05, 0.3, 1.0, 2.5):
+        found = tree_search._muzero_noise(state, words, alpha, 1.0).numpy()
+        shares, gumbel = np.sort(found[:, 0], axis=1), found[:, 1]
+        wanted = np.sort(np.random.default_rng(0).dirichlet([alpha] * 6, 20_000), axis=1)
+        assert not shares[:, :3].any() and np.allclose(shares.sum(1), 1, atol=1e-5)
+        assert np.allclose(shares[:, 3:].mean(0), wanted.mean(0), atol=0.006)
+        assert np.allclose(shares[:, 3:].std(0), wanted.std(0), atol=0.006)
+        assert abs(gumbel.mean() - 0.5772) < 0.01 and abs(gumbel.std() - np.pi / 6**0.5) < 0.01
+
+
+def test_wrong_evaluations_are_refused() -> None:
+    env = shared_env("tic_tac_toe")
+    state, right = env.init(4), network(env)
+
+    def changed(change: Any) -> Any:
+        return lambda s: change(*right(s))
+
+    for change, message in [
+        (lambda x, v: x, "two Tensors"),
+        (lambda x, v: (x[:, :3], v), r"logits \[B, A\] = \(4, 9\), got \(4, 3\)"),
+        (lambda x, v: (x, v.reshape(4, 1)), r"values of shape \(4, 2\) or \(4,\), got \(4, 1\)"),
+        (lambda x, v: (x.cast("int32"), v), "logits of a float dtype"),
+        (lambda x, v: (x * float("nan"), v), "NaN"),
+        (lambda x, v: (x, v * float("nan")), "NaN"),
+    ]:
+        for search in (te.search.gumbel_muzero_policy, te.search.muzero_policy):
+            with pytest.raises((ValueError, TypeError), match=f"evaluate must .*{message}"):
+                search(state, changed(change), 3)
+
+
+def test_values_for_every_player_are_those_of_the_mover() -> None:
+    env = shared_env("tic_tac_toe")
+    state, one = played(env, 8, 2), network(env)
+
+    def each(s: te.State) -> tuple[Tensor, Tensor]:
+        logits, value = one(s)
+        first = (s.current_player == 0).where(value, -value)
+        return logits, Tensor.stack(first, -first, dim=1)
+
+    a, b = (te.search.gumbel_muzero_policy(state, f, 16).search_tree.summary() for f in (one, each))
+    assert all(np.allclose(a[key], b[key], atol=1e-6) for key in a)
+    assert (a["visit_counts"] == b["visit_counts"]).all()
+
+
+def test_inside_a_jit_a_search_is_refused() -> None:
+    env = shared_env("tic_tac_toe")
+    search = te.jit(lambda s: te.search.playout_policy(s, 4).action)
+    state = env.init(2)
+    search(state)
+    with pytest.raises(RuntimeError, match="jit cannot capture"):
+        search(state)
