@@ -59,7 +59,9 @@ def test_links(path: Path) -> None:
 def test_python(path: str, code: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """It runs, and prints what the comments behind `print` promise, where they quote it."""
     for package in re.findall(
-        r"^(?:import|from) (gymnasium|pettingzoo)|adapters import (pettingzoo)", code, re.MULTILINE
+        r"^(?:import|from) (gymnasium|sb3_contrib|torchrl|pyspiel)|adapters import (pettingzoo)",
+        code,
+        re.MULTILINE,
     ):
         pytest.importorskip("".join(package))
     monkeypatch.setattr(registry, "_entries", {})  # games of its own are gone afterwards

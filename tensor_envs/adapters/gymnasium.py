@@ -1,6 +1,7 @@
 """Gymnasium environments (extra `gymnasium`): one player of a game learns, the others are played by a policy.
 
-Importing this module registers every game with Gymnasium, `tensor_envs/TicTacToe-v0` and so on:
+Importing this module registers every game with Gymnasium, `tensor_envs/TicTacToe-v0` and so on, and from then on those
+of `te.register`:
 
     import gymnasium
     import tensor_envs.adapters.gymnasium
@@ -26,9 +27,10 @@ from typing import Any
 import numpy as np
 
 from tensor_envs.adapters.single_agent import Policy, SingleAgent
+from tensor_envs.core import registry
 from tensor_envs.core.backend.device import DeviceName
 from tensor_envs.core.env import MAX_BATCH, Env
-from tensor_envs.core.registry import make, registered
+from tensor_envs.core.registry import make
 from tensor_envs.core.state import State
 from tensor_envs.core.validate import integer, one_of
 from tensor_envs.rules import Spec
@@ -179,6 +181,12 @@ class SingleAgentVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, Any, np.ndarra
         info |= self._info(games.action_mask, self._all)
         return games.observation, rewards, terminated, truncated, info
 
+    def action_masks(self) -> np.ndarray:
+        """bool [num_envs, A]: what `info["action_mask"]` says, by the name that sb3-contrib asks for."""
+        if not self._begun:
+            raise ResetNeeded("call reset before action_masks")
+        return self.games.action_mask.astype(np.bool_)
+
     @staticmethod
     def _info(action_mask: np.ndarray, rows: np.ndarray) -> Info:
         """What `info` says of some rows, in Gymnasium's form."""
@@ -248,6 +256,10 @@ class SingleAgentEnv(gymnasium.Env[np.ndarray, Any]):
             {"action_mask": mask},
         )
 
+    def action_masks(self) -> np.ndarray:
+        """bool [A]: what `info["action_mask"]` says, by the name that sb3-contrib's MaskablePPO asks for."""
+        return self.vector.action_masks()[0]
+
     def render(self) -> Any:
         """The game as `render_mode` says: a str, or uint8 [height, width, 3]."""
         frames = self.vector.render()
@@ -269,9 +281,9 @@ def gymnasium_id(name: str, version: int) -> str:
 
 
 def register_games() -> None:
-    """Register every game that `te.make` knows, unless it is there; call it again after a `te.register`."""
-    for name in registered():
-        id = gymnasium_id(name, make(name).version)
+    """Register every game that `te.make` knows, unless it is there; done at once for what `te.register` adds."""
+    for name, entry in registry._all_ids().items():
+        id = gymnasium_id(name, entry.version)
         if id not in gymnasium.registry:
             gymnasium.register(
                 id,
@@ -282,3 +294,4 @@ def register_games() -> None:
 
 
 register_games()
+registry.listeners.append(register_games)

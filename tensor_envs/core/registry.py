@@ -7,6 +7,7 @@ import functools
 import importlib
 import pkgutil
 import re
+from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
@@ -15,6 +16,7 @@ from tensor_envs.core.env import Env, Illegal
 from tensor_envs.core.validate import SHOWN, instance, shown
 
 _entries: dict[str, GameEntry] = {}
+listeners: list[Callable[[], None]] = []  # told of every game that is registered: other libraries' registries
 
 
 def register(entry: GameEntry, *, replace: bool = False) -> None:
@@ -38,6 +40,8 @@ def register(entry: GameEntry, *, replace: bool = False) -> None:
             hint = "; register(..., replace=True) puts another game in its place" * replaceable
             raise ValueError(f"the id {name!r} is registered already{hint}")
     _entries[entry.id] = entry
+    for listener in listeners:
+        listener()
 
 
 def registered() -> tuple[str, ...]:

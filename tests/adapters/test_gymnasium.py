@@ -220,15 +220,14 @@ def run_python(code: str) -> str:
 
 
 def test_a_fresh_process_needs_no_import() -> None:
-    """Gymnasium imports the module that an id names; a game that is registered later is there after another call."""
+    """Gymnasium imports the module that an id names; a game that is registered later is there at once."""
     code = """
 import gymnasium
 name = "tensor_envs.adapters.gymnasium:tensor_envs/HyperTicTacToe-v0"
 vector = gymnasium.make_vec(name, num_envs=2, shape=(2, 4), k=2)
-import tensor_envs as te, tensor_envs.adapters.gymnasium as adapter
+import tensor_envs as te
 from tests.core.dice_race import GAME
 te.register(GAME)
-adapter.register_games()
 print(vector.single_action_space, gymnasium.make("tensor_envs/DiceRace-v3", goal=9).action_space)
 """
     assert run_python(code) == "Discrete(8) Discrete(3)\n"

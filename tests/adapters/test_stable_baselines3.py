@@ -1,0 +1,92 @@
+"""Stable-Baselines3 and sb3-contrib themselves: their checks, their masks, their learners."""
+
+import numpy as np
+import pytest
+
+pytestmark = [
+    pytest.mark.extra("sb3_contrib"),
+    pytest.mark.filterwarnings("ignore"),  # of libraries that look for others
+]
+pytest.importorskip("sb3_contrib")
+
+import gymnasium  # noqa: E402
+from sb3_contrib import MaskablePPO  # noqa: E402
+from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported  # noqa: E402
+from stable_baselines3.common.env_checker import check_env  # noqa: E402
+from stable_baselines3.common.vec_env import VecMonitor  # noqa: E402
+
+from tensor_envs.adapters.gymnasium import SingleAgentVectorEnv, gymnasium_id  # noqa: E402
+from tensor_envs.adapters.stable_baselines3 import SingleAgentVecEnv  # noqa: E402
+from tests.adapters import toll_road  # noqa: E402
+
+
+def test_single_environments() -> None:
+    env = gymnasium.make(gymnasium_id("tic_tac_toe", 0), player=1)
+    check_env(env.unwrapped, warn=False)
+    _, info = env.reset(seed=3)
+    assert is_masking_supported(env) and (get_action_masks(env) == info["action_mask"]).all()
+    assert get_action_masks(env).dtype == np.bool_ and get_action_masks(env).sum() == 8
+    MaskablePPO("MlpPolicy", env, n_steps=32, batch_size=32, n_epochs=1).learn(64)
+
+
+def test_steps_are_those_of_gymnasium() -> None:
+    """Observations, masks, rewards and ends, row by row; ended games say how they ended, and begin again."""
+    env, same = (
+        SingleAgentVecEnv("three_will", 5, player=1),
+        SingleAgentVectorEnv("three_will", 5, player=1, autoreset_mode="SameStep"),
+    )
+    env.seed(7)
+    observation, (expected, info) = env.reset(), same.reset(seed=7)
+    assert (observation == expected).all() and observation[0] in env.observation_space
+    ended = 0
+    for _ in range(150):
+        masks = get_action_masks(env)
+        assert masks.shape == (5, env.action_space.n) and (masks == info["action_mask"]).all()
+        actions = masks.argmax(1)
+        observation, rewards, done, infos = env.step(actions)
+        expected, paid, terminated, truncated, info = same.step(actions)
+        assert (observation == expected).all() and (rewards == paid).all() and rewards.dtype == np.float32
+        assert (done == terminated | truncated).all() and [bool(i) for i in infos] == done.tolist()
+        for row in done.nonzero()[0]:
+            assert (infos[row]["terminal_observation"] == info["final_obs"][row]).all()
+            assert infos[row]["TimeLimit.truncated"] == truncated[row]
+        ended += done.sum()
+    assert ended
+
+
+def test_truncation_is_told() -> None:
+    env = SingleAgentVecEnv(toll_road.make(), 3)
+    env.seed(0)
+    env.reset()
+    cut = []
+    for _ in range(60):
+        infos = env.step(get_action_masks(env).argmax(1))[3]
+        cut += [info["TimeLimit.truncated"] for info in infos if info]
+    assert cut and any(cut)
+
+
+def test_what_stable_baselines3_asks() -> None:
+    env = SingleAgentVecEnv("tic_tac_toe", 3, render_mode="rgb_array")
+    env.reset()
+    assert is_masking_supported(env) and env.env_method("action_masks", indices=[2])[0].all()
+    assert env.get_attr("render_mode", 1) == ["rgb_array"] and env.env_is_wrapped(VecMonitor) == [False] * 3
+    assert len(env.get_images()) == 3 and env.get_images()[0].ndim == 3
+    with pytest.raises(AttributeError, match="the games share one environment, so 'player' cannot be set"):
+        env.set_attr("player", 1)
+    env.close()
+
+
+def test_maskable_ppo_learns() -> None:
+    """Tic-tac-toe against the uniform player, in a few seconds."""
+    env = VecMonitor(SingleAgentVecEnv("tic_tac_toe", 128))
+    env.seed(1)
+    learner = MaskablePPO(
+        "MlpPolicy", env, n_steps=32, batch_size=1024, n_epochs=6, learning_rate=3e-3, seed=1, device="cpu"
+    )
+    learner.learn(16_000)
+    observation, returns, games = env.reset(), 0.0, 0
+    for _ in range(40):
+        actions, _ = learner.predict(observation, action_masks=get_action_masks(env), deterministic=True)
+        observation, rewards, done, _ = env.step(actions)
+        returns, games = returns + float(rewards.sum()), games + int(done.sum())
+    assert games > 1000 and returns / games > 0.5  # of the uniform player: .297
