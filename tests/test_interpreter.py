@@ -46,7 +46,9 @@ def test_steps(env: te.Env) -> None:
             state = env.step(state, action)
             plies |= {f"{ply} {name}": column for name, column in state.numpy().items()}
             plies[f"{ply} action"] = action.numpy()
-        seen = {f"seen by {player}": env.observe(state, player).numpy() for player in (None, 1)}
+        seen = {
+            f"seen by {player}": env.observe(state, player).numpy() for player in (None, env.num_players - 1)
+        }
         return plies | seen | {"legal": state.legal_action_mask.numpy(), "key": state.action_key.numpy()}
 
     both(env, 4, run)

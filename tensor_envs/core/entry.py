@@ -48,7 +48,7 @@ class GameEntry:
         instance("presets", self.presets, Mapping)
         for name in (self.id, *self.presets):
             instance("an id", name, str)
-            if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+            if not re.fullmatch(r"[a-z0-9][a-z0-9_]*", name):
                 raise ValueError(
                     f"an id must be lower case letters, digits and underscores, got {shown(name)}"
                 )

@@ -51,8 +51,8 @@ def registered() -> tuple[str, ...]:
         A tuple of ids.
 
     Example:
-        >>> te.registered()[:3]
-        ('connect_four', 'gomoku', 'hyper_tic_tac_toe')
+        >>> "connect_four" in te.registered()
+        True
     """
     return tuple(sorted(_all_ids()))
 

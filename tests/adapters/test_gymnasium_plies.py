@@ -69,9 +69,10 @@ def compare(
 def test_every_game(name: str) -> None:
     """As `gymnasium.make_vec` makes it; of large games one row, whose kernels the single environment has compiled."""
     env = te.make(name)
-    vector = gymnasium.make_vec(id_of(name), num_envs=1 if env.state_bytes > 48 else ROWS, player=1)
+    rows, player = 1 if env.state_bytes > 48 else ROWS, env.num_players - 1
+    vector = gymnasium.make_vec(id_of(name), num_envs=rows, player=player)
     assert vector.spec.id == id_of(name) and vector.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
-    compare(vector, env, 1, 4)
+    compare(vector, env, player, 4)
 
 
 @pytest.mark.parametrize("mode", MODES)

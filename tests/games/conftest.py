@@ -1,8 +1,6 @@
 """The `start` fixture: worked cases are written once and played on every engine of a game."""
 
-import importlib
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +8,7 @@ import pytest
 
 import tensor_envs as te
 from tests.games.chance import game_key
-from tests.games.shared import observe, shared_env
+from tests.games.shared import observe, reference, shared_env
 
 Start = Callable[..., Any]
 
@@ -61,9 +59,8 @@ class EnvGame:
 
 
 def start_reference(game: str, state: dict[str, Any] | None = None, seed: int = 0, **config: Any) -> Any:
-    reference = importlib.import_module(f"tests.games.{game}.reference").Reference
-    key = game_key(seed, 0, 0)
-    return reference(key, **config) if state is None else reference.from_dict(state, key, **config)
+    engine, key = reference(game), game_key(seed, 0, 0)
+    return engine(key, **config) if state is None else engine.from_dict(state, key, **config)
 
 
 def start_env(game: str, state: dict[str, Any] | None = None, seed: int = 0, **config: Any) -> EnvGame:
@@ -75,8 +72,5 @@ ENGINES: dict[str, Start] = {"reference": start_reference, "env": start_env}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Worked cases of a game that has no tensor engine yet are played on its reference alone."""
     if "start" in metafunc.fixturenames:
-        game = Path(str(metafunc.definition.path)).parent.name
-        engines = [name for name in ENGINES if name == "reference" or game in te.registered()]
-        metafunc.parametrize("start", [ENGINES[name] for name in engines], ids=engines)
+        metafunc.parametrize("start", ENGINES.values(), ids=ENGINES)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib
 import json
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import numpy as np
 
 import tensor_envs as te
 from tests.games.chance import game_key
-from tests.games.shared import observe, shared_env
+from tests.games.shared import observe, reference, shared_env
 
 TRACES = Path(__file__).parents[1] / "data" / "traces"
 
@@ -25,10 +24,9 @@ def play_in_lockstep(
     At every ply masks, players to move, rewards and flags must agree; at every ply of row 0, and at the end of every
     row, the whole state; every `observe_every` plies the observations of all players, too.
     """
-    reference = importlib.import_module(f"tests.games.{game}.reference").Reference
-    env = shared_env(game, **config)
+    env, engine = shared_env(game, **config), reference(game)
     state = env.init(batch, seed)
-    games = [reference(game_key(seed, row, 0), **config) for row in range(batch)]
+    games = [engine(game_key(seed, row, 0), **config) for row in range(batch)]
     returns = np.zeros((batch, env.num_players))
     for ply in range(max_steps):
         now = state.numpy()

@@ -1,5 +1,6 @@
 """Environments made once for all tests: each traces and compiles kernels of its own, one a task and batch size."""
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,13 @@ OTHER_BOARDS = ("hyper_tic_tac_toe", "qubic")
 GAMES = [
     pytest.param(name, marks=pytest.mark.slow if name in OTHER_BOARDS else ()) for name in te.registered()
 ]
+
+
+def reference(game: str) -> Any:
+    """The class of a game's reference engine. A folder is no number: that of "2048" is game_2048."""
+    folder = game if game.isidentifier() else f"game_{game}"
+    return importlib.import_module(f"tests.games.{folder}.reference").Reference
+
 
 _made: dict[tuple[Any, ...], te.Env] = {}
 _observers: dict[te.Env, Callable[..., Tensor]] = {}

@@ -1,13 +1,13 @@
 """Golden games: every reference engine replays the traces of its rules file to the letter."""
 
 import hashlib
-import importlib
 import json
 from pathlib import Path
 
 import pytest
 
 from tests.games.chance import game_key, policy_key, uniform_action
+from tests.games.shared import reference
 
 TRACES = sorted((Path(__file__).parents[1] / "data" / "traces").glob("*.json"))
 
@@ -15,10 +15,10 @@ TRACES = sorted((Path(__file__).parents[1] / "data" / "traces").glob("*.json"))
 @pytest.mark.parametrize("path", TRACES, ids=lambda path: path.stem)
 def test_reference_replays_trace(path: Path) -> None:
     trace = json.loads(path.read_text())
-    reference = importlib.import_module(f"tests.games.{trace['game']}.reference")
+    engine = reference(trace["game"])
     for recorded in trace["games"]:
         row = recorded["row"]
-        game = reference.Reference(game_key(trace["seed"], row, recorded["episode"]), **trace["config"])
+        game = engine(game_key(trace["seed"], row, recorded["episode"]), **trace["config"])
         policy = policy_key(trace["seed"], row)
         lists, returns = [], [0.0] * len(game.rewards)
         for decision, action in enumerate(recorded["actions"]):

@@ -21,6 +21,7 @@ GAMES: dict[str, tuple[dict[str, Any], str]] = {
     "othello": ({}, ""),
     "kuhn_poker": ({}, ""),
     "leduc_poker": ({}, ""),
+    "2048": ({}, ""),
     "shed": ({"cards": 6}, ""),
     "tensor_stars": ({"points_to_win": 3}, ""),
     "tensor_equilibrium": ({"players": 3}, r"PASS|STOP"),

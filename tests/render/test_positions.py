@@ -22,6 +22,7 @@ GAMES: list[tuple[str, dict[str, Any]]] = [
     ("othello", {}),
     ("kuhn_poker", {}),
     ("leduc_poker", {}),
+    ("2048", {}),
     ("shed", {"cards": 4}),
     ("tensor_stars", {"random_colours": True}),
     ("tensor_equilibrium", {}),

@@ -44,7 +44,7 @@ def status(rules: LeducPoker, game: dict[str, Any]) -> str:
 
 def letter(card: int) -> str:
     """A card's rank and suit."""
-    return "?" if card == HIDDEN else "JQK"[card // 2] + "♠♥"[card % 2]
+    return "?" if card == HIDDEN else "JQK"[card // 2] + "sh"[card % 2]
 
 
 def rounds(game: dict[str, Any]) -> list[str]:

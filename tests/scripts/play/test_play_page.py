@@ -63,6 +63,7 @@ GAMES: dict[str, list[str]] = {  # every id once, and who plays
     "othello": [PERSON, RANDOM],
     "kuhn_poker": [PERSON, RANDOM],
     "leduc_poker": [PERSON, RANDOM],
+    "2048": [PERSON],
     "shed_7": [PERSON, PERFECT],
     "tensor_stars": [PERSON, PERSON],
     "tensor_equilibrium_2": [PERSON, PERSON],

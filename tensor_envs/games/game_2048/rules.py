@@ -1,0 +1,138 @@
+"""2048: one player slides tiles over a board of 4x4; equal ones merge, and after every slide a new tile appears.
+
+Rules and rulings: RULES.md beside this file. A cell is 0 if it is empty, else the exponent of its tile: 11 is 2048.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain, pairwise
+from typing import Any
+
+from tensor_envs.rules import (
+    Chance,
+    Field,
+    GameState,
+    Mask,
+    Outcome,
+    Part,
+    Scalar,
+    Spec,
+    Value,
+    any_of,
+    integer,
+    nth_bit,
+    one_hot,
+    pack_flags,
+    popcount,
+    sum_of,
+    where,
+)
+
+SIDE, CELLS = 4, 16
+HIGHEST = CELLS + 1  # 131072: a 4 beside fifteen tiles that differ
+UP, RIGHT, DOWN, LEFT = range(4)
+TILES = 10  # one new tile in so many is a 4
+
+Line = list[Scalar]
+
+
+@dataclass(frozen=True)
+class Game2048:
+    """The game has no rule fields."""
+
+    @property
+    def spec(self) -> Spec:
+        return Spec(
+            num_players=1,
+            num_actions=4,
+            observation_shape=(SIDE, SIDE, HIGHEST + 1),
+            fields=(Field("board", (SIDE, SIDE), high=HIGHEST),),
+            chance=True,
+            zero_sum=False,
+        )
+
+    def init(self, chance: Chance) -> dict[str, Any]:
+        board = spawned([integer(0)] * CELLS, chance, 0)
+        return {"board": spawned(board, chance, 1)}
+
+    def legal_action_mask(self, s: GameState) -> Mask:
+        """Slides that move or merge a tile (T2)."""
+        return slides(s.board)
+
+    def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
+        vertical, backwards = (action & 1) == 0, (action == RIGHT) | (action == DOWN)
+        lines, rewards = list[Line](), list[Scalar]()
+        for line in turned(lines_of(s.board), vertical, backwards):
+            slid, merged = slide(line)
+            lines.append(slid)
+            rewards.append(merged)
+        slid_board = [*chain.from_iterable(turned_back(lines, vertical, backwards))]
+        board = spawned(slid_board, chance, s.ply + 2)
+        return Outcome(s.replace(board=board), rewards=[sum_of(rewards)], terminated=~any_of(slides(board)))
+
+    def observe(self, s: GameState, player: Scalar) -> list[Part]:
+        """For every cell which of the exponents 0..17 it has (T6)."""
+        return [one_hot(cell, HIGHEST + 1) for cell in s.board]
+
+
+def lines_of(board: Sequence[Scalar]) -> list[Line]:
+    """The rows of a board."""
+    return [list(board[at : at + SIDE]) for at in range(0, CELLS, SIDE)]
+
+
+def turned(rows: list[Line], vertical: Scalar, backwards: Scalar) -> list[Line]:
+    """Rows or columns, each from the side to which tiles slide."""
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    lines = [where(vertical, column, row) for column, row in zip(columns, rows, strict=True)]
+    return [where(backwards, line[::-1], line) for line in lines]
+
+
+def turned_back(lines: list[Line], vertical: Scalar, backwards: Scalar) -> list[Line]:
+    """The rows of a board of which these are the `turned` ones."""
+    forwards = [where(backwards, line[::-1], line) for line in lines]
+    return turned(forwards, vertical, integer(0) != 0)
+
+
+def slide(line: Line) -> tuple[Line, Scalar]:
+    """A line's tiles slid to its beginning, equal ones merged in pairs from there (T3); and what that pays (T4)."""
+    line = list(line)
+    for last in range(SIDE - 1, 0, -1):  # gaps rise to the end
+        for i in range(last):
+            gap = line[i] == 0
+            line[i : i + 2] = [where(gap, line[i + 1], line[i]), where(gap, 0, line[i + 1])]
+    a, b, c, d = line
+    ab = (a == b) & (a != 0)
+    bc = (b == c) & (b != 0) & ~ab
+    cd = (c == d) & (c != 0) & ~bc
+    third = where(cd, c + 1, c)
+    slid = [
+        a + ab,
+        where(ab, third, b + bc),
+        where(ab, where(cd, 0, d), where(bc, d, third)),
+        where(ab | bc | cd, 0, d),
+    ]
+    merged = ((ab, a), (bc, b), (cd, c))
+    return slid, sum_of(where(pair, 2, 0) << tile for pair, tile in merged)
+
+
+def slides(board: Sequence[Scalar]) -> list[Scalar]:
+    """For each action whether it moves or merges a tile: of a pair of neighbours one onto the other."""
+    rows = lines_of(board)
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    found: dict[int, list[Scalar]] = {action: [] for action in (UP, RIGHT, DOWN, LEFT)}
+    for lines, back, forth in ((rows, LEFT, RIGHT), (columns, UP, DOWN)):
+        for line in lines:
+            for first, second in pairwise(line):
+                merges = (first == second) & (first != 0)
+                found[back].append(merges | ((first == 0) & (second != 0)))
+                found[forth].append(merges | ((second == 0) & (first != 0)))
+    return [any_of(found[action]) for action in (UP, RIGHT, DOWN, LEFT)]
+
+
+def spawned(board: Sequence[Scalar], chance: Chance, event: Value) -> list[Scalar]:
+    """The board with a new tile in one of the empty cells (T5)."""
+    [empty] = pack_flags([cell == 0 for cell in board])
+    drawn = chance.draw(event, TILES * popcount(empty, CELLS))
+    place = nth_bit(empty, drawn // TILES, CELLS)
+    tile = where(drawn % TILES == 0, 2, 1)
+    return [where(place == cell, tile, value) for cell, value in enumerate(board)]
