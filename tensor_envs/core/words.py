@@ -57,7 +57,7 @@ def prompt(env: Env, state: State, i: int, player: int | None) -> str:
     return "\n".join(lines) + "\n"
 
 
-def position(env: Env, state: State, i: int, player: int) -> str:
+def position(env: Env, state: State, i: int, player: int | None) -> str:
     """What a player sees; the fields of a game that has no text and nothing to hide."""
     try:
         return env.to_string(state, i, player).rstrip()
