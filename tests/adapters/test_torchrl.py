@@ -1,0 +1,70 @@
+"""TorchRL itself: its checks of specs, its rollouts with masks, its seeds."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytestmark = [pytest.mark.extra("torchrl"), pytest.mark.filterwarnings("ignore")]
+pytest.importorskip("torchrl")
+
+import torch  # noqa: E402
+from torchrl.envs import ActionMask, TransformedEnv  # noqa: E402
+from torchrl.envs.utils import check_env_specs  # noqa: E402
+
+import tensor_envs as te  # noqa: E402
+from tensor_envs.adapters.gymnasium import SingleAgentVectorEnv  # noqa: E402
+from tensor_envs.adapters.torchrl import SingleAgentTorchEnv  # noqa: E402
+from tests.adapters import toll_road  # noqa: E402
+
+
+@pytest.mark.parametrize("name", ["tic_tac_toe", "shed", "tensor_stars", "three_will"])
+def test_specs(name: str) -> None:
+    """One env of every dtype of observations; illegal actions, which end a game, included."""
+    env = SingleAgentTorchEnv(name, 3, player=1)
+    check_env_specs(env, break_when_any_done="both", seed=3)
+    assert env.rollout(4)["observation"].dtype == getattr(
+        torch, str(env.vector.single_observation_space.dtype)
+    )
+
+
+def masked(game: str | te.Env, batch: int) -> Any:
+    return TransformedEnv(SingleAgentTorchEnv(game, batch), ActionMask())
+
+
+def test_rollouts_with_masks() -> None:
+    """Only legal actions, whole episodes with their ends, and every game starts again by itself."""
+    env = masked(toll_road.make(), 5)
+    env.set_seed(1)
+    steps = env.rollout(80, break_when_any_done=False)
+    assert steps.batch_size == (5, 80)
+    legal = steps["action_mask"].gather(-1, steps["action"].unsqueeze(-1))
+    assert legal.all() and (~steps["action_mask"]).any()
+    next_ = steps["next"]
+    assert next_["terminated"].any() and next_["truncated"].any() and next_["reward"].any()
+    assert (next_["done"] == next_["terminated"] | next_["truncated"]).all()
+    assert not next_["action_mask"][next_["done"].squeeze(-1)].any()  # nothing is legal once a game is over
+    ended = next_["done"][:, :-1].squeeze(-1)
+    after, before = steps["observation"][:, 1:], next_["observation"][:, :-1]
+    assert (after[~ended] == before[~ended]).all()
+
+
+def test_the_same_games() -> None:
+    """As by Gymnasium with the same seed; and again with the seed set again."""
+    env = SingleAgentTorchEnv("connect_four", 4)
+    found = []
+    for _ in range(2):
+        env.set_seed(9)
+        state = env.reset()
+        start = state["observation"].numpy()
+        state["action"] = state["action_mask"].int().argmax(-1)
+        state = env.step(state)["next"]
+        found.append((start, state["observation"].numpy(), state["reward"].numpy()))
+    for first, again in zip(*found, strict=True):
+        np.testing.assert_array_equal(first, again)
+    same = SingleAgentVectorEnv("connect_four", 4)
+    observation, info = same.reset(seed=9)
+    np.testing.assert_array_equal(found[0][0], observation)
+    observation, rewards, *_ = same.step(info["action_mask"].argmax(1))
+    np.testing.assert_array_equal(found[0][1], observation)
+    np.testing.assert_array_equal(found[0][2][:, 0], rewards)
