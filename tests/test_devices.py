@@ -154,6 +154,9 @@ def searches(env: te.Env, batch: int, device: str) -> Found:
     yield "playouts", te.playout(state, 3, seed=1, limit=LIMIT).numpy()
     yield "after actions", te.playout(state, 3, given(state, 7), seed=1, limit=LIMIT).numpy()
     yield "best actions", flat_monte_carlo(env.init(min(batch, 7), device=device), 4, limit=LIMIT)
+    found = te.search.playout_policy(state, 6, seed=1, limit=LIMIT)
+    yield "searched actions", found.action.numpy()
+    yield "visits", found.search_tree.summary()["visit_counts"]  # OpenCL may round quotients its own way
 
 
 def jitted(env: te.Env, batch: int, device: str) -> Found:

@@ -25,8 +25,11 @@ from tensor_envs.search.trees import (
     SUM,
     TABLE,
     Form,
+    Legal,
+    Score,
     TreeArrays,
     Trees,
+    as_bits,
     as_real,
     constant,
     f32,
@@ -34,6 +37,13 @@ from tensor_envs.search.trees import (
     i32,
     within,
 )
+
+
+class Found(NamedTuple):
+    """Where a search writes what it has found at a root."""
+
+    action: Any  # int32; -1 if the network gave a NaN
+    numbers: Any  # int32 [rows, 3 A + 1]: visits, weights and values of all actions, the root's value; reals by bits
 
 
 @dataclass(frozen=True)
@@ -48,6 +58,7 @@ class SearchByPlayouts:
         old: Any
         row_rng: Any
         about: Any  # int32, see `trees`
+        found: Found
 
     def trace(self, t: Tracer, a: Arrays) -> UOp:
         trees = Trees(t, a.tree, a.about, self.form)
@@ -59,6 +70,7 @@ class SearchByPlayouts:
         trees.depend_on(trees.each_root(lambda at: trees.bare(at, UOp.const(0, i32))))
         simulation = loop(self.form.simulations)
         slot = simulation.cast(i32) + 1
+        outer = trees.states, trees.nodes, trees.edges
         trees.loops = (simulation,)
         trees.depend_on(simulation)
 
@@ -82,7 +94,11 @@ class SearchByPlayouts:
             returns = [x.uop() for x in held.totals(at)]
             return trees.back_up(at, slot, returns) + trees.bare(at, slot)
 
-        return t.block.end(trees.each_root(worth).end(simulation))
+        done = trees.each_root(worth).end(simulation)
+        trees.loops = ()
+        trees.states, trees.nodes, trees.edges = outer
+        trees.depend_on(done)
+        return t.block.end(trees.each_root(lambda at: conclude(trees, a.found, at)))
 
 
 @dataclass(frozen=True)
@@ -167,7 +183,7 @@ class Grow:
 
 @dataclass(frozen=True)
 class Conclude:
-    """What the searches have found at their roots, game by game."""
+    """What searches with a network have found."""
 
     form: Form
     name = "conclude"
@@ -175,67 +191,66 @@ class Conclude:
     class Arrays(NamedTuple):
         tree: TreeArrays
         about: Any
-        action: Any  # int32
-        visits: Any  # int32, one an action
-        numbers: Any  # float32: the weight of every action, the value of every action, the root's value
-        values: Any = None  # of the last leaves
-        root_noise: Any = None
+        values: Any  # of the last leaves
+        root_noise: Any
+        found: Found
 
     def trace(self, t: Tracer, a: Arrays) -> UOp:
         trees = Trees(t, a.tree, a.about, self.form, a.root_noise)
-        if a.values is not None:
-            slot = trees.slot()
-            trees.depend_on(
-                trees.each_root(lambda at: trees.back_up(at, slot, trees.returns(at, slot, a.values)))
-            )
-        return t.block.end(trees.each_root(lambda at: self._root(trees, a, at)))
+        slot = trees.slot()
+        trees.depend_on(
+            trees.each_root(lambda at: trees.back_up(at, slot, trees.returns(at, slot, a.values)))
+        )
+        return t.block.end(trees.each_root(lambda at: conclude(trees, a.found, at)))
 
-    def _root(self, trees: Trees, a: Arrays, at: Coords) -> list[UOp]:
-        root, there, method = constant(0), trees.in_batch(at).batch.row, self.form.method
-        legal, lane = trees.legal(at, root), at.batch.lane
-        visits = trees.visits(at, root)
-        many = visits.maximum(1).cast(f32)
 
-        weight: Callable[[UOp], UOp] = lambda action: trees.q(at, root, action)[0].cast(f32) / many  # noqa: E731
+def conclude(trees: Trees, found: Found, at: Coords) -> list[UOp]:
+    """The stores of what a search has found."""
+    root, lane, size = constant(0), at.batch.lane, trees.actions
+    there, legal, visits = trees.in_batch(at).batch.row, trees.legal(at, constant(0)), trees.visits(at, root)
+    many = visits.maximum(1).cast(f32)
+    weight, score = _rule(trees, at, root, legal, many)
+    best = trees.best((lane,), score)
 
-        def score(action: UOp, index: UOp, bit: UOp) -> tuple[UOp, UOp]:
-            n = trees.q(at, root, action)[0]
+    def number(k: Any) -> UOp:
+        return found.numbers[there * (3 * size + 1) + k]
+
+    k = loop(size)
+    n, q = trees.q(at, root, k)
+    each = [number(part * size + k).store(x) for part, x in enumerate((n, as_bits(weight(k)), as_bits(q)))]
+    total, raw = register(1, f32), as_real(trees.node(at, root, RAW).load())
+    action = loop(size)
+    so_far = total.after(total.after(lane)[0].store(raw if trees.form.values else 0.0), action)[0]
+    summed = so_far.store(so_far.load() + as_real(trees.edge(at, root, SUM, action).load())).end(action)
+    value = total.after(summed)[0].load() / (visits.cast(f32) + 1.0 if trees.form.values else many)
+    over, wrong = trees.node(at, root, MOVER).load() < 0, value.ne(value)
+    return [
+        UOp.group(*each).end(k),
+        found.action[there].store(over.where(constant(0), wrong.where(constant(-1), best))),
+        number(3 * size).store(as_bits(over.where(many.const_like(0.0), value))),
+    ]
+
+
+def _rule(trees: Trees, at: Coords, root: UOp, legal: Legal, many: UOp) -> tuple[Callable[[UOp], UOp], Score]:
+    """The weight of an action, and by what the one to be played is chosen."""
+    if trees.form.method == "gumbel":
+        weight, value = trees.weights(at, root, (at.batch.lane,))
+        most = trees.node(at, root, MOST).load()
+
+        def most_wanted(action: UOp, index: UOp, bit: UOp) -> tuple[UOp, UOp]:
+            allowed = has(legal(index), bit) & trees.q(at, root, action)[0].eq(most)
+            return trees.noise(at, 0, action) + value(action), allowed
+
+        return weight, most_wanted
+
+    def share(action: UOp) -> UOp:
+        return trees.q(at, root, action)[0].cast(f32) / many
+
+    def most_visited(action: UOp, index: UOp, bit: UOp) -> tuple[UOp, UOp]:
+        n = within(trees.q(at, root, action)[0], trees.form.slots)
+        if trees.form.method == "playout":
             return n.cast(f32), has(legal(index), bit)
+        power = as_real(trees.about[n + (TABLE + trees.form.slots)].load())
+        return power + trees.noise(at, 1, action), has(legal(index), bit)
 
-        if method == "muzero":
-
-            def score(action: UOp, index: UOp, bit: UOp) -> tuple[UOp, UOp]:
-                n = within(trees.q(at, root, action)[0], self.form.slots)
-                power = as_real(a.about[n + (TABLE + self.form.slots)].load())
-                return power + trees.noise(at, 1, action), has(legal(index), bit)
-
-        elif method == "gumbel":
-            weight, value = trees.weights(at, root, (lane,))
-            most = trees.node(at, root, MOST).load()
-
-            def score(action: UOp, index: UOp, bit: UOp) -> tuple[UOp, UOp]:
-                n = trees.q(at, root, action)[0]
-                return trees.noise(at, 0, action) + value(action), has(legal(index), bit) & n.eq(most)
-
-        best = trees.best((lane,), score)
-        k, size = loop(trees.actions), 2 * trees.actions + 1
-        n, q = trees.q(at, root, k)
-        each = UOp.group(
-            a.visits[there * trees.actions + k].store(n),
-            a.numbers[there * size + k].store(weight(k)),
-            a.numbers[there * size + trees.actions + k].store(q),
-        ).end(k)
-        total, raw = register(1, f32), as_real(trees.node(at, root, RAW).load())
-        k = loop(trees.actions)
-        so_far = total.after(total.after(lane)[0].store(raw if self.form.values else 0.0), k)[0]
-        added = so_far.store(so_far.load() + as_real(trees.edge(at, root, SUM, k).load())).end(k)
-        value_of_root = total.after(added)[0].load() / (visits.cast(f32) + 1.0 if self.form.values else many)
-        over = trees.node(at, root, MOVER).load() < 0
-        wrong = value_of_root.ne(value_of_root)  # the network gave a NaN
-        return [
-            each,
-            a.action[there].store(over.where(constant(0), wrong.where(constant(-1), best))),
-            a.numbers[there * size + 2 * trees.actions].store(
-                over.where(many.const_like(0.0), value_of_root)
-            ),
-        ]
+    return share, most_visited

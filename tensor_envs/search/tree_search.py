@@ -5,32 +5,29 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
+from typing import Literal, NamedTuple
 
 import numpy as np
 from tinygrad import Tensor, dtypes
 
-from tensor_envs.core.backend.device import LOCK, empty_buffer, is_capturing, is_gpu, upload
+from tensor_envs.core.backend.device import LOCK, download, empty_buffer, is_capturing, is_gpu, upload
 from tensor_envs.core.backend.replay import Replay
-from tensor_envs.core.backend.threads import num_threads
 from tensor_envs.core.engine import Cut, Engine, Games, cut
 from tensor_envs.core.env import Env
 from tensor_envs.core.jit import jit
-from tensor_envs.core.kernels.block import MANY_BLOCKS
 from tensor_envs.core.random import seed_words, threefry
 from tensor_envs.core.state import State
 from tensor_envs.core.validate import function, instance, integer, number, one_of, shown
 from tensor_envs.policy import masked_logits
-from tensor_envs.search.kernels import Conclude, Grow, Plant, SearchByPlayouts
+from tensor_envs.search.kernels import Conclude, Found, Grow, Plant, SearchByPlayouts
 from tensor_envs.search.trees import NOISES, Form, Sizes, TreeArrays, padded
 
 Evaluate = Callable[[State], tuple[Tensor, Tensor]]
 MAX_SIMULATIONS = 2**20
-# bytes of the trees that are searched at once; on a CPU, where they should stay in its cache, blocks of 64 besides
-TREE_BYTES = {False: 2**22, True: 2**30}
-NETWORK_BLOCKS = 4
-FEW_BLOCKS = 64  # for indices of 32 bits
+TREE_BYTES = 2**28  # of the trees that are there at once
+MOST_BLOCKS = 256  # that a kernel searches: few, so that indices have 32 bits
+NETWORK_BLOCKS = 4  # on a CPU, where the trees of a search with a network should stay in its cache
 REFUSED = -1e9
 TRIES = 8  # of a draw by rejection, each accepted three times of four
 
@@ -38,18 +35,19 @@ TRIES = 8  # of a draw by rejection, each accepted three times of four
 class SearchTree:
     """What is known of the roots after a search."""
 
-    def __init__(self, where: Cut, actions: int, visits: Tensor, numbers: Tensor):
-        self._where, self._actions, self._visits, self._numbers = where, actions, visits, numbers
+    def __init__(self, where: Cut, actions: int, numbers: Tensor):
+        self._where, self._actions, self._numbers = where, actions, numbers
 
-    def _rows(self, buffer: Tensor, size: int) -> Tensor:
-        where = self._where
-        rows = buffer.reshape(where.shards, where.grid.rows, size)[:, : where.share]
-        return rows.reshape(where.batch, size)
+    def _part(self, part: int) -> Tensor:
+        """One of the numbers of every action."""
+        where, size = self._where, self._actions
+        rows = self._numbers.reshape(where.shards, where.grid.rows, 3 * size + 1)[:, : where.share]
+        return rows[:, :, part * size : min((part + 1) * size, 3 * size + 1)].reshape(where.batch, -1)
 
     @property
     def visit_counts(self) -> Tensor:
         """int32 [B, A], simulations that began with each action."""
-        return self._rows(self._visits, self._actions)
+        return self._part(0)
 
     @property
     def visit_probs(self) -> Tensor:
@@ -60,46 +58,47 @@ class SearchTree:
     @property
     def qvalues(self) -> Tensor:
         """float32 [B, A], mean returns after each action for the player to move; 0 of one that was not tried."""
-        return self._rows(self._numbers, 2 * self._actions + 1)[:, self._actions : 2 * self._actions]
+        return self._part(2).bitcast(dtypes.float32)
 
     @property
     def value(self) -> Tensor:
         """float32 [B], what the game is worth to the player to move; 0 in a game that is over."""
-        return self._rows(self._numbers, 2 * self._actions + 1)[:, 2 * self._actions]
+        return self._part(3).bitcast(dtypes.float32).reshape(self._where.batch)
 
     @property
     def _weights(self) -> Tensor:
-        return self._rows(self._numbers, 2 * self._actions + 1)[:, : self._actions]
+        return self._part(1).bitcast(dtypes.float32)
 
     def summary(self) -> dict[str, np.ndarray]:
-        """visit_counts, visit_probs, qvalues and value on the host: two downloads for all of them."""
-        where, actions = self._where, self._actions
-        visits, numbers = (
-            t.numpy().reshape(where.shards, where.grid.rows, -1)[:, : where.share].reshape(where.batch, -1)
-            for t in (self._visits, self._numbers)
-        )
+        """visit_counts, visit_probs, qvalues and value on the host, in one download."""
+        where, size = self._where, self._actions
+        rows = download(self._numbers).reshape(where.shards, where.grid.rows, -1)[:, : where.share]
+        numbers = rows.reshape(where.batch, -1)
+        visits, reals = numbers[:, :size], numbers.view(np.float32)
         probs = visits / np.maximum(visits.sum(1, keepdims=True), 1)
         return {
             "visit_counts": visits,
             "visit_probs": probs.astype(np.float32),
-            "qvalues": numbers[:, actions : 2 * actions],
-            "value": numbers[:, -1],
+            "qvalues": reals[:, 2 * size : 3 * size],
+            "value": reals[:, -1],
         }
 
 
-@dataclass(frozen=True)
-class SearchOutput:
+class SearchOutput(NamedTuple):
     """What a search has found.
 
     Attributes:
         action: int32 [B], what to play; 0 in a game that is over.
-        action_weights: float32 [B, A], a policy to learn; all 0 in a game that is over.
         search_tree: visits and values of the roots.
     """
 
     action: Tensor
-    action_weights: Tensor
     search_tree: SearchTree
+
+    @property
+    def action_weights(self) -> Tensor:
+        """float32 [B, A], a policy to learn; all 0 in a game that is over."""
+        return self.search_tree._weights
 
 
 def playout_policy(
@@ -346,8 +345,7 @@ def _search(
     env, games, words = state.env, state._games, seed_words(seed)
     engine, whole = env._engine, games.cut
     seeds = np.array(words, np.uint32).view(np.int32)
-    action, visits = (whole.empty(size, dtypes.int32) for size in (1, env.num_actions))
-    outs = action, visits, whole.empty(2 * env.num_actions + 1, dtypes.float32)
+    found = Found(*(whole.empty(size, dtypes.int32) for size in (1, 3 * env.num_actions + 1)))
     if is_capturing():
         raise RuntimeError("a search replays kernels of its own, so a jit cannot capture it")
     with LOCK:
@@ -362,28 +360,25 @@ def _search(
             drawn = noise(upload(np.array(words, np.uint32), whole.device))
         for first in range(0, whole.grid.blocks, chunk.grid.blocks):
             if evaluate is None:
-                tree, told = _tree(engine, form, chunk), about(first)
-                engine.run(SearchByPlayouts(form), chunk, SearchByPlayouts.Arrays(tree, *games[:2], told))
-                engine.run(Conclude(form), chunk, Conclude.Arrays(tree, told, *outs))
+                tree = _tree(engine, form, chunk)
+                arrays = SearchByPlayouts.Arrays(tree, *games[:2], about(first), found)
+                engine.run(SearchByPlayouts(form), chunk, arrays)
             else:
-                network.search(games, drawn, about(first), outs)
-    if evaluate is not None and (wrong := int((whole.table(action) < 0).sum())):
+                network.search(games, drawn, about(first), found)
+    if evaluate is not None and (wrong := int((whole.table(found.action) < 0).sum())):
         raise ValueError(f"evaluate must not give NaN, got one in the searches of {wrong} games")
-    found = SearchTree(whole, env.num_actions, *outs[1:])
-    return SearchOutput(whole.column(action), found._weights, found)
+    return SearchOutput(whole.column(found.action), SearchTree(whole, env.num_actions, found.numbers))
 
 
 def _chunk(engine: Engine, form: Form, whole: Cut) -> Cut:
-    """The part of a batch whose trees are there at once: so many bytes, and on a CPU a block for every thread."""
+    """The part of a batch whose trees are there at once."""
     sizes, lanes = Sizes.of(form, engine.game, engine.layout), whole.grid.lanes
-    gpu = is_gpu(whole.device)
-    most = TREE_BYTES[gpu] // (lanes * 4 * (sizes.states + sizes.nodes + sizes.edges))
-    if not gpu:
-        most = max(most, num_threads()) if form.method == "playout" else max(most, NETWORK_BLOCKS)
-    chunk = whole if most >= whole.grid.blocks else cut(max(most, 1) * lanes * whole.shards, whole.device)
-    return replace(
-        chunk, grid=replace(chunk.grid, most=FEW_BLOCKS if chunk.grid.blocks <= FEW_BLOCKS else MANY_BLOCKS)
-    )
+    most = TREE_BYTES // (lanes * 4 * (sizes.states + sizes.nodes + sizes.edges))
+    if form.method != "playout" and not is_gpu(whole.device):
+        most = NETWORK_BLOCKS
+    blocks = max(1, min(most, MOST_BLOCKS))
+    chunk = whole if blocks >= whole.grid.blocks else cut(blocks * lanes * whole.shards, whole.device)
+    return replace(chunk, grid=replace(chunk.grid, most=MOST_BLOCKS))
 
 
 @functools.lru_cache(8)
@@ -452,7 +447,7 @@ class _Network:
             )
         return logits, values
 
-    def search(self, games: Games, noise: Tensor, about: Tensor, outs: tuple[Tensor, Tensor, Tensor]) -> None:
+    def search(self, games: Games, noise: Tensor, about: Tensor, found: Found) -> None:
         engine = self.env._engine
         leaf = self.leaf.tensors[0]
         roots = Plant.Arrays(self.tree, leaf, games.words, games.row_rng, about, noise, self.root_noise)
@@ -464,8 +459,8 @@ class _Network:
                 self._bind()
                 self.bound = True
         self.look()
-        found = Conclude.Arrays(self.tree, about, *outs, self.values, self.root_noise)
-        engine.run(Conclude(self.form), self.where, found)
+        arrays = Conclude.Arrays(self.tree, about, self.values, self.root_noise, found)
+        engine.run(Conclude(self.form), self.where, arrays)
 
 
 @functools.lru_cache(8)

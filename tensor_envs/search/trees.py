@@ -21,7 +21,7 @@ from typing import Any, Literal, NamedTuple
 from tinygrad import UOp, dtypes
 
 from tensor_envs.core.game import Game
-from tensor_envs.core.kernels.block import Coords, Words
+from tensor_envs.core.kernels.block import Coords, Place, Words
 from tensor_envs.core.kernels.rollout import any_lane
 from tensor_envs.core.kernels.tracer import Tracer, branch
 from tensor_envs.core.layout import Layout
@@ -192,24 +192,34 @@ class Trees:
 
     # *** where things stand ***
 
+    def place(self, at: Coords) -> Place:
+        """A root's in the arrays of trees.
+
+        A search that is one kernel uses those of the first block that a thread searches for all of them, one after the
+        other, so that they stay in its cache.
+        """
+        once = self.form.method == "playout" and self.t.block.first is not None
+        return at.batch._replace(block=self.t.block.first) if once else at.batch
+
     def head(self, at: Coords, k: int) -> UOp:
-        return self.nodes[at.batch.row * self.sizes.nodes + k]
+        return self.nodes[self.place(at).row * self.sizes.nodes + k]
 
     def node(self, at: Coords, slot: Any, k: Any) -> UOp:
-        return self.nodes[at.batch.row * self.sizes.nodes + (slot * self.sizes.node + HEAD) + k]
+        return self.nodes[self.place(at).row * self.sizes.nodes + (slot * self.sizes.node + HEAD) + k]
 
     def step(self, at: Coords, depth: UOp, k: int) -> UOp:
         first = HEAD + self.form.slots * self.sizes.node
-        return self.nodes[at.batch.row * self.sizes.nodes + (depth * STEP + first) + k]
+        return self.nodes[self.place(at).row * self.sizes.nodes + (depth * STEP + first) + k]
 
     def edge(self, at: Coords, slot: Any, k: int, action: UOp) -> UOp:
-        node = at.batch.row * self.form.slots + slot
+        node = self.place(at).row * self.form.slots + slot
         return self.edges[(node * self.form.numbers + k) * self.width + action]
 
     def words(self, at: Coords, slot: Any) -> tuple[Words, Coords]:
         """A slot's fields and flags, and where they stand."""
         slots = 1 if self.form.replays else self.form.slots
-        place = at.batch._replace(block=at.batch.block * slots + slot)
+        place = self.place(at)
+        place = place._replace(block=place.block * slots + slot)
         return Words(self.t.layout, self.states, count=self.t.layout.field_words), Coords(place, at.register)
 
     def in_batch(self, at: Coords) -> Coords:

@@ -94,10 +94,11 @@ class Block:
         self.lanes = grid.lanes
         self.together = UNROLL_LANES if unroll and grid.lanes % UNROLL_LANES == 0 else 1
         self.thread = None
+        self.first: UOp | None = None  # of the blocks that one thread plays one after the other
         if share is not None:
-            first, count = (share[k].load().maximum(0).minimum(grid.most_blocks - 1) for k in range(2))
+            self.first, count = (share[k].load().maximum(0).minimum(grid.most_blocks - 1) for k in range(2))
             self.turn = loop(count)
-            self.block = first + self.turn
+            self.block = self.first + self.turn
         else:
             self.turn = self.block = loop(grid.blocks, AxisType.GLOBAL if grid.gpu else AxisType.WEAK)
             self.thread = loop(grid.lanes, AxisType.LOCAL) if grid.gpu else None
