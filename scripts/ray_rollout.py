@@ -28,6 +28,7 @@ import numpy as np
 
 import tensor_envs as te
 from command import MOST, Parser, busy, run, whole
+from command.games import add_game, game_of
 
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}  # no reports, no warning
 # Ray's own switch, on every system, for listening on the loopback interface instead of all
@@ -60,16 +61,15 @@ def import_ray(address: str | None) -> Any:
 
 
 def rollout(
-    env: str, batch: int, steps: int, workers: int, seed: int = 0, address: str | None = None
+    env: te.Env, batch: int, steps: int, workers: int, seed: int = 0, address: str | None = None
 ) -> Results:
-    """`te.rollout(te.make(env), "uniform", batch, steps, seed)` by so many workers, each on one core's CPU device.
+    """`te.rollout(env, "uniform", batch, steps, seed)` by so many workers, each on one core's CPU device.
 
     address: of a Ray cluster that runs already ("auto": the one of this machine); by default Ray is started on this
-    machine, on the loopback interface, and shut down again. ValueError for an unknown game, for more workers than rows
-    and for an impossible address, before Ray is started; ImportError without Ray; ConnectionError if there is no
+    machine, on the loopback interface, and shut down again. ValueError for more workers than rows and for an impossible
+    address, before Ray is started; ImportError without Ray; ConnectionError if there is no
     cluster at the address; RuntimeError if a worker fails.
     """
-    game = te.make(env)
     if not 1 <= workers <= (most := min(batch, MAX_WORKERS)):
         raise ValueError(f"workers must be in 1..{most}, got {workers}")
     if address is not None and address != "auto":
@@ -80,7 +80,7 @@ def rollout(
     try:
         with busy(f"{workers} workers start and compile"):
             shares = [te.shard(batch, rank, workers) for rank in range(workers)]
-            actors = [worker(ray).remote(game, share, seed) for share in shares]
+            actors = [worker(ray).remote(env, share, seed) for share in shares]
             nodes = ray.get([actor.warm_up.remote() for actor in actors])
         with busy(f"{workers} workers play"):
             start = time.perf_counter()
@@ -170,9 +170,11 @@ def table(env: te.Env, results: Results, steps: int) -> str:
 
 
 def work(options: argparse.Namespace) -> None:
-    results = rollout(**vars(options))
+    names = ("batch", "steps", "workers", "seed", "address")
+    env = game_of(options)
+    results = rollout(env, **{name: getattr(options, name) for name in names})
     games, moves = int(results.episodes.sum(dtype=np.int64)), options.batch * options.steps
-    print(table(te.make(options.env), results, options.steps))
+    print(table(env, results, options.steps))
     print(
         f"{options.workers} workers on {results.nodes} nodes, each on its CPU, {results.seconds:.2f} s:"
         f" {games / results.seconds:,.0f} games/s, {moves / results.seconds:,.0f} steps/s"
@@ -181,7 +183,7 @@ def work(options: argparse.Namespace) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = Parser("ray_rollout.py", __doc__)
-    parser.add_argument("--env", default="tic_tac_toe", metavar="ID")
+    add_game(parser)
     parser.add_argument("--batch", type=whole(1, MOST), default=65536)
     parser.add_argument("--steps", type=whole(1, MOST), default=1000)
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="default: the cores")

@@ -27,6 +27,7 @@ from tinygrad import Device
 
 import tensor_envs as te
 from command import MOST, Parser, busy, run, whole
+from command.games import add_game, game_of
 from ray_rollout import Results, table
 
 
@@ -38,7 +39,7 @@ def place() -> str:
 
 
 def work(options: argparse.Namespace) -> None:
-    share, env, device = te.shard(options.batch), te.make(options.env), place()
+    share, env, device = te.shard(options.batch), game_of(options), place()
     if options.save is not None:
         options.save.mkdir(exist_ok=True)
     state = env.init(share.batch, options.seed, device, share.first_row)
@@ -58,7 +59,7 @@ def work(options: argparse.Namespace) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = Parser("shard_rollout.py", __doc__)
-    parser.add_argument("--env", default="tic_tac_toe", metavar="ID")
+    add_game(parser)
     parser.add_argument("--batch", type=whole(1, MOST), default=65536, help="of all processes together")
     parser.add_argument("--steps", type=whole(1, MOST), default=1000)
     parser.add_argument("--seed", type=whole(0, 2**64 - 1), default=0)

@@ -8,7 +8,8 @@ The player gets the rules, what it may know of the position and its legal moves,
 `env.prompt`, `env.parse`). --player names a Python function of a str to a str, --command a program that reads the text
 and writes an answer. To an answer that names no legal move it is told what is wrong, and asked again; when its tries
 are used up the game is lost by an illegal action. It changes seats from game to game. --against: "uniform",
-"monte_carlo", "perfect" (where a game is solved), or package.module:function of a State to integers [B].
+"monte_carlo", "perfect" (where a game is solved), weights that `train/ppo.py --save weights.safetensors` has left, or
+package.module:function of a State to integers [B].
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ import numpy as np
 import tensor_envs as te
 from command import MOST, Parser, busy, named, new_file, run, whole
 from command.games import add_game, game_of
+from train.network import load, look
 
 Player = Callable[[str], str]
 Policy = Callable[[te.State], Any]  # -> integers [B]
@@ -117,8 +119,12 @@ def opponent(name: str, env: te.Env, seed: int) -> Policy:
     known: dict[str, Policy] = {"uniform": te.random_policy, "monte_carlo": monte_carlo, "perfect": perfect}
     if name == "perfect" and not te.search.is_solved(env):
         raise ValueError(f"--against perfect needs a game that is solved, and {env!r} is not")
+    if name.endswith(".safetensors"):
+        network = load(env, name)
+        return lambda state: network(*look(env, state))[0].argmax(1)
     if name not in known and ":" not in name:
-        raise ValueError(f"--against must be {', '.join(known)} or package.module:function, got {name!r}")
+        ways = f"{', '.join(known)}, a .safetensors file or package.module:function"
+        raise ValueError(f"--against must be {ways}, got {name!r}")
     policy: Policy = known[name] if name in known else named(name)
     return policy
 

@@ -33,6 +33,7 @@ from tinygrad.uop.ops import GroupOp, Ops
 import tensor_envs as te
 from benchmark.c_baseline import library
 from command import Parser, busy, run, whole
+from command.games import add_games
 from tensor_envs.core.kernels.block import LANES
 
 STEPS, RUNS, SECONDS = 64, 5, 0.2
@@ -133,7 +134,7 @@ def work(options: argparse.Namespace) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = Parser("kernel_table.py", __doc__)
-    parser.add_argument("--env", nargs="+", choices=te.registered(), default=te.registered(), metavar="ID")
+    add_games(parser)
     parser.add_argument("--batch", nargs="+", type=whole(1), default=[4096, 65536], metavar="B")
     return run(parser, work, arguments)
 

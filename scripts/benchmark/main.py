@@ -217,7 +217,9 @@ def compare(workers: list[Worker]) -> list[dict[str, Any]]:
 
 def make_parser() -> Parser:
     parser = Parser("benchmark.py", __doc__)
-    parser.add_argument("--env", nargs="+", default=["tic_tac_toe"], metavar="ID")
+    parser.add_argument(
+        "--env", nargs="+", default=["tic_tac_toe"], metavar="ID", help="or package.module:Class"
+    )
     parser.add_argument("--batch", nargs="+", type=whole(1), default=[4096, 65536], metavar="B")
     parser.add_argument("--device", nargs="+", default=["CPU"], help="tinygrad devices")
     parser.add_argument("--mode", nargs="+", choices=MODES, default=list(MODES))

@@ -21,6 +21,7 @@ if not __package__:  # run as a file: what the scripts share lies in the folder 
 
 import numpy as np
 
+import command  # noqa: F401 (a user's games are found where the command is given)
 from benchmark.c_baseline import CBaseline
 from benchmark.peers import EnvPool, OpenSpiel, Pgx
 from benchmark.runner import MIN_EPISODES, EpisodeStats, Runner, play_first_episodes

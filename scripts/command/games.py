@@ -17,6 +17,22 @@ def add_game(parser: argparse.ArgumentParser, default: str = "tic_tac_toe") -> N
     parser.add_argument("--rules", nargs="*", type=rule, default=[], metavar="FIELD=VALUE", help=about)
 
 
+def add_games(parser: argparse.ArgumentParser) -> None:
+    """--env for several games."""
+    about = (
+        "registered games, or package.module:Class for those of your own; default: all that are registered"
+    )
+    parser.add_argument("--env", nargs="+", type=known, default=te.registered(), metavar="ID", help=about)
+
+
+def known(name: str) -> str:
+    try:
+        te.make(name)
+    except (ValueError, TypeError, ImportError) as error:
+        raise argparse.ArgumentTypeError(f"must name a game: {error}") from None
+    return name
+
+
 def game_of(options: argparse.Namespace) -> te.Env:
     """The environment of --env and --rules."""
     return te.make(options.env, **dict(options.rules))

@@ -27,12 +27,14 @@ from tinygrad.helpers import Context, trange
 
 import tensor_envs as te
 from command import MOST, Parser, busy, real, run, whole
+from command.games import add_game, game_of
 from train.network import Network, look, one_hot
 from train.training import play_uniform
 
 HIDDEN = 128
 # decisions after which nearly every random game is over
 HORIZON = {"tensor_stars": 120, "tensor_equilibrium": 400}
+LONGEST = 1000  # of other games
 
 
 class Learner:
@@ -69,7 +71,7 @@ class Learner:
         with Context(TRAINING=1):  # type: ignore[no-untyped-call]
             for _ in trange(updates, desc="updates", disable=not sys.stderr.isatty()):
                 after, action = self.decide(state)
-                rest = te.rollout_from(after, "uniform", HORIZON[self.env.id], autoreset=False)
+                rest = te.rollout_from(after, "uniform", HORIZON.get(self.env.id, LONGEST), autoreset=False)
                 mover = one_hot(state.current_player, self.env.num_players)
                 outcome = ((after.rewards + rest.returns) * mover).sum(1).realize()
                 self.learn(state, action, outcome)
@@ -77,7 +79,7 @@ class Learner:
 
     def win_rate(self, batch: int, seed: int, device: str | None) -> float:
         """Share of games that seat 0 wins, of those that are over."""
-        first, cap = np.zeros(batch, int), HORIZON[self.env.id]
+        first, cap = np.zeros(batch, int), HORIZON.get(self.env.id, LONGEST)
 
         def choose(state: te.State) -> np.ndarray:
             return te.to_numpy(self.act(state))
@@ -88,7 +90,7 @@ class Learner:
 
 def work(options: argparse.Namespace) -> None:
     Tensor.manual_seed(options.seed)
-    env, batch, seed, device = te.make(options.env), options.batch, options.seed, options.device
+    env, batch, seed, device = game_of(options), options.batch, options.seed, options.device
     where = env.init(1, device=device).device
     learner = Learner(env, options.rate)
     with busy(f"compiling for {where}, playing {batch:,} games"):
@@ -108,7 +110,7 @@ def work(options: argparse.Namespace) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = Parser("masked_policy.py", __doc__)
-    parser.add_argument("--env", choices=sorted(HORIZON), default="tensor_stars")
+    add_game(parser, "tensor_stars")
     parser.add_argument("--batch", type=whole(1, MOST), default=1024, help="games; default: %(default)s")
     parser.add_argument("--updates", type=whole(1, MOST), default=200, help="default: %(default)s")
     parser.add_argument(

@@ -24,6 +24,7 @@ from tinygrad import Device
 
 import tensor_envs as te
 from command import MOST, Parser, busy, run, whole
+from command.games import add_games
 from tensor_envs.search import flat_monte_carlo
 
 
@@ -50,7 +51,7 @@ def work(options: argparse.Namespace) -> None:
     print(
         f"{'game':22}{'won':>6}{'drawn':>7}{'lost':>6}{'mean return':>13}{'seconds':>9}   on {Device.DEFAULT}"
     )
-    for name in options.env or te.registered():
+    for name in options.env:
         env, start = te.make(name), time.perf_counter()
         with busy(f"{name}: compiling, then {options.games} games"):
             returns = play(env, options.games, options.playouts, options.limit, options.seed)
@@ -62,7 +63,7 @@ def work(options: argparse.Namespace) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = Parser("monte_carlo.py", __doc__)
-    parser.add_argument("--env", nargs="*", choices=sorted(te.registered()), help="games (default: all)")
+    add_games(parser)
     parser.add_argument("--games", type=whole(1), default=32, help="games of each (default: 32)")
     parser.add_argument("--playouts", type=whole(1), default=16, help="random games an action (default: 16)")
     parser.add_argument(

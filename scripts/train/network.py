@@ -25,6 +25,17 @@ class Network:
         return te.masked_logits(self.policy(features), mask).log_softmax(), self.value(features).squeeze(1)
 
 
+def load(env: te.Env, path: str) -> Network:
+    """What `--save` of the PPO commands has saved. ValueError if it is of another game."""
+    weights = nn.state.safe_load(path)
+    network = Network(env, int(weights["first.bias"].shape[0]))
+    shapes = {name: tuple(t.shape) for name, t in nn.state.get_state_dict(network).items()}
+    if shapes != {name: tuple(t.shape) for name, t in weights.items()}:
+        raise ValueError(f"{path} has no weights of a network for {env!r}")
+    nn.state.load_state_dict(network, weights, verbose=False)
+    return network
+
+
 def look(env: te.Env, state: te.State) -> tuple[Tensor, Tensor]:
     """Observations float32 [B, n] and masks bool [B, A] of those to move."""
     return env.observe(state).flatten(1).float().contiguous(), state.legal_action_mask.contiguous()

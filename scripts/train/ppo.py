@@ -46,6 +46,9 @@ class Learner:
     def choose(self, state: te.State) -> np.ndarray:
         return te.to_numpy(self.best(state))
 
+    def weights(self) -> dict[str, Tensor]:
+        return nn.state.get_state_dict(self.network)
+
     def _rollout(self, state: te.State) -> tuple[te.State, list[list[Tensor]]]:
         """The state after it and the minibatches: observations, masks, choices as one-hot rows, their
         log-probabilities, values, advantages, and which of these are known, all [n, ...].

@@ -23,6 +23,7 @@ if not __package__:  # run as a file: what the scripts share lies in the folder 
     import command.first  # noqa: F401
 
 import numpy as np
+from tinygrad import Tensor
 
 import tensor_envs as te
 from command import need
@@ -81,6 +82,13 @@ class Learner:
     def choose(self, state: te.State) -> np.ndarray:
         with self.torch.no_grad():
             return self.judge(*self.look(state))[0].argmax(1).numpy()
+
+    def weights(self) -> dict[str, Tensor]:
+        layers = {"first": self.body[0], "second": self.body[2], "policy": self.policy, "value": self.value}
+        named = (
+            (f"{name}.{kind}", w) for name, layer in layers.items() for kind, w in layer.named_parameters()
+        )
+        return {name: Tensor(weight.detach().numpy()) for name, weight in named}
 
     def movers(self, now: dict[str, np.ndarray]) -> Any:
         """float32 [B, P]: 1 for who decides; nobody does in a game that is over."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-from tinygrad import Device
+from tinygrad import Device, Tensor, nn
 
 import tensor_envs as te
 from command import MOST, Parser, busy, need, new_file, real, run, whole
@@ -32,6 +32,9 @@ class Learner(Protocol):
 
     def choose(self, state: te.State) -> np.ndarray:
         """The likeliest action in every game, integers [B]."""
+
+    def weights(self) -> dict[str, Tensor]:
+        """Those of the network, by the names of `network.Network`."""
 
 
 # *** evaluation ***
@@ -58,21 +61,31 @@ def play_uniform(
     return returns, over
 
 
-def evaluate(env: te.Env, choose: Choose, games: int, seed: int, device: str | None = None) -> list[float]:
-    """Share of games not lost, by seat, when one player (games take turns) chooses and the others play uniformly.
+def all_or_nothing(env: te.Env, device: str | None = None) -> bool:
+    """Whether games are won, drawn or lost and nothing besides, as far as random ones show."""
+    played = te.rollout_from(env.init(256, device=device), "uniform", CAP, autoreset=False)
+    return env.spec.zero_sum and len(np.unique(played.returns.numpy())) <= len(("won", "drawn", "lost"))
 
-    A game is lost if its player's rewards sum to less than 0, or if it is not over after `CAP` decisions.
+
+def evaluate(
+    env: te.Env, choose: Choose, games: int, seed: int, device: str | None = None, shares: bool = True
+) -> list[float]:
+    """How good play is, by seat, when one player (games take turns) chooses and the others play uniformly.
+
+    shares: the share of games not lost, else the mean return. A game is lost if its player's rewards sum to less than
+    0, or if it is not over after `CAP` decisions.
     """
     player = np.arange(games) % env.num_players
     returns, over = play_uniform(env, choose, player, seed, device)
-    kept = (returns >= 0) & over
-    return [float(kept[player == seat].mean()) for seat in range(env.num_players)]
+    values = (returns >= 0) & over if shares else returns
+    return [float(values[player == seat].mean()) for seat in range(env.num_players)]
 
 
 @dataclass
 class Curve:
-    """What was measured: after how many decisions and seconds of training which shares of games, by seat."""
+    """What was measured: by decisions and seconds of training the shares of games, or mean returns, by seat."""
 
+    shares: bool
     decisions: list[int] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     rates: list[list[float]] = field(default_factory=list)
@@ -83,8 +96,14 @@ class Curve:
         self.rates.append(rates)
         print(f"{decisions:11,} {seconds:8.1f}   " + " ".join(f"{rate:.4f}" for rate in rates), flush=True)
 
+    @property
+    def measure(self) -> str:
+        return f"{'games not lost to' if self.shares else 'mean return against'} the uniform player"
+
     def reached(self) -> str:
-        """When every seat first had `TARGET`."""
+        """When every seat first had `TARGET`, or what the best was."""
+        if not self.shares:
+            return f"mean return by seat at most {', '.join(f'{max(r):+.3f}' for r in zip(*self.rates, strict=True))}"
         for decisions, seconds, rates in zip(self.decisions, self.seconds, self.rates, strict=True):
             if min(rates) >= TARGET:
                 return f"{TARGET:.0%} in every seat after {decisions:,} decisions and {seconds:.1f} s of training"
@@ -97,8 +116,9 @@ class Curve:
         figure, axes = pyplot.subplots(figsize=(6, 3.6))
         for player, rates in enumerate(zip(*self.rates, strict=True)):
             axes.plot(self.decisions, rates, marker=".", label=f"as player {player}")
-        axes.axhline(TARGET, color="0.6", linewidth=0.8)
-        axes.set(xlabel="decisions, thousands", ylabel="games not lost to the uniform player", title=title)
+        if self.shares:
+            axes.axhline(TARGET, color="0.6", linewidth=0.8)
+        axes.set(xlabel="decisions, thousands", ylabel=self.measure, title=title)
         axes.xaxis.set_major_formatter(lambda x, _: f"{x / 1000:,.0f}")
         axes.grid(alpha=0.3)
         axes.legend(loc="lower right")
@@ -138,6 +158,12 @@ def make_parser(prog: str, doc: str | None) -> Parser:
     parser.add_argument(
         "--plot", type=new_file, metavar="FILE", help="the learning curve as PNG; needs the extra 'bench'"
     )
+    parser.add_argument(
+        "--save",
+        type=new_file,
+        metavar="FILE",
+        help="the network's weights as safetensors, after every evaluation",
+    )
     return parser
 
 
@@ -172,18 +198,23 @@ def main(
 
 
 def train(prog: str, learner: Learner, options: argparse.Namespace) -> None:
-    env, curve, device = options.game, Curve(), learner.device or Device.DEFAULT
+    env, device = options.game, learner.device or Device.DEFAULT
+    curve = Curve(all_or_nothing(env, learner.device))
     games = f"{options.num_envs} games x {options.steps} decisions"
     print(f"{env.id}: {options.updates} updates of {games}, self-play on {device}")
-    print("  decisions  seconds   games not lost to the uniform player, by seat", flush=True)
+    print(f"  decisions  seconds   {curve.measure}, by seat", flush=True)
     counts, times = [], []
     for update in range(options.updates):
         begin = time.perf_counter()
         counts.append(learner.update(options.rate * (1 - update / options.updates)))
         times.append(time.perf_counter() - begin)
         if (update + 1) % options.evaluate_every == 0 or update + 1 == options.updates:
-            rates = evaluate(env, learner.choose, options.games, options.seed + 1, learner.device)
+            rates = evaluate(
+                env, learner.choose, options.games, options.seed + 1, learner.device, curve.shares
+            )
             curve.add(sum(counts), sum(times), rates)
+            if options.save is not None:
+                nn.state.safe_save(learner.weights(), str(options.save))
     print(curve.reached() + " (compiling counts, evaluation does not)")
     if len(times) > 2:
         speed = sum(counts[2:]) / sum(times[2:])

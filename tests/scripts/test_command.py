@@ -15,6 +15,7 @@ import pytest
 
 import command
 from command import Failure, Parser, busy, new_file, real, run, whole
+from tests.core import dice_race
 from tests.scripts.here import SCRIPTS, complaints, run_here
 
 # files that are run, and the modules whose `main` they are
@@ -120,6 +121,34 @@ def test_what_takes_long_is_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     with busy("compiling"):
         time.sleep(0.5)
     assert capsys.readouterr() == ("", "compiling ...\n")
+
+
+OWN = {
+    "benchmark.py": ["--batch=64", "--mode=step", "--runs=1", "--seconds=0.01", "--core=-1"],
+    "benchmark/kernel_table.py": ["--batch=64"],
+    "train/ppo.py": ["--num-envs=8", "--steps=4", "--minibatches=2", "--updates=1", "--games=30"],
+    "train/masked_policy.py": ["--batch=8", "--updates=1"],
+    "train/monte_carlo.py": ["--games=3", "--playouts=2"],
+}
+
+
+QUICK = ("benchmark.py", "train/monte_carlo.py")
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in QUICK else pytest.mark.slow) for n in OWN])
+def test_games_of_their_users(name: str, tmp_path: Path) -> None:
+    """A module in the folder where the script is called, that nobody has registered."""
+    (tmp_path / "my_games.py").write_text(
+        Path(dice_race.__file__).read_text().replace("tests.core.", "my_games.")
+    )
+    done = subprocess.run(
+        [sys.executable, str(SCRIPTS / name), "--env", "my_games:DiceRace", *OWN[name]],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "my_games:DiceRace" in done.stdout
 
 
 LONG = {

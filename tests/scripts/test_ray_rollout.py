@@ -42,11 +42,11 @@ def test_two_machines_play_the_games_of_one_process(ray: Any) -> None:
         for first in (True, False):
             only_once = {"include_dashboard": False} if first else {}
             cluster.add_node(num_cpus=1, object_store_memory=script.STORE_BYTES, **only_once)
-        found = script.rollout("tic_tac_toe", 200, 40, 2, seed=2**40 + 5, address=cluster.address)
+        found = script.rollout(te.make("tic_tac_toe"), 200, 40, 2, seed=2**40 + 5, address=cluster.address)
         assert found.nodes == 2 and found.seconds > 0
         same(found, "tic_tac_toe", 200, 40, 2**40 + 5)
         with pytest.raises(ValueError, match="workers must be at most the 2 cores of the cluster, got 3"):
-            script.rollout("tic_tac_toe", 200, 40, 3, address=cluster.address)
+            script.rollout(te.make("tic_tac_toe"), 200, 40, 3, address=cluster.address)
     finally:
         cluster.shutdown()
 
@@ -80,7 +80,7 @@ def test_the_table(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtur
     whole = te.rollout(te.make("tic_tac_toe"), "uniform", 64, 300)
     rows = [getattr(whole, name).numpy() for name in ("returns", "wins", "episodes")]
     monkeypatch.setattr(
-        script, "rollout", lambda **options: script.Results(rows[0], rows[1], rows[2], 2.0, 3)
+        script, "rollout", lambda env, **options: script.Results(rows[0], rows[1], rows[2], 2.0, 3)
     )
     assert script.main(["--batch", "64", "--steps", "300", "--workers", "5"]) == 0
     lines, games, wins = capsys.readouterr().out.strip().split("\n"), rows[2].sum(), rows[1].sum(0)

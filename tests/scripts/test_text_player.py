@@ -99,8 +99,9 @@ def test_a_program_and_the_keyboard() -> None:
     [
         (
             ["--against", "nobody"],
-            "--against must be uniform, monte_carlo, perfect or package.module:function",
+            "--against must be uniform, monte_carlo, perfect, a .safetensors file or package",
         ),
+        (["--against", "gone.safetensors"], "No such file"),
         (["--against", "perfect", "--env", "gomoku"], "needs a game that is solved"),
         (
             ["--player", "nowhere:answer"],

@@ -11,15 +11,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tinygrad import nn
 
 import tensor_envs as te
+import text_player
 from tensor_envs.core import registry
 from tests.core import dice_race
 from tests.scripts.here import SCRIPTS
 from tests.test_learning import Steps, reference
-from train import ppo, ppo_torch
-from train.network import look
-from train.training import check_options, evaluate, make_parser
+from train import ppo, ppo_torch, training
+from train.network import load, look
+from train.training import all_or_nothing, check_options, evaluate, make_parser
 
 COMMANDS: dict[str, Any] = {"ppo": ppo, "ppo_torch": ppo_torch}
 LEARNERS = pytest.mark.parametrize(
@@ -121,6 +123,35 @@ def test_a_few_updates(name: str, race: None, tmp_path: Path, capsys: pytest.Cap
     assert re.fullmatch(r"95% in every seat (was not reached|after .* s of training) \(.*\)", said[4])
     assert re.fullmatch(r"[\d,]+ decisions/s played and learned from, after the first two updates", said[5])
     assert picture.read_bytes().startswith(b"\x89PNG") and picture.stat().st_size < 60_000
+
+
+@LEARNERS
+def test_what_is_measured_and_saved(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where chips are won, their mean; the weights, of either command, play what the learner would."""
+    path, made = tmp_path / "weights.safetensors", []
+    arguments = ["--env=kuhn_poker", *RACE[4:], "--save", str(path)]
+
+    def learner(options: Any) -> Any:
+        made.append(COMMANDS[name].Learner(options))
+        return made[0]
+
+    assert training.main(f"{name}.py", "", learner, arguments) == 0
+    said = capsys.readouterr().out
+    assert (
+        "mean return against the uniform player, by seat" in said and "mean return by seat at most " in said
+    )
+    env = te.make("kuhn_poker")
+    assert not all_or_nothing(env) and all_or_nothing(te.make("tic_tac_toe"))
+    state = env.init(64, seed=1)
+    logs, _ = load(env, str(path))(*look(env, state))
+    assert (logs.argmax(1).numpy() == made[0].choose(state)).all()
+    weights, kept = made[0].weights(), nn.state.safe_load(path)
+    assert weights.keys() == kept.keys() and len(kept) == 8
+    assert all((weights[key].numpy() == kept[key].numpy()).all() for key in kept)
+    with pytest.raises(ValueError, match="has no weights of a network for <Env tic_tac_toe"):
+        load(te.make("tic_tac_toe"), str(path))
+    assert text_player.main(["--env=kuhn_poker", "--command=echo 0", f"--against={path}", "--games=2"]) == 0
+    assert f"kuhn_poker against {path}: " in capsys.readouterr().out
 
 
 def test_evaluation_is_fair() -> None:
