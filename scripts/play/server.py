@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from http import HTTPStatus
@@ -47,14 +47,18 @@ Body = dict[str, Any]
 class Server(ThreadingHTTPServer):
     """Listens on 127.0.0.1 alone; port 0 takes a free one. OSError if the port is taken.
 
-    Every connection has a thread; those beyond `MOST_CONNECTIONS` are told to come again.
+    games: importable names of games of a user's own, offered besides. Every connection has a thread; those beyond
+    `MOST_CONNECTIONS` are told to come again.
     """
 
     daemon_threads = True
 
-    def __init__(self, port: int):
+    def __init__(self, port: int, games: Sequence[str] = ()):
         self.free = BoundedSemaphore(MOST_CONNECTIONS)
         self.tables, self.worker = Tables(), ThreadPoolExecutor(max_workers=1)
+        self.rules = {name: path.read_bytes() for name, path in RULES.items()}
+        for name in games:
+            self.rules[name] = self.worker.submit(self.tables.add, name).result().encode()
         super().__init__((ADDRESS, port), Handler)
         self.hosts = {f"{name}:{self.server_port}" for name in (ADDRESS, "localhost")}
         if self.server_port == 80:
@@ -114,8 +118,8 @@ class Handler(BaseHTTPRequestHandler):
                 return self.work(lambda tables: {"games": tables.catalogue()})
             case ["api", "tables", name]:
                 return self.work(lambda tables: tables.view(name))
-            case ["rules", name] if name in RULES:
-                return RULES[name].read_bytes(), "text/plain; charset=utf-8"
+            case ["rules", name] if name in self.server.rules:
+                return self.server.rules[name], "text/plain; charset=utf-8"
             case ["api", "tables"] | ["api", "tables", _, "actions" | "advance"]:
                 raise Refusal(405, f"{path} takes POST")
         raise Refusal(404, f"there is nothing at {path!r}")

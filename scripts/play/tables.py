@@ -29,12 +29,13 @@ class Refusal(Exception):
 
 @dataclass(frozen=True)
 class Variant:
-    """A game that can be chosen. secret: a player has cards that the other must not see."""
+    """A game that can be chosen. secret: a player has cards that the other must not see; own: a user's game."""
 
     title: str
     id: str
     fields: dict[str, Any] = field(default_factory=dict)
     secret: bool = False
+    own: bool = False
 
 
 VARIANTS = {
@@ -76,9 +77,16 @@ class Table:
     """One game: a batch of one."""
 
     def __init__(
-        self, key: str, env: te.Env, seats: Sequence[str], seed: int, solver: opponents.Solver | None = None
+        self,
+        key: str,
+        env: te.Env,
+        seats: Sequence[str],
+        seed: int,
+        solver: opponents.Solver | None = None,
+        variant: Variant | None = None,
     ):
-        self.key, self.variant, self.env, self.seats, self.seed = key, VARIANTS[key], env, seats, seed
+        self.key, self.env, self.seats, self.seed = key, env, seats, seed
+        self.variant = variant or VARIANTS[key]
         self.state = env.init(1, seed)
         self.returns = np.zeros(env.num_players)
         self.moves: list[Move] = []
@@ -152,8 +160,9 @@ class Table:
     def view(self) -> dict[str, Any]:
         """All that the page may know."""
         viewer, hidden = self.viewer, self._hidden()
+        facedown = "a move, not shown" if self.variant.own else "a card, face down"
         told = [
-            {"ply": m.ply, "player": m.player, "name": "a card, face down" if m.ply in hidden else m.name}
+            {"ply": m.ply, "player": m.player, "name": facedown if m.ply in hidden else m.name}
             for m in self.moves[-SHOWN_MOVES:]
         ]
         legal = self.legal if self.is_persons_turn else []
@@ -177,14 +186,19 @@ class Table:
         }
 
     def _hidden(self) -> set[int]:
-        """The plies of cards that lie face down and are not the viewer's, among those placed in this turn."""
+        """The plies of cards that lie face down and are not the viewer's, among those placed in this turn.
+
+        Nobody knows what the moves of a user's game tell: there it is all that others have played.
+        """
         if not self.variant.secret or self.viewer is None:
             return set()
+        if self.variant.own:
+            return {move.ply for move in self.moves if move.player != self.viewer}
         seen = self.env.state_to_dict(self.state, 0, self.viewer)
         whole = self.env.state_to_dict(self.state, 0)
-        cards = [
+        cards = [  # of a game in which cards are placed at all
             pair
-            for both in zip(whole["commit"], seen["commit"], strict=True)
+            for both in zip(whole.get("commit", ()), seen.get("commit", ()), strict=True)
             for pair in zip(*both, strict=True)
         ]
         differs = [card != shown for card, shown in cards if card >= 0]  # in the order of placing
@@ -217,29 +231,42 @@ class Tables:
     """All tables of a server. Everything here runs on one thread, the only one that tinygrad may be used from."""
 
     def __init__(self) -> None:
+        self.variants = dict(VARIANTS)
         self.open: OrderedDict[str, Table] = OrderedDict()
         self.envs: dict[str, te.Env] = {}  # an environment compiles its kernels once
         self.solver = opponents.Solver()
 
     def env(self, key: str) -> te.Env:
         if key not in self.envs:
-            self.envs[key] = te.make(VARIANTS[key].id, **VARIANTS[key].fields)
+            self.envs[key] = te.make(self.variants[key].id, **self.variants[key].fields)
         return self.envs[key]
+
+    def add(self, name: str) -> str:
+        """Offer a user's game -> its rules. ValueError if there is no picture of it."""
+        env = te.make(name)
+        try:
+            env.render(env.init(1))
+            env.action_to_string(0)
+        except NotImplementedError as error:
+            raise ValueError(f"--env {name} cannot be shown: {error}") from None
+        self.variants[name] = Variant(name, name, secret=not env.spec.perfect_information, own=True)
+        self.envs[name] = env
+        return env.describe()
 
     def catalogue(self) -> list[dict[str, Any]]:
         """What can be played, and by whom."""
         games = []
-        for key, variant in VARIANTS.items():
+        for key, variant in self.variants.items():
             env = self.env(key)
             kinds = [PERSON, UNIFORM, *[PERFECT] * te.search.is_solved(env)]
-            about = {"game": key, "title": variant.title, "rules": rulebook(env)}
+            about = {"game": key, "title": variant.title, "rules": key if variant.own else rulebook(env)}
             games.append({**about, "players": env.num_players, "kinds": kinds})
         return games
 
     def create(self, game: str, seats: Sequence[str], seed: int | None) -> dict[str, Any]:
         """A new table; without a seed one is drawn, which nobody knows before the end."""
-        if game not in VARIANTS:
-            raise Refusal(404, f"there is no game {game!r}; there are {', '.join(VARIANTS)}")
+        if game not in self.variants:
+            raise Refusal(404, f"there is no game {game!r}; there are {', '.join(self.variants)}")
         env = self.env(game)
         kinds = (PERSON, UNIFORM, *[PERFECT] * te.search.is_solved(env))
         if len(seats) != env.num_players or not set(seats) <= set(kinds):
@@ -247,7 +274,10 @@ class Tables:
                 400, f"seats must be {env.num_players} of {', '.join(kinds)}, got {', '.join(seats)}"
             )
         seed = secrets.randbelow(MOST_SEED + 1) if seed is None else seed
-        table, name = Table(game, env, seats, seed, self.solver), secrets.token_urlsafe(9)
+        table, name = (
+            Table(game, env, seats, seed, self.solver, self.variants[game]),
+            secrets.token_urlsafe(9),
+        )
         self.open[name] = table
         while len(self.open) > MOST_TABLES:
             self.open.popitem(last=False)

@@ -97,6 +97,35 @@ def test_every_game_is_offered(url: str) -> None:
         assert ask(url, "GET", f"/rules/{game['rules']}").status == 200
 
 
+def test_games_of_ones_own() -> None:
+    """Offered besides, with their rules and nobody's secrets; or refused where nobody could see them."""
+    game = "tests.core.dice_race:GAME"
+    served = server.Server(0, [game])
+    thread = threading.Thread(target=served.serve_forever)
+    thread.start()
+    try:
+        offered = ask(served.url, "GET", "/api/games").json["games"][-1]
+        assert offered == {
+            "game": game,
+            "title": game,
+            "rules": game,
+            "players": 3,
+            "kinds": ["person", "uniform"],
+        }
+        assert b"dice_race:GAME with goal=12" in ask(served.url, "GET", f"/rules/{game}").content
+        view = create(served.url, game, ["person", "uniform", "uniform"])
+        view = act(served.url, view, view["actions"][0]["action"]).json
+        assert view["ply"] == 1 and "scores" in view["text"]
+    finally:
+        served.shutdown()
+        thread.join()
+        served.server_close()
+    with pytest.raises(
+        ValueError, match=r"--env tests.types.program:Nim cannot be shown: .* has no module for this"
+    ):
+        server.Server(0, ["tests.types.program:Nim"])
+
+
 def test_a_game_between_persons(url: str) -> None:
     view = create(url)
     assert (view["ply"], view["player"], view["viewer"], view["computer"]) == (0, 0, 0, False)

@@ -84,3 +84,19 @@ def test_results() -> None:
     ):
         table.returns, table.truncated = np.array(returns), truncated
         assert table.view()["result"] == text
+
+
+def test_secrets_of_other_games() -> None:
+    """Bets are public; what others play in a user's game of secrets is not shown before its end."""
+    seats = ["person", "person"]
+    poker = te.make("kuhn_poker")
+    public = tables.Table("kuhn_poker", poker, seats, 0)
+    own = tables.Table(
+        "own", poker, seats, 0, variant=tables.Variant("Own", "kuhn_poker", secret=True, own=True)
+    )
+    for table in (public, own):
+        table.act(0, 0)
+    assert public.view()["moves"][0]["name"] == poker.action_to_string(0)
+    assert own.view()["viewer"] == 1 and own.view()["moves"][0]["name"] == "a move, not shown"
+    own.act(1, 0)
+    assert own.view()["result"] and own.view()["moves"][0]["name"] == poker.action_to_string(0)
