@@ -23,6 +23,7 @@ GAMES: list[tuple[str, dict[str, Any]]] = [
     ("kuhn_poker", {}),
     ("leduc_poker", {}),
     ("2048", {}),
+    ("hex", {}),
     ("shed", {"cards": 4}),
     ("tensor_stars", {"random_colours": True}),
     ("tensor_equilibrium", {}),

@@ -1,0 +1,92 @@
+"""Positions of Hex as text and as drawings, the winning group marked."""
+
+from math import cos, pi, sin
+from typing import Any
+
+from tensor_envs.games.hex.notation import STONES, action_to_string, winning
+from tensor_envs.games.hex.rules import Hex
+from tensor_envs.render.drawing import Drawing
+
+SIGNS = {1: "X", -1: "O", 0: "."}
+COLOURS = {1: "#c8372d", -1: "#2457a6"}
+FREE, GRID, INK, RING = "#f4efe3", "#a79d88", "#24303f", "#ffffff"
+RADIUS, MARGIN, FOOT, ROOM = 20, 34, 44, 260  # pixels: of a cell, around the board, below it; the least width
+ACROSS = RADIUS * 3**0.5  # from a cell to the next one in its row
+NAMES = {"text": ("the first player (X)", "the second player (O)"),
+         "drawing": ("the first player (red)", "the second player (blue)")}  # fmt: skip
+SIDES = ("top and bottom", "left and right")
+
+
+def may_swap(rules: Hex, game: dict[str, Any]) -> bool:
+    stones = rules.cells - game["board"].count(0)
+    return rules.swap and stones == 1 and game["current_player"] == 1 and not game.get("terminated")
+
+
+def status(rules: Hex, game: dict[str, Any], names: tuple[str, str]) -> str:
+    """Who has connected his sides, or who is to move."""
+    group, player = winning(rules, game["board"]), names[game["current_player"]]
+    if group:
+        winner = STONES.index(game["board"][min(group)])
+        return f"{names[winner]} has connected {SIDES[winner]}"
+    if game.get("terminated"):
+        return f"over by an illegal action of {player}"
+    return f"{player} to move{', or to swap' if may_swap(rules, game) else ''}"
+
+
+def to_string(rules: Hex, game: dict[str, Any]) -> str:
+    """Rows of X, O and "." that lean to the right; how the game stands."""
+    n = rules.size
+    rows = [
+        f"{' ' * row}{row + 1:>2} " + " ".join(SIGNS[s] for s in game["board"][row * n : (row + 1) * n])
+        for row in range(n)
+    ]
+    letters = "   " + " ".join(action_to_string(rules, column)[0] for column in range(n))
+    return "\n".join([letters, *rows, status(rules, game, NAMES["text"])])
+
+
+def to_svg(rules: Hex, game: dict[str, Any]) -> str:
+    """The drawing as an SVG document."""
+    return draw(rules, game).to_svg()
+
+
+def draw(rules: Hex, game: dict[str, Any]) -> Drawing:
+    """The board, its sides in their owners' colours; a free cell stands for its action, the stone for a swap."""
+    n, board = rules.size, game["board"]
+    wide, high = ACROSS * (1.5 * n - 0.5), RADIUS * (1.5 * n + 0.5)
+    picture = Drawing(max(wide + 2 * MARGIN, ROOM + 2 * MARGIN), high + 2 * MARGIN + FOOT)
+    left = (picture.width - wide) / 2
+    marked = winning(rules, board)
+
+    def corners(row: float, column: float, radius: float) -> list[tuple[float, float]]:
+        x, y = left + ACROSS * (column + 0.5 * row + 0.5), MARGIN + RADIUS * (1.5 * row + 1)
+        return [(x + radius * sin(k * pi / 3), y - radius * cos(k * pi / 3)) for k in range(6)]
+
+    for k in range(n):  # halves of the border cells show from behind the board
+        for row, column, stone in (
+            (-0.3, k + 0.15, 1),
+            (n - 0.7, k - 0.15, 1),
+            (k, -0.3, -1),
+            (k, n - 0.7, -1),
+        ):
+            picture.polygon(corners(row, column, RADIUS), COLOURS[stone])
+    for cell, stone in enumerate(board):
+        row, column = divmod(cell, n)
+        shape = corners(row, column, RADIUS)
+        picture.polygon(shape, FREE, GRID)
+        centre = shape[0][0], shape[0][1] + RADIUS
+        if stone:
+            picture.circle(centre, 0.62 * RADIUS, COLOURS[stone])
+        if cell in marked:
+            picture.circle(centre, 0.3 * RADIUS, stroke=RING, width=3)
+        if not game.get("terminated") and not marked:
+            if not stone:
+                picture.area(shape, cell)
+            elif may_swap(rules, game):
+                picture.area(shape, rules.cells)
+    for k in range(n):
+        x, y = corners(0, k, RADIUS)[0]
+        picture.text((x - 4, y - 16), action_to_string(rules, k)[0], 12, INK)
+        x, y = corners(k, 0, RADIUS)[0]
+        picture.text((x - ACROSS / 2 - 18, y + RADIUS), str(k + 1), 12, INK)
+    picture.text((picture.width / 2, picture.height - 24), status(rules, game, NAMES["drawing"]), 14, INK)
+    return picture
