@@ -4,6 +4,7 @@ from tensor_envs import ops, search, testing
 from tensor_envs.core.backend.cache import guard_kernel_cache
 from tensor_envs.core.backend.clang import offer_cpu_compiler
 from tensor_envs.core.backend.threads import num_threads, set_num_threads
+from tensor_envs.core.combine import concat, where
 from tensor_envs.core.entry import GameEntry
 from tensor_envs.core.env import Env
 from tensor_envs.core.jit import jit
@@ -43,6 +44,7 @@ __all__ = [
     "VectorEnv",
     "__version__",
     "advantages",
+    "concat",
     "contact_sheet",
     "debug",
     "from_numpy",
@@ -68,4 +70,5 @@ __all__ = [
     "testing",
     "to_numpy",
     "to_torch",
+    "where",
 ]

@@ -253,13 +253,23 @@ class Engine:
         arrays = Copy.Arrays(self.empty(games) if new is None else new, games.words)
         return games._replace(words=self.run(Copy(live), games.cut, arrays).new)
 
-    def take(self, games: Games, rows: Tensor, count: int) -> Games:
-        """The games of some rows, in a batch of `count`."""
+    def take(self, games: Games, rows: Tensor, count: int, more: Games | None = None) -> Games:
+        """The games of some rows, in a batch of `count`; those of `more` have the rows after those of `games`."""
         where = cut(count, games.device)
         new, new_rng = where.empty(self.layout.words), where.empty(RNG_WORDS)
-        about = cached_upload((games.batch,) * where.shards, games.device)
-        arrays = Take.Arrays(new, new_rng, games.words, games.row_rng, rows, about)
-        after = self.run(Take(games.cut.grid.lanes), where, arrays)
+        sizes = (games.batch,) if more is None else (games.batch, more.batch)
+        arrays = Take.Arrays(
+            new, new_rng, games.words, games.row_rng, rows, cached_upload(sizes * where.shards, games.device)
+        )
+        kernel = Take(games.cut.grid.lanes)
+        if more is not None:
+            kernel = Take(games.cut.grid.lanes, more.cut.grid.lanes)
+            alike = [x.uop is y.uop for x, y in zip(games[:2], more[:2], strict=True)]  # no array comes twice
+            arrays = arrays._replace(
+                more=more.words.clone().realize() if alike[0] else more.words,
+                more_rng=None if alike[1] else more.row_rng,
+            )
+        after = self.run(kernel, where, arrays)
         return Games(after.new, after.new_rng, count)
 
     def sample(self, games: Games) -> Tensor:

@@ -153,8 +153,7 @@ class Env:
             ValueError, TypeError: rows of another dtype or shape or beyond the batch, or a state on several devices.
         """
         games = self._checked(state)._games
-        if games.cut.shards > 1:
-            raise ValueError(f"take needs a state on one device, got one on {state.device}")
+        _on_one_device("take", state)
         if isinstance(rows, Tensor):
             count = int(rows.shape[0]) if rows.ndim == 1 and rows.shape[0] else -1
         else:
@@ -162,6 +161,48 @@ class Env:
             count = len(rows)
         where = cut(count if count > 0 else 1, games.device)
         return State(self, self._engine.take(games, int_array("rows", rows, where), where.batch))
+
+    def put(self, state: State, rows: Any, other: State) -> State:
+        """A state in which the games at some rows are those of another one, each with its own chance going on.
+
+        Args:
+            state: on one device.
+            rows: integers [N] in 0..B-1, all different, as NumPy takes them.
+            other: N games of this environment on the same device, one for each row.
+
+        Returns:
+            A state of B games; `state` and `other` stay as they are.
+
+        Raises:
+            ValueError, TypeError: other states; rows of another dtype or shape, beyond the batch, or twice the same.
+
+        Example:
+            >>> env = te.make("tic_tac_toe")
+            >>> played = env.step(env.init(3), [0, 1, 2])
+            >>> env.put(env.init(3), [1], played[[2]]).ply.tolist()
+            [0, 1, 0]
+        """
+        games = self._checked(state)._games
+        rows = host_ints("rows", rows, None, below=state.batch)
+        index = np.arange(state.batch, dtype=np.int32)
+        if len(np.unique(rows)) < len(rows):
+            raise ValueError(f"rows must be different ones, got {shown(rows.tolist())}")
+        if self._beside(state, other, "other").batch != len(rows):
+            raise ValueError(f"other must have a game for each of the {len(rows)} rows, got {other.batch}")
+        index[rows] = state.batch + np.arange(len(rows))
+        return State(
+            self, self._engine.take(games, int_array("rows", index, games.cut), state.batch, other._games)
+        )
+
+    def _beside(self, state: State, other: Any, name: str) -> State:
+        """Another state of the same environment and device. TypeError or ValueError."""
+        instance(name, other, State)
+        self._checked(other)
+        for one in (state, other):
+            _on_one_device("what is put together", one)
+        if other.device != state.device:
+            raise ValueError(f"{name} must be on {state.device} as the first state is, got {other.device}")
+        return other
 
     def _checked(self, state: Any) -> State:
         """The state, if it is one of this environment, else TypeError or ValueError."""
@@ -420,3 +461,8 @@ class Env:
         """Index maps under which the game is unchanged (see `tensor_envs.Symmetry`), the identity first."""
         found: Iterator[Symmetry] = self._entry.load("notation").symmetries(self.rules)
         return found
+
+
+def _on_one_device(what: str, state: State) -> None:
+    if state._games.cut.shards > 1:
+        raise ValueError(f"{what} needs a state on one device, got one on {state.device}")

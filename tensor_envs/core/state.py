@@ -75,6 +75,14 @@ class State:
     def __len__(self) -> int:
         return self.batch
 
+    def __getitem__(self, rows: Any) -> State:
+        """The games of some rows, as `env.take`: a row, a slice, rows, or bool [B]. IndexError beyond the batch."""
+        if isinstance(rows, slice):
+            rows = np.arange(self.batch)[rows]
+        elif not isinstance(rows, Tensor):
+            rows = np.arange(self.batch)[np.atleast_1d(rows)]  # NumPy's own meaning, -1 being the last
+        return self.env.take(self, rows)
+
     def __repr__(self) -> str:
         return f"<State of {self.batch} games of {self.env!r} on {self.device}>"
 

@@ -12,7 +12,7 @@ from tensor_envs.core.kernels.tracer import NEVER, Tracer, row_index
 from tensor_envs.core.layout import FLAGS, RNG_WORDS
 from tensor_envs.rules.chance import POLICY_EPISODE, threefry
 from tensor_envs.rules.control import loop
-from tensor_envs.rules.scalar import INT, WORD, Scalar, scalar, where, word
+from tensor_envs.rules.scalar import BOOL, INT, WORD, Scalar, scalar, where, word
 from tensor_envs.rules.spec import GameState
 
 
@@ -143,9 +143,10 @@ def _copied(new: UOp, to: Place, old: UOp, place: Place, kept: dict[int, int]) -
 
 @dataclass(frozen=True)
 class Take:
-    """Copy the games of another batch whose rows are in `rows`; lanes: its own."""
+    """Copy the games of another batch, or of two one after the other, whose rows are in `rows`; lanes: theirs."""
 
     lanes: int
+    more_lanes: int = 1
     name = "take"
 
     class Arrays(NamedTuple):
@@ -154,18 +155,36 @@ class Take:
         old: Any
         old_rng: Any
         rows: Any  # int32
-        games: Any  # int32: those of the other batch
+        games: Any  # int32: those of the other batches
+        more: Any = None
+        more_rng: Any = None  # if it is not the other one
 
     def trace(self, t: Tracer, a: Arrays) -> UOp:
+        words = t.layout.words
+
         def stage(at: Coords) -> list[UOp]:
             row = load(a.rows, at.batch, dtype=INT)[0].uop()
-            row = row.minimum(a.games[0].load() - 1).maximum(0)
-            place = Place(row // self.lanes, row % self.lanes, self.lanes)
-            stores = store(a.new_rng, at.batch, load(a.old_rng, place, RNG_WORDS))
+            sources = [(a.old, a.old_rng, _row(row, a.games[0].load(), self.lanes))]
+            if a.more is not None:
+                count = a.games[0].load()
+                more_rng = a.old_rng if a.more_rng is None else a.more_rng
+                sources.append((a.more, more_rng, _row(row - count, a.games[1].load(), self.more_lanes)))
+                first = Scalar(row < count, BOOL)
             if t.game.has_memory:
-                return stores + _copied(
-                    a.new, at.batch, a.old, place, dict.fromkeys(range(t.layout.words), 0xFFFFFFFF)
-                )
-            return stores + store(a.new, at.batch, load(a.old, place, t.layout.words))
+                k = loop(words)
+                values = [Scalar(place.cell(old, k, words).load(), WORD) for old, _, place in sources]
+                chosen = values[0] if len(values) == 1 else where(first, *values)
+                stores = [at.batch.cell(a.new, k, words).store(chosen.uop()).end(k)]
+            else:
+                found = [load(old, place, words) for old, _, place in sources]
+                stores = store(a.new, at.batch, found[0] if len(found) == 1 else where(first, *found))
+            keys = [load(rng, place, RNG_WORDS) for _, rng, place in sources]
+            return stores + store(a.new_rng, at.batch, keys[0] if len(keys) == 1 else where(first, *keys))
 
         return t.block.end(t.block.each(stage))
+
+
+def _row(row: UOp, games: UOp, lanes: int) -> Place:
+    """Where a game of a row stands, within a batch of so many games."""
+    row = row.minimum(games - 1).maximum(0)
+    return Place(row // lanes, row % lanes, lanes)

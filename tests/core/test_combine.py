@@ -1,0 +1,125 @@
+"""States put together: every game goes on as it would have, with its own chance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from tinygrad import Tensor
+from tinygrad.helpers import GlobalCounters
+
+import tensor_envs as te
+from tests.games.shared import shared_env
+
+
+def states(name: str) -> tuple[te.Env, te.State, te.State]:
+    env = shared_env(name)
+    a, b = env.init(5, seed=1), env.init(3, seed=2)
+    for _ in range(2):
+        a = env.step(a, te.random_policy(a))
+    return env, a, env.step(b, te.random_policy(b))
+
+
+def words(state: te.State) -> list[np.ndarray]:
+    """Words and random keys of every game."""
+    return [state._games.cut.table(t) for t in state.tensors]
+
+
+def follow(state: te.State) -> list[np.ndarray]:
+    """After two more actions of each row's own policy."""
+    for _ in range(2):
+        state = state.env.step(state, te.random_policy(state))
+    return words(state)
+
+
+def same(state: te.State, wanted: list[tuple[te.State, int]]) -> None:
+    """The games are those of rows of other states, now and in the future."""
+    for look in (words, follow):
+        found, rows = look(state), [[column[row] for column in look(other)] for other, row in wanted]
+        for k, column in enumerate(found):
+            assert (column == np.stack([row[k] for row in rows])).all()
+
+
+# a game of numbers alone, one with chance, one of several words, one with memory fields
+@pytest.mark.parametrize("name", ["tic_tac_toe", "shed", "tensor_stars", "hyper_tic_tac_toe"])
+def test_put_concat_where_and_rows(name: str) -> None:
+    env, a, b = states(name)
+    same(env.put(a, [4, 0, 2], b), [(b, 1), (a, 1), (b, 2), (a, 3), (b, 0)])
+    same(
+        te.concat([b, a, b]),
+        [(b, r) for r in range(3)] + [(a, r) for r in range(5)] + [(b, r) for r in range(3)],
+    )
+    mask = np.array([True, False, False, True, False])
+    other = a[[0, 0, 1, 1, 2]]
+    for given in (mask, mask.tolist(), Tensor(mask).realize()):
+        same(te.where(given, a, other), [(a, 0), (a, 0), (a, 1), (a, 3), (a, 2)])
+    same(a[-1], [(a, 4)])
+    same(a[1:4:2], [(a, 1), (a, 3)])
+    same(a[mask], [(a, 0), (a, 3)])
+    same(a[Tensor(np.array([3, 3], np.int32)).realize()], [(a, 3), (a, 3)])
+
+
+def test_a_large_batch_is_put_together_in_one_kernel() -> None:
+    env = shared_env("tic_tac_toe")
+    a, b = env.init(1000), env.step(env.init(300), [4] * 300)
+    calls: list[Callable[[], te.State]] = [
+        lambda: te.concat([a, b]),
+        lambda: env.put(a, np.arange(300) * 2, b),
+    ]
+    for call in calls:
+        call()
+        before = GlobalCounters.kernel_count
+        state = call()
+        assert GlobalCounters.kernel_count == before + 1
+        assert state.ply.numpy().sum() == 300
+
+
+def test_memory_fields_are_put_together() -> None:
+    env = te.make("hyper_tic_tac_toe", shape=(40, 40), k=5)
+    assert env._engine.game.has_memory
+    a, b = env.init(3), env.step(env.init(2), [7, 9])
+    state = env.put(a, [2, 0], b)
+    assert (state.numpy()["ply"] == [1, 0, 1]).all()
+    assert (~state.legal_action_mask.numpy()[[2, 0]]).nonzero()[1].tolist() == [7, 9]
+
+
+def other_env() -> te.State:
+    return shared_env("shed").init(2)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda e, a, b: e.put(a, [1, 1, 2], b), "rows must be different"),
+        (lambda e, a, b: e.put(a, [1, 5, 2], b), r"rows must be in 0\.\.4"),
+        (lambda e, a, b: e.put(a, [1, 2], b), "other must have a game for each of the 2 rows, got 3"),
+        (lambda e, a, b: e.put(a, [1, 2], other_env()), "belongs to"),
+        (lambda e, a, b: e.put(a, [1, 2, 3], 5), "other must be of type State"),
+        (lambda e, a, b: e.put(a, [0], e.init(1, device="CPU:1")), "other must be on CPU"),
+        (lambda e, a, b: te.concat([]), "states must be one or more"),
+        (lambda e, a, b: te.concat(cast(Any, a)), "states must be a list"),
+        (lambda e, a, b: te.concat([a, cast(Any, 5)]), r"states\[1\] must be of type State"),
+        (lambda e, a, b: te.concat([a, other_env()]), "belongs to"),
+        (lambda e, a, b: te.concat([e.init(2, device=("CPU:0", "CPU:1"))]), "one device"),
+        (lambda e, a, b: te.where([True] * 5, a, b), "b must have 5 games"),
+        (lambda e, a, b: te.where([True] * 3, b, other_env()), "belongs to"),
+        (lambda e, a, b: te.where([1] * 5, a, a), "mask must be bool"),
+        (lambda e, a, b: te.where([True] * 4, a, a), r"mask must have shape \(5,\)"),
+        (lambda e, a, b: te.where([True] * 5, cast(Any, 1), a), "a must be of type State"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(call: Any, message: str) -> None:
+    env, a, b = states("tic_tac_toe")
+    with pytest.raises((ValueError, TypeError), match=message):
+        call(env, a, b)
+
+
+def test_rows_beyond_the_batch_are_refused() -> None:
+    _, a, _ = states("tic_tac_toe")
+    for rows in (5, [-6], np.ones(4, bool)):
+        with pytest.raises(IndexError):
+            a[rows]
+    with pytest.raises(ValueError, match="rows"):
+        a[5:]
