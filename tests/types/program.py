@@ -83,8 +83,15 @@ def states(folder: Path) -> None:
 
 
 def only_looked_at(state: te.State) -> te.State:
-    """PyTorch is an extra, and a check of every property takes long."""
+    """PyTorch is an extra, a check of every property takes long, and so does compiling these searches."""
     assert_type(te.testing.check_env(state.env, steps=8), dict[str, str])
+
+    def evaluate(state: te.State) -> tuple[Tensor, Tensor]:
+        return state.legal_action_mask.float(), state.ply.float()
+
+    found = search.gumbel_muzero_policy(state, evaluate, num_simulations=8, chance="sampled")
+    assert_type(found.action_weights, Tensor)
+    assert_type(search.muzero_policy(state, evaluate, num_simulations=8), search.SearchOutput)
     return state.env.step(state, te.from_torch(te.to_torch(te.random_policy(state))))
 
 
@@ -113,6 +120,10 @@ def loops() -> None:
     assert_type(result, te.Rollout)
     assert_type(te.rollout_from(result.state, te.random_policy, steps=2).wins, Tensor)
     assert_type(te.playout(env.init(2), n=4), Tensor)
+    found = search.playout_policy(env.init(2), num_simulations=8)
+    assert_type(found, search.SearchOutput)
+    assert_type(found.action, Tensor)
+    assert_type(found.search_tree, search.SearchTree)
     assert_type(search.flat_monte_carlo(env.init(2), 16), np.ndarray)
     assert_type(search.is_solved(env), bool)
     assert_type(search.best_actions(env.init(2)), np.ndarray)

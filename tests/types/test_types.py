@@ -20,6 +20,7 @@ te.rollout(te.make("tic_tac_toe"), "greedy", 4, 9)
 te.make("tic_tac_toe").init(4, device=5)
 Field("left", high=3, kind="float")
 te.jit(te.random_policy)("no state")
+search.playout_policy(te.make("tic_tac_toe").init(4), 8, chance="closed")
 te.jit(te.random_policy)(te.make("tic_tac_toe").init(4)).no_method_of_a_tensor()
 """
 
