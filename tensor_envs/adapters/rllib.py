@@ -1,0 +1,52 @@
+"""RLlib (extra `rllib`): one player of one game with its mask in the observation, as RLlib's module for masks has it.
+
+    from ray.tune.registry import register_env
+    from tensor_envs.adapters.rllib import MaskedEnv
+
+    register_env("shed", lambda config: MaskedEnv("shed", **config))
+
+and `ActionMaskingTorchRLModule` of `ray.rllib.examples.rl_modules.classes.action_masking_rlm` as the RLModule.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+from tensor_envs.adapters.gymnasium import Info, SingleAgentEnv
+
+Seen = dict[str, np.ndarray]
+
+
+class MaskedEnv(gymnasium.Env[Any, Any]):
+    """A `SingleAgentEnv`, of the same arguments. It observes "observations", float32 [n], and "action_mask"."""
+
+    def __init__(self, *arguments: Any, **options: Any):
+        self.env = SingleAgentEnv(*arguments, **options)
+        self.metadata, self.render_mode = self.env.metadata, self.env.render_mode
+        self.action_space = self.env.action_space
+        game = self.env.vector.games.env
+        seen = spaces.Box(-np.inf, np.inf, (math.prod(game.observation_shape),), np.float32)
+        mask = spaces.Box(0, 1, (game.num_actions,), np.float32)
+        self.observation_space = spaces.Dict({"observations": seen, "action_mask": mask})
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Seen, Info]:
+        super().reset(seed=seed)
+        observation, info = self.env.reset(seed=seed, options=options)
+        return self._seen(observation, info), info
+
+    def step(self, action: Any) -> tuple[Seen, float, bool, bool, Info]:
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        return self._seen(observation, info), reward, terminated, truncated, info
+
+    def render(self) -> Any:
+        return self.env.render()
+
+    @staticmethod
+    def _seen(observation: np.ndarray, info: Info) -> Seen:
+        flat, mask = observation.astype(np.float32).reshape(-1), info["action_mask"].astype(np.float32)
+        return {"observations": flat, "action_mask": mask}
