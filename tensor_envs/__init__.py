@@ -1,6 +1,6 @@
 """Batched board- and card-game environments in pure tinygrad: exact rules, one kernel a step, on any device."""
 
-from tensor_envs import ops, search, testing
+from tensor_envs import ops, policies, search, testing
 from tensor_envs.core.backend.cache import guard_kernel_cache
 from tensor_envs.core.backend.clang import offer_cpu_compiler
 from tensor_envs.core.backend.threads import num_threads, set_num_threads
@@ -14,6 +14,7 @@ from tensor_envs.core.state import State
 from tensor_envs.core.vector import Transition, VectorEnv
 from tensor_envs.interop import from_numpy, from_torch, to_numpy, to_torch
 from tensor_envs.learning import advantages
+from tensor_envs.matches import Evaluation, Ratings, arena, evaluate, regret
 from tensor_envs.pictures import contact_sheet, save_animation
 from tensor_envs.policy import masked_logits, random_policy, sample_action
 from tensor_envs.rollout import Rollout, playout, rollout, rollout_from
@@ -29,11 +30,13 @@ guard_kernel_cache()
 __all__ = [
     "Chance",
     "Env",
+    "Evaluation",
     "Field",
     "GameEntry",
     "GameState",
     "Outcome",
     "PlainGame",
+    "Ratings",
     "Rollout",
     "Rules",
     "Shard",
@@ -44,9 +47,11 @@ __all__ = [
     "VectorEnv",
     "__version__",
     "advantages",
+    "arena",
     "concat",
     "contact_sheet",
     "debug",
+    "evaluate",
     "from_numpy",
     "from_torch",
     "jit",
@@ -56,9 +61,11 @@ __all__ = [
     "num_threads",
     "ops",
     "playout",
+    "policies",
     "random_policy",
     "register",
     "registered",
+    "regret",
     "rollout",
     "rollout_from",
     "sample_action",

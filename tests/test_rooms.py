@@ -28,6 +28,7 @@ FLOORS = [
     {"policy", "rollout", "saving", "interop", "pictures", "learning", "sharding"},
     {"games"},
     {"search", "solve"},
+    {"policies", "matches"},
     {"adapters"},
     {"testing"},
     {""},  # the public names

@@ -1,0 +1,131 @@
+"""Players: functions of a State to an action in every game, for the arena, rollouts and loops of one's own.
+
+A policy gives some action in games that are over, which nobody plays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from tinygrad import Tensor, dtypes
+
+from tensor_envs.core.jit import jit
+from tensor_envs.core.state import State
+from tensor_envs.core.validate import function, integer
+from tensor_envs.policy import masked_logits, random_policy, sample_action
+from tensor_envs.search import best_actions
+from tensor_envs.search.tree_search import (
+    MAX_SIMULATIONS,
+    Evaluate,
+    gumbel_muzero_policy,
+    playout_policy,
+)
+
+__all__ = ["Oracle", "Policy", "greedy", "gumbel", "perfect", "playout_search", "uniform"]
+Policy = Callable[[State], Any]  # integers [B], a Tensor or what NumPy takes
+
+
+class Oracle(Protocol):
+    """Who knows perfect play, as Shed's `Tablebase` does."""
+
+    def best_actions(self, state: State) -> Any:
+        """bool [B, A]: the legal actions that keep the position's value."""
+
+    def regret(self, state: State, action: Any) -> Any:
+        """Numbers [B]: how much of the position's value an action gives away."""
+
+
+def uniform(state: State) -> Tensor:
+    """A random legal action, the same as `te.random_policy`.
+
+    Args:
+        state: the games.
+
+    Returns:
+        int32 [B].
+    """
+    return random_policy(state)
+
+
+def greedy(evaluate: Evaluate) -> Policy:
+    """The action that a network likes best.
+
+    Args:
+        evaluate: as in `te.search.gumbel_muzero_policy`; captured, so pass the same function every time.
+
+    Returns:
+        A policy.
+
+    Raises:
+        TypeError: `evaluate` is no function.
+    """
+    function("evaluate", evaluate)
+
+    @jit
+    def policy(state: State) -> Tensor:
+        return masked_logits(evaluate(state)[0], state.legal_action_mask).argmax(1).cast(dtypes.int32)
+
+    return policy
+
+
+def playout_search(num_simulations: int, seed: int = 0) -> Policy:
+    """Monte Carlo tree search, see `te.search.playout_policy`.
+
+    Args:
+        num_simulations: for every decision.
+        seed: of the search.
+
+    Returns:
+        A policy.
+
+    Raises:
+        ValueError, TypeError: no such number.
+    """
+    count = integer("num_simulations", num_simulations, 1, MAX_SIMULATIONS)
+    return lambda state: playout_policy(state, count, seed=seed).action
+
+
+def gumbel(evaluate: Evaluate, num_simulations: int = 32, gumbel_scale: float = 0.0, seed: int = 0) -> Policy:
+    """Search with a network, see `te.search.gumbel_muzero_policy`.
+
+    Args:
+        evaluate, num_simulations, gumbel_scale, seed: as there.
+
+    Returns:
+        A policy.
+
+    Raises:
+        ValueError, TypeError: no such number, or no function.
+    """
+    function("evaluate", evaluate)
+    count = integer("num_simulations", num_simulations, 1, MAX_SIMULATIONS)
+    return lambda state: (
+        gumbel_muzero_policy(state, evaluate, count, gumbel_scale=gumbel_scale, seed=seed).action
+    )
+
+
+def perfect(oracle: Oracle | None = None) -> Policy:
+    """A random one of the actions that keep the position's value.
+
+    Args:
+        oracle: who knows; None: `te.search.best_actions`, for the games that it has solved.
+
+    Returns:
+        A policy. It raises ValueError for a game that the oracle does not know.
+    """
+    known = best_actions if oracle is None else function("oracle.best_actions", oracle.best_actions)
+
+    def policy(state: State) -> Tensor:
+        best = known(state)
+        if not isinstance(best, Tensor):
+            best = Tensor(np.asarray(best), device=state.device)
+        return _one_of(best, state)
+
+    return policy
+
+
+@jit
+def _one_of(best: Tensor, state: State) -> Tensor:
+    return sample_action(best.float() * 0, best, state.action_key, state.ply)

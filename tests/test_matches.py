@@ -1,0 +1,127 @@
+"""The arena: who wins, by how much, and how far from perfect play."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from tinygrad import Tensor
+
+import tensor_envs as te
+from tensor_envs import policies
+from tensor_envs.games.shed.solve import solve
+from tensor_envs.matches import _elo
+from tests.games.shared import shared_env
+
+
+def first_legal(state: te.State) -> np.ndarray:
+    return state.legal_action_mask.numpy().argmax(1)
+
+
+def test_perfect_play_loses_nothing_and_the_players_take_turns() -> None:
+    env = shared_env("tic_tac_toe")
+    result = te.evaluate(env, [policies.perfect(), policies.uniform], games=200)
+    again = te.evaluate(env, [policies.perfect(), policies.uniform], games=200)
+    assert result.wins[1] == 0 and result.wins[0] > 150 and result.wins.sum() + result.draws[0] == 200
+    assert (result.returns == again.returns).all() and (result.plies == again.plies).all()
+    assert (result.players[:100] == [0, 1]).all() and (result.players[100:] == [1, 0]).all()
+    assert result.returns.sum() == 0 and result.unfinished == 0 and 5 <= result.plies.min() <= 9
+    assert result.by_player()[0, 0] > result.by_player()[0, 1] > 0.5  # the first player wins more often
+    assert f"policy 1: 0 won, {result.draws[1]} drawn" in str(result)
+
+
+def test_points_and_intervals() -> None:
+    env = shared_env("tic_tac_toe")
+    same = te.evaluate(env, [policies.uniform] * 2, games=4000)
+    assert abs(same.scores[0] - 0.5) < same.interval()[0] < 0.02
+    assert np.isclose(same.interval()[0], 1.96 * same.points[:, 0].std() / 4000**0.5)
+    fixed = te.evaluate(env, [policies.uniform] * 2, games=2000, seats="fixed")
+    assert (
+        abs(fixed.mean_returns[0] - 0.2965) < 0.06
+    )  # the first of two uniform players, from 255,168 games weighed
+    assert np.isnan(fixed.by_player()[0, 1])
+
+
+def test_deals_are_the_same_from_either_side() -> None:
+    env = te.make("shed", cards=6)
+    result = te.evaluate(env, [first_legal, first_legal], games=40)
+    assert (result.returns[:20] == result.returns[20:, ::-1]).all()
+
+
+def test_openings_make_games_differ_and_a_limit_leaves_them() -> None:
+    env = shared_env("tic_tac_toe")
+    assert len(np.unique(te.evaluate(env, [first_legal] * 2, 64).plies)) == 1
+    assert len(np.unique(te.evaluate(env, [first_legal] * 2, 64, opening=3).plies)) > 1
+    cut = te.evaluate(env, [first_legal] * 2, 64, limit=4)
+    assert cut.unfinished == 64 and (cut.plies == 4).all() and (cut.points == 0.5).all()
+
+
+def test_ratings_are_those_of_maximum_likelihood() -> None:
+    elo, errors = _elo(np.array([[0.0, 30.0], [10.0, 0.0]]))
+    assert np.allclose(elo, [400 * np.log10(3) / 2, -400 * np.log10(3) / 2])
+    assert np.allclose(errors, 400 / np.log(10) / np.sqrt(40 * 0.75 * 0.25) / 2)
+
+
+def test_a_round_robin_orders_the_players() -> None:
+    env = shared_env("tic_tac_toe")
+    players: dict[str, policies.Policy] = {
+        "uniform": policies.uniform,
+        "search": policies.playout_search(64),
+        "perfect": policies.perfect(),
+    }
+    ratings = te.arena(env, players, games=128)
+    assert ratings.elo[0] < ratings.elo[1] < ratings.elo[2] and abs(ratings.elo.sum()) < 1e-6
+    assert ratings.scores[2, 0] + ratings.scores[0, 2] == 1 and (ratings.intervals > 0).all()
+    assert str(ratings).splitlines()[1].startswith("perfect")
+
+
+def test_regret_of_perfect_play_is_none() -> None:
+    env, table = te.make("shed", cards=6), solve(6, "CPU", progress=False)
+    assert te.regret(env, policies.perfect(table), table, games=64) == 0
+    lost = te.regret(env, policies.uniform, table, games=64)
+    assert te.regret(env, policies.playout_search(256), table, games=64) < lost / 2 < 0.5
+
+
+def network(state: te.State) -> tuple[Tensor, Tensor]:
+    """It likes the centre, then high numbers."""
+    logits = Tensor.arange(9).float().reshape(1, 9).expand(state.batch, 9)
+    return logits + 9 * (Tensor.arange(9) == 4), Tensor.zeros(state.batch)
+
+
+def test_networks_play() -> None:
+    env = shared_env("tic_tac_toe")
+    state = env.step(env.init(3), [0, 4, 8])
+    assert policies.greedy(network)(state).tolist() == [4, 8, 4]
+    result = te.evaluate(env, [policies.gumbel(network, 32), policies.uniform], games=64)
+    assert result.scores[0] > 0.85
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda e: te.evaluate(cast(Any, 5), [], 2), "env must be of type Env"),
+        (lambda e: te.evaluate(e, [policies.uniform], 2), "policies must be 2"),
+        (lambda e: te.evaluate(e, cast(Any, policies.uniform), 2), "policies must be a list"),
+        (lambda e: te.evaluate(e, [policies.uniform, cast(Any, 5)], 2), r"policies\[1\] must be a function"),
+        (lambda e: te.evaluate(e, [policies.uniform] * 2, 3), "games must be a multiple of the 2 players"),
+        (lambda e: te.evaluate(e, [policies.uniform] * 2, 0), r"games must be in 1\.\."),
+        (lambda e: te.evaluate(e, [policies.uniform] * 2, 2, cast(Any, "turns")), "seats must be one of"),
+        (lambda e: te.evaluate(e, [lambda s: [0.5, 1.0]] * 2, 4), "a policy's actions must be integers"),
+        (lambda e: te.evaluate(e, [lambda s: [1]] * 2, 4), "a policy's actions must have shape"),
+        (lambda e: te.arena(e, {"a": policies.uniform}, 2), "policies must be two or more"),
+        (lambda e: te.arena(e, cast(Any, [policies.uniform]), 2), "policies must be of type Mapping"),
+        (
+            lambda e: te.arena(te.make("2048"), {"a": policies.uniform, "b": policies.uniform}, 2),
+            "two players",
+        ),
+        (lambda e: te.regret(e, policies.uniform, cast(Any, 5)), "oracle.regret must be a function"),
+        (lambda e: policies.greedy(cast(Any, 5)), "evaluate must be a function"),
+        (lambda e: policies.gumbel(network, 0), "num_simulations must be in 1"),
+        (lambda e: policies.playout_search(cast(Any, "1")), "num_simulations must be an int"),
+        (lambda e: policies.perfect()(te.make("qubic").init(1)), "perfect play"),
+    ],
+)
+def test_wrong_calls_are_refused(call: Any, message: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=message):
+        call(shared_env("tic_tac_toe"))
