@@ -125,7 +125,7 @@ def evaluate(
     Example:
         >>> env = te.make("tic_tac_toe")
         >>> result = te.evaluate(env, [te.policies.perfect(), te.policies.uniform], games=64)
-        >>> int(result.wins[1]), result.scores[0] > 0.8
+        >>> int(result.wins[1]), bool(result.scores[0] > 0.8)
         (0, True)
     """
     instance("env", env, Env)
