@@ -1,9 +1,9 @@
-"""Steps a second of the environments and of their peers: `python scripts/benchmark.py --help`."""
+"""Steps a second of the environments and of their peers, and simulations a second: `benchmark.py [--search] --help`."""
 
 import sys
 
 import command.first  # noqa: F401
-from benchmark.main import main
+from benchmark import main, search
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit((search if "--search" in sys.argv else main).main())

@@ -274,7 +274,8 @@ def regret(
         env: an environment that the oracle knows.
         policy: plays all players.
         oracle: such as `Tablebase`.
-        games: how many, with `seed` and `device` as in `Env.init`.
+        games: how many.
+        seed, device: as in `Env.init`.
 
     Returns:
         The mean regret of a decision: 0 for perfect play.

@@ -1,0 +1,211 @@
+"""Simulations a second of tree search, and of mctx on Pgx in the same run.
+
+    python scripts/benchmark.py --search
+    python scripts/benchmark.py --search --peers --env tic_tac_toe connect_four --batch 64 1024 --simulations 32 128
+
+"playout" is `te.search.playout_policy`; beside it mctx's Gumbel search values leaves by random rollouts. "gumbel" is
+`te.search.gumbel_muzero_policy` with a network of two hidden layers; mctx has a network of the same sizes.
+
+All is done in one process on one core, in turns; what is shown is processor time, and the medians of each round's ratio.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import itertools
+import math
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from command import Failure, Parser, busy, need, run, whole
+
+EVALUATIONS = ("playout", "gumbel")
+OPENING = 2  # random plies before the positions that are searched
+Search = Callable[[], object]
+
+
+def ours(name: str, evaluation: str, batch: int, simulations: int, hidden: int) -> Search:
+    from tinygrad import Tensor
+
+    import tensor_envs as te
+
+    env = te.make(name)
+    state = env.init(batch, seed=1)
+    for _ in range(OPENING):
+        state = env.step(state, te.random_policy(state))
+    if evaluation == "playout":
+        return lambda: te.search.playout_policy(state, simulations).action.numpy()
+    random, size = np.random.default_rng(1), math.prod(env.observation_shape)
+    # heads of 16 numbers: a whole vector
+    heads = -(-(env.num_actions + 1) // 16) * 16
+    shapes = ((size, hidden), (hidden, hidden), (hidden, heads))
+    first, second, third = (
+        Tensor((random.normal(size=shape) * (2 / shape[0]) ** 0.5).astype(np.float32)).realize()
+        for shape in shapes
+    )
+
+    def network(state: Any) -> tuple[Tensor, Tensor]:
+        x = env.observe(state).flatten(1).float().contiguous()
+        out = (((x @ first).relu() @ second).relu().contiguous() @ third).contiguous()
+        return out[:, : env.num_actions], out[:, env.num_actions].tanh()
+
+    return lambda: te.search.gumbel_muzero_policy(state, network, simulations).action.numpy()
+
+
+def module_of(name: str) -> Any:
+    return importlib.import_module(name)
+
+
+def theirs(name: str, evaluation: str, batch: int, simulations: int, hidden: int) -> Search:
+    modules = ("jax", "jax.numpy", "mctx", "pgx")
+    jax, jnp, mctx, pgx = (module_of(name) for name in modules)
+
+    env: Any = pgx.make(name)
+    keys, step = jax.random.split(jax.random.PRNGKey(0), batch), jax.jit(jax.vmap(env.step))
+    state, random = jax.jit(jax.vmap(env.init))(keys), np.random.default_rng(0)
+    for _ in range(OPENING):
+        masks = np.asarray(state.legal_action_mask)
+        state = step(state, np.array([random.choice(np.flatnonzero(row)) for row in masks]))
+    sizes = (math.prod(env.observation_shape), hidden, hidden, env.num_actions + 1)
+    weights = [
+        jnp.array((random.normal(size=shape) * (2 / shape[0]) ** 0.5).astype(np.float32))
+        for shape in itertools.pairwise(sizes)
+    ]
+
+    def evaluate(state: Any, key: Any) -> tuple[Any, Any]:
+        if evaluation == "gumbel":
+            x = state.observation.reshape(batch, -1).astype(jnp.float32)
+            out = jax.nn.relu(jax.nn.relu(x @ weights[0]) @ weights[1]) @ weights[2]
+            return out[:, :-1], jnp.tanh(out[:, -1])
+        mover = state.current_player
+
+        def play(carry: Any) -> Any:
+            state, key, returns = carry
+            key, draw = jax.random.split(key)
+            logits = jnp.where(state.legal_action_mask, 0.0, -1e9)
+            state = jax.vmap(env.step)(state, jax.random.categorical(draw, logits, axis=-1))
+            return state, key, returns + state.rewards
+
+        def goes_on(carry: Any) -> Any:
+            return ~(carry[0].terminated | carry[0].truncated).all()
+
+        _, _, returns = jax.lax.while_loop(goes_on, play, (state, key, jnp.zeros_like(state.rewards)))
+        return jnp.zeros((batch, env.num_actions)), returns[jnp.arange(batch), mover]
+
+    def recurrent(_: Any, key: Any, action: Any, state: Any) -> Any:
+        mover = state.current_player
+        state = jax.vmap(env.step)(state, action)
+        logits, value = evaluate(state, key)
+        logits = jnp.where(state.legal_action_mask, logits, jnp.finfo(jnp.float32).min)
+        output = mctx.RecurrentFnOutput(
+            reward=state.rewards[jnp.arange(batch), mover],
+            discount=jnp.where(state.terminated, 0.0, -1.0),
+            prior_logits=logits,
+            value=jnp.where(state.terminated, 0.0, value),
+        )
+        return output, state
+
+    def search(state: Any, key: Any) -> Any:
+        first, second = jax.random.split(key)
+        logits, value = evaluate(state, first)
+        root = mctx.RootFnOutput(prior_logits=logits, value=value, embedding=state)
+        return mctx.gumbel_muzero_policy(
+            None, second, root, recurrent, simulations, invalid_actions=~state.legal_action_mask
+        ).action
+
+    key, jitted = jax.random.PRNGKey(0), jax.jit(search)
+    return lambda: np.asarray(jitted(state, key))
+
+
+def seconds(search: Search, least: float) -> float:
+    """Processor time of a search."""
+    count, begin = 0, time.process_time()
+    while count == 0 or time.process_time() - begin < least:
+        search()
+        count += 1
+    return (time.process_time() - begin) / count
+
+
+def compare(options: argparse.Namespace) -> None:
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    os.environ |= {
+        "JAX_PLATFORMS": "cpu",
+        "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+    }
+    os.environ["TENSOR_ENVS_THREADS"] = "1"
+    if options.peers:
+        for package in ("jax", "mctx", "pgx"):
+            need(package, "--peers", "peers")
+    columns = "| game | evaluation | simulations | batch | simulations/s | first search, s |"
+    print(columns + " mctx + Pgx | ratio |" * options.peers)
+    print("|---" * (columns.count("|") - 1 + 2 * options.peers) + "|")
+    for name in options.env:
+        for evaluation in options.evaluation:
+            for simulations in options.simulations:
+                for batch in options.batch:
+                    job = (name, evaluation, batch, simulations, options.hidden)
+                    with busy(f"{name}, {evaluation}, {simulations} simulations in {batch} games"):
+                        row = measured(job, options)
+                    print("| " + " | ".join(row) + " |", flush=True)
+
+
+def measured(job: tuple[str, str, int, int, int], options: argparse.Namespace) -> list[str]:
+    name, evaluation, batch, simulations, _ = job
+    mine, begin = ours(*job), time.perf_counter()
+    mine()
+    first = time.perf_counter() - begin
+    for _ in range(2):  # what is captured by the second call is replayed by the third
+        mine()
+    peer = theirs(*job) if options.peers else None
+    if peer is not None:
+        try:
+            peer()
+        except Exception as error:
+            raise Failure(f"mctx cannot search {name}: {error}") from None
+    rounds = []
+    for _ in range(options.runs):
+        own = seconds(mine, options.seconds)
+        rounds.append((own, seconds(peer, options.seconds) if peer else own))
+    work = batch * simulations
+    row = [
+        name,
+        evaluation,
+        f"{simulations}",
+        f"{batch:,}",
+        f"{work / median(r[0] for r in rounds):,.0f}",
+        f"{first:.1f}",
+    ]
+    if peer is not None:
+        row += [f"{work / median(r[1] for r in rounds):,.0f}", f"{median(b / a for a, b in rounds):.1f}x"]
+    return row
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    count = whole(1, 2**20)
+    parser = Parser("benchmark.py", __doc__)
+    parser.add_argument("--search", action="store_true", required=True, help="tree search, not steps")
+    parser.add_argument(
+        "--env", nargs="+", default=["tic_tac_toe", "connect_four"], help="default: both of mctx's"
+    )
+    parser.add_argument("--evaluation", nargs="+", choices=EVALUATIONS, default=list(EVALUATIONS))
+    parser.add_argument("--simulations", nargs="+", type=count, default=[32, 128])
+    parser.add_argument("--batch", nargs="+", type=count, default=[64, 1024])
+    parser.add_argument(
+        "--hidden", type=count, default=64, help="units of each hidden layer; default: %(default)s"
+    )
+    parser.add_argument("--runs", type=count, default=3, help="rounds; default: %(default)s")
+    parser.add_argument("--seconds", type=float, default=0.3, help="of a run; default: %(default)s")
+    parser.add_argument("--peers", action="store_true", help="mctx on Pgx, too; needs the extra 'peers'")
+    return run(parser, compare, arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
