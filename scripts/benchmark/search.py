@@ -6,7 +6,7 @@
 "playout" is `te.search.playout_policy`; beside it mctx's Gumbel search values leaves by random rollouts. "gumbel" is
 `te.search.gumbel_muzero_policy` with a network of two hidden layers; mctx has a network of the same sizes.
 
-All is done in one process on one core, in turns; what is shown is processor time, and the medians of each round's ratio.
+All is done by one process on one core, in turns: processor times, and medians of the rounds' ratios.
 """
 
 from __future__ import annotations

@@ -172,12 +172,17 @@ def interrupted(name: str, arguments: list[str], folder: Path, seconds: float) -
         text=True,
         cwd=folder,
         start_new_session=True,
+        # who runs the tests in the background has Ctrl-C ignored, which processes inherit
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     while "numpy" not in Path(f"/proc/{process.pid}/maps").read_text() and process.poll() is None:
         time.sleep(0.002)
     time.sleep(seconds)
     os.killpg(process.pid, signal.SIGINT)
-    errors = process.communicate(timeout=60)[1]
+    try:
+        errors = process.communicate(timeout=60)[1]
+    finally:
+        process.kill()
     return process.returncode, complaints(errors)
 
 
