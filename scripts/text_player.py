@@ -2,13 +2,13 @@
 
     python scripts/text_player.py                                         # you, at the keyboard
     python scripts/text_player.py --env three_will --command "llm -m a-model" --games 10 --save games.jsonl
-    python scripts/text_player.py --player my_models:answer --against monte_carlo --env my_games:Nim
+    python scripts/text_player.py --player my_models:answer --against search --env my_games:Nim
 
 The player gets the rules, what it may know of the position and its legal moves, and answers in words (`env.describe`,
 `env.prompt`, `env.parse`). --player names a Python function of a str to a str, --command a program that reads the text
 and writes an answer. To an answer that names no legal move it is told what is wrong, and asked again; when its tries
 are used up the game is lost by an illegal action. It changes seats from game to game. --against: "uniform",
-"monte_carlo", "perfect" (where a game is solved), weights that `train/ppo.py --save weights.safetensors` has left, or
+"search", "perfect" (where a game is solved), weights that `train/ppo.py --save weights.safetensors` has left, or
 package.module:function of a State to integers [B].
 """
 
@@ -21,7 +21,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
 if __name__ == "__main__":
     import command.first  # noqa: F401
@@ -34,9 +33,8 @@ from command.games import add_game, game_of
 from train.network import load, look
 
 Player = Callable[[str], str]
-Policy = Callable[[te.State], Any]  # -> integers [B]
 NO_ACTION = -1  # illegal in every game
-PLAYOUTS = 64  # an action, of the Monte Carlo player
+SIMULATIONS = 256  # a decision, of the player that searches
 
 
 @dataclass
@@ -54,7 +52,9 @@ class Game:
         return ("drawn", "won", "lost")[int(np.sign(self.returns))] if self.over else "unfinished"
 
 
-def play(env: te.Env, player: Player, against: Policy, seat: int, seed: int, tries: int, limit: int) -> Game:
+def play(
+    env: te.Env, player: Player, against: te.policies.Policy, seat: int, seed: int, tries: int, limit: int
+) -> Game:
     """One game: row 0 of a seed. It is left as it is after `limit` actions."""
     game, state = Game(seat), env.init(1, seed)
     while not game.over and limit > 0:
@@ -107,16 +107,12 @@ def program(line: str) -> Player:
     return player
 
 
-def opponent(name: str, env: te.Env, seed: int) -> Policy:
-    chance = np.random.default_rng(seed)
-
-    def monte_carlo(state: te.State) -> Any:
-        return te.search.flat_monte_carlo(state, PLAYOUTS, int(chance.integers(2**44)))
-
-    def perfect(state: te.State) -> Any:
-        return [chance.choice(np.flatnonzero(te.search.best_actions(state)[0]))]
-
-    known: dict[str, Policy] = {"uniform": te.random_policy, "monte_carlo": monte_carlo, "perfect": perfect}
+def opponent(name: str, env: te.Env, seed: int) -> te.policies.Policy:
+    known: dict[str, te.policies.Policy] = {
+        "uniform": te.policies.uniform,
+        "search": te.policies.playout_search(SIMULATIONS, seed),
+        "perfect": te.policies.perfect(),
+    }
     if name == "perfect" and not te.search.is_solved(env):
         raise ValueError(f"--against perfect needs a game that is solved, and {env!r} is not")
     if name.endswith(".safetensors"):
@@ -125,7 +121,7 @@ def opponent(name: str, env: te.Env, seed: int) -> Policy:
     if name not in known and ":" not in name:
         ways = f"{', '.join(known)}, a .safetensors file or package.module:function"
         raise ValueError(f"--against must be {ways}, got {name!r}")
-    policy: Policy = known[name] if name in known else named(name)
+    policy: te.policies.Policy = known[name] if name in known else named(name)
     return policy
 
 

@@ -366,7 +366,7 @@ def cases() -> Iterator[Case]:
     yield Case(
         "save_animation", "player", lambda x: animate([STATE], "a.svg", player=x), (*NO_INT[1:], 2, -1)
     )
-    names = (None, 5, "", "Shed", "a b/c", "1a", "shed", b"x")
+    names = (None, 5, "", "Shed", "a b/c", "_a", "shed", b"x")
     yield Case("register", "id", lambda x: te.register(te.GameEntry(x, DiceRace)), names)
     yield Case("register", "entry", te.register, (None, 5, "x", DiceRace))
     yield Case("register", "replace", lambda x: te.register(te.GameEntry("x", DiceRace), replace=x), NO_BOOL)

@@ -112,10 +112,9 @@ def make(id: str, *, illegal: Illegal = "lose", **rule_fields: Any) -> Env:
     instance("id", id, str)
     ids = {id: _named(id)} if ":" in id else _all_ids()
     if id not in ids:
-        near = difflib.get_close_matches(id[:SHOWN], ids, n=3, cutoff=0.4) or sorted(ids)
-        raise ValueError(
-            f"unknown id {shown(id)}; did you mean {' or '.join(map(repr, near))}? See registered()."
-        )
+        near = " or ".join(map(repr, difflib.get_close_matches(id[:SHOWN], ids, n=3, cutoff=0.4)))
+        hint = f"did you mean {near}? " if near else ""
+        raise ValueError(f"unknown id {shown(id)}; {hint}registered() has all of them")
     entry = ids[id]
     rules = entry.load_rules()
     known = [f.name for f in fields(rules)]

@@ -80,7 +80,7 @@ def test_answers_that_are_none_lose(tmp_path: Path) -> None:
     [("three_will", ["to_win=1"]), ("tests.types.program:Nim", ["heap=9"]), ("tensor_stars", [])],
 )
 def test_games_with_secrets_and_of_ones_own(env: str, rules: list[str]) -> None:
-    against = ("--against", "monte_carlo", "--limit", 3) if rules else ("--limit", 12)
+    against = ("--against", "search", "--limit", 3) if rules else ("--limit", 12)
     code, out, errors = run("--env", env, "--rules", *rules, "--player", f"{HERE}:first", *against)
     assert (code, errors) == (0, "") and out.splitlines()[-1].startswith(f"{env} against ")
 
@@ -99,7 +99,7 @@ def test_a_program_and_the_keyboard() -> None:
     [
         (
             ["--against", "nobody"],
-            "--against must be uniform, monte_carlo, perfect, a .safetensors file or package",
+            "--against must be uniform, search, perfect, a .safetensors file or package",
         ),
         (["--against", "gone.safetensors"], "No such file"),
         (["--against", "perfect", "--env", "gomoku"], "needs a game that is solved"),

@@ -93,6 +93,15 @@ def only_looked_at(state: te.State) -> te.State:
     def evaluate(state: te.State) -> tuple[Tensor, Tensor]:
         return state.legal_action_mask.float(), state.ply.float()
 
+    class Knows(te.policies.Oracle):
+        def best_actions(self, state: te.State) -> Tensor:
+            return state.legal_action_mask
+
+        def regret(self, state: te.State, action: np.ndarray) -> Tensor:
+            return state.rewards[:, 0]
+
+    network = (te.policies.greedy(evaluate), te.policies.gumbel(evaluate, num_simulations=4))
+    assert_type(te.regret(state.env, network[0], Knows(), games=8), float)
     found = search.gumbel_muzero_policy(state, evaluate, num_simulations=8, chance="sampled")
     assert_type(found.action_weights, Tensor)
     assert_type(search.muzero_policy(state, evaluate, num_simulations=8), search.SearchOutput)
@@ -133,6 +142,14 @@ def loops() -> None:
     assert_type(search.best_actions(env.init(2)), np.ndarray)
     zero, first = np.zeros(1, np.float32), np.array([[1, 0]], np.float32)
     te.advantages([(0 * first, first, zero, zero, zero + 1)], first, zero, gamma=1.0, lam=0.95)
+    policies: list[te.policies.Policy] = [te.policies.perfect(), te.policies.uniform]
+    evaluation = te.evaluate(env, policies, games=4, seats="rotate", opening=2)
+    assert_type(evaluation, te.Evaluation)
+    assert_type(evaluation.scores, np.ndarray)
+    ratings = te.arena(
+        env, {"perfect": te.policies.perfect(), "search": te.policies.playout_search(8)}, games=2
+    )
+    assert_type(ratings, te.Ratings)
     te.set_num_threads(te.num_threads())
     share = te.shard(1000, rank=0, world_size=3)
     assert_type(share, te.Shard)

@@ -21,6 +21,7 @@ te.make("tic_tac_toe").init(4, device=5)
 Field("left", high=3, kind="float")
 te.jit(te.random_policy)("no state")
 search.playout_policy(te.make("tic_tac_toe").init(4), 8, chance="closed")
+te.evaluate(te.make("tic_tac_toe"), [te.policies.uniform] * 2, 2, seats="window")
 te.jit(te.random_policy)(te.make("tic_tac_toe").init(4)).no_method_of_a_tensor()
 """
 
@@ -40,7 +41,7 @@ def run(*command: str, folder: Path) -> subprocess.CompletedProcess[str]:
 def test_program_runs_and_names_everything() -> None:
     program.main()
     text = PROGRAM.read_text()
-    for module, prefix in ((te, "te."), (search, "search."), (ops, "ops.")):
+    for module, prefix in ((te, "te."), (te.policies, "te.policies."), (search, "search."), (ops, "ops.")):
         for name in module.__all__:
             assert re.search(rf"\b({re.escape(prefix)}{name}|import.*\b{name})\b", text), prefix + name
 
