@@ -71,6 +71,11 @@ NO_BOARD: tuple[Any, ...] = (None, 5, [[0] * 3] * 3, BOARD.astype(float), BOARD.
                              np.zeros((0, 3), np.int8), np.int8(0), "board", Tensor.zeros(3, 3))  # fmt: skip
 RULES: dict[str, dict[str, tuple[Any, ...]]] = {
     "connect_four": dict.fromkeys(("rows", "columns", "k"), (None, 0, -1, 33, 1.5, 2.0, True, "3", (3,), HUGE)),
+    "go": {
+        "size": (None, 0, -1, 20, 1.5, 2.0, True, "3", (3,), HUGE),
+        "komi": (None, 0.3, 362, -400.5, "7", True, (3,), HUGE, float("nan"), float("inf")),
+        "max_plies": (0, -1, 1.5, True, "3", 2**31, HUGE),
+    },
     "hex": {"size": (None, 0, -1, 20, 1.5, 2.0, True, "3", (3,), HUGE), "swap": NO_BOOL},
     "hyper_tic_tac_toe": {
         "shape": (None, 5, "333", (), (0, 3), (-1,), (3.0, 3), (True, 3), ("3", 3), (HUGE,), (2**16, 2**16),

@@ -28,7 +28,7 @@ def both(env: te.Env, batch: int, run: Run) -> dict[str, np.ndarray]:
 
 
 SHORTEST = {"kuhn_poker": 2, "leduc_poker": 2}  # plies of a game, where they are fewer than four
-LONG = ("tensor_equilibrium", "three_will")  # to interpret
+LONG = ("go", "tensor_equilibrium", "three_will")  # to interpret
 PARAMS = [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in te.registered()]
 
 

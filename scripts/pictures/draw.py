@@ -49,6 +49,7 @@ FILMS = {
     "leduc_poker": Film("leduc_poker", 5, seconds=2.0),
     "game_2048": Film("2048", 3, last=40, seconds=0.5),
     "hex": Film("hex", 3, {"size": 5}),
+    "go": Film("go", 3, {"size": 5}),
     "shed": Film("shed", 3, {"cards": 7}),
     "tensor_stars": Film("tensor_stars", 3),
     "tensor_equilibrium": Film("tensor_equilibrium", 3, last=20),

@@ -50,6 +50,7 @@ VARIANTS = {
     "leduc_poker": Variant("Leduc poker", "leduc_poker", secret=True),
     "2048": Variant("2048", "2048"),
     "hex": Variant("Hex", "hex"),
+    "go": Variant("Go, 9x9", "go"),
     "shed_5": Variant("Shed, 5 cards", "shed", {"cards": 5}),
     "shed_7": Variant("Shed, 7 cards", "shed", {"cards": 7}),
     "shed_10": Variant("Shed, 10 cards", "shed", {"cards": 10}),

@@ -14,7 +14,7 @@ from tensor_envs.rules.bits import (
     unpack,
 )
 from tensor_envs.rules.chance import Chance, threefry
-from tensor_envs.rules.control import any_in_range, map_range, sum_in_range, union_in_range
+from tensor_envs.rules.control import any_in_range, map_range, repeat, sum_in_range, union_in_range
 from tensor_envs.rules.lists import (
     MemoryArray,
     all_of,
@@ -77,6 +77,7 @@ __all__ = [
     "popcount",
     "put",
     "real",
+    "repeat",
     "scalar",
     "select",
     "sum_in_range",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -12,7 +12,7 @@ from tinygrad import UOp, dtypes
 from tinygrad.dtype import AddrSpace
 from tinygrad.uop.ops import AxisType, Ops
 
-from tensor_envs.rules.scalar import INT, Scalar, integer, scalar
+from tensor_envs.rules.scalar import INT, Scalar, Value, integer, refuse, scalar
 
 _ids: ContextVar[Iterator[int] | None] = ContextVar("_ids", default=None)
 _no_unroll: ContextVar[bool] = ContextVar("_no_unroll", default=False)
@@ -119,6 +119,43 @@ def union_in_range(size: int, term: Callable[[Scalar], Scalar]) -> Scalar:
     for other in terms[1:]:
         found = found | other
     return found
+
+
+def repeat(
+    size: int, start: Sequence[Value], step: Callable[[list[Scalar]], Sequence[Value]]
+) -> list[Scalar]:
+    """What becomes of a list of numbers of one kind in so many steps: a loop.
+
+    Example:
+        >>> repeat(3, [integer(1), 0], lambda values: [values[0] * 2, values[0]])
+        [int(8), int(4)]
+    """
+    kind = next((x.dtype for x in start if isinstance(x, Scalar)), None)
+
+    def alike(values: Sequence[Value]) -> list[Scalar]:
+        found = [scalar(x, kind) for x in values]
+        if len(found) != len(start) or any(x.dtype is not found[0].dtype for x in found):
+            refuse(f"a list of {len(start)} numbers of one kind is repeated, got {found!r}")
+        return found
+
+    values = alike(start)
+    if _ids.get() is None or size < 2 or not values:
+        for _ in range(size):
+            values = alike(step(values))
+        return values
+    dtype, nodes, count = values[0].dtype, [x.uop() for x in values], range(len(values))
+    held, fresh = register(len(nodes), dtype), register(len(nodes), dtype)
+    outer = held.after(*dict.fromkeys(r for node in nodes for r in node.ranges))
+    begun = UOp.group(*(outer[k].store(nodes[k]) for k in count))
+    i = loop(size)
+    now = held.after(begun, i)
+    new = alike(step([Scalar(now[k].load(), dtype) for k in count]))
+    # all are worked out before one is overwritten
+    worked_out = UOp.group(*(fresh.after(begun, i)[k].store(new[k].uop()) for k in count))
+    done = UOp.group(
+        *(held.after(worked_out)[k].store(fresh.after(worked_out)[k].load()) for k in count)
+    ).end(i)
+    return [Scalar(held.after(done)[k].load(), dtype) for k in count]
 
 
 def map_range(size: int, term: Callable[[Any], Scalar]) -> list[Scalar]:

@@ -23,6 +23,7 @@ GAMES: dict[str, tuple[dict[str, Any], str]] = {
     "leduc_poker": ({}, ""),
     "2048": ({}, ""),
     "hex": ({"size": 5}, ""),
+    "go": ({"size": 5}, ""),
     "shed": ({"cards": 6}, ""),
     "tensor_stars": ({"points_to_win": 3}, ""),
     "tensor_equilibrium": ({"players": 3}, r"PASS|STOP"),

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 from tensor_envs.rules import (
     Scalar,
+    Value,
     any_in_range,
     integer,
     map_range,
+    repeat,
     sum_in_range,
     union_in_range,
     where,
@@ -65,6 +69,47 @@ def test_loops_in_loops() -> None:
         assert found[1][row] == any(i * j + j == value for i, j in pairs)
         assert found[2][row] == sum(any(i * j == value for j in range(4)) for i in range(6))
         assert found[3][row] == sum(1 << k for k in range(9) if k < value)
+
+
+@pytest.mark.parametrize("length", [0, 1, 2, 17])
+def test_repeated_steps(length: int) -> None:
+    """Every step reads what the one before it left, also where values change places; the game's own numbers stay."""
+    x, y = numbers("word", SIZE, 3, 0, 9), numbers("word", SIZE, 4, 0, 9)
+
+    def function(x: Scalar, y: Scalar) -> list[Scalar]:
+        return repeat(length, [x, y * 2, 1], lambda v: [v[1], v[0] + v[1] * y, v[2] + x])
+
+    found = agree(function, x, y)
+    for row, (a, b) in enumerate(zip(x.tolist(), y.tolist(), strict=True)):
+        values = [a, b * 2, 1]
+        for _ in range(length):
+            values = [values[1], values[0] + values[1] * b, values[2] + a]
+        assert [int(column[row]) for column in found] == [value % 2**32 for value in values]
+
+
+@pytest.mark.parametrize("step", (lambda v: [v[0]], lambda v: [v[0], word(1)], lambda v: [v[0], v[1], 1]))
+def test_repeated_steps_keep_number_and_kind(step: Callable[[list[Scalar]], list[Value]]) -> None:
+    with pytest.raises(TypeError, match="a list of 2 numbers of one kind"):
+        repeat(2, [integer(1), 2], step)
+
+
+def test_repeated_steps_in_loops() -> None:
+    """They begin anew in every round of a loop around them, and loops may be in them."""
+    x = numbers("int", SIZE, 5, 0, 20)
+
+    def function(x: Scalar) -> list[Scalar]:
+        outer = sum_in_range(4, lambda i: repeat(3, [i + x, 0], lambda v: [v[0] + 1, v[1] + v[0]])[1])
+        twice = repeat(3, repeat(2, [x], lambda v: [v[0] + 1]), lambda v: [v[0] * 2])
+        inner = repeat(3, [x], lambda v: [v[0] + sum_in_range(3, lambda i: where(i < v[0], i, 0))])
+        return [outer, *twice, *inner]
+
+    found = agree(function, x)
+    for row, value in enumerate(x.tolist()):
+        assert found[0][row] == sum(i + value + k for i in range(4) for k in range(3))
+        assert found[1][row] == 8 * (value + 2)
+        for _ in range(3):
+            value += sum(i for i in range(3) if i < value)
+        assert found[2][row] == value
 
 
 def test_a_term_for_every_index() -> None:

@@ -65,6 +65,7 @@ GAMES: dict[str, list[str]] = {  # every id once, and who plays
     "leduc_poker": [PERSON, RANDOM],
     "2048": [PERSON],
     "hex": [PERSON, RANDOM],
+    "go": [PERSON, RANDOM],
     "shed_7": [PERSON, PERFECT],
     "tensor_stars": [PERSON, PERSON],
     "tensor_equilibrium_2": [PERSON, PERSON],

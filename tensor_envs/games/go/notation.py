@@ -1,0 +1,125 @@
+"""How positions and actions of go are written, and the board's symmetries."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from tensor_envs.core.validate import shown
+from tensor_envs.games.go.rules import Go
+from tensor_envs.rules import GameState, Symmetry, integer, pack, unpack, word
+
+STONES = (1, -1)  # of player 0, black, and of player 1, white
+KO = 2  # an empty point that is closed
+COLUMNS = "ABCDEFGHJKLMNOPQRST"
+
+
+def to_dict(rules: Go, s: dict[str, Any]) -> dict[str, Any]:
+    """Fields of a game -> {"board": 1, -1, 0 and 2, from A1 row by row, "current_player", "passed"} (G11)."""
+    player, board = s["current_player"], [0] * rules.points
+    for words, stone in ((s["own"], STONES[player]), (s["other"], STONES[1 - player])):
+        for point in unpack(words, rules.points):
+            board[point] = stone
+    if s["ko"] < rules.points:
+        board[s["ko"]] = KO
+    return {"board": board, "current_player": player, "passed": s["passed"]}
+
+
+def from_dict(rules: Go, game: dict[str, Any]) -> dict[str, Any]:
+    """The converse of `to_dict`, for any board on which every group has a liberty; the game goes on."""
+    board, player, passed = list(game["board"]), game["current_player"], game["passed"]
+    if player not in (0, 1):
+        raise ValueError(f"current_player must be 0 or 1, got {shown(player)}")
+    if not isinstance(passed, bool):
+        raise ValueError(f"passed must be True or False, got {shown(passed)}")
+    if len(board) != rules.points or not set(board) <= {1, -1, 0, KO} or board.count(KO) > 1:
+        raise ValueError(f"board must be a flat list of {rules.points} values 1, -1 or 0, and 2 at most once")
+    atari, numbers = list[int](), dict[int, int]()
+    for group, liberties in groups_of(rules, board):
+        if not liberties:
+            raise ValueError(
+                f"every group must have a liberty, not so at {action_to_string(rules, min(group))}"
+            )
+        numbers |= dict.fromkeys(group, max(group) + 1)
+        atari += group if len(liberties) == 1 else []
+    stones = [pack((p for p, stone in enumerate(board) if stone == mark), rules.points) for mark in STONES]
+    return {
+        "own": stones[player],
+        "other": stones[1 - player],
+        "atari": pack(atari, rules.points),
+        "groups": [
+            pack((p for p, n in numbers.items() if n >> k & 1), rules.points) for k in range(rules.planes)
+        ],
+        "ko": board.index(KO) if KO in board else rules.points,
+        "passed": passed,
+        "current_player": player,
+        "terminated": False,
+        "truncated": False,
+    }
+
+
+def neighbours(rules: Go, point: int) -> list[int]:
+    row, column = divmod(point, rules.size)
+    around = [(row - 1, column), (row + 1, column), (row, column - 1), (row, column + 1)]
+    return [r * rules.size + c for r, c in around if 0 <= r < rules.size and 0 <= c < rules.size]
+
+
+def regions(rules: Go, board: list[int], empty: bool) -> Iterator[tuple[set[int], set[int]]]:
+    """The groups of stones, or the regions of empty points; with the points of another kind next to each."""
+    board = [0 if stone == KO else stone for stone in board]
+    waiting = {point for point, stone in enumerate(board) if (stone == 0) == empty}
+    while waiting:
+        region, border, new = set[int](), set[int](), {min(waiting)}
+        while new:
+            point = new.pop()
+            region.add(point)
+            for near in neighbours(rules, point):
+                if board[near] != board[point]:
+                    border.add(near)
+                elif near not in region:
+                    new.add(near)
+        yield region, border
+        waiting -= region
+
+
+def groups_of(rules: Go, board: list[int]) -> Iterator[tuple[set[int], set[int]]]:
+    """Every group of stones with its liberties."""
+    for group, border in regions(rules, board, empty=False):
+        yield group, {point for point in border if board[point] in (0, KO)}
+
+
+def areas(rules: Go, board: list[int]) -> tuple[int, int]:
+    """The points that are black's and white's: stones, and empty regions next to one colour alone (G7)."""
+    counts = [board.count(stone) for stone in STONES]
+    for region, border in regions(rules, board, empty=True):
+        colours = {board[point] for point in border}
+        if len(colours) == 1:
+            counts[STONES.index(colours.pop())] += len(region)
+    return counts[0], counts[1]
+
+
+def legal(rules: Go, game: dict[str, Any]) -> list[int]:
+    """The legal actions of a game that goes on."""
+    fields = from_dict(rules, game)
+    sets = {name: [word(w) for w in fields[name]] for name in ("own", "other", "atari")}
+    mask = rules.legal_action_mask(GameState({**sets, "ko": integer(fields["ko"])}))
+    return unpack([int(w.value) for w in mask], rules.points + 1)
+
+
+def action_to_string(rules: Go, action: int) -> str:
+    """A column's letter without I and a row's number from below: "D4"; or "pass" (G12)."""
+    if action == rules.points:
+        return "pass"
+    return COLUMNS[action % rules.size] + str(action // rules.size + 1)
+
+
+def symmetries(rules: Go) -> Iterator[Symmetry]:
+    """The eight of the square (G13)."""
+    found = set[tuple[int, ...]]()
+    for mirrored in (False, True):
+        for step in (1, -1):
+            for other in (1, -1):
+                places = [(r, c) for r in range(rules.size)[::step] for c in range(rules.size)[::other]]
+                points = tuple(rules.size * c + r if mirrored else rules.size * r + c for r, c in places)
+                if points not in found:
+                    found.add(points)
+                    seen = tuple(plane * rules.points + point for plane in range(5) for point in points)
+                    yield Symmetry((*points, rules.points), seen, {"board": points})

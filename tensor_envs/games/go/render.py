@@ -1,0 +1,82 @@
+"""Positions of go as text and as drawings."""
+
+from typing import Any
+
+from tensor_envs.games.go.notation import COLUMNS, KO, action_to_string, areas, legal
+from tensor_envs.games.go.rules import Go
+from tensor_envs.render.drawing import Drawing, box
+
+SIGNS = {1: "X", -1: "O", 0: ".", KO: "*"}
+COLOURS = {1: "#16181c", -1: "#fbfbf8"}
+WOOD, LINE, INK = "#e3b96b", "#6b5227", "#24303f"
+CELL, MARGIN, FOOT, ROOM, BUTTON = 32, 40, 84, 300, (80, 28)  # pixels
+NAMES = {"text": ("black (X)", "white (O)"), "drawing": ("black", "white")}
+STARS = {9: (2, 4, 6), 13: (3, 6, 9), 19: (3, 9, 15)}  # rows and columns of the marked points
+
+
+def status(rules: Go, game: dict[str, Any], names: tuple[str, str]) -> str:
+    """Who is to move, or the areas at the end."""
+    if game.get("terminated"):
+        black, white = areas(rules, game["board"])
+        return f"the game is over: {names[0]} {black}, {names[1]} {white} + {rules.komi:g}"
+    player = game["current_player"]
+    return (
+        f"{names[1 - player]} has passed, {names[player]} to move"
+        if game["passed"]
+        else f"{names[player]} to move"
+    )
+
+
+def to_string(rules: Go, game: dict[str, Any]) -> str:
+    """Rows of X, O, "." and "*" for a point that a ko closes, the last row first; how the game stands."""
+    n = rules.size
+    rows = [
+        f"{row + 1:>2} " + " ".join(SIGNS[s] for s in game["board"][row * n : (row + 1) * n])
+        for row in reversed(range(n))
+    ]
+    return "\n".join([*rows, "   " + " ".join(COLUMNS[:n]), status(rules, game, NAMES["text"])])
+
+
+def to_svg(rules: Go, game: dict[str, Any]) -> str:
+    """The drawing as an SVG document."""
+    return draw(rules, game).to_svg()
+
+
+def draw(rules: Go, game: dict[str, Any]) -> Drawing:
+    """The board; a point where the player to move may play stands for its action, and so does a button for a pass."""
+    n = rules.size
+    side = (n - 1) * CELL
+    picture = Drawing(max(side + 2 * MARGIN, ROOM), side + 2 * MARGIN + FOOT)
+    left, top = (picture.width - side) / 2, MARGIN
+
+    def at(row: float, column: float) -> tuple[float, float]:
+        return left + column * CELL, top + (n - 1 - row) * CELL
+
+    picture.rect(left - 0.6 * CELL, top - 0.6 * CELL, side + 1.2 * CELL, side + 1.2 * CELL, WOOD)
+    for k in range(n):
+        picture.line(at(k, 0), at(k, n - 1), stroke=LINE)
+        picture.line(at(0, k), at(n - 1, k), stroke=LINE)
+        picture.text((at(0, k)[0], top - 0.6 * CELL - 10), COLUMNS[k], 11, INK)
+        picture.text((left - 0.6 * CELL - 11, at(k, 0)[1]), str(k + 1), 11, INK)
+    for row in STARS.get(n, ()):
+        for column in STARS[n]:
+            picture.circle(at(row, column), 3, LINE)
+    for point, stone in enumerate(game["board"]):
+        x, y = at(*divmod(point, n))
+        if stone in COLOURS:
+            picture.circle((x, y), 0.46 * CELL, COLOURS[stone], LINE)
+        elif stone == KO:
+            picture.rect(x - 6, y - 6, 12, 12, stroke=INK, width=2)
+    foot = top + side + 0.6 * CELL
+    if not game.get("terminated"):
+        for action in legal(rules, game)[:-1]:
+            x, y = at(*divmod(action, n))
+            picture.area(box(x - CELL / 2, y - CELL / 2, CELL, CELL), action)
+        x = picture.width / 2 - BUTTON[0] / 2
+        picture.rect(x, foot + 12, *BUTTON, WOOD, LINE)
+        picture.text(
+            (picture.width / 2, foot + 12 + BUTTON[1] / 2), action_to_string(rules, rules.points), 13, INK
+        )
+        picture.area(box(x, foot + 12, *BUTTON), rules.points)
+    picture.text((picture.width / 2, foot + 62), status(rules, game, NAMES["drawing"]), 14, INK)
+    return picture

@@ -1,0 +1,71 @@
+"""Go: the tensor engine against the reference ply by ply, golden games, counts of legal positions."""
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.games.go.reference import Reference
+from tests.games.lockstep import play_in_lockstep, replay_traces
+from tests.games.shared import shared_env
+
+GAME = "go"
+BOARDS: list[dict[str, Any]] = [
+    {"size": 5, "komi": 0.5},
+    {"size": 4, "komi": 2},
+    {"size": 6, "max_plies": 40},
+]
+OTHERS: list[dict[str, Any]] = [{"size": 1}, {"size": 2}, {"size": 8}, {}, {"size": 13}]
+
+
+@pytest.mark.parametrize("config", BOARDS, ids=str)
+def test_random_games_agree_with_the_reference(config: dict[str, Any]) -> None:
+    play_in_lockstep(GAME, batch=16, seed=4, observe_every=8, **config)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("config", [*BOARDS, *OTHERS], ids=str)
+def test_many_games_agree_with_the_reference(config: dict[str, Any]) -> None:
+    play_in_lockstep(GAME, batch=4 if config.get("size", 9) > 8 else 100, seed=8, **config)
+
+
+def test_golden_games() -> None:
+    assert replay_traces(GAME) == 6
+
+
+@pytest.mark.parametrize(("size", "count"), ((1, 1), (2, 57), (3, 12675)))
+def test_legal_positions(size: int, count: int) -> None:
+    """As J. Tromp and G. Farnebäck count; what is read from a board is what the reference finds on it."""
+    env, positions = shared_env(GAME, size=size), []
+    for board in product((0, 1, -1), repeat=size * size):
+        position = {"board": list(board), "current_player": 0, "passed": False}
+        try:
+            game = Reference.from_dict(position, (0, 0), size=size)
+        except ValueError:
+            if size < 3:
+                with pytest.raises(ValueError):
+                    env.state_from_dicts([position])
+            continue
+        positions.append((position, game.legal_actions()))
+    assert len(positions) == count
+    rows = slice(None, None, 7)
+    mask = env.state_from_dicts([position for position, _ in positions[rows]]).legal_action_mask.numpy()
+    for legal, (_, expected) in zip(mask, positions[rows], strict=True):
+        assert np.flatnonzero(legal).tolist() == expected
+
+
+def test_groups_and_their_liberties() -> None:
+    """The fields of games that are played are those that are read from their boards, captures included."""
+    env, rng = shared_env(GAME, size=5, komi=0.5), np.random.default_rng(2)
+    state, taken = env.init(12), 0
+    for _ in range(45):
+        mask, before = state.numpy()["legal_action_mask"], state.numpy()
+        actions = [int(rng.choice(np.flatnonzero(row[:-1]))) if row[:-1].any() else 25 for row in mask]
+        state = env.step(state, actions)
+        now = state.numpy()
+        again = env.state_from_dicts([env.state_to_dict(state, i) for i in range(12)]).numpy()
+        for name in ("own", "other", "atari", "groups", "ko"):
+            assert (again[name] == now[name]).all(), name
+        taken += int(np.bitwise_count(now["own"]).sum() < np.bitwise_count(before["other"]).sum())
+    assert taken > 5
