@@ -16,7 +16,6 @@ import importlib
 import itertools
 import math
 import os
-import sys
 import time
 from collections.abc import Callable, Sequence
 from statistics import median
@@ -205,7 +204,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=0.3, help="of a run; default: %(default)s")
     parser.add_argument("--peers", action="store_true", help="mctx on Pgx, too; needs the extra 'peers'")
     return run(parser, compare, arguments)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

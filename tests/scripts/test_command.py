@@ -32,6 +32,7 @@ COMMANDS = {
     "text_player.py": "text_player",
     "train/ppo.py": "train.ppo",
     "train/ppo_torch.py": "train.ppo_torch",
+    "train/ppo_gymnasium.py": "train.ppo_gymnasium",
     "train/masked_policy.py": "train.masked_policy",
     "train/monte_carlo.py": "train.monte_carlo",
 }
