@@ -124,7 +124,8 @@ class Hex:
     def neighbours(self, stone: Cells) -> list[Cells]:
         """The cells around a cell, in pairs that touch each other; some may be beyond the last cell."""
         left, right = (
-            [a & ~b for a, b in zip(stone, edge, strict=True)] for edge in (self.starts[1], self.ends[1])
+            [a & ~b for a, b in zip(stone, words_of(edge), strict=True)]
+            for edge in (self.starts[1], self.ends[1])
         )
         n = self.size
         ring = (

@@ -12,14 +12,7 @@ from tests.games.shared import shared_env
 
 GAME = "hex"
 BOARDS: list[dict[str, Any]] = [{}, {"size": 4}, {"size": 7, "swap": False}]
-OTHERS: list[dict[str, Any]] = [
-    {"size": 1},
-    {"size": 2},
-    {"size": 6},
-    {"size": 8},
-    {"size": 13},
-    {"size": 19},
-]
+OTHERS: list[dict[str, Any]] = [{"size": size} for size in (1, 2, 4, 6, 13, 19)]
 
 
 @pytest.mark.parametrize("config", BOARDS, ids=str)
