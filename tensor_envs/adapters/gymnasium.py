@@ -54,7 +54,7 @@ def observation_space(spec: Spec) -> spaces.Box:
     if dtype == np.bool_:
         return spaces.Box(0, 1, shape, np.int8)
     limits: Any = np.iinfo(dtype) if dtype.kind == "i" else SimpleNamespace(min=-np.inf, max=np.inf)
-    return spaces.Box(limits.min, limits.max, shape, dtype)
+    return spaces.Box(limits.min, limits.max, shape, dtype.type)
 
 
 def _pixels(env: Env, state: State, i: int) -> np.ndarray:

@@ -57,7 +57,9 @@ class ZooBase(EzPickle):
         self.agents: list[str] = []
         self._playing: HostGame | None = None
         actions = self.game.num_actions + self.waiting_actions
-        self._action_spaces = {agent: spaces.Discrete(actions) for agent in self.possible_agents}
+        self._action_spaces: dict[str, spaces.Space[Any]] = {
+            agent: spaces.Discrete(actions) for agent in self.possible_agents
+        }
         self._observation_spaces = {agent: self._seen_space(actions) for agent in self.possible_agents}
 
     def _seen_space(self, actions: int) -> spaces.Dict:
