@@ -34,6 +34,19 @@ class Slot(NamedTuple):
     low: int = 0
 
 
+class _WholeWords(Sequence[Slot]):
+    """The slots of a memory field, which has millions of them."""
+
+    def __init__(self, first: int, size: int):
+        self.words = range(first, first + size)
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __getitem__(self, i: Any) -> Any:
+        return Slot(self.words[i], 0, WORD_BITS)
+
+
 class Layout:
     """The slots of a game's fields, flags, rewards and mask.
 
@@ -47,11 +60,15 @@ class Layout:
     def __init__(self, spec: Spec):
         self.spec = spec
         self.fields = {field.name: field for field in spec.all_fields}
-        self.slots: dict[str, list[Slot]] = {}
+        self.slots: dict[str, Sequence[Slot]] = {}
         self._free: list[list[int]] = []  # [word, bits used]
         self.words = 0
         for name, field in self.fields.items():
-            self.slots[name] = [self._slot(field) for _ in range(field.size)]
+            if field.memory:
+                self.slots[name] = _WholeWords(self.words, field.size)
+                self.words += field.size
+            else:
+                self.slots[name] = [self._slot(field) for _ in range(field.size)]
         for name in FLAGS:
             self.slots[name] = [self._small(1, 0)]
         self.field_words = self.words

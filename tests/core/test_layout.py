@@ -250,3 +250,13 @@ def test_a_new_game_is_within_its_bounds() -> None:
     env = te.Env(te.GameEntry("bare", Bare), Bare(), "bare")
     with pytest.raises(ValueError, match=r"init: field 'one' must be in 7\.\.7, got 0"):
         env.init(2)
+
+
+def test_a_memory_field_of_millions_of_words_is_laid_out_at_once() -> None:
+    """A million slots of their own would take a second and 100 MB."""
+    spec = Spec(2, 3, (1,), (Field("board", (20_000_000,), kind="word", memory=True), Field("last", high=3)))
+    layout = Layout(spec)
+    slots = layout.slots["board"]
+    assert not isinstance(slots, list) and len(slots) == 20_000_000
+    assert (slots[0].width, slots[-1].word - slots[0].word) == (32, 19_999_999)
+    assert layout.slots["last"][0].word not in range(slots[0].word, slots[-1].word + 1)
