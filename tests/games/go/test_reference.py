@@ -27,7 +27,7 @@ def test_random_games_agree_with_the_reference(config: dict[str, Any]) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("config", [*BOARDS, *OTHERS], ids=str)
 def test_many_games_agree_with_the_reference(config: dict[str, Any]) -> None:
-    play_in_lockstep(GAME, batch=4 if config.get("size", 9) > 8 else 100, seed=8, **config)
+    play_in_lockstep(GAME, batch=2 if config.get("size", 9) > 8 else 40, seed=8, **config)
 
 
 def test_golden_games() -> None:

@@ -11,7 +11,7 @@ from tests.games.lockstep import play_in_lockstep, replay_traces
 from tests.games.shared import shared_env
 
 GAME = "hex"
-BOARDS: list[dict[str, Any]] = [{}, {"size": 4}, {"size": 7, "swap": False}]
+BOARDS: list[dict[str, Any]] = [{}, {"size": 8}, {"size": 7, "swap": False}]  # of 8: edges in bit 31
 OTHERS: list[dict[str, Any]] = [{"size": size} for size in (1, 2, 4, 6, 13, 19)]
 
 
