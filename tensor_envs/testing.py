@@ -30,6 +30,10 @@ from tensor_envs.core.validate import instance, integer
 from tensor_envs.core.vector import VectorEnv
 from tensor_envs.policy import random_policy
 from tensor_envs.rollout import rollout
+from tensor_envs.rules.chance import KeyedChance
+from tensor_envs.rules.scalar import integer as as_int
+from tensor_envs.rules.scalar import word
+from tensor_envs.rules.spec import GameState
 from tensor_envs.saving import load_state, save_state
 
 BATCH, SEED = 6, 11
@@ -319,6 +323,47 @@ def check_observations(env: Env, steps: int, device: Any) -> str:
     return f"{ended} games ended"
 
 
+def check_determinize(env: Env, steps: int, device: Any) -> str:
+    """What a player does not know is dealt anew, and what it sees stays."""
+    env, rows = short(env), range(4)
+    if not env._engine.game.determinizes:
+        return "nothing is hidden, or the rules deal nothing anew"
+    changed, decisions = 0, 0
+    for row in rows:
+        plain = PlainGame(env.rules, SEED, row)
+        for _ in range(steps):
+            if plain.over:
+                plain.reset()
+            for player in range(env.num_players):
+                s, seen, mask = plain.state, plain.observe(player), plain.legal_actions()
+                for deal in range(3):
+                    chance = KeyedChance([word(SEED), word(deal)])
+                    dealt = plain.game.determinize(s, as_int(player), chance)
+                    plain.state = dealt
+                    about = f"player {player} of row {row}, ply {int(s.ply.value)}"
+                    require(
+                        (plain.observe(player) == seen).all(),
+                        f"a deal must not change what is seen by {about}",
+                    )
+                    if int(s.current_player.value) == player:
+                        require(plain.legal_actions() == mask, f"a deal must not change the mask of {about}")
+                    before, after = (
+                        {k: v for k, v in values.items() if k != "key"}
+                        for values in (_fields(plain, s), _fields(plain, dealt))
+                    )
+                    changed += before != after
+                    plain.state = s
+                decisions += 1
+            plain.step(plain.uniform_action())
+    require(changed, "determinize must deal something anew")
+    return f"{changed} of {3 * decisions} deals were others, and none could be seen"
+
+
+def _fields(plain: PlainGame, s: GameState) -> dict[str, Any]:
+    plain.state = s
+    return plain.fields()
+
+
 def check_autoreset(env: Env, steps: int, device: Any) -> str:
     """Every mode is a step and a restart in its own order; what a finished game ended in can still be seen."""
     env = short(env)
@@ -520,6 +565,7 @@ CHECKS: tuple[Check, ...] = (
     check_rows,
     check_jit,
     check_plain_python,
+    check_determinize,
     check_observations,
     check_autoreset,
     check_rollout,

@@ -210,6 +210,10 @@ class Rules(Protocol):
 
     They are traced once into a kernel for a whole batch: what differs from game to game is chosen by `where`, never by
     `if`. Python control flow may depend on rule fields and on constants. Called with plain numbers they play one game.
+
+    Rules of a game with hidden information may also have `determinize(s, player, chance)`: the state with all that
+    `player` cannot know dealt anew, as likely as the rules make it, and all that `player` sees as it was. Then a search
+    deals anew in every simulation, and knows no more than who is to move.
     """
 
     @property

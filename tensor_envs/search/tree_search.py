@@ -112,12 +112,13 @@ def playout_policy(
     """Monte Carlo tree search with uniformly random playouts: the whole search of all games is one kernel.
 
     A simulation goes on with the action of the highest mean return plus exploration * sqrt(visits) / (1 + visits of the
-    action), and values a new position by one random game to its end. The most visited action is played.
+    action), and values a new position by one random game to its end. The most visited action is played. Of returns
+    beyond 1 what counts is their share of the largest one found.
 
     Args:
         state: the games.
         num_simulations: in every game, 1..2^20.
-        exploration: in units of returns.
+        exploration: how much few visits count.
         seed: of playouts and chance. The same game at the same ply has the same ones in any batch.
         limit: actions after which a playout is cut off.
         chance: in games with chance, "open" plays every simulation anew from the root with chance of its own, so that

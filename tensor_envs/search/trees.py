@@ -35,8 +35,8 @@ f32, i32, i64, u32 = dtypes.float32, dtypes.int32, dtypes.int64, dtypes.uint32
 VECTOR = 16  # actions
 UNIT = 2.0**22  # of sums in fixed point: whole numbers are added in vectors, floats one after the other
 # before a root's nodes: a key for its chance; of the simulation under way its slot, its number of actions, and whether
-# what it has led to becomes a node; how many actions of the root are legal
-KEY_LOW, KEY_HIGH, SLOT, DEPTH, LINKS, LEGAL, HEAD = range(7)
+# what it has led to becomes a node; how many actions of the root are legal; the largest return found, at least 1
+KEY_LOW, KEY_HIGH, SLOT, DEPTH, LINKS, LEGAL, LARGEST, HEAD = range(8)
 # a node: the visits of its actions; what the network says; how many actions have been tried, the visits of the one
 # tried most, the sums of the priors of those tried and of their priors times values (for `muzero` of their returns);
 # who is to move, -1 once the game is over. Then a return a player until here, and the mask
@@ -242,7 +242,11 @@ class Trees:
         s, flags = t.layout.get_state(loaded), t.layout.get_flags(loaded)
         seed = [word(Scalar(self.about[k].load(), INT)) for k in (SEED_LOW, SEED_HIGH)]
         key = threefry(threefry(seed, (t.row_rng(row_rng, there)[2], s.episode)), (word(s.ply), 0))
-        heads = (*(x.to(INT).uop() for x in key), *(constant(0) for _ in (SLOT, DEPTH, LINKS, LEGAL)))
+        heads = (
+            *(x.to(INT).uop() for x in key),
+            *(constant(0) for _ in (SLOT, DEPTH, LINKS, LEGAL)),
+            as_bits(UOp.const(1.0, f32)),
+        )
         words, place = self.words(at, 0)
         stores = [self.head(at, k).store(x) for k, x in enumerate(heads)] + words.store(
             place, s=s, flags=flags
@@ -431,7 +435,11 @@ class Trees:
         new = (links & depth.eq(last)).where(slot, child.load())
         stores = [child.store(new), *self._add(at, node, action, entry_of(returns, mover) - as_real(before))]
         added = UOp.group(*stores, now.after(turn)[0].store(depth + 1))
-        return [added.end(turn, depth < last).end(some)]
+        largest = self.head(at, LARGEST)
+        most = as_real(largest.load())
+        for x in returns:
+            most = most.maximum(x.maximum(-x))
+        return [added.end(turn, depth < last).end(some), largest.store(as_bits(most))]
 
     def _add(self, at: Coords, node: UOp, action: UOp, gain: UOp) -> list[UOp]:
         """A return of an action."""
@@ -520,12 +528,16 @@ class Trees:
         return within(self.node(at, slot, VISITS).load(), self.form.slots)
 
     def _by_bound(self, at: Coords, slot: UOp, legal: Legal, deps: Sequence[UOp]) -> Score:
-        """Upper confidence bounds: the mean return, and what is the more the fewer visits an action has."""
+        """Upper confidence bounds: the mean return, and what is the more the fewer visits an action has.
+
+        Returns are shares of the largest one found: else exploration would be nothing in a game of large ones.
+        """
         explore = as_real(self.about[self.visits(at, slot) + TABLE].load())
+        share = 1.0 / as_real(self.head(at, LARGEST).load())
 
         def score(action: UOp, index: UOp, bit: UOp) -> tuple[UOp, UOp]:
             n, q = self.q(at, slot, action)
-            return q + explore / (n.cast(f32) + 1.0), has(legal(index), bit)
+            return q * share + explore / (n.cast(f32) + 1.0), has(legal(index), bit)
 
         return score
 

@@ -22,10 +22,12 @@ class Node:
         self.sums: list[Any] = [real(0.0)] * actions
         self.children: list[Node | None] = [None] * actions
 
-    def choose(self, exploration: float) -> int:
+    def choose(self, exploration: float, share: Any) -> int:
         explore = real(exploration * np.sqrt(self.visits) + 1e-6)
         scores = [
-            real(s / real(max(n, 1))) + real(explore / real(n + 1)) if self.mask >> a & 1 else -np.inf
+            real(real(s / real(max(n, 1))) * share) + real(explore / real(n + 1))
+            if self.mask >> a & 1
+            else -np.inf
             for a, (n, s) in enumerate(zip(self.counts, self.sums, strict=True))
         ]
         return int(np.argmax(np.array(scores)))
@@ -40,6 +42,7 @@ class Search:
         key = threefry(threefry(seed_words(seed), (row, s.episode)), (word(s.ply), 0))
         self.key = [int(x.value) for x in key]
         self.players, self.actions = self.game.spec.num_players, self.game.spec.num_actions
+        self.largest = real(1.0)
         self.root = self.node(s, [real(0.0)] * self.players)
 
     def node(self, s: Any, returns: list[Any]) -> Node:
@@ -61,7 +64,7 @@ class Search:
     def simulate(self, simulation: int) -> None:
         node, way = self.root, []
         while True:
-            action = node.choose(self.exploration)
+            action = node.choose(self.exploration, real(real(1) / self.largest))
             way.append((node, action))
             child = node.children[action]
             if child is None:
@@ -74,6 +77,7 @@ class Search:
         if not over:
             node.children[action] = self.node(s, returns)
         ends = self.playout(s, returns, over, simulation)
+        self.largest = max(self.largest, *map(abs, ends))
         for node, action in way:
             mover = int(scalar(node.state.current_player).value)
             node.visits += 1

@@ -15,7 +15,7 @@ from tensor_envs.search.exact import board_value
 from tests.games.shared import shared_env
 from tests.search.reference import searched
 
-GAMES = ["tic_tac_toe", "connect_four", "shed", "tensor_stars"]
+GAMES = ["tic_tac_toe", "connect_four", "shed", "othello"]
 
 
 def played(env: te.Env, batch: int, plies: int) -> te.State:
@@ -231,3 +231,41 @@ def test_inside_a_jit_a_search_is_refused() -> None:
     search(state)
     with pytest.raises(RuntimeError, match="jit cannot capture"):
         search(state)
+
+
+def test_what_is_hidden_makes_no_difference() -> None:
+    """Positions that look alike to who is to move are searched alike; with all cards on the table they would not be."""
+    kuhn, stars = shared_env("kuhn_poker"), shared_env("tensor_stars")
+    placed = stars.init(1)
+    for action in (0, 1, 2):
+        placed = stars.step(placed, [action])
+    other = stars.state_to_dict(placed)
+    other["commit"] = [[5, 6, 2], other["commit"][1]]
+    other["hand"] = [[1, 1, 0, 1, 1, 0, 0, 1, 1, 1], other["hand"][1]]
+    pairs = [
+        (kuhn, [{"cards": [1, other], "history": []} for other in (0, 2)], 400),
+        (stars, [stars.state_to_dict(placed), other], 60),
+    ]
+    for env, games, simulations in pairs:
+        alike = [env.state_from_dicts([game]) for game in games]
+        assert (env.observe(alike[0]).numpy() == env.observe(alike[1]).numpy()).all()
+        found = [te.search.playout_policy(state, simulations).search_tree.summary() for state in alike]
+        assert (found[0]["visit_counts"] == found[1]["visit_counts"]).all()
+        assert (found[0]["qvalues"] == found[1]["qvalues"]).all() and found[0][
+            "visit_counts"
+        ].sum() == simulations
+
+
+def test_chance_is_drawn_anew_in_every_simulation() -> None:
+    """The first spawn of 2048 is known to nobody: the open form meets several, the sampled form one a position."""
+    env = shared_env("2048")
+    state = env.init(16)
+    found = {
+        chance: te.search.playout_policy(state, 64, chance=chance, limit=20).search_tree.summary()
+        for chance in ("open", "sampled")
+    }
+    assert (found["open"]["visit_counts"] != found["sampled"]["visit_counts"]).any()
+    for summary in found.values():
+        assert (summary["visit_counts"].sum(1) == 64).all() and (summary["value"] > 0).all()
+        tried = (summary["visit_counts"] > 0) == state.legal_action_mask.numpy()
+        assert tried.all()  # returns are large there, and yet every action is tried

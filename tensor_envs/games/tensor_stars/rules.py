@@ -26,8 +26,10 @@ from tensor_envs.rules import (
     bit,
     bits,
     integer,
+    nth_bit,
     number,
     one_hot,
+    popcount,
     put,
     real,
     select,
@@ -133,8 +135,7 @@ class StarsRules(StarsData):
 
         first, second = s.commit[:PIECES], s.commit[PIECES:]
         mine, theirs = where(is_first, first, second), where(is_first, second, first)
-        all_placed, resolving = s.placed == ALL_PLACED, s.cursor >> 1
-        face_up = [all_placed & (resolving >= piece) for piece in range(PIECES)]  # F5
+        all_placed, resolving, face_up = s.placed == ALL_PLACED, s.cursor >> 1, shown(s)
         # what lies face down counts as not played yet; no card, -1, is a bit beyond the cards
         unplayed = [where(up, 0, bit(card & 15)) for up, card in zip(face_up, theirs, strict=True)]
 
@@ -155,3 +156,31 @@ class StarsRules(StarsData):
             number(side),
             number(real(s.hands) * (1 / self.max_hands)),
         ]
+
+    def determinize(self, s: GameState, player: Scalar, chance: Chance) -> GameState:
+        """The opponent's cards that lie face down and those in its hand are dealt anew."""
+        first = player == 0
+        mine, theirs = (
+            where(first, a, b)
+            for a, b in (
+                (s.commit[:PIECES], s.commit[PIECES:]),
+                (s.commit[PIECES:], s.commit[:PIECES]),
+            )
+        )
+        hidden = [(card >= 0) & ~up for card, up in zip(theirs, shown(s), strict=True)]
+        down = [where(lies, bit(card & 15), 0) for lies, card in zip(hidden, theirs, strict=True)]
+        left, dealt = union_of([word(select(s.hand, 1 - player)), *down]), []
+        for piece, (lies, card) in enumerate(zip(hidden, theirs, strict=True)):
+            new = nth_bit(left, chance.draw(piece, popcount(left)))
+            dealt.append(where(lies, new, card))
+            left = where(lies, left & ~bit(new), left)
+        hand = integer(left)
+        return s.replace(
+            commit=where(first, [*mine, *dealt], [*dealt, *mine]),
+            hand=where(first, [s.hand[0], hand], [hand, s.hand[1]]),
+        )
+
+
+def shown(s: GameState) -> list[Scalar]:
+    """For every piece whether the cards for it lie face up (F5)."""
+    return [(s.placed == ALL_PLACED) & (s.cursor >> 1 >= piece) for piece in range(PIECES)]

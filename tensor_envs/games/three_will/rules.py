@@ -210,6 +210,11 @@ class ThreeWillRules:
         reward = where(ends, 1 - 2 * winner, 0)
         return Outcome(state, (reward, -reward), terminated=ends, truncated=truncated)
 
+    def determinize(self, s: GameState, player: Scalar, chance: Chance) -> GameState:
+        """The top card and, unless they are shown, the numbers are dealt anew: nobody sees them."""
+        dealt = s.replace(ces=chance.draw(TOP_CARD, CES_CARDS))
+        return dealt if self.ids_visible else dealt.replace(bearers=numbers_dealt(chance))
+
     def victor(self, agents: Sequence[Scalar], favoured: Scalar) -> tuple[Scalar, Scalar]:
         """Whether somebody has a winning position, and who: bases first, in each the favoured player first (G22)."""
         white, black = agents[:SIDE_WORDS], agents[SIDE_WORDS:]

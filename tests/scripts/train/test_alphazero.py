@@ -72,10 +72,10 @@ def test_values_are_for_every_player(name: str) -> None:
 
 
 @pytest.mark.slow
-def test_no_lost_line_of_tic_tac_toe_after_half_a_minute(tmp_path: Path) -> None:
+def test_no_lost_line_of_tic_tac_toe_after_45_seconds(tmp_path: Path) -> None:
     weights = tmp_path / "weights.safetensors"
     options = (
-        "--seconds 30 --explore 8 --hidden 64 --simulations 16 --minibatch 512 --updates 32 --rate 0.004"
+        "--seconds 45 --explore 8 --hidden 64 --simulations 16 --minibatch 512 --updates 32 --rate 0.004"
     )
     assert alphazero.main([*options.split(), "--save", str(weights)]) == 0
     env = shared_env("tic_tac_toe")
