@@ -124,11 +124,10 @@ class Plant:
             s, flags, stores = trees.plant(at, a.old, a.row_rng)
             stores += leaf_of(t, a.leaf, at, s, [scalar(0.0)] * t.players, flags)
             parts = NOISES[self.form.method]
-            part, action = loop(parts), loop(trees.actions)
             row = trees.in_batch(at).batch.row.minimum(a.about[ROOTS].load() - 1)
-            place = (row * parts + part) * trees.actions + action
-            copy = trees.cell_of_noise(at, part, action).store(a.noise[place].load())
-            return [*stores, copy.end(action).end(part)]
+            part, action = loop(parts), loop(trees.actions)
+            noise = a.noise[(row * parts + part) * trees.actions + action].load()
+            return [*stores, trees.cell_of_noise(at, part, action).store(noise).end(action).end(part)]
 
         return t.block.end(t.block.each(stage, once=True))
 

@@ -266,7 +266,7 @@ def _form(
     return Form(method, count, replays, determinizes, 0, considered)
 
 
-# *** noise: [B, numbers, A], see `trees.NOISES` ***
+# *** noise: [B, numbers, A] flat, see `trees.NOISES` ***
 
 
 def _uniform(state: State, seed: Tensor, draws: int) -> Tensor:
@@ -295,7 +295,7 @@ def _gumbel(uniform: Tensor) -> Tensor:
 
 @jit
 def _gumbel_noise(state: State, seed: Tensor, scale: float) -> Tensor:
-    return (_gumbel(_uniform(state, seed, 1)) * scale).contiguous()
+    return (_gumbel(_uniform(state, seed, 1)) * scale).flatten().contiguous()
 
 
 @jit
@@ -310,7 +310,7 @@ def _muzero_noise(state: State, seed: Tensor, alpha: float, scale: float) -> Ten
         gamma = (gamma.exp() - uniform[:, 1 + 2 * TRIES :].log().sum(1)).log()
     # a kernel of its own: a softmax reads it three times
     dirichlet = masked_logits(gamma.contiguous(), state.legal_action_mask).softmax()
-    return Tensor.stack(dirichlet, _gumbel(uniform[:, 0]) * scale, dim=1).contiguous()
+    return Tensor.stack(dirichlet, _gumbel(uniform[:, 0]) * scale, dim=1).flatten().contiguous()
 
 
 def _log_gamma(uniform: Tensor, alpha: float) -> Tensor:

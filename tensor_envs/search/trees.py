@@ -303,6 +303,7 @@ class Trees:
         return done
 
     def _descend(self, at: Coords) -> list[UOp]:
+        """The way through the nodes, and the leaf; of a game that is over there is no way."""
         now = register(2, i32)  # the next node, and how many actions there were
         start = UOp.group(*(now.after(at.batch.lane, *self.loops)[k].store(0) for k in range(2)))
         turn = UOp.loop(next_id())
@@ -315,8 +316,8 @@ class Trees:
             *(at.register.cell(self.leaf.after(turn), k, 2).store(x) for k, x in enumerate((slot, action))),
         )
         done = chosen.end(turn, constant(0) < now.after(chosen)[0].load())
-        live = self.node(at, 0, MOVER).load() < 0
-        depth = live.where(constant(0), now.after(done)[1].load())
+        over = self.node(at, 0, MOVER).load() < 0
+        depth = over.where(constant(0), now.after(done)[1].load())
         return [self.head(at, DEPTH).store(depth)]
 
     def _step(
@@ -327,6 +328,7 @@ class Trees:
         return [self.step(at, depth, k).store(x) for k, x in enumerate(values)]
 
     def _advance(self, at: Coords, slot: UOp, arrived: Arrived) -> list[UOp]:
+        """The leaf's action is played in the state of its node."""
         t = self.t
         parent, action = (at.register.cell(self.leaf, k, 2).load() for k in range(2))
         parent, action = within(parent, self.form.slots), within(action, self.actions)

@@ -7,11 +7,12 @@ import json
 import pkgutil
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 import numpy as np
-from tinygrad import dtypes
+from tinygrad import Tensor, dtypes
 
 import tensor_envs as te
 from tensor_envs.core import kernels
@@ -80,6 +81,19 @@ def use(env: te.Env) -> None:
         engine.run(PlayUntil(0, uniform), where, arrays)
 
 
+def search(env: te.Env) -> None:
+    """Launch the kernels of tree searches, which are as many for every game."""
+
+    def evaluate(state: te.State) -> tuple[Tensor, Tensor]:
+        return Tensor.zeros(state.batch, env.num_actions), Tensor.zeros(state.batch)
+
+    state = env.init(BATCH)
+    te.search.playout_policy(state, 2)
+    for policy in (te.search.gumbel_muzero_policy, te.search.muzero_policy):
+        with suppress(RuntimeError):  # a device that is none has nothing to be looked at in the end
+            policy(state, evaluate, 2)
+
+
 GAMES: dict[str, Callable[[], te.Env]] = {
     "dice_race": dice_race.shared,
     "in memory": lambda: te.make("hyper_tic_tac_toe", shape=(9, 9, 9), k=4),
@@ -87,7 +101,7 @@ GAMES: dict[str, Callable[[], te.Env]] = {
 GAMES |= {name: partial(te.make, name) for name in te.registered()}
 
 
-def programs(name: str) -> list[tuple[str, list[int]]]:
+def programs(name: str, use: Callable[[te.Env], None]) -> list[tuple[str, list[int]]]:
     """Names of all kernels, and the places of their arrays among the parameters."""
     from tinygrad.codegen import to_program_cache
 
@@ -101,4 +115,5 @@ def programs(name: str) -> list[tuple[str, list[int]]]:
 
 
 if __name__ == "__main__":
-    print(json.dumps({name: programs(name) for name in sys.argv[1:]}))
+    what, *names = sys.argv[1:]
+    print(json.dumps({name: programs(name, {"all": use, "search": search}[what]) for name in names}))

@@ -92,18 +92,31 @@ SETS = [
 @pytest.mark.parametrize("games", SETS)
 def test_kernels_get_the_arrays_that_they_use(games: list[str]) -> None:
     """OpenCL takes a parameter's slot for its place among the arrays passed; WebGPU allows eight."""
-    environment = os.environ | {"DEV": "NULL:WGSL", "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "tests.core.every_kernel", *games]
-    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    found = json.loads(done.stdout)
-    for name in games:
-        launched = {kernel for kernel, _ in found[name]}
+    for name, kernels in launched_for_webgpu("all", games).items():
+        launched = {kernel for kernel, _ in kernels}
         missing = classes().keys() - launched - ({"rollout", "playout"} if name == "in memory" else set())
         assert not missing and "uniform" in launched, f"{name}: {missing} not launched"
-        for kernel, places in found[name]:
+
+
+def test_kernels_of_searches_get_at_most_eight_arrays() -> None:
+    """Nodes with states, and nodes that are played anew with another deal."""
+    wanted = {"search", "plant", "grow", "conclude"}
+    for name, kernels in launched_for_webgpu("search", ("tic_tac_toe", "kuhn_poker")).items():
+        assert wanted <= {kernel for kernel, _ in kernels}, name
+
+
+def launched_for_webgpu(what: str, games: Sequence[str]) -> dict[str, list[tuple[str, list[int]]]]:
+    """The kernels of games, and the places of their arrays, which are held to what devices take."""
+    environment = os.environ | {"DEV": "NULL:WGSL", "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "tests.core.every_kernel", what, *games]
+    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    found: dict[str, list[tuple[str, list[int]]]] = json.loads(done.stdout)
+    for name, kernels in found.items():
+        for kernel, places in kernels:
             assert places == list(range(len(places))), f"{name}, {kernel}: {places}"
             assert len(places) <= 8, f"{name}, {kernel}: {len(places)} arrays"
+    return found
 
 
 def compiled_for(target: str, games: Sequence[str], kernels: Sequence[str]) -> list[list[str]]:

@@ -34,7 +34,8 @@ def launch(
     whose length it does not know). any_size: whether the kernel is the same for arrays of any length.
     """
     renderer = Device[primary(device_of(arrays[0]))].renderer
-    parameters = [UOp.placeholder_like(array.uop, slot=k) for k, array in enumerate(arrays)]
+    # beyond the slots of the kernel's own, which take their place below: none may be taken for another one
+    parameters = [UOp.placeholder_like(array.uop, len(arrays) + k) for k, array in enumerate(arrays)]
     with tracing(taught(renderer)):
         done = body(*parameters)
     info = KernelInfo(name, estimates=None if estimates is None else estimates(done))
@@ -46,8 +47,8 @@ def launch(
     def kernel(*given: UOp) -> UOp:
         if any_size:
             given = tuple(UOp.placeholder((ANY_SIZE,), g.dtype, k) for k, g in enumerate(given))
-        moved = {parameters[k]: g for k, g in zip(used, given, strict=True) if parameters[k] is not g}
-        return lowered(sink.substitute(moved) if moved else sink, renderer)
+        own = {parameters[k]: g for k, g in zip(used, given, strict=True)}
+        return lowered(sink.substitute(own), renderer)
 
     after = Tensor.custom_kernel(*(arrays[k] for k in used), fxn=kernel)
     results = list(arrays)
