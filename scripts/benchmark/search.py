@@ -40,7 +40,7 @@ def ours(name: str, evaluation: str, batch: int, simulations: int, hidden: int) 
     for _ in range(OPENING):
         state = env.step(state, te.random_policy(state))
     if evaluation == "playout":
-        return lambda: te.search.playout_policy(state, simulations).action.numpy()
+        return lambda: te.to_numpy(te.search.playout_policy(state, simulations).action)
     random, size = np.random.default_rng(1), math.prod(env.observation_shape)
     # heads of 16 numbers: a whole vector
     heads = -(-(env.num_actions + 1) // 16) * 16
@@ -55,7 +55,7 @@ def ours(name: str, evaluation: str, batch: int, simulations: int, hidden: int) 
         out = (((x @ first).relu() @ second).relu().contiguous() @ third).contiguous()
         return out[:, : env.num_actions], out[:, env.num_actions].tanh()
 
-    return lambda: te.search.gumbel_muzero_policy(state, network, simulations).action.numpy()
+    return lambda: te.to_numpy(te.search.gumbel_muzero_policy(state, network, simulations).action)
 
 
 def module_of(name: str) -> Any:

@@ -143,8 +143,7 @@ def playout_policy(
     exploration = number("exploration", exploration, 0.0, 1e6)
     limit = integer("limit", limit, 1, 2**31 - 1)
     form = _form(state, "playout", count, chance)
-    table = exploration * np.sqrt(np.arange(form.slots)) + 1e-6
-    return _search(state, form, _bits(table), seed, limit)
+    return _search(state, form, _exploration(exploration, form.slots), seed, limit)
 
 
 def gumbel_muzero_policy(
@@ -232,10 +231,17 @@ def muzero_policy(
     )
 
 
+@functools.lru_cache(64)
+def _exploration(factor: float, slots: int) -> np.ndarray:
+    """What few visits count, by those of the node."""
+    return _bits(factor * np.sqrt(np.arange(slots)) + 1e-6)
+
+
 def _bits(values: np.ndarray) -> np.ndarray:
     return values.astype(np.float32).view(np.int32)
 
 
+@functools.lru_cache(64)
 def _considered_visits(most: int, simulations: int) -> np.ndarray:
     """Sequential halving: for up to `most` actions considered, the visits that the one to be tried next has by then."""
     table = np.zeros((most + 1, simulations), np.int32)
@@ -371,6 +377,7 @@ def _search(
     return SearchOutput(whole.column(found.action), SearchTree(whole, env.num_actions, found.numbers))
 
 
+@functools.lru_cache(64)
 def _chunk(engine: Engine, form: Form, whole: Cut) -> Cut:
     """The part of a batch whose trees are there at once."""
     sizes, lanes = Sizes.of(form, engine.game, engine.layout), whole.grid.lanes
