@@ -35,6 +35,7 @@ from tensor_envs.search.trees import (
     f32,
     has,
     i32,
+    no_number,
     within,
 )
 
@@ -42,7 +43,7 @@ from tensor_envs.search.trees import (
 class Found(NamedTuple):
     """Where a search writes what it has found at a root."""
 
-    action: Any  # int32; -1 if the network gave a NaN
+    action: Any  # int32; -1 if the network gave what is no number
     numbers: Any  # int32 [rows, 3 A + 1]: visits, weights and values of all actions, the root's value; reals by bits
 
 
@@ -222,7 +223,7 @@ def conclude(trees: Trees, found: Found, at: Coords) -> list[UOp]:
     so_far = total.after(total.after(lane)[0].store(raw if trees.form.values else 0.0), action)[0]
     summed = so_far.store(so_far.load() + as_real(trees.edge(at, root, SUM, action).load())).end(action)
     value = total.after(summed)[0].load() / (visits.cast(f32) + 1.0 if trees.form.values else many)
-    over, wrong = trees.node(at, root, MOVER).load() < 0, value.ne(value)
+    over, wrong = trees.node(at, root, MOVER).load() < 0, no_number(value)
     return [
         UOp.group(*each).end(k),
         found.action[there].store(over.where(constant(0), wrong.where(constant(-1), best))),

@@ -174,7 +174,8 @@ def gumbel_muzero_policy(
         Actions, weights (the improved policy) and what is known of the roots.
 
     Raises:
-        ValueError, TypeError: other arguments; an evaluation of another shape or dtype, or with a NaN.
+        ValueError, TypeError: other arguments; an evaluation of another shape or dtype, or with a value or a legal
+            action's logit that is not finite.
     """
     count = integer("num_simulations", num_simulations, 1, MAX_SIMULATIONS)
     considered = integer("max_num_considered_actions", max_num_considered_actions, 1, 1024)
@@ -373,7 +374,9 @@ def _search(
             else:
                 network.search(games, drawn, about(first), found)
     if evaluate is not None and (wrong := int((whole.table(found.action) < 0).sum())):
-        raise ValueError(f"evaluate must not give NaN, got one in the searches of {wrong} games")
+        raise ValueError(
+            f"evaluate must give finite numbers, got NaN or infinity in the searches of {wrong} games"
+        )
     return SearchOutput(whole.column(found.action), SearchTree(whole, env.num_actions, found.numbers))
 
 

@@ -147,6 +147,11 @@ def constant(x: int) -> UOp:
     return UOp.const(x, i32)
 
 
+def no_number(x: UOp) -> UOp:
+    """Whether a float32 is NaN or infinite."""
+    return x.ne(x) | (x.maximum(-x) > 3e38)
+
+
 def within(x: UOp, count: int) -> UOp:
     """An index within bounds that tinygrad can see."""
     return x.maximum(0).minimum(count - 1)
@@ -665,7 +670,7 @@ class Trees:
             return [
                 old[0].maximum(order),
                 old[1] + allowed.cast(i32),
-                old[2].maximum((allowed & x.ne(x)).cast(i32)),
+                old[2].maximum((allowed & no_number(x)).cast(i32)),
             ], []
 
         (top, count, wrong), _ = self.scan((lane,), [(LOWEST, i32), (0, i32), (0, i32)], highest)

@@ -204,6 +204,8 @@ def test_wrong_evaluations_are_refused() -> None:
         (lambda x, v: (x.cast("int32"), v), "logits of a float dtype"),
         (lambda x, v: (x * float("nan"), v), "NaN"),
         (lambda x, v: (x, v * float("nan")), "NaN"),
+        (lambda x, v: (x + float("inf"), v), "finite"),
+        (lambda x, v: (x, v - float("inf")), "finite"),
     ]:
         for search in (te.search.gumbel_muzero_policy, te.search.muzero_policy):
             with pytest.raises((ValueError, TypeError), match=f"evaluate must .*{message}"):
