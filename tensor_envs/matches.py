@@ -168,16 +168,18 @@ def _play(
         else:
             actions, mover = np.zeros(state.batch, np.int32), now["current_player"]
             for player in np.unique(mover[live]):
-                given = policies[player](state)
-                given = given.numpy() if isinstance(given, Tensor) else given
-                actions = np.where(
-                    mover == player, host_ints("a policy's actions", given, state.batch), actions
-                )
+                actions = np.where(mover == player, _actions(policies[player], state), actions)
             state = env.step(state, actions.astype(np.int32))
         now = state.numpy()
         returns += now["rewards"]
     live = ~(now["terminated"] | now["truncated"])
     return returns, now["ply"], int(live.sum())
+
+
+def _actions(policy: Policy, state: State) -> np.ndarray:
+    """int32 [B] on the host. TypeError or ValueError for what is none."""
+    given = policy(state)
+    return host_ints("a policy's actions", given.numpy() if isinstance(given, Tensor) else given, state.batch)
 
 
 @dataclass(frozen=True)
@@ -293,10 +295,7 @@ def regret(
         live = ~(now["terminated"] | now["truncated"])
         if not live.any():
             break
-        given = policy(state)
-        actions = host_ints(
-            "a policy's actions", given.numpy() if isinstance(given, Tensor) else given, state.batch
-        )
+        actions = _actions(policy, state)
         lost = judge(state, actions)
         total += float((lost.numpy() if isinstance(lost, Tensor) else np.asarray(lost))[live].sum())
         decisions += int(live.sum())

@@ -14,7 +14,8 @@ from tensor_envs.core.kernels.tracer import Tracer
 from tensor_envs.rules.control import loop, register
 from tensor_envs.rules.scalar import Scalar, scalar, word
 from tensor_envs.rules.spec import GameState
-from tensor_envs.search.trees import (
+from tensor_envs.search.choosing import has, no_number
+from tensor_envs.search.memory import (
     LIMIT,
     MOST,
     MOVER,
@@ -28,16 +29,14 @@ from tensor_envs.search.trees import (
     Legal,
     Score,
     TreeArrays,
-    Trees,
     as_bits,
     as_real,
     constant,
     f32,
-    has,
     i32,
-    no_number,
     within,
 )
+from tensor_envs.search.trees import Trees
 
 
 class Found(NamedTuple):
@@ -58,7 +57,7 @@ class SearchByPlayouts:
         tree: TreeArrays
         old: Any
         row_rng: Any
-        about: Any  # int32, see `trees`
+        about: Any  # int32, see `memory`
         found: Found
 
     def trace(self, t: Tracer, a: Arrays) -> UOp:
@@ -68,7 +67,7 @@ class SearchByPlayouts:
 
         planted = t.block.each(lambda at: trees.plant(at, a.old, a.row_rng)[2], once=True)
         trees.depend_on(planted)
-        trees.depend_on(trees.each_root(lambda at: trees.bare(at, UOp.const(0, i32))))
+        trees.depend_on(trees.each_root(lambda at: trees.bare(at, constant(0))))
         simulation = loop(self.form.simulations)
         slot = simulation.cast(i32) + 1
         outer = trees.states, trees.nodes, trees.edges

@@ -21,7 +21,7 @@ from tensor_envs.core.state import State
 from tensor_envs.core.validate import function, instance, integer, number, one_of, shown
 from tensor_envs.policy import masked_logits
 from tensor_envs.search.kernels import Conclude, Found, Grow, Plant, SearchByPlayouts
-from tensor_envs.search.trees import NOISES, Form, Sizes, TreeArrays, padded
+from tensor_envs.search.memory import NOISES, Form, Sizes, TreeArrays, padded
 
 Evaluate = Callable[[State], tuple[Tensor, Tensor]]
 MAX_SIMULATIONS = 2**20
@@ -273,7 +273,7 @@ def _form(
     return Form(method, count, replays, determinizes, 0, considered)
 
 
-# *** noise: [B, numbers, A] flat, see `trees.NOISES` ***
+# *** noise: [B, numbers, A] flat, see `memory.NOISES` ***
 
 
 def _uniform(state: State, seed: Tensor, draws: int) -> Tensor:

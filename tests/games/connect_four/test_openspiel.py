@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import tensor_envs as te
+from tests.games.openspiel import play_beside
 from tests.games.shared import shared_env
 
 pyspiel = pytest.importorskip("pyspiel")
@@ -29,22 +29,7 @@ def play_in_lockstep(config: dict[str, int], rows: int, seed: int) -> set[float]
     game = pyspiel.load_game("connect_four", parameters)
     assert game.num_distinct_actions() == env.num_actions
     state, others = env.init(rows, seed), [game.new_initial_state() for _ in range(rows)]
-    returns = np.zeros((rows, 2))
-    while True:
-        now = state.numpy()
-        returns += now["rewards"]
-        ended = np.array([other.is_terminal() for other in others])
-        assert (now["terminated"] == ended).all() and not now["truncated"].any()
-        for row, other in enumerate(others):
-            assert np.flatnonzero(now["legal_action_mask"][row]).tolist() == other.legal_actions(), row
-            assert (returns[row] == other.returns()).all(), row
-            assert ended[row] or now["current_player"][row] == other.current_player(), row
-        if ended.all():
-            break
-        actions = te.random_policy(state).numpy()
-        for row in np.flatnonzero(~ended).tolist():
-            others[row].apply_action(int(actions[row]))
-        state = env.step(state, actions)
+    state, returns = play_beside(state, others)
     planes = np.array([other.observation_tensor(0) for other in others])
     planes = planes.reshape(rows, 3, *env.observation_shape[1:])[
         :, :2, ::-1

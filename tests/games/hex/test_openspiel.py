@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
+from tests.games.openspiel import play_beside, random_actions
 from tests.games.shared import shared_env
 
 pyspiel = pytest.importorskip("pyspiel")
@@ -22,25 +23,17 @@ def play_in_lockstep(config: dict[str, Any], batch: int, seed: int) -> int:
     env, size, swap = shared_env("hex", **config), config.get("size", 11), config.get("swap", True)
     game = pyspiel.load_game("hex", {"board_size": size, "swap": swap})
     state, others = env.init(batch, seed), [game.new_initial_state() for _ in range(batch)]
-    returns, swaps = np.zeros((batch, 2)), 0
-    while True:
-        now = state.numpy()
-        returns += now["rewards"]
-        ended = np.array([other.is_terminal() for other in others])
-        assert (now["terminated"] == ended).all() and not now["truncated"].any()
-        for row, other in enumerate(others):
-            assert np.flatnonzero(now["legal_action_mask"][row]).tolist() == other.legal_actions(), row
-            assert (returns[row] == other.returns()).all(), row
-            assert ended[row] or now["current_player"][row] == other.current_player(), row
-        if ended.all():
-            break
-        actions = te.random_policy(state).numpy()
-        if swap and now["ply"].max() == 1:
+    swaps = 0
+
+    def some_swap(state: te.State, ended: np.ndarray) -> np.ndarray:
+        nonlocal swaps
+        actions = random_actions(state, ended)
+        if swap and state.ply.numpy().max() == 1:
             actions[::3] = size * size
         swaps += int((actions[~ended] == size * size).sum())
-        for row in np.flatnonzero(~ended).tolist():
-            others[row].apply_action(int(actions[row]))
-        state = env.step(state, actions)
+        return actions
+
+    state, returns = play_beside(state, others, some_swap)
     for row, other in enumerate(others):
         signs = [sign for sign in str(other) if sign in ".xo"]
         assert [{".": 0, "x": 1, "o": -1}[sign] for sign in signs] == env.state_to_dict(state, row)["board"]

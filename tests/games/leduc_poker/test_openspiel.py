@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
+from tests.games.openspiel import play_beside
 from tests.games.shared import observe, shared_env
 
 pyspiel = pytest.importorskip("pyspiel")
@@ -21,27 +22,13 @@ def play_in_lockstep(batch: int, seed: int) -> None:
             assert other.is_chance_node()
             other.apply_action(card)
     public = state.public.numpy()
-    returns = np.zeros((batch, 2))
-    while True:
-        now = state.numpy()
-        returns += now["rewards"]
-        ended = np.array([other.is_terminal() for other in others])
-        assert (now["terminated"] == ended).all() and not now["truncated"].any()
+
+    def look(state: te.State) -> None:
         for player in (0, 1):
             theirs = np.array([other.information_state_tensor(player) for other in others])
             assert (observe(state, player) == theirs).all()
-        for row, other in enumerate(others):
-            assert np.flatnonzero(now["legal_action_mask"][row]).tolist() == other.legal_actions(), row
-            assert (returns[row] == other.returns()).all(), row
-            assert ended[row] or now["current_player"][row] == other.current_player(), row
-        if ended.all():
-            break
-        actions = te.random_policy(state).numpy()
-        for row in np.flatnonzero(~ended).tolist():
-            others[row].apply_action(int(actions[row]))
-            if others[row].is_chance_node():
-                others[row].apply_action(int(public[row]))
-        state = env.step(state, actions)
+
+    _, returns = play_beside(state, others, look=look, chance=lambda row: int(public[row]))
     assert {-13.0, 0.0, 13.0} <= set(returns[:, 0].tolist())
 
 
