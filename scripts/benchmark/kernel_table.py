@@ -26,7 +26,6 @@ if not __package__:  # run as a file: what the scripts share lies in the folder 
 
 import numpy as np
 from tinygrad import Device, UOp, dtypes
-from tinygrad.codegen import to_program_cache
 from tinygrad.helpers import GlobalCounters
 from tinygrad.uop.ops import GroupOp, Ops
 
@@ -70,12 +69,12 @@ def bandwidth(size: int) -> float:
 
 
 def operations(env: te.Env, task: str, batch: int) -> float:
-    """Operations a game (and, of a rollout, step) of the kernel compiled last, in which a block is played once."""
-    name = f"{type(env.rules).__name__}_{task}"
-    found = [program for program in to_program_cache.values() if program.arg.function_name == name]
-    assert found, f"{name} has not been compiled"
+    """Operations a game (and, of a rollout, step) of its kernel recorded last, in which a block is played once."""
+    found = [replay for (kernel, *_), replay in env._engine._replays.items() if kernel.name == task]
+    assert found, f"{task} has not been compiled"
+    program = found[-1].captured.linear.src[0].src[0]
     total, sizes = 0.0, []
-    for u in found[-1].src[1].src:  # in the order of the code
+    for u in program.src[1].src:  # in the order of the code
         if u.op is Ops.RANGE:
             sizes.append(_times(u))
         elif u.op is Ops.END:

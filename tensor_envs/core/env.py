@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
@@ -458,7 +459,13 @@ class Env:
         return words.parse(self, text, legal)
 
     def symmetries(self) -> Iterator[Symmetry]:
-        """Index maps under which the game is unchanged (see `tensor_envs.Symmetry`), the identity first."""
+        """Index maps under which the game is unchanged (see `tensor_envs.Symmetry`), the identity first.
+
+        Of a game without notation nothing is known but the identity.
+        """
+        if not self._entry.notation:
+            size = math.prod(self.observation_shape)
+            return iter([Symmetry(tuple(range(self.num_actions)), tuple(range(size)), {})])
         found: Iterator[Symmetry] = self._entry.load("notation").symmetries(self.rules)
         return found
 

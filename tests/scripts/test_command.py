@@ -33,6 +33,7 @@ COMMANDS = {
     "train/ppo.py": "train.ppo",
     "train/ppo_torch.py": "train.ppo_torch",
     "train/ppo_gymnasium.py": "train.ppo_gymnasium",
+    "train/alphazero.py": "train.alphazero",
     "train/masked_policy.py": "train.masked_policy",
     "train/monte_carlo.py": "train.monte_carlo",
 }
@@ -128,6 +129,14 @@ OWN = {
     "benchmark.py": ["--batch=64", "--mode=step", "--runs=1", "--seconds=0.01", "--core=-1"],
     "benchmark/kernel_table.py": ["--batch=64"],
     "train/ppo.py": ["--num-envs=8", "--steps=4", "--minibatches=2", "--updates=1", "--games=30"],
+    "train/alphazero.py": [
+        "--batch=8",
+        "--steps=2",
+        "--simulations=4",
+        "--games=8",
+        "--rival=4",
+        "--seconds=1",
+    ],
     "train/masked_policy.py": ["--batch=8", "--updates=1"],
     "train/monte_carlo.py": ["--games=3", "--playouts=2"],
 }
@@ -159,6 +168,7 @@ LONG = {
     "benchmark/kernel_table.py": [],
     "train/ppo.py": ["--updates", "100000"],
     "train/ppo_torch.py": ["--updates", "100000"],
+    "train/alphazero.py": ["--seconds", "100000"],
     "train/masked_policy.py": ["--updates", "100000"],
     "train/monte_carlo.py": ["--games", "100000"],
 }

@@ -23,9 +23,14 @@ def test_operations_of_a_game() -> None:
         found.append(table.operations(env, "uniform", batch))
     assert found[0] == pytest.approx(found[1], rel=0.1)
     assert 100 < found[1] < 400
-    large = te.make("tensor_stars")
-    te.VectorEnv(large, 64).step_uniform()
+    large, cube = te.make("tensor_stars"), te.make("hyper_tic_tac_toe", shape=(4, 4, 4), k=4)
+    for other in (large, cube):
+        te.VectorEnv(other, 64).step_uniform()
     assert table.operations(large, "uniform", 64) > 3 * found[1]
+    assert table.operations(cube, "uniform", 64) > 1.5 * found[1]
+    assert (
+        table.operations(env, "uniform", 4096) == found[1]
+    )  # not the cube's, of the same class and compiled later
 
 
 def test_a_row_a_kernel(capsys: pytest.CaptureFixture[str]) -> None:
