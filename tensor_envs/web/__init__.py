@@ -1,0 +1,1 @@
+"""Games in a browser, played by their own kernels as WebAssembly."""
