@@ -71,8 +71,8 @@ def bandwidth(size: int) -> float:
 def operations(env: te.Env, task: str, batch: int) -> float:
     """Operations a game (and, of a rollout, step) of its kernel recorded last, in which a block is played once."""
     found = [replay for (kernel, *_), replay in env._engine._replays.items() if kernel.name == task]
-    assert found, f"{task} has not been compiled"
-    program = found[-1].captured.linear.src[0].src[0]
+    assert found and found[-1].launcher is not None, f"{task} has not been compiled"
+    (program, _) = found[-1].launcher.programs[0]
     total, sizes = 0.0, []
     for u in program.src[1].src:  # in the order of the code
         if u.op is Ops.RANGE:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from tinygrad import Tensor, UOp, dtypes
 from tinygrad.dtype import DType
+from tinygrad.helpers import to_tuple
 
 from tensor_envs.core.backend.device import (
     DeviceName,
@@ -23,10 +24,10 @@ from tensor_envs.core.backend.device import (
     primary,
     upload,
 )
-from tensor_envs.core.backend.launch import bytes_of_blocks, launch, total_bytes
+from tensor_envs.core.backend.launch import bytes_of_blocks, compiled, launch, total_bytes
 from tensor_envs.core.backend.lower import enabled as lowers
-from tensor_envs.core.backend.replay import Launch, Replay, kept, launches_directly
-from tensor_envs.core.backend.threads import all_blocks
+from tensor_envs.core.backend.replay import Launch, Launcher, Replay, base_of, kept, launches_directly
+from tensor_envs.core.backend.threads import all_blocks, runs_natively
 from tensor_envs.core.game import Game
 from tensor_envs.core.kernels.block import LANES, Grid
 from tensor_envs.core.kernels.observe import DTYPES, ObservationArrays, ObservationPlan, Observe
@@ -40,6 +41,7 @@ from tensor_envs.core.random import threefry
 from tensor_envs.rules.spec import Rules
 
 A = TypeVar("A", bound=tuple[Any, ...])
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -183,7 +185,8 @@ class Engine:
 
     def _replay(self, kernel: Kernel, grid: Grid, device: DeviceName, arrays: A) -> Replay:
         present = tuple(t is not None for t in _leaves(arrays))
-        any_size = launches_directly() and share(grid, device)
+        blocks = share(grid, device)
+        any_size = launches_directly() and blocks
         key = (kernel, grid.form if any_size else grid, device, present)
 
         def recorded() -> Replay:
@@ -193,12 +196,23 @@ class Engine:
                 given, blocks = _like(form, tensors), tensors[count:]
                 Tensor.realize(*_flat(self._traced(kernel, grid, given, blocks)))
 
-            return Replay(function)
+            if not (any_size and runs_natively(primary(device))):
+                return Replay(function)
+            given = [base_of(t.uop) for t in (*_flat(arrays), *blocks)]
+            program = self._made(compiled, kernel, grid, arrays, blocks)
+            return Replay(function, Launcher([program], to_tuple(device), given))
 
         return kept(self._replays, key, recorded)
 
     def _traced(self, kernel: Kernel, grid: Grid, arrays: A, blocks: Sequence[Tensor]) -> A:
         """blocks: see `share`."""
+        make = functools.partial(launch, any_size=bool(blocks))
+        return _like(arrays, self._made(make, kernel, grid, arrays, blocks))
+
+    def _made(
+        self, make: Callable[..., T], kernel: Kernel, grid: Grid, arrays: A, blocks: Sequence[Tensor]
+    ) -> T:
+        """What `launch` or `compiled` makes of a kernel."""
         if isinstance(kernel, (Rollout, Playout)) and self.game.has_memory:
             raise NotImplementedError(f"a game with memory fields has no {kernel.name} kernel")
         tensors, tracers = _flat(arrays), []
@@ -213,8 +227,7 @@ class Engine:
             return bytes_of_blocks(done, grid.blocks) if blocks else None
 
         name = f"{type(self.game.rules).__name__}_{kernel.name}"
-        after = launch(name, body, *tensors, *blocks, estimates=estimates, any_size=bool(blocks))
-        return _like(arrays, after)
+        return make(name, body, *tensors, *blocks, estimates=estimates)
 
     # *** states ***
 

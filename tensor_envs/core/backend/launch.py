@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from tinygrad import Device, Tensor, UOp
+from tinygrad.codegen import to_program
 from tinygrad.dtype import AddrSpace
-from tinygrad.renderer import Estimates
+from tinygrad.renderer import Estimates, Renderer
 from tinygrad.uop.ops import KernelInfo, Ops
 
 from tensor_envs.core.backend.device import device_of, primary
@@ -21,25 +23,35 @@ know_loops()
 ANY_SIZE = 2**40  # in place of an array's length, which is a part of a program
 
 
-def launch(
+def trace(
     name: str,
     body: Callable[..., UOp],
-    *arrays: Tensor,
+    parameters: Sequence[UOp],
+    renderer: Renderer,
     estimates: Callable[[UOp], Estimates | None] | None = None,
-    any_size: bool = False,
-) -> list[Tensor]:
-    """The arrays as they are after a kernel, lazy: `body` takes one UOp an array and returns its ended stores.
+) -> UOp:
+    """A kernel from `body`, which takes the parameters and returns its ended stores.
 
     estimates: operations and bytes, from the traced kernel, where tinygrad cannot count them itself (loops
-    whose length it does not know). any_size: whether the kernel is the same for arrays of any length.
+    whose length it does not know).
     """
-    renderer = Device[primary(device_of(arrays[0]))].renderer
-    # beyond the slots of the kernel's own, which take their place below: none may be taken for another one
-    parameters = [UOp.placeholder_like(array.uop, len(arrays) + k) for k, array in enumerate(arrays)]
     with tracing(taught(renderer)):
         done = body(*parameters)
     info = KernelInfo(name, estimates=None if estimates is None else estimates(done))
-    sink = done.sink(arg=info, tag=1)  # tagged: tinygrad's optimiser would break the loops
+    return done.sink(arg=info, tag=1)  # tagged: tinygrad's optimiser would break the loops
+
+
+def launch(
+    name: str, body: Callable[..., UOp], *arrays: Tensor, any_size: bool = False, **options: Any
+) -> list[Tensor]:
+    """The arrays as they are after a kernel, lazy: `body` takes one UOp an array. See `trace`.
+
+    any_size: whether the kernel is the same for arrays of any length.
+    """
+    renderer = _renderer(arrays)
+    # beyond the slots of the kernel's own, which take their place below: none may be taken for another one
+    parameters = [UOp.placeholder_like(array.uop, len(arrays) + k) for k, array in enumerate(arrays)]
+    sink = trace(name, body, parameters, renderer, **options)
     # a kernel gets the arrays that it reads or writes: OpenCL takes a parameter's slot for its place among them
     nodes = set(sink.toposort())
     used = [k for k, parameter in enumerate(parameters) if parameter in nodes]
@@ -55,6 +67,22 @@ def launch(
     for k, tensor in zip(used, after, strict=True):
         results[k] = tensor
     return results
+
+
+def compiled(name: str, body: Callable[..., UOp], *arrays: Tensor, **options: Any) -> tuple[UOp, list[int]]:
+    """The same kernel without a graph around it -> its program, and which arrays it takes.
+
+    For the CPU, whose programs are the same for arrays of any length.
+    """
+    renderer = _renderer(arrays)
+    parameters = [UOp.placeholder_like(array.uop, k) for k, array in enumerate(arrays)]
+    sink = trace(name, body, parameters, renderer, **options)
+    program = to_program(lowered(sink, renderer), renderer)
+    return program, list(program.arg.globals)
+
+
+def _renderer(arrays: Sequence[Tensor]) -> Renderer:
+    return Device[primary(device_of(arrays[0]))].renderer
 
 
 def total_bytes(arrays: Sequence[Tensor]) -> Estimates:

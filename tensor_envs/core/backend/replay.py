@@ -14,6 +14,7 @@ from tinygrad import Tensor, TinyJit
 from tinygrad.dtype import DType
 from tinygrad.engine import realize
 from tinygrad.helpers import DEBUG, PROFILE, Context, GlobalCounters, to_tuple
+from tinygrad.renderer import Estimates
 from tinygrad.uop.ops import GroupOp, Ops, UOp, buffers
 
 from tensor_envs.core.backend.device import LOCK, DeviceName, buffer_of, empty_buffer, shards
@@ -22,7 +23,6 @@ from tensor_envs.core.backend.threads import Job, blocks_of, native_launch, runs
 VIEWS = {Ops.UNSHARD, Ops.BITCAST, Ops.DETACH, Ops.CONTIGUOUS, *GroupOp.Movement}
 KEPT_MAX = 512  # recorded functions of an environment, or signatures of a jitted one
 Launch = Callable[[], object]
-Launcher = Callable[[Sequence[Tensor]], Launch]  # looks at buffers, launches when called
 
 
 class Replay:
@@ -33,14 +33,15 @@ class Replay:
     buffers at every call.
     """
 
-    def __init__(self, function: Callable[..., Any]):
+    def __init__(self, function: Callable[..., Any], launcher: Launcher | None = None):
+        """launcher: of a function without results whose programs are known, so that nothing has to be recorded."""
         self.function = function
         self.captured: Any = None
         self.results: list[tuple[Tensor, UOp]] = []  # of the first call; the tensors may have changed since
         # their buffers, as far as it made them: sizes, dtypes and devices
         self.made: dict[UOp, tuple[int, DType, DeviceName]] = {}
         self.kept: set[UOp] = set()  # buffers of results that were there before
-        self.launcher: Launcher | None = None  # None: tinygrad launches
+        self.launcher = launcher  # None: tinygrad launches
 
     def __call__(self, *tensors: Tensor) -> tuple[Tensor, ...]:
         with LOCK:  # what a function keeps between its kernels is there once
@@ -48,7 +49,7 @@ class Replay:
 
     def _call(self, tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         new: dict[UOp, Tensor] = {}  # in place of the recorded buffers
-        if self.captured is None:
+        if self.captured is None and self.launcher is None:
             self._record(tensors)
             if self.launcher is not None:  # which never writes into these again
                 new = {u: Tensor(u) for u in self.made}
@@ -141,55 +142,73 @@ def _launcher(calls: Sequence[UOp], tensors: Sequence[Tensor], made: Sequence[UO
     All others are used again. None if a call is no program on the one device, or the several, of all.
     """
     devices: tuple[str, ...] = to_tuple(calls[0].src[1].device)
-    parameters = len(tensors)
-    places = {u: parameters + k for k, u in enumerate(made)}
-    given, programs = len(places) + parameters, []
-    shares = {k: blocks_of(base_of(t.uop)) for k, t in enumerate(tensors)}
+    given = [*(base_of(t.uop) for t in tensors), *made]
+    places, programs = {u: len(tensors) + k for k, u in enumerate(made)}, []
     for call in calls:
         program, arguments = call.src[0], realize.get_call_arg_uops(call)
         if program.op is not Ops.PROGRAM or any(to_tuple(u.device) != devices for u in arguments):
             return None
         used = [arguments[k] for k in program.arg.globals]
         where = [
-            u.arg.slot if u.op is Ops.PARAM else places.setdefault(u, len(places) + parameters) for u in used
+            u.arg.slot if u.op is Ops.PARAM else places.setdefault(u, len(tensors) + len(places))
+            for u in used
         ]
-        estimates: Any = realize.estimate_uop(call)
-        known = {**shares, **{place: blocks_of(u) for u, place in places.items()}}
-        share = next((k for k, place in enumerate(where) if known.get(place)), None)
-        size = estimates.mem / (1 if share is None else known[where[share]])
-        for j, device in enumerate(devices):
-            groups, threads = program.arg.launch_dims({})
-            values = program.arg.vals({"_device_num": j})
-            dimensions = {"global_size": groups, "local_size": threads, "vals": values}
-            run = realize.get_runtime(device, program)
-            programs.append(_Program(run, j, where, dimensions, size, share))
-    own = [u for u, place in places.items() if place >= given]
+        programs.append((program, where))
+    own = list(places)[len(made) :]
     if any(x.op is Ops.PARAM or x in made for u in own for x in u.toposort()):
         return None  # a part of one that is given
-    fixed = [
-        [shards(u)[j].ensure_allocated().get_buf(device) for u in own] for j, device in enumerate(devices)
-    ]
+    return Launcher(programs, devices, given, own)
 
-    jobs = [Job(p.run, p.dimensions, p.share) for p in programs] if runs_natively(devices[0]) else []
 
-    def launcher(arguments: Sequence[Tensor]) -> Launch:
+class Launcher:
+    """Programs, each with the places of its arguments among buffers like `given`, and then `own`, always the same.
+
+    Called with tensors in place of `given` it looks at them, and returns what launches.
+    """
+
+    def __init__(
+        self,
+        programs: Sequence[tuple[UOp, list[int]]],
+        devices: Sequence[str],
+        given: Sequence[UOp],
+        own: Sequence[UOp] = (),
+    ):
+        self.programs, self.devices, self.own, self.runs = programs, devices, own, list[_Program]()
+        known = [blocks_of(u) for u in (*given, *own)]
+        for program, where in programs:
+            share = next((k for k, place in enumerate(where) if known[place]), None)
+            estimates: Any = program.src[0].arg.estimates or Estimates()
+            size = estimates.mem / (1 if share is None else known[where[share]])
+            for j, device in enumerate(devices):
+                groups, threads = program.arg.launch_dims({})
+                values = program.arg.vals({"_device_num": j})
+                dimensions = {"global_size": groups, "local_size": threads, "vals": values}
+                run = realize.get_runtime(device, program)
+                self.runs.append(_Program(run, j, where, dimensions, size, share))
+        parts = [[part.ensure_allocated() for part in shards(u)] for u in own]
+        self.fixed = [[part[j].get_buf(device) for part in parts] for j, device in enumerate(devices)]
+        native = runs_natively(devices[0])
+        self.jobs = [Job(p.run, p.dimensions, p.share) for p in self.runs] if native else []
+
+    def __call__(self, arguments: Sequence[Tensor]) -> Launch:
         bases = [base_of(t.uop) for t in arguments]
-        given = [shards(u) for u in bases]
-        memory = [[part[j].get_buf(device) for part in given] + fixed[j] for j, device in enumerate(devices)]
-        buffers = [*bases, *own]
-        used = [[memory[p.device][place] for place in p.where] for p in programs]
-        blocks = [None if p.share is None else blocks_of(buffers[p.where[p.share]]) for p in programs]
-        size = sum(p.bytes * (n or 1) for p, n in zip(programs, blocks, strict=True))
-        if jobs:
-            words = [job.words(arrays, n) for job, arrays, n in zip(jobs, used, blocks, strict=True)]
+        held = [shards(u) for u in bases]
+        memory = [
+            [part[j].get_buf(device) for part in held] + self.fixed[j]
+            for j, device in enumerate(self.devices)
+        ]
+        buffers = [*bases, *self.own]
+        used = [[memory[p.device][place] for place in p.where] for p in self.runs]
+        blocks = [None if p.share is None else blocks_of(buffers[p.where[p.share]]) for p in self.runs]
+        size = sum(p.bytes * (n or 1) for p, n in zip(self.runs, blocks, strict=True))
+        if self.jobs:
+            words = [job.words(arrays, n) for job, arrays, n in zip(self.jobs, used, blocks, strict=True)]
             launches = [native_launch(words)]
         else:
             launches = [
-                partial(p.run, *arrays, **p.dimensions) for p, arrays in zip(programs, used, strict=True)
+                partial(p.run, *arrays, **p.dimensions) for p, arrays in zip(self.runs, used, strict=True)
             ]
-        return partial(_launch, launches, len(programs), round(size), given)
-
-    return launcher
+        return partial(_launch, launches, len(self.runs), round(size), held)
 
 
 def _launch(launches: Sequence[Callable[[], object]], count: int, size: int, held: object) -> None:
