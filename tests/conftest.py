@@ -1,6 +1,7 @@
 """What holds of every test run."""
 
 import os
+from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -26,6 +27,27 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    _mark_slow(items)
+    _group(items)
+
+
+def _mark_slow(items: list[pytest.Item]) -> None:
+    """Of a test marked `few` only the first so many parameters, or those of the names given, are not slow."""
+    seen: Counter[tuple[Path, str]] = Counter()
+    for item in items:
+        if mark := item.get_closest_marker("few"):
+            name, _, parameters = item.name.rstrip("]").partition("[")
+            seen[item.path, name] += 1
+            first = mark.args[0]
+            if isinstance(first, int):
+                few = seen[item.path, name] <= first
+            else:
+                few = not {*mark.args}.isdisjoint(parameters.split("-"))
+            if not few:
+                item.add_marker(pytest.mark.slow)
+
+
+def _group(items: list[pytest.Item]) -> None:
     """With `-n`, tests that share environments, and so kernels, stay together in one process."""
     for item in items:
         first, *rest = item.path.relative_to(TESTS).parts

@@ -65,6 +65,7 @@ def compare(
     return int(ends), paid
 
 
+@pytest.mark.few("tic_tac_toe", "2048", "shed", "leduc_poker")
 @pytest.mark.parametrize("name", GAMES)
 def test_every_game(name: str) -> None:
     """As `gymnasium.make_vec` makes it; of large games one row, whose kernels the single environment has compiled."""
@@ -75,6 +76,7 @@ def test_every_game(name: str) -> None:
     compare(vector, env, player, 4)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("player", range(3))
 def test_any_number_of_plies_between_turns(player: int, mode: AutoresetMode) -> None:

@@ -30,6 +30,7 @@ def rows_of(state: te.State) -> np.ndarray:
     return state._games.cut.table(state.tensors[1])
 
 
+@pytest.mark.few("tic_tac_toe", "shed")
 @pytest.mark.parametrize(("name", "fields"), GAMES)
 def test_take_copies_games_with_their_chance(name: str, fields: dict[str, Any]) -> None:
     env = shared_env(name, **fields)
@@ -105,6 +106,7 @@ def check(env: te.Env, batch: int, action: Any) -> np.ndarray:
     return found
 
 
+@pytest.mark.few("tic_tac_toe", "shed")
 @pytest.mark.parametrize(("name", "fields"), GAMES)
 def test_playouts_are_uniform_games_from_the_state(name: str, fields: dict[str, Any]) -> None:
     check(shared_env(name, **fields), 6, None)

@@ -66,6 +66,7 @@ def test_a_step_in_place_is_a_step_of_the_environment(env: te.Env) -> None:
     assert after["terminated"].any()
 
 
+@pytest.mark.few("dice_race")
 @pytest.mark.parametrize("autoreset", RESETS)
 @pytest.mark.parametrize("env", [TTT, RACE, LARGE], ids=lambda env: env.id)
 def test_drawn_steps_are_steps_with_the_actions_drawn(env: te.Env, autoreset: Any) -> None:
@@ -93,6 +94,7 @@ def test_drawn_steps_are_steps_with_the_actions_drawn(env: te.Env, autoreset: An
     assert ends > 8
 
 
+@pytest.mark.few("dice_race")
 @pytest.mark.parametrize("autoreset", RESETS)
 @pytest.mark.parametrize("env", [RACE, SLOW], ids=lambda env: env.id)
 def test_finished_games_start_again(env: te.Env, autoreset: Any) -> None:
@@ -118,6 +120,7 @@ def test_finished_games_start_again(env: te.Env, autoreset: Any) -> None:
     assert autoreset == "disabled" or vector.state.numpy()["episode"].min() > 0
 
 
+@pytest.mark.few("tic_tac_toe", "dice_race")
 @pytest.mark.parametrize("env", [TTT, RACE, SLOW], ids=lambda env: env.id)
 def test_rollouts_are_steps(env: te.Env) -> None:
     """Of games held in registers, which are those of a state in memory."""
@@ -249,6 +252,7 @@ def going_on(vector: te.VectorEnv, steps: int = 6) -> list[dict[str, np.ndarray]
     return found
 
 
+@pytest.mark.few("plain")
 @pytest.mark.parametrize("how", ["deep copy", "pickle"])
 @pytest.mark.parametrize("autoreset", RESETS)
 @pytest.mark.parametrize(

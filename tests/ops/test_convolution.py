@@ -103,6 +103,7 @@ def correlate(board: np.ndarray, kernel: np.ndarray) -> np.ndarray:
     return sums
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("shape", "k"), [(s, k) for s, k in BOARDS if len(s) <= 4])
 def test_line_convolution_is_the_convolution_with_the_kernels(shape: Shape, k: int) -> None:
     boards = random_boards(shape, ROWS)
@@ -136,6 +137,7 @@ def test_line_convolution_of_the_seed() -> None:
 # *** winners ***
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize(("shape", "k"), BOARDS)
 def test_all_forms_of_the_check_are_equal(shape: Shape, k: int) -> None:
     """Bit words in one kernel, sums of slices, bit words unrolled, and the reference's lists of lines."""
@@ -170,6 +172,7 @@ def test_winner_is_the_environments_own_check() -> None:
         assert len(set(rewards)) > 1
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("shape", "k"), [((3, 3), 3), ((3, 4, 3), 3), ((5, 33), 4), ((2, 3, 2), 2)])
 def test_every_line_alone_is_found_where_it_is(shape: Shape, k: int) -> None:
     """Every line of a board by itself, for either player; and no board with one mark of it missing has a line."""
@@ -190,6 +193,7 @@ def test_every_line_alone_is_found_where_it_is(shape: Shape, k: int) -> None:
         assert sorted(cells) == sorted(all_lines[i])
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("shape", "k"), [((4, 4), 3), ((3, 3, 4), 3), ((8, 7), 7), ((2, 2, 2, 5), 2)])
 def test_lines_do_not_wrap(shape: Shape, k: int) -> None:
     """Steps of a direction that leave the board, taken on the flat board, make no line."""
@@ -229,6 +233,7 @@ def test_batches_devices_and_dtypes() -> None:
     assert ops.winner(Tensor([[1, 1, 1], [2, 2, 2], [-2, 0, 0]], device="CPU"), 3).item() == 1
 
 
+@pytest.mark.slow
 def test_threads_of_a_gpu() -> None:
     """tinygrad's interpreter runs the kernel in the form that GPUs get: a second opinion."""
     for shape, k, count in (((3, 3), 3, 3), ((5, 40), 4, 2)):
@@ -301,6 +306,7 @@ def test_bad_ranks_limits_and_tensors() -> None:
 # *** large boards ***
 
 
+@pytest.mark.slow
 def test_rank_7() -> None:
     """2,187 cells, 1,093 directions: both diagonals that are hardest to find, and a random board, by sums."""
     shape, k = (3,) * 7, 3

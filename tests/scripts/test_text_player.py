@@ -53,6 +53,7 @@ def run(*arguments: object) -> tuple[int, str, str]:
     return run_here(script.main, arguments)
 
 
+@pytest.mark.slow
 def test_a_reader_of_boards_never_loses() -> None:
     code, out, errors = run("--player", f"{HERE}:reader", "--games", 12, "--against", "uniform")
     assert (code, errors) == (0, "") and out.count("\n") == 13
@@ -75,6 +76,7 @@ def test_answers_that_are_none_lose(tmp_path: Path) -> None:
     assert re.search(r"(\d+) answers, (\d+) of them", out)
 
 
+@pytest.mark.few("tests.types.program:Nim")
 @pytest.mark.parametrize(
     ("env", "rules"),
     [("three_will", ["to_win=1"]), ("tests.types.program:Nim", ["heap=9"]), ("tensor_stars", [])],

@@ -19,6 +19,7 @@ BOARDS: list[dict[str, Any]] = [
 OTHERS: list[dict[str, Any]] = [{"size": 1}, {"size": 2}, {"size": 8}, {}, {"size": 13}]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("config", BOARDS, ids=str)
 def test_random_games_agree_with_the_reference(config: dict[str, Any]) -> None:
     play_in_lockstep(GAME, batch=16, seed=4, observe_every=8, **config)

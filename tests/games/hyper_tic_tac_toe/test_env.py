@@ -11,11 +11,13 @@ SHAPES = [((3, 3), 3), ((4,), 2), ((5, 2), 2), ((3, 3, 3), 3), ((2, 1, 4, 3), 3)
 LARGE = [((3, 3, 3, 3, 2, 2), 3), ((2,) * 7, 2), ((12, 13, 11), 4)]  # too many words and directions to unroll
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize(("shape", "k"), SHAPES)
 def test_random_games_agree_with_the_reference(shape: tuple[int, ...], k: int) -> None:
     play_in_lockstep("hyper_tic_tac_toe", batch=64, seed=4, observe_every=3, shape=shape, k=k)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("shape", "k"), LARGE)
 def test_boards_in_memory_agree_with_the_reference(shape: tuple[int, ...], k: int) -> None:
     assert not HyperTicTacToe(shape, k).unrolled

@@ -75,6 +75,7 @@ def lockstep(config: dict[str, Any], batch: int, plies: int, seed: int = 11) -> 
     return ends[0], ends[1]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("config", FAST, ids=str)
 def test_lockstep(config: dict[str, Any]) -> None:
     ended, cut = lockstep(config, batch=BATCH, plies=70)
@@ -100,6 +101,7 @@ def test_few_bytes() -> None:
     assert te.make("shed").state_bytes == 32
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("config", FAST, ids=str)
 def test_rollout_is_the_same_play(config: dict[str, Any]) -> None:
     env = shared_env("shed", **config)

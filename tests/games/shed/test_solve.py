@@ -29,6 +29,7 @@ def table(cards: int) -> Tablebase:
     return solve(cards, "CPU", progress=False)
 
 
+@pytest.mark.few(9)
 @pytest.mark.parametrize("cards", range(1, 13))
 def test_values_are_the_known_ones(cards: int) -> None:
     facts, counts = FACTS[str(cards)], table(cards).counts()
@@ -52,6 +53,7 @@ def test_values_of_larger_games(cards: int) -> None:
     assert digest is None or made.sha256() == digest
 
 
+@pytest.mark.slow
 def test_kernels_of_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     """tinygrad's interpreter has threads like a GPU: with two blocks of four, each thread has many cells."""
     monkeypatch.setattr(strata, "BLOCKS", 2)
@@ -81,6 +83,7 @@ def test_verify_finds_a_single_wrong_bit(which: int) -> None:
         Tablebase(6, *(Tensor(a, device="CPU").realize() for a in arrays)).verify()
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("cards", (1, 2, 3, 6, 9))
 def test_values_fit_together_in_play(cards: int) -> None:
     """In random games: the best action has the value; an action has the value of the position that it leads to."""

@@ -127,12 +127,14 @@ def run(
     return both
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("players", [2, 3, 4])
 def test_lockstep_of_default_games(players: int) -> None:
     """Their first third or so; the traces are whole games."""
     run({"players": players}, plies=90, look=80 if players == 3 else 0)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("number", range(len(VARIANTS)))
 def test_lockstep_of_variants(number: int) -> None:
     both = run(VARIANTS[number], plies=120, seed=number)

@@ -29,6 +29,7 @@ def ones(values: list[int]) -> list[int]:
     return [i for i, value in enumerate(values) if value]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("players", [2, 3, 4])
 def test_size(start: Start, players: int) -> None:
     size = players * (10 * CELLS + 37) + 26 + (16 + players + 5 + CELLS + 3) + (46 + 4 * CELLS)

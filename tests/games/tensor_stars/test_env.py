@@ -69,6 +69,7 @@ def lockstep(config: dict[str, Any], batch: int, plies: int, look: int, seed: in
 FAST = {0: 9, 2: 0, 3: 0, 5: 0, 8: 0, 10: 0, 13: 9, 14: 9}
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("number", FAST)
 def test_lockstep(number: int) -> None:
     ended = lockstep(VARIANTS[number], batch=BATCH, plies=54, look=FAST[number])

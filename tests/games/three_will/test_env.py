@@ -42,6 +42,7 @@ def test_random_games_agree_with_the_reference() -> None:
     assert (returns.sum(1) == 0).all() and (abs(returns) == 1).all()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("config", OTHER_RULES, ids=lambda config: next(iter(config)))
 def test_random_games_under_other_rules(config: dict[str, Any]) -> None:
     play_in_lockstep("three_will", batch=3, seed=5, max_steps=150, observe_every=50, **config)

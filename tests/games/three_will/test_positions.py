@@ -106,6 +106,7 @@ RULES: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("config", RULES.values(), ids=RULES)
 def test_crowded_positions(config: dict[str, Any]) -> None:
     met = play_on(games=400, plies=3, seed=3, config=config)

@@ -23,6 +23,7 @@ OLDER = ("-march=x86-64-v3", "-march=x86-64-v2")
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the C is built on Linux alone")
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("game", GAMES)
 @pytest.mark.parametrize(("batch", "seed", "steps"), [(100, 0, 150), (1, 2**40 + 5, 40), (70, 2**64 - 1, 1)])
 def test_a_rollout_is_ours(game: str, batch: int, seed: int, steps: int) -> None:
@@ -30,6 +31,7 @@ def test_a_rollout_is_ours(game: str, batch: int, seed: int, steps: int) -> None
         limits.compare(te, limits.FORMS[game](batch, seed, flags), steps)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("game", GAMES)
 def test_single_steps_are_ours(game: str) -> None:
     games, vector = limits.FORMS[game](80, 3), te.VectorEnv(te.make(game), 80, seed=3, device="CPU")
@@ -42,6 +44,7 @@ def test_single_steps_are_ours(game: str) -> None:
         assert (output["legal_action_mask"] == state["legal_action_mask"]).all()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("game", GAMES)
 def test_other_games_are_noticed(game: str, monkeypatch: pytest.MonkeyPatch) -> None:
     games = limits.FORMS[game](64, 0)

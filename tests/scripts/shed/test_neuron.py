@@ -36,6 +36,7 @@ def worked_out() -> dict[str, Claim]:
     return {claim.id: claim for claim in claims()}
 
 
+@pytest.mark.slow
 def test_every_claim_of_the_post_is_worked_out() -> None:
     beyond = {"n7-limit", "sep-table"}  # not in the post
     assert set(FACTS) - beyond <= set(worked_out())
@@ -105,6 +106,7 @@ def test_difficult_positions_with_seven_cards() -> None:
     assert {f"({data.written(i)})" for i in wrong} == set(known["misclassified_100_epochs"])
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("cards", range(1, 11))
 def test_separability(cards: int) -> None:
     """Shown either way, for all endgames and for each pattern."""

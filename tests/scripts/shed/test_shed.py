@@ -94,6 +94,7 @@ def test_claims_of_the_post() -> None:
     assert "7 cards: values of 7-2+ [] 6-3, 7-2+ [] 6-1, 7-3+ [] 6-1" in text
 
 
+@pytest.mark.slow
 def test_plot(tmp_path: Path) -> None:
     image = pytest.importorskip("PIL.Image")
     sizes = []

@@ -56,6 +56,7 @@ def test_it_trains_saves_and_goes_on(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert alphazero.main([*small, "--resume", str(curve)]) == 2
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["kuhn_poker", "2048"])
 def test_values_are_for_every_player(name: str) -> None:
     """Of what a round of self-play has seen: returns of the mover, weights of legal actions alone."""
