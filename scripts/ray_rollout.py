@@ -76,8 +76,9 @@ def rollout(
         knock(address)
     with busy("starting Ray"):
         ray = import_ray(address)
-        connect(ray, address, workers)
     try:
+        with busy("starting Ray"):
+            connect(ray, address, workers)
         with busy(f"{workers} workers start and compile"):
             shares = [te.shard(batch, rank, workers) for rank in range(workers)]
             actors = [worker(ray).remote(env, share, seed) for share in shares]
@@ -104,7 +105,6 @@ def connect(ray: Any, address: str | None, workers: int) -> None:
     ray.init(address, **quiet)
     cores = int(ray.cluster_resources().get("CPU", 0))
     if workers > cores:
-        ray.shutdown()
         raise ValueError(f"workers must be at most the {cores} cores of the cluster, got {workers}")
 
 

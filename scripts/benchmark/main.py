@@ -166,7 +166,7 @@ def measure(options: argparse.Namespace) -> tuple[list[dict[str, Any]], list[dic
     rows, ratios = [], []
     settings = [(e, b, d) for e in options.env for b in options.batch for d in options.device]
     for n, (env, batch, device) in enumerate(settings, 1):
-        print(f"[{n}/{len(settings)}] {env}, batch {batch}, {device}", file=sys.stderr)
+        print(f"[{n}/{len(settings)}] {env}, batch {batch}, {device} ...", file=sys.stderr)
         with tempfile.TemporaryDirectory() as folder:
             workers: list[Worker] = []
             try:

@@ -7,6 +7,7 @@ it is called, and hands it to `run` together with the function that does the wor
 from __future__ import annotations
 
 import argparse
+import atexit
 import importlib
 import os
 import re
@@ -14,14 +15,17 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import FrameType
 from typing import Any, NoReturn
 
 if "" not in sys.path and (here := os.getcwd()) not in sys.path:
     sys.path.append(here)  # where `--env module:Class` finds a user's game
 
 PATIENCE = 2.0  # seconds after which `busy` says what is going on
+GRACE = 5.0  # seconds that native code may go on after Ctrl-C
+STOPPED = 130  # the exit code
 MOST = 2**31 - 1  # of counts that have no other limit
 # what a user, a machine or a missing package can cause; anything else is a bug and shows its traceback
 EXPECTED = (ValueError, TypeError, OSError, ImportError, RuntimeError, MemoryError)
@@ -48,29 +52,53 @@ def run(
     parser: Parser, work: Callable[[argparse.Namespace], object], arguments: Sequence[str] | None = None
 ) -> int:
     """Parse and work -> the exit code: 0; 1 for a `Failure`; 2 for bad input or what is missing; 130 for Ctrl-C."""
+    own = "command.first" in sys.modules and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
     try:
-        _on_ctrl_c(signal.default_int_handler)
+        if own:  # the process is a script's
+            _heed_ctrl_c(parser.prog)
         work(parser.parse_args(arguments))
     except SystemExit as exit_:  # of --help, or of `Parser.error`
         return int(exit_.code or 0)
     except KeyboardInterrupt:
-        code, message = 130, "stopped"
+        code, message = STOPPED, "stopped"
     except Failure as failure:
         code, message = 1, one_line(failure)
     except EXPECTED as error:
         code, message = 2, one_line(error)
     else:
         return 0
-    _on_ctrl_c(signal.SIG_IGN)  # the process is ending
+    finally:
+        if own:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process is ending
     clear = "\r\033[K" if sys.stderr.isatty() else ""  # of a progress bar
-    print(f"{clear}{parser.prog}: {message}", file=sys.stderr)
+    print(f"{clear}{parser.prog}: {message}", file=sys.stderr, flush=True)
+    if own and code == STOPPED:  # Ray's libraries, put away amid their work, crash the process
+        with suppress(OSError):
+            sys.stdout.flush()
+        atexit._run_exitfuncs()
+        os._exit(STOPPED)
     return code
 
 
-def _on_ctrl_c(handler: Any) -> None:
-    """In place of `first`'s, if the process is a script's."""
-    if "command.first" in sys.modules and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-        signal.signal(signal.SIGINT, handler)
+def _heed_ctrl_c(prog: str) -> None:
+    """KeyboardInterrupt in the main thread. Where that stays in native code, as in a long rollout, the process ends."""
+    heard, (read, write) = threading.Event(), os.pipe()
+
+    def interrupt(number: int, frame: FrameType | None) -> NoReturn:
+        heard.set()
+        raise KeyboardInterrupt
+
+    def watch() -> None:
+        while os.read(read, 1)[0] != signal.SIGINT:
+            continue
+        if not heard.wait(GRACE):
+            os.write(2, f"{prog}: stopped\n".encode())
+            os._exit(STOPPED)
+
+    os.set_blocking(write, False)
+    signal.set_wakeup_fd(write)
+    signal.signal(signal.SIGINT, interrupt)
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def one_line(message: object) -> str:

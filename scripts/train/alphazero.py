@@ -38,7 +38,7 @@ import tensor_envs as te
 from command import MOST, Parser, busy, need, new_file, real, run, whole
 from command.games import add_game, game_of
 from tensor_envs import policies
-from train.network import Network, load, look
+from train.network import Network, load, look, save
 
 Positions = tuple[np.ndarray, ...]  # observations, masks, weights, values: a row each
 
@@ -189,7 +189,7 @@ def work(options: argparse.Namespace) -> None:
             checked = spent + options.seconds / options.ratings
             print(f"{spent:9.1f} {positions:10,} {loss:6.3f}   {text}", flush=True)
             if options.save is not None:
-                nn.state.safe_save(nn.state.get_state_dict(network), str(options.save))
+                save(nn.state.get_state_dict(network), options.save)
         if finished:
             break
         begin = time.process_time()

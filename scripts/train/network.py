@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+import tempfile
+from pathlib import Path
 
 from tinygrad import Tensor, nn
 
 import tensor_envs as te
+from tensor_envs.core.files import replace_file
 
 
 class Network:
@@ -25,14 +28,26 @@ class Network:
         return te.masked_logits(self.policy(features), mask).log_softmax(), self.value(features).squeeze(1)
 
 
+def save(weights: dict[str, Tensor], path: Path) -> None:
+    """A safetensors file, in place of the one before."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "weights")
+        nn.state.safe_save(weights, str(file))
+        replace_file(path, [file.read_bytes()])
+
+
 def load(env: te.Env, path: str) -> Network:
-    """What `--save` of the PPO commands has saved. ValueError if it is of another game."""
-    weights = nn.state.safe_load(path)
-    network = Network(env, int(weights["first.bias"].shape[0]))
-    shapes = {name: tuple(t.shape) for name, t in nn.state.get_state_dict(network).items()}
-    if shapes != {name: tuple(t.shape) for name, t in weights.items()}:
-        raise ValueError(f"{path} has no weights of a network for {env!r}")
-    nn.state.load_state_dict(network, weights, verbose=False)
+    """What `save` has saved. ValueError if it is something else, or of another game."""
+    try:
+        weights = nn.state.safe_load(path)
+        network = Network(env, int(weights["first.bias"].shape[0]))
+        shapes = {name: tuple(t.shape) for name, t in nn.state.get_state_dict(network).items()}
+        if shapes != {name: tuple(t.shape) for name, t in weights.items()}:
+            raise ValueError("they are of another game")
+        nn.state.load_state_dict(network, weights, verbose=False)
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RuntimeError) as error:
+        about = f"{type(error).__name__}: {error}"[:100]
+        raise ValueError(f"{path} has no weights of a network for {env!r} ({about})") from None
     return network
 
 

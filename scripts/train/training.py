@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-from tinygrad import Device, Tensor, nn
+from tinygrad import Device, Tensor
 
 import tensor_envs as te
 from command import MOST, Parser, busy, need, new_file, real, run, whole
 from command.games import add_game, game_of
+from train.network import save
 
 TARGET = 0.95
 CAP = 2000  # decisions after which a game of the evaluation is left as it is
@@ -214,7 +215,7 @@ def train(prog: str, learner: Learner, options: argparse.Namespace) -> None:
             )
             curve.add(sum(counts), sum(times), rates)
             if options.save is not None:
-                nn.state.safe_save(learner.weights(), str(options.save))
+                save(learner.weights(), options.save)
     print(curve.reached() + " (compiling counts, evaluation does not)")
     if len(times) > 2:
         speed = sum(counts[2:]) / sum(times[2:])

@@ -2,18 +2,22 @@
 
 The digest is the SHA-256 of the whole file with zeros in the digest's own place, so that no bit of data or metadata can
 change without a word. A file is written beside its place, flushed to the disk and renamed: what was there before stays
-until then, whatever happens.
+until then, whatever happens. What a process that was killed has left beside it goes at the next save.
 """
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import hashlib
 import json
 import os
+import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -58,20 +62,52 @@ def write_arrays(
     for array in data:
         digest.update(_bytes(array))
     text = text.replace(_BLANK.encode(), digest.hexdigest().encode(), 1)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.part")
+    replace_file(path, [len(text).to_bytes(8, "little"), text, *map(_bytes, data)])
+
+
+def replace_file(path: Path, chunks: Iterable[Any]) -> None:
+    """Write bytes in place of the file of that name, all or nothing.
+
+    Raises:
+        OSError: names the path; what was there before still is.
+    """
+    target = Path(os.path.realpath(path))  # a link stays one
     try:
-        with open(beside, "xb") as file:
-            file.write(len(text).to_bytes(8, "little"))
-            file.write(text)
-            for array in data:
-                file.write(_bytes(array))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
+        if target.exists() and not target.is_file():
+            raise OSError(errno.EINVAL, "it is no regular file")
+        _remove_left_parts(target)
+        with _new_part(target) as file:
+            try:
+                for chunk in chunks:
+                    file.write(chunk)
+                file.flush()
+                os.fsync(file.fileno())
+                os.replace(file.name, target)
+            finally:
+                Path(file.name).unlink(missing_ok=True)
     except OSError as error:
         raise OSError(error.errno, f"cannot save: {error.strerror}", str(path)) from None
-    finally:
-        beside.unlink(missing_ok=True)
+
+
+def _new_part(target: Path) -> BinaryIO:
+    """A file beside another, locked for as long as it is open."""
+    while True:
+        file = open(target.with_name(f".{target.name}.{secrets.token_hex(8)}.part"), "xb")  # noqa: SIM115
+        with suppress(OSError):  # not every file system has locks
+            fcntl.flock(file, fcntl.LOCK_EX)
+        if os.path.exists(file.name):  # else somebody has removed it before it was locked
+            return file
+        file.close()
+
+
+def _remove_left_parts(target: Path) -> None:
+    """Those that nobody writes: a lock ends with its process."""
+    pattern = re.compile(rf"\.{re.escape(target.name)}\.[0-9a-f]{{16}}\.part")
+    with suppress(OSError):
+        for part in filter(lambda other: pattern.fullmatch(other.name), target.parent.iterdir()):
+            with suppress(OSError), open(part, "rb+") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                part.unlink()
 
 
 def _bytes(array: np.ndarray) -> Any:

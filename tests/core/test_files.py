@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import hashlib
 import json
 import os
@@ -256,7 +257,7 @@ def test_a_disk_that_fills_up_is_an_error_and_no_end_of_the_process(
 ) -> None:
     class Full:
         def __init__(self, file: Any):
-            self.file = file
+            self.file, self.name, self.fileno = file, file.name, file.fileno
 
         def __enter__(self) -> Full:
             return self
@@ -300,11 +301,34 @@ def test_a_file_that_the_system_refuses_to_write(path: Path) -> None:
 
 
 def test_places_where_nothing_can_be_saved(tmp_path: Path) -> None:
-    for path in (tmp_path / "nowhere" / "state", tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)  # a device is none to replace, either
+    for path in (tmp_path / "nowhere" / "state", tmp_path, pipe):
         with pytest.raises(OSError, match="cannot save") as caught:
             te.save_state(TTT.init(2), path)
         assert caught.value.filename == str(path)
-    assert not list(tmp_path.iterdir())
+    assert list(tmp_path.iterdir()) == [pipe] and pipe.is_fifo()
+
+
+def test_a_link_is_followed(path: Path) -> None:
+    link = path.with_name("link")
+    link.symlink_to(path)
+    te.save_state(TTT.init(7), link)
+    assert link.is_symlink() and te.load_state(path).batch == 7
+
+
+def test_what_killed_processes_have_left_goes_at_the_next_save(path: Path) -> None:
+    """Not what somebody is writing, nor what is called otherwise."""
+    left, written = (path.with_name(f".state.{digit * 16}.part") for digit in "0f")
+    others = [path.with_name(name) for name in (".state.part", ".states.0000000000000000.part", "state.part")]
+    for other in (left, written, *others):
+        other.write_bytes(b"x")
+    with open(written) as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        te.save_state(some_state(), path)
+    assert sorted(path.parent.iterdir()) == sorted([path, written, *others])
+    te.save_state(some_state(), path)
+    assert sorted(path.parent.iterdir()) == sorted([path, *others])
 
 
 def test_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -171,11 +171,25 @@ LONG = {
     "train/alphazero.py": ["--seconds", "100000"],
     "train/masked_policy.py": ["--updates", "100000"],
     "train/monte_carlo.py": ["--games", "100000"],
+    "train/ppo_gymnasium.py": ["--updates", "100000"],
+    "benchmark.py": ["--env", "tic_tac_toe", "three_will", "--runs", "1000"],
+    "benchmark/gpu_kernels.py": [],
+    "pictures/draw.py": ["."],
+    "text_player.py": ["--command", "echo", "--games", "100000"],
+    "shard_rollout.py": ["--steps", "100000000"],  # one launch of hours
+    "ray_rollout.py": ["--steps", "100000000", "--workers", "2"],
+}
+PACKAGES = {
+    "train/ppo_torch.py": "torch",
+    "train/ppo_gymnasium.py": "torch",
+    "ray_rollout.py": "ray",
+    "benchmark/gpu_kernels.py": "nvidia.cuda_nvrtc",
 }
 
 
 def interrupted(name: str, arguments: list[str], folder: Path, seconds: float) -> tuple[int, str]:
     """Ctrl-C, as a terminal sends it, once a script has begun to load what it needs, and some seconds later."""
+    mark = f"MARK={folder}/{name}"
     process = subprocess.Popen(
         [sys.executable, str(SCRIPTS / name), *arguments],
         stdout=subprocess.DEVNULL,
@@ -183,6 +197,8 @@ def interrupted(name: str, arguments: list[str], folder: Path, seconds: float) -
         text=True,
         cwd=folder,
         start_new_session=True,
+        env={name: value for name, value in os.environ.items() if name != "PARALLEL"}  # as for users
+        | dict([mark.split("=")]),
         # who runs the tests in the background has Ctrl-C ignored, which processes inherit
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
@@ -194,7 +210,24 @@ def interrupted(name: str, arguments: list[str], folder: Path, seconds: float) -
         errors = process.communicate(timeout=60)[1]
     finally:
         process.kill()
+    assert not running(mark), "processes are left behind"
     return process.returncode, complaints(errors)
+
+
+def running(mark: str) -> list[str]:
+    """The commands of processes with an environment variable, some seconds from now at the latest."""
+    for _ in range(50):
+        found = []
+        for path in Path("/proc").glob("[0-9]*"):
+            try:
+                if mark.encode() in (path / "environ").read_bytes().split(b"\0"):
+                    found.append((path / "cmdline").read_text())
+            except OSError:  # it has just ended, or is another's
+                continue
+        if not found:
+            break
+        time.sleep(0.1)
+    return found
 
 
 @pytest.mark.parametrize(
@@ -208,6 +241,6 @@ def test_ctrl_c_while_loading(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("seconds", [0.2, 0.5, 1, 2, 4, 8])
 @pytest.mark.parametrize("name", LONG)
 def test_ctrl_c(name: str, seconds: float, tmp_path: Path) -> None:
-    if name == "train/ppo_torch.py":
-        pytest.importorskip("torch")
+    if name in PACKAGES:
+        pytest.importorskip(PACKAGES[name])
     assert interrupted(name, LONG[name], tmp_path, seconds) == (130, f"{Path(name).name}: stopped\n")

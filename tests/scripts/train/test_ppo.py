@@ -152,6 +152,12 @@ def test_what_is_measured_and_saved(name: str, tmp_path: Path, capsys: pytest.Ca
         load(te.make("tic_tac_toe"), str(path))
     assert text_player.main(["--env=kuhn_poker", "--command=echo 0", f"--against={path}", "--games=2"]) == 0
     assert f"kuhn_poker against {path}: " in capsys.readouterr().out
+    assert list(tmp_path.iterdir()) == [path]
+    whole = path.read_bytes()
+    for size in (0, 8, len(whole) // 2, len(whole) - 4):
+        path.write_bytes(whole[:size])
+        with pytest.raises(ValueError, match=r"weights.safetensors has no weights of a network for"):
+            load(env, str(path))
 
 
 def test_evaluation_is_fair() -> None:
