@@ -79,6 +79,7 @@ def test_no_mistake_in_any_position_of_tic_tac_toe() -> None:
     assert len(mistakes) == 0
 
 
+@pytest.mark.few("tic_tac_toe", "shed")
 @pytest.mark.parametrize("name", GAMES)
 def test_as_the_plain_search(name: str) -> None:
     """Counts and values of a search in plain Python, bit for bit; of games with chance the sampled form."""
@@ -95,6 +96,7 @@ def test_as_the_plain_search(name: str) -> None:
         assert found["qvalues"][row].tolist() == values
 
 
+@pytest.mark.few("tic_tac_toe", "shed")
 @pytest.mark.parametrize("name", GAMES)
 def test_replayed_simulations_find_the_same_without_chance(
     name: str, monkeypatch: pytest.MonkeyPatch
@@ -122,6 +124,7 @@ def outcomes(state: te.State, evaluate: Any) -> list[dict[str, np.ndarray]]:
     return [x.search_tree.summary() | {"action": x.action.numpy()} for x in found]
 
 
+@pytest.mark.few("tic_tac_toe")
 @pytest.mark.parametrize("name", ["tic_tac_toe", "three_will"])
 def test_a_row_is_searched_alike_in_any_batch(name: str) -> None:
     env = shared_env(name)

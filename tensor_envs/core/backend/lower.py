@@ -55,7 +55,7 @@ def _lowered(sink: UOp, renderer: Renderer) -> UOp:
     simple = graph_rewrite(sink, _simpler() + pm_flatten_range)
     if any(u.op not in PLAIN or u.is_invalid for u in simple.toposort()):
         return sink
-    typed = graph_rewrite(simple, symbolic_simple + pm_lower_index_dtype, ctx={})
+    typed = graph_rewrite(simple, pm_lower_index_dtype, ctx={})
     known = graph_rewrite(typed, _words(renderer), ctx=renderer)
     known = graph_rewrite(known, pm_casted_consts, walk=True)
     ordered = graph_rewrite(known, pm_add_control_flow, ctx=CFGContext(known), bottom_up=True)
