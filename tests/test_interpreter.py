@@ -28,8 +28,8 @@ def both(env: te.Env, batch: int, run: Run) -> dict[str, np.ndarray]:
 
 
 SHORTEST = {"kuhn_poker": 2, "leduc_poker": 2}  # plies of a game, where they are fewer than four
-LONG = ("go", "tensor_equilibrium", "three_will")  # to interpret
-PARAMS = [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in te.registered()]
+QUICK = ("tic_tac_toe", "connect_four", "2048", "shed")  # to interpret
+PARAMS = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in te.registered()]
 
 
 @pytest.fixture(params=PARAMS)
@@ -62,6 +62,7 @@ def test_rollouts(env: te.Env) -> None:
     both(env, 4, run)
 
 
+@pytest.mark.few("same_step")
 @pytest.mark.parametrize("autoreset", ["same_step", "next_step", "disabled"])
 def test_steps_in_place_over_the_ends_of_games(autoreset: str) -> None:
     env = shared_env("tic_tac_toe")
