@@ -65,7 +65,7 @@ def compare(
     return int(ends), paid
 
 
-@pytest.mark.few("tic_tac_toe", "2048", "shed", "leduc_poker")
+@pytest.mark.few("tic_tac_toe", "shed", "leduc_poker")
 @pytest.mark.parametrize("name", GAMES)
 def test_every_game(name: str) -> None:
     """As `gymnasium.make_vec` makes it; of large games one row, whose kernels the single environment has compiled."""

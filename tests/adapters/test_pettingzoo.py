@@ -52,7 +52,7 @@ GAMES = [
 every_game = pytest.mark.parametrize(("id", "fields"), GAMES)
 
 
-@pytest.mark.few("tic_tac_toe", "2048", "shed", "leduc_poker")
+@pytest.mark.few("tic_tac_toe", "shed", "leduc_poker")
 @every_game
 def test_api(id: str, fields: dict[str, Any]) -> None:
     env = pettingzoo.env(id, **fields)
@@ -94,7 +94,7 @@ def test_api_of_a_third_partys_game_with_rewards_on_the_way(paid_race: str) -> N
     assert paid[3:] == turn * 2
 
 
-@pytest.mark.few("tic_tac_toe", "2048", "shed", "leduc_poker")
+@pytest.mark.few("tic_tac_toe", "shed", "leduc_poker")
 @every_game
 def test_seeds(id: str, fields: dict[str, Any]) -> None:
     suites.seed_test(partial(pettingzoo.env, id, **fields), num_cycles=20)
@@ -136,7 +136,7 @@ def play_both(env: Any, state: te.State, look: Any, plies: int) -> tuple[te.Stat
     return state, returns
 
 
-@pytest.mark.few("tic_tac_toe", "2048", "shed", "leduc_poker")
+@pytest.mark.few("tic_tac_toe", "shed", "leduc_poker")
 @every_game
 def test_a_game_is_that_of_the_core(id: str, fields: dict[str, Any]) -> None:
     """Masks, observations of all agents, rewards and ends; and the beginning of the next episode."""
