@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from tinygrad import Tensor, UOp, dtypes
 from tinygrad.dtype import DType
-from tinygrad.helpers import to_tuple
 
 from tensor_envs.core.backend.device import (
     DeviceName,
@@ -200,7 +199,7 @@ class Engine:
                 return Replay(function)
             given = [base_of(t.uop) for t in (*_flat(arrays), *blocks)]
             program = self._made(compiled, kernel, grid, arrays, blocks)
-            return Replay(function, Launcher([program], to_tuple(device), given))
+            return Replay(function, Launcher([program], device, given))
 
         return kept(self._replays, key, recorded)
 

@@ -169,10 +169,11 @@ class Launcher:
     def __init__(
         self,
         programs: Sequence[tuple[UOp, list[int]]],
-        devices: Sequence[str],
+        device: DeviceName,
         given: Sequence[UOp],
         own: Sequence[UOp] = (),
     ):
+        devices: tuple[str, ...] = to_tuple(device)
         self.programs, self.devices, self.own, self.runs = programs, devices, own, list[_Program]()
         known = [blocks_of(u) for u in (*given, *own)]
         for program, where in programs:
