@@ -12,10 +12,12 @@ from tensor_envs.core.plain import PlainGame, debug
 from tensor_envs.core.registry import make, register, registered
 from tensor_envs.core.state import State
 from tensor_envs.core.vector import Transition, VectorEnv
+from tensor_envs.exact.counts import Perft, perft
 from tensor_envs.interop import from_numpy, from_torch, to_numpy, to_torch
 from tensor_envs.learning import advantages
 from tensor_envs.matches import Evaluation, Ratings, arena, evaluate, regret
 from tensor_envs.pictures import contact_sheet, save_animation
+from tensor_envs.policies import Oracle
 from tensor_envs.policy import masked_logits, random_policy, sample_action
 from tensor_envs.rollout import Rollout, playout, rollout, rollout_from
 from tensor_envs.rules import Chance, Field, GameState, Outcome, Rules, Spec, Symmetry
@@ -34,7 +36,9 @@ __all__ = [
     "Field",
     "GameEntry",
     "GameState",
+    "Oracle",
     "Outcome",
+    "Perft",
     "PlainGame",
     "Ratings",
     "Rollout",
@@ -60,6 +64,7 @@ __all__ = [
     "masked_logits",
     "num_threads",
     "ops",
+    "perft",
     "playout",
     "policies",
     "random_policy",

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tensor_envs.core.backend.device import DeviceName, resolve
-from tensor_envs.core.env import MAX_BATCH
+from tensor_envs.core.env import MAX_BATCH, Env
 from tensor_envs.core.files import read_arrays, write_arrays
 from tensor_envs.core.layout import RNG_WORDS
 from tensor_envs.core.registry import make
@@ -33,15 +33,23 @@ def save_state(state: State, path: str | Path) -> None:
     instance("state", state, State)
     path = file_path("path", path)
     env, games = state.env, state._games
-    fixed = env._entry.presets.get(env.id, {})
-    about = {
-        "id": env.id,
-        "version": env.version,
-        "illegal": env.illegal,
-        "rules": {name: value for name, value in asdict(env.rules).items() if name not in fixed},
-    }
     arrays = {"words": games.cut.table(games.words), "row_rng": games.cut.table(games.row_rng)}
-    write_arrays(path, FORMAT, about, arrays)
+    write_arrays(path, FORMAT, about(env), arrays)
+
+
+def about(env: Env) -> dict[str, Any]:
+    """What a file says of an environment."""
+    fixed = env._entry.presets.get(env.id, {})
+    rules = {name: value for name, value in asdict(env.rules).items() if name not in fixed}
+    return {"id": env.id, "version": env.version, "illegal": env.illegal, "rules": rules}
+
+
+def env_of(about: dict[str, Any]) -> Env:
+    """The environment that a file tells of. KeyError, TypeError, ValueError or AttributeError if it does not."""
+    env = make(about["id"], illegal=about["illegal"], **{k: _tuples(v) for k, v in about["rules"].items()})
+    if env.version != about["version"]:
+        raise ValueError(f"it was saved by version {about['version']} of {env.id!r}, this is {env.version}")
+    return env
 
 
 def load_state(path: str | Path, device: DeviceName | None = None) -> State:
@@ -67,14 +75,9 @@ def load_state(path: str | Path, device: DeviceName | None = None) -> State:
         <Env tensor_stars-v0>
     """
     path = file_path("path", path)
-    about, arrays = read_arrays(path, FORMAT)
+    written, arrays = read_arrays(path, FORMAT)
     try:
-        rules = {name: _tuples(value) for name, value in about["rules"].items()}
-        env = make(about["id"], illegal=about["illegal"], **rules)
-        if env.version != about["version"]:
-            raise ValueError(
-                f"it was saved by version {about['version']} of {env.id!r}, this is {env.version}"
-            )
+        env = env_of(written)
         table, rng, layout = arrays["words"], arrays["row_rng"], env._engine.layout
         if (
             table.dtype != np.uint32

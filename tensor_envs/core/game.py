@@ -53,19 +53,22 @@ class Game:
 
     def init(self, row_rng: Sequence[Value], episode: Value) -> GameState:
         """The first state of an episode of a row."""
+        known: dict[str, Any] = {"episode": episode}
+        if not self.spec.chance:
+            return self.begun(known, NoChance())
+        known["key"] = self.key(row_rng, episode)
+        return self.begun(known, KeyedChance(known["key"]))
+
+    def begun(self, known: dict[str, Any], chance: Chance) -> GameState:
+        """The first state under some chance, with some fields of the core's known."""
         values: dict[str, Any] = {
             name: MemoryArray(lambda i: word(0), field.size) if field.memory else [0] * field.size
             for name, field in self.fields.items()
         }
-        values["episode"] = episode
-        chance: Chance = NoChance()
-        if self.spec.chance:
-            values["key"] = self.key(row_rng, episode)
-            chance = KeyedChance(values["key"])
         given = self.rules.init(chance)
         if unknown := given.keys() - values.keys():
             raise ValueError(f"init gives {', '.join(sorted(unknown))}; the fields are {', '.join(values)}")
-        return self.typed(values | dict(given), "init")
+        return self.typed(values | known | dict(given), "init")
 
     @cached_property
     def init_ops(self) -> int:

@@ -23,6 +23,7 @@ COMMANDS = {
     "hyperdimensional_tictactoe.py": "hyperdimensional_tictactoe",
     "benchmark.py": "benchmark.main",
     "shed.py": "shed.main",
+    "known_results.py": "known_results.main",
     "play.py": "play.main",
     "ray_rollout.py": "ray_rollout",
     "shard_rollout.py": "shard_rollout",

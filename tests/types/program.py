@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -150,6 +151,10 @@ def loops() -> None:
         env, {"perfect": te.policies.perfect(), "search": te.policies.playout_search(8)}, games=2
     )
     assert_type(ratings, te.Ratings)
+    counts = te.perft(env, depth=2, symmetry=True)
+    assert_type(counts, te.Perft)
+    assert_type(counts.sequences, list[int])
+    assert_type(counts.plies[1].ended, Mapping[tuple[float, ...], int])
     te.set_num_threads(te.num_threads())
     share = te.shard(1000, rank=0, world_size=3)
     assert_type(share, te.Shard)

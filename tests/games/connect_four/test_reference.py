@@ -3,9 +3,9 @@
 from itertools import product
 from typing import Any
 
-import numpy as np
 import pytest
 
+import tensor_envs as te
 from tests.games.chance import game_key, policy_key, uniform_action
 from tests.games.connect_four.reference import STONES, WAYS, Reference
 from tests.games.lockstep import play_in_lockstep, replay_traces
@@ -95,49 +95,16 @@ def test_lines() -> None:
 # *** published counts ***
 
 
-Ply = tuple[np.ndarray, np.ndarray, np.ndarray]
-
-
-def positions(most: int, **config: int) -> list[Ply]:
-    """For 0, 1, .. `most` plies: what the first player got in each position, which differ; for each legal action the
-    position and the one after it, among those of the next ply."""
-    found: list[Ply] = []
-    state = shared_env(GAME, **config).init(1)
-    while True:
-        now = state.numpy()
-        before, actions = np.nonzero(now["legal_action_mask"])
-        if len(found) == most or not len(before):
-            return [*found, (now["rewards"][:, 0], before[:0], before[:0])]
-        state = state.env.step(state.env.take(state, before), actions)
-        boards = np.concatenate([state.own.numpy(), state.other.numpy()], axis=1)
-        _, first, after = np.unique(boards, axis=0, return_index=True, return_inverse=True)
-        state = state.env.take(state, first)
-        found.append((now["rewards"][:, 0], before, after.ravel()))
-
-
-def counts(most: int, **config: int) -> list[int]:
-    return [len(rewards) for rewards, _, _ in positions(most, **config)]
-
-
 def test_positions_of_6x7() -> None:
     """OEIS A212693."""
-    assert counts(6) == [1, 7, 49, 238, 1120, 4263, 16422]
+    assert te.perft(shared_env(GAME), 6).positions == [1, 7, 49, 238, 1120, 4263, 16422]
 
 
 @pytest.mark.slow
 def test_more_positions_of_6x7() -> None:
-    assert counts(8)[7:] == [54859, 184275]
+    assert te.perft(shared_env(GAME), 8).positions[7:] == [54859, 184275]
 
 
-def test_all_positions_of_4x4_and_its_value() -> None:
-    """161,029, as J. Tromp counts; under best play, from the last ply back, the empty board is a draw."""
-    plies = positions(16, rows=4, columns=4)
-    assert sum(len(rewards) for rewards, _, _ in plies) == 161_029
-    values = plies[-1][0]
-    for ply in reversed(range(16)):
-        rewards, before, after = plies[ply]
-        best, none = (np.maximum, -2.0) if ply % 2 == 0 else (np.minimum, 2.0)
-        found = np.full(len(rewards), none, np.float32)
-        best.at(found, before, values[after])
-        values = np.where(found == none, rewards, found)
-    assert values.tolist() == [0.0]
+def test_all_positions_of_4x4() -> None:
+    """161,029, as J. Tromp counts."""
+    assert sum(te.perft(shared_env(GAME, rows=4, columns=4)).positions) == 161_029

@@ -6,6 +6,7 @@ import pytest
 import tensor_envs as te
 from tensor_envs.games.hyper_tic_tac_toe.rules import HyperTicTacToe
 from tests.games.lockstep import play_in_lockstep, replay_traces
+from tests.games.shared import shared_env
 
 SHAPES = [((3, 3), 3), ((4,), 2), ((5, 2), 2), ((3, 3, 3), 3), ((2, 1, 4, 3), 3), ((4, 4, 4), 4), ((6, 7), 4)]
 LARGE = [((3, 3, 3, 3, 2, 2), 3), ((2,) * 7, 2), ((12, 13, 11), 4)]  # too many words and directions to unroll
@@ -53,34 +54,11 @@ def test_the_convolution_and_the_lines_through_the_last_move_are_equal(
 
 
 def test_positions_and_games_of_3x3() -> None:
-    """5,478 reachable positions, 958 of them over; 255,168 games: every position of a ply in one batch."""
-    env = te.make("tic_tac_toe")
-    positions, games = 0, {1.0: 0, -1.0: 0, 0.0: 0}
-    over = 0
-    frontier: dict[tuple[int, ...], int] = {(0,) * 9: 1}  # board -> number of ways to reach it
-    for ply in range(10):
-        positions += len(frontier)
-        boards = list(frontier)
-        state = env.state_from_dicts([{"board": list(b), "current_player": ply % 2} for b in boards])
-        mask = state.numpy()["legal_action_mask"]
-        over += int((~mask.any(1)).sum())
-        following: dict[tuple[int, ...], int] = {}
-        for cell in range(9):
-            rows = np.flatnonzero(mask[:, cell])
-            after = env.step(state, np.full(len(boards), cell)).numpy()
-            for row in rows:
-                ways = frontier[boards[row]]
-                board = list(boards[row])
-                board[cell] = 1 if ply % 2 == 0 else -1
-                following[tuple(board)] = following.get(tuple(board), 0) + ways
-                if after["terminated"][row]:
-                    games[float(after["rewards"][row, 0])] += ways
-        if not following:
-            break
-        frontier = following
-    assert (positions, over) == (5478, 958)
-    assert games == {1.0: 131_184, -1.0: 77_904, 0.0: 46_080}
-    assert sum(games.values()) == 255_168
+    """5,478 reachable positions, 958 of them over; 255,168 games."""
+    found = te.perft(shared_env("tic_tac_toe"))
+    assert sum(found.positions) == 5478
+    assert sum(sum(row.ended_positions.values()) for row in found.plies) == 958
+    assert found.games == {(1.0, -1.0): 131_184, (-1.0, 1.0): 77_904, (0.0, 0.0): 46_080}
 
 
 def test_statistics_of_random_play() -> None:

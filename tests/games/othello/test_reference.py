@@ -1,8 +1,8 @@
 """Othello: the tensor engine against the reference ply by ply, golden games, published counts."""
 
-import numpy as np
 import pytest
 
+import tensor_envs as te
 from tests.games.chance import game_key, policy_key, uniform_action
 from tests.games.lockstep import play_in_lockstep, replay_traces
 from tests.games.othello.reference import DISCS, PASS, Reference
@@ -48,30 +48,13 @@ def test_the_reference_by_itself() -> None:
     assert passes
 
 
-def perft(most: int) -> tuple[list[int], list[int]]:
-    """Sequences of 1, 2, .. `most` plies, and those of them that end the game: a position that several lead to is
-    counted as often."""
-    state, times, counts, ended = shared_env(GAME).init(1), np.ones(1, np.int64), list[int](), list[int]()
-    for _ in range(most):
-        now = state.numpy()
-        before, actions = np.nonzero(now["legal_action_mask"])
-        state = state.env.step(state.env.take(state, before), actions)
-        boards = np.stack([state.own.numpy(), state.other.numpy()], axis=1)
-        order = np.lexsort(boards.T)
-        first = np.concatenate([[True], (boards[order[1:]] != boards[order[:-1]]).any(1)])
-        times = np.add.reduceat(times[before][order], np.flatnonzero(first))
-        state = state.env.take(state, order[first])
-        counts.append(int(times.sum()))
-        ended.append(int(times[state.terminated.numpy()].sum()))
-    return counts, ended
-
-
 def test_perft() -> None:
-    assert perft(8) == ([4, 12, 56, 244, 1396, 8200, 55092, 390216], [0] * 8)
+    assert te.perft(shared_env(GAME), 8).sequences[1:] == [4, 12, 56, 244, 1396, 8200, 55092, 390216]
 
 
 @pytest.mark.slow
 def test_more_perft() -> None:
     """From nine plies on some pass, or the game is over: A. Bik then counts a pass, as a tenth ply."""
-    counts, ended = perft(10)
-    assert counts[8] == 3005288 and ended[8] == 228 and counts[9] + ended[8] == 24571284
+    found = te.perft(shared_env(GAME), 10, symmetry=True)
+    assert found.plies[9].ended == {(1.0, -1.0): 228}
+    assert found.sequences[9] == 3005288 and found.sequences[10] + 228 == 24571284

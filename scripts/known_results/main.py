@@ -1,0 +1,95 @@
+"""Published counts and values of games, and what comes out here, each worked out anew.
+
+    python scripts/known_results.py                    # what takes seconds, two minutes in all
+    python scripts/known_results.py --all              # everything: 3 GiB of memory, and more time
+    python scripts/known_results.py --only othello     # what has these words in its name
+    python scripts/known_results.py --all --write scripts/known_results/README.md
+
+A line is what, ours, published, source and seconds of CPU time. One that differs is an error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from command import Failure, Parser, busy, new_file, run
+from known_results.results import RESULTS, Known
+
+SHOWN = 60  # characters of a result in a line
+
+
+def text(value: Any, width: int | None = None) -> str:
+    """A result in a table: numbers with commas between thousands."""
+    if isinstance(value, list):
+        found = " ".join(text(x) for x in value)
+    else:
+        found = f"{value:,}" if isinstance(value, int) else str(value)
+    return found if width is None or len(found) <= width else f"{found[: width - 3]}..."
+
+
+def chosen(options: argparse.Namespace) -> list[Known]:
+    """ValueError if nothing is called so."""
+    named = [known for known in RESULTS if options.only.lower() in known.what.lower()]
+    if not named:
+        raise ValueError(f"--only must be part of a name, got {options.only!r}; there are {names()}")
+    found = [known for known in named if options.all or not known.slow]
+    if not found:
+        raise ValueError(f"--only {options.only!r} names what takes long: add --all")
+    return found
+
+
+def names() -> str:
+    return "; ".join(known.what for known in RESULTS)
+
+
+def work(options: argparse.Namespace) -> None:
+    rows, wrong = [], 0
+    for known in chosen(options):
+        start = time.process_time()
+        with busy(known.what):
+            ours = known.find()
+        seconds = time.process_time() - start
+        same = ours == known.published
+        wrong += not same and bool(known.source)
+        said = "differs from" if not same else "as in"
+        against = f"{said} {known.source}" if known.source else "ours"
+        print(f"{known.what}: {text(ours, SHOWN)}; {against}; {seconds:.1f} s", flush=True)
+        rows.append((known, ours, seconds))
+    if options.write is not None:
+        options.write.write_text(page(rows), encoding="utf-8")
+    if wrong:
+        raise Failure(f"{wrong} of {len(rows)} results differ from what is published")
+
+
+def page(rows: Sequence[tuple[Known, Any, float]]) -> str:
+    """In Markdown."""
+    lines = [
+        "# Known results",
+        "",
+        "Counts and values of whole games that others have published, worked out anew by",
+        f"`python scripts/known_results.py --all`, which wrote this page on {time.strftime('%Y-%m-%d')}; seconds are of",
+        "CPU time. A sequence ends with its game and is not counted after it; a position counts once a ply.",
+        "Boards of connect four are width x height.",
+        "",
+        "| what | ours | published | source | seconds |",
+        "|---|---|---|---|---|",
+    ]
+    for known, ours, seconds in rows:
+        published = (
+            "" if not known.source else "the same" if ours == known.published else text(known.published)
+        )
+        lines.append(
+            f"| {known.what} | {text(ours)} | {published} | {known.source or 'ours'} | {seconds:.1f} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = Parser("known_results.py", __doc__)
+    parser.add_argument("--all", action="store_true", help="also what takes long")
+    parser.add_argument("--only", default="", metavar="WORDS", help="what has these words in its name")
+    parser.add_argument("--write", type=new_file, metavar="FILE", help="a page in Markdown, with all numbers")
+    return run(parser, work, arguments)

@@ -1,0 +1,1 @@
+"""Counts and values of whole games: what can be checked by those who trust nobody."""

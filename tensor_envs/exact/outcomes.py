@@ -1,0 +1,129 @@
+"""Chance that is counted: every outcome of the draws of a step as an action of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any, NamedTuple
+
+from tinygrad import UOp, dtypes
+
+from tensor_envs.core.game import Game, as_list
+from tensor_envs.core.layout import Layout
+from tensor_envs.rules import Mask, Outcome, Part, Rules, Scalar, Spec, Value, has_bit, integer, scalar, word
+from tensor_envs.rules.control import register, tracing
+from tensor_envs.rules.scalar import INT, WORD
+from tensor_envs.rules.spec import GameState
+
+MAX_OUTCOMES = 4096  # of the draws of a step, or of a first state
+
+
+class Digits:
+    """Chance whose draws are the digits of a number, the first draw the lowest.
+
+    Attributes:
+        sizes: how many values every draw has, so far, by its counter.
+    """
+
+    def __init__(self, number: Value, anew: bool):
+        """anew: the draws must be other ones at every ply."""
+        self.number, self.anew = scalar(number), anew
+        self.sizes: dict[Any, int] = {}
+        self._drawn: dict[Any, Scalar] = {}
+
+    @property
+    def outcomes(self) -> int:
+        return prod(self.sizes.values())
+
+    def bits(self, counter: Value) -> Scalar:
+        raise ValueError("the game draws whole words of chance, whose values are too many to count")
+
+    def draw(self, counter: Value, n: Value) -> Scalar:
+        where_from, size = word(counter), scalar(n)
+        if not size.known:
+            raise ValueError("the game draws among a number of values that differs: they cannot be counted")
+        if where_from.known and self.anew:
+            raise ValueError(
+                f"the game draws event {where_from.value} at every ply: it is hidden until it has come"
+            )
+        event = where_from.node
+        if event not in self.sizes:
+            self._drawn[event] = self.number // self.outcomes % int(size.value)
+            self.sizes[event] = int(size.value)
+        if self.sizes[event] != int(size.value):
+            raise ValueError("the game draws one event among different numbers of values")
+        return self._drawn[event]
+
+
+class Facts(NamedTuple):
+    """What tracing tells of rules: outcomes of a step's draws, and whether anything depends on the ply."""
+
+    outcomes: int
+    by_ply: bool
+
+
+def facts(rules: Rules) -> Facts:
+    """Of rules without memory fields. ValueError for chance that cannot be counted."""
+    game = Game(rules)
+    layout = Layout(game.spec)
+    with tracing():
+        words, others = register(layout.words, dtypes.uint32), register(3, dtypes.int32)
+        ply, action, number = (Scalar(others[k].load(), INT) for k in range(3))
+        s = layout.get_state(lambda w: Scalar(words[w].load(), WORD)).replace(ply=ply)
+        digits = Digits(number, anew=True)
+        outcome = game.rules.step(s, action, digits)
+        after = game.typed(outcome.state.replace(ply=0).asdict(), "step").asdict().values()
+        found = [*(x for value in after for x in as_list(value)), *map(scalar, outcome.rewards)]
+        found += [scalar(outcome.terminated), scalar(outcome.truncated)]
+        mask = game.mask(s)
+        found += [mask[w] for w in range(len(mask))]
+        nodes = UOp.group(*(x.uop() for x in found)).toposort()
+    _check("a step", digits.outcomes)
+    return Facts(digits.outcomes, ply.node in nodes)
+
+
+def _check(what: str, outcomes: int) -> None:
+    if outcomes > MAX_OUTCOMES:
+        raise ValueError(f"the draws of {what} must have at most {MAX_OUTCOMES} outcomes, got {outcomes}")
+
+
+def first_states(rules: Rules) -> Iterator[dict[str, Any]]:
+    """The fields of every first state, all equally likely, as plain numbers and flat lists."""
+    game, number, outcomes = Game(rules), 0, 1
+    while number < outcomes:
+        chance = Digits(number, anew=False)
+        s = game.begun({}, chance)
+        outcomes = chance.outcomes
+        _check("a first state", outcomes)
+        yield {
+            name: [int(x.value) for x in value] if isinstance(value, list) else int(value.value)
+            for name, value in s.asdict().items()
+        }
+        number += 1
+
+
+@dataclass(frozen=True)
+class Explicit:
+    """A game with chance as one without: action a * outcomes + d is action a with the draws that d stands for."""
+
+    rules: Rules
+    outcomes: int
+
+    @property
+    def spec(self) -> Spec:
+        spec = self.rules.spec
+        return replace(spec, num_actions=spec.num_actions * self.outcomes, chance=False)
+
+    def init(self, chance: Any) -> dict[str, Any]:
+        return {}  # see `first_states`
+
+    def legal_action_mask(self, s: GameState) -> Mask:
+        mask, count = Game(self.rules).mask(s), self.spec.num_actions
+        return [has_bit(mask, integer(a // self.outcomes)) for a in range(count)]
+
+    def step(self, s: GameState, action: Scalar, chance: Any) -> Outcome:
+        return self.rules.step(s, action // self.outcomes, Digits(action % self.outcomes, anew=True))
+
+    def observe(self, s: GameState, player: Scalar) -> list[Part]:
+        return list(self.rules.observe(s, player))

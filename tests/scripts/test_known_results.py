@@ -1,0 +1,41 @@
+"""`known_results.py`: small ones come out, and one that differs is an error."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from known_results import main as script
+from known_results.results import RESULTS
+from tests.scripts.here import run_here
+
+
+def test_small_results(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    code, out, errors = run_here(script.main, ["--only", "3x3", "--write", page])
+    assert (code, errors) == (0, "")
+    assert "tic-tac-toe 3x3: complete games: 255,168; as in OEIS A061526; " in out
+    rows = [line for line in page.read_text().splitlines() if line.startswith("| tic-tac-toe 3x3")]
+    assert len(rows) == len(out.splitlines()) >= 3 and all("| the same | OEIS" in row for row in rows)
+
+
+def test_one_that_differs(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = replace(RESULTS[0], published=23, find=lambda: 24)
+    monkeypatch.setattr(script, "RESULTS", [known, replace(known, source="")])
+    code, out, errors = run_here(script.main, [])
+    assert (code, out.count("; differs from OEIS"), out.count("; ours; ")) == (1, 1, 1)
+    assert errors == "known_results.py: 1 of 2 results differ from what is published\n"
+
+
+@pytest.mark.parametrize(
+    ("only", "message"),
+    [("checkers", "must be part of a name, got 'checkers'; there are"), ("5x5: positions", "add --all")],
+)
+def test_names_of_nothing_and_of_what_takes_long(only: str, message: str) -> None:
+    code, out, errors = run_here(script.main, ["--only", only])
+    assert (code, out) == (2, "") and message in errors
+
+
+@pytest.mark.slow
+def test_all_that_take_seconds() -> None:
+    assert run_here(script.main, [])[0] == 0
