@@ -1,0 +1,119 @@
+"""A folder for any server of files: the page, and for every game its kernels and what the page must know of it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from zipfile import ZIP_DEFLATED, ZipFile
+
+from tensor_envs.core.env import Env
+from tensor_envs.core.registry import make
+from tensor_envs.core.validate import shown, wrong_type
+from tensor_envs.web.kernels import described, module
+from tensor_envs.web.tile import tile
+
+HERE = Path(__file__).parent
+GAMES = "tensor_envs.games."  # where those stand whose Python is put into the page
+PYODIDE = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
+# imports what a page will, and says which files that were; its arguments are a folder and words of states by ids
+IMPORTS = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+import bridge
+for id, words in json.loads(sys.argv[2]).items():
+    bridge.view(id, json.dumps(words), 0)
+files = [(name, module.__file__) for name, module in sys.modules.items() if getattr(module, "__file__", None)]
+print(json.dumps([[name, file] for name, file in files if name.split(".")[0] in ("tensor_envs", "tinygrad")]))
+"""
+
+
+def build(
+    out: str | Path, ids: Sequence[str] = ("tic_tac_toe",), pyodide: str | Path | None = None
+) -> dict[str, int]:
+    """Write a page that plays games in a browser; what lies in its folder already is written over.
+
+    Args:
+        out: a folder, made if it is not there.
+        ids: the games, each a registered id or "package.module:Name".
+        pyodide: the folder of Pyodide's npm package, for pictures and text by the games' own Python.
+
+    Returns:
+        The bytes of every game's kernels, compressed, by its id.
+
+    Raises:
+        ValueError, TypeError: no game, an unknown one, or a folder that is not Pyodide's.
+        NotImplementedError: a game that cannot be drawn or whose states are too large.
+        RuntimeError: the compiler does not make WebAssembly.
+        OSError: a file that cannot be written.
+
+    Example:
+        >>> from tensor_envs.web import build
+        >>> build("site", ["othello"])  # doctest: +SKIP
+        {'othello': 13219}
+    """
+    if not isinstance(ids, (list, tuple)):
+        raise wrong_type("ids", "a list of ids", ids)
+    if not ids:
+        raise ValueError("ids must name one game or more, got none")
+    envs = {id: make(id) for id in ids}
+    for id, env in envs.items():
+        if env._engine.game.has_memory:
+            raise NotImplementedError(f"{id!r} is too large for a page")
+    if pyodide is not None and (gone := [name for name in PYODIDE if not Path(pyodide, name).is_file()]):
+        raise ValueError(
+            f"pyodide must be the folder of its npm package, and {shown(str(pyodide))} has no {gone[0]}"
+        )
+    out = Path(out)
+    (out / "games").mkdir(parents=True, exist_ok=True)
+    names = {id: id.replace(":", ".") for id in envs}
+    sizes = {id: _write_game(env, out / "games" / names[id]) for id, env in envs.items()}
+    for file in (HERE / "page").iterdir():
+        (out / file.name).write_bytes(file.read_bytes())
+    (out / "games.json").write_text(json.dumps({"games": names, "python": pyodide is not None}))
+    if pyodide is not None:
+        (out / "python").mkdir(exist_ok=True)
+        for name in PYODIDE:
+            (out / "python" / name).write_bytes(Path(pyodide, name).read_bytes())
+        _write_package(envs, out / "python" / "package.zip")
+    return sizes
+
+
+def _write_game(env: Env, path: Path) -> int:
+    """Write a game's two files -> the bytes of its kernels, compressed."""
+    wasm, calls = module(env)
+    about = {**described(env), "calls": calls, "tile": tile(env)}
+    path.with_name(f"{path.name}.wasm").write_bytes(wasm)
+    path.with_name(f"{path.name}.json").write_text(json.dumps(about, separators=(",", ":")))
+    return len(gzip.compress(wasm, 9, mtime=0))
+
+
+def _write_package(envs: Mapping[str, Env], path: Path) -> None:
+    """Write what `bridge.py` needs in the page: the modules that it imports, and where the games' fields lie."""
+    own = {id: env for id, env in envs.items() if env._entry.render.startswith(GAMES)}
+    texts = {"bridge.py": (HERE / "python" / "bridge.py").read_text()}
+    texts["games.json"] = json.dumps({id: env._entry.render.rpartition(".")[0] for id, env in own.items()})
+    texts |= {f"{id}.json": json.dumps(described(env)["slots"]) for id, env in own.items()}
+    states = {id: env.init(1) for id, env in own.items()}
+    words = {id: state._games.cut.table(state.tensors[0])[0].tolist() for id, state in states.items()}
+    with TemporaryDirectory(prefix="tensor_envs-") as folder:
+        for name, text in texts.items():
+            Path(folder, name).write_text(text)
+        Path(folder, "tensor_envs").symlink_to(HERE.parent)
+        command = [sys.executable, "-c", IMPORTS, folder, json.dumps(words)]
+        done = subprocess.run(
+            command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": ""}, check=False
+        )
+        if done.returncode:
+            raise RuntimeError(f"the page's Python cannot be put together: {done.stderr.strip()[-200:]}")
+        with ZipFile(path, "w", ZIP_DEFLATED, compresslevel=9) as archive:
+            for name, text in texts.items():
+                archive.writestr(name, text)
+            for name, file in json.loads(done.stdout):
+                is_package = Path(file).name == "__init__.py"
+                archive.write(file, name.replace(".", "/") + ("/__init__.py" if is_package else ".py"))

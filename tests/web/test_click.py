@@ -1,0 +1,141 @@
+"""Games of the static page are clicked in Chromium, from the wall to their ends."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from tensor_envs.web import build
+from tests.games.shared import shared_env
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="the page is clicked with playwright")
+CHROMIUM = shutil.which("chromium")
+PYODIDE = os.environ.get("TENSOR_ENVS_PYODIDE")  # the folder of its npm package
+pytestmark = [
+    pytest.mark.extra("playwright"),
+    pytest.mark.skipif(CHROMIUM is None, reason="the page is clicked in chromium, which is not here"),
+    pytest.mark.xdist_group("web page"),
+]
+GAMES = ["tic_tac_toe", "kuhn_poker", "othello"]
+OPTIONS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+MILLISECONDS = 120_000  # Python is slow to start on a busy machine
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *arguments: Any) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("web") / "site"
+    build(out, GAMES, PYODIDE)
+    return out
+
+
+@pytest.fixture(scope="module")
+def page(site: Path) -> Iterator[Any]:
+    """Every complaint of the browser, and every request elsewhere, is an error."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site)))
+    Thread(target=server.serve_forever, daemon=True).start()
+    url, wrong = f"http://127.0.0.1:{server.server_port}/", list[str]()
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=OPTIONS)
+        page = browser.new_page(viewport={"width": 1100, "height": 900})
+        page.set_default_timeout(MILLISECONDS)
+        page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on(
+            "request", lambda r: None if r.url.startswith((url, "data:", "blob:")) else wrong.append(r.url)
+        )
+        page.goto(url)
+        yield page
+        assert not wrong
+        browser.close()
+    server.shutdown()
+    server.server_close()
+
+
+def take(page: Any, game: str) -> None:
+    """A game of the wall is taken over."""
+    page.select_option("#pace", "60")
+    page.select_option("#game", game)
+    page.wait_for_selector("#table", state="hidden")
+    page.wait_for_selector("body[data-rate]")
+    page.wait_for_function("document.body.dataset.rate > 1000")  # thousands of games move
+    page.select_option("#pace", "0")
+    page.click("#wall", position={"x": 70, "y": 60})
+    page.wait_for_selector("#table:not([hidden])")
+
+
+def play(page: Any, chance: random.Random) -> list[int]:
+    """A person's legal actions until the game is over, by the picture or by buttons -> those clicked."""
+    clicked = list[int]()
+    while True:
+        page.wait_for_selector("body[data-state=ready], body[data-state=over]")
+        state, ply = page.evaluate("[document.body.dataset.state, document.body.dataset.ply]")
+        if PYODIDE:
+            page.wait_for_selector(f"body[data-pictured='{ply}']")
+        if state == "over":
+            return clicked
+        buttons = page.query_selector_all("#actions button")
+        action = int(chance.choice(buttons).get_attribute("data-action"))
+        areas = page.query_selector_all(f"#picture path.legal[data-actions='{action}']")
+        part = areas[0] if areas else page.query_selector(f"#actions button[data-action='{action}']")
+        part.dispatch_event("click")
+        clicked.append(action)
+
+
+def shapes(svg: str) -> list[Any]:
+    """What can be seen of a picture."""
+    root = ElementTree.fromstring(svg)
+    return [(e.tag, e.attrib, e.text) for e in root if e.get("data-actions") is None]
+
+
+@pytest.mark.parametrize("name", ["tic_tac_toe", "othello"])
+def test_a_whole_game_is_what_the_environment_says(page: Any, name: str) -> None:
+    take(page, name)
+    page.select_option("#seat", label="everybody")
+    page.click("#new")
+    page.wait_for_function("document.body.dataset.ply === '0'")
+    env = shared_env(name)
+    state, actions = env.init(1), play(page, random.Random(1))
+    for action in actions:
+        state = env.step(state, [action])
+    assert state.terminated.item() and len(actions) == state.ply.item() > 4
+    names = [f"player {k % 2}: {env.action_to_string(action)}" for k, action in enumerate(actions)]
+    told = page.locator("#moves li").all_inner_texts()[::-1]
+    assert [text.split(": ")[1] for text in told] == [text.split(": ")[1] for text in names]
+    assert "The game is over: player 0 got" in page.inner_text("#status")
+    if PYODIDE:
+        assert page.text_content("#text") == env.to_string(state)
+        drawn = page.evaluate("new XMLSerializer().serializeToString(document.querySelector('#picture svg'))")
+        assert shapes(drawn) == shapes(env.render(state))
+
+
+def test_against_the_computer_with_hidden_cards_and_back_again(page: Any) -> None:
+    take(page, "kuhn_poker")
+    page.click("#new")
+    page.wait_for_selector("body[data-state=ready]")
+    if PYODIDE:
+        page.wait_for_selector("body[data-pictured]")
+        assert "?" in page.text_content("#text")  # the other's card
+    play(page, random.Random(2))
+    moves = page.locator("#moves li").count()
+    page.click("#undo")
+    page.wait_for_function(f"document.body.dataset.ply < {moves}")
+    assert page.get_attribute("body", "data-state") == "ready"
+    page.focus("#wall")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    page.wait_for_function("document.body.dataset.ply === '0'")

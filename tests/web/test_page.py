@@ -1,0 +1,90 @@
+"""The folder that `python -m tensor_envs.web build` writes."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tensor_envs as te
+from tensor_envs.web import build, tile
+from tensor_envs.web.__main__ import main
+
+MOST_BYTES = 150_000  # of the start page with one game, compressed, Python apart
+GAME = "kuhn_poker"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("web") / "site"
+    build(out, [GAME])
+    return out
+
+
+def test_the_start_page_is_small_and_whole(site: Path) -> None:
+    files = {
+        path.relative_to(site).as_posix(): path.read_bytes() for path in site.rglob("*") if path.is_file()
+    }
+    assert sum(len(gzip.compress(content)) for content in files.values()) < MOST_BYTES
+    assert json.loads(files["games.json"]) == {"games": {GAME: GAME}, "python": False}
+    assert {"index.html", "page.js", f"games/{GAME}.wasm", f"games/{GAME}.json"} <= set(files)
+    assert b"://" not in b"".join(c for name, c in files.items() if name.endswith((".html", ".js", ".css")))
+
+
+def test_tiles_are_the_drawings(site: Path) -> None:
+    about = json.loads((site / "games" / f"{GAME}.json").read_text())["tile"]
+    env = te.make(GAME)
+    words, drawings = tile.positions(env)
+    raster = tile.Raster(drawings)
+    assert (about["width"], about["height"]) == (raster.width, raster.height)
+    for k in range(0, len(words), 97):
+        colours = [
+            [f"#{colour:06x}" for colour in row]
+            for row in raster.pixels(drawings[k]).reshape(raster.height, -1)
+        ]
+        assert tile.painted(about, words[k]).tolist() == colours
+    assert len({drawing.to_svg() for drawing in drawings}) > 20
+
+
+def test_trees_ask_for_what_only_two_numbers_tell() -> None:
+    words = np.random.default_rng(0).integers(0, 2**32, (400, 2), np.uint32)
+    told = (words[:, 0] >> 3 ^ words[:, 1] >> 7) & 1
+    trees = tile.Trees(words, [te.core.layout.Slot(1, 7, 1)])
+    root = trees.grow(told.astype(np.int64))
+    assert [trees.questions[k] for k in trees.nodes[root : root + 1]] == [(1, 7, 1, 1)] and len(
+        trees.nodes
+    ) == 9
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["site", "--env", "42"], "unknown id '42'; registered() has all of them"),
+        (
+            ["site", "--pyodide", "."],
+            "pyodide must be the folder of its npm package, and '.' has no pyodide.mjs",
+        ),
+        ([], "the following arguments are required: OUT"),
+    ],
+)
+def test_wrong_arguments_are_one_line(
+    arguments: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["build", *arguments]) == 2
+    assert capsys.readouterr().err == f"tensor_envs.web: {message}\n" and not any(tmp_path.iterdir())
+
+
+def test_help_and_games_that_do_not_fit(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["--help"]) == 0 and "python -m http.server -d site" in capsys.readouterr().out
+    with pytest.raises(ValueError, match="ids must name one game or more, got none"):
+        build(tmp_path, [])
+    with pytest.raises(TypeError, match="ids must be"):
+        build(tmp_path, "othello")
