@@ -52,9 +52,9 @@ def _group(items: list[pytest.Item]) -> None:
     for item in items:
         first, *rest = item.path.relative_to(TESTS).parts
         group = rest[0] if first == "games" else first
-        if first in ("test_conformance.py", "test_devices.py") and hasattr(item, "callspec"):
+        if first in ("test_conformance.py", "test_devices.py", "web") and hasattr(item, "callspec"):
             params = item.callspec.params
-            group += str(params.get("env") or params["game"])
+            group += str(params.get("env") or params.get("game") or params.get("name"))
         item.add_marker(pytest.mark.xdist_group(group))
 
 

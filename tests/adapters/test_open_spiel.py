@@ -16,12 +16,10 @@ from tests.core import dice_race  # noqa: E402
 from tests.games.shared import shared_env  # noqa: E402
 
 SHORT = {"three_will": "to_win=1", "shed": "cards=4"}
-LONG = ("tensor_equilibrium", "gomoku")
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=pytest.mark.slow if n in LONG else ()) for n in te.registered()]
-)
+@pytest.mark.few("tic_tac_toe", "connect_four", "kuhn_poker", "leduc_poker", "shed")
+@pytest.mark.parametrize("name", te.registered())
 def test_simulations(name: str) -> None:
     """Whole random games, in which pyspiel compares clones, histories, legal actions and returns."""
     game = pyspiel.load_game(f"tensor_envs_{name}({SHORT.get(name, '')})")

@@ -21,7 +21,6 @@ HERE, PAGE = Path(__file__).parent, Path(te.__file__).parent / "web" / "page"
 NODE = shutil.which("node")
 BATCH, SEED, STEPS = 4096, 2**63 + 7, 200
 MOST_BYTES = 45_000  # of a game's kernels, compressed
-FAST = ("othello",)  # it has sets of 64 bits, which a 32-bit machine may get wrong
 
 pytestmark = [
     pytest.mark.cpu,
@@ -49,10 +48,8 @@ def digest(env: te.Env) -> str:
     return chain.hexdigest()
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=() if name in FAST else pytest.mark.extra) for name in te.registered()],
-)
+@pytest.mark.few("othello")  # it has sets of 64 bits, which a 32-bit machine may get wrong
+@pytest.mark.parametrize("name", te.registered())
 def test_every_step_is_the_cpu_devices(name: str, tmp_path: Path) -> None:
     env = shared_env(name)
     wasm, calls = module(env)
