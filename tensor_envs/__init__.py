@@ -13,6 +13,7 @@ from tensor_envs.core.registry import make, register, registered
 from tensor_envs.core.state import State
 from tensor_envs.core.vector import Transition, VectorEnv
 from tensor_envs.exact.counts import Perft, perft
+from tensor_envs.exact.values import Solution, solve
 from tensor_envs.interop import from_numpy, from_torch, to_numpy, to_torch
 from tensor_envs.learning import advantages
 from tensor_envs.matches import Evaluation, Ratings, arena, evaluate, regret
@@ -44,6 +45,7 @@ __all__ = [
     "Rollout",
     "Rules",
     "Shard",
+    "Solution",
     "Spec",
     "State",
     "Symmetry",
@@ -79,6 +81,7 @@ __all__ = [
     "search",
     "set_num_threads",
     "shard",
+    "solve",
     "testing",
     "to_numpy",
     "to_torch",

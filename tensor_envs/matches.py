@@ -275,7 +275,7 @@ def regret(
     Args:
         env: an environment that the oracle knows.
         policy: plays all players.
-        oracle: such as `Tablebase`.
+        oracle: such as a `Solution` of `te.solve`, or Shed's `Tablebase`.
         games: how many.
         seed, device: as in `Env.init`.
 

@@ -29,7 +29,7 @@ FLOORS = [
     {"games"},
     {"search", "exact"},
     {"policies", "matches"},
-    {"adapters"},
+    {"adapters", "web"},
     {"testing"},
     {""},  # the public names
 ]

@@ -70,7 +70,7 @@ def page(rows: Sequence[tuple[Known, Any, float]]) -> str:
         "# Known results",
         "",
         "Counts and values of whole games that others have published, worked out anew by",
-        f"`python scripts/known_results.py --all`, which wrote this page on {time.strftime('%Y-%m-%d')}; seconds are of",
+        f"`python scripts/known_results.py --all`, which wrote this on {time.strftime('%Y-%m-%d')}; seconds of",
         "CPU time. A sequence ends with its game and is not counted after it; a position counts once a ply.",
         "Boards of connect four are width x height.",
         "",

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tensor_envs.core.backend.device import resolve
 from tensor_envs.core.engine import Engine, Games, cut
 from tensor_envs.core.env import Env
 from tensor_envs.core.inputs import int_array
@@ -87,15 +88,15 @@ class Expander:
             raise ValueError(f"start must be of a game that hides nothing; {env!r} has hidden information")
         if env._engine.game.has_memory:
             raise ValueError(f"start must be of a game that can be searched, {env!r} is too large")
-        state = env.init(1) if isinstance(start, Env) else start
-        if not isinstance(state.device, str):
-            raise ValueError(f"start must be on one device, got {state.device}")
+        device = resolve(None) if isinstance(start, Env) else start.device
+        if not isinstance(device, str):
+            raise ValueError(f"start must be on one device, got {device}")
         try:
             self.outcomes, looks_at_ply = facts(env.rules)
-            first = list(first_states(env.rules)) if isinstance(start, Env) else None
+            first = list(first_states(env.rules)) if isinstance(start, Env) else []
         except ValueError as error:
             raise ValueError(f"start must be of a game whose chance can be counted: {error}") from None
-        self.env, self.device, self.by_ply = env, state.device, looks_at_ply or count_plies
+        self.env, self.device, self.by_ply = env, device, looks_at_ply or count_plies
         self.engine = Engine(Explicit(env.rules, self.outcomes)) if env.spec.chance else env._engine
         self.layout, self.spec = self.engine.layout, self.engine.spec
         self.results: list[tuple[float, ...]] = []
@@ -105,7 +106,7 @@ class Expander:
             (slot,) = self.layout.slots[name]
             self._kept[slot.word] &= 0xFFFFFFFF ^ ((1 << slot.width) - 1) << slot.shift
         self._ply, self._player = (self.layout.slots[name][0] for name in ("ply", "current_player"))
-        games, self.ply = self._first(state, first)
+        games, self.ply = self._first(start, first)
         self._images: list[Array] = []
         if symmetry and self.spec.observation_dtype == "bool":
             seen, maps = self._seen(games), [np.array(s.observation) for s in env.symmetries()]
@@ -125,10 +126,10 @@ class Expander:
             games = self._load(games.cut.table(games.words))
         return games, games.cut.table(games.words)
 
-    def _first(self, state: State, first: list[dict[str, Any]] | None) -> tuple[Games, int]:
-        """The first positions as a batch, and their ply."""
-        if first is None:
-            table = self._packed(state)
+    def _first(self, start: Env | State, first: list[dict[str, Any]]) -> tuple[Games, int]:
+        """The first positions as a batch, and their ply; `first`: those of an environment."""
+        if isinstance(start, State):
+            table = self._packed(start).copy()
         else:
             table = self.layout.pack([game | dict.fromkeys(FLAGS, False) for game in first])
         for slot in self.layout.slots["episode"]:

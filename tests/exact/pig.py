@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,5 +60,6 @@ class Pig:
         return [number(x) for x in (*s.points, s.turn)]
 
 
+@functools.cache
 def pig(goal: int, sides: int) -> te.Env:
     return te.Env(te.GameEntry("pig", f"{__name__}:Pig"), Pig(goal, sides), "pig")
