@@ -85,7 +85,7 @@ def solve(
     Example:
         >>> solution = te.solve(te.make("tic_tac_toe"))
         >>> solution
-        <Solution of <Env tic_tac_toe-v0>: 765 positions>
+        <Solution of <Env tic_tac_toe-v0 shape=(3, 3)>: 765 positions>
         >>> state = solution.env.step(solution.env.init(1), [0])  # a corner: only the centre is no mistake
         >>> np.flatnonzero(solution.best_actions(state)[0]).tolist()
         [4]

@@ -99,7 +99,7 @@ def only_looked_at(state: te.State) -> te.State:
     def evaluate(state: te.State) -> tuple[Tensor, Tensor]:
         return state.legal_action_mask.float(), state.ply.float()
 
-    class Knows(te.Oracle):
+    class Knows(te.policies.Oracle):
         def value(self, state: te.State) -> Tensor:
             return state.rewards[:, 0]
 
@@ -168,7 +168,8 @@ def loops() -> None:
     assert_type(counts.plies[1].ended, Mapping[tuple[float, ...], int])
     solution = te.solve(env, symmetry=False)
     assert_type(solution, te.Solution)
-    assert_type(solution.positions, int)
+    oracle: te.Oracle = solution
+    assert_type(oracle, te.Oracle)
     assert_type(te.regret(env, te.policies.perfect(solution), solution, games=2), float)
     te.set_num_threads(te.num_threads())
     share = te.shard(1000, rank=0, world_size=3)
