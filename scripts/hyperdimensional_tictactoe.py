@@ -23,10 +23,10 @@ if __name__ == "__main__":
     import command.first  # noqa: F401
 
 import numpy as np
-from tinygrad import Device
 
 import tensor_envs as te
 from command import PATIENCE, Parser, busy, need, new_file, run
+from command.games import device_of
 from tensor_envs import ops
 from tensor_envs.games.hyper_tic_tac_toe.render import draw, to_string
 
@@ -176,9 +176,9 @@ class Games:
     def winners(self) -> np.ndarray:
         """int32 [B]: 1, -1 or, for a draw, 0, read off the final boards by the convolution."""
         planes = self.env.observe(self.final, player=0).cast("int8")
-        return ops.winner(
-            planes[:, 0] - planes[:, 1], self.env.rules.k, rank=len(self.env.rules.shape)
-        ).numpy()
+        boards, rules = planes[:, 0] - planes[:, 1], self.env.rules
+        with busy("looking for the lines of the winners"):
+            return ops.winner(boards, rules.k, rank=len(rules.shape)).numpy()
 
     def report(self) -> None:
         plies = int(self.final.ply.cast("int64").sum().item())
@@ -254,10 +254,9 @@ class Boards:
     def report(self) -> None:
         has: np.ndarray = np.any(self.counts, axis=1)  # [boards, 2]
         winners = has[:, 0].astype(int) - has[:, 1]
-        device = Device.DEFAULT if self.device is None else self.device
         print(
-            f"checked {len(has):,} board{'s' if len(has) > 1 else ''} in {self.seconds:.2f} s on {device}, "
-            "compilation included"
+            f"checked {len(has):,} board{'s' if len(has) > 1 else ''} in {self.seconds:.2f} s "
+            f"on {device_of(self.device)}, compilation included"
         )
         if self.single:
             self.tell(0, "winner: ")

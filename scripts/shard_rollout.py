@@ -27,7 +27,7 @@ from tinygrad import Device
 
 import tensor_envs as te
 from command import MOST, Parser, busy, run, whole
-from command.games import add_game, game_of
+from command.games import add_game, device_of, game_of
 from ray_rollout import Results, table
 
 
@@ -35,19 +35,20 @@ def place() -> str:
     """The device of this process among those of its machine, as torchrun counts them; the cores are divided."""
     local, processes = int(os.environ.get("LOCAL_RANK", 0)), int(os.environ.get("LOCAL_WORLD_SIZE", 1))
     te.set_num_threads(max(1, te.num_threads() // processes))
-    return f"{Device.DEFAULT}:{local}" if local else Device.DEFAULT
+    return device_of(f"{Device.DEFAULT}:{local}" if local else None)
 
 
 def work(options: argparse.Namespace) -> None:
     share, env, device = te.shard(options.batch), game_of(options), place()
     if options.save is not None:
         options.save.mkdir(exist_ok=True)
-    state = env.init(share.batch, options.seed, device, share.first_row)
     with busy("compiling"):
-        te.rollout_from(state, "uniform", options.steps).wins.numpy()
+        state = env.init(share.batch, options.seed, device, share.first_row)
+        te.rollout_from(state, "uniform", 1).wins.numpy()
     start = time.perf_counter()
-    result = te.rollout_from(state, "uniform", options.steps)
-    columns = {name: getattr(result, name).numpy() for name in ("returns", "wins", "episodes")}
+    with busy("playing"):
+        result = te.rollout_from(state, "uniform", options.steps)
+        columns = {name: getattr(result, name).numpy() for name in ("returns", "wins", "episodes")}
     results = Results(**columns, seconds=time.perf_counter() - start, nodes=1)
     if options.save is not None:
         np.savez(options.save / f"from_row_{share.first_row:010}.npz", **columns)

@@ -29,7 +29,7 @@ import numpy as np
 
 import tensor_envs as te
 from command import MOST, Parser, busy, named, new_file, run, whole
-from command.games import add_game, game_of
+from command.games import add_game, device_of, game_of
 from train.network import load, look
 
 Player = Callable[[str], str]
@@ -150,7 +150,7 @@ def work(options: argparse.Namespace) -> None:
         for result in ("won", "drawn", "lost", "unfinished")
     )
     mean = np.mean([game.returns for game in games])
-    print(f"{env.id} against {options.against}: {counts}; mean return {mean:+.3f}")
+    print(f"{env.id} on {device_of()} against {options.against}: {counts}; mean return {mean:+.3f}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

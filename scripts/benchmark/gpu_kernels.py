@@ -115,6 +115,7 @@ def work(options: argparse.Namespace) -> None:
         te.make("tic_tac_toe").init(GAMES)  # a kernel for the target, to see that there can be one
     except CompileError as error:
         raise ValueError(f"--target {options.target} cannot be compiled for: {error}") from None
+    print(f"compiled for {options.target}, run nowhere\n")
     print("| game | kernel | registers | local bytes | code bytes | resident threads |")
     print("|---|---|---|---|---|---|")
     for name in options.env or te.registered():

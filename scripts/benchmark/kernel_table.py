@@ -25,14 +25,14 @@ if not __package__:  # run as a file: what the scripts share lies in the folder 
     import command.first  # noqa: F401
 
 import numpy as np
-from tinygrad import Device, UOp, dtypes
+from tinygrad import UOp, dtypes
 from tinygrad.helpers import GlobalCounters
 from tinygrad.uop.ops import GroupOp, Ops
 
 import tensor_envs as te
 from benchmark.c_baseline import library
 from command import Parser, busy, run, whole
-from command.games import add_games
+from command.games import add_games, device_of
 from tensor_envs.core.kernels.block import LANES
 
 STEPS, RUNS, SECONDS = 64, 5, 0.2
@@ -117,11 +117,10 @@ def lines(name: str, batch: int, rate: float) -> list[str]:
 def work(options: argparse.Namespace) -> None:
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    rate = operation_rate()
-    copies = ", ".join(f"{size >> 10} KiB {bandwidth(size) / 1e9:.0f} GB/s" for size in (2**16, 2**20, 2**24))
-    print(
-        f"One core, {Device.DEFAULT}; {rate / 1e9:.0f} billion 32-bit operations a second; copies: {copies}\n"
-    )
+    with busy("measuring the core"):
+        rate, sizes = operation_rate(), (2**16, 2**20, 2**24)
+        copies = ", ".join(f"{size >> 10} KiB {bandwidth(size) / 1e9:.0f} GB/s" for size in sizes)
+    print(f"One core, {device_of()}; {rate / 1e9:.0f} billion 32-bit operations a second; copies: {copies}\n")
     print("| game | batch | | kernels | bytes | operations | ns | limit, ns | of | reached |")
     print("|---|---|---|---|---|---|---|---|---|---|")
     for name in options.env:

@@ -3,6 +3,7 @@
     python scripts/benchmark.py --env tic_tac_toe --batch 4096 65536 --peers
     python scripts/benchmark.py --env gomoku tic_tac_toe --mode step rollout --limits
     python scripts/benchmark.py --env gomoku qubic tic_tac_toe --json figures.json --plot plots
+    python scripts/benchmark.py --device CPU CL WEBGPU --env all --batch 4096 --mode step rollout
 
 Uniformly random legal play, drawn on the device, games that end start again. Modes: "step": `VectorEnv.step_uniform`,
 one call a step that computes mask, rewards and flags; "read": the same with `observe=True`, whose step works out the
@@ -11,7 +12,8 @@ observation and the legal_action_mask too; "policy": `random_policy` and `Vector
 
 Everybody plays in a process of their own on the same core, and all take turns run by run, so that what else the machine
 does hits everybody alike: ratios are medians of each round's ratio. Statistics of the games are checked before any
-number is printed: exit code 1 if they are wrong.
+number is printed: exit code 1 if they are wrong. A device that is not there, or on which a game cannot be played,
+is a row that says why.
 """
 
 from __future__ import annotations
@@ -65,6 +67,9 @@ class Worker:
 
     def __init__(self, job: dict[str, Any], folder: str):
         self.job, self.rates, self.answer = job, list[float](), dict[str, Any]()
+        if "error" in job:  # nobody to ask
+            self.answer = {"error": job["error"]}
+            return
         name = "-".join(str(job[key]) for key in ("system", "env", "batch", "device", "mode"))
         # kernels are compiled here and now, so compile seconds are those of a fresh machine
         environment = os.environ | {"CACHEDB": str(Path(folder, f"{name}.db"))}
@@ -93,7 +98,7 @@ class Worker:
             return answer
         self.errors.seek(0)
         last = (self.errors.read().strip() or "it printed nothing").split("\n")[-1]
-        return {"error": f"the process ended: {last}", "kind": "ProcessError"}
+        return {"error": f"the process ended: {last}"}
 
     def run(self) -> None:
         assert self.process.stdin is not None
@@ -104,6 +109,8 @@ class Worker:
             self.rates.append(self.answer["steps_per_second"])
 
     def close(self) -> None:
+        if "error" in self.job:
+            return
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.close()
@@ -113,7 +120,7 @@ class Worker:
 
     def row(self) -> dict[str, Any]:
         """A row of the table."""
-        keep = ("system", "env", "batch", "device", "mode", "rollout_steps")
+        keep = ("system", "env", "batch", "device", "threads", "mode", "rollout_steps")
         row = {key: self.job[key] for key in keep}
         if "error" in self.answer:
             return row | {"error": self.answer["error"]}
@@ -163,7 +170,7 @@ def jobs(options: argparse.Namespace, env: str, batch: int, device: str) -> list
 
 def measure(options: argparse.Namespace) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """-> rows, and ratios of this package to each peer."""
-    rows, ratios = [], []
+    rows, ratios, missing = [], [], dict[str, str]()
     settings = [(e, b, d) for e in options.env for b in options.batch for d in options.device]
     for n, (env, batch, device) in enumerate(settings, 1):
         print(f"[{n}/{len(settings)}] {env}, batch {batch}, {device} ...", file=sys.stderr)
@@ -171,9 +178,13 @@ def measure(options: argparse.Namespace) -> tuple[list[dict[str, Any]], list[dic
             workers: list[Worker] = []
             try:
                 for job in jobs(options, env, batch, device):
+                    if job["system"] == "tensor_envs" and device in missing:
+                        job["error"] = missing[device]
                     with busy(f"{job['system']}, {job['mode']}: compiling, checking its games"):
                         workers.append(Worker(job, folder))
                     check_answer(workers[-1])
+                    if workers[-1].answer.get("missing"):
+                        missing[device] = workers[-1].answer["error"]
                 for _ in range(options.runs):
                     for worker in workers:
                         if "error" not in worker.answer:
@@ -183,19 +194,19 @@ def measure(options: argparse.Namespace) -> tuple[list[dict[str, Any]], list[dic
                     worker.close()
         rows += [worker.row() for worker in workers]
         ratios += compare(workers)
+    ours = [row for row in rows if row["system"] == "tensor_envs"]
+    if all("error" in row for row in ours):
+        raise ValueError(f"{ours[0]['env']}: {ours[0]['error']}")
     return rows, ratios
 
 
 def check_answer(worker: Worker) -> None:
-    """An error of our own ends the benchmark, a peer's leaves its row empty."""
+    """Wrong games of our own end the benchmark; any other error is the row's."""
     answer, env = worker.answer, worker.job["env"]
     if "error" not in answer:
         check_statistics(env, answer["statistics"])
-    elif worker.job["system"] == "tensor_envs":
-        if answer["error"].startswith("RuntimeError: statistics"):
-            raise WrongStatistics(answer["error"].partition(": ")[2])
-        wrong = ValueError if answer["kind"] in ("ValueError", "TypeError") else Failure
-        raise wrong(f"{env}: {answer['error']}")
+    elif worker.job["system"] == "tensor_envs" and answer["error"].startswith("RuntimeError: statistics"):
+        raise WrongStatistics(answer["error"].partition(": ")[2])
 
 
 def compare(workers: list[Worker]) -> list[dict[str, Any]]:
@@ -218,7 +229,11 @@ def compare(workers: list[Worker]) -> list[dict[str, Any]]:
 def make_parser() -> Parser:
     parser = Parser("benchmark.py", __doc__)
     parser.add_argument(
-        "--env", nargs="+", default=["tic_tac_toe"], metavar="ID", help="or package.module:Class"
+        "--env",
+        nargs="+",
+        default=["tic_tac_toe"],
+        metavar="ID",
+        help="or package.module:Class; all: every game that is registered",
     )
     parser.add_argument("--batch", nargs="+", type=whole(1), default=[4096, 65536], metavar="B")
     parser.add_argument("--device", nargs="+", default=["CPU"], help="tinygrad devices")
@@ -244,6 +259,8 @@ def check_options(options: argparse.Namespace) -> None:
     """What the parser cannot see; everything that can be wrong is found before anything is measured."""
     import tensor_envs
 
+    if options.env == ["all"]:
+        options.env = tensor_envs.registered()
     for name in options.env:
         tensor_envs.make(name)
     # not every system can pin a process

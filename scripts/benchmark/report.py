@@ -61,12 +61,23 @@ def markdown(about: dict[str, Any], rows: list[dict[str, Any]], ratios: list[dic
     lines.append(
         f"- compiler: {about['compiler']}; {about['runs']} runs of {about['seconds_a_run']} s, medians"
     )
-    heads = ["environment", "batch", "device", "who", "mode", "M steps/s", "min", "max", "k games/s"]
+    heads = [
+        "environment",
+        "batch",
+        "device",
+        "threads",
+        "who",
+        "mode",
+        "M steps/s",
+        "min",
+        "max",
+        "k games/s",
+    ]
     heads += ["compile s", "kernels/step", "KB/step", "B/game", "peak MiB"]
     body = []
     for r in rows:
         mode = f"{r['mode']} {r['rollout_steps']}" if r["mode"] == "rollout" else r["mode"]
-        line = [r["env"], f"{r['batch']:,}", r["device"], r["system"], mode]
+        line = [r["env"], f"{r['batch']:,}", r["device"], f"{r['threads']}", r["system"], mode]
         if "error" in r:
             body.append([*line, r["error"], *[""] * (len(heads) - len(line) - 1)])
             continue

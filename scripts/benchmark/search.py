@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from command import Failure, Parser, busy, need, run, whole
+from command.games import device_of
 
 EVALUATIONS = ("playout", "gumbel")
 OPENING = 2  # random plies before the positions that are searched
@@ -143,6 +144,7 @@ def compare(options: argparse.Namespace) -> None:
     if options.peers:
         for package in ("jax", "mctx", "pgx"):
             need(package, "--peers", "peers")
+    print(f"on {device_of()}\n")
     columns = "| game | evaluation | simulations | batch | simulations/s | first search, s |"
     print(columns + " mctx + Pgx | ratio |" * options.peers)
     print("|---" * (columns.count("|") - 1 + 2 * options.peers) + "|")

@@ -25,6 +25,7 @@ import command  # noqa: F401 (a user's games are found where the command is give
 from benchmark.c_baseline import CBaseline
 from benchmark.peers import EnvPool, OpenSpiel, Pgx
 from benchmark.runner import MIN_EPISODES, EpisodeStats, Runner, play_first_episodes
+from tensor_envs.core.backend.device import resolve
 
 
 class TensorEnvs:
@@ -149,6 +150,12 @@ def main() -> None:
 
     if job["core"] is not None:
         os.sched_setaffinity(0, {job["core"]})
+    if job["system"] == "tensor_envs":
+        try:
+            resolve(job["device"])
+        except (ValueError, RuntimeError) as error:
+            answer({"error": str(error), "missing": True})
+            return
     try:
         runner, about = prepare(job)
         plays = 1
@@ -160,7 +167,7 @@ def main() -> None:
             memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
             answer({"steps_per_second": rate, "peak_kib": memory})
     except Exception as error:
-        answer({"error": f"{type(error).__name__}: {error}".split("\n")[0], "kind": type(error).__name__})
+        answer({"error": f"{type(error).__name__}: {error}".split("\n")[0]})
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import ast
 from typing import Any
 
 import tensor_envs as te
+from tensor_envs.core.backend.device import resolve
 
 
 def add_game(parser: argparse.ArgumentParser, default: str = "tic_tac_toe") -> None:
@@ -36,6 +37,11 @@ def known(name: str) -> str:
 def game_of(options: argparse.Namespace) -> te.Env:
     """The environment of --env and --rules."""
     return te.make(options.env, **dict(options.rules))
+
+
+def device_of(given: str | None = None) -> str:
+    """The device that a script plays on, in full, as it prints it: --device, or else tinygrad's own choice."""
+    return str(resolve(given))
 
 
 def rule(text: str) -> tuple[str, Any]:

@@ -20,10 +20,9 @@ if not __package__:  # run as a file: what the scripts share lies in the folder 
     sys.path[0] = str(Path(__file__).resolve().parents[1])
     import command.first  # noqa: F401
 
-from tinygrad import Device
-
 import tensor_envs as te
 from command import Parser, busy, need, new_file, run
+from command.games import device_of
 from tensor_envs.games.hyper_tic_tac_toe.render import draw
 
 FOLDER = Path(__file__).resolve().parent
@@ -95,7 +94,7 @@ def work(options: argparse.Namespace) -> None:
     with busy("compiling and playing"):
         draw_cube(options.cube) if options.cube else draw_svgs(options.folder)
     paths = [options.cube] if options.cube else sorted(options.folder.glob("*.svg"))
-    print(f"played on {Device.DEFAULT}")
+    print(f"played on {device_of()}")
     for path in paths:
         print(f"{path.name}: {path.stat().st_size:,} bytes")
 

@@ -13,10 +13,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from tinygrad import Device
-
 from command import Parser, run, whole
-from command.games import known
+from command.games import device_of, known
 from play.server import ADDRESS, Server
 
 
@@ -27,7 +25,7 @@ def work(options: argparse.Namespace) -> None:
         raise OSError(f"{ADDRESS}:{options.port} cannot be served: {error.strerror}") from None
     try:
         # asked on the worker's thread, the only one that may use tinygrad
-        device = server.worker.submit(lambda: Device.DEFAULT).result()
+        device = server.worker.submit(device_of).result()
         print(f"open {server.url} (Ctrl-C ends); games are played on {device}", flush=True)
         server.serve_forever()
     finally:

@@ -21,10 +21,10 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
-from tinygrad import Device
 
 import tensor_envs as te
 from command import Parser, busy, need, new_file, run, whole
+from command.games import device_of
 from shed import plot
 from shed.claims import claims
 from tensor_envs.games.shed.lookup import DRAW, LOSS, WIN
@@ -61,7 +61,8 @@ def value_command(options: argparse.Namespace) -> None:
     game = parse(options.position, options.cards)
     cards = sum(len(place) for place in (*game["hands"], game["pile"], game["talon"]))
     env = te.make("shed", cards=cards)
-    state = env.state_from_dicts([game], device=options.device)
+    with busy("compiling"):
+        state = env.state_from_dicts([game], device=options.device)
     table = solved(cards, options, options.table)
     value = int(table.value(state).item())
     print(env.to_string(state))
@@ -76,7 +77,8 @@ def play_command(options: argparse.Namespace) -> None:
     env = te.make("shed", cards=options.cards)
     table = solved(options.cards, options)
     print(f"the table: {options.cards} cards, solved on {table.device}")
-    state, chance = env.init(1, device=options.device), np.random.default_rng(options.seed)
+    with busy("compiling"):
+        state, chance = env.init(1, device=options.device), np.random.default_rng(options.seed)
     person = int(options.second)
     while not (state.terminated.item() or state.truncated.item()):
         if state.current_player.item() == person:
@@ -106,7 +108,7 @@ def ask(env: te.Env, state: te.State) -> int | None:
 
 
 def claims_command(options: argparse.Namespace) -> None:
-    print(f"worked out on {Device.DEFAULT}")
+    print(f"worked out on {device_of()}")
     with busy("solving games, teaching neurons"):
         for claim in claims():
             print(f"{claim.id}: {claim.says}")
@@ -122,9 +124,11 @@ def plot_command(options: argparse.Namespace) -> None:
     rows = []
     for cards in options.cards:
         table = solved(cards, options)
-        rows.append(plot.measure(table, options.epochs))
+        with busy(f"teaching a neuron of {cards} cards"):
+            rows.append(plot.measure(table, options.epochs))
         print(f"solved on {table.device}; {rows[-1].summary()}")
-    plot.draw(rows).save_png(options.out)
+    with busy("drawing"):
+        plot.draw(rows).save_png(options.out)
     print(f"drawn as {options.out}")
 
 

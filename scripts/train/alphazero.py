@@ -36,7 +36,7 @@ from tinygrad.helpers import Context
 
 import tensor_envs as te
 from command import MOST, Parser, busy, need, new_file, real, run, whole
-from command.games import add_game, game_of
+from command.games import add_game, device_of, game_of
 from tensor_envs import policies
 from train.network import Network, load, look, save
 
@@ -171,11 +171,12 @@ def work(options: argparse.Namespace) -> None:
     if options.games < env.num_players:
         raise ValueError(f"--games must be in {env.num_players}..{MOST}, got {options.games}")
     Tensor.manual_seed(options.seed)
-    network = Network(env, options.hidden) if options.resume is None else load(env, str(options.resume))
-    learner = Learner(env, network, options)
+    with busy("compiling"):
+        network = Network(env, options.hidden) if options.resume is None else load(env, str(options.resume))
+        learner = Learner(env, network, options)
     about = f"{options.simulations} simulations, against playout search of {options.rival}"
     print(
-        f"{env.id}: AlphaZero on {learner.state.device}, {about}, for {options.seconds:g} s of processor time"
+        f"{env.id}: AlphaZero on {device_of(options.device)}, {about}, for {options.seconds:g} s of processor time"
     )
     print("  seconds  positions   loss   score", flush=True)
     spent, positions, checked, curve = 0.0, 0, 0.0, list[tuple[float, float]]()

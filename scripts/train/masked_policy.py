@@ -27,7 +27,7 @@ from tinygrad.helpers import Context, trange
 
 import tensor_envs as te
 from command import MOST, Parser, busy, real, run, whole
-from command.games import add_game, game_of
+from command.games import add_game, device_of, game_of
 from train.network import Network, look, one_hot
 from train.training import play_uniform
 
@@ -91,8 +91,8 @@ class Learner:
 def work(options: argparse.Namespace) -> None:
     Tensor.manual_seed(options.seed)
     env, batch, seed, device = game_of(options), options.batch, options.seed, options.device
-    where = env.init(1, device=device).device
     learner = Learner(env, options.rate)
+    where = device_of(device)
     with busy(f"compiling for {where}, playing {batch:,} games"):
         before = learner.win_rate(batch, seed + 1, device)
     print(
@@ -102,7 +102,8 @@ def work(options: argparse.Namespace) -> None:
     with busy(f"{options.updates} updates"):
         learner.train(batch, options.updates, seed, device)
     seconds = time.perf_counter() - begin
-    after = learner.win_rate(batch, seed + 1, device)
+    with busy(f"playing {batch:,} games"):
+        after = learner.win_rate(batch, seed + 1, device)
     print(
         f"  after {options.updates} updates of {batch} decisions in {seconds:.1f} s: {after:.3f} (on {where})"
     )

@@ -20,11 +20,10 @@ if not __package__:  # run as a file: what the scripts share lies in the folder 
     import command.first  # noqa: F401
 
 import numpy as np
-from tinygrad import Device
 
 import tensor_envs as te
 from command import MOST, Parser, busy, run, whole
-from command.games import add_games
+from command.games import add_games, device_of
 from tensor_envs.search import flat_monte_carlo
 
 
@@ -48,9 +47,7 @@ def play(env: te.Env, games: int, playouts: int, limit: int, seed: int) -> np.nd
 
 
 def work(options: argparse.Namespace) -> None:
-    print(
-        f"{'game':22}{'won':>6}{'drawn':>7}{'lost':>6}{'mean return':>13}{'seconds':>9}   on {Device.DEFAULT}"
-    )
+    print(f"{'game':22}{'won':>6}{'drawn':>7}{'lost':>6}{'mean return':>13}{'seconds':>9}   on {device_of()}")
     for name in options.env:
         env, start = te.make(name), time.perf_counter()
         with busy(f"{name}: compiling, then {options.games} games"):

@@ -27,7 +27,7 @@ import numpy as np
 
 import tensor_envs as te
 from command import MOST, Parser, busy, need, real, run, whole
-from command.games import add_game, game_of
+from command.games import add_game, device_of, game_of
 
 
 def layer(torch: Any, inputs: int, outputs: int, gain: float) -> Any:
@@ -118,7 +118,7 @@ def work(options: argparse.Namespace) -> None:
     for package in ("torch", "gymnasium"):
         need(package, "this script", package)
     env = game_of(options)
-    print(f"{env.id}: player {options.player} learns against the uniform policy", flush=True)
+    print(f"{env.id} on {device_of()}: player {options.player} learns against the uniform policy", flush=True)
     train(env, options)
 
 

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-from tinygrad import Device, Tensor
+from tinygrad import Tensor
 
 import tensor_envs as te
 from command import MOST, Parser, busy, need, new_file, real, run, whole
-from command.games import add_game, game_of
+from command.games import add_game, device_of, game_of
 from train.network import save
 
 TARGET = 0.95
@@ -191,15 +191,14 @@ def main(
 
     def work(options: argparse.Namespace) -> None:
         check_options(options)
-        learner = make(options)
         with busy(f"compiling; a line every {options.evaluate_every} updates"):
-            train(prog, learner, options)
+            train(prog, make(options), options)
 
     return run(make_parser(prog, doc), work, arguments)
 
 
 def train(prog: str, learner: Learner, options: argparse.Namespace) -> None:
-    env, device = options.game, learner.device or Device.DEFAULT
+    env, device = options.game, device_of(learner.device)
     curve = Curve(all_or_nothing(env, learner.device))
     games = f"{options.num_envs} games x {options.steps} decisions"
     print(f"{env.id}: {options.updates} updates of {games}, self-play on {device}")

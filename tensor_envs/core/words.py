@@ -91,6 +91,8 @@ def parse(env: Env, text: str, legal: Sequence[int] | None) -> int:
 
 def listed(env: Env, legal: Sequence[int] | None) -> str:
     some = list(range(env.num_actions) if legal is None else legal)
+    if not some:
+        return "no move is legal, the game is over"
     names = "; ".join(env._action_names[action] for action in some[:LISTED]) + "; ..." * (len(some) > LISTED)
     return f"{'moves' if legal is None else 'legal moves'} are {names}"
 

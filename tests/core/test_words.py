@@ -74,6 +74,8 @@ def test_answers(answer: str, action: int) -> None:
 def test_answers_that_are_none(answer: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         TTT.parse(answer, TTT.step(TTT.init(1), [0]))
+    with pytest.raises(ValueError, match=r"\(0,0\) is not legal; no move is legal, the game is over"):
+        TTT.parse("(0,0)", TTT.step(TTT.init(1), [99]))
 
 
 def test_numbers_are_no_parts_of_others() -> None:

@@ -216,8 +216,8 @@ def interrupted(name: str, arguments: list[str], folder: Path, seconds: float) -
 
 
 def running(mark: str) -> list[str]:
-    """The commands of processes with an environment variable, some seconds from now at the latest."""
-    for _ in range(50):
+    """The commands of processes with an environment variable, a minute from now at the latest."""
+    for _ in range(600):  # those of Ray look for each other now and then
         found = []
         for path in Path("/proc").glob("[0-9]*"):
             try:

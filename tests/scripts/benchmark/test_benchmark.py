@@ -16,6 +16,7 @@ from benchmark import numpy_games
 from tests.scripts.here import SCRIPTS
 
 QUICK = ["--runs", "1", "--seconds", "0.01", "--batch", "64", "--steps", "64"]
+MODES = ("step", "read", "rollout")
 RATE = {"batch", "compile_seconds", "device", "env", "fastest", "games_per_second", "mode", "peak_mib"}
 RATE |= {"slowest", "statistics", "steps_per_second", "system", "kernels_per_step", "bytes_per_step"}
 
@@ -27,11 +28,11 @@ def benchmark(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def test_table_and_json(tmp_path: Path) -> None:
     files = ["--json", str(tmp_path / "out.json"), "--markdown", str(tmp_path / "out.md")]
-    done = benchmark(*QUICK, "--mode", "step", "read", "rollout", "--device", "CPU", *files)
+    done = benchmark(*QUICK, "--mode", *MODES, "--device", "CPU", "NOWHERE", *files)
     assert done.returncode == 0, done.stderr
     figures = json.loads((tmp_path / "out.json").read_text())
     assert {"command", "compiler", "date", "machine", "versions", "results", "ratios"} <= figures.keys()
-    step, read, rollout = figures["results"]
+    step, read, rollout, *missing = figures["results"]
     assert step.keys() >= RATE and read.keys() >= RATE and rollout.keys() >= RATE
     assert step["kernels_per_step"] == 1 and step["bytes_per_step"] > 0 and step["steps_per_second"] > 0
     # the observation and the mask of a step are worked out by its own kernel: 18 and 9 bytes a game
@@ -39,7 +40,11 @@ def test_table_and_json(tmp_path: Path) -> None:
     assert rollout["kernels_per_step"] < 1
     text = (tmp_path / "out.md").read_text()
     assert text in done.stdout
-    assert "| tic_tac_toe | 64 | CPU | tensor_envs | step |" in text and "rollout 64" in text
+    assert "| tic_tac_toe | 64 | CPU | 1 | tensor_envs | step |" in text and "rollout 64" in text
+    # a device that is not there is a row that says why
+    assert [(row["device"], row["mode"]) for row in missing] == [("NOWHERE", m) for m in MODES]
+    said = "| tic_tac_toe | 64 | NOWHERE | 1 | tensor_envs | step | device 'NOWHERE' cannot be opened here: "
+    assert said in text
 
 
 @pytest.mark.parametrize(
