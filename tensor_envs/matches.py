@@ -13,7 +13,7 @@ from tinygrad import Tensor
 from tensor_envs.core.env import Env
 from tensor_envs.core.inputs import host_ints
 from tensor_envs.core.state import State
-from tensor_envs.core.validate import function, instance, integer, one_of, wrong_type
+from tensor_envs.core.validate import function, instance, integer, one_of, shown, wrong_type
 from tensor_envs.policies import Oracle, Policy
 from tensor_envs.policy import random_policy
 
@@ -241,6 +241,8 @@ def arena(
         raise ValueError(f"env must have two players, {env!r} has {env.num_players}")
     if len(policies) < 2:
         raise ValueError(f"policies must be two or more, got {len(policies)}")
+    for name in policies:
+        instance("a policy's name", name, str)
     names, count = tuple(policies), len(policies)
     points, scores = np.zeros((count, count)), np.full((count, count), np.nan)
     for i, k in combinations(range(count), 2):
@@ -296,8 +298,11 @@ def regret(
         if not live.any():
             break
         actions = _actions(policy, state)
-        lost = judge(state, actions)
-        total += float((lost.numpy() if isinstance(lost, Tensor) else np.asarray(lost))[live].sum())
+        given = judge(state, actions)
+        lost = np.asarray(given.numpy() if isinstance(given, Tensor) else given)
+        if lost.shape != live.shape or lost.dtype.kind not in "biuf" or not np.isfinite(lost[live]).all():
+            raise ValueError(f"oracle.regret must give finite numbers [{len(live)}], got {shown(given)}")
+        total += float(lost[live].sum())
         decisions += int(live.sum())
         state = env.step(state, actions)
     return total / max(decisions, 1)

@@ -11,9 +11,11 @@ from typing import Any, Protocol
 import numpy as np
 from tinygrad import Tensor, dtypes
 
+from tensor_envs.core.backend.device import is_capturing
 from tensor_envs.core.jit import jit
 from tensor_envs.core.state import State
-from tensor_envs.core.validate import function, integer
+from tensor_envs.core.validate import function, integer, shown
+from tensor_envs.interop import to_numpy
 from tensor_envs.policy import masked_logits, random_policy, sample_action
 from tensor_envs.search import best_actions
 from tensor_envs.search.tree_search import (
@@ -65,15 +67,32 @@ def greedy(evaluate: Evaluate) -> Policy:
         A policy.
 
     Raises:
-        TypeError: `evaluate` is no function.
+        TypeError: `evaluate` is no function. The policy raises ValueError for legal logits that are NaN or infinite,
+            unless a jit captures it.
     """
     function("evaluate", evaluate)
 
     @jit
-    def policy(state: State) -> Tensor:
-        return masked_logits(evaluate(state)[0], state.legal_action_mask).argmax(1).cast(dtypes.int32)
+    def choose(state: State) -> Tensor:
+        given, mask = evaluate(state), state.legal_action_mask
+        if not isinstance(given, tuple) or not given or not isinstance(given[0], Tensor):
+            raise TypeError(f"evaluate must return two Tensors, logits and values, got {shown(given)}")
+        return _or_none(masked_logits(given[0], mask).argmax(1), mask, mask)
 
-    return policy
+    return lambda state: _found(choose(state), "evaluate must give finite numbers, got NaN or infinity")
+
+
+def _or_none(action: Tensor, allowed: Tensor, mask: Tensor) -> Tensor:
+    """int32 [B]: -1 for an action that is not allowed, in games that go on."""
+    found = (Tensor.arange(mask.shape[1]).reshape(1, -1) == action.reshape(-1, 1)) & allowed & mask
+    return (found.any(1) | mask.any(1).logical_not()).where(action, -1).cast(dtypes.int32)
+
+
+def _found(action: Tensor, otherwise: str) -> Tensor:
+    """ValueError with a text where some are -1; nobody can know while a jit captures."""
+    if not is_capturing() and (wrong := int((to_numpy(action) < 0).sum())):
+        raise ValueError(f"{otherwise} in {wrong} games")
+    return action
 
 
 def playout_search(num_simulations: int, seed: int = 0) -> Policy:
@@ -120,18 +139,26 @@ def perfect(oracle: Oracle | None = None) -> Policy:
 
     Returns:
         A policy. It raises ValueError for a game that the oracle does not know.
+
+    Raises:
+        TypeError: no such oracle.
     """
-    known = best_actions if oracle is None else function("oracle.best_actions", oracle.best_actions)
+    given = best_actions if oracle is None else getattr(oracle, "best_actions", None)
+    known = function("oracle.best_actions", given)
 
     def policy(state: State) -> Tensor:
         best = known(state)
         if not isinstance(best, Tensor):
             best = Tensor(np.asarray(best), device=state.device)
-        return _one_of(best, state)
+        shape = (state.batch, state.env.num_actions)
+        if best.shape != shape or best.dtype != dtypes.bool:
+            raise ValueError(f"best_actions must give bool {shape}, got {best.dtype} {best.shape}")
+        return _found(_one_of(best, state), "best_actions must name legal actions, which are missing")
 
     return policy
 
 
 @jit
 def _one_of(best: Tensor, state: State) -> Tensor:
-    return sample_action(best.float() * 0, best, state.action_key, state.ply)
+    action = sample_action(best.float() * 0, best, state.action_key, state.ply)
+    return _or_none(action, best, state.legal_action_mask)

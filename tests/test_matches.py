@@ -97,6 +97,19 @@ def test_networks_play() -> None:
     assert result.scores[0] > 0.85
 
 
+class Wrong:
+    """An oracle that says one thing."""
+
+    def __init__(self, says: Any):
+        self.says = says
+
+    def best_actions(self, state: te.State) -> Any:
+        return self.says
+
+    def regret(self, state: te.State, action: Any) -> Any:
+        return self.says
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -120,6 +133,18 @@ def test_networks_play() -> None:
         (lambda e: policies.gumbel(network, 0), "num_simulations must be in 1"),
         (lambda e: policies.playout_search(cast(Any, "1")), "num_simulations must be an int"),
         (lambda e: policies.perfect()(te.make("qubic").init(1)), "perfect play"),
+        (lambda e: policies.perfect(cast(Any, 5)), "oracle.best_actions must be a function"),
+        (lambda e: policies.perfect(Wrong(np.ones((3, 7), bool)))(e.init(3)), r"must give bool \(3, 9\)"),
+        (lambda e: policies.perfect(Wrong(np.ones((3, 9))))(e.init(3)), r"must give bool \(3, 9\)"),
+        (lambda e: policies.perfect(Wrong(np.zeros((3, 9), bool)))(e.init(3)), "missing in 3 games"),
+        (lambda e: te.regret(e, policies.uniform, Wrong(np.zeros(3)), 8), r"must give finite numbers \[8\]"),
+        (lambda e: te.regret(e, policies.uniform, Wrong(np.full(8, np.nan)), 8), "must give finite numbers"),
+        (lambda e: te.arena(e, cast(Any, {1: policies.uniform, 2: policies.uniform}), 2), "a policy's name"),
+        (lambda e: policies.greedy(cast(Any, lambda s: None))(e.init(2)), "evaluate must return two Tensors"),
+        (
+            lambda e: policies.greedy(lambda s: (Tensor.full((2, 9), float("nan")), s.ply))(e.init(2)),
+            "2 games",
+        ),
     ],
 )
 def test_wrong_calls_are_refused(call: Any, message: str) -> None:
