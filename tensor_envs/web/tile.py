@@ -22,7 +22,8 @@ GAMES, STEPS, KEPT = 512, 240, 4  # played at once; how long; positions taken of
 CELL = 6  # pixels that the smallest place for an action should take
 SMALLEST, LARGEST = 24, 48  # pixels of the longer side
 DEEPEST = 20  # questions
-MOST_VALUES = 80  # of a byte that is asked for as a whole
+MOST_VALUES = 128  # of a byte that is asked for as a whole
+MOST_ASKED = 150  # questions, those that tell most in the beginning
 FEWEST = 2  # positions of another colour that are asked for
 
 
@@ -137,34 +138,38 @@ class Trees:
     def grow(self, numbers: np.ndarray) -> int:
         """The tree of what is numbered in every position -> its root."""
         seen = np.eye(numbers.max() + 1, dtype=np.float32)[numbers]
-        rows = np.arange(len(seen))
-        return self._grow(rows, seen, self._gain(rows, seen), 0)
+        groups = np.unique(
+            self.answers[:, self.first] @ 2.0 ** np.arange(len(self.first)), return_inverse=True
+        )[1]
+        parts = [np.flatnonzero(groups == k) for k in range(groups.max() + 1)]
+        prior = np.sum([_gain(self.answers[rows], seen[rows]) for rows in parts], axis=0)
+        asked = np.argsort(-prior, kind="stable")[:MOST_ASKED]
+        answers, prior = self.answers[:, asked], prior[asked]
 
-    def _gain(self, rows: np.ndarray, seen: np.ndarray) -> np.ndarray:
-        """How much each question tells about some positions, in nats."""
-        ones = self.answers[rows].T @ seen[rows]
-        zeros = seen[rows].sum(0) - ones
-        return -_entropy(ones) - _entropy(zeros)
+        def tree(rows: np.ndarray, deep: int) -> int:
+            counts = seen[rows].sum(0)
+            if counts.sum() - counts.max() < FEWEST or deep == DEEPEST:
+                return ~int(counts.argmax())
+            gain = _gain(answers[rows], seen[rows])
+            # of those that tell equally much, as by chance of few rows, the one that tells most of all rows
+            best = np.flatnonzero(gain >= gain.max() - 1e-3)
+            question = best[prior[best].argmax()]
+            yes = answers[rows, question] > 0
+            if yes.all() or not yes.any():
+                return ~int(counts.argmax())
+            return self._node(int(asked[question]), tree(rows[~yes], deep + 1), tree(rows[yes], deep + 1))
 
-    def _grow(self, rows: np.ndarray, seen: np.ndarray, prior: np.ndarray, deep: int) -> int:
-        counts = seen[rows].sum(0)
-        common = ~int(counts.argmax())
-        if counts.sum() - counts.max() < FEWEST or deep == DEEPEST:
-            return common
-        if deep < len(self.first):
-            return self._node(self.first[deep], rows, seen, prior, deep)
-        gain = self._gain(rows, seen)
-        # of those that tell equally much, as by chance of few rows, the one that tells most of all rows
-        best = np.flatnonzero(gain >= gain.max() - 1e-3)
-        return self._node(int(best[prior[best].argmax()]), rows, seen, prior, deep)
+        def begin(rows: np.ndarray, first: list[int]) -> int:
+            if not first:
+                return tree(rows, 0)
+            yes = self.answers[rows, first[0]] > 0
+            parts = [begin(part, first[1:]) for part in (rows[~yes], rows[yes]) if len(part)]
+            return self._node(first[0], parts[0], parts[-1])
 
-    def _node(self, question: int, rows: np.ndarray, seen: np.ndarray, prior: np.ndarray, deep: int) -> int:
-        """What is asked next; nothing where both answers lead to the same."""
-        yes = self.answers[rows, question] > 0
-        parts = [part if len(part) else rows for part in (rows[~yes], rows[yes])]
-        if len(parts[0]) == len(parts[1]) == len(rows):
-            return self._grow(rows, seen, prior, deep + 1)
-        no, yes = (self._grow(part, seen, prior, deep + 1) for part in parts)
+        return begin(np.arange(len(seen)), self.first)
+
+    def _node(self, question: int, no: int, yes: int) -> int:
+        """What is asked; nothing where both answers lead to the same."""
         if no == yes:
             return no
         key = question, no, yes
@@ -172,6 +177,12 @@ class Trees:
             self._known[key] = len(self.nodes)
             self.nodes += key
         return self._known[key]
+
+
+def _gain(answers: np.ndarray, seen: np.ndarray) -> np.ndarray:
+    """How much each question tells about some positions, in nats."""
+    yes = answers.T @ seen
+    return -_entropy(yes) - _entropy(seen.sum(0) - yes)
 
 
 def _entropy(counts: np.ndarray) -> np.ndarray:
