@@ -33,6 +33,12 @@ class HostBuffer:
             for part in parts:
                 self._memory.append(np.frombuffer(part.as_memoryview(force_zero_copy=True), dtype.fmt))
 
+    def __reduce__(self) -> Any:
+        """It is memory that kernels are bound to, and so is every environment that has one."""
+        raise TypeError(
+            "an adapter's games cannot be copied or pickled: make another environment and reset it with the same seed"
+        )
+
     def wait(self) -> None:
         """Wait for the kernels that use the memory."""
         for device in self._devices:

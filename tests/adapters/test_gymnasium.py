@@ -1,5 +1,7 @@
 """The Gymnasium adapter: Gymnasium's own checks and wrappers, ends and beginnings, wrong arguments, registration."""
 
+import copy
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -248,3 +250,12 @@ except ImportError as error:
     print(error)
 """
     assert "pip install 'tensor_envs[gymnasium]'" in run_python(code)
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, pickle.dumps])
+def test_games_that_are_played_are_not_copied(copied: Any) -> None:
+    """A copy would play on in the memory of the first."""
+    vector = SingleAgentVectorEnv(TIC_TAC_TOE, 3)
+    vector.reset(seed=1)
+    with pytest.raises(TypeError, match="an adapter's games cannot be copied or pickled"):
+        copied(vector)
