@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import tensor_envs as te
@@ -30,11 +30,17 @@ class Known:
     slow: bool = False
 
 
+@cache  # an environment's kernels are compiled once
+def board(k: int, *shape: int) -> te.Env:
+    return te.make("hyper_tic_tac_toe", shape=shape, k=k)
+
+
 def lines(side: int) -> te.Env:
     """n x n tic-tac-toe with n in a row."""
-    return te.make("hyper_tic_tac_toe", shape=(side, side), k=side)
+    return board(side, side, side)
 
 
+@cache
 def columns(width: int, height: int) -> te.Env:
     return te.make("connect_four", rows=height, columns=width)
 
@@ -53,6 +59,31 @@ def all_positions(env: te.Env) -> int:
 
 def ends(env: te.Env) -> list[int]:
     return [sum(row.ended_positions.values()) for row in te.perft(env, symmetry=True).plies]
+
+
+def value(env: te.Env) -> str:
+    """Who wins the game, and when."""
+    solution, start = te.solve(env), env.init(1)
+    won = solution.value(start)[0]
+    if won == 0:
+        return "draw"
+    return f"the {'first' if won > 0 else 'second'} player, at ply {solution.distance(start)[0]}"
+
+
+def winner(env: te.Env) -> str:
+    """Who wins the game."""
+    return value(env).partition(",")[0]
+
+
+def won(env: te.Env, player: int) -> list[int]:
+    """By ply the positions that a player wins, up to symmetry."""
+    return [(row.first, row.second)[player] for row in te.solve(env).counts(symmetry=True)]
+
+
+def win_draw_loss(env: te.Env) -> list[str]:
+    """By ply, for the player to move."""
+    rows = enumerate(te.solve(env).counts())
+    return ["/".join(map(str, (c.first, c.draw, c.second)[:: -1 if ply % 2 else 1])) for ply, c in rows]
 
 
 TROMP = "J. Tromp, John's Connect Four Playground"
@@ -138,4 +169,76 @@ COUNTS = [
     ),
 ]
 
-RESULTS = COUNTS
+STEININGER = "C. Steininger, github.com/ChristopheSteininger/c4"
+MNK = "J. Uiterwijk, J. van den Herik, The advantage of the initiative (2000)"
+BOCK_5X5 = """
+0/1/0 0/5/0 10/15/0 12/73/10 196/139/10 213/625/237 1985/1146/219 2670/4002/2683 15432/6863/2765
+20897/19616/20329 85493/32021/22118 114865/76558/108341 356731/116426/122979 459878/235063/433467
+1120140/331971/496845 1342188/572587/1316566 2584341/746420/1439076 2748641/1118666/2922583
+4190967/1322485/2882893 3702331/1712167/4541032 4300149/1785757/3727019 2769392/1959697/4291454
+2303386/1692161/2636933 843204/1447451/2055258 333513/897921/780164 0/339437/244812
+"""
+
+VALUES = [
+    *(
+        Known(
+            f"tic-tac-toe {n}x{n}: positions that the {name} player wins, by ply, up to symmetry",
+            published,
+            source,
+            partial(won, lines(n), player),
+        )
+        for n, player, name, source, published in (
+            (3, 0, "first", "OEIS A317573", [0, 0, 7, 9, 85, 67, 139, 70, 23, 12]),
+            (3, 1, "second", "OEIS A317574", [0, 0, 0, 8, 5, 72, 38, 56, 23, 0]),
+            (
+                4,
+                0,
+                "first",
+                "OEIS A317573",
+                [0] * 6 + [1100, 280, 26771, 11535, 91567, 36362, 78138, 26146, 12900, 3774, 0],
+            ),
+            (
+                4,
+                1,
+                "second",
+                "OEIS A317574",
+                [0] * 7 + [2476, 642, 31841, 11251, 66364, 21718, 29258, 8496, 1335, 371],
+            ),
+        )
+    ),
+    *(
+        Known(f"tic-tac-toe {m}x{n}, {k} in a row: best play", who, MNK, partial(winner, board(k, m, n)))
+        for m, n, k, who in (
+            (3, 3, 3, "draw"),
+            (3, 4, 3, "the first player"),
+            (4, 4, 3, "the first player"),
+            (4, 4, 4, "draw"),
+        )
+    ),
+    *(
+        Known(f"connect four {w}x{h}: best play", who, STEININGER, partial(value, columns(w, h)), slow)
+        for w, h, who, slow in (
+            (4, 4, "draw", False),
+            (5, 4, "draw", False),
+            (4, 5, "draw", False),
+            (6, 4, "the second player, at ply 24", True),
+        )
+    ),
+    Known(
+        "connect four 5x5: won/drawn/lost for the player to move, by ply",
+        BOCK_5X5.split(),
+        "M. Böck, arXiv 2507.05267, results_solve_w5_h5.csv",
+        partial(win_draw_loss, columns(5, 5)),
+        slow=True,
+    ),
+    *(
+        Known(f"tic-tac-toe {m}x{n}, {k} in a row: best play", None, "", partial(value, board(k, m, n)))
+        for m, n, k in ((3, 5, 3), (3, 5, 4), (2, 8, 4))
+    ),
+    *(
+        Known(f"shed with {n} cards: best play", None, "", partial(value, te.make("shed", cards=n)))
+        for n in (5, 6, 7, 8)
+    ),
+]
+
+RESULTS = [*COUNTS, *VALUES]

@@ -11,6 +11,7 @@ from tensor_envs.core.backend.device import resolve
 from tensor_envs.core.engine import Engine, Games, cut
 from tensor_envs.core.env import Env
 from tensor_envs.core.inputs import int_array
+from tensor_envs.core.kernels.block import LANES
 from tensor_envs.core.layout import FLAGS, RNG_WORDS, Slot
 from tensor_envs.core.state import State
 from tensor_envs.core.validate import wrong_type
@@ -106,38 +107,34 @@ class Expander:
             (slot,) = self.layout.slots[name]
             self._kept[slot.word] &= 0xFFFFFFFF ^ ((1 << slot.width) - 1) << slot.shift
         self._ply, self._player = (self.layout.slots[name][0] for name in ("ply", "current_player"))
-        games, self.ply = self._first(start, first)
+        table = self._first(start, first)
+        games, self.ply = self._load(table), int(self._number(table, self._ply)[0])
         self._images: list[Array] = []
         if symmetry and self.spec.observation_dtype == "bool":
             seen, maps = self._seen(games), [np.array(s.observation) for s in env.symmetries()]
             # that leave the start as it is: the others lead to positions that it does not lead to
             self._images = [images(p) for p in maps if (seen[:, p] == seen).all()]
-        self.start = self._described(games, games.cut.table(games.words), np.zeros(0, np.int32))
+        self.start = self._described(games, table, np.zeros(0, np.int32))
         self.begun, self.symmetry = start, symmetry
 
     # *** batches ***
 
     def batch(self, state: State) -> tuple[Games, Array]:
         """A state's games as this plays them, and their words. ValueError for a state of another environment."""
-        games = self.env._checked(state)._games
-        if self.engine is not self.env._engine:
-            games = self._load(self._packed(state))
-        elif games.device != self.device:
-            games = self._load(games.cut.table(games.words))
-        return games, games.cut.table(games.words)
+        self.env._checked(state)
+        table = self._packed(state)
+        return self._load(table), table
 
-    def _first(self, start: Env | State, first: list[dict[str, Any]]) -> tuple[Games, int]:
-        """The first positions as a batch, and their ply; `first`: those of an environment."""
+    def _first(self, start: Env | State, first: list[dict[str, Any]]) -> Array:
+        """The words of the first positions; `first`: those of an environment."""
         if isinstance(start, State):
-            table = self._packed(start).copy()
+            table = self._packed(start)
         else:
             table = self.layout.pack([game | dict.fromkeys(FLAGS, False) for game in first])
-        for slot in self.layout.slots["episode"]:
-            table[:, slot.word] = 0
         plies = self._number(table, self._ply)
         if (plies != plies[0]).any():
             raise ValueError(f"start must be games of one ply, got plies {plies.min()} to {plies.max()}")
-        return self._load(table), int(plies[0])
+        return table
 
     def _packed(self, state: State) -> Array:
         """The words of a state's games: those of its own, of a game without chance."""
@@ -160,6 +157,8 @@ class Expander:
         return (table[:, slot.word].astype(np.int64) >> slot.shift & (1 << slot.width) - 1) + slot.low
 
     def _load(self, table: Array) -> Games:
+        """The games of a table's rows, and then some of them again: see `room`."""
+        table = np.resize(table, (room(len(table)), table.shape[1]))
         return self.engine.load(table, np.zeros((len(table), RNG_WORDS), np.uint32), self.device)
 
     def player(self, fields: Packed) -> Array:
@@ -169,9 +168,9 @@ class Expander:
 
     def games(self, fields: Packed, ply: int) -> Games:
         """Positions as a batch, and then some of them again: see `room`."""
-        table = np.zeros((room(len(fields)), self.layout.words), np.uint32)
+        table = np.zeros((len(fields), self.layout.words), np.uint32)
         for w, column in enumerate(fields.columns()[: self.layout.field_words]):
-            table[:, w] = np.resize(column, len(table))
+            table[:, w] = column
         table[:, self._ply.word] |= np.uint32((ply if self.by_ply else 0) << self._ply.shift)
         return self.engine.recompute(self._load(table))
 
@@ -264,8 +263,11 @@ class Expander:
 
 
 def room(count: int) -> int:
-    """Rows of a batch for so many: of few sizes, since tinygrad keeps the memory of every size that it has seen."""
-    return -(-count // STEP) * STEP if count > STEP else 1 << (count - 1).bit_length()
+    """Rows of a batch for so many: of few sizes, since tinygrad keeps the memory of every size that it has seen.
+
+    And none of fewer than a block's lanes, for which kernels would be compiled anew.
+    """
+    return -(-count // STEP) * STEP if count > STEP else max(LANES, 1 << (count - 1).bit_length())
 
 
 def joined(parts: list[Positions]) -> tuple[Positions, Groups]:

@@ -92,7 +92,7 @@ def test_an_oracle() -> None:
             assert (lost[live] == value[live] - np.maximum(actions[live, action], -1)).all()
     knows: te.Oracle = exact
     assert te.regret(exact.env, te.policies.perfect(knows), knows, games=16) == 0
-    assert te.regret(exact.env, te.policies.uniform, knows, games=64) > 0
+    assert te.regret(exact.env, te.policies.uniform, knows, games=16) > 0
 
 
 def test_the_quickest_line() -> None:
@@ -112,7 +112,7 @@ def test_cycles_are_judged_as_by_the_solver_of_shed() -> None:
     from tensor_envs.games.shed.solve import solve
 
     exact, table, met = solution("shed", cards=6), solve(6, progress=False), set[int]()
-    for state in random_games(exact.env, 40):
+    for state in list(random_games(exact.env, 40))[::4]:
         live = ~state.terminated.numpy()
         value = exact.value(state)
         assert (value == table.value(state).numpy())[live].all()
@@ -123,11 +123,10 @@ def test_cycles_are_judged_as_by_the_solver_of_shed() -> None:
 
 def test_verify_finds_a_wrong_value() -> None:
     exact = te.solve(shared_env("shed", cards=6))
-    assert exact.verify(most=300) > 2500
-    place = np.flatnonzero(exact._values > 0)[-1]
-    exact._values[place] -= 2
+    assert exact.verify(most=50) > 500
+    exact._values[exact._values > 0] -= 2
     with pytest.raises(ValueError, match=r"wrong value of \{'hands': "):
-        exact.verify()
+        exact.verify(most=50)
 
 
 def plain_pig(goal: int, sides: int) -> dict[tuple[int, int, int], float]:

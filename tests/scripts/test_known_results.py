@@ -12,7 +12,7 @@ from tests.scripts.here import run_here
 
 def test_small_results(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    code, out, errors = run_here(script.main, ["--only", "3x3", "--write", page])
+    code, out, errors = run_here(script.main, ["--only", "3x3: ", "--write", page])
     assert (code, errors) == (0, "")
     assert "tic-tac-toe 3x3: complete games: 255,168; as in OEIS A061526; " in out
     rows = [line for line in page.read_text().splitlines() if line.startswith("| tic-tac-toe 3x3")]
