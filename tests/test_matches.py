@@ -110,6 +110,10 @@ class Wrong:
         return self.says
 
 
+def wrong(says: Any) -> Any:
+    return Wrong(says)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -134,11 +138,11 @@ class Wrong:
         (lambda e: policies.playout_search(cast(Any, "1")), "num_simulations must be an int"),
         (lambda e: policies.perfect()(te.make("qubic").init(1)), "perfect play"),
         (lambda e: policies.perfect(cast(Any, 5)), "oracle.best_actions must be a function"),
-        (lambda e: policies.perfect(Wrong(np.ones((3, 7), bool)))(e.init(3)), r"must give bool \(3, 9\)"),
-        (lambda e: policies.perfect(Wrong(np.ones((3, 9))))(e.init(3)), r"must give bool \(3, 9\)"),
-        (lambda e: policies.perfect(Wrong(np.zeros((3, 9), bool)))(e.init(3)), "missing in 3 games"),
-        (lambda e: te.regret(e, policies.uniform, Wrong(np.zeros(3)), 8), r"must give finite numbers \[8\]"),
-        (lambda e: te.regret(e, policies.uniform, Wrong(np.full(8, np.nan)), 8), "must give finite numbers"),
+        (lambda e: policies.perfect(wrong(np.ones((3, 7), bool)))(e.init(3)), r"must give bool \(3, 9\)"),
+        (lambda e: policies.perfect(wrong(np.ones((3, 9))))(e.init(3)), r"must give bool \(3, 9\)"),
+        (lambda e: policies.perfect(wrong(np.zeros((3, 9), bool)))(e.init(3)), "missing in 3 games"),
+        (lambda e: te.regret(e, policies.uniform, wrong(np.zeros(3)), 8), r"must give finite numbers \[8\]"),
+        (lambda e: te.regret(e, policies.uniform, wrong(np.full(8, np.nan)), 8), "must give finite numbers"),
         (lambda e: te.arena(e, cast(Any, {1: policies.uniform, 2: policies.uniform}), 2), "a policy's name"),
         (lambda e: policies.greedy(cast(Any, lambda s: None))(e.init(2)), "evaluate must return two Tensors"),
         (
