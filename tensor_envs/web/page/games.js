@@ -70,6 +70,12 @@ export class Games {
     }
   }
 
+  // a game that goes on: what its last step has said of the game before it is forgotten
+  live(row) {
+    const first = this.at(row, this.about.arrays.words), { terminated, truncated } = this.about.slots;
+    for (const [[word, shift]] of [terminated, truncated]) this.words[first + word * LANES] &= ~(1 << shift);
+  }
+
   game(row) {
     return { words: this.row("words", row), rng: this.row("rng", row) };
   }

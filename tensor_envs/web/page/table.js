@@ -20,13 +20,7 @@ export class Table {
   // a game begins: one taken from the wall or a new one
   begin(about = this.about, game = null) {
     this.games = new Games(about, 1, BigInt(Math.floor(Math.random() * 2 ** 53)));
-    if (game) {
-      for (const name of ["terminated", "truncated"]) { // what the wall's last step has ended
-        const [word, shift] = about.slots[name][0];
-        game.words[word] &= ~(1 << shift);
-      }
-      this.games.set(0, game);
-    }
+    if (game) this.games.set(0, game);
     this.past = [];
     element("picture").replaceChildren();
     element("words").hidden = true;

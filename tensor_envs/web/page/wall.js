@@ -2,7 +2,8 @@
 import { Games, LANES } from "./games.js";
 import { Tiles } from "./tiles.js";
 
-const BUDGET = 10; // milliseconds of a frame for steps, and as many for pictures
+const BUDGET = 10; // milliseconds of a frame for pictures
+const FULL = 40; // and for steps, where they are to be as many as can be
 const GAP = 5; // pixels between games
 const ROUND = 16; // steps of a rollout
 
@@ -60,7 +61,9 @@ export class Wall {
       width: `${width - GAP + 6}px`, height: `${height - GAP + 6}px` });
     if (top < scroller.scrollTop) scroller.scrollTop = top;
     if (top + height > scroller.scrollTop + scroller.clientHeight) scroller.scrollTop = top + height - scroller.clientHeight;
-    if (taken) this.take(this.games.game(game));
+    if (!taken) return;
+    this.games.live(game);
+    this.take(this.games.game(game));
   }
 
   frame(now) {
@@ -71,7 +74,7 @@ export class Wall {
       do {
         this.games.rollout(ROUND);
         this.steps += ROUND * this.games.batch;
-      } while (performance.now() - start < BUDGET);
+      } while (performance.now() - start < FULL);
     } else if (this.pace && now - this.last >= 1000 / this.pace - 4) {
       this.last = now;
       this.games.run("uniform");
@@ -97,6 +100,7 @@ export class Wall {
     const from = top * columns, count = Math.min(rows * columns, games.batch - from), values = games.about.arrays.words;
     for (let k = 0; k < count && (k % LANES || performance.now() - start < BUDGET); k++) {
       const place = this.painted % count, corner = Math.floor(place / columns) * cell.height * canvas.width;
+      games.live(from + place);
       tiles.paint(games.words, games.at(from + place, values), LANES, this.pixels,
         corner + place % columns * cell.width, canvas.width);
       this.painted = place + 1;
