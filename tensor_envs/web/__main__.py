@@ -14,6 +14,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from threading import Timer
 from typing import NoReturn
 
 from tensor_envs.core.registry import registered
@@ -38,8 +39,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--env", nargs="+", metavar="ID", default=registered(), help="games; default: every one"
     )
     parser.add_argument("--pyodide", type=Path, metavar="DIR", help="the folder of Pyodide's npm package")
+    told = "kernels are compiled and pictures found out, up to a minute a game ..."
+    timer = Timer(2, lambda: print(told, file=sys.stderr, flush=True))
+    timer.daemon = True
     try:
         options = parser.parse_args(arguments)
+        timer.start()
         for id, size in build(options.out, options.env, options.pyodide).items():
             print(f"{id}: {size:,} bytes of kernels, compressed")
         print(f"python -m http.server -d {options.out} serves it")
@@ -51,6 +56,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code, message = 2, " ".join(str(error).split()) or type(error).__name__
     else:
         return 0
+    finally:
+        timer.cancel()
     print(f"tensor_envs.web: {message}", file=sys.stderr)
     return code
 
