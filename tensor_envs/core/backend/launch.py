@@ -74,10 +74,15 @@ def compiled(name: str, body: Callable[..., UOp], *arrays: Tensor, **options: An
 
     For the CPU, whose programs are the same for arrays of any length.
     """
-    renderer = _renderer(arrays)
     parameters = [UOp.placeholder_like(array.uop, k) for k, array in enumerate(arrays)]
-    sink = trace(name, body, parameters, renderer, **options)
-    program = to_program(lowered(sink, renderer), renderer)
+    return program_of(name, body, parameters, _renderer(arrays), **options)
+
+
+def program_of(
+    name: str, body: Callable[..., UOp], parameters: Sequence[UOp], renderer: Renderer, **options: Any
+) -> tuple[UOp, list[int]]:
+    """A kernel's program for a machine, and which parameters it takes, in order; arguments as of `trace`."""
+    program = to_program(lowered(trace(name, body, parameters, renderer, **options), renderer), renderer)
     return program, list(program.arg.globals)
 
 
