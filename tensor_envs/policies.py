@@ -32,12 +32,6 @@ Policy = Callable[[State], Any]  # integers [B], a Tensor or what NumPy takes
 class Oracle(Protocol):
     """Who knows perfect play: a `tensor_envs.Solution`, or Shed's `Tablebase`."""
 
-    def value(self, state: State) -> Any:
-        """Numbers [B]: what the player to move gets."""
-
-    def action_values(self, state: State) -> Any:
-        """Numbers [B, A]: what each legal action leads to for the player to move."""
-
     def best_actions(self, state: State) -> Any:
         """bool [B, A]: the legal actions that keep the position's value."""
 

@@ -31,8 +31,8 @@ class Known:
 
 
 @cache  # an environment's kernels are compiled once
-def board(k: int, *shape: int) -> te.Env:
-    return te.make("hyper_tic_tac_toe", shape=shape, k=k)
+def board(k: int, *shape: int, misere: bool = False) -> te.Env:
+    return te.make("hyper_tic_tac_toe", shape=shape, k=k, misere=misere)
 
 
 def lines(side: int) -> te.Env:
@@ -234,6 +234,15 @@ VALUES = [
     *(
         Known(f"tic-tac-toe {m}x{n}, {k} in a row: best play", None, "", partial(value, board(k, m, n)))
         for m, n, k in ((3, 5, 3), (3, 5, 4), (2, 8, 4))
+    ),
+    *(
+        Known(
+            f"tic-tac-toe {m}x{n}, {k} in a row lose: best play",
+            None,
+            "",
+            partial(value, board(k, m, n, misere=True)),
+        )
+        for m, n, k in ((3, 3, 3), (3, 4, 3), (4, 4, 3), (4, 4, 4))
     ),
     *(
         Known(f"shed with {n} cards: best play", None, "", partial(value, te.make("shed", cards=n)))

@@ -100,12 +100,6 @@ def only_looked_at(state: te.State) -> te.State:
         return state.legal_action_mask.float(), state.ply.float()
 
     class Knows(te.policies.Oracle):
-        def value(self, state: te.State) -> Tensor:
-            return state.rewards[:, 0]
-
-        def action_values(self, state: te.State) -> Tensor:
-            return state.legal_action_mask.float()
-
         def best_actions(self, state: te.State) -> Tensor:
             return state.legal_action_mask
 

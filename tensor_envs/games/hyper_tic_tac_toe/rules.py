@@ -1,4 +1,4 @@
-"""Tic-tac-toe on a board of any shape: k own marks in one straight line win; a full board without a line is a draw.
+"""Tic-tac-toe on a board of any shape: k own marks in one straight line win (or lose); full without one is a draw.
 
 Rules and rulings: RULES.md beside this file. The board is two sets of cells as bit words, the marks of the player to
 move and the other's, so the win check is the Kronecker-delta convolution on bits (`ops.bits.completed`). A board with
@@ -12,6 +12,7 @@ from itertools import chain
 from math import prod
 from typing import Any
 
+from tensor_envs.core.validate import instance
 from tensor_envs.ops.bits import completed
 from tensor_envs.ops.lines import check_board, direction, num_directions, strides
 from tensor_envs.rules import (
@@ -44,15 +45,17 @@ UNROLLED_WORDS, UNROLLED_OPERATIONS = (
 
 @dataclass(frozen=True)
 class HyperTicTacToe:
-    """shape: the board's sides, 1..12 of them. k: marks in a line that win.
+    """shape: the board's sides, 1..12 of them. k: marks in a line that win. misere: whether they lose instead.
 
-    TypeError or ValueError unless these are ints, the board has at most 2^31 - 1 cells and a line fits (G4).
+    TypeError or ValueError unless these are ints and a bool, the board has at most 2^31 - 1 cells and a line fits (G4).
     """
 
     shape: tuple[int, ...] = (3, 3, 3)
     k: int = 3
+    misere: bool = False
 
     def __post_init__(self) -> None:
+        instance("misere", self.misere, bool)
         check_board(self.shape, self.k)
         object.__setattr__(self, "shape", tuple(self.shape))
         if self.k > max(self.shape):
@@ -104,7 +107,7 @@ class HyperTicTacToe:
         marks = self.word_by_word(lambda w: s.own[w] | where(w == place, mark, 0))
         won = self.any_line(marks) if self.unrolled else self.line_through(s.own, action)
         full = s.ply + 1 == self.cells
-        win = where(won, 1, 0)
+        win = where(won, -1 if self.misere else 1, 0)  # G10
         first = where(s.current_player == 0, win, -win)
         after = s.replace(own=s.other, other=marks, current_player=1 - s.current_player)
         return Outcome(after, rewards=(first, -first), terminated=won | full)

@@ -40,9 +40,9 @@ class Reference:
     num_players = 2
     truncated = False  # G6: the board fills up, so there is no time limit
 
-    def __init__(self, key: Key, *, shape: Sequence[int], k: int) -> None:
+    def __init__(self, key: Key, *, shape: Sequence[int], k: int, misere: bool = False) -> None:
         """`key` is there for the common interface: the game has no chance (G6)."""
-        self.shape, self.k = tuple(shape), k
+        self.shape, self.k, self.misere = tuple(shape), k, misere
         if not self.shape or min(self.shape) < 1 or not 1 <= k <= max(self.shape):  # G4
             raise ValueError(f"need sides >= 1 and 1 <= k <= the longest side, got shape={self.shape}, k={k}")
         self.num_actions = prod(self.shape)
@@ -79,7 +79,8 @@ class Reference:
         self.current_player = 1 - mover
         won = self.has_line(mover)
         self.terminated = won or 0 not in self.board
-        self.rewards = [float(mark * MARKS[mover]) if won else 0.0 for mark in MARKS]  # G6
+        sign = -1 if self.misere else 1  # G10
+        self.rewards = [float(sign * mark * MARKS[mover]) if won else 0.0 for mark in MARKS]  # G6
 
     def observation(self, player: int) -> list[Any]:
         """Two planes of `shape`, the player's own marks first (G7)."""

@@ -19,6 +19,11 @@ def test_random_games_agree_with_the_reference(shape: tuple[int, ...], k: int) -
 
 
 @pytest.mark.few(1)
+def test_misere_games_agree_with_the_reference() -> None:
+    returns = play_in_lockstep("hyper_tic_tac_toe", batch=64, seed=4, shape=(3, 3), k=3, misere=True)
+    assert set(returns[:, 0]) == {1.0, -1.0, 0.0}
+
+
 @pytest.mark.parametrize(("shape", "k"), LARGE)
 def test_boards_in_memory_agree_with_the_reference(shape: tuple[int, ...], k: int) -> None:
     assert not HyperTicTacToe(shape, k).unrolled

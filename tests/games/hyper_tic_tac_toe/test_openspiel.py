@@ -1,6 +1,6 @@
 """OpenSpiel as a judge: its `tic_tac_toe`, `mnk` and `gomoku`, which has any number of dimensions, play the same games.
 
-OpenSpiel's `gomoku` counts k and more in a row as a line, as here (G3). Its option `anti` turns the rewards round. Its
+OpenSpiel's `gomoku` counts k and more in a row as a line, as here (G3). Its option `anti` is `misere` (G10). Its
 option `wrap` joins opposite sides of the board, which no board here does (G2): such games differ where a line crosses a
 side, and a test says exactly when.
 """
@@ -54,12 +54,13 @@ def names(games: list[Any]) -> list[str]:
     return [name for name, _, _ in games]
 
 
-def play_in_lockstep(name: str, shape: Shape, k: int, rows: int, seed: int, sign: int = 1) -> int:
+def play_in_lockstep(name: str, shape: Shape, k: int, rows: int, seed: int, misere: bool = False) -> int:
     """Random games in both engines -> the number of draws.
 
-    At every ply legal actions, players to move, ends and `sign` times the returns must agree; at the end, the boards.
+    At every ply legal actions, players to move, ends and the returns must agree; at the end, the boards.
     """
-    env, game = te.make("hyper_tic_tac_toe", shape=shape, k=k), pyspiel.load_game(name)
+    env = te.make("hyper_tic_tac_toe", shape=shape, k=k, misere=misere)
+    game = pyspiel.load_game(name)
     assert game.num_distinct_actions() == env.num_actions
     state, others = env.init(rows, seed), [game.new_initial_state() for _ in range(rows)]
     returns = np.zeros((rows, 2))
@@ -71,7 +72,7 @@ def play_in_lockstep(name: str, shape: Shape, k: int, rows: int, seed: int, sign
         for row, other in enumerate(others):
             where = f"{name}, row {row}, ply {ply}"
             assert np.flatnonzero(now["legal_action_mask"][row]).tolist() == other.legal_actions(), where
-            assert (returns[row] * sign == other.returns()).all(), where
+            assert (returns[row] == other.returns()).all(), where
             assert ended[row] or now["current_player"][row] == other.current_player() == ply % 2, where
         if ended.all():
             break
@@ -109,9 +110,9 @@ def test_draws_are_among_the_games_compared() -> None:
     assert play_in_lockstep(*mnk(4, 6, 4), rows=60, seed=3) > 2
 
 
-def test_anti_gomoku_has_the_rewards_turned_round() -> None:
+def test_anti_gomoku_is_misere() -> None:
     for name, shape, k in (gomoku(3, 2, 3), gomoku(4, 3, 3)):
-        play_in_lockstep(name.replace(")", ",anti=true)"), shape, k, rows=24, seed=4, sign=-1)
+        play_in_lockstep(name.replace(")", ",anti=true)"), shape, k, rows=24, seed=4, misere=True)
 
 
 def test_more_than_k_in_a_row_win_in_both() -> None:

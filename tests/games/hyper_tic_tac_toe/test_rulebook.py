@@ -302,3 +302,10 @@ def test_symmetries_map_games_to_games(start: Start, shape: Place, count: int) -
             assert game.legal_actions() == sorted(image[c] for c in legal)
             assert game.rewards == pytest.approx(rewards)
         assert game.terminated
+
+
+def test_g10_a_line_loses_if_misere(start: Start) -> None:
+    for misere in (False, True):
+        game = start(GAME, drawn("XX. OO. ..."), shape=(3, 3), k=3, misere=misere)
+        game.apply(2)
+        assert game.terminated and game.rewards == pytest.approx([-1, 1] if misere else [1, -1])
