@@ -80,7 +80,7 @@ def build(
         (out / "python").mkdir(exist_ok=True)
         for name in PYODIDE:
             (out / "python" / name).write_bytes(Path(pyodide, name).read_bytes())
-        _write_package(envs, out / "python" / "package.zip")
+        write_package(envs, out / "python" / "package.zip")
     return sizes
 
 
@@ -93,7 +93,7 @@ def _write_game(env: Env, path: Path) -> int:
     return len(gzip.compress(wasm, 9, mtime=0))
 
 
-def _write_package(envs: Mapping[str, Env], path: Path) -> None:
+def write_package(envs: Mapping[str, Env], path: Path) -> None:
     """Write what `bridge.py` needs in the page: the modules that it imports, and where the games' fields lie."""
     own = {id: env for id, env in envs.items() if env._entry.render.startswith(GAMES)}
     texts = {"bridge.py": (HERE / "python" / "bridge.py").read_text()}

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
+import subprocess
+import sys
 from pathlib import Path
+from zipfile import ZipFile
 
 import numpy as np
 import pytest
@@ -12,6 +15,8 @@ import pytest
 import tensor_envs as te
 from tensor_envs.web import build, tile
 from tensor_envs.web.__main__ import main
+from tensor_envs.web.build import write_package
+from tests.games.shared import shared_env
 
 MOST_BYTES = 150_000  # of the start page with one game, compressed, Python apart
 GAME = "kuhn_poker"
@@ -50,6 +55,32 @@ def test_tiles_are_the_drawings(site: Path, monkeypatch: pytest.MonkeyPatch) -> 
         ]
         assert tile.painted(about, words[k]).tolist() == colours
     assert len({drawing.to_svg() for drawing in drawings}) > 10
+
+
+VIEWS = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+import bridge
+print(json.dumps([json.loads(bridge.view(*asked)) for asked in json.loads(sys.argv[2])]))
+"""
+
+
+def test_the_pages_python_shows_what_the_environment_does(tmp_path: Path) -> None:
+    """Of the package only what is put into the page is there, as in a browser: no NumPy, no site-packages."""
+    kuhn, go = shared_env("kuhn_poker"), shared_env("go")
+    write_package({"kuhn_poker": kuhn, "go": go}, tmp_path / "package.zip")
+    ZipFile(tmp_path / "package.zip").extractall(tmp_path)
+    bet = kuhn.step(kuhn.init(1, 3), [1])
+    asked, expected = list[tuple[str, str, int]](), list[dict[str, str]]()
+    for env, state in ((kuhn, bet), (kuhn, kuhn.step(bet, [1])), (go, go.init(1))):
+        words = json.dumps(state._games.cut.table(state.tensors[0])[0].tolist())
+        for player in (None, 0, 1):
+            asked.append((env.id, words, -1 if player is None else player))
+            expected.append({"svg": env.render(state, 0, player), "text": env.to_string(state, 0, player)})
+    command = [sys.executable, "-S", "-c", VIEWS, str(tmp_path), json.dumps(asked)]
+    done = subprocess.run(command, capture_output=True, text=True, env={}, check=False)
+    assert (done.returncode, done.stderr) == (0, "") and json.loads(done.stdout) == expected
+    assert expected[0] != expected[1] != expected[2]  # each sees his own card
 
 
 def test_trees_ask_for_what_only_two_numbers_tell() -> None:

@@ -59,6 +59,8 @@ def number(words: list[int], kind: str, slot: list[int]) -> int:
     if width == 64:
         return words[word] | words[word + 1] << 32
     x = (words[word] >> shift & (1 << width) - 1) + low
+    if kind == "bool":
+        return bool(x)
     return x - 2**32 if kind == "int" and x >= 2**31 else x
 
 
@@ -79,7 +81,7 @@ def view(id: str, words: str, player: int) -> str:
         field.name: nested([number(found, field.kind, slot) for slot in slots[field.name]], field.shape)
         for field in rules.spec.all_fields
     }
-    values |= {name: bool(number(found, "bool", slots[name][0])) for name in ("terminated", "truncated")}
+    values |= {name: number(found, "bool", slots[name][0]) for name in ("terminated", "truncated")}
     shown = notation.to_dict(rules, values)
     if player >= 0 and hasattr(render, "seen_by"):
         shown = render.seen_by(rules, shown, player)
