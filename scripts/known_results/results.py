@@ -170,7 +170,7 @@ COUNTS = [
 ]
 
 STEININGER = "C. Steininger, github.com/ChristopheSteininger/c4"
-MNK = "J. Uiterwijk, J. van den Herik, The advantage of the initiative (2000)"
+MNK = "Wikipedia, m,n,k-game: results of several authors"
 BOCK_5X5 = """
 0/1/0 0/5/0 10/15/0 12/73/10 196/139/10 213/625/237 1985/1146/219 2670/4002/2683 15432/6863/2765
 20897/19616/20329 85493/32021/22118 114865/76558/108341 356731/116426/122979 459878/235063/433467
