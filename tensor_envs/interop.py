@@ -180,7 +180,7 @@ class _Export:
             memory = np.frombuffer(buffer.as_memoryview(force_zero_copy=True), np.uint8)  # synchronises
             self.__array_interface__ = about | {"data": (memory.ctypes.data, readonly)}
         else:
-            _synchronize(buffer.device)
+            _device(buffer.device).synchronize()
             self.__cuda_array_interface__ = about | {"data": (buffer._buf.value, readonly)}
 
     def __del__(self) -> None:
@@ -231,16 +231,15 @@ class _Import:
     """Foreign memory on which a buffer stands: its owner is let go when the device has done what it was told before."""
 
     def __init__(self, owner: Any, device: str):
-        self.owner, self.device = owner, device
+        self.owner, self.device = owner, _device(device)  # tinygrad gives none while it compiles
 
     def __del__(self) -> None:
         if not sys.is_finalizing():
-            _synchronize(self.device)
+            self.device.synchronize()
 
 
-def _synchronize(device: str) -> None:
-    """Wait until a device has done what it was told."""
-    Device[device].synchronize()  # type: ignore[no-untyped-call]
+def _device(name: str) -> Any:
+    return Device[name]
 
 
 def _wrap(owner: Any, address: int, shape: Any, dtype: DType, device: str) -> Tensor:

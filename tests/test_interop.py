@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tinygrad import Tensor, TinyJit, dtypes
+from tinygrad.helpers import Context
 
 import tensor_envs as te
 from tensor_envs.interop import ALIGNMENT, NUMPY_NAMES
@@ -118,6 +119,14 @@ def test_an_import_keeps_its_memory(kind: str) -> None:
     del doubled
     gc.collect()
     assert owner() is None
+
+
+def test_an_import_may_go_while_kernels_are_compiled() -> None:
+    """When tinygrad gives no device, and a collector finds tensors that nobody holds."""
+    tensor = te.from_numpy(np.arange(100_000), copy=False)
+    with Context(ALLOW_DEVICE_USAGE=0):  # type: ignore[no-untyped-call]
+        del tensor
+        gc.collect()
 
 
 @pytest.mark.parametrize("dtype", NUMPY_NAMES)

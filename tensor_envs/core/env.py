@@ -261,8 +261,8 @@ class Env:
         """One game with the field names and encodings of its rules file.
 
         Where these do not say it, as of a game that an illegal action has ended, it also has `current_player`, `ply`,
-        `terminated` or `truncated`, so that `state_from_dicts` gives back the game. Its chance, its episode and what its
-        last step paid are not told.
+        `terminated` or `truncated`, so that `state_from_dicts` gives back the game. Its chance, its episode and what
+        its last step paid are not told.
 
         Args:
             state: of this environment.

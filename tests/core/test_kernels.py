@@ -128,7 +128,11 @@ def compiled_for(target: str, games: Sequence[str], kernels: Sequence[str]) -> l
     command = [sys.executable, script, "--target", target, "--kernel", *kernels, "--env", *games]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in done.stdout.splitlines()[2:]]
+    rows = [
+        [cell.strip() for cell in line.split("|")[1:-1]]
+        for line in done.stdout.splitlines()
+        if line.startswith("| `")
+    ]
     assert [(name, kernel) for name, kernel, *_ in rows] == [
         (f"`{g}`", kernel) for g in games for kernel in kernels
     ]

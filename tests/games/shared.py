@@ -11,7 +11,7 @@ from tinygrad import Tensor, dtypes
 import tensor_envs as te
 
 # every registered id; those that are the rules of another on another board are slow
-OTHER_BOARDS = ("hyper_tic_tac_toe", "qubic")
+OTHER_BOARDS = ("hyper_tic_tac_toe", "qubic", "gomoku")
 GAMES = [
     pytest.param(name, marks=pytest.mark.slow if name in OTHER_BOARDS else ()) for name in te.registered()
 ]

@@ -18,6 +18,7 @@ from tinygrad.renderer import Estimates
 from tinygrad.uop.ops import GroupOp, Ops, UOp, buffers
 
 from tensor_envs.core.backend.device import LOCK, DeviceName, buffer_of, empty_buffer, shards
+from tensor_envs.core.backend.launch import without_collecting
 from tensor_envs.core.backend.threads import Job, blocks_of, native_launch, runs_natively
 
 VIEWS = {Ops.UNSHARD, Ops.BITCAST, Ops.DETACH, Ops.CONTIGUOUS, *GroupOp.Movement}
@@ -79,7 +80,7 @@ class Replay:
         jit: Any = TinyJit(self.function)
         jit.cnt = 1  # record at once: TinyJit's first call would only run, and a call must take effect once
         # the programs one by one, in no graph of the device's
-        with Context(JIT=2):  # type: ignore[no-untyped-call]
+        with without_collecting(), Context(JIT=2):  # type: ignore[no-untyped-call]
             results: Any = jit(*tensors)
         results = results if isinstance(results, tuple) else ()
         calls = jit.captured.linear.src

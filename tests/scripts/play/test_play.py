@@ -402,7 +402,14 @@ def test_wrong_arguments(arguments: list[str], message: str) -> None:
 
 def test_ctrl_c_ends_it() -> None:
     command = [sys.executable, str(SCRIPTS / "play.py"), "--port", "0"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # who runs the tests in the background has Ctrl-C ignored, which processes inherit
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
     assert process.stdout is not None and process.stdout.readline().startswith("open http://127.0.0.1:")
     process.send_signal(signal.SIGINT)
     assert process.communicate(timeout=60)[1] == "play.py: stopped\n" and process.returncode == 130
