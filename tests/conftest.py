@@ -1,5 +1,6 @@
 """What holds of every test run."""
 
+import gc
 import os
 from collections import Counter
 from importlib.util import find_spec
@@ -10,6 +11,8 @@ import pytest
 # tinygrad compiles the kernels of a graph in a pool of processes: for the many small graphs of tests, starting these
 # costs more than they save, in this process and in those that tests start.
 os.environ.setdefault("PARALLEL", "0")
+# A process of many tests keeps millions of nodes of kernels, among which the collector finds nothing.
+gc.set_threshold(50_000, 20, 20)
 TESTS = Path(__file__).parent
 
 

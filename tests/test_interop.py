@@ -6,7 +6,7 @@ import importlib.util
 import subprocess
 import sys
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,14 @@ torch: Any = importlib.import_module("torch") if importlib.util.find_spec("torch
 needs_torch = pytest.mark.extra("torch")
 
 TTT = te.make("tic_tac_toe")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def what_is_made_here() -> Iterator[None]:
+    """The collector looks at nothing else: the kernels of other tests take it seconds each time."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 def made(dtype: Any = dtypes.int32) -> Tensor:

@@ -76,6 +76,7 @@ def test_a_round_robin_orders_the_players() -> None:
     assert str(ratings).splitlines()[1].startswith("perfect")
 
 
+@pytest.mark.slow
 def test_regret_of_perfect_play_is_none() -> None:
     env, table = te.make("shed", cards=6), solve(6, "CPU", progress=False)
     assert te.regret(env, policies.perfect(table), table, games=64) == 0

@@ -10,11 +10,9 @@ from tinygrad import Tensor, dtypes
 
 import tensor_envs as te
 
-# every registered id; those that are the rules of another on another board are slow
-OTHER_BOARDS = ("hyper_tic_tac_toe", "qubic", "gomoku")
-GAMES = [
-    pytest.param(name, marks=pytest.mark.slow if name in OTHER_BOARDS else ()) for name in te.registered()
-]
+# every registered id; those that are the rules of another on another board are slow, and one that compiles for a minute
+SLOW = ("hyper_tic_tac_toe", "qubic", "gomoku", "tensor_equilibrium")
+GAMES = [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in te.registered()]
 
 
 def reference(game: str) -> Any:

@@ -38,6 +38,7 @@ def run(*command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_program_runs_and_names_everything() -> None:
     program.main()
     text = PROGRAM.read_text()

@@ -80,6 +80,7 @@ def benchmark(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=120)
 
 
+@pytest.mark.slow
 def test_benchmark_measures_the_limits(tmp_path: Path) -> None:
     done = benchmark("--mode", "step", "rollout", "--json", str(tmp_path / "out.json"))
     assert done.returncode == 0, done.stderr

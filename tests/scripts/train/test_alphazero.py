@@ -36,6 +36,7 @@ def lost_lines(env: te.Env, policy: Any, player: int) -> int:
             state = env.step(env.take(state, rows), actions)
 
 
+@pytest.mark.slow
 def test_lines_are_counted() -> None:
     env = shared_env("tic_tac_toe")
     assert lost_lines(env, policies.perfect(), 0) == lost_lines(env, policies.perfect(), 1) == 0

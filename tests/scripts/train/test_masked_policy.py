@@ -18,6 +18,7 @@ def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
     )
 
 
+@pytest.mark.slow
 def test_it_runs() -> None:
     done = run("--updates", "2", "--batch", "32")
     assert done.returncode == 0, done.stderr

@@ -57,6 +57,7 @@ def check_rollout(steps: Steps, mover: Any, value: Any, advantage: Any, known: A
     assert 0 < known.mean() < 1 and sum(step[3].sum() for step in steps) > 0
 
 
+@pytest.mark.slow
 def test_rollouts_of_ppo(race: None) -> None:
     """The first call, the captured one and its replay, against the same actions step by step."""
     options = race_options()
