@@ -162,8 +162,8 @@ def loops() -> None:
     assert_type(counts.plies[1].ended, Mapping[tuple[float, ...], int])
     solution = te.solve(env, symmetry=False)
     assert_type(solution, te.Solution)
-    oracle: te.Oracle = solution
-    assert_type(oracle, te.Oracle)
+    oracles: list[te.Oracle] = [solution]
+    assert_type(oracles, list[te.Oracle])
     assert_type(te.regret(env, te.policies.perfect(solution), solution, games=2), float)
     te.set_num_threads(te.num_threads())
     share = te.shard(1000, rank=0, world_size=3)

@@ -25,7 +25,7 @@ def test_any_game_and_player() -> None:
     code, out, errors = run_here(
         main, ["--env=tests.core.dice_race:DiceRace", "--rules", "goal=4", *arguments]
     )
-    assert (code, errors) == (0, "") and "DiceRace: player 2 learns" in out and re.search(LAST, out)
+    assert (code, errors) == (0, "") and "DiceRace on CPU: player 2 learns" in out and re.search(LAST, out)
 
 
 def test_wrong_arguments() -> None:
