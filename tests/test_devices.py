@@ -31,7 +31,7 @@ ROOT = Path(__file__).parents[1]
 Found = Iterator[tuple[str, np.ndarray]]  # with a word about what it is
 DEVICES, ASKED = ("CL", "WEBGPU"), os.environ.get("TENSOR_ENVS_TEST_DEVICES")
 FAST = ("tic_tac_toe", "shed")  # to compile, for all tasks
-SOME = ("same_step", "many_steps"), ("connect_four", "leduc_poker", "tensor_stars", "three_will")
+SOME = ("same_step", "many_steps"), ("connect_four", "leduc_poker")
 MEMORY = "9x9x9, in memory"
 LIMIT = 9  # of the actions of playouts
 
