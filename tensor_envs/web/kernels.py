@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tinygrad import UOp, dtypes
@@ -39,18 +40,24 @@ def arrays(env: Env) -> dict[str, tuple[DType, int]]:
     }
 
 
-def source(env: Env, name: str) -> tuple[str, list[str]]:
-    """A kernel in C, and the names of its arrays in the order of its parameters."""
+def traced(env: Env, name: str, grid: Grid) -> Callable[..., UOp]:
+    """What traces a kernel for games cut so, from parameters of the arrays in the order of `arrays`."""
     kernel, given = KERNELS[name]
-    known, engine, form = arrays(env), env._engine, Grid(1, LANES, gpu=False).form
-    places = {array: place for place, array in enumerate(known)}
+    places = {array: place for place, array in enumerate(arrays(env))}
 
-    def body(*parameters: UOp) -> Any:
-        tracer = Tracer(engine.game, engine.layout, form, parameters[places["share"]])
+    def body(*parameters: UOp) -> UOp:
+        share = None if grid.gpu else parameters[places["share"]]
+        tracer = Tracer(env._engine.game, env._engine.layout, grid, share)
         passed = [None if array is None else parameters[places[array]] for array in given]
         return kernel.trace(tracer, type(kernel).Arrays(*passed))  # type: ignore[attr-defined]
 
-    text, used = c_of(name, body, [dtype for dtype, _ in known.values()])
+    return body
+
+
+def source(env: Env, name: str) -> tuple[str, list[str]]:
+    """A kernel in C, and the names of its arrays in the order of its parameters."""
+    known, grid = arrays(env), Grid(1, LANES, gpu=False).form
+    text, used = c_of(name, traced(env, name, grid), [dtype for dtype, _ in known.values()])
     return text, [list(known)[place] for place in used]
 
 

@@ -28,7 +28,7 @@ pytestmark = [
 ]
 
 
-def digest(env: te.Env) -> str:
+def digest(env: te.Env, steps: int = STEPS) -> str:
     """Of what `digest.js` does, on the CPU device."""
     chain = hashlib.sha256()
 
@@ -39,7 +39,7 @@ def digest(env: te.Env) -> str:
     first = state = env.init(BATCH, SEED, "CPU")
     vector = te.VectorEnv(env, BATCH, SEED, device="CPU")
     add(first.tensors[1], first.tensors[0])
-    for _ in range(STEPS):
+    for _ in range(steps):
         add(vector.step_uniform().actions, vector._games.words)  # with the flags of the step
     for _ in range(8):
         actions = te.random_policy(state)
