@@ -5,7 +5,11 @@ says what it needs of a multiprocessor: registers a thread, bytes of local memor
 not become registers, and registers that were spilled), bytes of code, and from the registers the threads that are
 resident at the same time, out of 2048. A block is 64 games, a thread a game.
 
+With --model the table says instead what a game's step moves and does, and how many billion steps a second of all games
+together a card's memory and its arithmetic would let through: bandwidth / bytes, and rate / instructions.
+
     python scripts/benchmark/gpu_kernels.py    # CUDA:sm_90, an H100 or H200; needs nvidia-cuda-nvrtc-cu12
+    python scripts/benchmark/gpu_kernels.py --model H100 --kernel uniform rollout
     python scripts/benchmark/gpu_kernels.py --target WGSL --env shed
 """
 
@@ -24,7 +28,8 @@ if not __package__:  # run as a file: what the scripts share lies in the folder 
     sys.path[0] = str(Path(__file__).resolve().parents[1])
     import command.first  # noqa: F401
 
-from command import Parser, busy, run
+from benchmark.gpu_model import CARDS, HEAD, rounds, row, work_of
+from command import Failure, Parser, busy, run
 
 GAMES = 128
 # of a multiprocessor; a warp's registers come in units
@@ -90,17 +95,34 @@ def cuda_library() -> str | None:
     return next((str(f.locate()) for f in files if f.name.startswith("libnvrtc.so")), None)
 
 
-def compiled(te: Any, name: str, kernel: str) -> bytes:
-    """The code of a kernel, made by the call that a user makes."""
+def machine_code(binary: bytes) -> bytes:
+    """The instructions of a kernel compiled for CUDA."""
+    from tinygrad.runtime.support.elf import elf_loader
+
+    return next(bytes(s.content) for s in elf_loader(binary)[1] if s.name.startswith(".text."))
+
+
+def compiled(te: Any, name: str, kernel: str) -> Any:
+    """The program of a kernel, made by the call that a user makes."""
     from tinygrad.codegen import to_program_cache
 
     env = te.make(name)
     KERNELS[kernel](te, env, env.init(GAMES))
     name = f"{type(env.rules).__name__}_{kernel.split(',')[0]}"
-    return [made for made in to_program_cache.values() if made.arg.function_name == name][-1].src[-1].arg
+    return [made for made in to_program_cache.values() if made.arg.function_name == name][-1]
+
+
+def modelled(card: str, name: str, kernel: str, program: Any) -> str:
+    """A row of a card's model; Failure if a kernel's loops cannot be told."""
+    try:
+        return row(CARDS[card], name, kernel, work_of(machine_code(program.src[-1].arg), rounds(program)))
+    except ValueError as error:
+        raise Failure(f"{name!r}, {kernel}: no model of it, {error}") from None
 
 
 def work(options: argparse.Namespace) -> None:
+    if options.model and not options.target.startswith("CUDA"):
+        raise ValueError(f"--model needs a --target of CUDA, got {options.target}")
     os.environ["DEV"] = f"NULL:{options.target}"  # before tinygrad is imported
     if options.target.startswith("CUDA") and (library := cuda_library()):
         os.environ.setdefault("NVRTC_PATH", library)
@@ -116,12 +138,19 @@ def work(options: argparse.Namespace) -> None:
     except CompileError as error:
         raise ValueError(f"--target {options.target} cannot be compiled for: {error}") from None
     print(f"compiled for {options.target}, run nowhere\n")
-    print("| game | kernel | registers | local bytes | code bytes | resident threads |")
-    print("|---|---|---|---|---|---|")
+    if options.model:
+        print(f"A model: {CARDS[options.model].about}; billions of steps a second\n\n{HEAD}")
+    else:
+        print("| game | kernel | registers | local bytes | code bytes | resident threads |")
+        print("|---|---|---|---|---|---|")
     for name in options.env or te.registered():
         for kernel in options.kernel:
             with busy(f"{name}, {kernel}: compiling for {options.target}"):
-                binary = compiled(te, name, kernel)
+                program = compiled(te, name, kernel)
+            if options.model:
+                print(modelled(options.model, name, kernel, program), flush=True)
+                continue
+            binary = program.src[-1].arg
             if options.target.startswith("CUDA"):
                 need = needs(binary)
                 row = f"{need.registers} | {need.stack} | {need.code:,} | {need.resident}"
@@ -135,6 +164,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--target", default="CUDA:sm_90", help="renderer and architecture, as in DEV=NULL:..."
     )
+    parser.add_argument("--model", choices=list(CARDS), help="a card whose steps a second are worked out")
     parser.add_argument("--env", nargs="+", metavar="ID", help="ids or package.module:Class; default: all")
     parser.add_argument(
         "--kernel",
