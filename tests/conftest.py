@@ -55,9 +55,11 @@ def _group(items: list[pytest.Item]) -> None:
     for item in items:
         first, *rest = item.path.relative_to(TESTS).parts
         group = rest[0] if first == "games" else first
-        if first in ("test_conformance.py", "test_devices.py", "web") and hasattr(item, "callspec"):
-            params = item.callspec.params
-            group += str(params.get("env") or params.get("game") or params.get("name"))
+        params = item.callspec.params if hasattr(item, "callspec") else {}
+        if first == "test_conformance.py":
+            group = params["name"]  # as the folder of its tests
+        elif first in ("test_devices.py", "web"):
+            group += str(params.get("game") or params.get("name"))
         item.add_marker(pytest.mark.xdist_group(group))
 
 

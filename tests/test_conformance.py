@@ -4,14 +4,27 @@ import pytest
 
 import tensor_envs as te
 from tensor_envs import testing
-from tests.games.shared import GAMES, shared_env
+from tests.games.shared import SLOW, shared_env
+
+# in kernels of their own, and about the engine, whose tests have games of their own; the others are about the rules
+ENGINE = {
+    testing.check_autoreset,
+    testing.check_observations,
+    testing.check_rollout,
+    testing.check_one_kernel,
+    testing.check_jit,
+}
+FEW = ("tic_tac_toe", "shed", "kuhn_poker")
 
 
-@pytest.fixture(scope="module", params=GAMES)
-def env(request: pytest.FixtureRequest) -> te.Env:
-    return shared_env(request.param)
+def case(name: str, check: testing.Check) -> object:
+    minutes = check is testing.check_hidden_information and name in ("leduc_poker", "three_will")
+    slow = name in SLOW or minutes or (check in ENGINE and name not in FEW)
+    return pytest.param(name, check, id=f"{name}-{check.__name__}", marks=pytest.mark.slow if slow else ())
 
 
-@pytest.mark.parametrize("check", testing.CHECKS, ids=lambda check: check.__name__)
-def test_promise(env: te.Env, check: testing.Check) -> None:
-    check(env, 24, None)
+@pytest.mark.parametrize(
+    ("name", "check"), [case(name, check) for name in te.registered() for check in testing.CHECKS]
+)
+def test_promise(name: str, check: testing.Check) -> None:
+    check(shared_env(name), 24, None)

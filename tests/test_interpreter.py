@@ -28,7 +28,7 @@ def both(env: te.Env, batch: int, run: Run) -> dict[str, np.ndarray]:
 
 
 SHORTEST = {"kuhn_poker": 2, "leduc_poker": 2}  # plies of a game, where they are fewer than four
-QUICK = ("tic_tac_toe", "connect_four", "2048", "shed")  # to interpret
+QUICK = ("tic_tac_toe", "connect_four", "shed")  # to interpret
 PARAMS = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in te.registered()]
 
 
@@ -91,6 +91,7 @@ def test_playouts(env: te.Env) -> None:
     both(env, 3, lambda state: {"returns": te.playout(state, 1, limit=limit).numpy()})
 
 
+@pytest.mark.slow
 def test_playouts_whose_games_part() -> None:
     """Of a seed for which the first game is not over before the limit, and others are."""
     env, limit = shared_env("tic_tac_toe"), 8

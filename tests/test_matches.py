@@ -19,6 +19,7 @@ def first_legal(state: te.State) -> np.ndarray:
     return state.legal_action_mask.numpy().argmax(1)
 
 
+@pytest.mark.slow
 def test_perfect_play_loses_nothing_and_the_players_take_turns() -> None:
     env = shared_env("tic_tac_toe")
     result = te.evaluate(env, [policies.perfect(), policies.uniform], games=200)

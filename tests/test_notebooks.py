@@ -22,6 +22,7 @@ def test_there_are_notebooks() -> None:
     assert {path.stem for path in NOTEBOOKS} == {"start", "own_game"}
 
 
+@pytest.mark.few("start")
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_cells(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Values below a cell are not compared, but pictures must be there: a value that draws itself does so here, too."""

@@ -121,7 +121,7 @@ def played(core: te.Env, state: te.State, actions: list[int]) -> list[te.State]:
     return states
 
 
-@pytest.mark.few(2)
+@pytest.mark.few("default")
 @pytest.mark.parametrize("fields", RULES.values(), ids=RULES)
 def test_a_game_is_that_of_the_core(fields: dict[str, Any]) -> None:
     """A turn is played in the rules' order once both have chosen: everything seen on the way to it must agree.

@@ -43,7 +43,7 @@ def same(state: te.State, wanted: list[tuple[te.State, int]]) -> None:
 
 
 # a game of numbers alone, one with chance, one of several words, one with memory fields
-@pytest.mark.few("tic_tac_toe", "tensor_stars")
+@pytest.mark.few("tic_tac_toe")
 @pytest.mark.parametrize("name", ["tic_tac_toe", "shed", "tensor_stars", "hyper_tic_tac_toe"])
 def test_put_concat_where_and_rows(name: str) -> None:
     env, a, b = states(name)

@@ -54,6 +54,7 @@ def test_an_explicit_clang_is_taken(tmp_path: Path) -> None:
     assert run(code, tmp_path, CC=str(shim)).stdout.startswith(f"{shim} clang version")
 
 
+@pytest.mark.few("tic_tac_toe")
 @pytest.mark.parametrize("preset", ["tic_tac_toe", "qubic", "gomoku"])
 def test_the_first_step_with_a_cold_kernel_cache_comes_within_5_seconds(tmp_path: Path, preset: str) -> None:
     """Of processor time, the compiler's included: what else the machine does cannot move it much."""

@@ -165,7 +165,7 @@ def test_any_batch_size(batch: int) -> None:
         assert (column == large.numpy()[name][:batch]).all(), name
 
 
-@pytest.mark.few("tic_tac_toe", "shed", "leduc_poker")
+@pytest.mark.few("tic_tac_toe", "shed")
 @pytest.mark.parametrize("name", te.registered())
 def test_rows_of_every_game_in_any_batch(name: str) -> None:
     """A full block, one with games that nobody sees, and narrower ones play the same games."""

@@ -23,6 +23,7 @@ def env() -> Iterator[te.Env]:
     del registry._entries["dice_race"]
 
 
+@pytest.mark.slow
 def test_registered_and_conforming(env: te.Env) -> None:
     assert "dice_race" in te.registered()
     # bits of scores, of the bets, of `rested`, ply and current_player, and two flags: two words; then whole ones

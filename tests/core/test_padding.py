@@ -84,7 +84,7 @@ def test_games(env: te.Env, device: Any) -> None:
     same_rows(copy.deepcopy(state), whole)
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @ON
 def test_loops(env: te.Env, device: Any, tmp_path: Path) -> None:
     """A `VectorEnv` with observations, uniform and captured rollouts, files."""
@@ -117,7 +117,7 @@ def test_loops(env: te.Env, device: Any, tmp_path: Path) -> None:
     assert many.episodes.numpy().any()
 
 
-@pytest.mark.few("dice_race")
+@pytest.mark.slow
 @pytest.mark.parametrize("env", [TTT, RACE], ids=lambda env: env.id)
 def test_games_taken_and_playouts(env: te.Env) -> None:
     """Out of odd batches into odd ones; copies of a padded batch's last game."""

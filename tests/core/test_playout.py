@@ -118,6 +118,7 @@ def test_playouts_of_one_row() -> None:
     assert not np.array_equal(found, te.playout(after(env, 1, 3), 20, seed=10).numpy())
 
 
+@pytest.mark.few("tic_tac_toe")
 @pytest.mark.parametrize("name", ["tic_tac_toe", "tensor_stars"])
 def test_playouts_after_a_given_action(name: str) -> None:
     """Legal in some games; elsewhere its mover loses, as in a step."""
@@ -153,6 +154,7 @@ def test_finished_games_return_nothing() -> None:
     assert over.all() and not te.playout(state, 5).numpy().any()
 
 
+@pytest.mark.slow
 def test_playouts_on_several_devices() -> None:
     env = shared_env("three_will", max_turns=70, to_win=1)
     one = te.playout(env.init(8), 16, seed=2).numpy()

@@ -91,6 +91,7 @@ def test_sample_action_arguments() -> None:
         te.sample_action(logits[0], mask[0], key, 0)
 
 
+@pytest.mark.slow
 def test_a_policy_of_tinygrads_own_randomness_draws_anew_at_every_step() -> None:
     """In a process of its own: what tinygrad sets up at the first use of its generator must not be captured."""
     code = (

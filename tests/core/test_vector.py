@@ -278,6 +278,7 @@ def test_copies_go_on_exactly(how: str, autoreset: Any, options: dict[str, Any])
     assert ends
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("env", "autoreset"), [*((RACE, autoreset) for autoreset in RESETS), (LARGE, "same_step")], ids=str
 )

@@ -15,6 +15,7 @@ GAMES = Path(te.__file__).parent / "games"
 TTT = shared_env("tic_tac_toe")
 
 
+@pytest.mark.few("tic_tac_toe", "kuhn_poker", "shed", "tensor_stars", "connect_four")
 @pytest.mark.parametrize("name", te.registered())
 def test_rules_prompts_and_answers_of_every_game(name: str) -> None:
     """Each legal move is listed for the player to move and for nobody else, and is understood in any clothes."""

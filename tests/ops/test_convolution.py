@@ -159,6 +159,7 @@ def test_all_forms_of_the_check_are_equal(shape: Shape, k: int) -> None:
     assert (winners == np.where(first == second, 0, np.where(first, 1, -1))).all()
 
 
+@pytest.mark.slow
 def test_winner_is_the_environments_own_check() -> None:
     for shape, k in (((3, 3), 3), ((4, 2, 5, 3), 3), ((9, 8), 4)):
         env = te.make("hyper_tic_tac_toe", shape=shape, k=k)

@@ -82,6 +82,7 @@ def test_layers_of_a_cube_do_not_cover_each_other(shape: tuple[int, ...]) -> Non
                     assert y < at(1, back, other)[1]
 
 
+@pytest.mark.slow
 def test_the_winner_of_an_equilibrium_is_named() -> None:
     env = te.make("tensor_equilibrium", players=3)
     state, best = env.init(24, seed=1), np.zeros((24, 3))

@@ -137,6 +137,7 @@ def test_a_row_is_searched_alike_in_any_batch(name: str) -> None:
         assert (all_rows["visit_counts"][rows] == some["visit_counts"]).all()
 
 
+@pytest.mark.slow
 def test_chunks_and_threads_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     env = shared_env("tic_tac_toe")
     state, evaluate = played(env, 300, 1), network(env)
@@ -159,6 +160,7 @@ def test_several_devices_search_alike() -> None:
     assert all((one[key] == two[key]).all() for key in one)
 
 
+@pytest.mark.slow
 def test_finished_games_have_no_action() -> None:
     env = shared_env("tic_tac_toe")
     state = env.init(2)
@@ -178,6 +180,7 @@ def test_seeds_and_plies_have_their_own_noise() -> None:
     assert len({tuple(row) for row in counts[0].tolist()}) > 32  # rows, too
 
 
+@pytest.mark.slow
 def test_dirichlet_noise_is_of_its_distribution() -> None:
     """Means and spreads of sorted shares, beside NumPy's; alpha below and above 1."""
     env = shared_env("tic_tac_toe")
@@ -261,6 +264,7 @@ def test_what_is_hidden_makes_no_difference() -> None:
         ].sum() == simulations
 
 
+@pytest.mark.slow
 def test_chance_is_drawn_anew_in_every_simulation() -> None:
     """The first spawn of 2048 is known to nobody: the open form meets several, the sampled form one a position."""
     env = shared_env("2048")

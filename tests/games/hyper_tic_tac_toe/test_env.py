@@ -24,6 +24,7 @@ def test_misere_games_agree_with_the_reference() -> None:
     assert set(returns[:, 0]) == {1.0, -1.0, 0.0}
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("shape", "k"), LARGE)
 def test_boards_in_memory_agree_with_the_reference(shape: tuple[int, ...], k: int) -> None:
     assert not HyperTicTacToe(shape, k).unrolled

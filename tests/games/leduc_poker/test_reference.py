@@ -39,6 +39,7 @@ def test_deals_are_equally_likely() -> None:
     assert np.count_nonzero(counts) == 120 and abs(counts[counts > 0] - 500).max() < 5 * 22
 
 
+@pytest.mark.slow
 def test_information_sets_and_ended_games() -> None:
     """936 and 5520: all deals and all actions, by the kernel; a card face down counts once."""
     state = shared_env(GAME).state_from_dicts(

@@ -75,7 +75,7 @@ def lockstep(config: dict[str, Any], batch: int, plies: int, seed: int = 11) -> 
     return ends[0], ends[1]
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("config", FAST, ids=str)
 def test_lockstep(config: dict[str, Any]) -> None:
     ended, cut = lockstep(config, batch=BATCH, plies=70)

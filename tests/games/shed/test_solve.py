@@ -83,7 +83,7 @@ def test_verify_finds_a_single_wrong_bit(which: int) -> None:
         Tablebase(6, *(Tensor(a, device="CPU").realize() for a in arrays)).verify()
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("cards", (1, 2, 3, 6, 9))
 def test_values_fit_together_in_play(cards: int) -> None:
     """In random games: the best action has the value; an action has the value of the position that it leads to."""

@@ -131,6 +131,7 @@ def test_every_action_has_its_own_name() -> None:
 # *** the board ***
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("radius", [1, 2, 3])
 def test_longest_way_within_a_group(radius: int) -> None:
     """No group of tiles has a longer path without a short cut, so as many steps of a flood reach all of it."""

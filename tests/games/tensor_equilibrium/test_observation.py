@@ -72,6 +72,7 @@ def test_players(start: Start) -> None:
     assert [numbers(game, 2, 3)[name] for name in ("passed", "place", "next_place")] == [1, 0, 0]
 
 
+@pytest.mark.slow
 def test_players_pending_flips(start: Start) -> None:
     game = begin(start, board={0: "18:A↑ 19:A↑ 20:B↑ 21:B↑", 1: "18:A↓"})
     play(game, Act.PASS, Act.PASS)

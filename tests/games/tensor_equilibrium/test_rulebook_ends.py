@@ -24,6 +24,7 @@ from tests.games.tensor_equilibrium.rules import ADD, DIV, SUB, Act, Phase
 ONE_OF_EACH = "18:A↑ 11:B↑ 12:C↑ 17:D↑ 19:E↑"
 
 
+@pytest.mark.slow
 def test_w17_passing(start: Start) -> None:
     rewards = {"pass_reward": (3, 4, 5, 6)}
     game = play(begin(start, 4, gpu={0: 1, 1: 1, 2: 5, 3: 5}, rules=rewards), Act.PASS)

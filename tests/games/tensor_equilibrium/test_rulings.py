@@ -80,6 +80,7 @@ def test_g1_edge_actions_follow_the_cells_of_a_smaller_board(start: Start) -> No
     assert cells(play(game, edge(1, 4, 19))) == [1, 3, 5, 8, 10, 13, 14]
 
 
+@pytest.mark.slow
 def test_g2_dark_cells_stay_empty(start: Start) -> None:
     dark = {"dark_cells": (11, 17, 20)}
     game = begin(start, storage={0: "E"}, rules=dark)
@@ -112,6 +113,7 @@ def test_g4_tensor_cards(start: Start) -> None:
     assert {tuple(pair) for pair in dealt} == {(0, 1), (1, 0)}
 
 
+@pytest.mark.slow
 def test_g13_g14_orders_of_the_setup(start: Start) -> None:
     choosers: dict[str, list[int]] = {}
     for setup_order, game in (
@@ -152,6 +154,7 @@ def test_draws_from_the_pile(start: Start, seed: int) -> None:
     assert state["pile"] == [pile[t] - drawn.count(t) for t in range(5)]
 
 
+@pytest.mark.slow
 def test_g12_tiebreak_order(start: Start) -> None:
     boards = {0: "18:A↑ 19:B↑ 11:B↑ 12:C↑ 17:D↑", 1: ALL_DOWN}
     game = play(begin(start, board=boards, rules=LAX), Act.PASS, Act.PASS)
@@ -176,6 +179,7 @@ def test_costs(start: Start, cost: str, action: int) -> None:
         assert gpu(play(begin(start, gpu={0: price}, rules=rules, **changes), action)) == [0, 7]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("card", "rules", "tweaks"), [(DIV, {}, 2), (DIV, LAX, 3), (SUB, LAX, 0)], ids=["2", "3", "0"]
 )
@@ -199,6 +203,7 @@ def test_load_tweaks(start: Start, rules: dict[str, Any], tweaks: int) -> None:
     assert levels(game) == [3, 3, 3, 3 + tweaks, 3] and to_move(game) == 1
 
 
+@pytest.mark.slow
 def test_g6_ends_of_the_track(start: Start) -> None:
     game = play(begin(start, storage={0: "B"}, rules=FLAT), Act.LOAD + B, Act.CELL + 17)
     assert to_move(game) == 1
@@ -262,6 +267,7 @@ def test_g25_hacking_a_player_who_has_passed(start: Start) -> None:
     assert kinds(begin(start, 3, rules=THREE, **changes), Act.HACK, 15) == [5 + E]
 
 
+@pytest.mark.slow
 def test_g25_no_bonus_for_the_hacked(start: Start) -> None:
     assert to_move(play(begin(start, 3, storage={0: "B"}, rules=THREE), hack(1, B), Act.CELL + 17)) == 1
     own = play(begin(start, 3, storage={0: "B"}, rules=THREE), Act.LOAD + B, Act.CELL + 17)

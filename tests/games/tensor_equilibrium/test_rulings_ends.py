@@ -52,6 +52,7 @@ def test_g28_least_number_of_tiles(start: Start, board: str, rules: dict[str, An
     assert kinds(begin(start, board={0: board}, rules=rules, **changes), Act.RUN, 4) == legal
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("o", [SUB, ADD])
 def test_g29_networks_that_must_hold_together(start: Start, o: int) -> None:
     changes: dict[str, Any] = {"board": {0: "17:A↑ 18:B↑ 19:C↑"}, "hand": {0: [o]}}
@@ -60,12 +61,14 @@ def test_g29_networks_that_must_hold_together(start: Start, o: int) -> None:
     assert cells(play(begin(start, **changes), Act.RUN + o)) == [17, 18, 19]
 
 
+@pytest.mark.slow
 def test_g30_the_vacated_cell(start: Start) -> None:
     game = begin(start, hand={0: [ADD]}, rules=TIGHT)
     play(game, Act.RUN + ADD, Act.CELL + 19, Act.TYPE + E)
     assert cells(game) == [11, 12, 17, 24, 25]
 
 
+@pytest.mark.slow
 def test_g30_no_cell_for_the_new_tile(start: Start) -> None:
     ring = {0: "18:A↑ 19:C↑", 1: PAIR}
     dark = tuple(h for h in range(37) if h not in (17, 18, 19))
@@ -110,6 +113,7 @@ def test_g33_faces_of_copies(start: Start, rules: dict[str, Any], copies: str) -
     assert show(game, 0) == f"{copies} 18:A↑ 19:C↓"
 
 
+@pytest.mark.slow
 def test_g33_face_down_tiles_that_cannot_be_copied(start: Start) -> None:
     changes: dict[str, Any] = {"board": {0: "17:D↑ 18:A↑ 19:C↓"}, "hand": {0: [MUL]}}
     assert play(begin(start, **changes), Act.RUN + MUL).legal_actions() == [edge(0, 17), edge(0, 18)]

@@ -42,7 +42,7 @@ def test_random_games_agree_with_the_reference() -> None:
     assert (returns.sum(1) == 0).all() and (abs(returns) == 1).all()
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("config", OTHER_RULES, ids=lambda config: next(iter(config)))
 def test_random_games_under_other_rules(config: dict[str, Any]) -> None:
     play_in_lockstep("three_will", batch=3, seed=5, max_steps=150, observe_every=50, **config)
@@ -127,6 +127,7 @@ def test_numbers_and_card_stay_hidden(middle_games: list[dict[str, Any]]) -> Non
         assert np.allclose(b[:, 322:] * 8, expected)
 
 
+@pytest.mark.slow
 def test_both_sides_are_symmetric(middle_games: list[dict[str, Any]]) -> None:
     """I12: after a half turn with the colours exchanged, each sees what the other saw and may do the same."""
     here, there = seen(True, middle_games), seen(True, [mirrored(game) for game in middle_games])

@@ -138,7 +138,7 @@ def test_every_game_is_clicked() -> None:
     assert {tables.VARIANTS[game].id for game in GAMES} == set(te.registered())
 
 
-@pytest.mark.few("tic_tac_toe", "shed_7", "kuhn_poker", "tensor_stars", "three_will")
+@pytest.mark.few("tic_tac_toe", "shed_7", "kuhn_poker", "tensor_stars")
 @pytest.mark.parametrize(("game", "seats"), (GAMES | OTHER_GAMES).items())
 def test_a_whole_game(page: Any, game: str, seats: list[str]) -> None:
     begin(page, game, seats)

@@ -45,7 +45,11 @@ def test_every_claim_of_the_post_is_worked_out() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ("n15-values", "n5-points", "n6-points", "n6-times5", "n7-four-values", "n10-64", "n7-22-three")
+    "name",
+    [
+        *("n5-points", "n6-times5", "n7-four-values", "n10-64", "n7-22-three"),
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("n6-points", "n15-values")),
+    ],
 )
 def test_figures_are_the_known_ones(name: str) -> None:
     assert worked_out()[name].here == FACTS[name]["measured"]

@@ -111,6 +111,7 @@ def test_rollouts_of_ppo_torch(race: None) -> None:
         check_rollout(steps, movers(vector.state.numpy()), next_value, advantage, known)
 
 
+@pytest.mark.few("ppo_torch")
 @pytest.mark.extra("matplotlib")
 @LEARNERS
 def test_a_few_updates(name: str, race: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -126,6 +127,7 @@ def test_a_few_updates(name: str, race: None, tmp_path: Path, capsys: pytest.Cap
     assert picture.read_bytes().startswith(b"\x89PNG") and picture.stat().st_size < 60_000
 
 
+@pytest.mark.slow
 @LEARNERS
 def test_what_is_measured_and_saved(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Where chips are won, their mean; the weights, of either command, play what the learner would."""
