@@ -287,6 +287,7 @@ def cases() -> Iterator[Case]:
         "num_simulations": NO_COUNT,
         "seed": (*NO_INT, -1, HUGE),
         "chance": ("closed", None, 1),
+        "keep_tree": NO_BOOL,
     }
     networks = {"evaluate": (5, "f", lambda s: 5, lambda s: (s.ply, s.ply))}
     about: dict[str, dict[str, tuple[Any, ...]]] = {

@@ -8,6 +8,7 @@ from tensor_envs.search.tree_search import (
     gumbel_muzero_policy,
     muzero_policy,
     playout_policy,
+    subtree,
 )
 
 __all__ = [
@@ -19,4 +20,5 @@ __all__ = [
     "is_solved",
     "muzero_policy",
     "playout_policy",
+    "subtree",
 ]

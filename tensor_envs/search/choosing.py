@@ -282,20 +282,23 @@ class Choosing(TreeMemory):
                     as_real(self.about[TABLE + 2 * self.form.slots].load()), prior.const_like(0.0)
                 )
                 prior = prior * (1.0 - part) + self.noise(at, 0, action) * part
-            rows = {COUNT: constant(0), SUM: constant(0), CHILD: constant(0), PRIOR: as_bits(prior)}
-            return [], stores + [self.edge(at, slot, k, action).store(x) for k, x in rows.items()]
+            stores += [self.begun(self.edge(at, slot, k, action), slot) for k in (COUNT, SUM, CHILD)]
+            return [], [*stores, self.edge(at, slot, PRIOR, action).store(as_bits(prior))]
 
         _, done = self.scan((lane,), [], body)
         value = self.of_mover(at, slot, values)
         raw = wrong.ne(0).where(value.const_like(float("nan")), value)
-        known = {RAW: as_bits(raw), TRIED: constant(0), MOST: constant(0)}
-        known |= {TRIED_PRIOR: constant(0), TRIED_VALUE: constant(0)}
         legal_here = self.head(at, LEGAL)
         return [
             done,
             legal_here.store(is_root.where(count, legal_here.load())),
-            *(self.node(at, slot, k).store(x) for k, x in known.items()),
+            self.node(at, slot, RAW).store(as_bits(raw)),
+            *(self.begun(self.node(at, slot, k), slot) for k in (TRIED, MOST, TRIED_PRIOR, TRIED_VALUE)),
         ]
+
+    def begun(self, cell: UOp, slot: UOp) -> UOp:
+        """A number of a new node is stored: 0, if it is not a root of which more is known."""
+        return cell.store(slot.eq(0).where(cell.load(), constant(0)) if self.form.kept else constant(0))
 
     def of_mover(self, at: Coords, slot: UOp, values: UOp) -> UOp:
         """The network's value of a new node for who is to move."""

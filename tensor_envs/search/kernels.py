@@ -67,9 +67,10 @@ class SearchByPlayouts:
 
         planted = t.block.each(lambda at: trees.plant(at, a.old, a.row_rng)[2], once=True)
         trees.depend_on(planted)
-        trees.depend_on(trees.each_root(lambda at: trees.bare(at, constant(0))))
+        if not self.form.kept:
+            trees.depend_on(trees.each_root(lambda at: trees.bare(at, constant(0))))
         simulation = loop(self.form.simulations)
-        slot = simulation.cast(i32) + 1
+        slot = simulation.cast(i32) + (1 + self.form.kept)
         outer = trees.states, trees.nodes, trees.edges
         trees.loops = (simulation,)
         trees.depend_on(simulation)
@@ -167,6 +168,8 @@ class Grow:
             return trees.back_up(at, slot, trees.returns(at, slot, a.values))
 
         trees.depend_on(trees.each_root(returned))
+        if self.form.kept:
+            slot = slot.maximum(self.form.kept)
 
         def arrived(
             at: Coords,
@@ -190,13 +193,16 @@ class Conclude:
     class Arrays(NamedTuple):
         tree: TreeArrays
         about: Any
-        values: Any  # of the last leaves
+        logits: Any  # of the last leaves, as are the values
+        values: Any
         root_noise: Any
         found: Found
 
     def trace(self, t: Tracer, a: Arrays) -> UOp:
         trees = Trees(t, a.tree, a.about, self.form, a.root_noise)
         slot = trees.slot()
+        if self.form.keeps:
+            trees.depend_on(trees.each_root(lambda at: trees.expand(at, slot, a.logits, a.values)))
         trees.depend_on(
             trees.each_root(lambda at: trees.back_up(at, slot, trees.returns(at, slot, a.values)))
         )

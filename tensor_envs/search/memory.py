@@ -1,6 +1,7 @@
 """Where the search trees of a block of games stand in a kernel.
 
-A root's tree has a slot for every simulation: slot 0 is the root, slot k what simulation k has led to. What goes up and
+A root's tree has a slot for every simulation: slot 0 is the root, slot k what simulation k has led to; of a search that
+goes on from an earlier one's trees slots 1 to `Form.kept` are theirs, and simulations come after them. What goes up and
 down a tree is done root after root (on a GPU a thread is a root); there the loops over a node's actions are what
 vectors are for, so that these are padded to whole vectors.
 """
@@ -58,7 +59,9 @@ class Form:
 
     replays: whether every simulation plays anew from the root, since chance or another deal makes something else of
     the same actions; then nodes are sequences of actions. determinizes: whether what the root's player does not see is
-    dealt anew. values: of an evaluation, 1 or one a player. considered: most actions of a root, for `gumbel`.
+    dealt anew. values: of an evaluation, 1 or one a player. considered: most actions of a root, for `gumbel`. kept:
+    nodes besides the root that there is room for before the first simulation's; there are none if 0. keeps: whether
+    all trees of a batch are wanted.
     """
 
     method: Method
@@ -67,10 +70,12 @@ class Form:
     determinizes: bool = False
     values: int = 0
     considered: int = 0
+    kept: int = 0
+    keeps: bool = False
 
     @property
     def slots(self) -> int:
-        return self.simulations + 1
+        return self.kept + self.simulations + 1
 
     @property
     def numbers(self) -> int:
@@ -172,7 +177,11 @@ class TreeMemory:
         A search that is one kernel uses those of the first block that a thread searches for all of them, one after the
         other, so that they stay in its cache.
         """
-        once = self.form.method == "playout" and self.t.block.first is not None
+        once = (
+            self.form.method == "playout"
+            and self.t.block.first is not None
+            and not (self.form.keeps or self.form.kept)
+        )
         return at.batch._replace(block=self.t.block.first) if once else at.batch
 
     def head(self, at: Coords, k: int) -> UOp:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
@@ -15,13 +15,16 @@ from tensor_envs.core.backend.device import LOCK, download, empty_buffer, is_cap
 from tensor_envs.core.backend.replay import Replay
 from tensor_envs.core.engine import Cut, Engine, Games, cut
 from tensor_envs.core.env import Env
+from tensor_envs.core.inputs import host_ints
 from tensor_envs.core.jit import jit
 from tensor_envs.core.random import seed_words, threefry
 from tensor_envs.core.state import State
 from tensor_envs.core.validate import function, instance, integer, number, one_of, shown
 from tensor_envs.policy import masked_logits
+from tensor_envs.search.kept import Kept, fetch
 from tensor_envs.search.kernels import Conclude, Found, Grow, Plant, SearchByPlayouts
-from tensor_envs.search.memory import NOISES, Form, Sizes, TreeArrays, padded
+from tensor_envs.search.memory import NOISES, VISITS, Form, Sizes, TreeArrays, padded
+from tensor_envs.search.picture import tree_svg
 
 Evaluate = Callable[[State], tuple[Tensor, Tensor]]
 MAX_SIMULATIONS = 2**20
@@ -33,10 +36,11 @@ TRIES = 8  # of a draw by rejection, each accepted three times of four
 
 
 class SearchTree:
-    """What is known of the roots after a search."""
+    """What is known of the roots after a search; with `keep_tree`, of all that is below them, too."""
 
-    def __init__(self, where: Cut, actions: int, numbers: Tensor):
-        self._where, self._actions, self._numbers = where, actions, numbers
+    def __init__(self, env: Env, where: Cut, numbers: Tensor, kept: Kept | None = None):
+        self._env, self._where, self._numbers, self._kept = env, where, numbers, kept
+        self._actions = env.num_actions
 
     def _part(self, part: int) -> Tensor:
         """One of the numbers of every action."""
@@ -83,6 +87,32 @@ class SearchTree:
             "value": reals[:, -1],
         }
 
+    def to_svg(self, i: int = 0, nodes: int = 48) -> str:
+        """A picture of a game's tree: the actions that were visited most, with visits and mean returns.
+
+        Args:
+            i: which game.
+            nodes: how many actions at most, 1..1000. Without `keep_tree` only the root's are known.
+
+        Returns:
+            An SVG document. Circles are larger the more visits there are; blue is good for who chose, red bad.
+
+        Raises:
+            ValueError, TypeError: other numbers.
+        """
+        row = integer("i", i, 0, self._where.batch - 1)
+        count = integer("nodes", nodes, 1, 1000)
+        if (kept := self._kept) is not None:
+            tree = kept.visits[row], kept.values[row], kept.children[row]
+        else:
+            found = self.summary()
+            visits, values = (found[name][row][None] for name in ("visit_counts", "qvalues"))
+            tree = visits, values, np.zeros_like(visits)
+        return tree_svg(*tree, count, [self._env.action_to_string(a) for a in range(self._actions)])
+
+    def _repr_svg_(self) -> str:
+        return self.to_svg()
+
 
 class SearchOutput(NamedTuple):
     """What a search has found.
@@ -108,6 +138,8 @@ def playout_policy(
     seed: int = 0,
     limit: int = 2**31 - 1,
     chance: Literal["open", "sampled"] = "open",
+    keep_tree: bool = False,
+    tree: SearchTree | None = None,
 ) -> SearchOutput:
     """Monte Carlo tree search with uniformly random playouts: the whole search of all games is one kernel.
 
@@ -124,6 +156,9 @@ def playout_policy(
         chance: in games with chance, "open" plays every simulation anew from the root with chance of its own, so that
             nodes are sequences of actions; "sampled" gives every position of the tree one chance, which is faster and
             knows too much.
+        keep_tree: whether `search_tree` is to hold whole trees, for `subtree` and pictures: a copy on the host.
+        tree: what is known of these positions, from `subtree` and a search of the same kind; the search goes on there.
+            In games with chance its values are means over all that might have come.
 
     Returns:
         Actions, weights (shares of visits) and what is known of the roots.
@@ -142,8 +177,8 @@ def playout_policy(
     count = integer("num_simulations", num_simulations, 1, MAX_SIMULATIONS)
     exploration = number("exploration", exploration, 0.0, 1e6)
     limit = integer("limit", limit, 1, 2**31 - 1)
-    form = _form(state, "playout", count, chance)
-    return _search(state, form, _exploration(exploration, form.slots), seed, limit)
+    form = _form(state, "playout", count, chance, keep_tree, tree)
+    return _search(state, form, _exploration(exploration, form.slots), seed, limit, tree)
 
 
 def gumbel_muzero_policy(
@@ -154,6 +189,7 @@ def gumbel_muzero_policy(
     gumbel_scale: float = 1.0,
     seed: int = 0,
     chance: Literal["open", "sampled"] = "open",
+    keep_tree: bool = False,
 ) -> SearchOutput:
     """Gumbel MuZero's search with a network and the exact rules, as mctx's of the same name.
 
@@ -168,7 +204,8 @@ def gumbel_muzero_policy(
         max_num_considered_actions: of a root, 1..1024.
         gumbel_scale: of the noise; 0 for none.
         seed: of noise and chance. The same game at the same ply has the same ones in any batch.
-        chance: as in `playout_policy`.
+        chance, keep_tree: as in `playout_policy`. No search can go on from these trees: sequential halving plans all
+            visits of a root.
 
     Returns:
         Actions, weights (the improved policy) and what is known of the roots.
@@ -180,10 +217,13 @@ def gumbel_muzero_policy(
     count = integer("num_simulations", num_simulations, 1, MAX_SIMULATIONS)
     considered = integer("max_num_considered_actions", max_num_considered_actions, 1, 1024)
     scale = number("gumbel_scale", gumbel_scale, 0.0, 1e6)
-    form = _form(state, "gumbel", count, chance, considered)
+    form = replace(_form(state, "gumbel", count, chance, keep_tree), considered=considered)
     table = _considered_visits(considered, count)
 
-    return _search(state, form, table, seed, 1, evaluate, lambda words: _gumbel_noise(state, words, scale))
+    def noise(words: Tensor) -> Tensor:
+        return _gumbel_noise(state, words, scale)
+
+    return _search(state, form, table, seed, 1, None, evaluate, noise)
 
 
 def muzero_policy(
@@ -197,6 +237,8 @@ def muzero_policy(
     temperature: float = 1.0,
     seed: int = 0,
     chance: Literal["open", "sampled"] = "open",
+    keep_tree: bool = False,
+    tree: SearchTree | None = None,
 ) -> SearchOutput:
     """MuZero's search with a network and the exact rules, as mctx's of the same name.
 
@@ -208,6 +250,7 @@ def muzero_policy(
         dirichlet_alpha: the noise's concentration, 0.001..16.
         pb_c_init, pb_c_base: how much the priors count.
         temperature: the action is drawn from visits ** (1 / temperature); 0 for the most visited one.
+        keep_tree, tree: as in `playout_policy`.
 
     Returns:
         Actions, weights (shares of visits) and what is known of the roots.
@@ -220,16 +263,59 @@ def muzero_policy(
     alpha = number("dirichlet_alpha", dirichlet_alpha, 1e-3, 16.0)
     init, base = number("pb_c_init", pb_c_init, 0.0, 1e6), number("pb_c_base", pb_c_base, 1.0, 1e12)
     temperature = number("temperature", temperature, 0.0, 1e6)
-    form = _form(state, "muzero", count, chance)
+    form = _form(state, "muzero", count, chance, keep_tree, tree)
     visits = np.arange(form.slots) + 1.0
     explore = np.sqrt(visits) * (init + np.log((visits + base + 1) / base))
     powers = np.log(np.maximum(visits - 1, 1e-30)) / temperature if temperature else (visits - 1) * 1e6
     table = _bits(np.concatenate([explore, powers, [fraction]]))
 
     scale = float(temperature > 0)
-    return _search(
-        state, form, table, seed, 1, evaluate, lambda words: _muzero_noise(state, words, alpha, scale)
-    )
+
+    def noise(words: Tensor) -> Tensor:
+        return _muzero_noise(state, words, alpha, scale)
+
+    return _search(state, form, table, seed, 1, tree, evaluate, noise)
+
+
+def subtree(tree: SearchTree, action: Tensor | np.ndarray | Sequence[int]) -> SearchTree:
+    """What a search already knows of where an action leads.
+
+    Actions played one after the other are taken one after the other: `subtree(subtree(tree, mine), theirs)`. The next
+    search of these positions goes on from it with `tree=`; what has been found there counts on. A game whose action was
+    never tried, or has ended it, begins anew.
+
+    Args:
+        tree: the `search_tree` of a search with `keep_tree=True`.
+        action: integers [B], a legal action of every game; of games that are over any.
+
+    Returns:
+        A tree with the visits and values below the action.
+
+    Raises:
+        ValueError: the tree was not kept; another number of actions, or one that there is not.
+        TypeError: no tree, or no integers.
+
+    Example:
+        >>> env = te.make("tic_tac_toe")
+        >>> state = env.init(2)
+        >>> found = te.search.playout_policy(state, 64, keep_tree=True)
+        >>> state = env.step(state, found.action)
+        >>> tree = te.search.subtree(found.search_tree, found.action)
+        >>> known = tree.visit_counts.sum(1)
+        >>> more = te.search.playout_policy(state, 64, tree=tree)
+        >>> (more.search_tree.visit_counts.sum(1) - known).tolist()
+        [64, 64]
+    """
+    instance("tree", tree, SearchTree)
+    where = tree._where
+    if tree._kept is None:
+        raise ValueError(
+            "tree must be that of a search with keep_tree=True, of this one only the roots are known"
+        )
+    given = action.numpy() if isinstance(action, Tensor) else action
+    kept = tree._kept.under(host_ints("action", given, where.batch, tree._actions))
+    numbers = upload(where.padded(kept.numbers(tree._actions)), where.device)
+    return SearchTree(tree._env, where, numbers, kept)
 
 
 @functools.lru_cache(64)
@@ -261,16 +347,45 @@ def _considered_visits(most: int, simulations: int) -> np.ndarray:
 
 
 def _form(
-    state: State, method: Literal["playout", "gumbel", "muzero"], count: int, chance: str, considered: int = 0
+    state: State,
+    method: Literal["playout", "gumbel", "muzero"],
+    count: int,
+    chance: str,
+    keep_tree: bool,
+    tree: SearchTree | None = None,
 ) -> Form:
     instance("state", state, State)
     one_of("chance", chance, ("open", "sampled"))
+    instance("keep_tree", keep_tree, bool)
     game = state.env._engine.game
     if game.has_memory:
         raise ValueError(f"{state.env!r} is too large to be searched: its fields are memory")
     determinizes = game.determinizes
     replays = determinizes or (game.spec.chance and chance == "open")
-    return Form(method, count, replays, determinizes, 0, considered)
+    form = Form(method, count, replays, determinizes, keeps=keep_tree)
+    if tree is None:
+        return form
+    instance("tree", tree, SearchTree)
+    kept, where = tree._kept, state._games.cut
+    if kept is None:
+        raise ValueError(
+            "tree must come from a search with keep_tree=True, of this one only the roots are known"
+        )
+    if tree._env is not state.env or tree._where != where:
+        about = f"{tree._env!r}, batch {tree._where.batch} on {tree._where.device}"
+        raise ValueError(f"tree must be of the state's environment, batch and device, got one of {about}")
+    if kept.form.method != method or kept.form.replays != replays:
+        raise ValueError(f"tree must come from a search of the same kind, got one by {kept.form.method!r}")
+    if state.env.spec.chance and not replays:
+        raise ValueError(
+            "tree cannot be gone on from with chance='sampled': its positions are not those that came"
+        )
+    # which positions they are, as long as nodes are positions
+    words = where.table(state._games.words)[:, : kept.states.shape[2]]
+    differ = (kept.nodes[:, 0, VISITS] > 0) & (words != kept.states[:, 0]).any(1)
+    if not replays and differ.any():
+        raise ValueError(f"tree must be of the state's positions, got other ones in {differ.sum()} games")
+    return replace(form, kept=kept.form.slots - 1)
 
 
 # *** noise: [B, numbers, A] flat, see `memory.NOISES` ***
@@ -347,6 +462,7 @@ def _search(
     table: np.ndarray,
     seed: int,
     limit: int,
+    tree: SearchTree | None,
     evaluate: Evaluate | None = None,
     noise: Callable[[Tensor], Tensor] | None = None,
 ) -> SearchOutput:
@@ -357,7 +473,8 @@ def _search(
     if is_capturing():
         raise RuntimeError("a search replays kernels of its own, so a jit cannot capture it")
     with LOCK:
-        chunk = _chunk(engine, form, whole)
+        chunk, trees = _chunk(engine, form, whole), list[list[np.ndarray]]()
+        sizes = Sizes.of(form, engine.game, engine.layout)
 
         def about(first: int) -> Tensor:
             head = [first, whole.grid.blocks, whole.share, chunk.share, limit, *seeds]
@@ -365,19 +482,26 @@ def _search(
 
         if evaluate is not None and noise is not None:
             network = _network(env, form, chunk, function("evaluate", evaluate), table.tobytes())
+            memory = network.tree
             drawn = noise(upload(np.array(words, np.uint32), whole.device))
+        else:
+            memory = _tree(engine, form, chunk)
         for first in range(0, whole.grid.blocks, chunk.grid.blocks):
+            if tree is not None and tree._kept is not None:
+                tree._kept.put(memory, form, sizes, whole, chunk, first)
             if evaluate is None:
-                tree = _tree(engine, form, chunk)
-                arrays = SearchByPlayouts.Arrays(tree, *games[:2], about(first), found)
+                arrays = SearchByPlayouts.Arrays(memory, *games[:2], about(first), found)
                 engine.run(SearchByPlayouts(form), chunk, arrays)
             else:
                 network.search(games, drawn, about(first), found)
+            if form.keeps:
+                trees.append(fetch(memory, chunk))
     if evaluate is not None and (wrong := int((whole.table(found.action) < 0).sum())):
         raise ValueError(
             f"evaluate must give finite numbers, got NaN or infinity in the searches of {wrong} games"
         )
-    return SearchOutput(whole.column(found.action), SearchTree(whole, env.num_actions, found.numbers))
+    kept = Kept.of(form, sizes, whole, trees) if form.keeps else None
+    return SearchOutput(whole.column(found.action), SearchTree(env, whole, found.numbers, kept))
 
 
 @functools.lru_cache(64)
@@ -470,7 +594,7 @@ class _Network:
                 self._bind()
                 self.bound = True
         self.look()
-        arrays = Conclude.Arrays(self.tree, about, self.values, self.root_noise, found)
+        arrays = Conclude.Arrays(self.tree, about, self.logits, self.values, self.root_noise, found)
         engine.run(Conclude(self.form), self.where, arrays)
 
 

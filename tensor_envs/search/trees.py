@@ -73,7 +73,7 @@ class Trees(Choosing):
             *(x.to(INT).uop() for x in key),
             *(constant(0) for _ in (SLOT, DEPTH, LINKS, LEGAL)),
             as_bits(UOp.const(1.0, f32)),
-        )
+        )[: LARGEST if self.form.kept else None]
         words, place = self.words(at, 0)
         stores = [self.head(at, k).store(x) for k, x in enumerate(heads)] + words.store(
             place, s=s, flags=flags
@@ -85,10 +85,11 @@ class Trees(Choosing):
     ) -> list[UOp]:
         """What a simulation has led to: a node's record, which nothing is known of yet."""
         mover = where(flags[0] | flags[1], -1, s.current_player)
-        known = {VISITS: constant(0), MOVER: mover.uop()}
+        known = {MOVER: mover.uop()}
         known |= {PAID + p: as_bits(x.uop()) for p, x in enumerate(paid)}
         known |= {PAID + self.players + w: as_bits(x.uop()) for w, x in enumerate(self.mask(s))}
-        return [self.node(at, slot, k).store(x) for k, x in known.items()]
+        visits = self.begun(self.node(at, slot, VISITS), slot)
+        return [visits, *(self.node(at, slot, k).store(x) for k, x in known.items())]
 
     def mask(self, s: GameState) -> list[Scalar]:
         mask = self.t.game.mask(s)
@@ -100,7 +101,7 @@ class Trees(Choosing):
     def key(self, at: Coords, slot: UOp) -> list[Scalar]:
         """Of the playout of a simulation. Its chance and its deal have others, see `rekeyed`."""
         low, high = (Scalar(self.head(at, k).load(), INT).to(WORD) for k in (KEY_LOW, KEY_HIGH))
-        return [low ^ word(Scalar(slot, INT)), high]
+        return [low ^ word(Scalar(slot - self.form.kept, INT)), high]
 
     def rekeyed(self, at: Coords, slot: UOp, s: GameState) -> GameState:
         """The state with the chance of a simulation."""

@@ -38,12 +38,28 @@ class Search:
 
     def __init__(self, plain: Any, row: int, seed: int, exploration: float = 1.4):
         self.game, self.exploration = plain.game, exploration
-        s = plain.state
-        key = threefry(threefry(seed_words(seed), (row, s.episode)), (word(s.ply), 0))
-        self.key = [int(x.value) for x in key]
+        self.row, self.seed = row, seed_words(seed)
         self.players, self.actions = self.game.spec.num_players, self.game.spec.num_actions
+        self.begin(plain.state)
+
+    def begin(self, s: Any) -> None:
+        self.key = [
+            int(x.value) for x in threefry(threefry(self.seed, (self.row, s.episode)), (word(s.ply), 0))
+        ]
         self.largest = real(1.0)
         self.root = self.node(s, [real(0.0)] * self.players)
+
+    def play_on(self, s: Any, action: int) -> None:
+        """An action is played: what is known below it is kept."""
+        below, largest = self.root.children[action], self.largest
+        self.begin(s)
+        if below is not None:
+            self.root, self.largest, waiting = below, largest, [below]
+            paid = below.returns
+            while waiting:
+                node = waiting.pop()
+                node.returns = [real(x - y) for x, y in zip(node.returns, paid, strict=True)]
+                waiting += [child for child in node.children if child is not None]
 
     def node(self, s: Any, returns: list[Any]) -> Node:
         mask = sum(int(w.value) << 32 * k for k, w in enumerate(self.game.mask(s)))
@@ -86,13 +102,23 @@ class Search:
 
 
 def searched(
-    env: te.Env, seed: int, row: int, actions: list[int], simulations: int, search_seed: int
+    env: te.Env,
+    seed: int,
+    row: int,
+    actions: list[int],
+    simulations: int,
+    search_seed: int,
+    more: list[int] | None = None,
 ) -> Node:
-    """The root after a search from where some actions have led."""
+    """The root after a search from where some actions have led, and one more after each of some more."""
     plain = te.debug(env, seed, row)
     for action in actions:
         plain.step(action)
     search = Search(plain, row, search_seed)
-    for k in range(1, simulations + 1):
-        search.simulate(k)
+    for following in (None, *(more or [])):
+        if following is not None:
+            plain.step(following)
+            search.play_on(plain.state, following)
+        for k in range(1, simulations + 1):
+            search.simulate(k)
     return search.root

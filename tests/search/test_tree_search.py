@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -113,6 +114,121 @@ def test_replayed_simulations_find_the_same_without_chance(
     again = te.search.playout_policy(state, 30).search_tree.summary()
     for key, value in once.items():
         assert (value == again[key]).all(), key
+
+
+@pytest.mark.few("tic_tac_toe")
+@pytest.mark.parametrize("name", GAMES)
+def test_a_search_goes_on_from_what_is_known(name: str) -> None:
+    """Two actions on, as the plain search bit for bit; the last one of row 0 has never been tried."""
+    env, simulations = shared_env(name), 24
+    state, more = env.init(3, seed=9), list[list[int]]()
+    out = te.search.playout_policy(state, simulations, seed=4, keep_tree=True)
+    for k in range(2):
+        counts = out.search_tree.visit_counts.numpy()
+        rare = np.where(state.legal_action_mask.numpy(), counts, 10**6).argmin(1)
+        more.append(np.where([k == 1, False, True], rare, counts.argmax(1)).tolist())
+        state = env.step(state, more[-1])
+        known = te.search.subtree(out.search_tree, more[-1])
+        assert (known.visit_counts.sum(1) < simulations * (k + 1)).numpy().all()
+        out = te.search.playout_policy(state, simulations, seed=4, tree=known, keep_tree=True)
+        found, before = out.search_tree.summary(), known.summary()
+        added = found["visit_counts"].sum(1) - before["visit_counts"].sum(1)
+        assert added.tolist() == np.where(state.terminated.numpy(), 0, simulations).tolist()
+        for row in range(3):
+            root = searched(env, 9, row, [], simulations, 4, [a[row] for a in more])
+            assert found["visit_counts"][row].tolist() == root.counts
+            values = [s / np.float32(max(n, 1)) for n, s in zip(root.counts, root.sums, strict=True)]
+            assert found["qvalues"][row].tolist() == values
+
+
+@pytest.mark.slow
+def test_simulations_in_two_parts_are_the_same_search() -> None:
+    """Without noise, of more than one chunk; and what was kept of a search is what it has found."""
+    env = shared_env("tic_tac_toe")
+    state, evaluate = played(env, 300, 1), network(env)
+    about: dict[str, Any] = {"dirichlet_fraction": 0.0, "temperature": 0.0}
+    first = te.search.muzero_policy(state, evaluate, 7, keep_tree=True, **about)
+    both = te.search.muzero_policy(state, evaluate, 9, tree=first.search_tree, keep_tree=True, **about)
+    once = te.search.muzero_policy(state, evaluate, 16, **about)
+    assert (both.action == once.action).numpy().all()
+    wanted = once.search_tree.summary()
+    assert all((both.search_tree.summary()[key] == wanted[key]).all() for key in wanted)
+    assert both.search_tree._kept is not None
+    kept = both.search_tree._kept.numbers(9).view(np.float32)
+    assert (kept[:, :9].view(np.int32) == wanted["visit_counts"]).all()
+    assert (kept[:, 18:27] == wanted["qvalues"]).all() and (kept[:, 27] == wanted["value"]).all()
+
+
+@pytest.mark.slow
+def test_a_subtree_of_several_devices_and_of_chance() -> None:
+    env, dice = shared_env("tic_tac_toe"), shared_env("2048")
+    found = []
+    for device in ("CPU", ("CPU:0", "CPU:1")):
+        state = env.init(130, device=device)
+        out = te.search.playout_policy(state, 20, keep_tree=True)
+        tree = te.search.subtree(out.search_tree, out.action)
+        state = env.step(state, out.action)
+        found.append(te.search.playout_policy(state, 20, tree=tree).search_tree.summary())
+    assert all((found[0][key] == found[1][key]).all() for key in found[0])
+    state = dice.init(2)
+    out = te.search.playout_policy(state, 20, limit=5, keep_tree=True)
+    tree = te.search.subtree(out.search_tree, out.action)
+    after = te.search.playout_policy(dice.step(state, out.action), 20, limit=5, tree=tree)
+    counts = (after.search_tree.visit_counts.sum(1) - tree.visit_counts.sum(1)).tolist()
+    assert counts == [20, 20] and (tree.visit_counts.sum(1) > 0).numpy().all()
+    tree = te.search.playout_policy(state, 20, limit=5, chance="sampled", keep_tree=True).search_tree
+    with pytest.raises(ValueError, match="chance='sampled'"):
+        te.search.playout_policy(state, 20, limit=5, chance="sampled", tree=tree)
+    state = env.init(2)
+    gumbel = te.search.gumbel_muzero_policy(state, network(env), 4, keep_tree=True).search_tree
+    assert te.search.subtree(gumbel, [0, 1]).visit_counts.shape == (2, 9)
+    with pytest.raises(ValueError, match="same kind, got one by 'gumbel'"):
+        te.search.playout_policy(state, 4, tree=gumbel)
+
+
+def test_wrong_subtrees_are_refused() -> None:
+    env = shared_env("tic_tac_toe")
+    state = env.init(2)
+    bare = te.search.playout_policy(state, 4).search_tree
+    tree = te.search.playout_policy(state, 4, keep_tree=True).search_tree
+    for given, action, message in [
+        (bare, [0, 0], "tree must be .* keep_tree=True"),
+        (tree, [0, 9], r"action must be in 0..8"),
+        (tree, [0], "action must .*2"),
+        (tree, [0.5, 1], "action must be"),
+        (None, [0, 0], "tree must be"),
+    ]:
+        with pytest.raises((ValueError, TypeError), match=message):
+            te.search.subtree(given, action)  # type: ignore[arg-type]
+    wrong: list[tuple[te.State, Any, str]] = [
+        (state, bare, "keep_tree=True"),
+        (env.init(3), tree, "tree must be of the state's environment, batch and device"),
+        (shared_env("shed").init(2), tree, "environment"),
+        (env.step(state, [0, 0]), tree, "tree must be of the state's positions, got other ones in 2 games"),
+        (state, 3, "tree must be"),
+    ]
+    for root, other, message in wrong:
+        with pytest.raises((ValueError, TypeError), match=message):
+            te.search.playout_policy(root, 4, tree=other)
+    with pytest.raises(TypeError, match="keep_tree must be"):
+        te.search.playout_policy(state, 4, keep_tree=1)  # type: ignore[arg-type]
+
+
+def test_a_tree_is_a_picture() -> None:
+    env = shared_env("tic_tac_toe")
+    state = env.init(2)
+    tree = te.search.playout_policy(state, 64, keep_tree=True).search_tree
+    picture = ElementTree.fromstring(tree.to_svg(1, nodes=20))
+    kinds = [shape.tag.rpartition("}")[2] for shape in picture]
+    assert kinds.count("circle") == 21 and kinds.count("polyline") == 20
+    told = [shape.text for shape in picture]
+    counts = tree.summary()["visit_counts"][1]
+    assert "64" in told and {str(n) for n in counts} <= set(told) and env.action_to_string(4) in told
+    alone = te.search.playout_policy(state, 64).search_tree._repr_svg_()
+    assert alone.count("<circle") == 10  # only the root's actions are known
+    for i, nodes in ((2, 1), (0, 0)):
+        with pytest.raises(ValueError, match="must be in"):
+            tree.to_svg(i, nodes)
 
 
 def outcomes(state: te.State, evaluate: Any) -> list[dict[str, np.ndarray]]:

@@ -143,6 +143,10 @@ def loops() -> None:
     assert_type(found, search.SearchOutput)
     assert_type(found.action, Tensor)
     assert_type(found.search_tree, search.SearchTree)
+    known = search.playout_policy(env.init(2), 4, keep_tree=True).search_tree
+    assert_type(search.subtree(known, [0, 1]), search.SearchTree)
+    assert_type(search.playout_policy(env.init(2), 4, tree=known), search.SearchOutput)
+    assert_type(known.to_svg(0, nodes=9), str)
     assert_type(search.flat_monte_carlo(env.init(2), 16), np.ndarray)
     assert_type(search.is_solved(env), bool)
     assert_type(search.best_actions(env.init(2)), np.ndarray)
