@@ -13,7 +13,7 @@ observation and the legal_action_mask too; "policy": `random_policy` and `Vector
 Everybody plays in a process of their own on the same core, and all take turns run by run, so that what else the machine
 does hits everybody alike: ratios are medians of each round's ratio. Statistics of the games are checked before any
 number is printed: exit code 1 if they are wrong. A device that is not there, or on which a game cannot be played,
-is a row that says why.
+and a peer that is not installed are rows that say why.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class Worker:
         if "error" in self.answer:
             return row | {"error": self.answer["error"]}
         rate = median(self.rates)
-        known = ("kernels_per_step", "bytes_per_step", "state_bytes_per_game", "sampler")
+        known = ("kernels_per_step", "bytes_per_step", "state_bytes_per_game", "configuration")
         return row | {
             "steps_per_second": rate,
             "slowest": min(self.rates),
@@ -155,17 +155,17 @@ def check_statistics(env: str, found: dict[str, float]) -> None:
 def jobs(options: argparse.Namespace, env: str, batch: int, device: str) -> list[dict[str, Any]]:
     """Who plays a game at one batch size on one device: this package in its modes, hand-written C, and peers."""
     systems, cpu = [("tensor_envs", mode) for mode in options.mode], device.split(":")[0] == "CPU"
+    missing = dict[str, dict[str, str]]()
     if options.limits and cpu:
         systems += [("c", mode) for mode in LIMITS.get(env, ()) if mode in options.mode]
     if options.peers and env == PEERS_GAME and cpu:
         for peer, (module, modes) in PEERS.items():
             if importlib.util.find_spec(module) is None:
-                print(f"{peer} is not installed and left out", file=sys.stderr)
-                continue
+                missing[peer] = {"error": f"{module} is not installed"}
             systems += [(peer, mode) for mode in modes if mode in options.mode]
     shared = {"env": env, "batch": batch, "device": device, "core": options.core, "threads": options.threads}
     shared |= {"rollout_steps": options.steps, "seconds": options.seconds}
-    return [{"system": system, "mode": mode, **shared} for system, mode in systems]
+    return [{"system": system, "mode": mode, **shared, **missing.get(system, {})} for system, mode in systems]
 
 
 def measure(options: argparse.Namespace) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -245,7 +245,7 @@ def make_parser() -> Parser:
         "--threads", type=whole(1), default=1, help="of ours; more than 1: nobody is pinned to a core"
     )
     parser.add_argument("--core", type=int, help="the one to play on (default: the last); -1: do not pin")
-    parser.add_argument("--peers", action="store_true", help="measure the peers that are installed, too")
+    parser.add_argument("--peers", action="store_true", help="measure the peers, too")
     parser.add_argument(
         "--limits", action="store_true", help="measure hand-written C that plays the same games, too"
     )

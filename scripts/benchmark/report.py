@@ -77,7 +77,8 @@ def markdown(about: dict[str, Any], rows: list[dict[str, Any]], ratios: list[dic
     body = []
     for r in rows:
         mode = f"{r['mode']} {r['rollout_steps']}" if r["mode"] == "rollout" else r["mode"]
-        line = [r["env"], f"{r['batch']:,}", r["device"], f"{r['threads']}", r["system"], mode]
+        who = f"{r['system']} ({how})" if (how := r.get("configuration")) else r["system"]
+        line = [r["env"], f"{r['batch']:,}", r["device"], f"{r['threads']}", who, mode]
         if "error" in r:
             body.append([*line, r["error"], *[""] * (len(heads) - len(line) - 1)])
             continue

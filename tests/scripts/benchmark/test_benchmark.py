@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 from benchmark import main as script
-from benchmark import numpy_games
+from benchmark import numpy_games, peers, report
 from tests.scripts.here import SCRIPTS
 
 QUICK = ["--runs", "1", "--seconds", "0.01", "--batch", "64", "--steps", "64"]
@@ -74,6 +75,38 @@ def test_wrong_statistics_are_refused(
     assert script.main([*QUICK, "--mode", "step"]) == 1
     out = capsys.readouterr()
     assert "first_wins" in out.err and out.out == ""
+
+
+def test_peers_that_are_not_there_are_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = {"pgx": ("no_such_module", ("step", "rollout")), "numpy": ("numpy", ("step",))}
+    monkeypatch.setattr(script, "PEERS", found)
+    options = script.make_parser().parse_args(["--mode", "step", "--peers"])
+    _, pgx, numpy = script.jobs(options, "tic_tac_toe", 64, "CPU")
+    assert "error" not in numpy and numpy["system"] == "numpy"
+    row = script.Worker(pgx, "").row()
+    assert (row["system"], row["mode"], row["error"]) == ("pgx", "step", "no_such_module is not installed")
+
+
+@pytest.mark.extra("envpool")
+def test_envpool_plays_in_the_form_that_is_fastest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(peers.EnvPool, "SECONDS", 0.01)
+    player = peers.EnvPool(importlib.import_module("envpool"), {"batch": 300, "threads": 2})
+    forms = [(256, 256, 1), (256, 256, 2), (256, 128, 1), (256, 128, 2)]
+    forms += [(300, 300, 1), (300, 300, 2), (300, 150, 1), (300, 150, 2)]
+    assert player._forms(300, 2) == forms and player.form in forms and player.steps == player.form[1]
+    for _ in range(20):
+        player.play()
+    games, call, threads = player.form
+    assert player.about() == {"configuration": f"{games} games, {call} a call, threads: {threads}"}
+    script.check_statistics("tic_tac_toe", player.episode_stats().summary())
+
+
+def test_the_table_says_how_a_peer_was_configured() -> None:
+    row = dict.fromkeys((*RATE, "state_bytes_per_game"), 1.0) | {"threads": 1, "batch": 64, "env": "go"}
+    row |= {"device": "CPU", "mode": "step", "system": "envpool", "configuration": "64 games"}
+    about = dict.fromkeys(("command", "date", "machine", "pinned_to_core", "compiler", "runs"), "")
+    text = report.markdown(about | {"versions": {}, "seconds_a_run": 1}, [row], [])
+    assert "| go | 64 | CPU | 1 | envpool (64 games) | step | 0.00 |" in text
 
 
 @pytest.mark.parametrize("form", ["BitBoards", "Positions"])
