@@ -11,7 +11,8 @@ observation and the legal_action_mask too; "policy": `random_policy` and `Vector
 `te.rollout` whole, its first states included.
 
 Everybody plays in a process of their own on the same core, and all take turns run by run, so that what else the machine
-does hits everybody alike: ratios are medians of each round's ratio. Statistics of the games are checked before any
+does hits everybody alike: ratios are medians of each round's ratio. Seconds are those of the process on its core, on
+other devices and on several cores those of the clock. Statistics of the games are checked before any
 number is printed: exit code 1 if they are wrong. A device that is not there, or on which a game cannot be played,
 and a peer that is not installed are rows that say why.
 """
@@ -32,7 +33,7 @@ from typing import Any
 
 from benchmark.c_baseline import LIMITS
 from benchmark.report import machine, markdown, plot
-from command import Failure, Parser, busy, need, new_file, real, run, whole
+from command import Failure, Parser, busy, new_file, real, run, whole
 
 MODES = ("step", "read", "policy", "rollout")
 # peers by the module that must be there, the modes that they have, and the games
@@ -251,7 +252,7 @@ def make_parser() -> Parser:
     )
     parser.add_argument("--json", type=new_file, metavar="FILE")
     parser.add_argument("--markdown", type=new_file, metavar="FILE")
-    parser.add_argument("--plot", type=Path, metavar="DIR", help="PNGs of throughput against batch size")
+    parser.add_argument("--plot", type=Path, metavar="DIR", help="SVGs of throughput against batch size")
     return parser
 
 
@@ -275,8 +276,6 @@ def check_options(options: argparse.Namespace) -> None:
         raise ValueError(f"--limits has C for {', '.join(LIMITS)}, and --env is {', '.join(options.env)}")
     if options.plot and options.plot.exists() and not options.plot.is_dir():
         raise ValueError(f"--plot must be a folder, and {str(options.plot)!r} is a file")
-    if options.plot:
-        need("matplotlib", "--plot", "bench")
 
 
 def work(options: argparse.Namespace) -> None:
@@ -290,7 +289,7 @@ def work(options: argparse.Namespace) -> None:
     if options.json:
         options.json.write_text(json.dumps({**about, "results": rows, "ratios": ratios}, indent=1))
     if options.plot:
-        plot(options.plot, rows)
+        plot(options.plot, about, rows)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import datetime
-import importlib
 import importlib.metadata
 import os
 import platform
+from math import ceil, floor, log10
 from pathlib import Path
 from typing import Any
+
+from tensor_envs.render.drawing import Drawing
 
 DISTRIBUTIONS = ("tensor_envs", "tinygrad", "numpy", "jax", "pgx", "envpool", "open_spiel")
 
@@ -98,25 +100,58 @@ def markdown(about: dict[str, Any], rows: list[dict[str, Any]], ratios: list[dic
     return "\n\n".join(parts) + "\n"
 
 
-def plot(folder: Path, rows: list[dict[str, Any]]) -> None:
-    """One PNG an environment: steps/s against batch size, a line for everybody's every mode and device."""
-    importlib.import_module("matplotlib").use("Agg")
-    plt = importlib.import_module("matplotlib.pyplot")
+COLOURS = (
+    *("#c0392b", "#e67e22", "#8e44ad", "#2471a3", "#148f77"),
+    *("#7d6608", "#566573", "#000000", "#d81b60", "#5d4037"),
+)
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 760, 420, 60, 520, 60, 360
+LINE = 16  # of text, in pixels
 
+
+def plot(folder: Path, about: dict[str, Any], rows: list[dict[str, Any]]) -> None:
+    """Write an SVG an environment: steps/s against batch size, a line for everybody's every mode and device."""
     folder.mkdir(parents=True, exist_ok=True)
     for env in dict.fromkeys(r["env"] for r in rows):
-        figure, axes = plt.subplots(figsize=(7, 5))
-        lines: dict[str, list[tuple[int, float]]] = {}
-        for r in rows:
-            if r["env"] == env and "error" not in r:
-                lines.setdefault(f"{r['system']} {r['mode']} {r['device']}", []).append(
-                    (r["batch"], r["steps_per_second"])
-                )
-        for name, points in lines.items():
-            axes.plot(*zip(*sorted(points), strict=True), marker="o", label=name)
-        axes.set(xscale="log", yscale="log", xlabel="batch size", ylabel="steps/s", title=env)
-        axes.grid(alpha=0.3)
-        axes.legend(fontsize=7)
-        figure.tight_layout()
-        figure.savefig(folder / f"{env}.png", dpi=150)
-        plt.close(figure)
+        found = [r for r in rows if r["env"] == env and "error" not in r]
+        if found:
+            path = folder / f"throughput_{env.replace(':', '.')}.svg"
+            path.write_text(drawn(env, about, found).to_svg(), encoding="utf-8")
+
+
+def drawn(env: str, about: dict[str, Any], rows: list[dict[str, Any]]) -> Drawing:
+    """Both axes are logarithmic; the names stand at the ends of the lines, highest first."""
+    devices = {r["device"] for r in rows}
+    lines: dict[str, list[tuple[int, float]]] = {}
+    for r in rows:
+        name = f"{r['system']}, {r['mode']}" + (f", {r['device']}" if len(devices) > 1 else "")
+        lines.setdefault(name, []).append((r["batch"], r["steps_per_second"]))
+    batches = sorted({r["batch"] for r in rows})
+    rates = [log10(rate) for points in lines.values() for _, rate in points]
+    low, high = floor(min(rates)), ceil(max(rates))
+    wide = max(log10(batches[-1] / batches[0]), 0.1)
+
+    def place(batch: float, rate: float) -> tuple[float, float]:
+        x = LEFT + (RIGHT - LEFT) * log10(batch / batches[0]) / wide
+        return x, BOTTOM - (BOTTOM - TOP) * (log10(rate) - low) / max(high - low, 1)
+
+    drawing = Drawing(WIDTH, HEIGHT)
+    where = "one core" if about["pinned_to_core"] is not None else ", ".join(sorted(devices))
+    drawing.text((LEFT, 20), f"{env}: steps a second on {where}", 16, anchor="start", bold=True)
+    drawing.text((LEFT, 40), f"{about['date'][:10]}, {about['machine']}", 11, "#555555", "start")
+    for power in range(low, high + 1):
+        y = place(batches[0], 10**power)[1]
+        drawing.line((LEFT, y), (RIGHT, y), stroke="#dddddd")
+        drawing.text((LEFT - 6, y), f"{10**power:,}" if power < 4 else f"10^{power}", 12, anchor="end")
+    for batch in batches:
+        drawing.text((place(batch, 10**low)[0], BOTTOM + LINE), f"{batch:,}", 12)
+    drawing.text(((LEFT + RIGHT) / 2, BOTTOM + 2.5 * LINE), "games at once", 12)
+    ends = sorted(lines, key=lambda name: -max(lines[name])[1])
+    below = 0.0
+    for k, name in enumerate(ends):
+        colour, points = COLOURS[k % len(COLOURS)], [place(*point) for point in sorted(lines[name])]
+        drawing.line(*points, stroke=colour, width=2)
+        for point in points:
+            drawing.circle(point, 3, colour)
+        below = max(below + LINE, points[-1][1])
+        drawing.text((RIGHT + 10, below), name, 12, colour, "start")
+    return drawing

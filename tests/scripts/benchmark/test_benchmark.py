@@ -8,12 +8,14 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
 from benchmark import main as script
 from benchmark import numpy_games, peers, report
+from tests.render.test_drawing import SVG
 from tests.scripts.here import SCRIPTS
 
 QUICK = ["--runs", "1", "--seconds", "0.01", "--batch", "64", "--steps", "64"]
@@ -101,12 +103,41 @@ def test_envpool_plays_in_the_form_that_is_fastest(monkeypatch: pytest.MonkeyPat
     script.check_statistics("tic_tac_toe", player.episode_stats().summary())
 
 
+def about_and_rows() -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """What a run of three systems at two batch sizes came to."""
+    about = dict.fromkeys(("command", "date", "machine", "compiler", "runs"), "")
+    row = dict.fromkeys((*RATE, "state_bytes_per_game"), 1.0) | {"threads": 1, "env": "go", "mode": "step"}
+    row |= {"device": "CPU"}
+    rates = {"tensor_envs": (1e6, 1e8), "envpool": (2e5, 1e5), "numpy": (1e5, 1.1e5)}
+    rows = [
+        row | {"system": system, "batch": batch, "steps_per_second": rate, "configuration": "64 games"}
+        for system, found in rates.items()
+        for batch, rate in zip((64, 4096), found, strict=True)
+    ]
+    return about | {"versions": {}, "seconds_a_run": 1, "pinned_to_core": 1}, rows
+
+
 def test_the_table_says_how_a_peer_was_configured() -> None:
-    row = dict.fromkeys((*RATE, "state_bytes_per_game"), 1.0) | {"threads": 1, "batch": 64, "env": "go"}
-    row |= {"device": "CPU", "mode": "step", "system": "envpool", "configuration": "64 games"}
-    about = dict.fromkeys(("command", "date", "machine", "pinned_to_core", "compiler", "runs"), "")
-    text = report.markdown(about | {"versions": {}, "seconds_a_run": 1}, [row], [])
-    assert "| go | 64 | CPU | 1 | envpool (64 games) | step | 0.00 |" in text
+    text = report.markdown(*about_and_rows(), [])
+    assert "| go | 64 | CPU | 1 | envpool (64 games) | step | 0.20 |" in text
+
+
+def test_a_picture_has_a_line_for_everybody(tmp_path: Path) -> None:
+    about, rows = about_and_rows()
+    report.plot(tmp_path / "new", about, [*rows, rows[0] | {"system": "c", "error": "no C"}])
+    svg = ElementTree.parse(tmp_path / "new" / "throughput_go.svg")
+    points = [
+        [tuple(map(float, point.split(","))) for point in e.attrib["points"].split()]
+        for e in svg.iter(f"{SVG}polyline")
+    ]
+    # 10^5 to 10^8 steps a second; those of the table at 64 and 4,096 games
+    grid, drawn = points[:4], points[4:]
+    assert [y for ((_, y), _) in grid] == [360, 260, 160, 60]
+    assert drawn[0] == [(60, 260), (520, 60)] and drawn[2] == [(60, 329.9), (520, 360)]
+    texts = {e.text: float(e.attrib["y"]) for e in svg.iter(f"{SVG}text")}
+    names = [f"{system}, step" for system in ("tensor_envs", "numpy", "envpool")]  # as they end
+    assert [name for name in texts if name in names] == names and "go: steps a second on one core" in texts
+    assert texts[names[2]] - texts[names[1]] >= 12  # none over another
 
 
 @pytest.mark.parametrize("form", ["BitBoards", "Positions"])
