@@ -36,16 +36,18 @@ PLOTTED = 16  # cards at most
 WORDS = {WIN: "wins", LOSS: "loses", DRAW: "draws"}
 
 
-def solved(cards: int, options: argparse.Namespace, path: Path | None = None) -> Tablebase:
+def solved(
+    cards: int, options: argparse.Namespace, path: Path | None = None, memory: float | None = None
+) -> Tablebase:
     """The table, behind a progress bar on a terminal, else with a word about what takes long."""
     bar = sys.stderr.isatty() and not options.quiet
     with nullcontext() if bar or options.quiet else busy(f"solving {cards} cards"):
-        return solve(cards, options.device, progress=bar, path=path)
+        return solve(cards, options.device, progress=bar, path=path, memory=memory)
 
 
 def solve_command(options: argparse.Namespace) -> None:
     start = time.perf_counter()
-    table = solved(options.cards, options, options.save)
+    table = solved(options.cards, options, options.save, options.memory)
     seconds = time.perf_counter() - start
     about = {"cards": options.cards, "device": table.device, "seconds": round(seconds, 2)}
     print(json.dumps({**about, **table.counts()}, indent=1))
@@ -145,6 +147,9 @@ def make_parser() -> Parser:
         "--save",
         type=new_file,
         help="safetensors file of the table; a solve that was interrupted goes on from it",
+    )
+    one.add_argument(
+        "--memory", type=float, metavar="GIB", help="that it may take; default: what the machine has free"
     )
     one.add_argument("--checksum", action="store_true", help="SHA-256 of all values")
     one.add_argument("--verify", action="store_true", help="solve again by another program and compare")

@@ -37,6 +37,7 @@ _CHUNK = 1 << 24
 WRITERS = {
     "tensor_envs state 1": "0.1",
     "tensor_envs shed table 1": "0.1 or 0.2",
+    "tensor_envs shed table 2": "0.2",
 }  # of formats no longer read
 
 

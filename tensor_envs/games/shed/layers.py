@@ -1,38 +1,78 @@
-"""Talon sets by size, and the index tables that the solver's kernels read."""
+"""Talon sets in groups and layers, what their tables measure, and the index tables that the solver's kernels read.
+
+A *group* is all talon sets that agree in the lowest cards, which are *fixed*; the others are *free*. Groups are solved
+one after the other, card 1 deciding first, so that a group comes after those that hold less. What a group needs of
+another is the outcome of plays of a fixed card: a *slice*, which lies in a pool until it has been read.
+"""
 
 from __future__ import annotations
 
+from bisect import insort
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from math import comb
 from typing import Any
 
 import numpy as np
 
-from tensor_envs.games.shed.strata import LOW
+from tensor_envs.games.shed.strata import BLOCK, HIGH, LOW, MIDDLE
 
 Words = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True)
-class Layer:
-    """The talon sets of k cards: what their tables measure, and where their results begin."""
+class Group:
+    """The talon sets that hold just the cards of `talon`, a bit word, among the `fixed` lowest."""
 
     cards: int
+    fixed: int
+    talon: int
+
+    @property
+    def free(self) -> int:
+        return self.cards - self.fixed
+
+    @property
+    def in_hands(self) -> int:
+        """Of the fixed cards, those outside the talon."""
+        return self.fixed - self.talon.bit_count()
+
+    @cached_property
+    def layers(self) -> list[Layer]:
+        return [Layer(self, k) for k in range(self.free + 1)]
+
+    def rank(self, card: int) -> int:
+        """Of a fixed card that is not in the talon, or would not be."""
+        return card - (self.talon & (1 << card) - 1).bit_count()
+
+    def split(self, talon: bool) -> list[int]:
+        """The fixed cards that lie in the talon, or that do not."""
+        return [card for card in range(self.fixed) if (self.talon >> card & 1) == talon]
+
+    def slice_words(self, card: int) -> int:
+        """Of all layers' slices of a fixed card outside the talon."""
+        return sum(layer.sets * layer.slice_words(self.rank(card)) for layer in self.layers)
+
+
+@dataclass(frozen=True)
+class Layer:
+    """The talon sets of a group with k of the free cards."""
+
+    group: Group
     k: int
 
     @property
     def ranks(self) -> int:
-        return self.cards - self.k
+        return self.group.in_hands + self.group.free - self.k
 
     @property
     def sets(self) -> int:
-        return comb(self.cards, self.k)
+        return comb(self.group.free, self.k)
 
     @property
-    def words(self) -> int:
+    def blocks(self) -> int:
         """Of a set in each table of positions."""
-        return 3 ** max(self.ranks - LOW, 0)
+        return 3 ** max(self.ranks - HIGH, 0)
 
     @property
     def quiet(self) -> int:
@@ -40,44 +80,58 @@ class Layer:
         return 2 ** max(self.ranks - LOW, 0)
 
     @property
-    def first_byte(self) -> int:
-        return sum(layer.sets * layer.quiet for layer in layers(self.cards)[: self.k])
+    def quiet_blocks(self) -> int:
+        return 2 ** max(self.ranks - HIGH, 0)
 
-    @cached_property
+    def together(self, cache: int) -> int:
+        """Sets that are swept together, since a cache of so many bytes holds them."""
+        return min(max(cache // (self.blocks * BLOCK * 8), 1), self.sets)
+
+    @property
+    def empty(self) -> bool:
+        """Whether it is that of the empty talon."""
+        return self.k == 0 and self.group.talon == 0
+
+    @property
     def talons(self) -> Words:
         """The sets as bit words, ascending: a set's place here is its number."""
-        every = np.arange(1 << self.cards, dtype=np.int64)
-        return every[_popcount(every) == self.k]
+        return self.group.talon | subsets(self.group.free, self.k) << self.group.fixed
 
-    def draws(self, before: Layer, gpu: bool) -> Draws:
-        """Every set with every card of it, for the plays of talon cards."""
-        if self.k == 0:
-            return Draws(np.zeros((0, 2), np.int32), np.zeros(0, np.int64), np.zeros(0, np.int64))
-        numbers = np.zeros(1 << self.cards, np.int32)
-        numbers[before.talons] = np.arange(before.sets)
-        s, card = np.nonzero(self.talons[:, None] >> np.arange(self.cards) & 1)
-        gap = card - np.tile(np.arange(self.k), self.sets)
-        # on a GPU all pairs of a launch run at once, so it must have each set only once
-        turn = np.zeros_like(gap)
-        for _ in range(self.k - 1 if gpu else 0):
-            turn[1:] = np.where((s[1:] == s[:-1]) & (gap[1:] == gap[:-1]), turn[:-1] + 1, 0)
-        order = np.lexsort((s, turn, gap))
-        pairs = np.stack([s, numbers[self.talons[s] ^ (1 << card)]], axis=1).astype(np.int32)
-        together, launch = np.unique(gap * self.cards + turn, return_inverse=True)
-        return Draws(pairs[order], launch[order], together // self.cards)
+    def slice_words(self, rank: int) -> int:
+        """Of a set in a slice of the fixed card of this rank."""
+        if rank < LOW:
+            return 2 ** max(self.ranks - 1 - LOW, 0)
+        words = 3 ** (rank - LOW) if rank < HIGH else 3 ** (rank - HIGH) * BLOCK
+        return words << self.ranks - 1 - rank
 
 
-@dataclass(frozen=True)
-class Draws:
-    """The plays of talon cards in a layer."""
-
-    pairs: Words  # [.., 2]: the set, and its number without the card in the layer before
-    launch: Words  # [..]: the launch that a pair belongs to, ascending
-    gaps: Words  # of each launch: the rank just above
+def groups(cards: int, fixed: int) -> list[Group]:
+    """In the order in which they are solved: card 1 is the highest digit."""
+    every = range(1 << fixed)
+    return [Group(cards, fixed, sum((g >> fixed - 1 - j & 1) << j for j in range(fixed))) for g in every]
 
 
-def layers(cards: int) -> list[Layer]:
-    return [Layer(cards, k) for k in range(cards + 1)]
+@cache
+def subsets(cards: int, k: int) -> Words:
+    """The sets of k cards as bit words, ascending."""
+    every = np.arange(1 << cards, dtype=np.int64)
+    return every[_popcount(every) == k]
+
+
+@cache
+def draws(free: int, k: int) -> tuple[Words, Words]:
+    """The plays of free cards in a layer -> parents, one after the other for every set and every card of it from the
+    lowest: the set without that card in the layer before; and for every set where the parents begin whose card lies
+    below no hand's free card, one, ..., and where they end.
+    """
+    talons = subsets(free, k)
+    if k == 0:
+        return np.zeros(1, np.int32), np.zeros(free - k + 2, np.int32)
+    s, card = np.nonzero(talons[:, None] >> np.arange(free) & 1)
+    parents = np.searchsorted(subsets(free, k - 1), talons[s] ^ 1 << card).astype(np.int32)
+    gap = (card - np.tile(np.arange(k), len(talons))).reshape(len(talons), k)
+    below = (gap[:, :, None] < np.arange(free - k + 2)).sum(axis=1)
+    return parents, (np.arange(len(talons))[:, None] * k + below).astype(np.int32)
 
 
 def _popcount(x: Words) -> Words:
@@ -87,22 +141,18 @@ def _popcount(x: Words) -> Words:
     return counts
 
 
-def table_words(cards: int) -> int:
-    """Words of a table that holds any layer."""
-    return max(layer.sets * layer.words for layer in layers(cards))
-
-
 def ternary(cards: int) -> Words:
-    """A set of ranks from `LOW` on -> the number of the word in which they are B's and the others A's."""
-    table = np.zeros(1 << max(cards - LOW, 0), np.int32)
-    for rank in range(max(cards - LOW, 0)):
+    """A set of ranks from any on -> the number whose digits say that they are B's and the others A's."""
+    size = max(cards - LOW, MIDDLE)
+    table = np.zeros(1 << size, np.int32)
+    for rank in range(size):
         table[1 << rank : 2 << rank] = table[: 1 << rank] + 3**rank
     return table
 
 
 def picks(cards: int) -> Words:
-    """Digits of the ranks from `LOW` on -> the set of B's and, 16 bits further up, of B's and the pile's."""
-    ranks = max(cards - LOW - 1, 0)
+    """Digits of the ranks from `HIGH` on -> the set of B's and, 16 bits further up, of B's and the pile's."""
+    ranks = max(cards - HIGH - 1, 0)
     table = np.zeros(3**ranks, np.uint32)
     for rank in range(ranks):
         step = 3**rank
@@ -111,14 +161,66 @@ def picks(cards: int) -> Words:
     return table
 
 
+def slices(cards: int, fixed: int) -> tuple[dict[tuple[int, int], int], int]:
+    """Where the slices lie in the pool, by the talon of the group that leaves them and the card -> and its words.
+
+    Each takes the first place where it fits.
+    """
+    places: dict[tuple[int, int], int] = {}
+    taken: dict[int, int] = {}  # what waits in the pool: where it begins -> where it ends
+    holes, begins, ends = [0], {2**63: 0}, {0: 2**63}  # between: ascending, by their end, by their beginning
+    size = 0
+    for group in groups(cards, fixed):
+        for card in group.split(talon=False):
+            words = group.slice_words(card)
+            k = next(k for k, begin in enumerate(holes) if ends[begin] - begin >= words)
+            place = holes[k]
+            end, rest = ends.pop(place), place + words
+            del begins[end]
+            holes[k : k + 1] = [rest] if rest < end else []
+            if rest < end:
+                begins[end], ends[rest] = rest, end
+            places[group.talon, card], taken[place] = place, rest
+            size = max(size, rest)
+        for card in group.split(talon=True):
+            place = places[group.talon ^ 1 << card, card]
+            end = taken.pop(place)
+            if end in ends:
+                holes.remove(end)
+                end = ends.pop(end)
+            begin = begins.pop(place, place)
+            if begin == place:
+                insort(holes, place)
+            begins[end], ends[begin] = begin, end
+    return places, size
+
+
+def sizes(cards: int, fixed: int, cache: int) -> dict[str, int]:
+    """Words of the solver's arrays, `Arrays`, as far as they depend on how many cards are fixed, and on the cache."""
+    largest = Group(cards, fixed, 0).layers
+    blocks = [layer.sets * layer.blocks for layer in largest]
+    drawn = [(layer.sets if layer.empty else b, layer) for b, layer in zip(blocks, largest, strict=True)]
+    return {
+        "even": max(blocks[::2]) * BLOCK,
+        "odd": max(blocks[1::2], default=1) * BLOCK,
+        "drawn": max(b // layer.sets * layer.together(cache) for b, layer in drawn) * BLOCK,
+        "picked": max(layer.sets * layer.quiet_blocks for layer in largest) * BLOCK,
+        "slices": max(slices(cards, fixed)[1], 1),
+        "sets": max(layer.sets for layer in largest),
+        "parents": max(draws(cards - fixed, layer.k)[0].size for layer in largest),
+        "gaps": max(draws(cards - fixed, layer.k)[1].size for layer in largest),
+    }
+
+
 def result_bytes(cards: int) -> int:
     """Of one of the two tables of results."""
-    return sum(layer.sets * layer.quiet for layer in layers(cards))
+    return sum(layer.sets * layer.quiet for layer in Group(cards, 0, 0).layers)
 
 
 def first_bytes(cards: int) -> Words:
-    """A talon as a bit word -> where its results begin."""
-    table = np.zeros(1 << cards, np.int32)
-    for layer in layers(cards):
-        table[layer.talons] = layer.first_byte + np.arange(layer.sets) * layer.quiet
+    """A talon as a bit word -> where its results begin: by size, and those of a size ascending."""
+    table, first = np.zeros(1 << cards, np.int32), 0
+    for layer in Group(cards, 0, 0).layers:
+        table[layer.talons] = first + np.arange(layer.sets) * layer.quiet
+        first += layer.sets * layer.quiet
     return table

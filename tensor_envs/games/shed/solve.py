@@ -1,11 +1,14 @@
 """The exact solution of Shed by talon strata: who wins in every quiet position, and so in every position.
 
 Cards never come back to the talon, so the positions of a talon set lead only to each other and to those of smaller
-talon sets. Layers of sets of equal size are solved from the empty talon on, all sets of a layer at once (`strata`).
+talon sets. Groups of sets are solved one after the other (`layers`), as many as it takes to have room for each; in a
+group, layers of sets of equal size, from the smallest on; and of a layer, as many sets at once as a cache holds
+(`strata`).
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,34 +17,51 @@ import numpy as np
 from tinygrad import Tensor, dtypes
 from tinygrad.helpers import tqdm
 
-from tensor_envs.core.backend.device import device_of, empty_buffer, is_gpu, resolve, upload
+from tensor_envs.core.backend.device import download, empty_buffer, is_gpu, resolve, upload, write
 from tensor_envs.core.backend.replay import Replay
-from tensor_envs.core.validate import file_path, instance, integer
+from tensor_envs.core.backend.threads import all_blocks
+from tensor_envs.core.validate import file_path, instance, integer, number
 from tensor_envs.games.shed import strata
 from tensor_envs.games.shed.layers import (
-    Draws,
+    Group,
     Layer,
     Words,
-    layers,
+    draws,
+    first_bytes,
+    groups,
     picks,
     result_bytes,
-    table_words,
+    sizes,
+    slices,
     ternary,
 )
-from tensor_envs.games.shed.strata import LOW, MAX_CARDS, QUIET, Launch
+from tensor_envs.games.shed.strata import HIGH, LOW, MAX_CARDS, PARTS, QUIET, Launch
 from tensor_envs.games.shed.tablebase import Tablebase
 
 GIB = 2**30
+CACHE = 2**22, 2**30  # bytes of tables that are swept together: on a CPU, on a GPU
+FREE = 10  # cards at most that are free unless told otherwise: more take memory and are no faster
+LEAST_FREE = 6  # less memory is not to be had by more groups
+SAVING = 0.05  # share of the time that may go into writing what has been solved so far
+Kernel = Callable[[strata.Stage], Any]
+Plan = tuple[list[Kernel], Words]  # launches, and a row of `Launch` for each
 
 
-def solve(cards: int, device: Any = None, progress: bool = True, path: str | Path | None = None) -> Tablebase:
-    """Solve the game with `cards` cards (1..20).
+def solve(
+    cards: int,
+    device: Any = None,
+    progress: bool = True,
+    path: str | Path | None = None,
+    memory: float | None = None,
+) -> Tablebase:
+    """Solve the game with `cards` cards (1..21).
 
     device: any one tinygrad device; None is its default. progress: show a bar. path: a safetensors file that is
-    written after every layer and, if it is there already, gone on from; of several solvers on one file none writes
-    over what another has that is further. TypeError or ValueError for other numbers of cards, for several devices, and
-    for a file that is damaged, of something else or of another number of cards; MemoryError, with what would be needed,
-    before a solve that the device has no room for; OSError, with the path, if it cannot be written: it is as it was.
+    written again and again and, if it is there already, gone on from; of several solvers on one file none writes over
+    what another has that is further. memory: GiB that it may take, by default what the machine has free. TypeError or
+    ValueError for other numbers of cards, for several devices, and for a file that is damaged, of something else or of
+    another number of cards; MemoryError, with what would be needed, before a solve that there is no room for; OSError,
+    with the path, if it cannot be written: it is as it was.
     """
     cards = integer("cards", cards, 1, MAX_CARDS)
     instance("progress", progress, bool)
@@ -49,49 +69,66 @@ def solve(cards: int, device: Any = None, progress: bool = True, path: str | Pat
     where = resolve(device)
     if not isinstance(where, str):
         raise ValueError(f"the solver runs on one device, got {where}")
-    done, saved = 0, None
+    done, saved, every = 0, None, 1 << cards
     if path is not None and path.exists():
         saved, done = Tablebase.read(path, where)
         if saved.cards != cards:
             raise ValueError(f"{str(path)!r} is a table for {saved.cards} cards, not for {cards}")
-        if done == cards + 1:
+        if done == every:
             return saved
-    need, room = memory_needed(cards), memory_free(where)
-    if room is not None and need > room:
-        raise MemoryError(
-            f"solving {cards} cards takes {need / GIB:.1f} GiB on {where}, which has {room / GIB:.1f} GiB free"
-        )
-    solver = Solver(cards, where, saved)
+    fixed = choose_fixed(cards, where, memory)
+    solver = Solver(cards, fixed, where, saved)
     table = Tablebase(cards, *solver.results)
-    about = f"shed, {cards} cards, {need / GIB:.2f} GiB"
+    about = f"shed, {cards} cards, {solver.bytes / GIB:.2f} GiB"
     bar: tqdm[Any] = tqdm(
         desc=about, total=4**cards, unit=" positions", unit_scale=True, disable=not progress
     )
-    for layer in layers(cards):
-        solver.solve(layer, finished=layer.k < done)
-        if path is not None and layer.k >= done and not is_further(path, cards, layer.k + 1):
-            table.write(path, layer.k + 1)
-        bar.update(layer.sets * 3**layer.ranks)
+    save_at = 0.0
+    for count, group in enumerate(groups(cards, fixed), 1):
+        so_far = count << group.free
+        for layer in group.layers:
+            solver.solve(layer, finished=so_far <= done)
+            bar.update(layer.sets * 3**layer.ranks)
+        now = time.monotonic()
+        if path is not None and so_far > done and (now >= save_at or so_far == every):
+            if not is_further(path, cards, so_far):
+                table.write(path, so_far)
+            took = time.monotonic() - now
+            save_at = now + took / SAVING
     bar.update(0, close=True)
     return table
 
 
 def is_further(path: Path, cards: int, done: int) -> bool:
-    """Whether another solver has written more layers of the same game."""
+    """Whether another solver has written more talon sets of the same game."""
     try:
-        found, layers_done, _ = Tablebase.contents(path)
+        found, sets_done, _ = Tablebase.contents(path)
     except (OSError, ValueError):
         return False
-    return found == cards and layers_done > done
+    return found == cards and sets_done > done
 
 
-def memory_needed(cards: int) -> int:
-    """Bytes that a solve takes on the device."""
-    every = layers(cards)
-    words = 4 * table_words(cards) + 2 * max(layer.sets * layer.quiet for layer in every)
-    index = 3 ** max(cards - LOW - 1, 0) + 2 ** max(cards - LOW, 0)
-    index += 2 * max(layer.sets * (layer.k + 1) for layer in every)
-    return 4 * (words + index) + 2 * result_bytes(cards)
+def choose_fixed(cards: int, device: str, memory: float | None) -> int:
+    """How many cards are fixed so that there is room. ValueError, MemoryError."""
+    room = memory_free(device)
+    if memory is not None:
+        room = int(GIB * number("memory", memory, 0, 2**20))
+    need, gpu = 0, is_gpu(device)
+    first = 0 if gpu else max(cards - FREE, 0)
+    for fixed in range(first, max(first, cards - LEAST_FREE) + 1):
+        need = memory_needed(cards, fixed, gpu)
+        if room is None or need <= room:
+            return fixed
+    found = f"{(room or 0) / GIB:.1f} GiB"
+    raise MemoryError(f"solving {cards} cards takes {need / GIB:.1f} GiB on {device}, and there are {found}")
+
+
+def memory_needed(cards: int, fixed: int, gpu: bool) -> int:
+    """Bytes that a solve takes on the device with so many fixed cards."""
+    size = sizes(cards, fixed, CACHE[gpu])
+    words = 2 * (size["even"] + size["odd"] + size["drawn"] + size["picked"] + size["slices"])
+    index = size["parents"] + size["gaps"] + 3 * size["sets"] + 3 ** max(cards - HIGH - 1, 0)
+    return 4 * (words + index + 2 ** max(cards - LOW, 0)) + 2 * result_bytes(cards)
 
 
 def memory_free(device: str) -> int | None:
@@ -106,109 +143,146 @@ def memory_free(device: str) -> int | None:
 
 
 class Solver:
-    """The tables of two layers on the device, and the kernels."""
+    """The tables of two layers on the device, slices, and the kernels."""
 
-    def __init__(self, cards: int, device: str, saved: Tablebase | None = None):
+    def __init__(self, cards: int, fixed: int, device: str, saved: Tablebase | None = None):
         self.cards, self.device, self.gpu = cards, device, is_gpu(device)
-        every = layers(cards)
-        most = max(layer.sets for layer in every)
-        quiet = max(layer.sets * layer.quiet for layer in every)
-        draws = max(layer.sets * layer.k for layer in every)
+        self.cache, self.bytes = CACHE[self.gpu], memory_needed(cards, fixed, self.gpu)
+        size = sizes(cards, fixed, self.cache)
 
-        def room(size: int, dtype: Any) -> Tensor:
-            return empty_buffer(max(size, 1), dtype, device)
+        def room(name: str, dtype: Any = dtypes.int32) -> Tensor:
+            return empty_buffer(size[name], dtype, device)
 
         try:
             # of even layers and of odd ones, since each layer reads the one before
-            self.tables = [[room(table_words(cards), dtypes.uint32) for _ in range(2)] for _ in range(2)]
-            self.picked = [room(quiet, dtypes.uint32) for _ in range(2)]
+            self.tables = [[room(name, dtypes.uint32) for _ in range(2)] for name in ("even", "odd")]
+            self.drawn = [room("drawn", dtypes.uint32) for _ in range(2)]
+            self.picked = [room("picked", dtypes.uint32) for _ in range(2)]
+            self.slices = [room("slices", dtypes.uint32) for _ in range(2)]
+            self.changed, self.sets, self.first_byte = (room("sets") for _ in range(3))
+            self.parents, self.gaps = room("parents"), room("gaps")
             self.ternary, self.picks = upload(ternary(cards), device), upload(picks(cards), device)
         except Exception as error:  # whatever a backend raises when it is full
             raise MemoryError(
-                f"solving {cards} cards takes {memory_needed(cards) / GIB:.1f} GiB on {device}: {error}"
+                f"solving {cards} cards takes {self.bytes / GIB:.1f} GiB on {device}: {error}"
             ) from None
         empty = np.zeros(result_bytes(cards), np.uint8)
         self.results = [upload(empty, device) for _ in range(2)] if saved is None else saved.results
-        self.changed, self.sets = room(most, dtypes.int32), room(most, dtypes.int32)
-        self.pairs = room(2 * draws, dtypes.int32)
-        # at most one launch a rank and one a gap and card of a set in it
-        self.launches = room(len(Launch._fields) * (cards + 3) ** 2, dtypes.int32)
+        self.first_bytes, (self.slice_places, _) = first_bytes(cards), slices(cards, fixed)
+        # at most one launch a rank, one a gap and two a fixed card
+        self.launches = empty_buffer(len(Launch._fields) * (5 * cards + 4), dtypes.int32, device)
         self.which: list[Tensor] = []
-        self.replays: dict[Callable[[strata.Stage], Any], Replay] = {}
+        self.replays: dict[Kernel, Replay] = {}
+        self.bound: dict[tuple[Kernel, int, int], Callable[[], object]] = {}
 
     def solve(self, layer: Layer, finished: bool = False) -> int:
         """Sweep a layer until nothing changes -> the number of sweeps.
 
-        finished: the results have been worked out before, so one sweep makes the tables that the next layer needs.
-        ValueError if something changes all the same.
+        finished: the results have been worked out before, so one sweep makes the tables that others need. ValueError
+        if something changes all the same.
         """
-        draws = layer.draws(layers(self.cards)[layer.k - 1], self.gpu)
-        todo, sweep = np.arange(layer.sets, dtype=np.int32), 0
-        self.changed = put(self.changed, np.zeros(layer.sets, np.int32))
-        while len(todo):
-            sweep += 1
-            self.sweep(layer, draws, todo, sweep)
-            todo = todo[self.changed.numpy()[todo] == sweep]
-            if finished and len(todo):
-                raise ValueError(f"the saved results with {layer.k} cards in the talon do not solve the game")
-        return sweep
+        parents, gaps = draws(layer.group.free, layer.k)
+        put(self.parents, parents)
+        put(self.gaps, gaps)
+        put(self.first_byte, self.first_bytes[layer.talons])
+        put(self.changed, np.zeros(layer.sets, np.int32))
+        begin, sweep, emit = self.plan(layer)
+        most, together = 0, layer.together(self.cache)
+        for first in range(0, layer.sets, together):
+            every = todo = np.arange(first, min(first + together, layer.sets), dtype=np.int32)
+            self.launch(layer, begin, every, first)
+            number = 0
+            while len(todo):
+                number += 1
+                self.launch(layer, sweep, todo, first, number)
+                todo = todo[download(self.changed)[todo] == number]
+                if finished and len(todo):
+                    raise ValueError(
+                        f"the saved results with {layer.talons[todo[0]]:b} as the talon do not solve the game"
+                    )
+            self.launch(layer, emit, every)
+            most = max(most, number)
+        return most
 
-    def sweep(self, layer: Layer, draws: Draws, todo: Words, number: int) -> None:
-        """One sweep over the sets `todo`."""
-        active = np.zeros(layer.sets, bool)
-        active[todo] = True
-        pairs = active[draws.pairs[:, 0]]
-        plan = self.plan(layer, draws, len(todo), draws.launch[pairs], number)
-        self.sets = put(self.sets, todo)
-        self.pairs = put(self.pairs, draws.pairs[pairs])
-        self.launches = put(self.launches, np.array([launch for _, launch in plan], np.int32))
-        for i, (stage, _) in enumerate(plan):
-            self.launch(stage, layer, i)
-
-    def plan(
-        self, layer: Layer, draws: Draws, sets: int, kept: Words, number: int
-    ) -> list[tuple[Callable[[strata.Stage], Any], Launch]]:
-        """The launches of a sweep. `kept`: of the pairs that take part, the launches they belong to."""
-        counts = np.bincount(kept, minlength=len(draws.gaps))
-        firsts = np.cumsum(counts) - counts
-        n, low = layer.ranks, min(layer.ranks, LOW)
+    def plan(self, layer: Layer) -> list[Plan]:
+        """The launches before the first sweep, of every sweep, and after the last one."""
+        group, n, low = layer.group, layer.ranks, min(layer.ranks, LOW)
         common = Launch(
-            sets=sets, first_pair=0, pairs=0, top=0, power=0, above=0,
-            words=layer.words, old_words=3 ** max(n + 1 - LOW, 0),
-            quiet=layer.quiet, first_byte=layer.first_byte, sweep=number, ranks=n,
-            valid=QUIET & (1 << 3**low) - 1,
-            b_has_all=1 << (3**low - 1) // 2 if layer.k == 0 else 0, a_has_all=int(layer.k == 0),
+            sets=0, first=0, sweep=0, ranks=n, blocks=layer.blocks, old_blocks=3 ** max(n + 1 - HIGH, 0),
+            quiet=layer.quiet, quiet_blocks=layer.quiet_blocks, valid=QUIET & (1 << 3**low) - 1,
+            b_has_all=1 << (3**low - 1) // 2 if layer.empty else 0, a_has_all=int(layer.empty),
+            gaps=group.free - layer.k + 2,
         )  # fmt: skip
-        plan = [(strata.recall, common)] * (number == 1) + [(strata.clear, common)]
+        begin, sweep, emit = [(strata.recall, common), (strata.clear, common)], [], []
+        if n <= HIGH:
+            sweep.append((strata.begin, common))
         for t in range(n, -1, -1):
-            high = common._replace(top=t, power=3 ** max(t - LOW, 0), above=1 << n - t >> 1)
-            if t < n:
-                plan.append((strata.decide if t >= LOW else strata.DECIDE_LOW[t], high))
-            for i in np.flatnonzero((draws.gaps == t) & (counts > 0)):
-                pairs = high._replace(first_pair=int(firsts[i]), pairs=int(counts[i]))
-                plan.append((strata.draw if t >= LOW else strata.DRAW_LOW[t], pairs))
-        return [*plan, (strata.finish, common)]
+            power = 3 ** (t - HIGH if t >= HIGH else max(t - LOW, 0))
+            at, kind = common._replace(top=t, power=power, above=1 << n - t >> 1), (t >= LOW) + (t >= HIGH)
+            if HIGH <= t < n:
+                sweep.append((strata.decide if t < n - 1 else strata.decide_first, at))
+            if layer.k and t >= group.in_hands:
+                begin.append((strata.DRAW[kind], at._replace(gap=t - group.in_hands, most=layer.k)))
+            for card in range(group.fixed):
+                if group.rank(card) == t:
+                    if group.talon >> card & 1:
+                        other = Group(self.cards, group.fixed, group.talon ^ 1 << card).layers[layer.k]
+                        begin.append((strata.DRAW_SLICE[kind], at._replace(**self.slice(other, card))))
+                    else:
+                        emit.append((strata.EMIT[kind], at._replace(**self.slice(layer, card))))
+        sweep.append((strata.settle, common))
+        return [
+            ([stage for stage, _ in plan], np.array([launch for _, launch in plan], np.int32))
+            for plan in (begin, sweep, emit)
+        ]
 
-    def launch(self, stage: Callable[[strata.Stage], Any], layer: Layer, number: int) -> None:
-        while number >= len(self.which):
-            self.which.append(upload(np.array([len(self.which)], np.int32), self.device))
-        arrays = [
-            *self.tables[layer.k % 2], *self.picked, *self.results, self.changed,
-            *self.tables[1 - layer.k % 2], self.sets, self.pairs, self.ternary, self.picks,
-            self.launches, self.which[number],
-        ]  # `Arrays`, in order  # fmt: skip
+    def slice(self, layer: Layer, card: int) -> dict[str, int]:
+        """Of the plays of a fixed card: where they lie, and words of a set."""
+        group, rank = layer.group, layer.group.rank(card)
+        first = self.slice_places[group.talon, card]
+        first += sum(before.sets * before.slice_words(rank) for before in group.layers[: layer.k])
+        return {"slice": first, "slice_words": layer.slice_words(rank)}
+
+    def launch(self, layer: Layer, plan: Plan, todo: Words, first: int = 0, sweep: int = 0) -> None:
+        """Launch a plan for the sets `todo`, of those from `first` on that are swept together."""
+        stages, launches = plan
+        if not stages:
+            return
+        launches[:, :3] = len(todo), first, sweep
+        put(self.sets, todo)
+        put(self.launches, launches)
+        for place, stage in enumerate(stages):
+            key = stage, layer.k % 2, place
+            if key in self.bound:
+                self.bound[key]()
+                continue
+            arrays, replay = self.arrays(layer.k % 2, place), self.replay(stage)
+            replay(*arrays)
+            self.bound[key] = replay.bind(*arrays)
+
+    def replay(self, stage: Kernel) -> Replay:
         if stage not in self.replays:
             self.replays[stage] = Replay(lambda *t: Tensor.realize(*strata.run(stage, self.gpu, *t)))
-        self.replays[stage](*arrays)
+        return self.replays[stage]
+
+    def arrays(self, parity: int, place: int) -> list[Tensor]:
+        """`Arrays`, in order, of a launch in this place of its plan."""
+        while place >= len(self.which):
+            self.which.append(upload(np.array([len(self.which)], np.int32), self.device))
+        return [
+            *self.tables[parity], *self.drawn, *self.picked, *self.results, self.changed, *self.slices,
+            *self.tables[1 - parity], self.sets, self.first_byte, self.parents, self.gaps,
+            self.ternary, self.picks, self.launches, self.which[place], all_blocks(PARTS, self.device),
+        ]  # fmt: skip
 
 
-def put(buffer: Tensor, values: Words) -> Tensor:
-    """The buffer with values at its front: in place where the host can write there, else another of that size."""
+def put(buffer: Tensor, values: Words) -> None:
+    """Write values at a buffer's front: what follows is lost where the host cannot write there."""
     data = np.ascontiguousarray(values).reshape(-1)
     memory: Any = buffer.uop.buffer
     if hasattr(memory.allocator, "_as_buffer"):
         np.frombuffer(memory.as_memoryview(force_zero_copy=True), data.dtype)[: data.size] = data
-        return buffer
-    whole = np.zeros(memory.size, data.dtype)
-    whole[: data.size] = data
-    return upload(whole, device_of(buffer))
+    else:
+        whole = np.zeros(memory.size, data.dtype)
+        whole[: data.size] = data
+        write(buffer, whole)

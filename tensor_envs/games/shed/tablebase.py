@@ -24,7 +24,7 @@ from tensor_envs.games.shed.lookup import DRAW, ILLEGAL, LOSS, WIN, judge
 from tensor_envs.games.shed.rules import Shed
 from tensor_envs.games.shed.strata import MAX_CARDS
 
-FORMAT = "tensor_envs shed table 2"
+FORMAT = "tensor_envs shed table 3"
 
 
 class Tablebase:
@@ -175,19 +175,19 @@ class Tablebase:
     def write(self, path: str | Path, done: int | None = None) -> None:
         """Write a safetensors file in place of the one that is there, as a whole or not at all.
 
-        done: the layers that are solved, by default all. OSError names the path.
+        done: how many talon sets are solved (`layers.groups` has their order), by default all. OSError names the path.
         """
         arrays = {name: t.numpy() for name, t in zip(_TENSORS, self.results, strict=True)}
-        done = self.cards + 1 if done is None else done
-        write_arrays(file_path("path", path), FORMAT, {"cards": self.cards, "layers": done}, arrays)
+        done = 1 << self.cards if done is None else done
+        write_arrays(file_path("path", path), FORMAT, {"cards": self.cards, "sets": done}, arrays)
 
     @staticmethod
     def contents(path: str | Path) -> tuple[int, int, list[Words]]:
-        """Cards, solved layers and results in a file. FileNotFoundError; ValueError for any other file."""
+        """Cards, solved talon sets and results in a file. FileNotFoundError; ValueError for any other file."""
         about, arrays = read_arrays(file_path("path", path), FORMAT)
         try:
             cards = integer("cards", about["cards"], 1, MAX_CARDS)
-            done = integer("layers", about["layers"], 0, cards + 1)
+            done = integer("sets", about["sets"], 0, 1 << cards)
             results = [arrays[name] for name in _TENSORS]
             if any(a.shape != (result_bytes(cards),) or a.dtype != np.uint8 for a in results):
                 raise ValueError(f"its arrays are not those of {cards} cards")
@@ -197,7 +197,7 @@ class Tablebase:
 
     @staticmethod
     def read(path: str | Path, device: str) -> tuple[Tablebase, int]:
-        """-> the table in a file, and the number of its layers that are solved; errors as of `contents`."""
+        """-> the table in a file, and how many of its talon sets are solved; errors as of `contents`."""
         cards, done, results = Tablebase.contents(path)
         return Tablebase(cards, *(upload(np.array(a), device) for a in results)), done
 
@@ -205,10 +205,8 @@ class Tablebase:
     def load(path: str | Path, device: Any = None) -> Tablebase:
         """A whole table from a file. FileNotFoundError; ValueError if it is damaged, foreign or not solved yet."""
         table, done = Tablebase.read(path, primary(resolve(device)))
-        if done <= table.cards:
-            raise ValueError(
-                f"{str(path)!r} is solved only up to {done - 1} of {table.cards} cards in the talon"
-            )
+        if done < 1 << table.cards:
+            raise ValueError(f"{str(path)!r} is solved only for {done:,} of {1 << table.cards:,} talons")
         return table
 
 

@@ -1,8 +1,10 @@
 """Shed: the exact solution against known checksums, against a second solution, and in use."""
 
 import json
+import math
 import resource
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,9 @@ import tensor_envs as te
 from tensor_envs.core.files import write_arrays
 from tensor_envs.games.shed import solve as solver
 from tensor_envs.games.shed import strata
+from tensor_envs.games.shed.layers import Group, Layer, groups, slices
 from tensor_envs.games.shed.notation import parse
-from tensor_envs.games.shed.solve import solve
+from tensor_envs.games.shed.solve import GIB, choose_fixed, memory_needed, solve
 from tensor_envs.games.shed.tablebase import FORMAT, Tablebase
 from tests.games.shared import shared_env
 
@@ -188,28 +191,82 @@ def test_table_in_a_file(tmp_path: Path) -> None:
         Tablebase.load(tmp_path / "none", "CPU")
 
 
-@pytest.mark.parametrize("stop", (1, 4))
-def test_interrupted_solve_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: int) -> None:
+@pytest.fixture
+def in_groups(monkeypatch: pytest.MonkeyPatch) -> list[Group]:
+    """Three cards are free: those of 6 cards are 8 groups, of 8 talon sets each, which are all saved."""
+    monkeypatch.setattr(solver, "FREE", 3)
+    monkeypatch.setattr(solver, "SAVING", math.inf)
+    return groups(6, 3)
+
+
+@pytest.mark.few(2)
+@pytest.mark.parametrize(("cards", "free"), ((9, 3), (3, 0), (6, 2), (10, 6)))
+def test_any_groups_give_the_same(monkeypatch: pytest.MonkeyPatch, cards: int, free: int) -> None:
+    """Slices of low cards, of those of a block and of higher ones."""
+    monkeypatch.setattr(solver, "FREE", free)
+    assert solve(cards, "CPU", progress=False).sha256() == FACTS[str(cards)]["sha256"]
+
+
+def test_groups_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many cards are fixed as it takes: fewer of them take more memory, down to a limit that is told."""
+    monkeypatch.setattr(solver, "memory_free", lambda device: None)
+    needs = [memory_needed(14, fixed, False) / GIB for fixed in (4, 5, 7)]
+    assert needs == sorted(needs, reverse=True)
+    for need, fixed in zip(needs, (4, 5, 7), strict=True):
+        assert choose_fixed(14, "CPU", need) == fixed
+    assert choose_fixed(14, "CPU", None) == 4 and choose_fixed(6, "CPU", None) == 0
+    monkeypatch.setattr(solver, "LEAST_FREE", 10)
+    with pytest.raises(MemoryError, match=r"18 cards takes 1\.\d GiB on CPU, and there are 0\.5 GiB"):
+        solve(18, "CPU", progress=False, memory=0.5)
+    with pytest.raises(ValueError, match="memory must be"):
+        solve(6, "CPU", progress=False, memory=-1)
+
+
+def test_slices_lie_apart() -> None:
+    places, size = slices(9, 5)
+    waiting: dict[tuple[int, int], range] = {}
+    for group in groups(9, 5):
+        for card in range(5):
+            if not group.talon >> card & 1:
+                place = places[group.talon, card]
+                waiting[group.talon, card] = range(place, place + group.slice_words(card))
+        taken = sorted((r.start, r.stop) for r in waiting.values())
+        assert all(end <= begin for (_, end), (begin, _) in pairwise(taken)) and taken[-1:] <= [(size, size)]
+        for card in range(5):
+            if group.talon >> card & 1:
+                del waiting[group.talon ^ 1 << card, card]
+    assert not waiting
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize(("stop", "free"), ((5, 2), (1, 3), (5, 3)))
+def test_interrupted_solve_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_groups: list[Group], stop: int, free: int
+) -> None:
+    """In other groups, too."""
     path, sweeps, whole = tmp_path / "shed.safetensors", dict[int, int](), table(6).sha256()
     real = solver.Solver.solve
 
-    def stopping(self: solver.Solver, layer: Any, finished: bool = False) -> int:
-        if layer.k == stop:
+    def stopping(self: solver.Solver, layer: Layer, finished: bool = False) -> int:
+        if layer.group == in_groups[stop]:
             raise KeyboardInterrupt
         return real(self, layer, finished)
 
-    def counting(self: solver.Solver, layer: Any, finished: bool = False) -> int:
-        sweeps[layer.k] = real(self, layer, finished)
-        return sweeps[layer.k]
+    def counting(self: solver.Solver, layer: Layer, finished: bool = False) -> int:
+        assert finished == (layer.group.talon in {g.talon for g in groups(6, 6 - free)[: stop << 3 - free]})
+        sweeps[layer.group.talon] = max(real(self, layer, finished), sweeps.get(layer.group.talon, 0))
+        return sweeps[layer.group.talon]
 
     monkeypatch.setattr(solver.Solver, "solve", stopping)
     with pytest.raises(KeyboardInterrupt):
         solve(6, "CPU", progress=False, path=path)
-    with pytest.raises(ValueError, match="solved only up to"):
+    with pytest.raises(ValueError, match=f"solved only for {8 * stop} of 64 talons"):
         Tablebase.load(path, "CPU")
     monkeypatch.setattr(solver.Solver, "solve", counting)
+    monkeypatch.setattr(solver, "FREE", free)
     assert solve(6, "CPU", progress=False, path=path).sha256() == whole
-    assert all(sweeps[k] == 1 for k in range(stop)) and sweeps[stop] > 1
+    done = [group.talon for group in groups(6, 6 - free)[: stop << 3 - free]]
+    assert all((number == 1) == (talon in done) for talon, number in sweeps.items() if talon != 2**6 - 1)
 
 
 def test_damaged_and_foreign_files(tmp_path: Path) -> None:
@@ -225,7 +282,7 @@ def test_damaged_and_foreign_files(tmp_path: Path) -> None:
         "state": (tmp_path / "state").read_bytes(),
         "empty": b"",
     }
-    refused = r"shed table 2' that can be read|is damaged|not a 'tensor_envs shed table 2'"
+    refused = r"shed table 3' that can be read|is damaged|not a 'tensor_envs shed table 3'"
     for name, data in wrong.items():
         path.write_bytes(data)
         with pytest.raises(ValueError, match=refused):
@@ -240,39 +297,42 @@ def test_what_a_file_says_of_itself_is_checked(tmp_path: Path) -> None:
     path = tmp_path / "shed.safetensors"
     results = {name: t.numpy() for name, t in zip(("a_to_move", "b_to_move"), table(6).results, strict=True)}
     wrong: list[tuple[dict[str, Any], dict[str, np.ndarray], str]] = [
-        ({"cards": 10**9}, {}, r"cards must be in 1\.\.20, got 1000000000"),
+        ({"cards": 10**9}, {}, r"cards must be in 1\.\.21, got 1000000000"),
         ({"cards": "six"}, {}, "cards must be an int, got 'six'"),
-        ({"layers": 8}, {}, r"layers must be in 0\.\.7, got 8"),
+        ({"sets": 65}, {}, r"sets must be in 0\.\.64, got 65"),
         ({"cards": 7}, {}, "its arrays are not those of 7 cards"),
         ({}, {"b_to_move": results["b_to_move"].astype(np.int8)}, "its arrays are not those of 6 cards"),
         ({}, {"b_to_move": results["b_to_move"][1:]}, "its arrays are not those of 6 cards"),
     ]
     for about, arrays, message in wrong:
-        write_arrays(path, FORMAT, {"cards": 6, "layers": 7} | about, results | arrays)
+        write_arrays(path, FORMAT, {"cards": 6, "sets": 64} | about, results | arrays)
         for read in (Tablebase.load, lambda path: solve(6, "CPU", progress=False, path=path)):
             with pytest.raises(ValueError, match=message) as caught:
                 read(path)
             assert repr(str(path)) in str(caught.value)
 
 
-def test_files_of_the_first_version_say_so(tmp_path: Path) -> None:
-    about = {"format": "tensor_envs shed table 1", "cards": 6, "layers": 7, "sha256": ""}
+@pytest.mark.parametrize(("number", "version"), ((1, "0.1 or 0.2"), (2, "0.2")))
+def test_files_of_earlier_versions_say_so(tmp_path: Path, number: int, version: str) -> None:
+    about = {"format": f"tensor_envs shed table {number}", "cards": 6, "layers": 7, "sha256": ""}
     text = json.dumps({"__metadata__": {"tensor_envs": json.dumps(about)}}).encode()
     (tmp_path / "old").write_bytes(len(text).to_bytes(8, "little") + text)
     with pytest.raises(
-        ValueError, match=r"not a 'tensor_envs shed table 2' \(version 0.1 or 0.2 of the package"
+        ValueError, match=rf"not a 'tensor_envs shed table 3' \(version {version} of the package"
     ):
         Tablebase.load(tmp_path / "old")
 
 
-def test_a_disk_that_fills_up_during_a_solve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The layers that were saved are still there, and the next solve goes on from them."""
+def test_a_disk_that_fills_up_during_a_solve(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_groups: list[Group]
+) -> None:
+    """The groups that were saved are still there, and the next solve goes on from them."""
     path, whole = tmp_path / "shed.safetensors", table(6).sha256()
     real = solver.Solver.solve
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
 
-    def filling(self: solver.Solver, layer: Any, finished: bool = False) -> int:
-        if layer.k == 3:
+    def filling(self: solver.Solver, layer: Layer, finished: bool = False) -> int:
+        if layer.group == in_groups[3]:
             resource.setrlimit(resource.RLIMIT_FSIZE, (64, hard))
         return real(self, layer, finished)
 
@@ -283,22 +343,24 @@ def test_a_disk_that_fills_up_during_a_solve(tmp_path: Path, monkeypatch: pytest
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert caught.value.filename == str(path) and list(tmp_path.iterdir()) == [path]
-    assert Tablebase.contents(path)[:2] == (6, 3)
+    assert Tablebase.contents(path)[:2] == (6, 24)
     monkeypatch.setattr(solver.Solver, "solve", real)
     assert solve(6, "CPU", progress=False, path=path).sha256() == whole
 
 
-def test_two_solvers_on_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_solvers_on_one_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_groups: list[Group]
+) -> None:
     """Neither fails, and the one that is behind does not write over what the other has."""
     path, real, done = tmp_path / "shed.safetensors", solver.Solver.solve, list[bool]()
 
-    def overtaken(self: solver.Solver, layer: Any, finished: bool = False) -> int:
-        if layer.k == 2 and not done:
+    def overtaken(self: solver.Solver, layer: Layer, finished: bool = False) -> int:
+        if layer.group == in_groups[2] and not done:
             done.append(False)
             solve(6, "CPU", progress=False, path=path)
             done[0] = True
         if any(done):
-            assert Tablebase.contents(path)[1] == 7
+            assert Tablebase.contents(path)[1] == 64
         return real(self, layer, finished)
 
     monkeypatch.setattr(solver.Solver, "solve", overtaken)
@@ -306,23 +368,17 @@ def test_two_solvers_on_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert Tablebase.load(path, "CPU").sha256() == table(6).sha256() and list(tmp_path.iterdir()) == [path]
 
 
-def test_saved_layers_that_do_not_solve_the_game(tmp_path: Path) -> None:
+def test_saved_groups_that_do_not_solve_the_game(tmp_path: Path, in_groups: list[Group]) -> None:
     """A file in good order whose values are wrong is found out when they are used."""
     arrays = [t.numpy().copy() for t in table(6).results]
     arrays[0][3] ^= 1
     path = tmp_path / "shed.safetensors"
-    Tablebase(6, *(Tensor(a, device="CPU").realize() for a in arrays)).write(path, 2)
+    Tablebase(6, *(Tensor(a, device="CPU").realize() for a in arrays)).write(path, 16)
     with pytest.raises(ValueError, match="do not solve"):
         solve(6, "CPU", progress=False, path=path)
 
 
-@pytest.mark.parametrize("cards", (0, 21, 33, True, 6.0))
+@pytest.mark.parametrize("cards", (0, 22, 33, True, 6.0))
 def test_impossible_numbers_of_cards(cards: Any) -> None:
     with pytest.raises((TypeError, ValueError), match="cards must be"):
         solve(cards, "CPU", progress=False)
-
-
-def test_too_large_for_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(solver, "memory_free", lambda device: 2**20)
-    with pytest.raises(MemoryError, match=r"18 cards takes \d+\.\d GiB on CPU"):
-        solve(18, "CPU", progress=False)
