@@ -60,7 +60,11 @@ class Count:
 
 
 def solve(
-    start: Env | State, symmetry: bool = True, max_positions: int = 100_000_000, progress: bool = False
+    start: Env | State,
+    symmetry: bool = True,
+    max_positions: int = 100_000_000,
+    progress: bool = False,
+    path: str | Path | None = None,
 ) -> Solution:
     """Work out the exact value of every position that can be reached, for best play of all.
 
@@ -75,12 +79,15 @@ def solve(
             same.
         max_positions: at most; some 40 bytes each.
         progress: show a bar on stderr.
+        path: a file that the solution is saved to or, if it is there already, loaded from.
 
     Returns:
         The values, an oracle.
 
     Raises:
-        TypeError, ValueError: no such start; a game that is none of these, or has more positions.
+        TypeError, ValueError: no such start; a game that is none of these, or has more positions; a file that is
+            damaged, or of another start or symmetry.
+        OSError: the file cannot be written.
 
     Example:
         >>> solution = te.solve(te.make("tic_tac_toe"))
@@ -97,6 +104,14 @@ def solve(
     spec = game.env.spec
     if spec.num_players > 2 or (spec.num_players == 2 and not spec.zero_sum):
         raise ValueError(f"start must be of a game for one, or for two with zero sum, got {game.env!r}")
+    path = None if path is None else file_path("path", path)
+    if path is not None and path.exists():
+        known = Solution.load(path)
+        if _begun(known._game) != _begun(game):
+            raise ValueError(
+                f"{str(path)!r} holds the solution of another start or symmetry, of {known.env!r}"
+            )
+        return known
     found = _explored(game, max_positions, progress)
     results = np.array([0.0, *(result[0] for result in game.results)])
     wins = game.outcomes == 1 and bool(np.isin(results, (-1, 0, 1)).all())
@@ -104,7 +119,18 @@ def solve(
     _work_out(found.layers, values, game.outcomes, once=game.by_ply)
     if wins and (np.abs(values) == 1).any():
         raise ValueError(f"start must be of a game that is decided within {FAR - 1} plies")
-    return Solution(game, found.tables, values, found.orbits)
+    solution = Solution(game, found.tables, values, found.orbits)
+    if path is not None:
+        solution.save(path)
+    return solution
+
+
+def _begun(game: Expander) -> tuple[Any, ...]:
+    """What the files of two solutions of the same have in common."""
+    words = (
+        game.begun._games.cut.table(game.begun.tensors[0]).tobytes() if isinstance(game.begun, State) else b""
+    )
+    return about(game.env), game.symmetry, words
 
 
 class Found(NamedTuple):

@@ -164,7 +164,7 @@ def test_chance_is_an_expectation() -> None:
             call(state)
 
 
-def test_from_games_that_have_begun_and_in_a_file(tmp_path: Path) -> None:
+def test_from_games_that_have_begun_and_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     env, path = shared_env("connect_four", **BOARD), tmp_path / "solution"
     begun = env.step(env.init(1), [1])
     exact, whole = te.solve(begun), solution("connect_four", **BOARD)
@@ -174,7 +174,13 @@ def test_from_games_that_have_begun_and_in_a_file(tmp_path: Path) -> None:
     assert compared == sum(row.positions for row in exact.counts()) - over
     with pytest.raises(ValueError, match="state must have positions that the start leads to, row 0 is none"):
         exact.value(env.init(1))
-    exact.save(path)
+    assert te.solve(begun, path=path).sha256() == exact.sha256()
+    with monkeypatch.context() as m:  # it is not worked out again
+        m.setattr(values, "_explored", None)
+        assert te.solve(begun, path=path).sha256() == exact.sha256()
+        for start, symmetry in ((env, True), (env.step(env.init(1), [2]), True), (begun, False)):
+            with pytest.raises(ValueError, match="solution' holds the solution of another start or symmetry"):
+                te.solve(start, symmetry, path=path)
     again = te.Solution.load(path)
     assert (again.sha256(), again.counts(), again.verify()) == (exact.sha256(), exact.counts(), compared)
     assert again.value(begun) == exact.value(begun)

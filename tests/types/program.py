@@ -164,7 +164,7 @@ def loops() -> None:
     assert_type(counts, te.Perft)
     assert_type(counts.sequences, list[int])
     assert_type(counts.plies[1].ended, Mapping[tuple[float, ...], int])
-    solution = te.solve(env, symmetry=False)
+    solution = te.solve(env, symmetry=False, path=None)
     assert_type(solution, te.Solution)
     oracles: list[te.Oracle] = [solution]
     assert_type(oracles, list[te.Oracle])
