@@ -6,23 +6,29 @@
     game = pyspiel.load_game("tensor_envs_shed(cards=8)")
 
 Importing this module registers every game under "tensor_envs_" and its id, and from then on those of `te.register`. The
-rule fields that are ints, bools or strings are parameters. All that a game pays is paid at its end. In a game with
-chance every action, and the beginning, is followed by a chance node of one outcome, at which the game draws: clones of
-a state meet chance of their own. The parameter `seed` makes it repeatable (-1: it is not). What players see is an
-observation, not a history, so there are information states for games of perfect information alone.
+rule fields that are ints, bools or strings are parameters. All that a game pays is paid at its end.
+
+A game in which chance only begins, as cards are dealt, begins with a chance node of all its first states, so that
+counterfactual regret minimisation and exploitability are exact. In other games with chance every action, and the
+beginning, is followed by a chance node of one outcome, at which the game draws: clones of a state meet chance of their
+own. The parameter `seed` makes it repeatable (-1: it is not). An information state is all that a player has seen, ply
+by ply, and what he has done.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+import functools
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tensor_envs.core import registry, words
 from tensor_envs.core.entry import GameEntry
 from tensor_envs.core.env import Env
+from tensor_envs.core.layout import FLAGS, RNG_WORDS
 from tensor_envs.core.state import State
+from tensor_envs.exact.outcomes import facts, first_states
 from tensor_envs.rules.spec import MAX_PLAYERS
 
 try:
@@ -34,6 +40,29 @@ except ImportError:
 PREFIX = "tensor_envs_"
 MOST_PLIES = 10**6  # of a game that says no number
 BEGIN = -1  # what waits for chance before the first action
+NO_RNG = np.zeros((1, RNG_WORDS), np.uint32)
+KEPT = 2**16  # answers of kernels, which algorithms that walk through whole games ask for again and again
+
+
+class Played(NamedTuple):
+    """What an action, or the beginning, has led to."""
+
+    words: bytes
+    rewards: np.ndarray
+    over: bool
+    mover: int
+    legal: tuple[int, ...]
+
+    @staticmethod
+    def of(state: State) -> Played:
+        now, words_ = state.env._row(state, 0), state._games.cut.table(state.tensors[0])
+        over, legal = now["terminated"] or now["truncated"], np.flatnonzero(now["legal_action_mask"])
+        return Played(words_.tobytes(), now["rewards"], over, now["current_player"], tuple(legal.tolist()))
+
+
+def loaded(env: Env, table: np.ndarray, row_rng: np.ndarray) -> State:
+    """A game's words as a State of batch 1."""
+    return State(env, env._engine.load(table, row_rng, "CPU"))
 
 
 class SpielState(pyspiel.State):
@@ -43,10 +72,13 @@ class SpielState(pyspiel.State):
     _row_rng: np.ndarray
     _legal: list[int]
     _pending: int | None  # an action that waits for chance
+    _past: tuple[
+        tuple[bytes, int, int], ...
+    ]  # of every action the words before it, who did it, and which it was
 
     def __init__(self, game: Any):
         super().__init__(game)
-        self._returns = np.zeros(game.env.num_players)
+        self._returns, self._past = np.zeros(game.env.num_players), ()
         self._over, self._mover, self._pending = False, 0, BEGIN
         if not game.env.spec.chance:
             self._play(BEGIN)
@@ -59,24 +91,24 @@ class SpielState(pyspiel.State):
         """The game as a State of batch 1. ValueError before chance has begun it."""
         if self._pending == BEGIN:
             raise ValueError("chance has not yet begun the game")
-        env: Env = self._game().env
-        return State(env, env._engine.load(self._words, self._row_rng, "CPU"))
+        return loaded(self._game().env, self._words, self._row_rng)
 
-    def _play(self, action: int) -> None:
+    def _play(self, action: int, outcome: int = 0) -> None:
+        """outcome: of the chance that begins a game."""
         game = self._game()
-        env: Env = game.env
         if action == BEGIN:
-            state = env.init(1, int(game.rng.integers(2**63)), "CPU")
+            state = game.begin(outcome)
+            self._row_rng, played = state._games.cut.table(state.tensors[1]), Played.of(state)
         else:
-            for slot in env._engine.layout.slots.get("key", ()):  # chance of this action alone
-                self._words[0, slot.word] = game.rng.integers(2**32)
-            state = env.step(self.state, [action])
+            self._past += ((self._words.tobytes(), self._mover, action),)
+            if game.draws:  # chance of this action alone
+                for slot in game.env._engine.layout.slots["key"]:
+                    self._words[0, slot.word] = game.rng.integers(2**32)
+            played = game.after(self._words.tobytes(), self._row_rng.tobytes(), action)
         self._pending = None
-        self._words, self._row_rng = (state._games.cut.table(t) for t in state.tensors)
-        now = env._row(state, 0)
-        self._returns += now["rewards"]
-        self._over, self._mover = now["terminated"] or now["truncated"], now["current_player"]
-        self._legal = np.flatnonzero(now["legal_action_mask"]).tolist()
+        self._words = np.frombuffer(played.words, np.uint32)[None].copy()
+        self._returns = self._returns + played.rewards
+        self._over, self._mover, self._legal = played.over, played.mover, list(played.legal)
 
     def current_player(self) -> int:
         if self._pending is not None:
@@ -87,18 +119,22 @@ class SpielState(pyspiel.State):
         return list(self._legal)
 
     def chance_outcomes(self) -> list[tuple[int, float]]:
-        return [(0, 1.0)]
+        first = self._game().first
+        count = 1 if first is None else len(first)
+        return [(outcome, 1 / count) for outcome in range(count)]
 
     def _apply_action(self, action: int) -> None:
         if self._pending is not None:
-            self._play(self._pending)
-        elif self._game().env.spec.chance:
+            self._play(self._pending, action)
+        elif self._game().draws:
             self._pending = action
         else:
             self._play(action)
 
     def _action_to_string(self, player: int, action: int) -> str:
-        return "draw" if player == pyspiel.PlayerId.CHANCE else self._game().env._action_names[action]
+        return (
+            f"draw {action}" if player == pyspiel.PlayerId.CHANCE else self._game().env._action_names[action]
+        )
 
     def is_terminal(self) -> bool:
         return self._over
@@ -110,6 +146,31 @@ class SpielState(pyspiel.State):
         if self._pending is not None:
             return f"chance, after {self.history()}"
         return words.position(self._game().env, self.state, 0, None)
+
+
+class Memory:
+    """What a player has seen, ply by ply, and what he has done, as text."""
+
+    def __init__(self, env: Env):
+        self.env, self.tensor, self.dict = env, None, dict[str, np.ndarray]()
+        self._seen = functools.lru_cache(KEPT)(self._look)
+
+    def _look(self, words: bytes, player: int) -> str:
+        seen = self.env.observe(
+            loaded(self.env, np.frombuffer(words, np.uint32)[None], NO_RNG), player
+        ).numpy()
+        return (np.packbits(seen) if seen.dtype == bool else seen).tobytes().hex()
+
+    def set_from(self, state: SpielState, player: int) -> None:
+        """There is nothing of a length that is known."""
+
+    def string_from(self, state: SpielState, player: int) -> str:
+        if state._pending == BEGIN:
+            return ""
+        text = [f"player {player}"]
+        for words_, mover, action in state._past:
+            text += [self._seen(words_, player)] + [f"did {action}"] * (mover == player)
+        return " ".join([*text, self._seen(state._words.tobytes(), player)])
 
 
 class Observer:
@@ -128,6 +189,19 @@ class Observer:
         return "" if state._pending == BEGIN else words.position(self.env, state.state, 0, player)
 
 
+def begun(env: Env) -> np.ndarray | None:
+    """The words of every first state, all equally likely, of a game in which chance only begins; else None."""
+    if not env.spec.chance or env._engine.game.has_memory:
+        return None
+    try:
+        if facts(env.rules).outcomes > 1:
+            return None
+        first = list(first_states(env.rules))
+    except ValueError:  # too many to count
+        return None
+    return env._engine.layout.pack([game | dict.fromkeys(FLAGS, False) for game in first])
+
+
 def game_class(name: str, entry: GameEntry) -> tuple[pyspiel.GameType, type]:
     """pyspiel's description of a game, and its class."""
     env = registry.make(name)
@@ -137,11 +211,11 @@ def game_class(name: str, entry: GameEntry) -> tuple[pyspiel.GameType, type]:
     parameters = {"seed": -1} | {
         field: value for field in fields if isinstance(value := getattr(env.rules, field), (bool, int, str))
     }
-    about = pyspiel.GameType(
+    about = functools.partial(
+        pyspiel.GameType,
         short_name=PREFIX + name,
         long_name=f"tensor_envs: {name}",
         dynamics=kinds.Dynamics.SEQUENTIAL,
-        chance_mode=chances.SAMPLED_STOCHASTIC if spec.chance else chances.DETERMINISTIC,
         information=informations.PERFECT_INFORMATION
         if spec.perfect_information
         else informations.IMPERFECT_INFORMATION,
@@ -149,12 +223,14 @@ def game_class(name: str, entry: GameEntry) -> tuple[pyspiel.GameType, type]:
         reward_model=kinds.RewardModel.TERMINAL,
         max_num_players=MAX_PLAYERS,
         min_num_players=1,
-        provides_information_state_string=spec.perfect_information,
+        provides_information_state_string=True,
         provides_information_state_tensor=False,
         provides_observation_string=True,
         provides_observation_tensor=True,
         parameter_specification=parameters,
     )
+
+    sampled = chances.SAMPLED_STOCHASTIC if spec.chance else chances.DETERMINISTIC
 
     class SpielGame(pyspiel.Game):
         def __init__(self, given: dict[str, Any] | None = None):
@@ -162,17 +238,31 @@ def game_class(name: str, entry: GameEntry) -> tuple[pyspiel.GameType, type]:
             seed = chosen.pop("seed", -1)
             self.env = registry.make(name, **chosen)  # defaults may depend on each other
             self.rng = np.random.default_rng(None if seed < 0 else seed)
-            spec = self.env.spec
+            self.first, spec = begun(self.env), self.env.spec
+            self.draws = spec.chance and self.first is None
+            self.after = self._after if self.draws else functools.lru_cache(KEPT)(self._after)
+            outcomes = int(spec.chance) if self.first is None else len(self.first)
             info = pyspiel.GameInfo(
                 num_distinct_actions=spec.num_actions,
-                max_chance_outcomes=int(spec.chance),
+                max_chance_outcomes=outcomes,
                 num_players=spec.num_players,
                 min_utility=-np.inf,
                 max_utility=np.inf,
                 utility_sum=0.0 if spec.zero_sum else None,
                 max_game_length=spec.max_plies or MOST_PLIES,
             )
-            super().__init__(about, info, given or {})
+            mode = sampled if self.first is None else chances.EXPLICIT_STOCHASTIC
+            super().__init__(about(chance_mode=mode), info, given or {})
+
+        def begin(self, outcome: int) -> State:
+            if self.first is None:
+                return self.env.init(1, int(self.rng.integers(2**63)), "CPU")
+            games = self.env._engine.load(self.first[outcome : outcome + 1], NO_RNG, "CPU")
+            return State(self.env, self.env._engine.recompute(games))
+
+        def _after(self, words: bytes, row_rng: bytes, action: int) -> Played:
+            table, rng = (np.frombuffer(part, np.uint32)[None] for part in (words, row_rng))
+            return Played.of(self.env.step(loaded(self.env, table, rng), [action]))
 
         def new_initial_state(self, state: Any = None) -> SpielState:
             return SpielState(self)
@@ -180,9 +270,11 @@ def game_class(name: str, entry: GameEntry) -> tuple[pyspiel.GameType, type]:
         def make_py_observer(self, kind: Any = None, given: Any = None) -> Any:
             if kind is None or (kind.public_info and not kind.perfect_recall):
                 return Observer(self.env)
-            return IIGObserverForPublicInfoGame(kind, given) if spec.perfect_information else None
+            if spec.perfect_information:
+                return IIGObserverForPublicInfoGame(kind, given)
+            return Memory(self.env) if kind.public_info else None
 
-    return about, SpielGame
+    return about(chance_mode=sampled), SpielGame
 
 
 def register_games() -> None:

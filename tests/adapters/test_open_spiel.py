@@ -6,7 +6,7 @@ import pytest
 pytestmark = pytest.mark.extra("pyspiel")
 pyspiel = pytest.importorskip("pyspiel")
 
-from open_spiel.python.algorithms import mcts, minimax  # noqa: E402
+from open_spiel.python.algorithms import cfr, exploitability, mcts, minimax  # noqa: E402
 from open_spiel.python.observation import make_observation  # noqa: E402
 
 import tensor_envs as te  # noqa: E402
@@ -85,6 +85,58 @@ def test_chance() -> None:
         clone.apply_action(0)
         boards.add(str(clone))
     assert len(boards) > 1 and state.is_chance_node()
+
+
+def test_counterfactual_regret_minimisation() -> None:
+    """Kuhn poker's equilibrium is found as fast as in their own game: the same exploitability after every round."""
+    found = []
+    for name in ("kuhn_poker", "tensor_envs_kuhn_poker"):
+        game = pyspiel.load_game(name)
+        solver, values = cfr.CFRSolver(game), []
+        for _ in range(5):
+            for _ in range(4):
+                solver.evaluate_and_update_policy()
+            values.append(exploitability.exploitability(game, solver.average_policy()))
+        assert len(solver._info_state_nodes) == 12
+        found.append(values)
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-9)
+    assert found[0][-1] < 0.05 < found[0][0]
+
+
+def test_first_states_are_outcomes_of_chance() -> None:
+    """All deals are known where chance does nothing but deal; a die that is cast later is not."""
+    leduc = pyspiel.load_game("tensor_envs_leduc_poker")
+    state = leduc.new_initial_state()
+    assert leduc.get_type().chance_mode == pyspiel.GameType.ChanceMode.EXPLICIT_STOCHASTIC
+    assert leduc.max_chance_outcomes() == 120
+    assert state.chance_outcomes() == [(deal, 1 / 120) for deal in range(120)]
+    cards = set()
+    for deal in range(120):
+        state = leduc.new_initial_state()
+        state.apply_action(deal)
+        fields = state.state.numpy()
+        cards.add((*fields["cards"][0].tolist(), fields["public"][0].item()))
+        assert not state.is_chance_node() and state.legal_actions() == [1, 2]
+    assert len(cards) == 120
+    three_will = pyspiel.load_game("tensor_envs_three_will").get_type()
+    assert three_will.chance_mode == pyspiel.GameType.ChanceMode.SAMPLED_STOCHASTIC
+
+
+def test_information_states_remember() -> None:
+    """What a player has seen and done tells positions apart that look alike to nobody else."""
+    game = pyspiel.load_game("tensor_envs_kuhn_poker")
+    told: dict[str, set[int]] = {}
+    for deal in range(6):
+        state = game.new_initial_state()
+        assert state.information_state_string(0) == ""
+        state.apply_action(deal)
+        card = state.state.numpy()["cards"][0, 0].item()
+        state.apply_action(0)
+        state.apply_action(1)
+        text = state.information_state_string(0)
+        assert text.startswith("player 0 ") and text.count(" did 0 ") == 1 and "did 1" not in text
+        told.setdefault(text, set()).add(card)
+    assert sorted(map(tuple, told.values())) == [(0,), (1,), (2,)]
 
 
 def test_games_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
