@@ -30,7 +30,6 @@ import numpy as np
 import tensor_envs as te
 from command import MOST, Parser, busy, named, new_file, run, whole
 from command.games import add_game, device_of, game_of
-from train.network import load, look
 
 Player = Callable[[str], str]
 NO_ACTION = -1  # illegal in every game
@@ -116,8 +115,7 @@ def opponent(name: str, env: te.Env, seed: int) -> te.policies.Policy:
     if name == "perfect" and not te.search.is_solved(env):
         raise ValueError(f"--against perfect needs a game that is solved, and {env!r} is not")
     if name.endswith(".safetensors"):
-        network = load(env, name)
-        return lambda state: network(*look(env, state))[0].argmax(1)
+        return te.policies.load(name, num_simulations=0)
     if name not in known and ":" not in name:
         ways = f"{', '.join(known)}, a .safetensors file or package.module:function"
         raise ValueError(f"--against must be {ways}, got {name!r}")

@@ -5,17 +5,21 @@ A policy gives some action in games that are over, which nobody plays.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from tinygrad import Tensor, dtypes
 
-from tensor_envs.core.backend.device import is_capturing
+from tensor_envs.core.backend.device import DeviceName, is_capturing
 from tensor_envs.core.jit import jit
 from tensor_envs.core.state import State
-from tensor_envs.core.validate import function, integer, shown
+from tensor_envs.core.validate import file_path, function, instance, integer, shown
 from tensor_envs.interop import to_numpy
+from tensor_envs.network import FOLDER, Network, evaluator
+from tensor_envs.network import load as load_network
 from tensor_envs.policy import masked_logits, random_policy, sample_action
 from tensor_envs.search import best_actions
 from tensor_envs.search.tree_search import (
@@ -25,7 +29,7 @@ from tensor_envs.search.tree_search import (
     playout_policy,
 )
 
-__all__ = ["Oracle", "Policy", "greedy", "gumbel", "perfect", "playout_search", "uniform"]
+__all__ = ["Oracle", "Policy", "greedy", "gumbel", "load", "perfect", "playout_search", "uniform"]
 Policy = Callable[[State], Any]  # integers [B], a Tensor or what NumPy takes
 
 
@@ -123,6 +127,48 @@ def gumbel(evaluate: Evaluate, num_simulations: int = 32, gumbel_scale: float = 
     return lambda state: (
         gumbel_muzero_policy(state, evaluate, count, gumbel_scale=gumbel_scale, seed=seed).action
     )
+
+
+def load(path: str | Path, num_simulations: int = 32, seed: int = 0) -> Policy:
+    """A trained player: weights that `scripts/train/alphazero.py` or `ppo.py` has saved, or that come with the package.
+
+    Args:
+        path: of the file, or the id of a game whose weights come with the package, see tensor_envs/weights/README.md.
+        num_simulations: of a decision, by `te.search.gumbel_muzero_policy` without noise; 0 for what the network likes
+            best.
+        seed: of the search.
+
+    Returns:
+        A policy for the game that the file names, on any device. It raises ValueError for states of other games.
+
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: names the file, if it holds no weights, is damaged, or is of another version of the game.
+        TypeError: no path.
+
+    Example:
+        >>> env = te.make("tic_tac_toe")
+        >>> found = te.evaluate(env, [te.policies.load("tic_tac_toe", 0), te.policies.uniform], games=64)
+        >>> bool(found.scores[0] > 0.8)
+        True
+    """
+    count = integer("num_simulations", num_simulations, 0, MAX_SIMULATIONS)
+    given = file_path("path", path)
+    own = FOLDER / f"{given}.safetensors"
+    env, weights = load_network(own if own.is_file() and not given.exists() else given)
+
+    @functools.cache
+    def player(device: DeviceName) -> Policy:
+        evaluate = evaluator(env, Network(env, len(weights["first.bias"]), weights, device))
+        return gumbel(evaluate, count, seed=seed) if count else greedy(evaluate)
+
+    def policy(state: State) -> Tensor:
+        instance("state", state, State)
+        if state.env.rules != env.rules or state.env._entry != env._entry:
+            raise ValueError(f"state must be of {env!r}, whose weights these are, got one of {state.env!r}")
+        return player(state.device)(state)
+
+    return policy
 
 
 def perfect(oracle: Oracle | None = None) -> Policy:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import pytest
-from tinygrad import Tensor
+from tinygrad import Tensor, nn
 
 import tensor_envs as te
 from tensor_envs import policies
 from tensor_envs.games.shed.solve import solve
 from tensor_envs.matches import _elo
+from tensor_envs.network import FOLDER, Network, load, look, save
 from tests.games.shared import shared_env
 
 
@@ -156,3 +158,54 @@ def wrong(says: Any) -> Any:
 def test_wrong_calls_are_refused(call: Any, message: str) -> None:
     with pytest.raises((ValueError, TypeError), match=message):
         call(shared_env("tic_tac_toe"))
+
+
+def test_trained_players_come_with_the_package() -> None:
+    """Small files, each of the game that it is called by."""
+    files = sorted(FOLDER.glob("*.safetensors"))
+    assert {"tic_tac_toe", "connect_four", "shed"} <= {file.stem for file in files}
+    for file in files:
+        env, weights = load(file)
+        assert env.id == file.stem and file.stat().st_size <= 300_000
+        assert all(
+            np.isfinite(array).all() and array.std() > 0.01 for array in weights.values() if array.size > 1
+        )
+    env = shared_env("tic_tac_toe")
+    same = te.make("hyper_tic_tac_toe", shape=(3, 3), k=3)
+    player = policies.load("tic_tac_toe", 0)
+    assert (player(env.init(2)) == player(same.init(2))).all().item()
+
+
+def test_only_weights_of_the_game_are_played(tmp_path: Path) -> None:
+    env, path = te.make("tic_tac_toe"), tmp_path / "weights.safetensors"
+    made = Network(env, 4)
+    weights = nn.state.get_state_dict(made)
+    save(env, weights, path)
+    seen, mask = look(env, env.init(1))
+    assert policies.load(path, 0)(env.init(1)).item() == made(seen, mask)[0].argmax(1).item()
+    with pytest.raises(ValueError, match=r"state must be of <Env tic_tac_toe.*got one of <Env kuhn_poker"):
+        policies.load(path)(shared_env("kuhn_poker").init(1))
+    with pytest.raises(FileNotFoundError, match="no file 'chess'"):
+        policies.load("chess")
+    for simulations in (-1, 2**20 + 1, 1.5, None):
+        with pytest.raises((ValueError, TypeError), match="num_simulations must be"):
+            policies.load(path, simulations)  # type: ignore[arg-type]
+    for wrong in (3, None, ""):
+        with pytest.raises((ValueError, TypeError), match="path must"):
+            policies.load(wrong)  # type: ignore[arg-type]
+    whole = path.read_bytes()
+    for part in (whole[:8], whole[: len(whole) // 2], whole[:-4], whole[:-1] + b"x"):
+        path.write_bytes(part)
+        with pytest.raises(ValueError, match=r"weights.safetensors"):
+            policies.load(path)
+    save(shared_env("connect_four"), weights, path)
+    with pytest.raises(
+        ValueError, match="no weights that fit: their shapes are not those of a network for <Env conn"
+    ):
+        policies.load(path)
+    save(env, {"other": Tensor.zeros(3)}, path)
+    with pytest.raises(ValueError, match="no weights that fit"):
+        policies.load(path)
+    te.save_state(env.init(1), path)
+    with pytest.raises(ValueError, match="is a 'tensor_envs state 2', not a 'tensor_envs network 1'"):
+        policies.load(path)

@@ -1,10 +1,43 @@
-"""The loss of proximal policy optimisation, for tinygrad and PyTorch alike."""
+"""The options and the loss of proximal policy optimisation, for tinygrad and PyTorch alike."""
 
 from __future__ import annotations
 
+import argparse
 from typing import Any
 
+from command import MOST, Parser, real, whole
+from train.training import make_parser
+
+COUNT = whole(1, MOST)
+NUMBERS: dict[str, tuple[Any, float, str]] = {
+    "num-envs": (COUNT, 256, "games played side by side"),
+    "steps": (COUNT, 16, "decisions in each of them in a rollout"),
+    "updates": (COUNT, 100, "rollouts, each followed by learning from it"),
+    "epochs": (COUNT, 4, "times that a rollout is learned from"),
+    "minibatches": (COUNT, 4, "equal groups of games, an optimiser step each"),
+    "rate": (real(0, 1, False), 5e-3, "learning rate at the beginning; it falls to 0"),
+    "entropy": (
+        real(0, 100),
+        0.2,
+        "weight of the policy's entropy; keeps self-play from forgetting what it no longer meets",
+    ),
+    "clip": (real(0, 1, False), 0.2, "how far from 1 the ratio of new to old probability still counts"),
+    "gamma": (real(0, 1), 1.0, "discount between a player's decisions"),
+    "lam": (real(0, 1), 0.95, "lambda of the advantages"),
+}
+
 Array = Any  # a torch.Tensor or a tinygrad Tensor: only what both have is used
+
+
+def ppo_parser(prog: str, doc: str | None, device: str | None = None) -> Parser:
+    return make_parser(prog, doc, NUMBERS, device)
+
+
+def check_minibatches(options: argparse.Namespace) -> None:
+    if options.num_envs % options.minibatches:
+        raise ValueError(
+            f"--minibatches must divide --num-envs, got {options.minibatches} and {options.num_envs}"
+        )
 
 
 def ppo_loss(

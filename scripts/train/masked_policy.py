@@ -21,15 +21,14 @@ if not __package__:  # run as a file: what the scripts share lies in the folder 
     sys.path[0] = str(Path(__file__).resolve().parents[1])
     import command.first  # noqa: F401
 
-import numpy as np
 from tinygrad import Tensor, nn
 from tinygrad.helpers import Context, trange
 
 import tensor_envs as te
 from command import MOST, Parser, busy, real, run, whole
 from command.games import add_game, device_of, game_of
-from train.network import Network, look, one_hot
-from train.training import play_uniform
+from tensor_envs.network import Network, look
+from train.training import one_hot
 
 HIDDEN = 128
 # decisions after which nearly every random game is over
@@ -79,13 +78,13 @@ class Learner:
 
     def win_rate(self, batch: int, seed: int, device: str | None) -> float:
         """Share of games that seat 0 wins, of those that are over."""
-        first, cap = np.zeros(batch, int), HORIZON.get(self.env.id, LONGEST)
-
-        def choose(state: te.State) -> np.ndarray:
-            return te.to_numpy(self.act(state))
-
-        returns, over = play_uniform(self.env, choose, first, seed, device, cap)
-        return float((over & (returns > 0)).sum() / max(1, over.sum()))
+        cap = HORIZON.get(self.env.id, LONGEST)
+        others = [te.policies.uniform] * (self.env.num_players - 1)
+        found = te.evaluate(
+            self.env, [self.act, *others], batch, "fixed", seed=seed, limit=cap, device=device
+        )
+        over = found.plies < cap
+        return float((over & (found.returns[:, 0] > 0)).sum() / max(1, over.sum()))
 
 
 def work(options: argparse.Namespace) -> None:

@@ -24,18 +24,19 @@ from tinygrad import Tensor, nn
 from tinygrad.helpers import Context
 
 import tensor_envs as te
+from tensor_envs.network import look
 from train import training
-from train.loss import ppo_loss
-from train.network import Network, look, one_hot
+from train.loss import check_minibatches, ppo_loss, ppo_parser
+from train.training import one_hot
 
 
-class Learner:
-    device: str | None = None
-
+class Learner(training.AgainstUniform):
     def __init__(self, options: argparse.Namespace):
         Tensor.manual_seed(options.seed)
-        self.options, self.env = options, options.game
-        self.network = Network(self.env, options.hidden)
+        check_minibatches(options)
+        self.options, self.env, self.device = options, options.game, options.device
+        self.measure()
+        self.network = training.first_network(options)
         self.optimiser = nn.optim.Adam(nn.state.get_parameters(self.network), lr=options.rate, eps=1e-5)
         self.state = self.env.init(options.num_envs, options.seed, self.device)
         self.rollout, self.learn, self.best = te.jit(self._rollout), te.jit(self._learn), te.jit(self._best)
@@ -82,8 +83,8 @@ class Learner:
         loss.backward()
         self.optimiser.step()
 
-    def update(self, rate: float) -> int:
-        self.optimiser.lr.assign(Tensor([rate])).realize()
+    def update(self, left: float) -> int:
+        self.optimiser.lr.assign(Tensor([self.options.rate * left])).realize()
         with Context(TRAINING=1):  # type: ignore[no-untyped-call]
             self.state, minibatches = self.rollout(self.state)
             for _ in range(self.options.epochs):
@@ -93,7 +94,7 @@ class Learner:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    return training.main("ppo.py", __doc__, Learner, arguments)
+    return training.main(ppo_parser("ppo.py", __doc__), Learner, arguments)
 
 
 if __name__ == "__main__":

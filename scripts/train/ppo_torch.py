@@ -28,7 +28,7 @@ from tinygrad import Tensor
 import tensor_envs as te
 from command import need
 from train import training
-from train.loss import ppo_loss
+from train.loss import check_minibatches, ppo_loss, ppo_parser
 
 FLOOR = -1e9  # of illegal logits: finite, so that a row without legal actions is uniform and never NaN
 
@@ -47,7 +47,7 @@ def network(torch: Any, env: te.Env, hidden: int) -> tuple[Any, Any, Any]:
     return body, linear(hidden, env.num_actions, 0.01), linear(hidden, 1, 1.0)
 
 
-class Learner:
+class Learner(training.AgainstUniform):
     device: str | None = "CPU"
 
     def __init__(self, options: argparse.Namespace):
@@ -55,8 +55,12 @@ class Learner:
         self.torch: Any = importlib.import_module("torch")
         self.torch.set_num_threads(1)  # the batches are too small for more
         self.torch.manual_seed(options.seed)
+        check_minibatches(options)
         self.options, self.env = options, options.game
+        self.measure()
         self.body, self.policy, self.value = network(self.torch, self.env, options.hidden)
+        for name, values in (options.known or {}).items():
+            self.named()[name].data = self.torch.from_numpy(values.astype(np.float32))
         self.parameters = [p for part in (self.body, self.policy, self.value) for p in part.parameters()]
         self.optimiser = self.torch.optim.Adam(self.parameters, eps=1e-5)
         # a game that is over starts again in the next step: what ended it is read with the rest of the state
@@ -83,12 +87,12 @@ class Learner:
         with self.torch.no_grad():
             return self.judge(*self.look(state))[0].argmax(1).numpy()
 
-    def weights(self) -> dict[str, Tensor]:
+    def named(self) -> dict[str, Any]:
         layers = {"first": self.body[0], "second": self.body[2], "policy": self.policy, "value": self.value}
-        named = (
-            (f"{name}.{kind}", w) for name, layer in layers.items() for kind, w in layer.named_parameters()
-        )
-        return {name: Tensor(weight.detach().numpy()) for name, weight in named}
+        return {f"{name}.{kind}": w for name, layer in layers.items() for kind, w in layer.named_parameters()}
+
+    def weights(self) -> dict[str, Tensor]:
+        return {name: Tensor(weight.detach().numpy()) for name, weight in self.named().items()}
 
     def movers(self, now: dict[str, np.ndarray]) -> Any:
         """float32 [B, P]: 1 for who decides; nobody does in a game that is over."""
@@ -116,9 +120,9 @@ class Learner:
         credit = te.advantages(paid, self.movers(now), next_value, self.options.gamma, self.options.lam)
         return tuple(map(torch.stack, (*zip(*seen, strict=True), *credit)))
 
-    def update(self, rate: float) -> int:
+    def update(self, left: float) -> int:
         torch, options = self.torch, self.options
-        self.optimiser.param_groups[0]["lr"] = rate
+        self.optimiser.param_groups[0]["lr"] = options.rate * left
         with torch.no_grad():
             data = self.rollout()
         for _ in range(options.epochs):
@@ -136,7 +140,7 @@ class Learner:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    return training.main("ppo_torch.py", __doc__, Learner, arguments)
+    return training.main(ppo_parser("ppo_torch.py", __doc__, Learner.device), Learner, arguments)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,14 @@
-"""The frame of both PPO commands: options, evaluation, the learning curve and the loop around them."""
+"""The frame of the commands that learn by self-play: options, evaluation, the learning curve, the loop."""
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import json
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -14,52 +16,39 @@ import numpy as np
 from tinygrad import Tensor
 
 import tensor_envs as te
-from command import MOST, Parser, busy, need, new_file, real, run, whole
+from command import MOST, Parser, busy, need, new_file, run, whole
 from command.games import add_game, device_of, game_of
-from train.network import save
+from tensor_envs import network
+from tensor_envs.games.shed.rules import Shed
+from tensor_envs.games.shed.solve import solve
+from tensor_envs.policies import Oracle, Policy, uniform
 
 TARGET = 0.95
-CAP = 2000  # decisions after which a game of the evaluation is left as it is
-Choose = Callable[[te.State], np.ndarray]  # an action in every game, integers [B]
+CAP = 2000  # decisions after which a game against the uniform player is left as it is
 
 
 class Learner(Protocol):
-    """What a command brings. `device`: where its games are, as in `Env.init`."""
+    """What a command brings.
+
+    Attributes:
+        device: where its games are, as in `Env.init`.
+        measures: what `rates` gives, in order: what is measured, and of whom.
+    """
 
     device: str | None
+    measures: dict[str, list[str]]
 
-    def update(self, rate: float) -> int:
-        """One rollout and the learning from it, at a learning rate -> the number of decisions made."""
+    def update(self, left: float) -> int:
+        """A round of play, and learning from it -> the number of decisions. left: the share of training left."""
 
-    def choose(self, state: te.State) -> np.ndarray:
-        """The likeliest action in every game, integers [B]."""
+    def rates(self) -> list[float]:
+        """How good play is."""
 
     def weights(self) -> dict[str, Tensor]:
         """Those of the network, by the names of `network.Network`."""
 
 
 # *** evaluation ***
-
-
-def play_uniform(
-    env: te.Env, choose: Choose, player: np.ndarray, seed: int, device: str | None = None, cap: int = CAP
-) -> tuple[np.ndarray, np.ndarray]:
-    """One game a row in which `player` [B] chooses and the others play uniformly -> its return, and whether it is over.
-
-    A game that is not over after `cap` decisions is left as it is.
-    """
-    batch = len(player)
-    state, returns, over = env.init(batch, seed, device), np.zeros(batch), np.zeros(batch, bool)
-    now = state.numpy()
-    for _ in range(cap):
-        mine = now["current_player"] == player
-        state = env.step(state, np.where(mine, choose(state), te.random_policy(state).numpy()))
-        now = state.numpy()
-        returns += now["rewards"][np.arange(batch), player]
-        over = now["terminated"] | now["truncated"]
-        if over.all():
-            break
-    return returns, over
 
 
 def all_or_nothing(env: te.Env, device: str | None = None) -> bool:
@@ -69,24 +58,54 @@ def all_or_nothing(env: te.Env, device: str | None = None) -> bool:
 
 
 def evaluate(
-    env: te.Env, choose: Choose, games: int, seed: int, device: str | None = None, shares: bool = True
+    env: te.Env, policy: Policy, games: int, seed: int, device: str | None = None, shares: bool = True
 ) -> list[float]:
     """How good play is, by seat, when one player (games take turns) chooses and the others play uniformly.
 
     shares: the share of games not lost, else the mean return. A game is lost if its player's rewards sum to less than
     0, or if it is not over after `CAP` decisions.
     """
-    player = np.arange(games) % env.num_players
-    returns, over = play_uniform(env, choose, player, seed, device)
-    values = (returns >= 0) & over if shares else returns
-    return [float(values[player == seat].mean()) for seat in range(env.num_players)]
+    policies, games = [policy, *[uniform] * (env.num_players - 1)], games - games % env.num_players
+    found = te.evaluate(env, policies, games, seed=seed, limit=CAP, device=device)
+    returns = found.returns[:, 0]
+    values = (returns >= 0) & (found.plies < CAP) if shares else returns
+    return [float(values[found.players[:, 0] == seat].mean()) for seat in range(env.num_players)]
+
+
+def oracle_of(env: te.Env, device: str | None = None) -> Oracle:
+    """Who knows the exact values of a game that can be solved."""
+    if isinstance(env.rules, Shed):
+        return solve(env.rules.cards, device, progress=False)
+    return te.solve(env)
+
+
+class AgainstUniform:
+    """A learner that is measured against the uniform player."""
+
+    env: te.Env
+    options: argparse.Namespace
+    device: str | None
+
+    def measure(self) -> None:
+        self.shares = all_or_nothing(self.env, self.device)
+        about = f"{'games not lost to' if self.shares else 'mean return against'} the uniform player, by seat"
+        self.measures = {about: [f"as player {seat}" for seat in range(self.env.num_players)]}
+
+    def choose(self, state: te.State) -> np.ndarray:
+        """The likeliest action in every game, integers [B]."""
+        raise NotImplementedError
+
+    def rates(self) -> list[float]:
+        options = self.options
+        return evaluate(self.env, self.choose, options.games, options.seed + 1, self.device, self.shares)
 
 
 @dataclass
 class Curve:
-    """What was measured: by decisions and seconds of training the shares of games, or mean returns, by seat."""
+    """What was measured after so many decisions and seconds of processor time."""
 
-    shares: bool
+    env: str
+    measures: Mapping[str, list[str]]
     decisions: list[int] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     rates: list[list[float]] = field(default_factory=list)
@@ -97,13 +116,10 @@ class Curve:
         self.rates.append(rates)
         print(f"{decisions:11,} {seconds:8.1f}   " + " ".join(f"{rate:.4f}" for rate in rates), flush=True)
 
-    @property
-    def measure(self) -> str:
-        return f"{'games not lost to' if self.shares else 'mean return against'} the uniform player"
-
     def reached(self) -> str:
         """When every seat first had `TARGET`, or what the best was."""
-        if not self.shares:
+        (measure,) = self.measures
+        if not measure.startswith("games"):
             return f"mean return by seat at most {', '.join(f'{max(r):+.3f}' for r in zip(*self.rates, strict=True))}"
         for decisions, seconds, rates in zip(self.decisions, self.seconds, self.rates, strict=True):
             if min(rates) >= TARGET:
@@ -114,15 +130,21 @@ class Curve:
         """Write the curve as PNG. It shows nothing that depends on the clock, so a seed gives one picture."""
         importlib.import_module("matplotlib").use("Agg")
         pyplot = importlib.import_module("matplotlib.pyplot")
-        figure, axes = pyplot.subplots(figsize=(6, 3.6))
-        for player, rates in enumerate(zip(*self.rates, strict=True)):
-            axes.plot(self.decisions, rates, marker=".", label=f"as player {player}")
-        if self.shares:
-            axes.axhline(TARGET, color="0.6", linewidth=0.8)
-        axes.set(xlabel="decisions, thousands", ylabel=self.measure, title=title)
+        size = len(self.measures)
+        figure, panels = pyplot.subplots(size, figsize=(6, 0.8 + 2.8 * size), sharex=True, squeeze=False)
+        rates = zip(*self.rates, strict=True)
+        for axes, (measure, lines) in zip(panels[:, 0], self.measures.items(), strict=True):
+            for line in lines:
+                axes.plot(self.decisions, next(rates), marker=".", label=line)
+            if measure.startswith("games"):
+                axes.axhline(TARGET, color="0.6", linewidth=0.8)
+            axes.set_ylabel(measure.removesuffix(", by seat"))
+            axes.grid(alpha=0.3)
+            if len(lines) > 1:
+                axes.legend()
+        axes.set_xlabel("decisions, thousands")
         axes.xaxis.set_major_formatter(lambda x, _: f"{x / 1000:,.0f}")
-        axes.grid(alpha=0.3)
-        axes.legend(loc="lower right")
+        panels[0, 0].set_title(title)
         figure.tight_layout()
         figure.savefig(path, dpi=100, metadata={"Software": None})
         pyplot.close(figure)
@@ -130,94 +152,96 @@ class Curve:
 
 # *** the command ***
 
+Numbers = Mapping[str, tuple[Any, float, str]]  # options: type, default, what it is
 
-def make_parser(prog: str, doc: str | None) -> Parser:
-    parser, count = Parser(prog, doc), whole(1, MOST)
+
+def make_parser(prog: str, doc: str | None, numbers: Numbers, device: str | None = None) -> Parser:
+    """Options of a command, and those that all have, with defaults of its own. device: the only one it knows."""
+    parser = Parser(prog, doc)
     add_game(parser)
-    numbers: dict[str, tuple[Any, float, str]] = {
-        "num-envs": (count, 256, "games played side by side"),
-        "steps": (count, 16, "decisions in each of them in a rollout"),
-        "updates": (count, 100, "rollouts, each followed by learning from it"),
-        "epochs": (count, 4, "times that a rollout is learned from"),
-        "minibatches": (count, 4, "equal groups of games, an optimiser step each"),
-        "hidden": (count, 64, "units of each of two hidden layers"),
-        "rate": (real(0, 1, False), 5e-3, "learning rate at the beginning; it falls to 0"),
-        "entropy": (
-            real(0, 100),
-            0.2,
-            "weight of the policy's entropy; keeps self-play from forgetting what it no longer meets",
-        ),
-        "clip": (real(0, 1, False), 0.2, "how far from 1 the ratio of new to old probability still counts"),
-        "gamma": (real(0, 1), 1.0, "discount between a player's decisions"),
-        "lam": (real(0, 1), 0.95, "lambda of the advantages"),
+    common: Numbers = {
+        "hidden": (whole(1, MOST), 64, "units of each of two hidden layers"),
         "seed": (whole(0, 2**32 - 2), 0, "of games, weights and draws"),
-        "games": (count, 4096, "games of an evaluation"),
-        "evaluate-every": (count, 10, "updates between evaluations"),
+        "games": (whole(1, MOST), 4096, "games of an evaluation"),
+        "ratings": (whole(1, MOST), 10, "evaluations during training"),
     }
-    for name, (kind, default, text) in numbers.items():
+    for name, (kind, default, text) in {**common, **numbers}.items():
         parser.add_argument(f"--{name}", type=kind, default=default, help=f"{text}; default: %(default)s")
-    parser.add_argument(
-        "--plot", type=new_file, metavar="FILE", help="the learning curve as PNG; needs the extra 'bench'"
-    )
-    parser.add_argument(
-        "--save",
-        type=new_file,
-        metavar="FILE",
-        help="the network's weights as safetensors, after every evaluation",
-    )
+    if device is None:
+        parser.add_argument("--device", help="any tinygrad device; default: tinygrad's own choice")
+    parser.set_defaults(device=device)
+    about = "the network's weights as safetensors, after every evaluation"
+    parser.add_argument("--save", type=new_file, metavar="FILE", help=about)
+    parser.add_argument("--resume", type=Path, metavar="FILE", help="go on from saved weights")
+    about = "the learning curve as PNG; needs the extra 'bench'"
+    parser.add_argument("--plot", type=new_file, metavar="FILE", help=about)
+    parser.add_argument("--json", type=new_file, metavar="FILE", help="the learning curve as numbers")
     return parser
 
 
 def check_options(options: argparse.Namespace) -> None:
-    """What the parser cannot see; `options.game` is the environment."""
-    options.game = game_of(options)
+    """What the parser cannot see; `options.game` is the environment, `options.known` the weights to go on from."""
+    options.game, options.known = game_of(options), None
     if options.games < options.game.num_players:
         raise ValueError(f"--games must be in {options.game.num_players}..{MOST}, got {options.games}")
-    if options.num_envs % options.minibatches:
-        raise ValueError(
-            f"--minibatches must divide --num-envs, got {options.minibatches} and {options.num_envs}"
-        )
     if options.plot is not None:
         need("matplotlib", "--plot", "bench")
+    if options.resume is not None:
+        env, options.known = network.load(options.resume)
+        if env.rules != options.game.rules:
+            raise ValueError(f"--resume must be weights for {options.game!r}, got those for {env!r}")
+        options.hidden = len(options.known["first.bias"])
 
 
-def main(
-    prog: str,
-    doc: str | None,
-    make: Callable[[argparse.Namespace], Learner],
-    arguments: Sequence[str] | None,
-) -> int:
+def first_network(options: argparse.Namespace) -> network.Network:
+    """The one to begin with."""
+    return network.Network(options.game, options.hidden, options.known, options.device)
+
+
+def one_hot(index: Tensor, size: int) -> Tensor:
+    return (index.unsqueeze(1) == Tensor.arange(size)).float()
+
+
+def main(parser: Parser, make: Callable[[argparse.Namespace], Learner], arguments: Any) -> int:
     """Train, evaluate and report."""
 
     def work(options: argparse.Namespace) -> None:
         check_options(options)
-        with busy(f"compiling; a line every {options.evaluate_every} updates"):
-            train(prog, make(options), options)
+        with busy(f"compiling; {options.ratings} lines will follow"):
+            train(parser.prog, make(options), options)
 
-    return run(make_parser(prog, doc), work, arguments)
+    return run(parser, work, arguments)
 
 
 def train(prog: str, learner: Learner, options: argparse.Namespace) -> None:
-    env, device = options.game, device_of(learner.device)
-    curve = Curve(all_or_nothing(env, learner.device))
+    """Until --seconds of processor time, where the command has this option, or --updates are over."""
+    env, limit = options.game, getattr(options, "seconds", None)
+    curve = Curve(env.id, learner.measures)
+    length = f"{options.updates} updates" if limit is None else f"{limit:g} s of processor time"
     games = f"{options.num_envs} games x {options.steps} decisions"
-    print(f"{env.id}: {options.updates} updates of {games}, self-play on {device}")
-    print(f"  decisions  seconds   {curve.measure}, by seat", flush=True)
-    counts, times = [], []
-    for update in range(options.updates):
-        begin = time.perf_counter()
-        counts.append(learner.update(options.rate * (1 - update / options.updates)))
-        times.append(time.perf_counter() - begin)
-        if (update + 1) % options.evaluate_every == 0 or update + 1 == options.updates:
-            rates = evaluate(
-                env, learner.choose, options.games, options.seed + 1, learner.device, curve.shares
-            )
-            curve.add(sum(counts), sum(times), rates)
+    print(f"{env.id}: {length}, {games} a round, self-play on {device_of(learner.device)}")
+    print(f"  decisions  seconds   {'; '.join(learner.measures)}", flush=True)
+    counts, times, rated, done = list[int](), list[float](), 0, 0.0
+    for update in count(1):
+        begin = time.process_time()
+        counts.append(learner.update(1 - done))
+        times.append(time.process_time() - begin)
+        done = min(1.0, update / options.updates if limit is None else sum(times) / limit)
+        if done * options.ratings >= rated + 1:
+            rated = int(done * options.ratings)
+            curve.add(sum(counts), sum(times), learner.rates())
             if options.save is not None:
-                save(learner.weights(), options.save)
-    print(curve.reached() + " (compiling counts, evaluation does not)")
+                network.save(env, learner.weights(), options.save)
+        if done == 1:
+            break
+    if isinstance(learner, AgainstUniform):
+        print(curve.reached() + " (compiling counts, evaluation does not)")
     if len(times) > 2:
         speed = sum(counts[2:]) / sum(times[2:])
-        print(f"{speed:,.0f} decisions/s played and learned from, after the first two updates")
+        print(
+            f"{speed:,.0f} decisions/s of processor time played and learned from, after the first two updates"
+        )
     if options.plot is not None:
         curve.plot(options.plot, f"{prog} on {env.id}, seed {options.seed}")
+    if options.json is not None:
+        options.json.write_text(json.dumps(asdict(curve)))

@@ -30,6 +30,7 @@ DTYPES = {
     "I16": "<i2",
     "I32": "<i4",
     "I64": "<i8",
+    "F16": "<f2",
 }
 _NAMES = {np.dtype(dtype).newbyteorder("="): name for name, dtype in DTYPES.items()}
 _KEY, _BLANK = "sha256", "0" * 64
@@ -44,7 +45,7 @@ WRITERS = {
 def write_arrays(
     path: str | Path, kind: str, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
 ) -> None:
-    """Write arrays of whole numbers, with what they are about (JSON), in place of the file of that name.
+    """Write arrays, with what they are about (JSON), in place of the file of that name.
 
     Raises:
         OSError: names the path; what was there before still is.

@@ -35,6 +35,7 @@ COMMANDS = {
     "train/ppo_torch.py": "train.ppo_torch",
     "train/ppo_gymnasium.py": "train.ppo_gymnasium",
     "train/alphazero.py": "train.alphazero",
+    "train/rate.py": "train.rate",
     "train/masked_policy.py": "train.masked_policy",
     "train/monte_carlo.py": "train.monte_carlo",
 }
@@ -131,7 +132,7 @@ OWN = {
     "benchmark/kernel_table.py": ["--batch=64"],
     "train/ppo.py": ["--num-envs=8", "--steps=4", "--minibatches=2", "--updates=1", "--games=30"],
     "train/alphazero.py": [
-        "--batch=8",
+        "--num-envs=8",
         "--steps=2",
         "--simulations=4",
         "--games=8",
@@ -170,6 +171,7 @@ LONG = {
     "train/ppo.py": ["--updates", "100000"],
     "train/ppo_torch.py": ["--updates", "100000"],
     "train/alphazero.py": ["--seconds", "100000"],
+    "train/rate.py": ["--env", "tic_tac_toe", "--games", "1000000"],
     "train/masked_policy.py": ["--updates", "100000"],
     "train/monte_carlo.py": ["--games", "100000"],
     "train/ppo_gymnasium.py": ["--updates", "100000"],

@@ -103,7 +103,7 @@ def test_a_program_and_the_keyboard() -> None:
             ["--against", "nobody"],
             "--against must be uniform, search, perfect, a .safetensors file or package",
         ),
-        (["--against", "gone.safetensors"], "No such file"),
+        (["--against", "gone.safetensors"], "no file 'gone.safetensors'"),
         (["--against", "perfect", "--env", "gomoku"], "needs a game that is solved"),
         (
             ["--player", "nowhere:answer"],

@@ -107,6 +107,7 @@ def only_looked_at(state: te.State) -> te.State:
             return state.rewards[:, 0]
 
     network = (te.policies.greedy(evaluate), te.policies.gumbel(evaluate, num_simulations=4))
+    assert_type(te.policies.load("tic_tac_toe", num_simulations=0), te.policies.Policy)
     assert_type(te.regret(state.env, network[0], Knows(), games=8), float)
     found = search.gumbel_muzero_policy(state, evaluate, num_simulations=8, chance="sampled")
     assert_type(found.action_weights, Tensor)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from pathlib import Path
 from typing import Any
@@ -10,12 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 from tinygrad import Tensor
+from tinygrad.helpers import Context
 
 import tensor_envs as te
 from tensor_envs import policies
 from tests.games.shared import shared_env
 from tests.scripts import here  # noqa: F401 (what the scripts share)
-from train import alphazero, network
+from train import alphazero, training
+
+
+def options(env: str, *given: str) -> Any:
+    made = alphazero.make_parser().parse_args([f"--env={env}", *given])
+    training.check_options(made)
+    return made
 
 
 def lost_lines(env: te.Env, policy: Any, player: int) -> int:
@@ -45,16 +51,19 @@ def test_lines_are_counted() -> None:
 
 def test_it_trains_saves_and_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     weights, curve = tmp_path / "weights.safetensors", tmp_path / "curve.json"
-    small = ["--batch", "32", "--steps", "4", "--simulations", "4", "--hidden", "16", "--updates", "2"]
-    small += ["--minibatch", "64", "--seconds", "0.5", "--rival", "4", "--games", "16", "--ratings", "1"]
+    small = ["--num-envs", "32", "--steps", "4", "--simulations", "4", "--hidden", "16", "--updates", "2"]
+    small += ["--minibatch", "64", "--seconds", "0.5", "--rival", "4", "--games", "16", "--ratings", "2"]
     assert alphazero.main([*small, "--save", str(weights), "--json", str(curve)]) == 0
     told = json.loads(curve.read_text())
-    assert told["env"] == "tic_tac_toe" and told["positions"] % 128 == 0 and len(told["curve"]) >= 2
-    assert len(capsys.readouterr().out.splitlines()) == 2 + len(told["curve"])
+    assert told["env"] == "tic_tac_toe" and told["decisions"][-1] % 128 == 0 and told["seconds"][-1] >= 0.5
+    assert all(0 <= score <= 1 for (score,) in told["rates"])
+    assert len(capsys.readouterr().out.splitlines()) in (2 + len(told["rates"]), 3 + len(told["rates"]))
     again = tmp_path / "again.safetensors"
     assert alphazero.main([*small, "--resume", str(weights), "--save", str(again)]) == 0
     assert again.stat().st_size == weights.stat().st_size and again.read_bytes() != weights.read_bytes()
     assert alphazero.main([*small, "--resume", str(curve)]) == 2
+    assert alphazero.main([*small, "--env=connect_four", "--resume", str(weights)]) == 2
+    assert "--resume must be weights for <Env connect_four-v0" in capsys.readouterr().err
 
 
 @pytest.mark.few(1)
@@ -62,15 +71,52 @@ def test_it_trains_saves_and_goes_on(tmp_path: Path, capsys: pytest.CaptureFixtu
 def test_values_are_for_every_player(name: str) -> None:
     """Of what a round of self-play has seen: returns of the mover, weights of legal actions alone."""
     env = shared_env(name)
-    options = argparse.Namespace(
-        batch=8, steps=5, simulations=4, rate=1e-3, keep=2, seed=0, device=None, explore=2
-    )
-    learner = alphazero.Learner(env, network.Network(env, 8), options)
-    assert learner.play() == 40
-    seen, mask, weights, values = learner.memory[0]
+    learner = alphazero.Learner(options(name, "--num-envs=8", "--steps=5", "--simulations=4", "--keep=2"))
+    assert learner.play() == 40 and len(learner.memory) == 40
+    seen, mask, weights, values = (part.numpy()[0] for part in learner.memory.parts)
     assert seen.shape == (40, int(np.prod(env.observation_shape))) and values.shape == (40,)
     assert np.allclose(weights.sum(1), 1, atol=1e-4) and not weights[~mask].any()
     assert values.std() > 0
+
+
+def test_the_oldest_round_is_forgotten() -> None:
+    memory = alphazero.Memory(2)
+    for k in range(3):
+        memory.add([Tensor.full((4, 3), float(k)).contiguous(), Tensor([k, k, k, k])], None)
+        assert len(memory) == min(k + 1, 2) * 4
+    assert [part.flatten(1).mean(1).tolist() for part in memory.parts] == [[2.0, 1.0], [2.0, 1.0]]
+
+
+@pytest.mark.slow
+def test_learning_is_from_the_rows_and_under_the_symmetry() -> None:
+    """The same step as from positions that have been picked and turned by NumPy."""
+    made = options("tic_tac_toe", "--num-envs=8", "--steps=2", "--simulations=2", "--hidden=8")
+    learner, other = alphazero.Learner(made), alphazero.Learner(made)
+    learner.play()
+    rows, symmetry = np.array([3, 9, 3, 15], np.int32), learner.symmetries[5]
+    actions, observation = (x.numpy() for x in symmetry)
+    assert (actions != np.arange(9)).any()
+    seen, mask, weights, values = (
+        part.numpy().reshape(-1, *part.shape[2:])[rows] for part in learner.memory.parts
+    )
+    picked = [seen[:, observation], mask[:, actions], weights[:, actions], values]
+    rounds = [Tensor(np.ascontiguousarray(x)[None]) for x in picked]
+    plain = [Tensor(np.arange(n, dtype=np.int32)) for n in (4, 9, 18)]
+    with Context(TRAINING=1):  # type: ignore[no-untyped-call]
+        learner._learn(*[*learner.memory.parts, Tensor(rows), *symmetry])
+        other._learn(*[*rounds, *plain])
+    for name, weight in learner.weights().items():
+        assert np.allclose(weight.numpy(), other.weights()[name].numpy(), atol=1e-6), name
+
+
+@pytest.mark.slow
+def test_regret_of_shed_falls() -> None:
+    learner = alphazero.Learner(options("shed", "--rules=cards=5", "--regret", "--games=256", "--hidden=32"))
+    before = learner.rates()
+    for _ in range(4):
+        learner.update(1.0)
+    after = learner.rates()
+    assert len(after) == 3 and 0 <= after[2] < before[2] and after[1] < before[1] + 0.02
 
 
 @pytest.mark.slow
@@ -81,10 +127,5 @@ def test_no_lost_line_of_tic_tac_toe_after_45_seconds(tmp_path: Path) -> None:
     )
     assert alphazero.main([*options.split(), "--save", str(weights)]) == 0
     env = shared_env("tic_tac_toe")
-    learned = network.load(env, str(weights))
-
-    def evaluate(state: te.State) -> tuple[Tensor, Tensor]:
-        return learned(*network.look(env, state))
-
     for player in range(2):
-        assert lost_lines(env, policies.gumbel(evaluate, 32), player) == 0
+        assert lost_lines(env, policies.load(weights, 32), player) == 0
