@@ -28,7 +28,7 @@ FLOORS = [
     {"policy", "rollout", "saving", "interop", "pictures", "learning", "sharding"},
     {"games"},
     {"search", "exact"},
-    {"policies", "matches"},
+    {"network", "policies", "matches"},
     {"adapters", "web"},
     {"testing"},
     {""},  # the public names
@@ -43,6 +43,7 @@ PUBLIC = {
     "Tensor",
     "UOp",
     "dtypes",
+    "nn",
     "Device",
     "DType",
     "Ops",
