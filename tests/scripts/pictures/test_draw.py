@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
-from pictures.draw import main
+from pictures.draw import main, speeds
 from play.tables import rulebook
 from tests.render.test_drawing import SVG
 from tests.scripts.here import SCRIPTS, run_here
@@ -26,6 +26,24 @@ def test_the_readmes_pictures_are_up_to_date(tmp_path: Path) -> None:
     for name, svg in kept.items():
         assert len(svg.encode()) < 1000 * KILOBYTES, name
         assert ElementTree.fromstring(svg).tag == f"{SVG}svg" and not re.search(r"href|url\(|<script", svg)
+
+
+def test_speeds_are_the_readmes() -> None:
+    row = "| tic_tac_toe | 5 | 9 | 4 | 9 | 2 | 9 |"
+    found = speeds(
+        f"**50 times** its rate at 4,096 games, **9 times** at 65,536.\n{row}\n| go | 10 | 1 | 8 | 1 | 8 | 1 |\n"
+    )
+    assert [(name, rate) for name, rate, _ in found] == [
+        ("tic_tac_toe, observation and mask read", 200),
+        ("tic_tac_toe, Pgx, by the ratio above", 4),
+        ("tic_tac_toe, bare step", 250),
+        ("tic_tac_toe, bare rollout", 500),
+        ("go, observation and mask read", 100),
+        ("go, bare step", 125),
+        ("go, bare rollout", 125),
+    ]
+    with pytest.raises(ValueError, match="no table of speed"):
+        speeds("# Speed")
 
 
 def test_cube(tmp_path: Path) -> None:
