@@ -31,8 +31,8 @@ class Known:
 
 
 @cache  # an environment's kernels are compiled once
-def board(k: int, *shape: int, misere: bool = False) -> te.Env:
-    return te.make("hyper_tic_tac_toe", shape=shape, k=k, misere=misere)
+def board(k: int, *shape: int, misere: bool = False, gravity: bool = False) -> te.Env:
+    return te.make("hyper_tic_tac_toe", shape=shape, k=k, misere=misere, gravity=gravity)
 
 
 def lines(side: int) -> te.Env:
@@ -243,6 +243,22 @@ VALUES = [
             partial(value, board(k, m, n, misere=True)),
         )
         for m, n, k in ((3, 3, 3), (3, 4, 3), (4, 4, 3), (4, 4, 4))
+    ),
+    *(
+        Known(
+            f"tic-tac-toe {'x'.join(map(str, shape))} with gravity (the first side is the height), {k} in a row"
+            + (" lose: best play" if misere else ": best play"),
+            None,
+            "",
+            partial(value, board(k, *shape, misere=misere, gravity=True)),
+        )
+        for shape, k, misere in (
+            ((4, 4), 3, False),
+            ((4, 5), 3, False),
+            ((4, 4), 4, True),
+            ((4, 5), 4, True),
+            ((2, 3, 3), 3, False),
+        )
     ),
     *(
         Known(f"shed with {n} cards: best play", None, "", partial(value, te.make("shed", cards=n)))

@@ -27,7 +27,8 @@ def is_solved(env: Env) -> bool:
         env: any environment.
 
     Returns:
-        True for tic-tac-toe of any shape with at most 9 cells that is not misere, and for Shed with at most 14 cards.
+        True for tic-tac-toe of any shape with at most 9 cells, neither misere nor with gravity, and for Shed with at
+        most 14 cards.
 
     Raises:
         TypeError: `env` is no environment.
@@ -39,7 +40,8 @@ def is_solved(env: Env) -> bool:
 
     instance("env", env, Env)
     if isinstance(env.rules, HyperTicTacToe):
-        return prod(env.rules.shape) <= SOLVED_CELLS and not env.rules.misere
+        usual = not (env.rules.misere or env.rules.gravity)
+        return prod(env.rules.shape) <= SOLVED_CELLS and usual
     return isinstance(env.rules, Shed) and env.rules.cards <= SOLVED_CARDS
 
 

@@ -23,7 +23,9 @@ def to_dict(rules: HyperTicTacToe, s: dict[str, Any]) -> dict[str, Any]:
 
 
 def from_dict(rules: HyperTicTacToe, game: dict[str, Any]) -> dict[str, Any]:
-    """The converse of `to_dict`. Any board may be given; it is over if a line is complete or no cell is empty."""
+    """The converse of `to_dict`. Any board may be given on which, with gravity, no mark floats; it is over if a line is
+    complete or no cell is empty.
+    """
     board, player = list(game["board"]), game["current_player"]
     if player not in (0, 1):
         raise ValueError(f"current_player must be 0 or 1, got {player!r}")
@@ -34,6 +36,8 @@ def from_dict(rules: HyperTicTacToe, game: dict[str, Any]) -> dict[str, Any]:
         for m in (MARKS[player], MARKS[1 - player])
     )
     marks = np.array(board, np.int8).reshape(rules.shape)
+    if rules.gravity and ((marks[:-1] != 0) & (marks[1:] == 0)).any():
+        raise ValueError("board must have a mark or the floor below each mark, since there is gravity")
     won = any(has_line(marks == mark, rules.k) for mark in MARKS)
     ply = rules.cells - board.count(0)
     over = {"terminated": won or 0 not in board, "truncated": False}
@@ -60,12 +64,13 @@ def action_to_string(rules: HyperTicTacToe, action: int) -> str:
 
 
 def symmetries(rules: HyperTicTacToe) -> Iterator[Symmetry]:
-    """Every permutation of equal sides with every flip of axes of more than one cell."""
+    """Every permutation of equal sides with every flip of axes of more than one cell; of gravity's axis none."""
     shape, steps = rules.shape, strides(rules.shape)
     for axes in permutations(range(len(shape))):
-        if [shape[a] for a in axes] != list(shape):
+        if [shape[a] for a in axes] != list(shape) or (rules.gravity and axes[0] != 0):
             continue
-        for flips in product(*((False, True) if n > 1 else (False,) for n in shape)):
+        may = [n > 1 and not (rules.gravity and a == 0) for a, n in enumerate(shape)]
+        for flips in product(*((False, True) if flip else (False,) for flip in may)):
             cells = []
             for place in product(*map(range, shape)):
                 moved = [

@@ -1,5 +1,7 @@
 """Tic-tac-toe on a board of any shape: k own marks in one straight line win (or lose); full without one is a draw.
 
+With gravity a mark falls along the first axis: only the lowest empty cell of a column is legal.
+
 Rules and rulings: RULES.md beside this file. The board is two sets of cells as bit words, the marks of the player to
 move and the other's, so the win check is the Kronecker-delta convolution on bits (`ops.bits.completed`). A board with
 too many words and directions to unroll is checked along the lines through the last move instead.
@@ -47,15 +49,18 @@ UNROLLED_WORDS, UNROLLED_OPERATIONS = (
 class HyperTicTacToe:
     """shape: the board's sides, 1..12 of them. k: marks in a line that win. misere: whether they lose instead.
 
-    TypeError or ValueError unless these are ints and a bool, the board has at most 2^31 - 1 cells and a line fits (G4).
+    gravity: whether each mark needs another one, or the floor, below it: the first axis goes down. TypeError or
+    ValueError unless these are ints and bools, the board has at most 2^31 - 1 cells and a line fits (G4).
     """
 
     shape: tuple[int, ...] = (3, 3, 3)
     k: int = 3
     misere: bool = False
+    gravity: bool = False
 
     def __post_init__(self) -> None:
         instance("misere", self.misere, bool)
+        instance("gravity", self.gravity, bool)
         check_board(self.shape, self.k)
         object.__setattr__(self, "shape", tuple(self.shape))
         if self.k > max(self.shape):
@@ -97,10 +102,30 @@ class HyperTicTacToe:
         return list(map(term, range(self.words))) if self.unrolled else MemoryArray(term, self.words)
 
     def legal_action_mask(self, s: GameState) -> Mask:
-        """Empty cells (G5)."""
+        """Empty cells (G5), with gravity those that a mark does not fall through (G11)."""
         last = self.words - 1
         whole, rest = word(2**WORD_BITS - 1), word(2 ** (self.cells - last * WORD_BITS) - 1)
-        return self.word_by_word(lambda w: ~(s.own[w] | s.other[w]) & where(w < last, whole, rest))
+
+        def empty(w: Any) -> Scalar:
+            return ~(s.own[w] | s.other[w]) & where(w < last, whole, rest)
+
+        return self.word_by_word(lambda w: empty(w) & self.supported(s, w) if self.gravity else empty(w))
+
+    def supported(self, s: GameState, w: Any) -> Scalar:
+        """The cells of a word that are on the floor or on a mark."""
+        below = self.cells // self.shape[0]
+        skip, shift = divmod(below, WORD_BITS)
+        first, rest = divmod(self.cells - below, WORD_BITS)  # of the cells on the floor
+
+        def marks(at: Any) -> Scalar:
+            last = self.words - 1  # beyond it are only cells below the floor
+            at = min(at, last) if isinstance(at, int) else where(at < last, at, last)
+            return s.own[at] | s.other[at]
+
+        whole = word(2**WORD_BITS - 1)
+        floor = where(w > first, whole, where(w == first, word(2**WORD_BITS - 2**rest), 0))
+        far = marks(w + skip + 1) << WORD_BITS - shift if shift else 0
+        return floor | marks(w + skip) >> shift | far
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
         mark, place = bit(action % WORD_BITS), action // WORD_BITS

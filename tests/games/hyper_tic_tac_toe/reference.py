@@ -40,9 +40,11 @@ class Reference:
     num_players = 2
     truncated = False  # G6: the board fills up, so there is no time limit
 
-    def __init__(self, key: Key, *, shape: Sequence[int], k: int, misere: bool = False) -> None:
+    def __init__(
+        self, key: Key, *, shape: Sequence[int], k: int, misere: bool = False, gravity: bool = False
+    ) -> None:
         """`key` is there for the common interface: the game has no chance (G6)."""
-        self.shape, self.k, self.misere = tuple(shape), k, misere
+        self.shape, self.k, self.misere, self.gravity = tuple(shape), k, misere, gravity
         if not self.shape or min(self.shape) < 1 or not 1 <= k <= max(self.shape):  # G4
             raise ValueError(f"need sides >= 1 and 1 <= k <= the longest side, got shape={self.shape}, k={k}")
         self.num_actions = prod(self.shape)
@@ -69,7 +71,14 @@ class Reference:
         )
 
     def legal_actions(self) -> list[int]:
-        return [] if self.terminated else [cell for cell, mark in enumerate(self.board) if mark == 0]  # G5
+        if self.terminated:
+            return []
+        return [cell for cell, mark in enumerate(self.board) if mark == 0 and self.holds(cell)]  # G5
+
+    def holds(self, cell: int) -> bool:
+        """Whether a mark on the cell stays there (G11)."""
+        below = cell + prod(self.shape[1:])
+        return not self.gravity or below >= len(self.board) or self.board[below] != 0
 
     def apply(self, action: int) -> None:
         if action not in self.legal_actions():
@@ -104,7 +113,9 @@ class Reference:
         assert self.rewards == (
             [0.0, 0.0] if won[0] == won[1] else [1.0, -1.0] if won[0] else [-1.0, 1.0]
         )  # G6
-        assert len(self.legal_actions()) == (0 if self.terminated else self.board.count(0))
+        columns = self.board[: prod(self.shape[1:])] if self.gravity else self.board  # their highest cells
+        assert len(self.legal_actions()) == (0 if self.terminated else columns.count(0))
+        assert all(self.holds(cell) for cell, mark in enumerate(self.board) if mark)
         if before is not None:
             assert not before.terminated
             assert self.current_player == 1 - before.current_player

@@ -25,6 +25,53 @@ def test_misere_games_agree_with_the_reference() -> None:
 
 
 @pytest.mark.few(2)
+@pytest.mark.parametrize(
+    ("shape", "k"), [((4, 3, 3), 3), ((6, 7), 4), ((5,), 2), ((4, 4, 4), 4), ((3, 9, 9), 4)]
+)
+def test_games_with_gravity_agree_with_the_reference(shape: tuple[int, ...], k: int) -> None:
+    play_in_lockstep("hyper_tic_tac_toe", batch=48, seed=6, observe_every=9, shape=shape, k=k, gravity=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("shape", "k"), LARGE)
+def test_boards_in_memory_with_gravity_agree_with_the_reference(shape: tuple[int, ...], k: int) -> None:
+    play_in_lockstep("hyper_tic_tac_toe", batch=5, seed=4, max_steps=60, shape=shape, k=k, gravity=True)
+
+
+@pytest.mark.slow
+def test_gravity_keeps_what_every_game_promises() -> None:
+    te.testing.check_env(te.make("hyper_tic_tac_toe", shape=(3, 4, 3), k=3, gravity=True))
+
+
+def test_gravity_makes_connect_four() -> None:
+    """Ply by ply: the same boards, legal columns, rewards and ends."""
+    env, falls = shared_env("connect_four"), shared_env("hyper_tic_tac_toe", shape=(6, 7), k=4, gravity=True)
+    one, other, results = env.init(48, seed=2), falls.init(48, seed=2), set[float]()
+    for _ in range(42):
+        actions, mask = te.random_policy(one).numpy(), other.numpy()["legal_action_mask"].reshape(48, 6, 7)
+        assert (mask.sum(1) == one.numpy()["legal_action_mask"]).all()
+        cells = mask.argmax(1)[np.arange(48), actions] * 7 + actions
+        one, other = env.step(one, actions), falls.step(other, cells.astype(np.int32))
+        now, same = one.numpy(), other.numpy()
+        for name in ("own", "other", "current_player", "rewards", "terminated", "ply"):
+            assert (now[name] == same[name]).all(), name
+        results |= set(now["rewards"][:, 0])
+    assert now["terminated"].all() and {-1.0, 1.0} <= results
+
+
+def test_marks_do_not_float() -> None:
+    env = shared_env("hyper_tic_tac_toe", shape=(4, 3, 3), k=3, gravity=True)
+    with pytest.raises(
+        ValueError, match=r"game 0 is no state of .*board must have a mark or the floor below"
+    ):
+        env.state_from_dicts([{"board": [1] + [0] * 35, "current_player": 1}])
+    assert len(list(env.symmetries())) == 8
+    with pytest.raises(TypeError, match="gravity must be of type bool"):
+        te.make("hyper_tic_tac_toe", gravity=1)
+    assert not te.search.is_solved(te.make("tic_tac_toe", gravity=True))
+
+
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("shape", "k"), LARGE)
 def test_boards_in_memory_agree_with_the_reference(shape: tuple[int, ...], k: int) -> None:
     assert not HyperTicTacToe(shape, k).unrolled

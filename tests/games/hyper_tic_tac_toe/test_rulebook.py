@@ -309,3 +309,14 @@ def test_g10_a_line_loses_if_misere(start: Start) -> None:
         game = start(GAME, drawn("XX. OO. ..."), shape=(3, 3), k=3, misere=misere)
         game.apply(2)
         assert game.terminated and game.rewards == pytest.approx([-1, 1] if misere else [1, -1])
+
+
+def test_g11_marks_fall_along_the_first_axis(start: Start) -> None:
+    game = start(GAME, drawn("... .X. OXO"), shape=(3, 3), k=3, gravity=True)
+    assert game.legal_actions() == [1, 3, 5]
+    game.apply(1)
+    assert game.terminated and game.rewards == pytest.approx([1, -1])
+    game = start(GAME, shape=(2, 2, 2), k=2, gravity=True)
+    assert game.legal_actions() == [4, 5, 6, 7]
+    game.apply(6)
+    assert game.legal_actions() == [2, 4, 5, 7]
