@@ -49,6 +49,7 @@ VARIANTS = {
     "kuhn_poker": Variant("Kuhn poker", "kuhn_poker", secret=True),
     "leduc_poker": Variant("Leduc poker", "leduc_poker", secret=True),
     "2048": Variant("2048", "2048"),
+    "backgammon": Variant("Backgammon", "backgammon"),
     "hex": Variant("Hex", "hex"),
     "go": Variant("Go, 9x9", "go"),
     "shed_5": Variant("Shed, 5 cards", "shed", {"cards": 5}),

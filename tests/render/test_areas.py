@@ -22,6 +22,7 @@ GAMES: dict[str, tuple[dict[str, Any], str]] = {
     "kuhn_poker": ({}, ""),
     "leduc_poker": ({}, ""),
     "2048": ({}, ""),
+    "backgammon": ({}, ""),
     "hex": ({"size": 5}, ""),
     "go": ({"size": 5}, ""),
     "shed": ({"cards": 6}, ""),

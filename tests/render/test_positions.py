@@ -23,6 +23,7 @@ GAMES: list[tuple[str, dict[str, Any]]] = [
     ("kuhn_poker", {}),
     ("leduc_poker", {}),
     ("2048", {}),
+    ("backgammon", {}),
     ("hex", {}),
     ("go", {"size": 5}),
     ("shed", {"cards": 4}),

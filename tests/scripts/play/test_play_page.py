@@ -64,6 +64,7 @@ GAMES: dict[str, list[str]] = {  # every id once, and who plays
     "kuhn_poker": [PERSON, RANDOM],
     "leduc_poker": [PERSON, RANDOM],
     "2048": [PERSON],
+    "backgammon": [PERSON, RANDOM],
     "hex": [PERSON, RANDOM],
     "go": [PERSON, RANDOM],
     "shed_7": [PERSON, PERFECT],

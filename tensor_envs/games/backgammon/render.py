@@ -1,0 +1,105 @@
+"""Positions of backgammon as text and as drawings."""
+
+from typing import Any
+
+from tensor_envs.games.backgammon.notation import legal
+from tensor_envs.games.backgammon.rules import BAR, FACES, MEN, POINTS, SOURCES, Backgammon
+from tensor_envs.render.drawing import Drawing
+
+NAMES, SIGNS = ("white", "black"), "OX"
+WIDTH, TALL, MAN, MIDDLE = (
+    44,
+    214,
+    19,
+    60,
+)  # pixels: a point and the bar, a triangle, a man's radius, between triangles
+MARGIN, FOOT = 30, 34
+PAPER, FRAME, BOARD, LIGHT, DARK, INK = "#faf8ef", "#7a5c3e", "#efe3cc", "#d9b98c", "#a9764b", "#3b2c1e"
+COLOURS = (("#fffdf5", INK), ("#3d3a38", "#fffdf5"))  # of either player's men, and of what stands on them
+BUTTON = "#2f6f8f"
+
+
+def status(game: dict[str, Any]) -> str:
+    """Who won, or who is to move with which numbers."""
+    off = [MEN - sum(side) for side in game["men"]]
+    told = f"off: white {off[0]}, black {off[1]}"
+    if MEN in off:
+        return f"{NAMES[off.index(MEN)]} has won; {told}"
+    if game.get("terminated") or game.get("truncated"):
+        return f"over; {told}"
+    return f"{NAMES[game['current_player']]} to move, dice {' '.join(map(str, game['dice']))}; {told}"
+
+
+def to_string(rules: Backgammon, game: dict[str, Any]) -> str:
+    """The board from White's side, pip 1 below on the right: O white, X black, and how many; how the game stands."""
+
+    def point(pip: int) -> str:
+        counts = game["men"][0][pip - 1], game["men"][1][POINTS - pip]
+        found = [f"{n}{sign}" for n, sign in zip(counts, SIGNS, strict=True) if n]
+        return f"{found[0] if found else '.':>4}"
+
+    above = "".join(map(point, range(13, 19))) + " |" + "".join(map(point, range(19, 25)))
+    below = "".join(map(point, range(12, 6, -1))) + " |" + "".join(map(point, range(6, 0, -1)))
+    bars = ", ".join(f"{side[BAR - 1]}{sign}" for side, sign in zip(game["men"], SIGNS, strict=True))
+    return "\n".join([above, below, f"bar: {bars}", status(game)])
+
+
+def to_svg(rules: Backgammon, game: dict[str, Any]) -> str:
+    """The drawing as an SVG document."""
+    return draw(rules, game).to_svg()
+
+
+def column(pip: int) -> int:
+    """Of a pip of White's 1..24, from the left; the bar is column 6."""
+    at = 12 - pip if pip <= 12 else pip - 13
+    return at + (at >= 6)
+
+
+def draw(rules: Backgammon, game: dict[str, Any]) -> Drawing:
+    """The board from White's side; a button beside a man moves it by the number that it shows."""
+    width, height = 13 * WIDTH, 2 * TALL + MIDDLE
+    picture = Drawing(width + 2 * MARGIN, height + 2 * MARGIN + FOOT, PAPER)
+    picture.rect(MARGIN - 8, MARGIN - 8, width + 16, height + 16, FRAME)
+    picture.rect(MARGIN, MARGIN, width, height, BOARD)
+    picture.rect(MARGIN + 6 * WIDTH, MARGIN, WIDTH, height, FRAME)
+    for pip in range(1, POINTS + 1):
+        left, base, way = MARGIN + column(pip) * WIDTH, *edge(pip > 12)
+        triangle = [(left, base), (left + WIDTH, base), (left + WIDTH / 2, base + way * TALL)]
+        picture.polygon(triangle, LIGHT if pip % 2 else DARK)
+        picture.text((left + WIDTH / 2, base - way * 18), str(pip), 11, INK)
+    for player, side in enumerate(game["men"]):
+        for pip, men in enumerate(side, 1):
+            for k in range(min(men, 5)):
+                picture.circle(place(player, pip, k), MAN, COLOURS[player][0], stroke=INK, width=1)
+            if men > 5:
+                picture.text(place(player, pip, 4), str(men), 16, COLOURS[player][1], bold=True)
+    over = game.get("terminated") or game.get("truncated") or not all(map(sum, game["men"]))
+    actions = [] if over else legal(game)
+    for action in actions:
+        (x, y), wide, text = (MARGIN + width / 2, MARGIN + height / 2), 30, "pass"
+        if action:
+            x, y = place(game["current_player"], SOURCES - action // FACES, 5)
+            beside = [other for other in actions if other // FACES == action // FACES]
+            x += (beside.index(action) - (len(beside) - 1) / 2) * 21
+            wide, text = 10, str(action % FACES + 1)
+        corners = [(x - wide, y - 10), (x + wide, y - 10), (x + wide, y + 10), (x - wide, y + 10)]
+        picture.polygon(corners, BUTTON)
+        picture.text((x, y), text, 13, "#ffffff", bold=True)
+        picture.area(corners, action)
+    picture.text((picture.width / 2, picture.height - 20), status(game), 14, INK)
+    return picture
+
+
+def edge(above: bool) -> tuple[float, int]:
+    """Where men of a side of the board begin, and which way they go from there."""
+    return (MARGIN, 1) if above else (MARGIN + 2 * TALL + MIDDLE, -1)
+
+
+def place(player: int, pip: int, k: int) -> tuple[float, float]:
+    """The middle of the k-th man on a pip of a player's."""
+    if pip == BAR:
+        middle, way = MARGIN + TALL + MIDDLE / 2, (1, -1)[player]
+        return MARGIN + 6.5 * WIDTH, middle + way * (MAN + 14 + k * 1.9 * MAN)
+    own = pip if player == 0 else POINTS + 1 - pip
+    base, way = edge(own > 12)
+    return MARGIN + (column(own) + 0.5) * WIDTH, base + way * (MAN + 1 + k * 1.9 * MAN)

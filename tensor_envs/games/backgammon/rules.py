@@ -1,0 +1,203 @@
+"""Backgammon: two players move fifteen men each by the numbers of two dice, against each other, home and off the board.
+
+Rules and rulings: RULES.md beside this file. A place is called by its distance from the end of a player's way, its
+pip: the points are pips 1..24, the bar is pip 25, and pip p of a player is pip 25 - p of the other. Sets of pips are
+words, pip p at bit p.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+from tensor_envs.core.validate import shown
+from tensor_envs.rules import (
+    WORD_BITS,
+    Chance,
+    Field,
+    GameState,
+    Mask,
+    Outcome,
+    Part,
+    Scalar,
+    Spec,
+    Value,
+    any_of,
+    bit,
+    maximum,
+    minimum,
+    num_words,
+    number,
+    pack_flags,
+    sum_of,
+    union_of,
+    where,
+    word,
+)
+
+MEN, POINTS, BAR, FACES = 15, 24, 25, 6
+START = {24: 2, 13: 5, 8: 3, 6: 5}  # men by pip
+ON_POINTS, HOME = 2 ** (POINTS + 1) - 2, 2 ** (FACES + 1) - 2  # pips 1..24, and 1..6
+SOURCES = 26  # of actions: none, the bar, pips 24..1
+MAX_PLIES = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Backgammon:
+    """gammons: whether a gammon counts double and a backgammon threefold. max_plies: at which a game is a draw.
+
+    ValueError for values outside these.
+    """
+
+    gammons: bool = True
+    max_plies: int = 10_000
+
+    def __post_init__(self) -> None:
+        if type(self.gammons) is not bool:
+            raise ValueError(f"gammons must be True or False, got {shown(self.gammons)}")
+        if type(self.max_plies) is not int or not 1 <= self.max_plies <= MAX_PLIES:
+            raise ValueError(f"max_plies must be an int in 1..{MAX_PLIES}, got {shown(self.max_plies)}")
+
+    @property
+    def spec(self) -> Spec:
+        return Spec(
+            num_players=2,
+            num_actions=SOURCES * FACES,
+            observation_shape=(2 * (BAR + 1) + FACES + 1,),
+            observation_dtype="int8",
+            # of either player the men on pips 1..25; how many moves by each number are left in the turn
+            fields=(Field("men", (2, BAR), high=MEN), Field("dice", (FACES,), high=4)),
+            max_plies=self.max_plies,
+            chance=True,
+        )
+
+    def init(self, chance: Chance) -> dict[str, Any]:
+        """The higher die begins, with both numbers (B2)."""
+        drawn = chance.draw(0, FACES * (FACES - 1))
+        first, second = drawn // (FACES - 1), drawn % (FACES - 1)
+        second += second >= first
+        men = [START.get(pip, 0) for pip in range(1, BAR + 1)]
+        return {"men": men * 2, "dice": thrown(first, second), "current_player": second > first}
+
+    def legal_action_mask(self, s: GameState) -> Mask:
+        own, other = sides(s.men, s.current_player)
+        moves = legal_moves(own, other, s.dice)
+        words = [word(union_of(by for _, by in moves) == 0), *[word(0)] * (num_words(SOURCES * FACES) - 1)]
+        for source in range(1, SOURCES):
+            # the numbers that move a man from there, in one word or at the end of one and the beginning of the next
+            faces = union_of((by >> SOURCES - source & 1) << face - 1 for face, by in moves)
+            at, shift = divmod(source * FACES, WORD_BITS)
+            words[at] = words[at] | faces << shift
+            if shift + FACES > WORD_BITS:
+                words[at + 1] = words[at + 1] | faces >> WORD_BITS - shift
+        return words
+
+    def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
+        own, other = sides(s.men, s.current_player)
+        passes, die = action == 0, action % FACES + 1
+        start = where(passes, -FACES, SOURCES - action // FACES)  # a pass moves no man
+        end = start - die  # below 1: off the board (B8)
+        own = [men - (start == pip) + (end == pip) for pip, men in enumerate(own, 1)]
+        hits = [(25 - end == pip) & (men == 1) for pip, men in enumerate(other[:POINTS], 1)]
+        other = [where(hit, 0, men) for hit, men in zip(hits, other, strict=False)] + [
+            other[-1] + any_of(hits)
+        ]
+        dice = [left - ((die == face) & ~passes) for face, left in enumerate(s.dice, 1)]
+
+        won, turn_ends = sum_of(own) == 0, passes | (sum_of(dice) == 0)
+        drawn = chance.draw(1 + s.ply, FACES * FACES)
+        dice = where(turn_ends, thrown(drawn // FACES, drawn % FACES), dice)
+        white = s.current_player == 0
+        state = s.replace(
+            men=where(white, own + other, other + own),
+            dice=dice,
+            current_player=where(turn_ends & ~won, 1 - s.current_player, s.current_player),
+        )
+        pays = where(won, self.worth(other), 0)
+        return Outcome(state, rewards=[where(white, pays, -pays), where(white, -pays, pays)], terminated=won)
+
+    def worth(self, loser: Sequence[Scalar]) -> Value:
+        """What a win counts (B9)."""
+        if not self.gammons:
+            return 1
+        none_off = sum_of(loser) == MEN
+        behind = any_of(men > 0 for men in loser[POINTS - FACES :])  # on the bar or in the winner's home
+        return 1 + none_off + (none_off & behind)
+
+    def observe(self, s: GameState, player: Scalar) -> list[Part]:
+        """Men by the observer's pips, those on the bars and off the board; the dice (B11)."""
+        own, other = sides(s.men, player)
+        seen = [*own, MEN - sum_of(own), *other[:POINTS][::-1], other[-1], MEN - sum_of(other)]
+        return [*map(number, seen), *map(number, s.dice), number(s.current_player == player)]
+
+
+def thrown(first: Scalar, second: Scalar) -> list[Scalar]:
+    """Moves by each number of two dice, of values from 0: of a double four (B3)."""
+    double = first == second
+    return [where(double & (first == k), 4, (first == k) | (second == k)) for k in range(FACES)]
+
+
+def sides(men: Sequence[Scalar], player: Scalar) -> tuple[list[Scalar], list[Scalar]]:
+    """The men of a player on its pips 1..25, and of the other on theirs."""
+    white, black = list(men[:BAR]), list(men[BAR:])
+    return where(player == 0, white, black), where(player == 0, black, white)
+
+
+def legal_moves(
+    own: Sequence[Scalar], other: Sequence[Scalar], dice: Sequence[Scalar]
+) -> list[tuple[Scalar, Scalar]]:
+    """The lowest and the highest number left, each with the pips from which a man may be moved by it."""
+    men = pips(own, lambda count: count > 0)
+    alone = pips(own, lambda count: count == 1)
+    made = pips([*other[:POINTS][::-1], 0], lambda count: count >= 2)  # points of the other's
+    free = ~made & ON_POINTS
+    high = reduce(maximum, (where(left > 0, face, 0) for face, left in enumerate(dice, 1)))
+    low = reduce(minimum, (where(left > 0, face, FACES) for face, left in enumerate(dice, 1)))
+    by_low, by_high = movable(men, free, low), movable(men, free, high)
+    # of two numbers both are played if they can be (B6), or else the higher one (B7)
+    low_first = by_low & followed(men, alone, free, low, high)
+    high_first = by_high & followed(men, alone, free, high, low)
+    two, both = low != high, (low_first | high_first) != 0
+    by_low = where(two, where(both, low_first, where(by_high != 0, 0, by_low)), by_low)
+    return [(low, by_low), (high, where(two & both, high_first, by_high))]
+
+
+def pips(men: Sequence[Value], holds: Any) -> Scalar:
+    """The pips whose number of men has a property, as a set."""
+    return pack_flags([False, *(holds(count) for count in men)])[0]
+
+
+def movable(men: Scalar, free: Scalar, die: Scalar) -> Scalar:
+    """The pips from which a man can be moved by a number: onto free points, from the bar before all others, or off."""
+    steps, far = men & free << die, men >> die
+    # from the pip of the number or, where no man is as far, from the highest
+    off = where(far == 0, highest(men), men & bit(die))
+    return where(men >> BAR != 0, steps & 1 << BAR, steps | where(at_home(men), off, 0))
+
+
+def moves_left(men: Scalar, free: Scalar, die: Scalar) -> Scalar:
+    """Whether there are `movable` men."""
+    steps, far = men & free << die, men >> die
+    off = at_home(men) & (men != 0) & ((far == 0) | ((far & 1) != 0))
+    return where(men >> BAR != 0, steps >> BAR != 0, (steps != 0) | off)
+
+
+def at_home(men: Scalar) -> Scalar:
+    """Whether all men are at home, so that they may be borne off."""
+    return men <= HOME
+
+
+def highest(home: Scalar) -> Scalar:
+    """The highest of pips 1..6 alone."""
+    below = home >> 1 | home >> 2 | home >> 3
+    return home & ~(below | below >> 3)
+
+
+def followed(men: Scalar, alone: Scalar, free: Scalar, first: Scalar, then: Scalar) -> Scalar:
+    """The pips from which a man moved by the first number leaves a move by the other one."""
+    found: list[Value] = [False]
+    for pip in range(1, BAR + 1):
+        man = word(1 << pip)
+        moved = (men & ~(alone & man) | man >> first) & ~word(1)  # bit 0: off the board
+        found.append(moves_left(moved, free, then))
+    return pack_flags(found)[0]
