@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -36,33 +37,30 @@ import tensor_envs as te
 from command import MOST, Parser, real, whole
 from tensor_envs import policies
 from tensor_envs.network import evaluator, look
+from tensor_envs.rules.spec import Symmetry
 from train import training
 
 
-def tensor(array: np.ndarray, device: str | None) -> Tensor:
-    return Tensor(array, device=device).realize()
-
-
 class Memory:
-    """The positions of the last rounds, on the device: observations, masks, weights, values."""
+    """The positions of the last rounds: observations, masks, weights, values."""
 
     def __init__(self, rounds: int):
-        self.rounds, self.filled, self.parts = rounds, 0, list[Tensor]()
+        self.rounds = deque[tuple[np.ndarray, ...]](maxlen=rounds)
+        self.parts: list[np.ndarray] = []
 
-    def add(self, new: Sequence[Tensor], device: str | None) -> None:
+    def add(self, new: Sequence[np.ndarray]) -> None:
         """A round [n, ...] each, in place of the oldest one."""
-        if not self.parts:
-            self.parts = [
-                Tensor.zeros(self.rounds, *x.shape, dtype=x.dtype, device=x.device).contiguous() for x in new
-            ]
-        number = tensor(np.arange(self.rounds, dtype=np.int32), device)
-        for part, x in zip(self.parts, new, strict=True):
-            here = (number == self.filled % self.rounds).reshape(-1, *[1] * x.ndim)
-            part.assign(here.where(x.unsqueeze(0), part)).realize()
-        self.filled += 1
+        self.rounds.append(tuple(new))
+        self.parts = [np.concatenate(part) for part in zip(*self.rounds, strict=True)]
 
     def __len__(self) -> int:
-        return min(self.filled, self.rounds) * int(self.parts[0].shape[1])
+        return len(self.parts[0])
+
+    def picked(self, rows: np.ndarray, symmetry: Symmetry) -> list[np.ndarray]:
+        """Some positions under a symmetry."""
+        seen, mask, weights, values = (part[rows] for part in self.parts)
+        actions, observation = np.array(symmetry.actions), np.array(symmetry.observation)
+        return [seen[:, observation], mask[:, actions], weights[:, actions], values]
 
 
 class Learner:
@@ -78,10 +76,7 @@ class Learner:
         self.state = self.env.init(options.num_envs, options.seed, options.device)
         self.memory = Memory(options.keep)
         self.random = np.random.default_rng(options.seed)
-        self.symmetries = [
-            [tensor(np.array(x, np.int32), options.device) for x in (s.actions, s.observation)]
-            for s in self.env.symmetries()
-        ]
+        self.symmetries = list(self.env.symmetries())
         self.searches = 0
         alone = self.env.num_players == 1
         against = "mean return" if alone else f"score against playouts of {options.rival}"
@@ -101,12 +96,13 @@ class Learner:
         """A round of self-play, into the memory -> the number of positions."""
         env, batch = self.env, self.options.num_envs
         rows = np.arange(batch)
-        seen: list[tuple[Tensor, ...]] = []
+        seen: list[tuple[np.ndarray, ...]] = []
         steps: list[dict[str, Any]] = []
         for _ in range(self.options.steps):
             self.searches += 1
             found, now = self.search(self.searches), self.state.numpy()
-            seen.append((*self.look(self.state), found.action_weights.contiguous().realize()))
+            given = (*self.look(self.state), found.action_weights)
+            seen.append(tuple(te.to_numpy(x) for x in given))
             action = te.to_numpy(found.action)
             # at random, so that games come from everywhere
             strays = (now["ply"] < self.options.explore) & (self.random.random(batch) < 0.5)
@@ -130,8 +126,8 @@ class Learner:
             # what comes before a stray action is worth what the best one is
             paid = np.where(step["strays"][:, None], self._shared(step["best"], step["mover"]), paid)
             step["value"] = paid[rows, step["mover"]].astype(np.float32)
-        values = tensor(np.concatenate([step["value"] for step in steps]), self.device)
-        self.memory.add([*(Tensor.cat(*part) for part in zip(*seen, strict=True)), values], self.device)
+        values = np.concatenate([step["value"] for step in steps])
+        self.memory.add([*(np.concatenate(part) for part in zip(*seen, strict=True)), values])
         return batch * len(steps)
 
     def _shared(self, values: np.ndarray, mover: np.ndarray) -> np.ndarray:
@@ -150,29 +146,13 @@ class Learner:
             for _ in range(self.options.updates):
                 rows = self.random.integers(len(self.memory), size=self.options.minibatch)
                 symmetry = self.symmetries[self.random.integers(len(self.symmetries))]
-                chosen = tensor(rows.astype(np.int32), self.device)
-                self.learn(*[*self.memory.parts, chosen, *symmetry])
+                given = self.memory.picked(rows, symmetry)
+                self.learn(*(Tensor(np.ascontiguousarray(x), device=self.device).realize() for x in given))
         return decisions
 
-    def _learn(
-        self,
-        seen: Tensor,
-        mask: Tensor,
-        weights: Tensor,
-        values: Tensor,
-        rows: Tensor,
-        actions: Tensor,
-        observation: Tensor,
-    ) -> None:
-        """From these rows of the memory, under a symmetry."""
-
-        def picked(part: Tensor, columns: Tensor) -> Tensor:
-            index = rows.reshape(-1, 1) * int(part.shape[-1]) + columns.reshape(1, -1)
-            return part.flatten()[index.flatten()].reshape(index.shape).contiguous()
-
-        logs, value = self.network(picked(seen, observation), picked(mask, actions))
-        loss = -(picked(weights, actions) * logs).sum(1).mean()
-        loss = loss + (value - values.flatten()[rows].contiguous()).square().mean()
+    def _learn(self, seen: Tensor, mask: Tensor, weights: Tensor, values: Tensor) -> None:
+        logs, value = self.network(seen, mask)
+        loss = -(weights * logs).sum(1).mean() + (value - values).square().mean()
         self.optimiser.zero_grad()
         loss.backward()
         self.optimiser.step()

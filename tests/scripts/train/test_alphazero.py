@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tinygrad import Tensor
-from tinygrad.helpers import Context
 
 import tensor_envs as te
 from tensor_envs import policies
@@ -73,7 +71,7 @@ def test_values_are_for_every_player(name: str) -> None:
     env = shared_env(name)
     learner = alphazero.Learner(options(name, "--num-envs=8", "--steps=5", "--simulations=4", "--keep=2"))
     assert learner.play() == 40 and len(learner.memory) == 40
-    seen, mask, weights, values = (part.numpy()[0] for part in learner.memory.parts)
+    seen, mask, weights, values = learner.memory.parts
     assert seen.shape == (40, int(np.prod(env.observation_shape))) and values.shape == (40,)
     assert np.allclose(weights.sum(1), 1, atol=1e-4) and not weights[~mask].any()
     assert values.std() > 0
@@ -82,31 +80,15 @@ def test_values_are_for_every_player(name: str) -> None:
 def test_the_oldest_round_is_forgotten() -> None:
     memory = alphazero.Memory(2)
     for k in range(3):
-        memory.add([Tensor.full((4, 3), float(k)).contiguous(), Tensor([k, k, k, k])], None)
+        memory.add([np.full((4, 18), k), np.full((4, 9), k), np.full((4, 9), k), np.full(4, k)])
         assert len(memory) == min(k + 1, 2) * 4
-    assert [part.flatten(1).mean(1).tolist() for part in memory.parts] == [[2.0, 1.0], [2.0, 1.0]]
-
-
-@pytest.mark.slow
-def test_learning_is_from_the_rows_and_under_the_symmetry() -> None:
-    """The same step as from positions that have been picked and turned by NumPy."""
-    made = options("tic_tac_toe", "--num-envs=8", "--steps=2", "--simulations=2", "--hidden=8")
-    learner, other = alphazero.Learner(made), alphazero.Learner(made)
-    learner.play()
-    rows, symmetry = np.array([3, 9, 3, 15], np.int32), learner.symmetries[5]
-    actions, observation = (x.numpy() for x in symmetry)
-    assert (actions != np.arange(9)).any()
-    seen, mask, weights, values = (
-        part.numpy().reshape(-1, *part.shape[2:])[rows] for part in learner.memory.parts
-    )
-    picked = [seen[:, observation], mask[:, actions], weights[:, actions], values]
-    rounds = [Tensor(np.ascontiguousarray(x)[None]) for x in picked]
-    plain = [Tensor(np.arange(n, dtype=np.int32)) for n in (4, 9, 18)]
-    with Context(TRAINING=1):  # type: ignore[no-untyped-call]
-        learner._learn(*[*learner.memory.parts, Tensor(rows), *symmetry])
-        other._learn(*[*rounds, *plain])
-    for name, weight in learner.weights().items():
-        assert np.allclose(weight.numpy(), other.weights()[name].numpy(), atol=1e-6), name
+    assert memory.parts[3].tolist() == [1] * 4 + [2] * 4
+    turn = list(shared_env("tic_tac_toe").symmetries())[5]
+    board = np.arange(18).reshape(1, 18)
+    memory.add([board, board[:, :9], board[:, :9], np.zeros(1)])
+    seen, mask, weights, _ = memory.picked(np.array([4]), turn)
+    assert seen[0].tolist() == list(turn.observation) and mask[0].tolist() == list(turn.actions)
+    assert (weights == mask).all() and mask[0].tolist() != list(range(9))
 
 
 @pytest.mark.slow
