@@ -476,7 +476,7 @@ def cases() -> Iterator[Case]:
     yield Case("starts", "shape", lambda x: list(ops.starts(x, 3, (0, 1))), shapes)
     yield Case("starts", "k", lambda x: list(ops.starts((3, 3), x, (0, 1))), NO_COUNT)
     yield Case("starts", "d", lambda x: list(ops.starts((3, 3), 3, x)), (None, 5, (), (1,), (0, 2), "01"))
-    yield Case("solve", "cards", lambda x: solve(x, "CPU", False), (*NO_COUNT, 21))
+    yield Case("solve", "cards", lambda x: solve(x, "CPU", False), (*NO_COUNT, 22))
     yield Case("solve", "device", lambda x: solve(3, x, False), NO_DEVICE)
     yield Case("solve", "progress", lambda x: solve(3, "CPU", x), NO_BOOL)
     yield Case("solve", "path", lambda x: solve(3, "CPU", False, x), NO_PATH[1:])

@@ -50,7 +50,7 @@ FILMS = {
     "kuhn_poker": Film("kuhn_poker", 3, seconds=2.0),
     "leduc_poker": Film("leduc_poker", 5, seconds=2.0),
     "game_2048": Film("2048", 3, last=40, seconds=0.5),
-    "backgammon": Film("backgammon", 3, last=40),
+    "backgammon": Film("backgammon", 3, last=26),
     "hex": Film("hex", 3, {"size": 5}),
     "go": Film("go", 3, {"size": 5}),
     "shed": Film("shed", 3, {"cards": 7}),

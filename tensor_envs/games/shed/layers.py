@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import insort
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from math import comb
 from typing import Any
 
@@ -51,7 +51,14 @@ class Group:
 
     def slice_words(self, card: int) -> int:
         """Of all layers' slices of a fixed card outside the talon."""
-        return sum(layer.sets * layer.slice_words(self.rank(card)) for layer in self.layers)
+        return slice_words(self.cards, self.fixed, self.talon.bit_count(), self.rank(card))
+
+
+@cache
+def slice_words(cards: int, fixed: int, in_talon: int, rank: int) -> int:
+    """Of the slices of a card of a rank, in any group with so many fixed cards in the talon."""
+    some = Group(cards, fixed, (1 << in_talon) - 1)
+    return sum(layer.sets * layer.slice_words(rank) for layer in some.layers)
 
 
 @dataclass(frozen=True)
@@ -161,6 +168,7 @@ def picks(cards: int) -> Words:
     return table
 
 
+@lru_cache(2)  # it takes a minute for 21 cards
 def slices(cards: int, fixed: int) -> tuple[dict[tuple[int, int], int], int]:
     """Where the slices lie in the pool, by the talon of the group that leaves them and the card -> and its words.
 

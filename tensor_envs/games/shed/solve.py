@@ -76,13 +76,13 @@ def solve(
             raise ValueError(f"{str(path)!r} is a table for {saved.cards} cards, not for {cards}")
         if done == every:
             return saved
+    bar: tqdm[Any] = tqdm(
+        desc=f"shed, {cards} cards", total=4**cards, unit=" positions", unit_scale=True, disable=not progress
+    )
     fixed = choose_fixed(cards, where, memory)
     solver = Solver(cards, fixed, where, saved)
     table = Tablebase(cards, *solver.results)
-    about = f"shed, {cards} cards, {solver.bytes / GIB:.2f} GiB"
-    bar: tqdm[Any] = tqdm(
-        desc=about, total=4**cards, unit=" positions", unit_scale=True, disable=not progress
-    )
+    bar.set_description(f"shed, {cards} cards, {solver.bytes / GIB:.2f} GiB")
     save_at = 0.0
     for count, group in enumerate(groups(cards, fixed), 1):
         so_far = count << group.free
