@@ -95,6 +95,15 @@ def _heed_ctrl_c(prog: str) -> None:
             os.write(2, f"{prog}: stopped\n".encode())
             os._exit(STOPPED)
 
+    def unraisable(about: Any) -> None:
+        """Where Python drops exceptions, as in a destructor, Ctrl-C comes again a moment later."""
+        if about.exc_type is KeyboardInterrupt:
+            main = threading.main_thread().ident
+            threading.Timer(0.05, signal.pthread_kill, [main, signal.SIGINT]).start()
+        else:
+            sys.__unraisablehook__(about)
+
+    sys.unraisablehook = unraisable
     os.set_blocking(write, False)
     signal.set_wakeup_fd(write)
     signal.signal(signal.SIGINT, interrupt)

@@ -164,8 +164,8 @@ def test_games_of_their_users(name: str, tmp_path: Path) -> None:
 
 
 LONG = {
-    "hyperdimensional_tictactoe.py": ["--shape", "3", "3", "3", "3", "3", "3", "--batch", "4096"],
-    "shed.py": ["solve", "16"],
+    "hyperdimensional_tictactoe.py": ["--shape", "3", "3", "3", "3", "3", "3", "--batch", "65536"],
+    "shed.py": ["solve", "18"],
     "play.py": ["--port", "0"],
     "benchmark/kernel_table.py": [],
     "train/ppo.py": ["--updates", "100000"],
@@ -238,6 +238,36 @@ def running(mark: str) -> list[str]:
 )  # which reads its arguments first
 def test_ctrl_c_while_loading(name: str, tmp_path: Path) -> None:
     assert interrupted(name, LONG.get(name, ["solve"]), tmp_path, 0) == (130, f"{Path(name).name}: stopped\n")
+
+
+DROPPED = """
+import command.first, command, os, signal, sys, time
+
+class Dropping:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        sum(range(10**6))
+
+def work(options):
+    Dropping()
+    time.sleep(30)
+
+sys.exit(command.run(command.Parser("x.py"), work, []))
+"""
+
+
+def test_ctrl_c_in_a_destructor_is_not_lost() -> None:
+    """Where Python itself drops exceptions."""
+    done = subprocess.run(
+        [sys.executable, "-c", DROPPED],
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
+        env=os.environ | {"PYTHONPATH": str(SCRIPTS)},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    assert (done.returncode, done.stderr) == (130, "x.py: stopped\n")
 
 
 @pytest.mark.slow
