@@ -16,6 +16,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from multiprocessing import popen_spawn_posix
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
@@ -103,6 +104,16 @@ def _heed_ctrl_c(prog: str) -> None:
         else:
             sys.__unraisablehook__(about)
 
+    def launch(process: Any, about: Any) -> None:
+        """Processes that compile end with this one; amid their imports they would complain of Ctrl-C."""
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+        try:
+            plain_launch(process, about)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    plain_launch = popen_spawn_posix.Popen._launch  # type: ignore[attr-defined] # as multiprocessing's own tracker
+    popen_spawn_posix.Popen._launch = launch  # type: ignore[attr-defined]
     sys.unraisablehook = unraisable
     os.set_blocking(write, False)
     signal.set_wakeup_fd(write)
