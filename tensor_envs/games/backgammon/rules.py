@@ -99,9 +99,7 @@ class Backgammon:
         end = start - die  # below 1: off the board (B8)
         own = [men - (start == pip) + (end == pip) for pip, men in enumerate(own, 1)]
         hits = [(25 - end == pip) & (men == 1) for pip, men in enumerate(other[:POINTS], 1)]
-        other = [where(hit, 0, men) for hit, men in zip(hits, other, strict=False)] + [
-            other[-1] + any_of(hits)
-        ]
+        other = [*(men - hit for hit, men in zip(hits, other, strict=False)), other[-1] + any_of(hits)]
         dice = [left - ((die == face) & ~passes) for face, left in enumerate(s.dice, 1)]
 
         won, turn_ends = sum_of(own) == 0, passes | (sum_of(dice) == 0)
@@ -172,19 +170,7 @@ def movable(men: Scalar, free: Scalar, die: Scalar) -> Scalar:
     steps, far = men & free << die, men >> die
     # from the pip of the number or, where no man is as far, from the highest
     off = where(far == 0, highest(men), men & bit(die))
-    return where(men >> BAR != 0, steps & 1 << BAR, steps | where(at_home(men), off, 0))
-
-
-def moves_left(men: Scalar, free: Scalar, die: Scalar) -> Scalar:
-    """Whether there are `movable` men."""
-    steps, far = men & free << die, men >> die
-    off = at_home(men) & (men != 0) & ((far == 0) | ((far & 1) != 0))
-    return where(men >> BAR != 0, steps >> BAR != 0, (steps != 0) | off)
-
-
-def at_home(men: Scalar) -> Scalar:
-    """Whether all men are at home, so that they may be borne off."""
-    return men <= HOME
+    return where(men >> BAR != 0, steps & 1 << BAR, steps | where(men <= HOME, off, 0))  # all at home
 
 
 def highest(home: Scalar) -> Scalar:
@@ -199,5 +185,5 @@ def followed(men: Scalar, alone: Scalar, free: Scalar, first: Scalar, then: Scal
     for pip in range(1, BAR + 1):
         man = word(1 << pip)
         moved = (men & ~(alone & man) | man >> first) & ~word(1)  # bit 0: off the board
-        found.append(moves_left(moved, free, then))
+        found.append(movable(moved, free, then) != 0)
     return pack_flags(found)[0]
