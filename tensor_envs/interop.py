@@ -58,7 +58,7 @@ def to_numpy(tensor: Tensor, copy: bool | None = None) -> np.ndarray:
         ValueError: copy=False cannot be met.
         RuntimeError: inside a jit.
 
-    Example:
+    Examples:
         >>> te.to_numpy(te.make("tic_tac_toe").init(2).current_player)
         array([0, 0], dtype=int32)
     """
@@ -116,7 +116,7 @@ def from_numpy(array: np.ndarray, copy: bool | None = None) -> Tensor:
         TypeError: another argument or dtype.
         ValueError: copy=False cannot be met, with the reason.
 
-    Example:
+    Examples:
         >>> te.from_numpy(np.arange(3, dtype=np.int32)).tolist()
         [0, 1, 2]
     """

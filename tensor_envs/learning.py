@@ -43,7 +43,7 @@ def advantages(
     Raises:
         ValueError: there are no steps, or one of them has other parts or shapes.
 
-    Example:
+    Examples:
         Player 0 moves, then player 1, who wins: that is paid to both. Values are 0.
 
         >>> import numpy as np

@@ -122,7 +122,7 @@ def evaluate(
     Raises:
         ValueError, TypeError: other arguments, or a policy that gives no actions.
 
-    Example:
+    Examples:
         >>> env = te.make("tic_tac_toe")
         >>> result = te.evaluate(env, [te.policies.perfect(), te.policies.uniform], games=64)
         >>> int(result.wins[1]), bool(result.scores[0] > 0.8)

@@ -82,7 +82,7 @@ def contact_sheet(
     Raises:
         ValueError, TypeError: arguments out of range.
 
-    Example:
+    Examples:
         >>> te.contact_sheet(te.make("qubic").init(4), columns=2).startswith("<svg")
         True
     """

@@ -146,7 +146,7 @@ def load(path: str | Path, num_simulations: int = 32, seed: int = 0) -> Policy:
         ValueError: names the file, if it holds no weights, is damaged, or is of another version of the game.
         TypeError: no path.
 
-    Example:
+    Examples:
         >>> env = te.make("tic_tac_toe")
         >>> found = te.evaluate(env, [te.policies.load("tic_tac_toe", 0), te.policies.uniform], games=64)
         >>> bool(found.scores[0] > 0.8)

@@ -28,7 +28,7 @@ def masked_logits(logits: Tensor, mask: Tensor) -> Tensor:
         TypeError: logits are no floats, or the mask is not bool.
         ValueError: the shapes differ.
 
-    Example:
+    Examples:
         >>> from tinygrad import Tensor
         >>> te.masked_logits(Tensor([[2.0, 3.0]]), Tensor([[True, False]])).softmax().tolist()
         [[1.0, 0.0]]
@@ -61,7 +61,7 @@ def sample_action(logits: Tensor, mask: Tensor, key: Tensor, counter: Tensor | i
     Raises:
         TypeError, ValueError: another dtype or shape.
 
-    Example:
+    Examples:
         >>> state = te.make("tic_tac_toe").init(2)
         >>> logits = state.legal_action_mask.float()
         >>> te.sample_action(logits, state.legal_action_mask, state.action_key, state.ply).shape

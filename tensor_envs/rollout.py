@@ -86,7 +86,7 @@ def rollout(
     Raises:
         ValueError, TypeError, RuntimeError: as in `rollout_from` and `Env.init`.
 
-    Example:
+    Examples:
         >>> result = te.rollout(te.make("tic_tac_toe"), "uniform", batch=64, steps=100)
         >>> result.returns.shape, bool((result.episodes.numpy() >= 11).all())
         ((64, 2), True)

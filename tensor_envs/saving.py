@@ -66,7 +66,7 @@ def load_state(path: str | Path, device: DeviceName | None = None) -> State:
         FileNotFoundError: no such file.
         ValueError: names the file, if it is no saved state, is damaged, or was written by another version.
 
-    Example:
+    Examples:
         >>> import tempfile
         >>> state = te.make("tensor_stars").init(3, seed=1)
         >>> with tempfile.TemporaryDirectory() as folder:

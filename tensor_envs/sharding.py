@@ -34,7 +34,7 @@ def shard(batch: int, rank: int | None = None, world_size: int | None = None) ->
     Raises:
         ValueError, TypeError: numbers out of range, or variables that are none.
 
-    Example:
+    Examples:
         >>> first_row, batch = te.shard(1000, rank=1, world_size=3)
         >>> state = te.make("tic_tac_toe").init(batch, seed=5, first_row=first_row)
         >>> first_row, state.batch

@@ -47,4 +47,4 @@ def test_arguments_results_and_errors_of_public_calls(call: Callable[..., object
 
 @pytest.mark.parametrize("call", LANGUAGE, ids=lambda call: call.__name__)
 def test_the_language_is_shown_by_examples(call: Callable[..., object]) -> None:
-    assert call.__name__ == "scalar" or "Example:" in (inspect.getdoc(call) or "")
+    assert call.__name__ == "scalar" or "Examples:" in (inspect.getdoc(call) or "")

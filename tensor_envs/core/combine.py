@@ -28,7 +28,7 @@ def concat(states: Sequence[State]) -> State:
     Raises:
         ValueError, TypeError: states of other environments or devices, or none.
 
-    Example:
+    Examples:
         >>> env = te.make("tic_tac_toe")
         >>> te.concat([env.init(2), env.step(env.init(1), [4])]).ply.tolist()
         [0, 0, 1]
@@ -63,7 +63,7 @@ def where(mask: Any, a: State, b: State) -> State:
     Raises:
         ValueError, TypeError: states that do not go together; a mask of another shape, dtype or device.
 
-    Example:
+    Examples:
         >>> env = te.make("tic_tac_toe")
         >>> state = env.init(3)
         >>> te.where([True, False, True], env.step(state, [0, 1, 2]), state).ply.tolist()

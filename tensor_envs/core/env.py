@@ -113,7 +113,7 @@ class Env:
             ValueError, TypeError: a state of another environment; actions of another shape, dtype or device; with
                 illegal="raise" actions that are not legal.
 
-        Example:
+        Examples:
             >>> env = te.make("tic_tac_toe")
             >>> state = env.step(env.init(2), [4, 8])
             >>> env.action_to_string(4), state.current_player.tolist(), state.legal_action_mask.numpy().sum().item()
@@ -177,7 +177,7 @@ class Env:
         Raises:
             ValueError, TypeError: other states; rows of another dtype or shape, beyond the batch, or twice the same.
 
-        Example:
+        Examples:
             >>> env = te.make("tic_tac_toe")
             >>> played = env.step(env.init(3), [0, 1, 2])
             >>> env.put(env.init(3), [1], played[[2]]).ply.tolist()
@@ -275,7 +275,7 @@ class Env:
         Raises:
             ValueError, TypeError: another state, row or player.
 
-        Example:
+        Examples:
             >>> env = te.make("shed", cards=3)
             >>> env.state_to_dict(env.step(env.init(1), [1]))
             {'hands': [[], []], 'pile': [2], 'talon': [1, 3], 'current_player': 1, 'ply': 1}
@@ -409,7 +409,7 @@ class Env:
             ValueError, TypeError: another state, row or player.
             NotImplementedError: a game that hides something and has no render.
 
-        Example:
+        Examples:
             >>> env = te.make("tic_tac_toe")
             >>> print(env.prompt(env.step(env.init(1), [4])))
             You are player 1 in tic_tac_toe; the players are 0 to 1.
@@ -447,7 +447,7 @@ class Env:
             ValueError: it names no move, several, or one that is not legal; the message is fit to ask again.
             TypeError: `text` is no str, or another state.
 
-        Example:
+        Examples:
             >>> env = te.make("tic_tac_toe")
             >>> env.parse("The centre is taken by (1,1), so I take a corner.\\nMove: **( 0, 2 )**")
             2

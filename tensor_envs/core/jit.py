@@ -48,7 +48,7 @@ def jit(function: Callable[P, R]) -> Callable[P, R]:
         A function of the same arguments and results, which stay valid as long as somebody holds them. It raises
         TypeError for arguments or results of other kinds.
 
-    Example:
+    Examples:
         >>> env = te.make("tic_tac_toe")
         >>> step = te.jit(lambda state: env.reset(env.step(state, te.random_policy(state))))
         >>> state = env.init(64)

@@ -136,7 +136,7 @@ def debug(env: Env, seed: int = 0, row: int = 0, episode: int = 0) -> PlainGame:
     Raises:
         ValueError, TypeError: other arguments.
 
-    Example:
+    Examples:
         >>> game = te.debug(te.make("tic_tac_toe"), seed=1)
         >>> while not game.over:
         ...     game.step(game.uniform_action())

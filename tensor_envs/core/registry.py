@@ -50,7 +50,7 @@ def registered() -> tuple[str, ...]:
     Returns:
         A tuple of ids.
 
-    Example:
+    Examples:
         >>> "connect_four" in te.registered()
         True
     """
@@ -105,7 +105,7 @@ def make(id: str, *, illegal: Illegal = "lose", **rule_fields: Any) -> Env:
         ValueError: an unknown id, with the nearest ones, or values that the rules refuse.
         TypeError: an unknown rule field, or a name that is of no game.
 
-    Example:
+    Examples:
         >>> te.make("hyper_tic_tac_toe", shape=(3, 4, 5), k=3).num_actions
         60
     """

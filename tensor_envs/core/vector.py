@@ -245,7 +245,7 @@ class VectorEnv:
         Raises:
             RuntimeError: inside a jit.
 
-        Example:
+        Examples:
             >>> vector = te.VectorEnv(te.make("tic_tac_toe"), num_envs=64)
             >>> for _ in range(9):
             ...     transition = vector.step_uniform()

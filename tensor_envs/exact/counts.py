@@ -99,7 +99,7 @@ def perft(
             or that is too large to search.
         OverflowError: more sequences than 64 bits count.
 
-    Example:
+    Examples:
         >>> te.perft(te.make("tic_tac_toe"), 4, symmetry=True).positions
         [1, 3, 12, 38, 108]
     """

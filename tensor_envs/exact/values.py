@@ -89,7 +89,7 @@ def solve(
             damaged, or of another start or symmetry.
         OSError: the file cannot be written.
 
-    Example:
+    Examples:
         >>> solution = te.solve(te.make("tic_tac_toe"))
         >>> solution
         <Solution of <Env tic_tac_toe-v0 shape=(3, 3)>: 765 positions>

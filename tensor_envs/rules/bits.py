@@ -33,7 +33,7 @@ WORD_BITS = 32
 def num_words(size: int) -> int:
     """Words of a set with members 0..size-1.
 
-    Example:
+    Examples:
         >>> num_words(33)
         2
     """
@@ -43,7 +43,7 @@ def num_words(size: int) -> int:
 def pack(members: Iterable[int], size: int) -> list[int]:
     """Members, plain ints below size -> words, plain ints.
 
-    Example:
+    Examples:
         >>> pack([0, 2, 33], 40)
         [5, 2]
     """
@@ -56,7 +56,7 @@ def pack(members: Iterable[int], size: int) -> list[int]:
 def unpack(words: Sequence[int], size: int) -> list[int]:
     """Words, plain ints -> the members, ascending.
 
-    Example:
+    Examples:
         >>> unpack([5, 2], 40)
         [0, 2, 33]
     """
@@ -66,7 +66,7 @@ def unpack(words: Sequence[int], size: int) -> list[int]:
 def pack_flags(flags: Sequence[Value]) -> list[Scalar]:
     """Conditions, one a member -> words.
 
-    Example:
+    Examples:
         >>> pack_flags([True, False, True])
         [word(5)]
     """
@@ -77,7 +77,7 @@ def pack_flags(flags: Sequence[Value]) -> list[Scalar]:
 def has_bit(words: Any, index: Value) -> Scalar:
     """Whether a member of a computed index (in range) is in a set: a Scalar, a list of words or a MemoryArray.
 
-    Example:
+    Examples:
         >>> has_bit(word(5), 2), has_bit([0, word(2)], integer(33))
         (bool(True), bool(True))
     """
@@ -94,7 +94,7 @@ def has_bit(words: Any, index: Value) -> Scalar:
 def bit(index: Value) -> Scalar:
     """The word with the one bit 0..31 of a computed index.
 
-    Example:
+    Examples:
         >>> bit(integer(3))
         word(8)
     """
@@ -114,7 +114,7 @@ def _counts(x: Scalar, width: int) -> list[Scalar]:
 def popcount(x: Value, width: int | None = None) -> Scalar:
     """Number of bits set in a word or word64, an int; bits from `width` (a power of two) on must be clear.
 
-    Example:
+    Examples:
         >>> popcount(word(7))
         int(3)
     """
@@ -135,7 +135,7 @@ def popcount(x: Value, width: int | None = None) -> Scalar:
 def nth_bit(x: Value, n: Value, width: int | None = None) -> Scalar:
     """Index of the n-th bit set, from 0, among the lowest `width` (a power of two), an int; n below their number.
 
-    Example:
+    Examples:
         >>> nth_bit(word(0b1010), 1)
         int(3)
     """
@@ -159,7 +159,7 @@ def nth_bit(x: Value, n: Value, width: int | None = None) -> Scalar:
 def halves(x: Scalar) -> tuple[Scalar, Scalar]:
     """A word64 -> its low and high words.
 
-    Example:
+    Examples:
         >>> halves(joined(1, 2))
         (word(1), word(2))
     """
@@ -169,7 +169,7 @@ def halves(x: Scalar) -> tuple[Scalar, Scalar]:
 def joined(low: Value, high: Value) -> Scalar:
     """Two words -> one word64.
 
-    Example:
+    Examples:
         >>> joined(0, 1)
         word64(4294967296)
     """

@@ -26,7 +26,7 @@ _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 def threefry(key: Sequence[Value], counter: Sequence[Value]) -> tuple[Scalar, Scalar]:
     """Two key words and two counter words -> two words.
 
-    Example:
+    Examples:
         >>> threefry((0, 0), (0, 0))
         (word(1797259609), word(2579123966))
     """

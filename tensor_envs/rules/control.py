@@ -80,7 +80,7 @@ def _unrolled(size: int, term: Callable[[Any], Any]) -> list[Scalar] | None:
 def any_in_range(size: int, condition: Callable[[Scalar], Scalar]) -> Scalar:
     """Whether the condition holds for some index 0..size-1: a loop.
 
-    Example:
+    Examples:
         >>> any_in_range(5, lambda i: i * i == 9)
         bool(True)
     """
@@ -93,7 +93,7 @@ def any_in_range(size: int, condition: Callable[[Scalar], Scalar]) -> Scalar:
 def sum_in_range(size: int, term: Callable[[Scalar], Scalar]) -> Scalar:
     """The sum of a term that is never negative over the indices 0..size-1, an int: a loop.
 
-    Example:
+    Examples:
         >>> sum_in_range(5, lambda i: i)
         int(10)
     """
@@ -106,7 +106,7 @@ def sum_in_range(size: int, term: Callable[[Scalar], Scalar]) -> Scalar:
 def union_in_range(size: int, term: Callable[[Scalar], Scalar]) -> Scalar:
     """All bits that a term has for some index 0..size-1, no bit for two of them: a loop.
 
-    Example:
+    Examples:
         >>> union_in_range(3, lambda i: word(1) << i)
         word(7)
     """
@@ -126,7 +126,7 @@ def repeat(
 ) -> list[Scalar]:
     """What becomes of a list of numbers of one kind in so many steps: a loop.
 
-    Example:
+    Examples:
         >>> repeat(3, [integer(1), 0], lambda values: [values[0] * 2, values[0]])
         [int(8), int(4)]
     """
@@ -161,7 +161,7 @@ def repeat(
 def map_range(size: int, term: Callable[[Any], Scalar]) -> list[Scalar]:
     """A term for every index 0..size-1; a loop in code that runs once in a while (a game's first state).
 
-    Example:
+    Examples:
         >>> map_range(3, lambda i: integer(2) * i)
         [int(0), int(2), int(4)]
     """

@@ -46,7 +46,7 @@ def _known(index: Any) -> int | None:
 def select(values: Array, index: Value) -> Scalar:
     """values[index] at a computed index, which must be in range.
 
-    Example:
+    Examples:
         >>> select([4, 5, 6], integer(2))
         int(6)
     """
@@ -67,7 +67,7 @@ def select(values: Array, index: Value) -> Scalar:
 def put(values: Array, index: Value, value: Value) -> Any:
     """The list with one entry changed at a computed index; unchanged for an index out of range.
 
-    Example:
+    Examples:
         >>> put([4, 5, 6], integer(0), 7)
         [int(7), int(5), int(6)]
     """
@@ -79,7 +79,7 @@ def put(values: Array, index: Value, value: Value) -> Any:
 def lookup(table: Sequence[Value], index: Value) -> Scalar:
     """table[index] of a constant table at a computed index, which must be in range: by halves.
 
-    Example:
+    Examples:
         >>> lookup([4, 5, 6], integer(1))
         int(5)
     """
@@ -99,7 +99,7 @@ def lookup(table: Sequence[Value], index: Value) -> Scalar:
 def any_of(conditions: Iterable[Value]) -> Scalar:
     """Whether one of several conditions holds; False of none.
 
-    Example:
+    Examples:
         >>> any_of(integer(3) == x for x in (1, 3))
         bool(True)
     """
@@ -109,7 +109,7 @@ def any_of(conditions: Iterable[Value]) -> Scalar:
 def all_of(conditions: Iterable[Value]) -> Scalar:
     """Whether all of several conditions hold; True of none.
 
-    Example:
+    Examples:
         >>> all_of(integer(3) == x for x in (1, 3))
         bool(False)
     """
@@ -119,7 +119,7 @@ def all_of(conditions: Iterable[Value]) -> Scalar:
 def sum_of(values: Iterable[Value]) -> Scalar:
     """The sum of several numbers, bools counting as 0 or 1; 0 of none.
 
-    Example:
+    Examples:
         >>> sum_of([True, integer(2), 3])
         int(6)
     """
@@ -129,7 +129,7 @@ def sum_of(values: Iterable[Value]) -> Scalar:
 def union_of(words: Iterable[Value]) -> Scalar:
     """All bits that one of several words has; there must be one.
 
-    Example:
+    Examples:
         >>> union_of([word(1), word(6)])
         word(7)
     """

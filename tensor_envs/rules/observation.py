@@ -41,7 +41,7 @@ Part = Bits | OneHot | Number
 def bits(words: Any, size: int) -> Bits:
     """The members 0..size-1 of a set: a word, a word64, a list of words or of conditions, or a MemoryArray.
 
-    Example:
+    Examples:
         >>> entries([bits(word(5), 4)])
         [1, 0, 1, 0]
     """
@@ -65,7 +65,7 @@ def bits(words: Any, size: int) -> Bits:
 def one_hot(value: Value, size: int) -> OneHot:
     """`size` entries, of which entry `value` is 1; all 0 for a value out of range.
 
-    Example:
+    Examples:
         >>> entries([one_hot(1, 3)])
         [0, 1, 0]
     """
@@ -75,7 +75,7 @@ def one_hot(value: Value, size: int) -> OneHot:
 def number(value: Value) -> Number:
     """One entry; `real(x) * (1 / most)` makes a share of it.
 
-    Example:
+    Examples:
         >>> entries([number(integer(7)), number(0.5)])
         [7, 0.5]
     """
@@ -86,7 +86,7 @@ def number(value: Value) -> Number:
 def entries(parts: Sequence[Part]) -> list[Any]:
     """The entries of an observation in plain numbers.
 
-    Example:
+    Examples:
         >>> entries([one_hot(0, 2), number(3)])
         [1, 0, 3]
     """

@@ -59,8 +59,8 @@ def _wrap(value: Any, dtype: DType) -> Number:
 class Scalar:
     """One number of one game: a bool, an int (32 bits), a word (32 bits, unsigned), a word64 or a real (float32).
 
-    Operators read as NumPy's do: `==` compares, `~` negates, `&` and `|` are for bools, too; plain numbers mix in, and
-    a bool counts as 0 or 1. An int and a word do not mix: `integer(x)`, `word(x)` and `word64(x)` convert. What would
+    Operators (`+ - * // % << >> & | ^ ~ == != < <= > >=`) read as NumPy's do: `==` compares, `~` negates, `&` and `|`
+    are for bools, too; plain numbers mix in, and a bool counts as 0 or 1. `//` rounds down, and by 0 it is 0. An int and a word do not mix: `integer(x)`, `word(x)` and `word64(x)` convert. What would
     need the number itself while a kernel is traced (`if`, `and`, `max`, a list's index) is a TypeError that says what
     to write instead.
     """
@@ -376,7 +376,7 @@ def where(condition: Any, a: Any, b: Any) -> Any:
     Raises:
         TypeError: a condition of another kind, other lists, or kinds that do not mix.
 
-    Example:
+    Examples:
         >>> where(integer(3) > 2, 1, 0), where(scalar(False), [1, 2], [3, 4])
         (int(1), [int(3), int(4)])
     """
@@ -396,7 +396,7 @@ def where(condition: Any, a: Any, b: Any) -> Any:
 def maximum(a: Value, b: Value) -> Scalar:
     """The greater of two numbers.
 
-    Example:
+    Examples:
         >>> maximum(2, integer(5))
         int(5)
     """
@@ -407,7 +407,7 @@ def maximum(a: Value, b: Value) -> Scalar:
 def minimum(a: Value, b: Value) -> Scalar:
     """The smaller of two numbers.
 
-    Example:
+    Examples:
         >>> minimum(2, integer(5))
         int(2)
     """
@@ -424,7 +424,7 @@ def _convert(x: Value, dtype: DType) -> Scalar:
 def integer(x: Value) -> Scalar:
     """As an int; of a word the same 32 bits.
 
-    Example:
+    Examples:
         >>> integer(True), integer(word(2**32 - 1))
         (int(1), int(-1))
     """
@@ -434,7 +434,7 @@ def integer(x: Value) -> Scalar:
 def word(x: Value) -> Scalar:
     """As a word of 32 bits.
 
-    Example:
+    Examples:
         >>> word(integer(-1))
         word(4294967295)
     """
@@ -444,7 +444,7 @@ def word(x: Value) -> Scalar:
 def word64(x: Value) -> Scalar:
     """As a word of 64 bits.
 
-    Example:
+    Examples:
         >>> word64(1) << 40
         word64(1099511627776)
     """
@@ -454,7 +454,7 @@ def word64(x: Value) -> Scalar:
 def real(x: Value) -> Scalar:
     """As a real number, float32: for rewards and observations with fractions.
 
-    Example:
+    Examples:
         >>> real(3) * (1 / 4)
         real(0.75)
     """

@@ -58,7 +58,7 @@ def best_actions(state: State) -> np.ndarray:
         TypeError: `state` is no State.
         ValueError: the game is not solved.
 
-    Example:
+    Examples:
         >>> env = te.make("tic_tac_toe")
         >>> state = env.step(env.init(1), [0])  # X in a corner: O must take the centre
         >>> np.flatnonzero(te.search.best_actions(state)[0]).tolist()
@@ -102,7 +102,7 @@ def board_value(shape: Shape, k: int, own: int, other: int) -> int:
     Returns:
         1 for a win, 0 for a draw, -1 for a loss.
 
-    Example:
+    Examples:
         >>> from tensor_envs.search.exact import board_value
         >>> board_value((3, 3), 3, 0, 0), board_value((3, 3), 3, 0b011, 0b110000)
         (0, 1)

@@ -35,7 +35,7 @@ def flat_monte_carlo(
     Raises:
         TypeError, ValueError: For other arguments, as in `te.playout` and `env.take`.
 
-    Example:
+    Examples:
         >>> import tensor_envs as te
         >>> env = te.make("tic_tac_toe")
         >>> state = env.init(2)

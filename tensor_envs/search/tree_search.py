@@ -166,7 +166,7 @@ def playout_policy(
     Raises:
         ValueError, TypeError: other arguments; a game too large to unroll.
 
-    Example:
+    Examples:
         >>> env = te.make("tic_tac_toe")
         >>> state = env.init(2)
         >>> for actions in ([0, 8], [3, 5], [1, 7], [4, 4]):
@@ -295,7 +295,7 @@ def subtree(tree: SearchTree, action: Tensor | np.ndarray | Sequence[int]) -> Se
         ValueError: the tree was not kept; another number of actions, or one that there is not.
         TypeError: no tree, or no integers.
 
-    Example:
+    Examples:
         >>> env = te.make("tic_tac_toe")
         >>> state = env.init(2)
         >>> found = te.search.playout_policy(state, 64, keep_tree=True)

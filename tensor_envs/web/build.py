@@ -52,7 +52,7 @@ def build(
         RuntimeError: the compiler does not make WebAssembly.
         OSError: a file that cannot be written.
 
-    Example:
+    Examples:
         >>> from tensor_envs.web import build
         >>> build("site", ["othello"])  # doctest: +SKIP
         {'othello': 13219}
