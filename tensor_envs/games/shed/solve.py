@@ -126,7 +126,7 @@ def choose_fixed(cards: int, device: str, memory: float | None) -> int:
 def memory_needed(cards: int, fixed: int, gpu: bool) -> int:
     """Bytes that a solve takes on the device with so many fixed cards."""
     size = sizes(cards, fixed, CACHE[gpu])
-    words = 2 * (size["even"] + size["odd"] + size["drawn"] + size["picked"] + size["slices"])
+    words = 2 * (size["even"] + size["odd"] + size["picked"] + size["slices"]) + size["drawn"]
     index = size["parents"] + size["gaps"] + 3 * size["sets"] + 3 ** max(cards - HIGH - 1, 0)
     return 4 * (words + index + 2 ** max(cards - LOW, 0)) + 2 * result_bytes(cards)
 
@@ -156,7 +156,7 @@ class Solver:
         try:
             # of even layers and of odd ones, since each layer reads the one before
             self.tables = [[room(name, dtypes.uint32) for _ in range(2)] for name in ("even", "odd")]
-            self.drawn = [room("drawn", dtypes.uint32) for _ in range(2)]
+            self.drawn = room("drawn", dtypes.uint32)
             self.picked = [room("picked", dtypes.uint32) for _ in range(2)]
             self.slices = [room("slices", dtypes.uint32) for _ in range(2)]
             self.changed, self.sets, self.first_byte = (room("sets") for _ in range(3))
@@ -270,7 +270,7 @@ class Solver:
         while place >= len(self.which):
             self.which.append(upload(np.array([len(self.which)], np.int32), self.device))
         return [
-            *self.tables[parity], *self.drawn, *self.picked, *self.results, self.changed, *self.slices,
+            *self.tables[parity], self.drawn, *self.picked, *self.results, self.changed, *self.slices,
             *self.tables[1 - parity], self.sets, self.first_byte, self.parents, self.gaps,
             self.ternary, self.picks, self.launches, self.which[place], all_blocks(PARTS, self.device),
         ]  # fmt: skip

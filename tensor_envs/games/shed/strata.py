@@ -16,8 +16,10 @@ where t is still in a hand:
 In the gap between ranks t - 1 and t lie cards of the talon, which both players may play. The value then comes from
 the tables of the talon without that card, where the card has rank t and lies in the pile: in the layer before if the
 card is a free one, else in a *slice*, which another group has left behind. This does not change from sweep to sweep: it
-is in the cells before the first (`a_drawn`, `b_drawn`). Sweeps go on until nothing changes. Since both tables start at
-"no", that is the least fixpoint: forced wins, and never a win that only goes round in circles.
+is in the cells before the first. Sweeps go on until nothing changes. Since both tables start at "no", that is the least
+fixpoint: forced wins, and never a win that only goes round in circles. From sweep to sweep, too, there are only more of
+them: so the "or" of `a_moves` simply goes on, while the "and" of `b_moves` begins each time with what the cells held
+before the first sweep (`b_drawn`).
 
 What a pick-up leads to is a quiet position, worked out in the sweep before. Its words are kept with the pile's digits
 filled in as A's (`picked_a`) or as B's (`picked_b`), as far as these are digits of the next five ranks, which number
@@ -66,8 +68,7 @@ class Arrays(NamedTuple):
 
     a_moves: Any  # uint32 [S, 3^(n-8), 256]
     b_moves: Any
-    a_drawn: Any  # likewise, of the sets that are swept together: what they are before a sweep
-    b_drawn: Any
+    b_drawn: Any  # likewise, of the sets that are swept together: what they are before a sweep
     picked_a: Any  # uint32 [S, 2^(n-8), 256]: A wins and B is to move, pile digits read as A's
     picked_b: Any  # A wins and is to move, pile digits read as B's
     a_to_move: (
@@ -204,29 +205,30 @@ class Stage:
     def clear(self, c: Cell) -> list[Store]:
         """No play yet: for A no win, for B no way out."""
         at = self.at_drawn(c, c.row)
-        return [(self.a.a_drawn, at, uint32(0), None), (self.a.b_drawn, at, uint32(ONES), None)]
+        return [
+            (self.a.a_moves, self.at(c, c.row), uint32(0), None),
+            (self.a.b_drawn, at, uint32(ONES), None),
+        ]
 
     def begin(self, c: Cell) -> list[Store]:
         """Before a sweep of small sets."""
-        old, at = self.at_drawn(c, c.row), self.at(c, c.row)
-        return [
-            (self.a.a_moves, at, self.a.a_drawn[old].load(), None),
-            (self.a.b_moves, at, self.a.b_drawn[old].load(), None),
-        ]
+        return [(self.a.b_moves, self.at(c, c.row), self.a.b_drawn[self.at_drawn(c, c.row)].load(), None)]
 
     def decide_first(self, c: Cell) -> list[Store]:
-        """The pile's top is the highest rank: cells are what they are before a sweep."""
+        """The pile's top is the highest rank: B's cells are what they are before a sweep."""
         places = [c.row + digit * self.launch.power for digit in range(3)]
         held, by_b, pile = (self.at(c, place) for place in places)
-        drawn = [self.at_drawn(c, place) for place in places]
-        a, b = ([table[at].load() for at in drawn] for table in (self.a.a_drawn, self.a.b_drawn))
-        a_picks, b_picks = self.picks(c, c.row.const_like(0), c.row)
-        a_value, b_value = a_picks | a[2], b_picks & b[2]
+        b = [self.a.b_drawn[self.at_drawn(c, place)].load() for place in places]
         a_moves, b_moves = self.a.a_moves, self.a.b_moves
+        a_picks, b_picks = self.picks(c, c.row.const_like(0), c.row)
+        a_value, b_value = a_picks | a_moves[pile].load(), b_picks & b[2]
         return [
-            (a_moves, held, a[0] | b_value, None), (a_moves, by_b, a[1], None), (a_moves, pile, a_value, None),
-            (b_moves, held, b[0], None), (b_moves, by_b, b[1] & a_value, None), (b_moves, pile, b_value, None),
-        ]  # fmt: skip
+            (a_moves, held, a_moves[held].load() | b_value, None),
+            (a_moves, pile, a_value, None),
+            (b_moves, held, b[0], None),
+            (b_moves, by_b, b[1] & a_value, None),
+            (b_moves, pile, b_value, None),
+        ]
 
     def decide(self, c: Cell) -> list[Store]:
         """The pile's top is t."""
@@ -287,10 +289,11 @@ class Stage:
         return wide(c.parent * self.launch.old_blocks + block) * BLOCK
 
     def drawn(self, c: Cell, block: UOp, word: UOp, a_value: UOp, b_value: UOp) -> list[Store]:
-        at = wide((c.s - self.launch.first) * self.launch.blocks + block) * BLOCK + word
+        a_at = wide(c.s * self.launch.blocks + block) * BLOCK + word
+        b_at = wide((c.s - self.launch.first) * self.launch.blocks + block) * BLOCK + word
         # to be read anew in every turn of the loops
-        a, b = (table.after(*c.turn)[at].load() for table in (self.a.a_drawn, self.a.b_drawn))
-        return [(self.a.a_drawn, at, a | b_value, None), (self.a.b_drawn, at, b & a_value, None)]
+        a, b = self.a.a_moves.after(*c.turn)[a_at].load(), self.a.b_drawn.after(*c.turn)[b_at].load()
+        return [(self.a.a_moves, a_at, a | b_value, None), (self.a.b_drawn, b_at, b & a_value, None)]
 
     def values(self, old: UOp) -> list[UOp]:
         return [self.a.old_a_moves[old].load(), self.a.old_b_moves[old].load()]
@@ -519,7 +522,7 @@ def fill_piles(x: UOp, player: int) -> UOp:
 
 
 def clear(k: Stage) -> UOp:
-    return k.each(k.launch.b_has_all.eq(0).where(k.launch.blocks, 1), BLOCK, Stage.clear)
+    return k.each(k.launch.blocks, BLOCK, Stage.clear)
 
 
 def begin(k: Stage) -> UOp:
