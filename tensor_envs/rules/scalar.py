@@ -60,9 +60,9 @@ class Scalar:
     """One number of one game: a bool, an int (32 bits), a word (32 bits, unsigned), a word64 or a real (float32).
 
     Operators (`+ - * // % << >> & | ^ ~ == != < <= > >=`) read as NumPy's do: `==` compares, `~` negates, `&` and `|`
-    are for bools, too; plain numbers mix in, and a bool counts as 0 or 1. `//` rounds down, and by 0 it is 0. An int and a word do not mix: `integer(x)`, `word(x)` and `word64(x)` convert. What would
-    need the number itself while a kernel is traced (`if`, `and`, `max`, a list's index) is a TypeError that says what
-    to write instead.
+    are for bools, too; plain numbers mix in, and a bool counts as 0 or 1. `//` rounds down; by 0 it is 0. An int and a
+    word do not mix: `integer(x)`, `word(x)` and `word64(x)` convert. What would need the number itself while a kernel
+    is traced (`if`, `and`, `max`, a list's index) is a TypeError that says what to write instead.
     """
 
     __slots__ = ("dtype", "known", "node")

@@ -25,6 +25,7 @@ COMMANDS = {
     "shed.py": "shed.main",
     "known_results.py": "known_results.main",
     "play.py": "play.main",
+    "documents.py": "documents.main",
     "ray_rollout.py": "ray_rollout",
     "shard_rollout.py": "shard_rollout",
     "benchmark/kernel_table.py": "benchmark.kernel_table",
@@ -167,6 +168,7 @@ LONG = {
     "hyperdimensional_tictactoe.py": ["--shape", "3", "3", "3", "3", "3", "3", "--batch", "65536"],
     "shed.py": ["solve", "18"],
     "play.py": ["--port", "0"],
+    "documents.py": ["site"],
     "benchmark/kernel_table.py": [],
     "train/ppo.py": ["--updates", "100000"],
     "train/ppo_torch.py": ["--updates", "100000"],
@@ -183,6 +185,7 @@ LONG = {
     "ray_rollout.py": ["--steps", "100000000", "--workers", "2"],
 }
 PACKAGES = {
+    "documents.py": "mkdocs",
     "train/ppo_torch.py": "torch",
     "train/ppo_gymnasium.py": "torch",
     "ray_rollout.py": "ray",

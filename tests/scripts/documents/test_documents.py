@@ -1,0 +1,116 @@
+"""scripts/documents.py: the pages of the repository as a site, with boards."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import tensor_envs as te
+from documents import games, reference
+from documents.main import main
+from documents.pages import PAGES, ROOT, TARGETS, linked, write
+from tests.scripts.here import run_here
+
+OTHER_HOST = r"(?:https?:)?//"
+
+
+@pytest.fixture(scope="module")
+def docs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("docs")
+    write(folder, ["tic_tac_toe"])
+    return folder
+
+
+def test_every_page_is_there(docs: Path) -> None:
+    """Also those that are written tomorrow: every page of the repository is one of the site."""
+    found = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True)
+    tracked = {path for path in found.stdout.split() if "ISSUE_TEMPLATE" not in path}
+    assert tracked <= TARGETS.keys() and {"README.md", "scripts/notebooks/start.ipynb"} <= TARGETS.keys()
+    assert {str(path.relative_to(docs)) for path in docs.rglob("*.md")} == PAGES.keys()
+    families = {page for page in PAGES if page.startswith("games/")} - {
+        "games/index.md",
+        "games/known_results.md",
+    }
+    assert {f"games/{folder}.md" for folder in games.ENTRIES} == families
+    assert {id for folder in games.ENTRIES for id in games.ids(folder)} == set(te.registered())
+
+
+def test_a_game(docs: Path) -> None:
+    """What its page says comes from the game and from the tables of other pages."""
+    text = (docs / "games" / "hyper_tic_tac_toe.md").read_text()
+    assert (
+        text.index("../pictures/hyper")
+        < text.index("../../play/index.html#tic_tac_toe")
+        < text.index("## Act")
+    )
+    assert "play/index.html#qubic" not in text  # whose board has not been built
+    assert "| `'gomoku'` | 2 | 225 | bool [2, 15, 15] | 116 |" in text
+    assert "\n| 24 | `(2,2,0)` | `(2,2,1)` | `(2,2,2)` |\n" in text
+    assert "\n| tic-tac-toe 3x3: complete games | 255,168 |" in text and "\n| connect" not in text
+    assert re.search(r"^\| tic_tac_toe \| 0 \| \.\d+", text, re.M), "trained players"
+    text = (docs / "games" / "kuhn_poker.md").read_text()
+    assert "| 0 | `pass` | `bet` |" in text and "## Exact results" not in text
+    assert re.search(r"Player \d is to move, and may play `pass`, `bet`; it observes", text)  # it is not over
+
+
+def test_notebooks_show_what_they_print_and_draw(docs: Path) -> None:
+    text = (docs / "start.md").read_text()
+    assert "plays (2,0) - so does perfect play: True" in text
+    (picture,) = re.findall(r"\]\((pictures/start_\d+\.svg)\)", text)
+    assert (docs / picture).read_text().startswith("<svg")
+
+
+@pytest.mark.parametrize("source", ["scripts/README.md", "README.md"])
+def test_links(source: str, tmp_path: Path) -> None:
+    up = "../" * source.count("/")
+    text = f"[a]({up}tensor_envs/web#b) [c](https://d.e/) [f][g] `[h](i)`\n```text\n[j](k)\n```\n"
+    there = "[a](../../browser.md#b) [c](https://d.e/) [f]\\[g] `[h](i)`\n```text\n[j](k)\n```\n"
+    assert linked(text, source, "x/y/z.md", tmp_path) == there
+    with pytest.raises(ValueError, match=f"{source} links to x.py, which is no page of the site"):
+        linked("[x](x.py)", source, "x.md", tmp_path)
+
+
+def test_every_public_name_is_in_the_reference(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "".join(text() for text in (*reference.pages().values(), reference.language))
+    assert "::: tensor_envs.rollout.rollout\n    options: {heading: te.rollout, toc_label: rollout}" in text
+    assert "::: tensor_envs.rules.scalar.where\n    options: {heading: where, " in text
+    monkeypatch.setattr(te, "__all__", [*te.__all__, "new_one"])
+    with pytest.raises(ValueError, match="'new_one' is on no page"):
+        reference.pages()
+
+
+@pytest.mark.extra("mkdocs", "material", "mkdocstrings")
+def test_build(tmp_path: Path) -> None:
+    """Without a warning, and no page asks another host for anything; links that a reader clicks may lead to one."""
+    out = tmp_path / "site"
+    code, told, errors = run_here(main, [out, "--env", "tic_tac_toe"])
+    assert (code, errors) == (0, "") and f"-d {out}" in told
+    assert (out / "play" / "games" / "tic_tac_toe.wasm").stat().st_size > 1000
+    pages = [path for path in out.rglob("*.html") if path.parent != out / "play"]
+    assert len(pages) >= len(PAGES)
+    for path in pages:
+        text = path.read_text()
+        asked = re.findall(r"""<(?!a\b)\w+\b[^>]*?\s(?:src|href|action|data)=["']?([^"' >]+)""", text)
+        assert asked and not [link for link in asked if re.match(OTHER_HOST, link)], path
+    for path in out.rglob("*.css"):
+        assert not re.search(rf"(?:url\(|@import)\s*[\"']?{OTHER_HOST}", path.read_text()), path
+    page = (out / "games" / "hyper_tic_tac_toe" / "index.html").read_text()
+    frame = re.findall(r'<iframe[^>]* src="([^"#]+)#tic_tac_toe"', page)[0]
+    assert (out / "games" / "hyper_tic_tac_toe" / frame).is_file()
+    assert "te.rollout" in (out / "reference" / "loops" / "index.html").read_text()
+
+
+@pytest.mark.extra("mkdocs", "material", "mkdocstrings")
+def test_warnings_are_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("documents.main.web.build", lambda *arguments: None)
+    monkeypatch.setattr("documents.main.nav", lambda: ["index.md"])
+
+    def write(docs: Path, boards: object) -> None:
+        docs.mkdir()
+        (docs / "index.md").write_text("[a](b.md)")
+
+    monkeypatch.setattr("documents.main.write", write)
+    code, _, errors = run_here(main, [tmp_path / "site", "--env", "tic_tac_toe"])
+    assert code == 1 and errors.startswith("documents.py: MkDocs: WARNING") and "'b.md'" in errors
+    assert not (tmp_path / "site").exists()
