@@ -35,7 +35,7 @@ SECTIONS: dict[str, dict[str, str | Callable[[], str]]] = {
     },
     "Your own game": {
         "own/index.md": "tensor_envs/rules/README.md",
-        "own/notebook.md": "scripts/notebooks/own_game.ipynb",
+        "own/connect_four.md": "scripts/notebooks/own_game.ipynb",
         "own/language.md": reference.language,
         "own/lines.md": "tensor_envs/ops/README.md",
     },
