@@ -30,6 +30,7 @@ FLOORS = [
     {"search", "exact"},
     {"network", "policies", "matches"},
     {"adapters", "web"},
+    {"play"},
     {"testing"},
     {""},  # the public names
 ]

@@ -8,15 +8,18 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile
 
 from tensor_envs.core.env import Env
-from tensor_envs.core.registry import make
 from tensor_envs.core.validate import shown, wrong_type
+from tensor_envs.rules.spec import Rules
 from tensor_envs.web.kernels import described, module
 from tensor_envs.web.tile import tile
+from tensor_envs.web.variants import PERSON, UNIFORM, Variant, about, variant
 
 HERE = Path(__file__).parent
 GAMES = "tensor_envs.games."  # where those stand whose Python is put into the page
@@ -27,7 +30,7 @@ import json, sys
 sys.path.insert(0, sys.argv[1])
 import bridge
 for id, words in json.loads(sys.argv[2]).items():
-    bridge.view(id, json.dumps(words), 0)
+    bridge.view(id, json.dumps(words), 0, "[]")
 files = [(name, module.__file__) for name, module in sys.modules.items() if getattr(module, "__file__", None)]
 print(json.dumps([[name, file] for name, file in files if name.split(".")[0] in ("tensor_envs", "tinygrad")]))
 """
@@ -40,7 +43,7 @@ def build(
 
     Args:
         out: a folder, made if it is not there.
-        ids: the games, each a registered id or "package.module:Name".
+        ids: the games, each a name of `variants.VARIANTS`, a registered id or "package.module:Name".
         pyodide: the folder of Pyodide's npm package, for pictures and text by the games' own Python.
 
     Returns:
@@ -61,7 +64,8 @@ def build(
         raise wrong_type("ids", "a list of ids", ids)
     if not ids:
         raise ValueError("ids must name one game or more, got none")
-    envs = {id: make(id) for id in ids}
+    found = {id: variant(id) for id in ids}
+    envs = {id: env for id, (_, env) in found.items()}
     for id, env in envs.items():
         if env._engine.game.has_memory:
             raise NotImplementedError(f"{id!r} is too large for a page")
@@ -71,11 +75,16 @@ def build(
         )
     out = Path(out)
     (out / "games").mkdir(parents=True, exist_ok=True)
-    names = {id: id.replace(":", ".") for id in envs}
-    sizes = {id: _write_game(env, out / "games" / names[id]) for id, env in envs.items()}
-    for file in (HERE / "page").iterdir():
-        (out / file.name).write_bytes(file.read_bytes())
-    (out / "games.json").write_text(json.dumps({"games": names, "python": pyodide is not None}))
+    games, sizes = [], {}
+    for id, (which, env) in found.items():
+        file = out / "games" / id.replace(":", ".")
+        sizes[id] = _write_game(id, which, env, file)
+        file.with_name(f"{file.name}.txt").write_text(env.describe())
+        rules = f"games/{file.name}.txt"
+        games.append({**about(id, which, env, rules, [PERSON, UNIFORM]), "file": f"games/{file.name}"})
+    for page in (HERE / "page").iterdir():
+        (out / page.name).write_bytes(page.read_bytes())
+    (out / "games.json").write_text(json.dumps({"games": games, "python": pyodide is not None}))
     if pyodide is not None:
         (out / "python").mkdir(exist_ok=True)
         for name in PYODIDE:
@@ -84,20 +93,33 @@ def build(
     return sizes
 
 
-def _write_game(env: Env, path: Path) -> int:
+def _write_game(id: str, which: Variant, env: Env, path: Path) -> int:
     """Write a game's two files -> the bytes of its kernels, compressed."""
     wasm, calls = module(env)
-    about = {**described(env), "calls": calls, "tile": tile(env)}
+    told = {**described(env), "id": id, "hidden": which.secret, "python": _has_python(env)}
+    told |= {"calls": calls, "tile": tile(env)}
     path.with_name(f"{path.name}.wasm").write_bytes(wasm)
-    path.with_name(f"{path.name}.json").write_text(json.dumps(about, separators=(",", ":")))
+    path.with_name(f"{path.name}.json").write_text(json.dumps(told, separators=(",", ":")))
     return len(gzip.compress(wasm, 9, mtime=0))
+
+
+def _has_python(env: Env) -> bool:
+    """Whether the page has the game's own Python."""
+    return env._entry.render.startswith(GAMES)
+
+
+def fields_of(rules: Rules) -> dict[str, Any]:
+    """The fields that rules are made of, which JSON can say."""
+    return {field.name: getattr(rules, field.name) for field in fields(rules) if field.init}  # type: ignore[arg-type]
 
 
 def write_package(envs: Mapping[str, Env], path: Path) -> None:
     """Write what `bridge.py` needs in the page: the modules that it imports, and where the games' fields lie."""
-    own = {id: env for id, env in envs.items() if env._entry.render.startswith(GAMES)}
+    own = {id: env for id, env in envs.items() if _has_python(env)}
     texts = {"bridge.py": (HERE / "python" / "bridge.py").read_text()}
-    texts["games.json"] = json.dumps({id: env._entry.render.rpartition(".")[0] for id, env in own.items()})
+    texts["games.json"] = json.dumps(
+        {id: (env._entry.render.rpartition(".")[0], fields_of(env.rules)) for id, env in own.items()}
+    )
     texts |= {f"{id}.json": json.dumps(described(env)["slots"]) for id, env in own.items()}
     states = {id: env.init(1) for id, env in own.items()}
     words = {id: state._games.cut.table(state.tensors[0])[0].tolist() for id, state in states.items()}

@@ -24,7 +24,7 @@ COMMANDS = {
     "benchmark.py": "benchmark.main",
     "shed.py": "shed.main",
     "known_results.py": "known_results.main",
-    "play.py": "play.main",
+    "play.py": "play",
     "documents.py": "documents.main",
     "ray_rollout.py": "ray_rollout",
     "shard_rollout.py": "shard_rollout",

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import shutil
 from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from threading import Thread
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
-from tensor_envs.web import build
+from tensor_envs.web import build, tile
 from tests.games.shared import shared_env
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="the page is clicked with playwright")
@@ -26,7 +26,6 @@ pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="the page is clicked in chromium, which is not here"),
     pytest.mark.xdist_group("web page"),
 ]
-GAMES = ["tic_tac_toe", "kuhn_poker", "othello"]
 OPTIONS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 MILLISECONDS = 120_000  # Python is slow to start on a busy machine
 
@@ -37,16 +36,10 @@ class Quiet(SimpleHTTPRequestHandler):
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("web") / "site"
-    build(out, GAMES, PYODIDE)
-    return out
-
-
-@pytest.fixture(scope="module")
-def page(site: Path) -> Iterator[Any]:
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """Every complaint of the browser, and every request elsewhere, is an error."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site)))
+    folder = tmp_path_factory.mktemp("web")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
     Thread(target=server.serve_forever, daemon=True).start()
     url, wrong = f"http://127.0.0.1:{server.server_port}/", list[str]()
     with sync_api.sync_playwright() as playwright:
@@ -58,7 +51,7 @@ def page(site: Path) -> Iterator[Any]:
         page.on(
             "request", lambda r: None if r.url.startswith((url, "data:", "blob:")) else wrong.append(r.url)
         )
-        page.goto(url)
+        page.sites = folder, url
         yield page
         assert not wrong
         browser.close()
@@ -67,15 +60,26 @@ def page(site: Path) -> Iterator[Any]:
 
 
 def take(page: Any, game: str) -> None:
-    """A game of the wall is taken over."""
-    page.select_option("#pace", "60")
-    page.select_option("#game", game)
-    page.wait_for_selector("#table", state="hidden")
+    """A page is built, and a game of its wall taken over."""
+    folder, url = page.sites
+    if not (folder / game).exists():
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(tile, "STEPS", 60)
+            build(folder / game, [game], PYODIDE)
+    page.goto(f"{url}{game}/")
     page.wait_for_selector("body[data-rate]")
     page.wait_for_function("document.body.dataset.rate > 1000")  # thousands of games move
     page.select_option("#pace", "0")
     page.click("#wall", position={"x": 70, "y": 60})
     page.wait_for_selector("#table:not([hidden])")
+
+
+def players(page: Any, *kinds: str) -> None:
+    """A new game between these."""
+    for player, kind in enumerate(kinds):
+        page.select_option(f"#seats select[data-player='{player}']", kind)
+    page.click("text=New game")
+    page.wait_for_function("document.body.dataset.ply === '0'")
 
 
 def play(page: Any, chance: random.Random) -> list[int]:
@@ -102,21 +106,19 @@ def shapes(svg: str) -> list[Any]:
     return [(e.tag, e.attrib, e.text) for e in root if e.get("data-actions") is None]
 
 
-@pytest.mark.parametrize("name", ["tic_tac_toe", "othello"])
+@pytest.mark.few(1)
+@pytest.mark.parametrize("name", ["tic_tac_toe", "othello", "gomoku"])
 def test_a_whole_game_is_what_the_environment_says(page: Any, name: str) -> None:
     take(page, name)
-    page.select_option("#seat", label="everybody")
-    page.click("#new")
-    page.wait_for_function("document.body.dataset.ply === '0'")
+    players(page, "person", "person")
     env = shared_env(name)
     state, actions = env.init(1), play(page, random.Random(1))
     for action in actions:
         state = env.step(state, [action])
     assert state.terminated.item() and len(actions) == state.ply.item() > 4
-    names = [f"player {k % 2}: {env.action_to_string(action)}" for k, action in enumerate(actions)]
-    told = page.locator("#moves li").all_inner_texts()[::-1]
-    assert [text.split(": ")[1] for text in told] == [text.split(": ")[1] for text in names]
-    assert "The game is over: player 0 got" in page.inner_text("#status")
+    told = [text.split()[-1] for text in page.locator("#moves li").all_inner_texts()[::-1]]
+    assert told == [env.action_to_string(action) for action in actions]
+    assert re.match(r"(Player . wins|A draw)\. The seed was \d+\.", page.inner_text("#status"))
     if PYODIDE:
         assert page.text_content("#text") == env.to_string(state)
         drawn = page.evaluate("new XMLSerializer().serializeToString(document.querySelector('#picture svg'))")
@@ -125,7 +127,7 @@ def test_a_whole_game_is_what_the_environment_says(page: Any, name: str) -> None
 
 def test_against_the_computer_with_hidden_cards_and_back_again(page: Any) -> None:
     take(page, "kuhn_poker")
-    page.click("#new")
+    players(page, "person", "uniform")
     page.wait_for_selector("body[data-state=ready]")
     if PYODIDE:
         page.wait_for_selector("body[data-pictured]")

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 from zipfile import ZipFile
 
 import numpy as np
 import pytest
 
 import tensor_envs as te
+from tensor_envs import web
 from tensor_envs.web import build, tile
 from tensor_envs.web.__main__ import main
 from tensor_envs.web.build import write_package
@@ -36,9 +39,31 @@ def test_the_start_page_is_small_and_whole(site: Path) -> None:
         path.relative_to(site).as_posix(): path.read_bytes() for path in site.rglob("*") if path.is_file()
     }
     assert sum(len(gzip.compress(content)) for content in files.values()) < MOST_BYTES
-    assert json.loads(files["games.json"]) == {"games": {GAME: GAME}, "python": False}
+    told = json.loads(files["games.json"])
+    assert [game["game"] for game in told["games"]] == [GAME] and not told["python"]
     assert {"index.html", "page.js", f"games/{GAME}.wasm", f"games/{GAME}.json"} <= set(files)
     assert b"://" not in b"".join(c for name, c in files.items() if name.endswith((".html", ".js", ".css")))
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="the page is run by node, which is not here")
+def test_how_games_have_ended() -> None:
+    page = Path(web.__file__).parent / "page"
+    asked = [
+        ([1.0, -0.5, -0.5], False, "Player 0 wins."),
+        ([0.25, -0.5, 0.25], True, "Player 0 and player 2 share the win."),
+        ([0.0, 0.0, 0.0], False, "A draw."),
+        ([0.0, 0.0, 0.0], True, "A draw, by the limit of the game's length."),
+        ([1204.0], False, "The game is over: 1204 points."),
+    ]
+    views = [{"returns": returns, "truncated": truncated} for returns, truncated, _ in asked]
+    script = f"import {{ result }} from '{page}/table.js'; console.log(JSON.stringify({json.dumps(views)}.map(result)))"
+    done = subprocess.run(
+        [str(shutil.which("node")), "--input-type=module", "-e", script],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(done.stdout) == [text for *_, text in asked]
 
 
 def test_tiles_are_the_drawings(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,12 +96,13 @@ def test_the_pages_python_shows_what_the_environment_does(tmp_path: Path) -> Non
     write_package({"kuhn_poker": kuhn, "go": go}, tmp_path / "package.zip")
     ZipFile(tmp_path / "package.zip").extractall(tmp_path)
     bet = kuhn.step(kuhn.init(1, 3), [1])
-    asked, expected = list[tuple[str, str, int]](), list[dict[str, str]]()
+    asked, expected = list[tuple[str, str, int, str]](), list[dict[str, Any]]()
     for env, state in ((kuhn, bet), (kuhn, kuhn.step(bet, [1])), (go, go.init(1))):
         words = json.dumps(state._games.cut.table(state.tensors[0])[0].tolist())
         for player in (None, 0, 1):
-            asked.append((env.id, words, -1 if player is None else player))
-            expected.append({"svg": env.render(state, 0, player), "text": env.to_string(state, 0, player)})
+            asked.append((env.id, words, -1 if player is None else player, '["bet"]'))
+            shown = {"svg": env.render(state, 0, player), "text": env.to_string(state, 0, player)}
+            expected.append({**shown, "moves": ["bet"]})
     command = [sys.executable, "-S", "-c", VIEWS, str(tmp_path), json.dumps(asked)]
     done = subprocess.run(command, capture_output=True, text=True, env={}, check=False)
     assert (done.returncode, done.stderr) == (0, "") and json.loads(done.stdout) == expected

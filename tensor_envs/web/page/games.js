@@ -3,10 +3,10 @@
 
 export const LANES = 64;
 
-export async function load(id) {
+export async function load(file) {
   const [about, bytes] = await Promise.all([
-    fetch(`games/${id}.json`).then((answer) => answer.json()),
-    fetch(`games/${id}.wasm`).then((answer) => answer.arrayBuffer()),
+    fetch(`${file}.json`).then((answer) => answer.json()),
+    fetch(`${file}.wasm`).then((answer) => answer.arrayBuffer()),
   ]);
   return { ...about, module: await WebAssembly.compile(bytes) };
 }
@@ -88,6 +88,7 @@ export function read(about, words) {
   return {
     player: number(player[0]),
     over: number(terminated[0]) + number(truncated[0]) > 0,
+    truncated: number(truncated[0]) > 0,
     legal: about.actions.map((_, a) => a).filter((a) => words[about.mask + (a >> 5)] >>> (a & 31) & 1),
     rewards: [...new Float32Array(Uint32Array.from(words.slice(about.rewards, about.mask)).buffer)],
   };

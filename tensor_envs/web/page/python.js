@@ -20,10 +20,11 @@ async function start() {
 const ready = start();
 ready.catch((error) => self.postMessage({ failed: String(error).slice(-500) }));
 
-self.onmessage = async ({ data: { number, id, words, player } }) => {
+self.onmessage = async ({ data: { number, position: [id, words, player, moves] } }) => {
   try {
     const view = (await ready).view;
-    self.postMessage({ number, found: JSON.parse(view(id, JSON.stringify(words), player ?? -1)) });
+    const found = JSON.parse(view(id, JSON.stringify(words), player ?? -1, JSON.stringify(moves)));
+    self.postMessage({ number, found });
   } catch (error) {
     self.postMessage({ number, found: null, failed: String(error).slice(-500) });
   }

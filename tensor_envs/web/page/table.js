@@ -1,153 +1,191 @@
-// One game, played on by a person: the legal actions as buttons and, once there is Python, as parts of the picture.
-import { Games, read } from "./games.js";
-import { Tiles } from "./tiles.js";
+// One game at a table: who sits where, the legal actions as buttons and as parts of the picture, a curtain for secrets.
+// How it is asked is in `server.js` and `local.js`.
+const KINDS = {
+  person: "person", uniform: "computer, random", search: "computer, search", trained: "computer, trained network",
+  perfect: "computer, perfect",
+};
+const SOLVING = 500; // milliseconds until it is asked again whether a game is solved
+const WRITING = 200; // and until the address says the position: browsers bear a few changes a second
+export const element = (id) => document.getElementById(id);
 
-const THINKS = 400; // milliseconds that the computer takes for a move
-const LARGE = 420; // pixels of a picture without Python
-const element = (id) => document.getElementById(id);
+const made = (tag, properties, ...children) => {
+  const found = Object.assign(document.createElement(tag), properties);
+  found.append(...children);
+  return found;
+};
+
+// how a game has ended
+export function result({ truncated, returns }) {
+  const best = Math.max(...returns), names = returns.flatMap((got, k) => (got === best ? [`player ${k}`] : []));
+  if (returns.length === 1) return `The game is over: ${Math.round(100 * best) / 100} points.`;
+  if (names.length === returns.length) return truncated ? "A draw, by the limit of the game's length." : "A draw.";
+  const last = names.pop();
+  const text = names.length ? `${names.join(", ")} and ${last} share the win.` : `${last} wins.`;
+  return text[0].toUpperCase() + text.slice(1);
+}
 
 export class Table {
-  // python: null, or a function of a game's id, words and player that promises its picture and text
-  constructor(python) {
-    this.python = python;
-    this.serial = 0; // of what is shown: late answers about older positions are dropped
-    element("seat").addEventListener("change", () => this.show());
-    element("new").addEventListener("click", () => this.begin());
-    element("undo").addEventListener("click", () => this.undo());
-    element("all").addEventListener("click", () => this.list(this.now.legal));
+  constructor(engine, fail) {
+    Object.assign(this, { engine, fail, serial: 0 });
+    const on = (id, does, event = "click") => element(id).addEventListener(event, does);
+    on("undo", () => this.ask("undo", this.view));
+    on("link", () => this.link());
+    on("save", () => this.save());
+    on("all", () => this.list(this.view.actions));
+    element("curtain").querySelector("button").addEventListener("click", () => {
+      this.looking = this.view.viewer;
+      this.show(this.view);
+    });
+    on("new", (event) => {
+      event.preventDefault();
+      this.begin();
+    }, "submit");
   }
 
-  // a game begins: one taken from the wall or a new one
-  begin(about = this.about, game = null) {
-    this.games = new Games(about, 1, BigInt(Math.floor(Math.random() * 2 ** 53)));
-    if (game) this.games.set(0, game);
-    this.past = [];
-    element("picture").replaceChildren();
-    element("words").hidden = true;
-    delete document.body.dataset.pictured;
-    const other = this.about !== about;
-    this.about = about;
-    if (other || game) this.offer(read(about, this.games.row("words", 0)).player);
-    element("table").hidden = false;
-    this.show();
-  }
-
-  // who may be played
-  offer(player) {
-    const named = (text, value) => Object.assign(document.createElement("option"), { value, textContent: text });
-    const seats = Array.from({ length: this.about.players }, (_, k) => named(`player ${k}`, k));
-    element("seat").replaceChildren(...seats, named("everybody", -1), named("nobody", -2));
-    element("seat").value = player;
-  }
-
-  get seat() {
-    return Number(element("seat").value);
-  }
-
-  get isPersons() {
-    return !this.now.over && (this.seat === -1 || this.seat === this.now.player);
-  }
-
-  play(action) {
-    const { words, rng } = this.games.game(0);
-    this.past.push({ words, rng, player: this.now.player, action, returns: this.returns });
-    this.games.actions[0] = action;
-    this.games.run("step");
-    this.show();
-  }
-
-  undo() {
-    do {
-      const game = this.past.pop();
-      if (!game) break;
-      this.games.set(0, game);
-      this.now = read(this.about, game.words);
-    } while (!this.isPersons && this.past.length);
-    this.show();
-  }
-
-  show() {
-    const serial = ++this.serial, { about, past } = this, words = this.games.row("words", 0);
-    this.now = read(about, words);
-    const last = past.at(-1);
-    this.returns = last ? last.returns.map((x, k) => x + this.now.rewards[k]) : this.now.rewards.map(() => 0);
-    const persons = this.isPersons, state = this.now.over ? "over" : persons ? "ready" : "computer";
-    element("status").textContent = this.now.over
-      ? `The game is over: ${this.returns.map((x, k) => `player ${k} got ${Math.round(100 * x) / 100}`).join(", ")}.`
-      : `Player ${this.now.player} ${persons ? "to move" : "is thinking"}`;
-    element("undo").disabled = !past.length;
-    const unseen = about.hidden && this.seat >= 0 && !this.now.over;
-    element("moves").replaceChildren(...past.map(({ player, action }) => Object.assign(document.createElement("li"), {
-      textContent: `player ${player}: ${unseen && player !== this.seat ? "a move, not shown" : about.actions[action]}`,
-    })).reverse());
-    this.list(persons ? this.now.legal : []);
-    this.picture(serial, words, this.seat < 0 || (about.hidden && this.now.over) ? null : this.seat);
-    Object.assign(document.body.dataset, { state, ply: past.length });
-    if (state === "computer") setTimeout(() => { if (serial === this.serial) this.think(); }, THINKS);
-  }
-
-  // the computer's move, a random legal one
-  think() {
-    this.games.run("sample");
-    this.play(this.games.actions[0]);
-  }
-
-  list(actions) {
-    element("all").hidden = actions.length === this.now.legal.length || !actions.length;
-    element("actions").replaceChildren(...actions.map((action) => {
-      const button = Object.assign(document.createElement("button"), { type: "button", textContent: this.about.actions[action] });
-      button.dataset.action = action;
-      button.addEventListener("click", () => this.play(action));
-      for (const [event, is] of [["mouseenter", true], ["focus", true], ["mouseleave", false], ["blur", false]]) {
-        button.addEventListener(event, () => this.areas(action).forEach((area) => area.classList.toggle("pointed", is)));
-      }
-      return button;
+  // who may play a game
+  offer({ game, players, kinds, rules }) {
+    this.game = game;
+    this.serial += 1; // the table before this one is left
+    element("rules").href = rules;
+    element("seats").replaceChildren(...Array.from({ length: players }, (_, player) => {
+      const select = made("select", {}, ...kinds.map((kind) => new Option(KINDS[kind], kind)));
+      select.value = player ? kinds.at(-1) : "person";
+      select.dataset.player = player;
+      return made("label", {}, `Player ${player} `, select);
     }));
   }
 
-  areas(action) {
-    return document.querySelectorAll(`#picture [data-actions~="${action}"]`);
+  // a new game, or one that has begun elsewhere
+  begin(from = {}) {
+    const seats = [...element("seats").querySelectorAll("select")].map((select) => select.value);
+    const seed = element("seed").value;
+    return this.ask("create", { game: this.game, seats, seed: seed === "" ? null : Number(seed), actions: [], ...from });
   }
 
-  // in a few pixels until Python has drawn one, unless that would show what is hidden
-  async picture(serial, words, player) {
-    const hides = this.about.hidden && player !== null && this.python;
-    if (!hides && !element("picture").querySelector("svg")) element("picture").replaceChildren(this.small(words));
-    const found = this.python && await this.python(this.about.id, words, player);
-    if (!found || serial !== this.serial) return;
+  // a question to the engine; late answers to older ones are dropped
+  async ask(what, ...given) {
+    const serial = ++this.serial;
+    document.body.dataset.state = "busy";
+    element("error").hidden = true;
+    if (what === "create") this.looking = null;
+    try {
+      const view = await this.engine[what](...given);
+      if (serial !== this.serial) return;
+      if (what === "create" || what === "look") this.enter(view);
+      await this.show(view);
+    } catch (error) {
+      if (serial === this.serial) this.fail(error);
+    }
+  }
+
+  enter({ game, seats }) {
+    element("game").value = game;
+    if (game !== this.game) element("game").dispatchEvent(new Event("change"));
+    element("seats").querySelectorAll("select").forEach((select, k) => { select.value = seats[k]; });
+    const first = element("table").hidden;
+    element("table").hidden = false;
+    if (first) element("table").scrollIntoView({ behavior: "smooth", block: "nearest" });
+    this.clear();
+  }
+
+  clear() {
+    element("picture").replaceChildren();
+    element("words").hidden = element("save").disabled = true;
+    delete document.body.dataset.pictured;
+  }
+
+  async show(view) {
+    const { over, computer, viewer, ply } = this.view = view, serial = this.serial;
+    this.drawn = null;
+    this.covered = view.secret && !over && this.looking !== viewer;
+    element("curtain").hidden = !this.covered;
+    element("curtain").firstElementChild.textContent = `Only player ${viewer} looks at the screen now.`;
+    element("status").classList.toggle("result", over);
+    element("status").textContent = over ? this.ending(view) : `${this.named(view.player)} ${
+      view.waiting ? "solves the game" : computer ? "is thinking" : "to move"}`;
+    element("undo").disabled = !view.moves.some(({ player }) => view.seats[player] === "person");
+    element("link").textContent = "Copy link";
+    this.tell(view.moves);
+    this.list(this.covered ? [] : view.actions);
+    if (this.covered) this.clear();
+    else if (view.small && !element("picture").querySelector("svg")) element("picture").replaceChildren(view.small);
+    const state = over ? "over" : computer ? "computer" : this.covered ? "covered" : "ready";
+    const wait = Math.max(Number(element("thinks").value), view.waiting ? SOLVING : 0);
+    if (computer) setTimeout(() => { if (serial === this.serial) this.ask("advance", view); }, wait);
+    const link = view.link ?? this.fragment(await this.engine.position(view));
+    if (view !== this.view) return;
+    this.address = `#${link}`;
+    if (view.link) this.write();
+    else this.writing ??= setTimeout(() => this.write(), WRITING);
+    Object.assign(document.body.dataset, { state, ply });
+    const found = this.covered ? null : await view.drawn;
+    if (found && view === this.view) this.picture(found);
+  }
+
+  write() {
+    this.writing = clearTimeout(this.writing);
+    if (!element("table").hidden) history.replaceState(null, "", this.address);
+  }
+
+  named(player) {
+    const { seats } = this.view, persons = seats.filter((kind) => kind === "person").length;
+    return `Player ${player}${seats[player] !== "person" ? " (computer)" : persons === 1 ? " (you)" : ""}`;
+  }
+
+  ending(view) {
+    return result(view) + (view.seed === null ? "" : ` The seed was ${view.seed}.`);
+  }
+
+  tell(moves) {
+    element("moves").replaceChildren(...moves.map(({ ply, player, name }) => made(
+      "li", {}, made("span", { textContent: `${ply + 1}.` }), made("span", { textContent: `player ${player}` }), name,
+    )).reverse());
+  }
+
+  list(actions) {
+    const { over, computer } = this.view;
+    element("all").hidden = this.covered || actions.length === this.view.actions.length;
+    const note = made("p", { textContent: over ? "The game is over." : computer ? "The computer is to move." : "" });
+    element("actions").replaceChildren(...(actions.length ? actions.map((action) => this.button(action)) : [note]));
+  }
+
+  button({ action, name }) {
+    const button = made("button", { type: "button", textContent: name });
+    button.dataset.action = action;
+    button.addEventListener("click", () => this.ask("act", this.view, action));
+    const parts = () => element("picture").querySelectorAll(`path.legal[data-actions~="${action}"]`);
+    for (const [event, on] of [["pointerenter", true], ["focus", true], ["pointerleave", false], ["blur", false]]) {
+      button.addEventListener(event, () => parts().forEach((area) => area.classList.toggle("pointed", on)));
+    }
+    return button;
+  }
+
+  picture(found) {
+    this.drawn = found.svg;
     const picture = document.importNode(new DOMParser().parseFromString(found.svg, "image/svg+xml").documentElement, true);
-    picture.style.maxWidth = `${1.5 * picture.width.baseVal.value}px`;
+    picture.style.maxWidth = `${1.6 * picture.width.baseVal.value}px`;
     this.prepare(picture);
     element("picture").replaceChildren(picture);
     element("text").textContent = found.text;
-    element("words").hidden = false;
-    document.body.dataset.pictured = this.past.length;
-  }
-
-  small(words) {
-    const tiles = new Tiles(this.about.tile), canvas = document.createElement("canvas");
-    Object.assign(canvas, { width: tiles.width, height: tiles.height });
-    canvas.style.width = `${Math.min(LARGE, 12 * tiles.width)}px`;
-    const image = new ImageData(tiles.width, tiles.height);
-    tiles.paint(words, 0, 1, new Uint32Array(image.data.buffer), 0, tiles.width);
-    canvas.getContext("2d").putImageData(image, 0, 0);
-    return canvas;
+    element("words").hidden = element("save").disabled = false;
+    this.tell(found.moves);
+    document.body.dataset.pictured = this.view.ply;
   }
 
   // Parts that stand for legal actions can be clicked; where one stands for several, the list shows these.
   prepare(picture) {
-    const now = this.isPersons ? this.now.legal : [];
     for (const area of picture.querySelectorAll("[data-actions]")) {
-      const legal = area.dataset.actions.split(" ").map(Number).filter((action) => now.includes(action));
+      const numbers = area.dataset.actions.split(" ").map(Number);
+      const legal = this.view.actions.filter(({ action }) => numbers.includes(action));
       if (!legal.length) {
         area.remove(); // it would lie over others
         continue;
       }
-      const names = legal.map((action) => this.about.actions[action]).join(", ");
+      const names = legal.map(({ name }) => name).join(", ");
       area.append(Object.assign(document.createElementNS(picture.namespaceURI, "title"), { textContent: names }));
       area.classList.add("legal");
       for (const [name, value] of [["role", "button"], ["tabindex", "0"], ["aria-label", names]]) area.setAttribute(name, value);
-      const choose = () => (legal.length === 1 ? this.play(legal[0]) : this.list(legal));
+      const choose = () => (legal.length === 1 ? this.ask("act", this.view, legal[0].action) : this.list(legal));
       area.addEventListener("click", choose);
       area.addEventListener("keydown", (event) => {
         if (event.key !== "Enter" && event.key !== " ") return;
@@ -155,5 +193,23 @@ export class Table {
         choose();
       });
     }
+  }
+
+  // a position in an address: how it began, and what was played
+  fragment({ actions, seats, ...more }) {
+    return new URLSearchParams({ ...more, seats: seats.join("."), moves: actions.join(".") });
+  }
+
+  async link() {
+    this.address = `#${this.fragment(await this.engine.position(this.view))}`;
+    this.write();
+    const copied = await navigator.clipboard?.writeText(location.href).then(() => true, () => false);
+    element("link").textContent = copied ? "Copied" : "It is the page's address";
+  }
+
+  save() {
+    const url = URL.createObjectURL(new Blob([this.drawn], { type: "image/svg+xml" }));
+    made("a", { href: url, download: `${this.game}_${this.view.ply}.svg` }).click();
+    setTimeout(() => URL.revokeObjectURL(url));
   }
 }

@@ -41,14 +41,21 @@ _stand_in("tensor_envs", __path__=[str(HERE / "tensor_envs")])
 _stand_in("tensor_envs.ops", __path__=[str(HERE / "tensor_envs" / "ops")])
 sys.modules["tensor_envs"].GameEntry = import_module("tensor_envs.core.entry").GameEntry  # type: ignore[attr-defined]
 
-GAMES: dict[str, str] = json.loads((HERE / "games.json").read_text())  # the module of each id's GameEntry
+told = import_module("tensor_envs.render.moves").told
+# of each id the module of its GameEntry, and the fields of its rules
+GAMES: dict[str, tuple[str, dict[str, Any]]] = json.loads((HERE / "games.json").read_text())
+
+
+def _tupled(x: Any) -> Any:
+    return tuple(map(_tupled, x)) if isinstance(x, list) else x
 
 
 @cache
 def game(id: str) -> tuple[Any, Any, Any, dict[str, Any]]:
     """Rules, notation, pictures, and where the fields lie."""
-    entry = import_module(GAMES[id]).GAME
-    rules = entry.load_rules()(**entry.presets.get(id, {}))
+    module, fields = GAMES[id]
+    entry = import_module(module).GAME
+    rules = entry.load_rules()(**{name: _tupled(value) for name, value in fields.items()})
     slots = json.loads((HERE / f"{id}.json").read_text())
     return rules, entry.load("notation"), entry.load("render"), slots
 
@@ -71,8 +78,11 @@ def nested(numbers: list[int], shape: tuple[int, ...]) -> Any:
     return [nested(numbers[k * part : (k + 1) * part], shape[1:]) for k in range(shape[0])]
 
 
-def view(id: str, words: str, player: int) -> str:
-    """JSON of a position's picture and text, as a player knows it; -1 knows everything. null for a user's game."""
+def view(id: str, words: str, player: int, moves: str) -> str:
+    """JSON of a position's picture and text, and of the names of the moves that led there, as a player knows them.
+
+    -1 knows everything. null for a user's game.
+    """
     if id not in GAMES:
         return "null"
     rules, notation, render, slots = game(id)
@@ -82,7 +92,10 @@ def view(id: str, words: str, player: int) -> str:
         for field in rules.spec.all_fields
     }
     values |= {name: number(found, "bool", slots[name][0]) for name in ("terminated", "truncated")}
-    shown = notation.to_dict(rules, values)
+    whole = shown = notation.to_dict(rules, values)
     if player >= 0 and hasattr(render, "seen_by"):
-        shown = render.seen_by(rules, shown, player)
-    return json.dumps({"svg": render.to_svg(rules, shown), "text": render.to_string(rules, shown)})
+        shown = render.seen_by(rules, whole, player)
+    names = told(json.loads(moves), whole, shown)
+    return json.dumps(
+        {"svg": render.to_svg(rules, shown), "text": render.to_string(rules, shown), "moves": names}
+    )

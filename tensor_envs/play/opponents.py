@@ -1,7 +1,8 @@
-"""Who plays at a table when nobody clicks: the uniform player, and perfect play where a game is solved."""
+"""Who plays at a table when nobody clicks: at random, by search, by trained weights, or perfectly."""
 
 from __future__ import annotations
 
+import functools
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,16 +12,36 @@ from typing import Any
 
 import numpy as np
 
-import tensor_envs as te
+from tensor_envs.core.state import State
 from tensor_envs.games.shed.tablebase import Tablebase
+from tensor_envs.policies import load
+from tensor_envs.policy import random_policy
+from tensor_envs.search import best_actions, playout_policy
+from tensor_envs.web.variants import SIMULATIONS
 
-Choose = Callable[[te.State], int | None]  # the action of a batch of one game; None: not known yet, ask again
-SHED = Path(__file__).resolve().parents[1] / "shed.py"
+Choose = Callable[[State], int | None]  # the action of a batch of one game; None: not known yet, ask again
+SOLVE = """
+import sys
+from tensor_envs.games.shed.solve import solve
+solve(int(sys.argv[1]), progress=False, path=sys.argv[2])
+"""
 
 
-def uniform(state: te.State) -> int:
+def uniform(state: State) -> int:
     """A random legal action, a function of the game's seed and ply."""
-    return int(te.random_policy(state).item())
+    return int(random_policy(state).item())
+
+
+def search(state: State) -> int:
+    """The action that playouts like best."""
+    return int(playout_policy(state, SIMULATIONS).action.item())
+
+
+@functools.cache
+def trained(id: str) -> Choose:
+    """What the network of the weights that come with the package likes best."""
+    policy = load(id, 0)
+    return lambda state: int(policy(state).item())
 
 
 class Solver:
@@ -37,7 +58,7 @@ class Solver:
 
     def begin(self, cards: int) -> None:
         if cards not in self._processes:
-            command = [sys.executable, str(SHED), "solve", str(cards), "--save", self._path(cards), "--quiet"]
+            command = [sys.executable, "-c", SOLVE, str(cards), self._path(cards)]
             self._processes[cards] = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
@@ -74,14 +95,14 @@ def perfect(seed: int, solver: Solver) -> Choose:
     """
     chance = np.random.default_rng(seed)
 
-    def choose(state: te.State) -> int | None:
+    def choose(state: State) -> int | None:
         if hasattr(state.env.rules, "cards"):
             table = solver.table(state.env.rules.cards, state.device)
             if table is None:
                 return None
             best = table.best_actions(state).numpy()
         else:
-            best = te.search.best_actions(state)
+            best = best_actions(state)
         return int(chance.choice(np.flatnonzero(best[0])))
 
     return choose

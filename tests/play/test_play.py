@@ -1,4 +1,4 @@
-"""scripts/play.py: what its server answers and what it refuses."""
+"""tensor_envs.play: what its server answers and what it refuses."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
 import tensor_envs as te
-from play import opponents, server, tables
+from tensor_envs.play import opponents, server, tables
+from tensor_envs.web.variants import VARIANTS
 from tests.scripts.here import SCRIPTS
 
 JSON = {"Content-Type": "application/json"}
@@ -47,14 +47,14 @@ def ask(url: str, method: str, path: str, body: Any = None, headers: dict[str, s
 
 
 def create(url: str, game: str = "tic_tac_toe", seats: list[str] = TWO, seed: int = 0) -> dict[str, Any]:
-    answer = ask(url, "POST", "/api/tables", {"game": game, "seats": seats, "seed": seed})
+    answer = ask(url, "POST", "/api/tables", {"game": game, "seats": seats, "seed": seed, "actions": []})
     assert answer.status == 200, answer.content
     view: dict[str, Any] = answer.json
     return view
 
 
 def act(url: str, view: dict[str, Any], action: int) -> Answer:
-    return ask(url, "POST", f"/api/tables/{view['table']}/actions", {"ply": view["ply"], "action": action})
+    return ask(url, "POST", f"/api/tables/{view['table']}/act", {"ply": view["ply"], "action": action})
 
 
 # *** what is served ***
@@ -65,9 +65,9 @@ def act(url: str, view: dict[str, Any], action: int) -> Answer:
     [
         ("/", "text/html", b"<!doctype html>"),
         ("/?x=1", "text/html", b"<!doctype html>"),
-        ("/page.js", "text/javascript", b'"use strict"'),
+        ("/server.js", "text/javascript", b"api/tables"),
         ("/page.css", "text/css", b"--ink"),
-        ("/rules/shed", "text/plain", b"# Shed"),
+        ("/rules/shed_7", "text/plain", b"# Shed"),
     ],
 )
 def test_files(url: str, path: str, kind: str, has: bytes) -> None:
@@ -77,24 +77,19 @@ def test_files(url: str, path: str, kind: str, has: bytes) -> None:
     assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
 
 
-def test_the_page_needs_nothing_from_elsewhere() -> None:
-    files = list((SCRIPTS / "play").glob("page.*"))
-    assert len(files) == 3
-    for path in files:
-        assert not re.search(r"https?://|//[a-z]+\.|@import|url\(", path.read_text()), path.name
-
-
 def test_every_game_is_offered(url: str) -> None:
-    games = ask(url, "GET", "/api/games").json["games"]
-    assert [game["game"] for game in games] == list(tables.VARIANTS)
-    offered = {variant.id for variant in tables.VARIANTS.values()}
+    games = ask(url, "GET", "/games.json").json["games"]
+    assert [game["game"] for game in games] == list(VARIANTS)
+    offered = {variant.id for variant in VARIANTS.values()}
     assert offered == set(te.registered())
-    players = {game["players"] for game in games if game["rules"] == "tensor_equilibrium"}
+    players = {game["players"] for game in games if "equilibrium" in game["game"]}
     assert players == {2, 3, 4}
     solved = {game["game"] for game in games if "perfect" in game["kinds"]}
     assert solved == {"tic_tac_toe", "shed_5", "shed_7", "shed_10", "shed_14"}
+    trained = {game["game"] for game in games if "trained" in game["kinds"]}
+    assert trained == {"tic_tac_toe", "connect_four", "shed_10", "tensor_stars"}
     for game in games:
-        assert ask(url, "GET", f"/rules/{game['rules']}").status == 200
+        assert ask(url, "GET", f"/{game['rules']}").status == 200
 
 
 def test_games_of_ones_own() -> None:
@@ -104,13 +99,13 @@ def test_games_of_ones_own() -> None:
     thread = threading.Thread(target=served.serve_forever)
     thread.start()
     try:
-        offered = ask(served.url, "GET", "/api/games").json["games"][-1]
+        offered = ask(served.url, "GET", "/games.json").json["games"][-1]
         assert offered == {
             "game": game,
             "title": game,
-            "rules": game,
+            "rules": f"rules/{game}",
             "players": 3,
-            "kinds": ["person", "uniform"],
+            "kinds": ["person", "uniform", "search"],
         }
         assert b"dice_race:GAME with goal=12" in ask(served.url, "GET", f"/rules/{game}").content
         view = create(served.url, game, ["person", "uniform", "uniform"])
@@ -131,9 +126,9 @@ def test_a_game_between_persons(url: str) -> None:
     assert (view["ply"], view["player"], view["viewer"], view["computer"]) == (0, 0, 0, False)
     assert len(view["actions"]) == 9 and view["actions"][5] == {"action": 5, "name": "(1,2)"}
     for ply, action in enumerate((4, 0, 3, 1, 5)):
-        assert (view["ply"], view["player"], view["result"]) == (ply, ply % 2, None)
+        assert (view["ply"], view["player"], view["over"]) == (ply, ply % 2, False)
         view = act(url, view, action).json
-    assert view["result"] == "Player 0 wins." and view["returns"] == [1, -1] and view["actions"] == []
+    assert view["over"] and view["returns"] == [1, -1] and view["actions"] == []
     assert view["player"] is None and "has a line of 3" in view["svg"] and "has a line of 3" in view["text"]
     assert [move["name"] for move in view["moves"]] == ["(1,1)", "(0,0)", "(1,0)", "(0,1)", "(1,2)"]
     assert ask(url, "GET", f"/api/tables/{view['table']}").json == view
@@ -152,6 +147,30 @@ def test_a_game_against_the_computer(url: str) -> None:
     assert ask(url, "POST", f"/api/tables/{again['table']}/advance", {"ply": 0}).json["svg"] == after["svg"]
 
 
+@pytest.mark.parametrize("kind", ["search", "trained"])
+def test_who_else_plays(url: str, kind: str) -> None:
+    """Whoever has two in a row, and may move, wins."""
+    body = {**GAME, "seats": [kind, "person"], "actions": [0, 8, 1, 7]}
+    view = ask(url, "POST", "/api/tables", body).json
+    view = ask(url, "POST", f"/api/tables/{view['table']}/advance", {"ply": 4}).json
+    assert view["over"] and view["returns"] == [1, -1] and view["moves"][-1]["name"] == "(0,2)"
+
+
+def test_moves_are_taken_back(url: str) -> None:
+    """To where a person was last to move; what led there leads to the same position anywhere."""
+    view = create(url, seats=["uniform", "person"], seed=5)
+    path = f"/api/tables/{view['table']}"
+    assert ask(url, "POST", f"{path}/undo", {"ply": 0}).status == 409  # nobody has moved
+    before = ask(url, "POST", f"{path}/advance", {"ply": 0}).json
+    after = act(url, before, before["actions"][0]["action"]).json
+    after = ask(url, "POST", f"{path}/advance", {"ply": 2}).json
+    assert after["ply"] == 3 and ask(url, "POST", f"{path}/undo", {"ply": 2}).status == 409
+    position = ask(url, "GET", f"{path}/position").json
+    assert ask(url, "POST", f"{path}/undo", {"ply": 3}).json == before
+    again = ask(url, "POST", "/api/tables", position).json
+    assert {**again, "table": after["table"]} == after
+
+
 def test_the_seed_is_told_at_the_end() -> None:
     """Hidden cards follow from it; without one it is drawn."""
     env, seen = te.make("tensor_stars"), set()
@@ -163,7 +182,7 @@ def test_the_seed_is_told_at_the_end() -> None:
         table = room.open[view["table"]]
         seen.add(table.seed)
         while not table.over:
-            view = room.advance(view["table"], len(table.moves))
+            view = room.change(view["table"], "advance", len(table.moves))
             assert (view["seed"] is None) == (not table.over)
         assert view["seed"] == table.seed
     assert len(seen) == 4 and all(seed <= tables.MOST_SEED for seed in seen)
@@ -185,9 +204,9 @@ def test_a_game_is_solved_once_and_aside(url: str) -> None:
     assert ask(url, "POST", f"/api/tables/{second['table']}/advance", {"ply": 0}).json["ply"] == 1
 
 
-def test_a_solve_that_fails_is_tried_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_solve_that_fails_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     solver = opponents.Solver()
-    monkeypatch.setattr(opponents, "SHED", tmp_path / "nothing.py")
+    monkeypatch.setattr(opponents, "SOLVE", "import nothing")
     solver.begin(3)
     solver.begin(3)
     assert len(solver._processes) == 1
@@ -239,7 +258,7 @@ def test_a_connection_that_says_nothing_blocks_nobody(url: str) -> None:
 
 # *** what is refused ***
 
-GAME = {"game": "tic_tac_toe", "seats": TWO, "seed": 0}
+GAME = {"game": "tic_tac_toe", "seats": TWO, "seed": 0, "actions": []}
 
 
 @pytest.mark.parametrize(
@@ -248,15 +267,30 @@ GAME = {"game": "tic_tac_toe", "seats": TWO, "seed": 0}
         ({"game": "chess"}, 404, "there is no game 'chess'; there are tic_tac_toe"),
         ({"game": 3}, 400, "game must be of type str, got 3"),
         ({"seats": "person"}, 400, "seats must be of type list"),
-        ({"seats": ["person"]}, 400, "seats must be 2 of person, uniform, perfect, got person"),
+        (
+            {"seats": ["person"]},
+            400,
+            "seats must be 2 of person, uniform, search, trained, perfect, got person",
+        ),
         ({"seats": ["person", "god"]}, 400, "seats must be 2 of"),
         ({"seats": ["person", None]}, 400, "seats must be strings"),
-        ({"game": "cube", "seats": ["person", "perfect"]}, 400, "seats must be 2 of person, uniform, got"),
+        (
+            {"game": "cube", "seats": ["person", "perfect"]},
+            400,
+            "seats must be 2 of person, uniform, search, got",
+        ),
         ({"seed": -1}, 400, "seed must be in 0..9007199254740991, got -1"),
         ({"seed": 2**53}, 400, "seed must be in 0.."),
         ({"seed": True}, 400, "seed must be of type int, got True"),
         ({"seed": 0.5}, 400, "seed must be of type int"),
-        ({"more": 1}, 400, "the body must have game, seats, seed, got game, seats, seed, more"),
+        ({"actions": [0, "4"]}, 400, "actions must be integers"),
+        ({"actions": [4, 4]}, 400, "action 4 is illegal here; legal are 0, 1, 2, 3, 5"),
+        ({"actions": [0, 3, 1, 4, 2, 5]}, 400, "action 5 is illegal here; the game is over"),
+        (
+            {"more": 1},
+            400,
+            "the body must have game, seats, seed, actions, got game, seats, seed, actions, more",
+        ),
     ],
 )
 def test_wrong_games(url: str, change: dict[str, Any], status: int, message: str) -> None:
@@ -269,13 +303,13 @@ def test_wrong_games(url: str, change: dict[str, Any], status: int, message: str
     [
         (b"{", {}, 400, "the body is no JSON"),
         (b"\xff\xfe", {}, 400, "the body is no JSON"),
-        (b"[" * 4000, {}, 400, "the body"),
-        (b'{"seed": ' + b"9" * 4000 + b"}", {}, 400, "the body"),
+        (b"[" * 30_000, {}, 400, "the body"),
+        (b'{"seed": ' + b"9" * 30_000 + b"}", {}, 400, "the body"),
         (b"[1]", {}, 400, "the body must be a JSON object, got list"),
-        (b"{}", {}, 400, "the body must have game, seats, seed, got nothing"),
+        (b"{}", {}, 400, "the body must have game, seats, seed, actions, got nothing"),
         (b"{}", {"Content-Type": "text/plain"}, 415, "Content-Type must be application/json, got text/plain"),
-        (b" " * 4097, {}, 413, "a body may have 4096 bytes, got 4097"),
-        (b"{}", {"Content-Length": "9" * 5000}, 413, "a body may have 4096 bytes"),
+        (b" " * 32769, {}, 413, "a body may have 32768 bytes, got 32769"),
+        (b"{}", {"Content-Length": "9" * 5000}, 413, "a body may have 32768 bytes"),
         (b"{}", {"Content-Length": "-2"}, 400, "Content-Length must be a number"),
         (b"0\r\n\r\n", {"Transfer-Encoding": "chunked"}, 411, "Content-Length is needed"),
     ],
@@ -294,19 +328,21 @@ def test_malformed_bodies(url: str, body: bytes, headers: dict[str, str], status
         ("GET", "/rules/../../pyproject.toml", 404),
         ("GET", "/rules/chess", 404),
         ("GET", "/api/tables/none", 404),
-        ("POST", "/api/tables/none/actions", 404),
+        ("POST", "/api/tables/none/act", 404),
         ("POST", "/api/tables/none/advance", 404),
         ("POST", "/nothing", 404),
         ("GET", "/api/tables", 405),
         ("GET", "/api/tables/none/advance", 405),
         ("POST", "/", 405),
-        ("POST", "/api/games", 405),
+        ("POST", "/games.json", 405),
+        ("POST", "/api/tables/none/undo", 404),
+        ("GET", "/api/tables/none/position", 404),
         ("PUT", "/", 405),
         ("DELETE", "/api/tables/none", 405),
     ],
 )
 def test_paths_and_methods(url: str, method: str, path: str, status: int) -> None:
-    body = {"ply": 0, "action": 0} if path.endswith("actions") else {"ply": 0} if method == "POST" else None
+    body = {"ply": 0, "action": 0} if path.endswith("act") else {"ply": 0} if method == "POST" else None
     answer = ask(url, method, path, body)
     assert answer.status == status and answer.json["error"]
 
@@ -327,7 +363,7 @@ def test_paths_and_methods(url: str, method: str, path: str, status: int) -> Non
 def test_wrong_actions_change_nothing(url: str, change: dict[str, Any], status: int, message: str) -> None:
     view = act(url, create(url), 4).json
     path = f"/api/tables/{view['table']}"
-    answer = ask(url, "POST", f"{path}/actions", {"ply": 1, "action": 0, **change})
+    answer = ask(url, "POST", f"{path}/act", {"ply": 1, "action": 0, **change})
     assert answer.status == status and message in answer.json["error"]
     assert ask(url, "GET", path).json == view
 

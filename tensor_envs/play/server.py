@@ -19,21 +19,17 @@ from threading import BoundedSemaphore
 from types import UnionType
 from typing import Any, get_args
 
-import tensor_envs
-from play.tables import MOST_SEED, Refusal, Tables
+from tensor_envs import web
 from tensor_envs.core.validate import shown
+from tensor_envs.play.tables import MOST_SEED, Refusal, Tables
 
 ADDRESS = "127.0.0.1"
-MOST_BYTES = 4096  # of a request's body
+MOST_BYTES = 2**15  # of a request's body
 MOST_CONNECTIONS = 64  # a browser holds six
 BUSY = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-PAGE = Path(__file__).resolve().parent
-FILES = {
-    "/": ("page.html", "text/html; charset=utf-8"),
-    "/page.css": ("page.css", "text/css; charset=utf-8"),
-    "/page.js": ("page.js", "text/javascript; charset=utf-8"),
-}
-RULES = {path.parent.name: path for path in Path(tensor_envs.__file__).parent.glob("games/*/RULES.md")}
+PAGE = Path(web.__file__).parent / "page"
+KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
+FILES = {f"/{path.name}": path for path in PAGE.iterdir()} | {"/": PAGE / "index.html"}
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -56,9 +52,8 @@ class Server(ThreadingHTTPServer):
     def __init__(self, port: int, games: Sequence[str] = ()):
         self.free = BoundedSemaphore(MOST_CONNECTIONS)
         self.tables, self.worker = Tables(), ThreadPoolExecutor(max_workers=1)
-        self.rules = {name: path.read_bytes() for name, path in RULES.items()}
         for name in games:
-            self.rules[name] = self.worker.submit(self.tables.add, name).result().encode()
+            self.worker.submit(self.tables.add, name).result()
         super().__init__((ADDRESS, port), Handler)
         self.hosts = {f"{name}:{self.server_port}" for name in (ADDRESS, "localhost")}
         if self.server_port == 80:
@@ -111,37 +106,43 @@ class Handler(BaseHTTPRequestHandler):
 
     def get(self, path: str) -> tuple[bytes, str]:
         if path in FILES:
-            name, kind = FILES[path]
-            return (PAGE / name).read_bytes(), kind
+            return FILES[path].read_bytes(), f"{KINDS[FILES[path].suffix]}; charset=utf-8"
         match path.strip("/").split("/"):
-            case ["api", "games"]:
-                return self.work(lambda tables: {"games": tables.catalogue()})
+            case ["games.json"]:
+                return self.work(Tables.catalogue)
             case ["api", "tables", name]:
                 return self.work(lambda tables: tables.view(name))
-            case ["rules", name] if name in self.server.rules:
-                return self.server.rules[name], "text/plain; charset=utf-8"
-            case ["api", "tables"] | ["api", "tables", _, "actions" | "advance"]:
+            case ["api", "tables", name, "position"]:
+                return self.work(lambda tables: tables.position(name))
+            case ["rules", name]:
+                text = self.server.worker.submit(self.server.tables.rules, name).result()
+                return text.encode(), "text/plain; charset=utf-8"
+            case ["api", "tables"] | ["api", "tables", _, "act" | "advance" | "undo"]:
                 raise Refusal(405, f"{path} takes POST")
         raise Refusal(404, f"there is nothing at {path!r}")
 
     def post(self, path: str) -> tuple[bytes, str]:
         match path.strip("/").split("/"):
             case ["api", "tables"]:
-                game, seats, seed = fields(self.body(), game=str, seats=list, seed=int | None)
+                game, seats, seed, actions = fields(
+                    self.body(), game=str, seats=list, seed=int | None, actions=list
+                )
                 if not all(isinstance(seat, str) for seat in seats):
                     raise Refusal(400, f"seats must be strings, got {seats!r}")
                 if seed is not None and not 0 <= seed <= MOST_SEED:
                     raise Refusal(400, f"seed must be in 0..{MOST_SEED}, got {seed}")
-                return self.work(lambda tables: tables.create(game, seats, seed))
-            case ["api", "tables", name, "actions"]:
+                if not all(type(action) is int for action in actions):
+                    raise Refusal(400, f"actions must be integers, got {shown(actions)}")
+                return self.work(lambda tables: tables.create(game, seats, seed, actions))
+            case ["api", "tables", name, "act"]:
                 ply, action = fields(self.body(), ply=int, action=int)
-                return self.work(lambda tables: tables.act(name, ply, action))
-            case ["api", "tables", name, "advance"]:
+                return self.work(lambda tables: tables.change(name, "act", ply, action))
+            case ["api", "tables", name, "advance" | "undo" as what]:
                 (ply,) = fields(self.body(), ply=int)
-                return self.work(lambda tables: tables.advance(name, ply))
-            case [""] | ["page.css"] | ["page.js"] | ["api", "games"] | ["api", "tables", _]:
+                return self.work(lambda tables: tables.change(name, what, ply))
+            case ["games.json"] | ["api", "tables", _] | ["api", "tables", _, "position"]:
                 raise Refusal(405, f"{path} takes GET")
-        raise Refusal(404, f"there is nothing at {path!r}")
+        raise Refusal(405 if path in FILES else 404, f"there is nothing to post to at {path!r}")
 
     def work(self, task: Callable[[Tables], Body]) -> tuple[bytes, str]:
         done = self.server.worker.submit(task, self.server.tables).result()

@@ -1,4 +1,4 @@
-"""The page of scripts/play.py in a real browser: whole games of every game are clicked through."""
+"""The page of tensor_envs.play in a real browser: whole games of every game are clicked through."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import tensor_envs as te
-from play import tables
+from tensor_envs.web.variants import VARIANTS
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="the page is clicked with playwright")
 CHROMIUM = shutil.which("chromium")
@@ -115,7 +115,7 @@ def page(browser: Any, url: str) -> Iterator[Any]:
     found.on("request", lambda request: requested(request.url))
     found.goto(url)
     found.wait_for_selector(TURN)
-    found.select_option("#pace", "0")
+    found.select_option("#thinks", "0")
     yield found
     found.close()
     assert complaints == [], complaints
@@ -124,7 +124,7 @@ def page(browser: Any, url: str) -> Iterator[Any]:
 def begin(page: Any, game: str, seats: list[str], seed: int = 1) -> None:
     page.select_option("#game", game)
     for seat, kind in enumerate(seats):
-        page.select_option(f"#seats select[data-seat='{seat}']", kind)
+        page.select_option(f"#seats select[data-player='{seat}']", kind)
     page.fill("#seed", str(seed))
     page.evaluate("document.body.dataset.state = 'busy'")
     page.click("text=New game")
@@ -135,8 +135,8 @@ def ply(page: Any) -> int:
 
 
 def test_every_game_is_clicked() -> None:
-    assert GAMES.keys() | OTHER_GAMES.keys() == tables.VARIANTS.keys()
-    assert {tables.VARIANTS[game].id for game in GAMES} == set(te.registered())
+    assert GAMES.keys() | OTHER_GAMES.keys() == VARIANTS.keys()
+    assert {VARIANTS[game].id for game in GAMES} == set(te.registered())
 
 
 @pytest.mark.few("tic_tac_toe", "shed_7", "kuhn_poker", "tensor_stars")
@@ -209,7 +209,7 @@ def test_an_answer_that_refuses_is_shown(page: Any) -> None:
     begin(page, "tic_tac_toe", [PERSON, PERSON])
     page.wait_for_selector(TURN)
     status = page.evaluate(
-        """async () => (await fetch(`api/tables/${location.hash.slice(1)}/actions`, {
+        """async () => (await fetch(`api/tables/${location.hash.split("=")[1]}/act`, {
           method: "POST", headers: { "Content-Type": "application/json" }, body: '{"ply": 0, "action": 8}',
         })).status"""
     )

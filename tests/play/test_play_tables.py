@@ -1,14 +1,14 @@
-"""The tables of scripts/play.py: what they keep to themselves, their results."""
+"""The tables of tensor_envs.play: what they keep to themselves, their results."""
 
 from __future__ import annotations
 
 import json
 
-import numpy as np
 import pytest
 
 import tensor_envs as te
-from play import tables
+from tensor_envs.play import tables
+from tensor_envs.web.variants import Variant
 
 TWO = ["person", "person"]
 
@@ -66,24 +66,11 @@ def test_tables_are_closed_for_newer_ones(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(tables, "MOST_TABLES", 2)
     room = tables.Tables()
     first, second = (room.create("tic_tac_toe", TWO, 0)["table"] for _ in range(2))
-    room.act(first, 0, 4)
+    room.change(first, "act", 0, 4)
     third = room.create("tic_tac_toe", TWO, 0)["table"]
     assert list(room.open) == [first, third]
     with pytest.raises(tables.Refusal, match="there is no table"):
         room.view(second)
-
-
-def test_results() -> None:
-    table = tables.Table("tensor_equilibrium_3", te.make("tensor_equilibrium", players=3), ["uniform"] * 3, 0)
-    table.over = True
-    for returns, truncated, text in (
-        ([1.0, -0.5, -0.5], False, "Player 0 wins."),
-        ([0.25, -0.5, 0.25], True, "Player 0 and player 2 share the win."),
-        ([0.0, 0.0, 0.0], False, "A draw."),
-        ([0.0, 0.0, 0.0], True, "A draw, by the limit of the game's length."),
-    ):
-        table.returns, table.truncated = np.array(returns), truncated
-        assert table.view()["result"] == text
 
 
 def test_secrets_of_other_games() -> None:
@@ -91,12 +78,10 @@ def test_secrets_of_other_games() -> None:
     seats = ["person", "person"]
     poker = te.make("kuhn_poker")
     public = tables.Table("kuhn_poker", poker, seats, 0)
-    own = tables.Table(
-        "own", poker, seats, 0, variant=tables.Variant("Own", "kuhn_poker", secret=True, own=True)
-    )
+    own = tables.Table("own", poker, seats, 0, variant=Variant("Own", "kuhn_poker", secret=True, own=True))
     for table in (public, own):
         table.act(0, 0)
     assert public.view()["moves"][0]["name"] == poker.action_to_string(0)
     assert own.view()["viewer"] == 1 and own.view()["moves"][0]["name"] == "a move, not shown"
     own.act(1, 0)
-    assert own.view()["result"] and own.view()["moves"][0]["name"] == poker.action_to_string(0)
+    assert own.view()["over"] and own.view()["moves"][0]["name"] == poker.action_to_string(0)

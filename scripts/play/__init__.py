@@ -1,1 +1,0 @@
-"""The parts of `scripts/play.py`: its page, its server, its tables, and who plays when nobody clicks."""

@@ -1,0 +1,26 @@
+// Tables of a local server, asked one by one: what `python -m tensor_envs.play` answers.
+async function ask(path, body) {
+  const answer = await fetch(path, body === undefined ? {} : {
+    method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),
+  });
+  const found = await answer.json();
+  if (!answer.ok) throw new Error(found.error);
+  return found;
+}
+
+async function view(path, body) {
+  const found = await ask(path, body);
+  return { ...found, link: `table=${found.table}`, drawn: Promise.resolve(found) };
+}
+
+export const server = {
+  look: (table) => view(`api/tables/${encodeURIComponent(table)}`),
+  async create({ game, seats, seed, actions, start }) {
+    if (start) throw new Error("the link is of a game that was taken from the wall of a static page");
+    return view("api/tables", { game, seats, seed, actions });
+  },
+  act: ({ table, ply }, action) => view(`api/tables/${table}/act`, { ply, action }),
+  advance: ({ table, ply }) => view(`api/tables/${table}/advance`, { ply }),
+  undo: ({ table, ply }) => view(`api/tables/${table}/undo`, { ply }),
+  position: ({ table }) => ask(`api/tables/${table}/position`),
+};

@@ -1,0 +1,82 @@
+"""What can be played on the page: games with their rule fields, and who may sit at their tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tensor_envs.core.env import Env
+from tensor_envs.core.registry import make
+from tensor_envs.network import FOLDER
+from tensor_envs.search import is_solved
+
+PERSON, UNIFORM, SEARCH, TRAINED, PERFECT = "person", "uniform", "search", "trained", "perfect"
+SIMULATIONS = 400  # of the playout search, for every action
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A game that can be chosen. secret: a player has cards that the other must not see; own: a user's game."""
+
+    title: str
+    id: str
+    fields: dict[str, Any] = field(default_factory=dict)
+    secret: bool = False
+    own: bool = False
+
+
+VARIANTS = {
+    "tic_tac_toe": Variant("Tic-tac-toe, 3x3", "tic_tac_toe"),
+    "cube": Variant("Tic-tac-toe, 3x3x3", "hyper_tic_tac_toe"),
+    "hypercube": Variant("Tic-tac-toe, 3x3x3x3", "hyper_tic_tac_toe", {"shape": (3, 3, 3, 3), "k": 3}),
+    "qubic": Variant("Qubic: 4x4x4, four in a row", "qubic"),
+    "gomoku": Variant("Gomoku: 15x15, five in a row", "gomoku"),
+    "connect_four": Variant("Connect four", "connect_four"),
+    "othello": Variant("Othello", "othello"),
+    "kuhn_poker": Variant("Kuhn poker", "kuhn_poker", secret=True),
+    "leduc_poker": Variant("Leduc poker", "leduc_poker", secret=True),
+    "2048": Variant("2048", "2048"),
+    "backgammon": Variant("Backgammon", "backgammon"),
+    "hex": Variant("Hex", "hex"),
+    "go": Variant("Go, 9x9", "go"),
+    "shed_5": Variant("Shed, 5 cards", "shed", {"cards": 5}),
+    "shed_7": Variant("Shed, 7 cards", "shed", {"cards": 7}),
+    "shed_10": Variant("Shed, 10 cards", "shed", {"cards": 10}),
+    "shed_14": Variant("Shed, 14 cards", "shed", {"cards": 14}),
+    "tensor_stars": Variant("Tensor (stars)", "tensor_stars", secret=True),
+    "tensor_stars_own": Variant(
+        "Tensor (stars), to the own star", "tensor_stars", {"star_rule": "own"}, True
+    ),
+    "tensor_stars_3": Variant("Tensor (stars), to three points", "tensor_stars", {"points_to_win": 3}, True),
+    "tensor_equilibrium_2": Variant("Tensor: Equilibrium, 2 players", "tensor_equilibrium"),
+    "tensor_equilibrium_3": Variant("Tensor: Equilibrium, 3 players", "tensor_equilibrium", {"players": 3}),
+    "tensor_equilibrium_4": Variant("Tensor: Equilibrium, 4 players", "tensor_equilibrium", {"players": 4}),
+    "three_will": Variant("Three Will", "three_will"),
+    "three_will_open": Variant("Three Will, open numbers", "three_will", {"ids_visible": True}),
+}
+
+
+def variant(name: str) -> tuple[Variant, Env]:
+    """A variant by its name, a registered id or "package.module:Name". ValueError, TypeError: there is none."""
+    if found := VARIANTS.get(name):
+        return found, make(found.id, **found.fields)
+    env, own = make(name), ":" in name
+    title = name if own else name.replace("_", " ")
+    return Variant(title, name, secret=own and not env.spec.perfect_information, own=own), env
+
+
+def about(name: str, variant: Variant, env: Env, rules: str, kinds: list[str]) -> dict[str, Any]:
+    """What the page is told of a game before it is played; rules: where they are."""
+    told = {"game": name, "title": variant.title, "rules": rules}
+    return told | {"players": env.num_players, "kinds": kinds}
+
+
+def is_trained(env: Env) -> bool:
+    """Whether weights for it come with the package."""
+    return (FOLDER / f"{env.id}.safetensors").is_file() and env.rules == make(env.id).rules
+
+
+def kinds(env: Env) -> list[str]:
+    """Who can play, from the weakest on."""
+    searched = [SEARCH] * (not env._engine.game.has_memory)
+    return [PERSON, UNIFORM, *searched, *[TRAINED] * is_trained(env), *[PERFECT] * is_solved(env)]
