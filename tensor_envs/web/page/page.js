@@ -17,7 +17,7 @@ function linked() {
   const said = new URLSearchParams(location.hash.slice(1));
   if (said.has("table")) return { table: said.get("table") };
   const list = (name) => said.get(name)?.split(".").filter((x) => x) ?? [];
-  const game = catalogue.games.find(({ game }) => game === said.get("game"));
+  const game = catalogue.games.find(({ game }) => game === (said.get("game") ?? location.hash.slice(1)));
   if (!game) return null;
   element("game").value = game.game;
   return said.has("seats") ? {
@@ -32,7 +32,7 @@ async function choose() {
   element("table").hidden = true;
   const game = element("game").value, about = await engine.about(game);
   if (game !== element("game").value) return; // another one was chosen meanwhile
-  history.replaceState(null, "", `#game=${game}`);
+  history.replaceState(null, "", `#${game}`);
   wall.show(about, Number(element("count").value));
   document.body.dataset.state = "wall";
 }
