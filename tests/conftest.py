@@ -35,7 +35,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _mark_slow(items: list[pytest.Item]) -> None:
-    """Of a test marked `few` only the first so many parameters, or those of the names given, are not slow."""
+    """Of a test marked `few` only the first so many parameters, or those with a name in their id, are not slow."""
     seen: Counter[tuple[Path, str]] = Counter()
     for item in items:
         if mark := item.get_closest_marker("few"):
@@ -45,7 +45,7 @@ def _mark_slow(items: list[pytest.Item]) -> None:
             if isinstance(first, int):
                 few = seen[item.path, name] <= first
             else:
-                few = not {*mark.args}.isdisjoint(parameters.split("-"))
+                few = not {*mark.args}.isdisjoint([parameters, *parameters.split("-")])
             if not few:
                 item.add_marker(pytest.mark.slow)
 

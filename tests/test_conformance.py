@@ -14,12 +14,13 @@ ENGINE = {
     testing.check_one_kernel,
     testing.check_jit,
 }
-FEW = ("tic_tac_toe", "shed", "kuhn_poker")
+FEW = ("kuhn_poker",)  # with chance, and cards that are hidden
+LONG = ("leduc_poker", "tensor_stars", "three_will")  # a minute and more for what is hidden
 
 
 def case(name: str, check: testing.Check) -> object:
-    minutes = check is testing.check_hidden_information and name in ("leduc_poker", "three_will")
-    slow = name in SLOW or minutes or (check in ENGINE and name not in FEW)
+    long = name in SLOW or (name in LONG and check is not testing.check_plain_python)
+    slow = long or (check in ENGINE and name not in FEW)
     return pytest.param(name, check, id=f"{name}-{check.__name__}", marks=pytest.mark.slow if slow else ())
 
 

@@ -62,7 +62,7 @@ def test_rollouts(env: te.Env) -> None:
     both(env, 4, run)
 
 
-@pytest.mark.few("same_step")
+@pytest.mark.slow
 @pytest.mark.parametrize("autoreset", ["same_step", "next_step", "disabled"])
 def test_steps_in_place_over_the_ends_of_games(autoreset: str) -> None:
     env = shared_env("tic_tac_toe")

@@ -65,7 +65,7 @@ def compare(
     return int(ends), paid
 
 
-@pytest.mark.few("tic_tac_toe", "shed", "leduc_poker")
+@pytest.mark.few("leduc_poker")
 @pytest.mark.parametrize("name", GAMES)
 def test_every_game(name: str) -> None:
     """As `gymnasium.make_vec` makes it; of large games one row, whose kernels the single environment has compiled."""
@@ -86,6 +86,7 @@ def test_any_number_of_plies_between_turns(player: int, mode: AutoresetMode) -> 
     assert ends > 15 and len(paid) > 5
 
 
+@pytest.mark.few("AutoresetMode.SAME_STEP")
 @pytest.mark.parametrize("mode", MODES)
 def test_second_player_of_tic_tac_toe(mode: AutoresetMode) -> None:
     vector = SingleAgentVectorEnv(TIC_TAC_TOE, ROWS, player=1, autoreset_mode=mode.value)
@@ -93,6 +94,7 @@ def test_second_player_of_tic_tac_toe(mode: AutoresetMode) -> None:
     assert ends > 10 and paid == {-1, 0, 1}
 
 
+@pytest.mark.slow
 def test_a_game_with_memory_fields() -> None:
     """Its boards are too large for registers, so the others' actions are kernels of their own."""
     env = te.make("hyper_tic_tac_toe", shape=(23, 23), k=2)
@@ -182,6 +184,7 @@ def test_rows_do_not_depend_on_the_batch() -> None:
         assert all((a[:ROWS] == b).all() for a, b in zip(ours, theirs, strict=True))
 
 
+@pytest.mark.slow
 def test_sharded_batch() -> None:
     rng = np.random.default_rng(0)
     whole, shared = (

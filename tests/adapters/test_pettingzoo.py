@@ -136,7 +136,7 @@ def play_both(env: Any, state: te.State, look: Any, plies: int) -> tuple[te.Stat
     return state, returns
 
 
-@pytest.mark.few("tic_tac_toe", "shed", "leduc_poker")
+@pytest.mark.few("leduc_poker")
 @every_game
 def test_a_game_is_that_of_the_core(id: str, fields: dict[str, Any]) -> None:
     """Masks, observations of all agents, rewards and ends; and the beginning of the next episode."""

@@ -55,6 +55,7 @@ def decide(seen: dict[str, Any], rng: np.random.Generator) -> Actions:
     return {agent: int(rng.choice(np.flatnonzero(s["action_mask"]))) for agent, s in seen.items()}
 
 
+@pytest.mark.few("short")
 @pytest.mark.parametrize("fields", RULES.values(), ids=RULES)
 def test_api(fields: dict[str, Any]) -> None:
     suites.parallel_api_test(parallel_env(**fields), num_cycles=60)
@@ -121,7 +122,7 @@ def played(core: te.Env, state: te.State, actions: list[int]) -> list[te.State]:
     return states
 
 
-@pytest.mark.few("default")
+@pytest.mark.slow
 @pytest.mark.parametrize("fields", RULES.values(), ids=RULES)
 def test_a_game_is_that_of_the_core(fields: dict[str, Any]) -> None:
     """A turn is played in the rules' order once both have chosen: everything seen on the way to it must agree.

@@ -181,6 +181,7 @@ def test_rows_of_every_game_in_any_batch(name: str) -> None:
             np.testing.assert_array_equal(column, rows[field][: vector.num_envs], err_msg=field)
 
 
+@pytest.mark.slow
 def test_sharded_batches_equal_one_device() -> None:
     plain, sharded = TTT.init(64, seed=5, device="CPU"), TTT.init(64, seed=5, device=DEVICES)
     assert len(sharded.device) == 4
@@ -196,6 +197,7 @@ def test_sharded_batches_equal_one_device() -> None:
     assert (one.wins.numpy() == four.wins.numpy()).all() and one.wins.numpy().any()
 
 
+@pytest.mark.slow
 def test_a_batch_from_some_row_on_is_that_part_of_the_whole() -> None:
     whole = te.rollout(TTT, "uniform", 12, 60, seed=5)
     for first in (0, 4, 8):
@@ -428,6 +430,7 @@ def test_the_spec_names_its_environment() -> None:
     assert (TTT.spec.id, TTT.spec.version, TTT.spec.num_actions) == ("tic_tac_toe", TTT.version, 9)
 
 
+@pytest.mark.slow
 def test_saved_states_load_on_any_number_of_devices(tmp_path: Path) -> None:
     for saved, loaded in ((None, DEVICES), (DEVICES[:2], "CPU"), ("CPU", DEVICES[:2])):
         state = TTT.init(96, seed=3, device=saved)

@@ -91,6 +91,7 @@ SETS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("games", SETS)
 def test_kernels_get_the_arrays_that_they_use(games: list[str]) -> None:
     """OpenCL takes a parameter's slot for its place among the arrays passed; WebGPU allows eight."""
@@ -100,7 +101,7 @@ def test_kernels_get_the_arrays_that_they_use(games: list[str]) -> None:
         assert not missing and "uniform" in launched, f"{name}: {missing} not launched"
 
 
-@pytest.mark.few("tic_tac_toe")
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["tic_tac_toe", "kuhn_poker"])
 def test_kernels_of_searches_get_at_most_eight_arrays(name: str) -> None:
     """Nodes with states, and nodes that are played anew with another deal."""
@@ -158,6 +159,7 @@ KERNELS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("games", "kernels"), KERNELS)
 def test_kernels_compile_for_webgpu(games: list[str], kernels: list[str]) -> None:
     assert all(int(code.replace(",", "")) > 500 for *_, code, _ in compiled_for("WGSL", games, kernels))

@@ -55,6 +55,7 @@ def test_how_a_batch_is_cut() -> None:
         np.testing.assert_array_equal(two.rows_of(flat), values)
 
 
+@pytest.mark.few("dice_race on one")
 @ON
 def test_games(env: te.Env, device: Any) -> None:
     """Steps with actions of every form, resets, observations, copies."""

@@ -30,7 +30,7 @@ def rows_of(state: te.State) -> np.ndarray:
     return state._games.cut.table(state.tensors[1])
 
 
-@pytest.mark.few("tic_tac_toe", "shed")
+@pytest.mark.few("tic_tac_toe")
 @pytest.mark.parametrize(("name", "fields"), GAMES)
 def test_take_copies_games_with_their_chance(name: str, fields: dict[str, Any]) -> None:
     env = shared_env(name, **fields)
@@ -106,7 +106,7 @@ def check(env: te.Env, batch: int, action: Any) -> np.ndarray:
     return found
 
 
-@pytest.mark.few("tic_tac_toe", "shed")
+@pytest.mark.few("tic_tac_toe")
 @pytest.mark.parametrize(("name", "fields"), GAMES)
 def test_playouts_are_uniform_games_from_the_state(name: str, fields: dict[str, Any]) -> None:
     check(shared_env(name, **fields), 6, None)
@@ -129,6 +129,7 @@ def test_playouts_after_a_given_action(name: str) -> None:
     assert legal.any() and not legal.all() and (np.abs(found[~legal]) == 1).all()
 
 
+@pytest.mark.few("tic_tac_toe")
 @pytest.mark.parametrize("name", ["tic_tac_toe", "three_will"])
 def test_playouts_go_on_to_the_end(name: str) -> None:
     """Without a limit every game is played out: returns are those of whole games."""

@@ -36,6 +36,7 @@ def test_masked_logits_of_another_kind() -> None:
         te.masked_logits(logits, mask[:, :2])
 
 
+@pytest.mark.slow
 def test_sampled_actions_follow_the_softmax_of_what_is_legal() -> None:
     batch = 20_000
     state = TTT.init(batch, seed=4)
@@ -67,6 +68,7 @@ def test_a_draw_depends_on_its_row_and_counter_alone() -> None:
     assert ((none >= 0) & (none < 9)).all()
 
 
+@pytest.mark.slow
 def test_every_episode_of_a_row_is_another_game() -> None:
     def policy(state: te.State) -> Tensor:
         mask = state.legal_action_mask

@@ -181,6 +181,7 @@ def test_a_replay_launches_its_kernels_and_nothing_else() -> None:
     assert GlobalCounters.kernel_count - before == 2, "the policy and the step"
 
 
+@pytest.mark.slow
 def test_sharded_replays() -> None:
     act = te.jit(lambda state: (TTT.step(state, te.random_policy(state)), TTT.observe(state).sum()))
     whole, parts = TTT.init(8), TTT.init(8, device=("CPU:0", "CPU:1"))

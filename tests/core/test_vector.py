@@ -66,7 +66,7 @@ def test_a_step_in_place_is_a_step_of_the_environment(env: te.Env) -> None:
     assert after["terminated"].any()
 
 
-@pytest.mark.few("dice_race")
+@pytest.mark.few("dice_race-same_step")
 @pytest.mark.parametrize("autoreset", RESETS)
 @pytest.mark.parametrize("env", [TTT, RACE, LARGE], ids=lambda env: env.id)
 def test_drawn_steps_are_steps_with_the_actions_drawn(env: te.Env, autoreset: Any) -> None:
@@ -94,7 +94,7 @@ def test_drawn_steps_are_steps_with_the_actions_drawn(env: te.Env, autoreset: An
     assert ends > 8
 
 
-@pytest.mark.few("dice_race")
+@pytest.mark.few("dice_race-same_step")
 @pytest.mark.parametrize("autoreset", RESETS)
 @pytest.mark.parametrize("env", [RACE, SLOW], ids=lambda env: env.id)
 def test_finished_games_start_again(env: te.Env, autoreset: Any) -> None:
@@ -120,7 +120,7 @@ def test_finished_games_start_again(env: te.Env, autoreset: Any) -> None:
     assert autoreset == "disabled" or vector.state.numpy()["episode"].min() > 0
 
 
-@pytest.mark.few("tic_tac_toe", "dice_race")
+@pytest.mark.few("dice_race")
 @pytest.mark.parametrize("env", [TTT, RACE, SLOW], ids=lambda env: env.id)
 def test_rollouts_are_steps(env: te.Env) -> None:
     """Of games held in registers, which are those of a state in memory."""
@@ -179,6 +179,7 @@ def test_a_transition_is_read_before_the_next_step() -> None:
     assert not rewards.numpy().any(), "what has been read stays"
 
 
+@pytest.mark.few("next_step")
 @pytest.mark.parametrize("autoreset", RESETS)
 def test_the_state_that_a_step_led_to(autoreset: Any) -> None:
     """Before finished games start again: kept where it is asked for when the VectorEnv is made."""
@@ -213,6 +214,7 @@ def test_the_state_that_a_step_led_to(autoreset: Any) -> None:
     assert ends
 
 
+@pytest.mark.few("False-disabled", "True-same_step")
 @pytest.mark.parametrize("autoreset", RESETS)
 @pytest.mark.parametrize("final_states", [False, True])
 def test_a_state_that_is_held_does_not_change(autoreset: Any, final_states: bool) -> None:
@@ -252,7 +254,7 @@ def going_on(vector: te.VectorEnv, steps: int = 6) -> list[dict[str, np.ndarray]
     return found
 
 
-@pytest.mark.few("plain")
+@pytest.mark.few("plain-same_step-deep copy", "plain-next_step-pickle")
 @pytest.mark.parametrize("how", ["deep copy", "pickle"])
 @pytest.mark.parametrize("autoreset", RESETS)
 @pytest.mark.parametrize(

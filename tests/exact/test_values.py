@@ -164,6 +164,7 @@ def test_chance_is_an_expectation() -> None:
             call(state)
 
 
+@pytest.mark.slow
 def test_from_games_that_have_begun_and_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     env, path = shared_env("connect_four", **BOARD), tmp_path / "solution"
     begun = env.step(env.init(1), [1])

@@ -137,7 +137,7 @@ def test_line_convolution_of_the_seed() -> None:
 # *** winners ***
 
 
-@pytest.mark.few(5)
+@pytest.mark.few("shape0", "shape1", "shape2")
 @pytest.mark.parametrize(("shape", "k"), BOARDS)
 def test_all_forms_of_the_check_are_equal(shape: Shape, k: int) -> None:
     """Bit words in one kernel, sums of slices, bit words unrolled, and the reference's lists of lines."""
@@ -173,7 +173,7 @@ def test_winner_is_the_environments_own_check() -> None:
         assert len(set(rewards)) > 1
 
 
-@pytest.mark.few(2)
+@pytest.mark.few("shape0")
 @pytest.mark.parametrize(("shape", "k"), [((3, 3), 3), ((3, 4, 3), 3), ((5, 33), 4), ((2, 3, 2), 2)])
 def test_every_line_alone_is_found_where_it_is(shape: Shape, k: int) -> None:
     """Every line of a board by itself, for either player; and no board with one mark of it missing has a line."""

@@ -145,10 +145,8 @@ OWN = {
 }
 
 
-QUICK = ("benchmark.py", "train/monte_carlo.py")
-
-
-@pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in QUICK else pytest.mark.slow) for n in OWN])
+@pytest.mark.few("benchmark.py")
+@pytest.mark.parametrize("name", OWN)
 def test_games_of_their_users(name: str, tmp_path: Path) -> None:
     """A module in the folder where the script is called, that nobody has registered."""
     (tmp_path / "my_games.py").write_text(

@@ -41,6 +41,7 @@ def number(text: str, label: str) -> float:
     return float(found[1].replace(",", ""))
 
 
+@pytest.mark.slow
 def test_no_arguments() -> None:
     text = run("--device", "CPU", env={})
     assert "board 3x3x3, k = 3: 27 cells, 13 directions, 49 lines" in text
@@ -51,6 +52,7 @@ def test_no_arguments() -> None:
     assert 11 < number(text, "mean plies") < 14 and number(text, "steps/s") > 0
 
 
+@pytest.mark.slow
 def test_statistics_of_3x3_and_a_game() -> None:
     """Random play: the first wins .585, the second .288, .127 are drawn, 7.63 plies; 4 standard errors of 8,192."""
     batch = 8192
@@ -69,6 +71,7 @@ def test_statistics_of_3x3_and_a_game() -> None:
     assert text.endswith(f"\n{env.to_string(vector.state, 7)}\n")
 
 
+@pytest.mark.slow
 def test_rank_4_drawn(tmp_path: Path) -> None:
     svg, png = tmp_path / "a.svg", tmp_path / "a.png"
     text = run("--shape", 3, 3, 3, 3, "--batch", 64, "--show", 3, "--svg", svg, "--png", png)
@@ -109,6 +112,7 @@ def test_batch_of_boards(tmp_path: Path) -> None:
     assert "first player (X): (0,2) (1,2) (2,2)" in text
 
 
+@pytest.mark.slow
 def test_random_boards() -> None:
     text = run("--board", "random", "--shape", 6, 5, 4, 3, "--seed", 3)
     board = np.random.default_rng(3).integers(-1, 2, (6, 5, 4, 3), np.int8)

@@ -240,7 +240,7 @@ def outcomes(state: te.State, evaluate: Any) -> list[dict[str, np.ndarray]]:
     return [x.search_tree.summary() | {"action": x.action.numpy()} for x in found]
 
 
-@pytest.mark.few("tic_tac_toe")
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["tic_tac_toe", "three_will"])
 def test_a_row_is_searched_alike_in_any_batch(name: str) -> None:
     env = shared_env(name)

@@ -50,6 +50,7 @@ def test_program_names_everything() -> None:
             assert re.search(rf"\b({re.escape(prefix)}{name}|import.*\b{name})\b", text), prefix + name
 
 
+@pytest.mark.slow
 def test_mypy(tmp_path: Path) -> None:
     """With `follow_imports=silent` a package is looked at as one that is installed: errors in it are not the user's."""
     strict = ("mypy", "--strict", "--follow-imports=silent", "--cache-dir", str(tmp_path / "cache"))

@@ -595,4 +595,5 @@ def run(stage: Callable[[Stage], UOp], gpu: bool, *arrays: Tensor) -> list[Tenso
     def body(*parameters: UOp) -> UOp:
         return stage(Stage(Arrays(*parameters), gpu))
 
-    return launch(f"shed_{stage.__name__}", body, *arrays, estimates=lambda _: Estimates())
+    # the same for any number of cards: compiled once
+    return launch(f"shed_{stage.__name__}", body, *arrays, any_size=True, estimates=lambda _: Estimates())

@@ -21,10 +21,12 @@ def test_many_games_agree_with_the_reference(gammons: bool) -> None:
     assert set(np.abs(returns).ravel()) == ({1, 2, 3} if gammons else {1})
 
 
+@pytest.mark.slow
 def test_games_of_a_length() -> None:
     assert not play_in_lockstep(GAME, batch=4, seed=1, max_plies=9).any()
 
 
+@pytest.mark.slow
 def test_golden_games() -> None:
     assert replay_traces(GAME) == 3
 

@@ -123,6 +123,7 @@ def test_b8_men_are_borne_off(
     assert moves(start(GAME, placed(own, {25: 2}, dice))) == expected
 
 
+@pytest.mark.few("{1: 14}-1-0")
 @pytest.mark.parametrize("player", (0, 1))
 @pytest.mark.parametrize(
     ("loser", "worth"),

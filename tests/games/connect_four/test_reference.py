@@ -23,7 +23,7 @@ BOARDS: list[dict[str, Any]] = [
 LARGEST = {"rows": 32, "columns": 32, "k": 6}
 
 
-@pytest.mark.few(3)
+@pytest.mark.few("{}")
 @pytest.mark.parametrize("config", BOARDS, ids=str)
 def test_random_games_agree_with_the_reference(config: dict[str, Any]) -> None:
     play_in_lockstep(GAME, batch=24, seed=4, observe_every=5, **config)

@@ -53,6 +53,7 @@ def test_every_row_slides_as_in_the_reference() -> None:
     assert compared > 8000
 
 
+@pytest.mark.slow
 def test_first_boards() -> None:
     """480, and each as likely as it should be: of 2s alone .81 / 120."""
     boards = shared_env(GAME).init(150_000, seed=5).board.numpy().reshape(-1, 16)

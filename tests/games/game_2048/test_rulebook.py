@@ -100,6 +100,7 @@ def test_t2_to_merge_with_a_tile_just_merged_is_legal(start: Start) -> None:
     assert board[0] == 8 and rewards == [8]
 
 
+@pytest.mark.slow
 def test_t5_new_tiles() -> None:
     """Every empty cell gets its tile, nine of ten a 2."""
     env = te.make(GAME)

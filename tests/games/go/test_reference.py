@@ -35,6 +35,7 @@ def test_golden_games() -> None:
     assert replay_traces(GAME) == 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("size", "count"), ((1, 1), (2, 57), (3, 12675)))
 def test_legal_positions(size: int, count: int) -> None:
     """As J. Tromp and G. Farnebäck count; what is read from a board is what the reference finds on it."""

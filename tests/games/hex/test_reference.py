@@ -15,7 +15,7 @@ BOARDS: list[dict[str, Any]] = [{}, {"size": 8}, {"size": 7, "swap": False}]  # 
 OTHERS: list[dict[str, Any]] = [{"size": size} for size in (1, 2, 4, 6, 13, 19)]
 
 
-@pytest.mark.few(2)
+@pytest.mark.few("{}")
 @pytest.mark.parametrize("config", BOARDS, ids=str)
 def test_random_games_agree_with_the_reference(config: dict[str, Any]) -> None:
     returns = play_in_lockstep(GAME, batch=16, seed=4, observe_every=20, **config)

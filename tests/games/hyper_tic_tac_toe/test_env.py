@@ -12,7 +12,7 @@ SHAPES = [((3, 3), 3), ((4,), 2), ((5, 2), 2), ((3, 3, 3), 3), ((2, 1, 4, 3), 3)
 LARGE = [((3, 3, 3, 3, 2, 2), 3), ((2,) * 7, 2), ((12, 13, 11), 4)]  # too many words and directions to unroll
 
 
-@pytest.mark.few(6)
+@pytest.mark.few("shape0", "shape1", "shape2", "shape3")
 @pytest.mark.parametrize(("shape", "k"), SHAPES)
 def test_random_games_agree_with_the_reference(shape: tuple[int, ...], k: int) -> None:
     play_in_lockstep("hyper_tic_tac_toe", batch=64, seed=4, observe_every=3, shape=shape, k=k)
@@ -24,7 +24,7 @@ def test_misere_games_agree_with_the_reference() -> None:
     assert set(returns[:, 0]) == {1.0, -1.0, 0.0}
 
 
-@pytest.mark.few(2)
+@pytest.mark.few("shape1")
 @pytest.mark.parametrize(
     ("shape", "k"), [((4, 3, 3), 3), ((6, 7), 4), ((5,), 2), ((4, 4, 4), 4), ((3, 9, 9), 4)]
 )
@@ -43,6 +43,7 @@ def test_gravity_keeps_what_every_game_promises() -> None:
     te.testing.check_env(te.make("hyper_tic_tac_toe", shape=(3, 4, 3), k=3, gravity=True))
 
 
+@pytest.mark.slow
 def test_gravity_makes_connect_four() -> None:
     """Ply by ply: the same boards, legal columns, rewards and ends."""
     env, falls = shared_env("connect_four"), shared_env("hyper_tic_tac_toe", shape=(6, 7), k=4, gravity=True)
@@ -71,7 +72,7 @@ def test_marks_do_not_float() -> None:
     assert not te.search.is_solved(te.make("tic_tac_toe", gravity=True))
 
 
-@pytest.mark.few(2)
+@pytest.mark.few("shape1")
 @pytest.mark.parametrize(("shape", "k"), LARGE)
 def test_boards_in_memory_agree_with_the_reference(shape: tuple[int, ...], k: int) -> None:
     assert not HyperTicTacToe(shape, k).unrolled
@@ -89,6 +90,7 @@ def test_golden_games() -> None:
     assert replay_traces("hyper_tic_tac_toe") == 16
 
 
+@pytest.mark.few("shape0", "shape3")
 @pytest.mark.parametrize(("shape", "k"), [((3, 3), 3), ((4, 3, 3), 3), ((7, 6), 4), ((3,) * 4, 3)])
 def test_the_convolution_and_the_lines_through_the_last_move_are_equal(
     shape: tuple[int, ...], k: int, monkeypatch: pytest.MonkeyPatch
@@ -114,6 +116,7 @@ def test_positions_and_games_of_3x3() -> None:
     assert found.games == {(1.0, -1.0): 131_184, (-1.0, 1.0): 77_904, (0.0, 0.0): 46_080}
 
 
+@pytest.mark.slow
 def test_statistics_of_random_play() -> None:
     """First player wins .585, draws .127, mean length 7.63 (rules, known answers), within 4 standard errors."""
     batch = 20_000

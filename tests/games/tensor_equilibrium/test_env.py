@@ -161,6 +161,7 @@ def test_lockstep_of_random_variants(first: int) -> None:
         assert run(random_config(number), batch=12, look=90, seed=number).over
 
 
+@pytest.mark.slow
 def test_golden_games() -> None:
     assert replay_traces(GAME, BATCH) == 12
 
@@ -168,6 +169,7 @@ def test_golden_games() -> None:
 # *** what must not be seen ***
 
 
+@pytest.mark.slow
 def test_the_order_of_the_pile_is_not_seen() -> None:
     """Games that differ in nothing but their key look alike, until the key decides what is drawn."""
     env, batch = default_env(2), BATCH
@@ -180,6 +182,7 @@ def test_the_order_of_the_pile_is_not_seen() -> None:
     assert len({tuple(game["market"]) for game in plain_games(env, state.numpy())}) > 1
 
 
+@pytest.mark.slow
 def test_the_contents_of_the_pile_are_not_seen() -> None:
     """G44: games whose piles and supplies have exchanged tiles differ in the supply alone."""
     env = default_env(2)

@@ -212,6 +212,7 @@ def some_steps() -> tuple[Arrays, Arrays]:
     return of_games(one, live), of_games(two, live)
 
 
+@pytest.mark.slow
 def test_some_steps_break_no_invariant() -> None:
     before, after = (Games(Rules(), s) for s in some_steps())
     assert set(before.phase.tolist()) == set(Phase) - {Phase.OVER}

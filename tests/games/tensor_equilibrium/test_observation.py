@@ -50,6 +50,7 @@ def test_all_numbers_fit(rules: dict[str, Any], dtype: str) -> None:
     assert TensorEquilibrium(**rules).spec.observation_dtype == dtype
 
 
+@pytest.mark.few("reference")
 def test_cells_are_planes_by_seat_face_and_type(start: Start) -> None:
     game = begin(start, 3, board={0: "18:A↑ 19:C↓", 1: "0:E↑", 2: "36:E↓"})
     plane = {(0, 18): 0, (0, 19): 5 + C, (1, 0): E, (2, 36): 5 + E}
@@ -58,6 +59,7 @@ def test_cells_are_planes_by_seat_face_and_type(start: Start) -> None:
         assert ones(parts(game, observer, 3)["cells"]) == sorted(expected)
 
 
+@pytest.mark.few("reference")
 def test_players(start: Start) -> None:
     changes: dict[str, Any] = {"order": [2, 0, 1], "pos": 1, "passed": [0, 0, 1], "next_order": [2, -1, -1]}
     changes |= {"n_passed": 1, "storage": {1: "ABB"}, "hand": {1: [MUL]}, "level": {1: [5, 4, 3, 2, 1]}}
@@ -79,6 +81,7 @@ def test_players_pending_flips(start: Start) -> None:
     assert numbers(game, 0)["pend_flip"] == [1, 1, 0, 0, 0] and numbers(game, 1)["pend_flip"] == [0] * 5
 
 
+@pytest.mark.few("reference", "env-True")
 @pytest.mark.parametrize("observe_pile_counts", [False, True])
 def test_table(start: Start, observe_pile_counts: bool) -> None:
     rules = {"observe_pile_counts": observe_pile_counts}
@@ -90,6 +93,7 @@ def test_table(start: Start, observe_pile_counts: bool) -> None:
     assert [parts(game, p, 2)["table"] for p in (0, 1)] == [expected, expected]
 
 
+@pytest.mark.few("reference")
 def test_table_in_the_final_phase_and_while_tweaking(start: Start) -> None:
     game = play(
         begin(start, storage={0: "B"}, pile=[0] * 5, final=1, final_left=1), Act.LOAD + B, Act.CELL + 17
@@ -97,6 +101,7 @@ def test_table_in_the_final_phase_and_while_tweaking(start: Start) -> None:
     assert parts(game, 0, 2)["table"][-6:] == [0, 1, 1, 1, 0, 2]
 
 
+@pytest.mark.few("reference", "env-actions0-expected0")
 @pytest.mark.parametrize(
     ("actions", "expected"),
     [

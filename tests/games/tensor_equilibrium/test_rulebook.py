@@ -37,6 +37,7 @@ FULL = {0: [10] * 5}
 # *** set-up ***
 
 
+@pytest.mark.few("reference", "21")
 @pytest.mark.parametrize(
     ("players", "pile", "supply", "ops"), [(2, 21, 14, 1), (3, 34, 11, 2), (4, 47, 8, 2)]
 )
@@ -168,6 +169,7 @@ def test_w32_no_tweak_with_all_tokens_at_the_top(start: Start) -> None:
     assert play(nine, Act.LOAD + B, Act.CELL + 17).legal_actions() == [Act.TWEAK + E, Act.STOP]
 
 
+@pytest.mark.few("reference")
 def test_w33_partners_that_lie_face_down(start: Start) -> None:
     board = "18:A↓ 19:C↑"
     assert load_cells(start, board, B) == [11, 12, 17, 24, 25]

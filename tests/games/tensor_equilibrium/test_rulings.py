@@ -56,6 +56,7 @@ def after_setup(start: Start, **config: Any) -> dict[str, Any]:
 # *** components, set-up, chance ***
 
 
+@pytest.mark.few("reference", "G2")
 @pytest.mark.parametrize(
     ("config", "expected"),
     [
@@ -128,6 +129,7 @@ def test_g13_g14_orders_of_the_setup(start: Start) -> None:
     assert choosers == {"turn": [1] * 3 + [2] * 3 + [0] * 3, "seat": [0] * 3 + [1] * 3 + [2] * 3}
 
 
+@pytest.mark.few("reference")
 def test_g5_components(start: Start) -> None:
     state = after_setup(start, players=2, **COMPONENTS)
     assert (state["supply"], state["ops"]) == ([14 - 2 * 4] * 5, [3] * 4)
@@ -196,6 +198,7 @@ def test_f27_tweaks_may_be_split_and_stopped(start: Start) -> None:
     assert levels(play(start(GAME, stopped, players=2), Act.STOP)) == [4, 3, 3, 3, 3]
 
 
+@pytest.mark.few("reference")
 @pytest.mark.parametrize(("rules", "tweaks"), [({}, 1), (LAX, 2), (DEAR, 0)], ids=["1", "2", "0"])
 def test_load_tweaks(start: Start, rules: dict[str, Any], tweaks: int) -> None:
     game = begin(start, storage={0: "B"}, rules=rules)
@@ -227,6 +230,7 @@ def test_g11_gpu_limit(start: Start, rules: dict[str, Any], expected: int) -> No
 # *** actions ***
 
 
+@pytest.mark.few("reference")
 @pytest.mark.parametrize(
     ("changes", "why"),
     [({"storage": {0: "CCC"}}, "no space"), (LAST_ACTION | {"market": "", "final_left": 1}, "empty market")],

@@ -77,6 +77,7 @@ def test_g30_no_cell_for_the_new_tile(start: Start) -> None:
     assert cells(play(game, Act.RUN + ADD)) == [19]  # without 18, only 18 itself would touch a tile
 
 
+@pytest.mark.few("reference")
 @pytest.mark.parametrize(
     ("elsewhere", "pile", "removable", "types"),
     [
@@ -94,6 +95,7 @@ def test_g31_types_that_the_supply_lacks(
     assert play(game, Act.CELL + removable[-1]).legal_actions() == acts(Act.TYPE, *types)
 
 
+@pytest.mark.few("reference")
 @pytest.mark.parametrize("o", [SUB, ADD, MUL])
 def test_g32_running_a_card_without_effect(start: Start, o: int) -> None:
     changes: dict[str, Any] = {"board": {0: "18:A↑"}, "hand": {0: [o]}}
@@ -102,6 +104,7 @@ def test_g32_running_a_card_without_effect(start: Start, o: int) -> None:
     assert phase(game) == Phase.TWEAK and gpu(game) == [6, 7] and game.to_dict()["tweaks_left"] == 2
 
 
+@pytest.mark.few("reference")
 @pytest.mark.parametrize(
     ("rules", "copies"),
     [({}, "16:A↑ 17:C↑"), (FLAT, "16:A↑ 17:C↓")],
@@ -156,6 +159,7 @@ def test_g37_no_flips_at_the_end_of_the_game(start: Start) -> None:
     assert game.terminated and levels(game) == [4, 4, 4, 2, 2] and show(game, 0).count("↑") == 5
 
 
+@pytest.mark.few("reference")
 @pytest.mark.parametrize(("rules", "movers"), [({}, [0, 1, 2]), (THREE, [0, 2])], ids=["all", "others"])
 def test_g39_final_actions_of_who_has_passed(start: Start, rules: dict[str, Any], movers: list[int]) -> None:
     passed: dict[str, Any] = {"passed": [0, 1, 0], "next_order": [1, -1, -1], "n_passed": 1}

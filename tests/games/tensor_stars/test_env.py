@@ -69,7 +69,7 @@ def lockstep(config: dict[str, Any], batch: int, plies: int, look: int, seed: in
 FAST = {0: 9, 2: 0, 3: 0, 5: 0, 8: 0, 10: 0, 13: 9, 14: 9}
 
 
-@pytest.mark.few(3)
+@pytest.mark.few("0")
 @pytest.mark.parametrize("number", FAST)
 def test_lockstep(number: int) -> None:
     ended = lockstep(VARIANTS[number], batch=BATCH, plies=54, look=FAST[number])
@@ -141,6 +141,7 @@ def random_positions(phase: int, count: int, config: dict[str, Any]) -> list[dic
     return found[:count]
 
 
+@pytest.mark.few("{}-0")
 @pytest.mark.parametrize("phase", [COMMIT, ORDER])
 @pytest.mark.parametrize("config", [{}, {"random_colours": True, **VARIANT_2}], ids=str)
 def test_what_lies_face_down_does_not_show(phase: int, config: dict[str, Any]) -> None:

@@ -109,6 +109,7 @@ def test_default_deck_written_out(start: Start) -> None:
     assert spaces(game) == [(4, 0), (3, 3), (2, 4)]
 
 
+@pytest.mark.few("reference", "env-1-9-end0-None")
 @pytest.mark.parametrize(
     ("black", "white", "end", "winner"),
     [
@@ -214,6 +215,7 @@ def test_ruling_21_the_third_point_ends_the_game_at_once(start: Start) -> None:
     assert spaces(game) == [(6, 3), (3, 2), (2, 4)]
 
 
+@pytest.mark.few("reference", "env-0-rules0")
 @pytest.mark.parametrize("rules", [{}, {"star_rule": "own"}])
 @pytest.mark.parametrize("flip", [0, 1])
 def test_ruling_23_random_colours(start: Start, flip: int, rules: dict[str, Any]) -> None:
@@ -251,6 +253,7 @@ BOARD_T = {
 }
 
 
+@pytest.mark.few("reference", "env-2-6-5-pos2-None")
 @pytest.mark.parametrize(
     ("piece", "black", "white", "pos", "winner"),
     [

@@ -42,7 +42,7 @@ def test_random_games_agree_with_the_reference() -> None:
     assert (returns.sum(1) == 0).all() and (abs(returns) == 1).all()
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("config", OTHER_RULES, ids=lambda config: next(iter(config)))
 def test_random_games_under_other_rules(config: dict[str, Any]) -> None:
     play_in_lockstep("three_will", batch=3, seed=5, max_steps=150, observe_every=50, **config)
@@ -59,6 +59,7 @@ def test_golden_games() -> None:
     assert replay_traces("three_will") == 4
 
 
+@pytest.mark.slow
 def test_statistics_of_random_play() -> None:
     """Within four standard errors of the 2,000 games of the known answers, and of these."""
     games, recorded = 4096, 2000
@@ -110,6 +111,7 @@ def seen(ids_visible: bool, games: list[dict[str, Any]]) -> dict[str, np.ndarray
     return views | {"current player": observe(state, None), "mask": state.numpy()["legal_action_mask"]}
 
 
+@pytest.mark.slow
 def test_numbers_and_card_stay_hidden(middle_games: list[dict[str, Any]]) -> None:
     rng = np.random.default_rng(0)
     others = []

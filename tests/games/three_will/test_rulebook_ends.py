@@ -328,6 +328,7 @@ def one_hot(index: int, length: int) -> list[int]:
     return [int(i == index) for i in range(length)]
 
 
+@pytest.mark.few("reference")
 @pytest.mark.parametrize("visible", [False, True])
 def test_observation_from_both_chairs(start: Start, visible: bool) -> None:
     state = position(

@@ -59,6 +59,7 @@ def test_solve(tmp_path: Path) -> None:
     assert "not for 7" in run("solve", 7, "--save", path, code=2)
 
 
+@pytest.mark.slow
 def test_values_of_the_post() -> None:
     """The left player has just moved and wins, or loses, or is about to move."""
     assert "7-2+ [] 6-3: the player to move loses" in run("value", "7-2+ [] 6-3")

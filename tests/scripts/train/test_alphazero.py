@@ -47,6 +47,7 @@ def test_lines_are_counted() -> None:
     assert lost_lines(env, lambda s: s.legal_action_mask.numpy().argmax(1), 1) > 10
 
 
+@pytest.mark.slow
 def test_it_trains_saves_and_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     weights, curve = tmp_path / "weights.safetensors", tmp_path / "curve.json"
     small = ["--num-envs", "32", "--steps", "4", "--simulations", "4", "--hidden", "16", "--updates", "2"]

@@ -7,6 +7,7 @@ from tests.scripts.here import run_here
 from train.monte_carlo import main, play
 
 
+@pytest.mark.slow
 def test_the_uniform_player_is_beaten() -> None:
     code, out, errors = run_here(main, ["--env", "tic_tac_toe", "shed", "--games", "16", "--playouts", "8"])
     assert (code, errors) == (0, "")
