@@ -199,10 +199,9 @@ def on_cpu(task: str, game: str, batch: int) -> dict[str, np.ndarray]:
 
 def soon(device: str, game: str, batch: int, task: str) -> bool:
     """Whether it is in the fast set: what one compiler takes a second for, another takes ten."""
-    if game in FAST:
-        few = device == "CL" and task in ("steps", "copies", "many_steps", "searches")
-        return batch == 7 or (batch < 70 and few)
-    return batch == 70 and (task == "steps" or (device == "CL" and task in SOME and game == "connect_four"))
+    if game in FAST and (device == "CL" or game == FAST[0]):
+        return batch == 7 or (batch < 70 and device == "CL" and task == "steps")
+    return batch in (7, 70) and (task == "steps" or (device == "CL" and task in SOME and game == "connect_four"))
 
 
 def cases() -> Iterator[Any]:
