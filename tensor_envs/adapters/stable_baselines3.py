@@ -50,9 +50,11 @@ class SingleAgentVecEnv(VecEnv):
         observation, rewards, terminated, truncated, info = self.vector.step(self._actions)
         ended = terminated | truncated
         infos: list[Info] = [{} for _ in range(self.num_envs)]
-        for row in np.flatnonzero(ended):
-            cut = bool(truncated[row])
-            infos[row] = {"terminal_observation": info["final_obs"][row], "TimeLimit.truncated": cut}
+        if ended.any():
+            rows = np.flatnonzero(ended)
+            cuts = truncated[rows].tolist()  # at once: row by row NumPy would take most of the step
+            for row, last, cut in zip(rows.tolist(), info["final_obs"][rows], cuts, strict=True):
+                infos[row] = {"terminal_observation": last, "TimeLimit.truncated": cut}
         return observation, rewards.astype(np.float32), ended, infos
 
     def close(self) -> None:
