@@ -16,6 +16,7 @@ from tensor_envs.core import registry
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
 DOCUMENTS = [ROOT / "README.md", *sorted(ROOT.glob("scripts/**/README.md"))]
+DOCUMENTS += sorted(ROOT.glob("scripts/documents/*.md"))
 DOCUMENTS += [path for name in ("GUIDE", "README") for path in sorted(ROOT.glob(f"tensor_envs/**/{name}.md"))]
 LENGTH = 130  # lines of the README, which is to convince in half a minute
 BLOCKS = [
@@ -32,12 +33,14 @@ COMMANDS = [
     if line.startswith("python scripts/")
 ]
 MINUTES = ("50 50 50 50 50", "benchmark.py")  # what commands that take long have in them
+TRAINING = "nn.optim"  # what programs that take long have in them
 
 
 def test_documents() -> None:
     """The README is short, and leads to all the others."""
     assert len(README.splitlines()) <= LENGTH
-    assert {path.name for path in DOCUMENTS} == {"README.md", "GUIDE.md"} and len(DOCUMENTS) >= 8
+    names = {"README.md", "GUIDE.md", "devices.md", "coming_from.md", "questions.md"}
+    assert {path.name for path in DOCUMENTS} == names and len(DOCUMENTS) >= 11
     assert len(PYTHON) >= 12 and len(COMMANDS) >= 6
     linked = {(ROOT / link).resolve() for link in re.findall(r"\]\(([^)#]+)", README) if "://" not in link}
     assert set(DOCUMENTS) <= linked | {
@@ -55,7 +58,13 @@ def test_links(path: Path) -> None:
             assert not anchor or anchor in {title.lower().replace(" ", "-") for title in titles}, anchor
 
 
-@pytest.mark.parametrize(("path", "code"), PYTHON, ids=[f"{path}-{i}" for i, (path, _) in enumerate(PYTHON)])
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        pytest.param(path, code, id=f"{path}-{i}", marks=pytest.mark.slow if TRAINING in code else ())
+        for i, (path, code) in enumerate(PYTHON)
+    ],
+)
 def test_python(path: str, code: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """It runs, and prints what the comments behind `print` promise, where they quote it."""
     for package in re.findall(

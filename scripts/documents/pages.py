@@ -21,7 +21,10 @@ SECTIONS: dict[str, dict[str, str | Callable[[], str]]] = {
         "index.md": "README.md",
         "start.md": "scripts/notebooks/start.ipynb",
         "guide.md": "tensor_envs/GUIDE.md",
+        "coming_from.md": "scripts/documents/coming_from.md",
         "adapters.md": "tensor_envs/adapters/README.md",
+        "devices.md": "scripts/documents/devices.md",
+        "questions.md": "scripts/documents/questions.md",
         "browser.md": "tensor_envs/web/README.md",
         "scripts.md": "scripts/README.md",
         "contributing.md": ".github/CONTRIBUTING.md",
@@ -40,6 +43,7 @@ SECTIONS: dict[str, dict[str, str | Callable[[], str]]] = {
         "own/lines.md": "tensor_envs/ops/README.md",
     },
     "Search and training": {
+        "search/index.md": "tensor_envs/search/README.md",
         "search/players.md": "tensor_envs/weights/README.md",
         "search/monte_carlo.md": "scripts/measured/monte_carlo.md",
     },
