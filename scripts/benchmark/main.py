@@ -33,18 +33,41 @@ from typing import Any
 
 from benchmark.c_baseline import LIMITS
 from benchmark.report import machine, markdown, plot
+from benchmark.runner import MIN_EPISODES
 from command import Failure, Parser, busy, new_file, real, run, whole
 
 MODES = ("step", "read", "policy", "rollout")
-# peers by the module that must be there, the modes that they have, and the games
-PEERS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "pgx": ("pgx", ("step", "rollout")),
-    "envpool": ("envpool", ("step",)),
-    "open_spiel": ("pyspiel", ("step", "rollout")),
-    "numpy": ("numpy", ("step",)),
-    "numpy_table": ("numpy", ("step",)),
+SAME = (
+    "tic_tac_toe",
+    "connect_four",
+    "othello",
+    "kuhn_poker",
+    "2048",
+    "backgammon",
+)  # of this name everywhere
+SMALL = {"tic_tac_toe": "tic_tac_toe"}
+# peers by the module that must be there, the modes that they have, and their names of our games
+PEERS: dict[str, tuple[str, tuple[str, ...], dict[str, str]]] = {
+    "pgx": (
+        "pgx",
+        ("step", "rollout"),
+        {**dict(zip(SAME, SAME, strict=True)), "leduc_poker": "leduc_holdem", "hex": "hex", "go": "go_9x9"},
+    ),
+    "envpool": ("envpool", ("step",), SMALL),
+    "open_spiel": (
+        "pyspiel",
+        ("step", "rollout"),
+        {
+            **dict(zip(SAME, SAME, strict=True)),
+            "leduc_poker": "leduc_poker",
+            "hex": "hex(board_size=11)",
+            "go": "go(board_size=9)",
+        },
+    ),
+    "numpy": ("numpy", ("step",), SMALL),
+    "numpy_table": ("numpy", ("step",), SMALL),
 }
-PEERS_GAME = "tic_tac_toe"
+EPISODES = 256  # that the statistics count where there are no facts to hold them to
 SIGMAS = 5  # sampling errors that a statistic may be off by: once in two million runs by chance
 
 # (value, its own standard error) under uniformly random play. 3x3 exactly, by walking through all games; the others by
@@ -159,14 +182,23 @@ def jobs(options: argparse.Namespace, env: str, batch: int, device: str) -> list
     missing = dict[str, dict[str, str]]()
     if options.limits and cpu:
         systems += [("c", mode) for mode in LIMITS.get(env, ()) if mode in options.mode]
-    if options.peers and env == PEERS_GAME and cpu:
-        for peer, (module, modes) in PEERS.items():
+    for peer, (module, modes, games) in PEERS.items() if options.peers and cpu else ():
+        if env in games:
             if importlib.util.find_spec(module) is None:
                 missing[peer] = {"error": f"{module} is not installed"}
             systems += [(peer, mode) for mode in modes if mode in options.mode]
     shared = {"env": env, "batch": batch, "device": device, "core": options.core, "threads": options.threads}
-    shared |= {"rollout_steps": options.steps, "seconds": options.seconds}
-    return [{"system": system, "mode": mode, **shared, **missing.get(system, {})} for system, mode in systems]
+    shared |= {
+        "rollout_steps": options.steps,
+        "seconds": options.seconds,
+        "episodes": MIN_EPISODES if env in FACTS else EPISODES,
+    }
+    return [
+        {"system": system, "mode": mode, "game": PEERS[system][2][env] if system in PEERS else env}
+        | shared
+        | missing.get(system, {})
+        for system, mode in systems
+    ]
 
 
 def measure(options: argparse.Namespace) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:

@@ -1,4 +1,4 @@
-"""Other libraries that play 3x3 tic-tac-toe, each by its own fastest way that its users have."""
+"""Other libraries that play some of our games, each by its own fastest way that its users have."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.runner import MIN_EPISODES, EpisodeStats, play_first_episodes
+from benchmark.runner import EpisodeStats, play_first_episodes
 
 
 class Pgx:
@@ -16,7 +16,7 @@ class Pgx:
 
     def __init__(self, pgx: Any, job: dict[str, Any]):
         self.jax, self.numpy = importlib.import_module("jax"), importlib.import_module("jax.numpy")
-        self.batch, self.env = job["batch"], pgx.make(job["env"])
+        self.batch, self.episodes, self.env = job["batch"], job["episodes"], pgx.make(job["game"])
         self.length = job["rollout_steps"] if job["mode"] == "rollout" else 1
         self.steps = self.batch * self.length
         self.reset_step = importlib.import_module("pgx.experimental").auto_reset(self.env.step, self.env.init)
@@ -70,7 +70,7 @@ class Pgx:
         self.jax.block_until_ready(self.carry)
 
     def episode_stats(self) -> EpisodeStats:
-        batch = max(self.batch, MIN_EPISODES)
+        batch = self.episodes
         call, carry = self._compile(self.sampler, 1), self._start(batch)
         first = np.array(carry[0].current_player)
 
@@ -78,7 +78,8 @@ class Pgx:
             nonlocal carry
             carry = call(*carry)
             state = carry[0]
-            return np.array(state.rewards)[np.arange(batch), first], np.array(state.terminated)
+            over = np.array(state.terminated | state.truncated)
+            return np.array(state.rewards)[np.arange(batch), first], over
 
         return play_first_episodes(batch, step)
 
@@ -97,7 +98,7 @@ class EnvPool:
     ROUNDS, SECONDS = 3, 0.05  # in which each way shows how fast it is
 
     def __init__(self, envpool: Any, job: dict[str, Any]):
-        self.envpool, self.random = envpool, np.random.default_rng(0)
+        self.envpool, self.random, self.episodes = envpool, np.random.default_rng(0), job["episodes"]
         pools = {form: self._start(form) for form in self._forms(job["batch"], job["threads"])}
         rates = dict.fromkeys(pools, 0.0)
         for _ in range(self.ROUNDS):  # in turns: what else the machine does hits all
@@ -140,7 +141,9 @@ class EnvPool:
         """Of what is still to come there was as much when a run began."""
 
     def episode_stats(self) -> EpisodeStats:
-        batch = MIN_EPISODES  # by one thread: those of several pay their players in the order in which they are done
+        batch = (
+            self.episodes
+        )  # by one thread: those of several pay their players in the order in which they are done
         games = self.envpool.make_gymnasium("TicTacToe-v1", num_envs=batch, num_threads=1)
         info = games.reset()[1]
         mask, first = info["legal_action_mask"], info["current_player"]
@@ -159,19 +162,37 @@ class EnvPool:
 
 
 class OpenSpiel:
-    """Its Python API, game after game; "rollout" is its C++ random rollouts, as many games as a search wants."""
+    """Its Python API, game after game; "rollout" is its C++ random rollouts, as many games as a search wants.
 
-    GAMES, MEAN_LENGTH = 20_000, 3203 / 420  # a rollout call reports no lengths, but that of 3x3 is known
+    Chance is no step. There are no rollouts of games that begin with it.
+    """
+
+    GAMES, STEPS = 2000, 1000
 
     def __init__(self, pyspiel: Any, job: dict[str, Any]):
-        self.pyspiel, self.rollout = pyspiel, job["mode"] == "rollout"
-        self.game, self.random = pyspiel.load_game(job["env"]), np.random.default_rng(0)
-        self.steps = int(self.GAMES * self.MEAN_LENGTH) if self.rollout else 1000
-        self.state = self.game.new_initial_state()
+        self.pyspiel, self.rollout, self.episodes = pyspiel, job["mode"] == "rollout", job["episodes"]
+        self.game, self.random = pyspiel.load_game(job["game"]), np.random.default_rng(0)
+        self.steps = self.STEPS
+        self.state = self._start()
+        if self.rollout and self.state.move_number():
+            raise ValueError("its search takes no game that begins with chance")
+
+    def _start(self) -> Any:
+        state = self.game.new_initial_state()
+        self._draw(state)
+        return state
+
+    def _draw(self, state: Any) -> None:
+        while state.is_chance_node():
+            outcomes, chances = zip(*state.chance_outcomes(), strict=True)
+            state.apply_action(
+                outcomes[np.searchsorted(np.cumsum(chances), self.random.random() * sum(chances))]
+            )
 
     def _step(self) -> None:
         legal = self.state.legal_actions()
         self.state.apply_action(legal[int(self.random.random() * len(legal))])
+        self._draw(self.state)
 
     def _search(self, games: int) -> Any:
         evaluator = self.pyspiel.RandomRolloutEvaluator(games, 1)
@@ -179,25 +200,28 @@ class OpenSpiel:
 
     def play(self) -> None:
         if self.rollout:  # a search of one simulation is so many rollouts from its root
-            self._search(self.GAMES).mcts_search(self.game.new_initial_state())
+            self._search(self.GAMES).mcts_search(self._start())
             return
         for _ in range(self.steps):
             self._step()
             if self.state.is_terminal():
-                self.state = self.game.new_initial_state()
+                self.state = self._start()
 
     def wait(self) -> None:
         """Its steps are done when they return."""
 
     def episode_stats(self) -> EpisodeStats:
-        stats = EpisodeStats(MIN_EPISODES)
-        for i in range(MIN_EPISODES):
-            self.state = self.game.new_initial_state()
+        stats = EpisodeStats(self.episodes)
+        for i in range(self.episodes):
+            self.state = self._start()
             while not self.state.is_terminal():
                 self._step()
-            stats.lengths[i], stats.first_rewards[i] = self.state.move_number(), self.state.returns()[0]
+                stats.lengths[i] += 1
+            stats.first_rewards[i] = self.state.returns()[0]
         stats.playing[:] = False
-        self.state = self.game.new_initial_state()
+        if self.rollout:  # which reports no lengths
+            self.steps = int(self.GAMES * stats.lengths.mean())
+        self.state = self._start()
         return stats
 
     def about(self) -> dict[str, Any]:

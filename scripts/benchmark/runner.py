@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-MIN_EPISODES = 16384  # episodes that the statistics count at least
+MIN_EPISODES = 16384  # that statistics count at least which are held to facts
 MAX_PLIES = 20_000  # a game that has not ended by then never will
 
 

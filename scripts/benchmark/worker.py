@@ -24,7 +24,7 @@ import numpy as np
 import command  # noqa: F401 (a user's games are found where the command is given)
 from benchmark.c_baseline import CBaseline
 from benchmark.peers import EnvPool, OpenSpiel, Pgx
-from benchmark.runner import MIN_EPISODES, EpisodeStats, Runner, play_first_episodes
+from benchmark.runner import EpisodeStats, Runner, play_first_episodes
 from tensor_envs.core.backend.device import resolve
 
 
@@ -38,6 +38,7 @@ class TensorEnvs:
         devices: Any = Device
         self.te, self.counters, self.devices = te, GlobalCounters, devices
         self.batch, self.mode, self.length = job["batch"], job["mode"], job["rollout_steps"]
+        self.episodes = job["episodes"]
         self.env = te.make(job["env"])
         self.steps = self.batch * (self.length if self.mode == "rollout" else 1)
         # the observation and the mask of every step are worked out by the step's own kernel
@@ -57,9 +58,7 @@ class TensorEnvs:
         self.devices[self.device].synchronize()
 
     def episode_stats(self) -> EpisodeStats:
-        # row r plays the same games in a batch of any size, so a larger one extends the sample
-        batch = max(self.batch, MIN_EPISODES)
-        vector = self.te.VectorEnv(self.env, batch, device=self.device)
+        vector = self.te.VectorEnv(self.env, self.episodes, device=self.device)
 
         def step() -> tuple[np.ndarray, np.ndarray]:
             own_policy = self.mode == "policy"
@@ -70,7 +69,7 @@ class TensorEnvs:
             self._check_rollout()
         if self.mode == "read":
             self._check_read()
-        return play_first_episodes(batch, step)
+        return play_first_episodes(self.episodes, step)
 
     def _check_rollout(self) -> None:
         """A rollout must be the same games as single steps; RuntimeError if not."""

@@ -80,11 +80,13 @@ def test_wrong_statistics_are_refused(
 
 
 def test_peers_that_are_not_there_are_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = {"pgx": ("no_such_module", ("step", "rollout")), "numpy": ("numpy", ("step",))}
+    games = {"tic_tac_toe": "noughts"}
+    found = {"pgx": ("no_such_module", ("step", "rollout"), games), "numpy": ("numpy", ("step",), games)}
     monkeypatch.setattr(script, "PEERS", found)
     options = script.make_parser().parse_args(["--mode", "step", "--peers"])
     _, pgx, numpy = script.jobs(options, "tic_tac_toe", 64, "CPU")
-    assert "error" not in numpy and numpy["system"] == "numpy"
+    assert "error" not in numpy and (numpy["system"], numpy["game"]) == ("numpy", "noughts")
+    assert [job["system"] for job in script.jobs(options, "qubic", 64, "CPU")] == ["tensor_envs"]
     row = script.Worker(pgx, "").row()
     assert (row["system"], row["mode"], row["error"]) == ("pgx", "step", "no_such_module is not installed")
 
@@ -92,7 +94,9 @@ def test_peers_that_are_not_there_are_rows(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.extra("envpool")
 def test_envpool_plays_in_the_form_that_is_fastest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(peers.EnvPool, "SECONDS", 0.01)
-    player = peers.EnvPool(importlib.import_module("envpool"), {"batch": 300, "threads": 2})
+    player = peers.EnvPool(
+        importlib.import_module("envpool"), {"batch": 300, "threads": 2, "episodes": 16384}
+    )
     forms = [(256, 256, 1), (256, 256, 2), (256, 128, 1), (256, 128, 2)]
     forms += [(300, 300, 1), (300, 300, 2), (300, 150, 1), (300, 150, 2)]
     assert player._forms(300, 2) == forms and player.form in forms and player.steps == player.form[1]
