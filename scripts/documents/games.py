@@ -29,7 +29,7 @@ FIGURES = {
     "A model of an H100": "scripts/measured/gpu_model.md",
 }
 PLIES, SEED = 9, 1  # of the game of which a page shows the position before the last one
-LONG = 60  # actions of which a table is folded
+LONG, NUMBERS = 60, 200  # actions, and numbers of an observation, that are too many to be seen at once
 DIGITS = 4  # of a number in a table of an observation
 
 
@@ -122,9 +122,12 @@ def actions(folder: str) -> str:
         cells = [f"`{name}`" for name in names[at : at + width]]
         rows.append(f"| {at} | {' | '.join(cells + [''] * (width - len(cells)))} |")
     about = f"## Actions\n\nThe numbers of `{env.id}`'s {env.num_actions} actions, and their names:"
-    if env.num_actions <= LONG:
-        return "\n".join([about, "", *rows])
-    return "\n".join([about, "", '??? note "All of them"', "", *(f"    {row}" for row in rows)])
+    return "\n".join([about, "", *folded(rows, "All of them", env.num_actions > LONG)])
+
+
+def folded(lines: Sequence[str], heading: str, fold: bool) -> list[str]:
+    """Lines that a reader opens, if `fold`."""
+    return [f'??? note "{heading}"', "", *(f"    {line}" for line in lines)] if fold else [*lines]
 
 
 def position(folder: str) -> str:
@@ -149,11 +152,11 @@ def position(folder: str) -> str:
         "",
         f"After {values['ply']} plies of random play, `env.to_string(state)`:",
         "",
-        f"```text\n{text}\n```",
+        f"``` {{ .text .output }}\n{text}\n```",
         "",
-        f"Player {player} is to move, and may play {names}; it observes:",
+        f"Player {player} is to move, and may play {names}. What it observes, `env.observe(state)`:",
         "",
-        f"```text\n{written(seen)}\n```",
+        *folded(f"``` {{ .text .output }}\n{written(seen)}\n```".splitlines(), "All of it", seen.size > NUMBERS),
     ])  # fmt: skip
 
 

@@ -130,12 +130,15 @@ def notebook(path: Path, docs: Path) -> str:
             parts.append(linked(text, source, TARGETS[source], docs))
             continue
         parts.append(f"```python\n{text}\n```")
+        shown, drawn = "", list[str]()
         for output in cell["outputs"]:
             data = {name: "".join(lines) for name, lines in output.get("data", {}).items()}
             if svg := data.get("image/svg+xml"):
                 file = picture(docs, f"{path.stem}_{number}.svg", svg.encode())
-                parts.append(f"![What is drawn]({os.path.relpath(file, Path(TARGETS[source]).parent)})")
+                drawn = [f"![What is drawn]({os.path.relpath(file, Path(TARGETS[source]).parent)})"]
             else:
-                shown = "".join(output.get("text", "")) or data["text/plain"]
-                parts.append(f"```text\n{shown.rstrip()}\n```")
+                shown += "".join(output.get("text", "")) or data["text/plain"]
+        if shown:
+            parts.append(f"``` {{ .text .output }}\n{shown.rstrip()}\n```")
+        parts += drawn
     return "\n\n".join(parts) + "\n"

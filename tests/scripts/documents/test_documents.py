@@ -51,7 +51,7 @@ def test_a_game(docs: Path) -> None:
     assert re.search(r"^\| tic_tac_toe \| 0 \| \.\d+", text, re.M), "trained players"
     text = (docs / "games" / "kuhn_poker.md").read_text()
     assert "| 0 | `pass` | `bet` |" in text and "## Exact results" not in text
-    assert re.search(r"Player \d is to move, and may play `pass`, `bet`; it observes", text)  # it is not over
+    assert re.search(r"Player \d is to move, and may play `pass`, `bet`\.", text)  # it is not over
 
 
 def test_notebooks_show_what_they_print_and_draw(docs: Path) -> None:
