@@ -6,6 +6,7 @@ import importlib
 import pkgutil
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,12 @@ FIGURES = {
     "A model of an H100": "scripts/measured/gpu_model.md",
 }
 PLIES, SEED = 9, 1  # of the game of which a page shows the position before the last one
-LONG, NUMBERS = 60, 200  # actions, and numbers of an observation, that are too many to be seen at once
+LONG, MANY, NUMBERS = (
+    20,
+    60,
+    200,
+)  # fields, actions and numbers of an observation: from there on they are folded
+WIDE = 60  # letters of a rule field's default that is not left out
 DIGITS = 4  # of a number in a table of an observation
 
 
@@ -78,6 +84,7 @@ def page(folder: str, rules: str, boards: Sequence[str]) -> str:
         f"![{title(folder)}](../../../scripts/pictures/{folder}.svg)",
         *board([id for id in ids(folder) if id in boards]),
         table + facts,
+        call(folder),
         figures_of_spec(folder),
         actions(folder),
         position(folder),
@@ -95,6 +102,17 @@ def board(ids: Sequence[str]) -> Iterator[str]:
         yield f'    <a href="../../play/index.html#{id}">On a page of its own</a>'
 
 
+def call(folder: str) -> str:
+    """The game as it is made, with all its rule fields."""
+    rules = te.make(ENTRIES[folder].id).rules
+    values = {field.name: repr(getattr(rules, field.name)) for field in fields(rules)}
+    given = [f"    {n}={v}," if len(v) <= WIDE else f"    # {n}, which is long" for n, v in values.items()]
+    made = [f'    "{ENTRIES[folder].id}",', *given] if given else [f'    "{ENTRIES[folder].id}"']
+    code = ["```python", "import tensor_envs as te", "", "env = te.make(", *made, ")", "```"]
+    about = "Its rule fields, with their defaults:" if given else "It has no rule fields:"
+    return "\n".join([about, "", *folded(code, "All of them", len(given) > LONG)])
+
+
 def figures_of_spec(folder: str) -> str:
     """A row an id: what the Spec says of its defaults."""
     rows = [
@@ -104,7 +122,7 @@ def figures_of_spec(folder: str) -> str:
     for id in ids(folder):
         env = te.make(id)
         seen = f"{env.spec.observation_dtype} {list(env.observation_shape)}"
-        plies = "" if env.spec.max_plies is None else f"{env.spec.max_plies:,}"
+        plies = "by the rules" if env.spec.max_plies is None else f"{env.spec.max_plies:,}"
         facts = (f"`{id!r}`", env.num_players, env.num_actions, seen, env.state_bytes, plies)
         rows.append(f"| {' | '.join(map(str, facts))} |")
     return "\n".join(rows)
@@ -121,8 +139,8 @@ def actions(folder: str) -> str:
     for at in range(0, env.num_actions, width):
         cells = [f"`{name}`" for name in names[at : at + width]]
         rows.append(f"| {at} | {' | '.join(cells + [''] * (width - len(cells)))} |")
-    about = f"## Actions\n\nThe numbers of `{env.id}`'s {env.num_actions} actions, and their names:"
-    return "\n".join([about, "", *folded(rows, "All of them", env.num_actions > LONG)])
+    about = f"## Actions\n\nThe {env.num_actions} actions of `{env.id}`; a number is that of row and column together:"
+    return "\n".join([about, "", *folded(rows, "All of them", env.num_actions > MANY)])
 
 
 def folded(lines: Sequence[str], heading: str, fold: bool) -> list[str]:

@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,15 @@ def test_a_game(docs: Path) -> None:
     text = (docs / "games" / "kuhn_poker.md").read_text()
     assert "| 0 | `pass` | `bet` |" in text and "## Exact results" not in text
     assert re.search(r"Player \d is to move, and may play `pass`, `bet`\.", text)  # it is not over
+
+
+@pytest.mark.parametrize("folder", games.ENTRIES)
+def test_a_game_is_made_as_its_page_says(docs: Path, folder: str) -> None:
+    text = (docs / "games" / f"{folder}.md").read_text()
+    (code,) = re.findall(r"^( *)```python\n(.*?)```", text, re.M | re.S)
+    made: dict[str, te.Env] = {}
+    exec(textwrap.dedent(code[1]), made)
+    assert made["env"].rules == te.make(games.ENTRIES[folder].id).rules
 
 
 def test_notebooks_show_what_they_print_and_draw(docs: Path) -> None:
