@@ -102,8 +102,8 @@ def test_command(command: str, tmp_path: Path) -> None:
 
 
 def test_table_of_games() -> None:
-    """Every game stands in it with its true figures."""
-    rows = re.findall(r"^\| `(\w+)` \| (\d+) \| (\d+) \| (\d+) \|", README, re.MULTILINE)
+    """Every game stands in it with its true figures, and leads to its rules."""
+    rows = re.findall(r"^\| \[`(\w+)`\]\(\S+\) \| (\d+) \| (\d+) \| (\d+) \|", README, re.M)
     assert {row[0] for row in rows} == set(te.registered())
     for name, players, actions, size in rows:
         env = te.make(name)
