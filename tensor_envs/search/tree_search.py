@@ -28,6 +28,7 @@ from tensor_envs.search.picture import tree_svg
 
 Evaluate = Callable[[State], tuple[Tensor, Tensor]]
 MAX_SIMULATIONS = 2**20
+EXPLORATION = 1.4
 TREE_BYTES = 2**28  # of the trees that are there at once
 MOST_BLOCKS = 256  # that a kernel searches: few, so that indices have 32 bits
 NETWORK_BLOCKS = 4  # on a CPU, where the trees of a search with a network should stay in its cache
@@ -134,7 +135,7 @@ class SearchOutput(NamedTuple):
 def playout_policy(
     state: State,
     num_simulations: int,
-    exploration: float = 1.4,
+    exploration: float = EXPLORATION,
     seed: int = 0,
     limit: int = 2**31 - 1,
     chance: Literal["open", "sampled"] = "open",
@@ -178,7 +179,7 @@ def playout_policy(
     exploration = number("exploration", exploration, 0.0, 1e6)
     limit = integer("limit", limit, 1, 2**31 - 1)
     form = _form(state, "playout", count, chance, keep_tree, tree)
-    return _search(state, form, _exploration(exploration, form.slots), seed, limit, tree)
+    return _search(state, form, exploration_table(exploration, form.slots), seed, limit, tree)
 
 
 def gumbel_muzero_policy(
@@ -319,7 +320,7 @@ def subtree(tree: SearchTree, action: Tensor | np.ndarray | Sequence[int]) -> Se
 
 
 @functools.lru_cache(64)
-def _exploration(factor: float, slots: int) -> np.ndarray:
+def exploration_table(factor: float, slots: int) -> np.ndarray:
     """What few visits count, by those of the node."""
     return _bits(factor * np.sqrt(np.arange(slots)) + 1e-6)
 
@@ -346,6 +347,17 @@ def _considered_visits(most: int, simulations: int) -> np.ndarray:
     return table.ravel()
 
 
+def form_of(
+    env: Env, method: Literal["playout", "gumbel", "muzero"], count: int, chance: str = "open"
+) -> Form:
+    """What kind of search it is of an environment's games. ValueError for a game too large to unroll."""
+    game = env._engine.game
+    if game.has_memory:
+        raise ValueError(f"{env!r} is too large to be searched: its fields are memory")
+    replays = game.determinizes or (game.spec.chance and chance == "open")
+    return Form(method, count, replays, game.determinizes)
+
+
 def _form(
     state: State,
     method: Literal["playout", "gumbel", "muzero"],
@@ -357,12 +369,7 @@ def _form(
     instance("state", state, State)
     one_of("chance", chance, ("open", "sampled"))
     instance("keep_tree", keep_tree, bool)
-    game = state.env._engine.game
-    if game.has_memory:
-        raise ValueError(f"{state.env!r} is too large to be searched: its fields are memory")
-    determinizes = game.determinizes
-    replays = determinizes or (game.spec.chance and chance == "open")
-    form = Form(method, count, replays, determinizes, keeps=keep_tree)
+    form = replace(form_of(state.env, method, count, chance), keeps=keep_tree)
     if tree is None:
         return form
     instance("tree", tree, SearchTree)
@@ -374,16 +381,16 @@ def _form(
     if tree._env is not state.env or tree._where != where:
         about = f"{tree._env!r}, batch {tree._where.batch} on {tree._where.device}"
         raise ValueError(f"tree must be of the state's environment, batch and device, got one of {about}")
-    if kept.form.method != method or kept.form.replays != replays:
+    if kept.form.method != method or kept.form.replays != form.replays:
         raise ValueError(f"tree must come from a search of the same kind, got one by {kept.form.method!r}")
-    if state.env.spec.chance and not replays:
+    if state.env.spec.chance and not form.replays:
         raise ValueError(
             "tree cannot be gone on from with chance='sampled': its positions are not those that came"
         )
     # which positions they are, as long as nodes are positions
     words = where.table(state._games.words)[:, : kept.states.shape[2]]
     differ = (kept.nodes[:, 0, VISITS] > 0) & (words != kept.states[:, 0]).any(1)
-    if not replays and differ.any():
+    if not form.replays and differ.any():
         raise ValueError(f"tree must be of the state's positions, got other ones in {differ.sum()} games")
     return replace(form, kept=kept.form.slots - 1)
 

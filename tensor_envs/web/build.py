@@ -8,7 +8,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -16,10 +15,9 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 from tensor_envs.core.env import Env
 from tensor_envs.core.validate import shown, wrong_type
-from tensor_envs.rules.spec import Rules
-from tensor_envs.web.kernels import described, module
+from tensor_envs.web.kernels import described, of_batch, of_player
 from tensor_envs.web.tile import tile
-from tensor_envs.web.variants import PERSON, UNIFORM, Variant, about, variant
+from tensor_envs.web.variants import PERFECT, TRAINED, Variant, about, kinds, variant, weights_of
 
 HERE = Path(__file__).parent
 GAMES = "tensor_envs.games."  # where those stand whose Python is put into the page
@@ -78,10 +76,9 @@ def build(
     games, sizes = [], {}
     for id, (which, env) in found.items():
         file = out / "games" / id.replace(":", ".")
-        sizes[id] = _write_game(id, which, env, file)
-        file.with_name(f"{file.name}.txt").write_text(env.describe())
+        sizes[id] = write_game(id, which, env, file)
         rules = f"games/{file.name}.txt"
-        games.append({**about(id, which, env, rules, [PERSON, UNIFORM]), "file": f"games/{file.name}"})
+        games.append({**about(id, which, env, rules, played_here(env)), "file": f"games/{file.name}"})
     for page in (HERE / "page").iterdir():
         (out / page.name).write_bytes(page.read_bytes())
     (out / "games.json").write_text(json.dumps({"games": games, "python": pyodide is not None}))
@@ -89,18 +86,35 @@ def build(
         (out / "python").mkdir(exist_ok=True)
         for name in PYODIDE:
             (out / "python" / name).write_bytes(Path(pyodide, name).read_bytes())
-        write_package(envs, out / "python" / "package.zip")
+        write_package(found, out / "python" / "package.zip")
     return sizes
 
 
-def _write_game(id: str, which: Variant, env: Env, path: Path) -> int:
-    """Write a game's two files -> the bytes of its kernels, compressed."""
-    wasm, calls = module(env)
+def write_game(id: str, which: Variant, env: Env, path: Path) -> int:
+    """Write a game's files -> the bytes of its kernels, compressed."""
+    batch, player = of_batch(env), of_player(env)
     told = {**described(env), "id": id, "hidden": which.secret, "python": _has_python(env)}
-    told |= {"calls": calls, "tile": tile(env)}
-    path.with_name(f"{path.name}.wasm").write_bytes(wasm)
-    path.with_name(f"{path.name}.json").write_text(json.dumps(told, separators=(",", ":")))
-    return len(gzip.compress(wasm, 9, mtime=0))
+    files: dict[str, bytes] = {
+        "wasm": batch.wasm,
+        "json": _json({**told, **batch.about, "tile": tile(env)}),
+        "player.wasm": player.wasm,
+        "player.json": _json(player.about),
+        "txt": env.describe().encode(),
+    }
+    if TRAINED in kinds(env):
+        files["safetensors"] = weights_of(env).read_bytes()
+    for end, content in files.items():
+        path.with_name(f"{path.name}.{end}").write_bytes(content)
+    return sum(len(gzip.compress(kernels.wasm, 9, mtime=0)) for kernels in (batch, player))
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+def played_here(env: Env) -> list[str]:
+    """Who can play in a page: it plays perfectly by trying all, in games that end by their rules alone."""
+    return [kind for kind in kinds(env) if kind != PERFECT or env.spec.max_plies is None]
 
 
 def _has_python(env: Env) -> bool:
@@ -108,18 +122,13 @@ def _has_python(env: Env) -> bool:
     return env._entry.render.startswith(GAMES)
 
 
-def fields_of(rules: Rules) -> dict[str, Any]:
-    """The fields that rules are made of, which JSON can say."""
-    return {field.name: getattr(rules, field.name) for field in fields(rules) if field.init}  # type: ignore[arg-type]
-
-
-def write_package(envs: Mapping[str, Env], path: Path) -> None:
+def write_package(found: Mapping[str, tuple[Variant, Env]], path: Path) -> None:
     """Write what `bridge.py` needs in the page: the modules that it imports, and where the games' fields lie."""
-    own = {id: env for id, env in envs.items() if _has_python(env)}
+    own = {id: env for id, (_, env) in found.items() if _has_python(env)}
+    fields = {id: {**env._entry.presets.get(env.id, {}), **found[id][0].fields} for id, env in own.items()}
     texts = {"bridge.py": (HERE / "python" / "bridge.py").read_text()}
-    texts["games.json"] = json.dumps(
-        {id: (env._entry.render.rpartition(".")[0], fields_of(env.rules)) for id, env in own.items()}
-    )
+    modules = {id: env._entry.render.rpartition(".")[0] for id, env in own.items()}
+    texts["games.json"] = json.dumps({id: (modules[id], fields[id]) for id in own})
     texts |= {f"{id}.json": json.dumps(described(env)["slots"]) for id, env in own.items()}
     states = {id: env.init(1) for id, env in own.items()}
     words = {id: state._games.cut.table(state.tensors[0])[0].tolist() for id, state in states.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from tensor_envs.core.env import Env
@@ -71,12 +72,13 @@ def about(name: str, variant: Variant, env: Env, rules: str, kinds: list[str]) -
     return told | {"players": env.num_players, "kinds": kinds}
 
 
-def is_trained(env: Env) -> bool:
-    """Whether weights for it come with the package."""
-    return (FOLDER / f"{env.id}.safetensors").is_file() and env.rules == make(env.id).rules
+def weights_of(env: Env) -> Path:
+    """Where the weights that come with the package are, if there are some."""
+    return FOLDER / f"{env.id}.safetensors"
 
 
 def kinds(env: Env) -> list[str]:
     """Who can play, from the weakest on."""
+    trained = weights_of(env).is_file() and env.rules == make(env.id).rules
     searched = [SEARCH] * (not env._engine.game.has_memory)
-    return [PERSON, UNIFORM, *searched, *[TRAINED] * is_trained(env), *[PERFECT] * is_solved(env)]
+    return [PERSON, UNIFORM, *searched, *[TRAINED] * trained, *[PERFECT] * is_solved(env)]

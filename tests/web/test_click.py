@@ -141,3 +141,64 @@ def test_against_the_computer_with_hidden_cards_and_back_again(page: Any) -> Non
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
     page.wait_for_function("document.body.dataset.ply === '0'")
+
+
+@pytest.mark.parametrize("kind", ["search", "trained", "perfect"])
+def test_the_computer_wins_what_a_link_hands_it(page: Any, kind: str) -> None:
+    take(page, "tic_tac_toe")
+    page.goto(f"{page.sites[1]}tic_tac_toe/#game=tic_tac_toe&seats={kind}.person&seed=3&moves=0.8.1.7")
+    page.reload()  # a browser takes another fragment for the same page
+    page.wait_for_selector("body[data-state=over]")
+    assert page.inner_text("#status") == "Player 0 wins. The seed was 3."
+    assert page.input_value("#seats select[data-player='0']") == kind
+    assert page.locator("#moves li").first.inner_text().split() == ["5.", "player", "0", "(0,2)"]
+
+
+def test_hidden_cards_are_behind_a_curtain(page: Any) -> None:
+    take(page, "kuhn_poker")
+    players(page, "person", "person")
+    for player in (0, 1):
+        page.wait_for_selector("body[data-state=covered]")
+        assert f"Only player {player} looks" in page.inner_text("#curtain")
+        assert page.locator("#picture > *").count() == page.locator("#actions button").count() == 0
+        assert page.locator("#words").is_hidden()
+        page.click("text=Show the cards")
+        page.wait_for_selector("body[data-state=ready]")
+        if PYODIDE:
+            page.wait_for_selector(f"body[data-pictured='{player}']")
+            assert page.text_content("#text").count("?") == 1
+        page.locator("#actions button").first.click()
+
+
+def test_a_position_is_taken_back_linked_and_saved(page: Any) -> None:
+    take(page, "tic_tac_toe")
+    assert "&start=" in taken(page)
+    page.fill("#seed", "5")
+    players(page, "person", "person")
+    for ply, action in enumerate((4, 0, 8)):
+        page.click(f"#actions button[data-action='{action}']")
+        page.wait_for_selector(f"body[data-ply='{ply + 1}'][data-state=ready]")
+    page.click("#undo")
+    page.wait_for_selector("body[data-ply='2'][data-state=ready]")
+    link = taken(page)
+    assert link.endswith("#game=tic_tac_toe&seed=5&seats=person.person&moves=4.0")
+    page.goto("about:blank")
+    page.goto(link)
+    page.wait_for_selector("body[data-ply='2'][data-state=ready]")
+    assert page.locator("#actions button").count() == 7
+    if PYODIDE:
+        page.wait_for_selector("body[data-pictured='2']")
+        with page.expect_download() as download:
+            page.click("#save")
+        env = shared_env("tic_tac_toe")
+        state = env.step(env.step(env.init(1), [4]), [0])
+        assert download.value.suggested_filename == "tic_tac_toe_2.svg"
+        assert download.value.path().read_text() == env.render(state, 0, 0)
+
+
+def taken(page: Any) -> str:
+    """The link that is taken."""
+    page.click("#link")
+    page.wait_for_function("document.querySelector('#link').textContent !== 'Copy link'")
+    found: str = page.url
+    return found

@@ -14,13 +14,15 @@ import pytest
 
 import tensor_envs as te
 from tensor_envs.core.backend.device import download
-from tensor_envs.web.kernels import described, module
+from tensor_envs.web.build import played_here, write_game
+from tensor_envs.web.variants import SIMULATIONS, variant
 from tests.games.shared import shared_env
 
 HERE, PAGE = Path(__file__).parent, Path(te.__file__).parent / "web" / "page"
 NODE = shutil.which("node")
 BATCH, SEED, STEPS = 4096, 2**63 + 7, 200
-MOST_BYTES = 45_000  # of a game's kernels, compressed
+PLIES = 12
+MOST_BYTES = 45_000  # of a file of kernels, compressed
 
 pytestmark = [
     pytest.mark.cpu,
@@ -52,17 +54,51 @@ def digest(env: te.Env, steps: int = STEPS) -> str:
 @pytest.mark.parametrize("name", te.registered())
 def test_every_step_is_the_cpu_devices(name: str, tmp_path: Path) -> None:
     env = shared_env(name)
-    wasm, calls = module(env)
-    assert len(gzip.compress(wasm, 9)) <= MOST_BYTES
-    for path, content in {
-        "package.json": b'{"type": "module"}',
-        "games.js": (PAGE / "games.js").read_bytes(),
-        "digest.js": (HERE / "digest.js").read_bytes(),
-        f"games/{name}.wasm": wasm,
-        f"games/{name}.json": json.dumps({**described(env), "calls": calls}).encode(),
-    }.items():
-        (tmp_path / path).parent.mkdir(exist_ok=True)
-        (tmp_path / path).write_bytes(content)
-    command = [str(NODE), "digest.js", "digest", name]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (0, f"{name} {digest(env)}\n", "")
+    assert played(tmp_path, env, "digest.js", "digest", name) == f"{name} {digest(env)}\n"
+
+
+def policies(env: te.Env) -> dict[str, te.policies.Policy]:
+    """Who plays in a page, by the package."""
+    found: dict[str, te.policies.Policy] = {"search": te.policies.playout_search(SIMULATIONS)}
+    if "trained" in played_here(env):
+        found["trained"] = te.policies.load(env.id, 0)
+    return found
+
+
+@pytest.mark.few("tic_tac_toe")
+@pytest.mark.parametrize("name", te.registered())
+def test_the_computer_plays_as_the_packages_players(name: str, tmp_path: Path) -> None:
+    env = shared_env(name)
+    for kind, policy in policies(env).items():
+        state, actions = env.init(1, SEED, "CPU"), list[int]()
+        while len(actions) < PLIES and not state.terminated.item():
+            actions.append(int(download(policy(state))[0]))
+            state = env.step(state, actions[-1:])
+        assert json.loads(played(tmp_path, env, "choices.js", kind, name, str(PLIES))) == actions, kind
+
+
+def test_perfect_play_gives_nothing_away(tmp_path: Path) -> None:
+    env = shared_env("tic_tac_toe")
+    state = env.init(1, SEED, "CPU")
+    for action in json.loads(played(tmp_path, env, "choices.js", "perfect", env.id, "9")):
+        assert te.search.best_actions(state)[0, action]
+        state = env.step(state, [action])
+    assert state.terminated.item() and not state.rewards.numpy().any()  # a draw
+
+
+def played(folder: Path, env: te.Env, script: str, *arguments: str) -> str:
+    """What a node says that runs a script among the page's, where a game has been built."""
+    if not (folder / "games").exists():
+        (folder / "games").mkdir()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setitem(write_game.__globals__, "tile", lambda env: {})
+            write_game(env.id, *variant(env.id), folder / "games" / env.id)
+        for path in folder.glob("games/*.wasm"):
+            assert len(gzip.compress(path.read_bytes(), 9)) <= MOST_BYTES
+        (folder / "package.json").write_text('{"type": "module"}')
+        for path in (*PAGE.glob("*.js"), *HERE.glob("*.js")):
+            (folder / path.name).write_bytes(path.read_bytes())
+    command = [str(NODE), script, *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout

@@ -19,6 +19,7 @@ from tensor_envs import web
 from tensor_envs.web import build, tile
 from tensor_envs.web.__main__ import main
 from tensor_envs.web.build import write_package
+from tensor_envs.web.variants import variant
 from tests.games.shared import shared_env
 
 MOST_BYTES = 150_000  # of the start page with one game, compressed, Python apart
@@ -93,7 +94,7 @@ print(json.dumps([json.loads(bridge.view(*asked)) for asked in json.loads(sys.ar
 def test_the_pages_python_shows_what_the_environment_does(tmp_path: Path) -> None:
     """Of the package only what is put into the page is there, as in a browser: no NumPy, no site-packages."""
     kuhn, go = shared_env("kuhn_poker"), shared_env("go")
-    write_package({"kuhn_poker": kuhn, "go": go}, tmp_path / "package.zip")
+    write_package({env.id: (variant(env.id)[0], env) for env in (kuhn, go)}, tmp_path / "package.zip")
     ZipFile(tmp_path / "package.zip").extractall(tmp_path)
     bet = kuhn.step(kuhn.init(1, 3), [1])
     asked, expected = list[tuple[str, str, int, str]](), list[dict[str, Any]]()

@@ -11,38 +11,42 @@ export async function load(file) {
   return { ...about, module: await WebAssembly.compile(bytes) };
 }
 
-export class Games {
-  // about: of a game, as `load` gives it; seed: a BigInt
-  constructor(about, batch, seed = 0n) {
-    this.about = about;
-    this.batch = batch;
-    this.blocks = Math.ceil(batch / LANES);
-    this.kernels = new WebAssembly.Instance(about.module).exports;
-    const memory = this.kernels.memory;
+const KINDS = { uint: Uint32Array, int: Int32Array, float: Float32Array, bool: Uint8Array, char: Int8Array, short: Int16Array };
+
+// The kernels of a module and their arrays, for so many games.
+export class Kernels {
+  constructor({ module, arrays, calls }, rows) {
+    this.calls = calls;
+    this.kernels = new WebAssembly.Instance(module).exports;
+    const { memory } = this.kernels;
     let end = this.kernels.__heap_base.value;
     this.places = {};
-    for (const [name, values] of Object.entries(about.arrays)) {
+    const length = ([, values]) => values * rows || 4; // of those that are of no game
+    for (const [name, array] of Object.entries(arrays)) {
       this.places[name] = end = Math.ceil(end / 64) * 64;
-      end += 4 * this.size(name);
+      end += 4 * length(array);
     }
     memory.grow(Math.max(0, Math.ceil((end - memory.buffer.byteLength) / 65536)));
-    for (const [name, kind] of [["words", Uint32Array], ["actions", Int32Array], ["totals", Float32Array],
-      ["rng", Uint32Array], ["scalars", Int32Array], ["share", Int32Array]]) {
-      this[name] = new kind(memory.buffer, this.places[name], this.size(name));
+    for (const [name, array] of Object.entries(arrays)) {
+      this[name] = new KINDS[array[0]](memory.buffer, this.places[name], length(array));
     }
-    this.share.set([0, this.blocks]);
-    this.scalars.set([Number(BigInt.asIntN(32, seed)), Number(BigInt.asIntN(32, seed >> 32n)), 0]);
-    this.run("seed");
-    this.run("init");
-  }
-
-  // numbers in an array; of those that are of no game there are four
-  size(name) {
-    return this.about.arrays[name] * this.blocks * LANES || 4;
   }
 
   run(kernel) {
-    this.kernels[kernel](...this.about.calls[kernel].map((name) => this.places[name]));
+    this.kernels[kernel](...this.calls[kernel].map((name) => this.places[name]));
+  }
+}
+
+export class Games extends Kernels {
+  // about: of a game, as `load` gives it; seed: a BigInt
+  constructor(about, batch, seed = 0n) {
+    super(about, Math.ceil(batch / LANES) * LANES);
+    this.about = about;
+    this.batch = batch;
+    this.share.set([0, Math.ceil(batch / LANES)]);
+    this.scalars.set([Number(BigInt.asIntN(32, seed)), Number(BigInt.asIntN(32, seed >> 32n)), 0]);
+    this.run("seed");
+    this.run("init");
   }
 
   // many steps of the uniform policy
@@ -58,7 +62,7 @@ export class Games {
 
   // all values of a row in an array
   row(name, row) {
-    const values = this.about.arrays[name], first = this.at(row, values);
+    const [, values] = this.about.arrays[name], first = this.at(row, values);
     return Array.from({ length: values }, (_, k) => this[name][first + k * LANES]);
   }
 
@@ -72,7 +76,7 @@ export class Games {
 
   // a game that goes on: what its last step has said of the game before it is forgotten
   live(row) {
-    const first = this.at(row, this.about.arrays.words), { terminated, truncated } = this.about.slots;
+    const first = this.at(row, this.about.arrays.words[1]), { terminated, truncated } = this.about.slots;
     for (const [[word, shift]] of [terminated, truncated]) this.words[first + word * LANES] &= ~(1 << shift);
   }
 

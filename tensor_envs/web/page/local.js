@@ -1,5 +1,6 @@
 // A table in this page: its game is played by the kernels, its pictures and texts are Python's once that is there.
 import { Games, load, read } from "./games.js";
+import { choose } from "./players.js";
 import { Tiles } from "./tiles.js";
 
 const LARGE = 420; // pixels of a picture without Python
@@ -28,10 +29,10 @@ export class Local {
     const about = await this.about(game), { players, kinds } = this.games.get(game);
     if (seats.length !== players || !seats.every((kind) => kinds.includes(kind))) throw new Error(`seats must be ${players} of ${kinds}`);
     seed = start ? null : seed ?? Math.floor(Math.random() * 2 ** 53);
-    const one = new Games(about, 1, BigInt(seed ?? 0)), { words } = about.arrays;
+    const one = new Games(about, 1, BigInt(seed ?? 0)), { words: [, words], rng: [, keys] } = about.arrays;
     if (start && !start.words) {
       const numbers = unpacked(start);
-      if (numbers.length !== words + about.arrays.rng) throw new Error("the link is of another version of the game");
+      if (numbers.length !== words + keys) throw new Error("the link is of another version of the game");
       start = { words: numbers.slice(0, words), rng: numbers.slice(words) };
     }
     if (start) one.set(0, start);
@@ -62,9 +63,10 @@ export class Local {
   }
 
   async advance() {
-    const { one } = this.table;
-    one.run("sample");
-    this.play(one.actions[0]);
+    const { table } = this, { about, game, seats, one, past } = table, { player, legal } = this.now(), ply = past.length;
+    one.run("sample"); // what the uniform player does
+    const chosen = await choose[seats[player]]?.(this.games.get(game).file, one.game(0), legal, about) ?? one.actions[0];
+    if (table === this.table && ply === past.length) this.play(chosen);
     return this.view();
   }
 

@@ -97,7 +97,7 @@ export class Wall {
       this.painted = 0;
     }
     this.first = top;
-    const from = top * columns, count = Math.min(rows * columns, games.batch - from), values = games.about.arrays.words;
+    const from = top * columns, count = Math.min(rows * columns, games.batch - from), [, values] = games.about.arrays.words;
     for (let k = 0; k < count && (k % LANES || performance.now() - start < BUDGET); k++) {
       const place = this.painted % count, corner = Math.floor(place / columns) * cell.height * canvas.width;
       games.live(from + place);

@@ -1,0 +1,101 @@
+// Who plays at a table in the page when nobody clicks: by search, by trained weights, or perfectly.
+import { Games, Kernels, LANES, read } from "./games.js";
+
+const minds = new Map(); // promises of what is loaded for a player of a game
+
+function once(key, load) {
+  if (!minds.has(key)) minds.set(key, load());
+  return minds.get(key);
+}
+
+async function think(file) {
+  const [about, bytes] = await Promise.all([
+    fetch(`${file}.player.json`).then((answer) => answer.json()),
+    fetch(`${file}.player.wasm`).then((answer) => answer.arrayBuffer()),
+  ]);
+  const mind = new Kernels({ ...about, module: await WebAssembly.compile(bytes) }, 1);
+  mind.share.set([0, 1]);
+  mind.about.set(about.about);
+  return mind;
+}
+
+async function asked(file, kernel, game) {
+  const mind = await once(file, () => think(file));
+  for (const name of ["words", "rng"]) mind[name].set(game[name]);
+  mind.run(kernel);
+  return mind;
+}
+
+// *** trained weights ***
+
+function half(x) {
+  const exponent = x >> 10 & 31, fraction = (x & 1023) / 1024;
+  return (x >> 15 ? -1 : 1) * (exponent ? 2 ** (exponent - 15) * (1 + fraction) : 2 ** -14 * fraction);
+}
+
+// a safetensors file of half precision
+async function weights(file) {
+  const bytes = await (await fetch(`${file}.safetensors`)).arrayBuffer();
+  const size = Number(new DataView(bytes).getBigUint64(0, true)), start = 8 + size;
+  const { __metadata__: _, ...header } = JSON.parse(new TextDecoder().decode(new Uint8Array(bytes, 8, size)));
+  return Object.fromEntries(Object.entries(header).map(([name, { data_offsets: [first, last] }]) => [
+    name, Float32Array.from(new Uint16Array(bytes.slice(start + first, start + last)), half),
+  ]));
+}
+
+const layer = (network, name, x) => network[`${name}.bias`].map(
+  (sum, row) => x.reduce((so_far, value, k) => so_far + value * network[`${name}.weight`][row * x.length + k], sum));
+
+async function trained(file, game, legal) {
+  const { observation } = await asked(file, "observe", game);
+  const network = await once(`${file} trained`, () => weights(file));
+  const features = layer(network, "second", layer(network, "first", Float32Array.from(observation)).map(Math.tanh)).map(Math.tanh);
+  const logits = layer(network, "policy", features);
+  return legal.reduce((best, action) => (logits[action] > logits[best] ? action : best));
+}
+
+// *** perfect play, where all that can follow is little ***
+
+const LATER = 1 - 2 ** -10; // what is won sooner counts more, a little
+
+class Solver {
+  constructor(about) {
+    this.about = about;
+    this.games = new Games(about, LANES);
+    this.values = new Map(); // of positions for the player to move
+  }
+
+  // what each of the legal actions is worth to the player to move
+  worths({ words, rng }) {
+    const { games, about } = this, { legal, player } = read(about, words);
+    legal.forEach((action, lane) => {
+      games.set(lane, { words, rng });
+      games.actions[lane] = action;
+    });
+    games.run("step");
+    const after = legal.map((_, lane) => games.row("words", lane));
+    return after.map((found) => {
+      const next = read(about, found), paid = next.rewards[player];
+      if (next.over) return paid;
+      const value = this.value({ words: found, rng });
+      return paid + LATER * (next.player === player ? value : -value);
+    });
+  }
+
+  value(game) {
+    const key = game.words.slice(0, this.about.rewards).join();
+    if (!this.values.has(key)) this.values.set(key, Math.max(...this.worths(game)));
+    return this.values.get(key);
+  }
+}
+
+async function perfect(file, game, legal, about) {
+  const worths = (await once(`${file} perfect`, async () => new Solver(about))).worths(game), best = Math.max(...worths);
+  const kept = legal.filter((_, k) => worths[k] === best);
+  return kept[Math.floor(Math.random() * kept.length)];
+}
+
+const search = async (file, game) => (await asked(file, "search", game)).action[0];
+
+// the action of a player of some kind, who is to move: file, game, legal actions, about
+export const choose = { search, trained, perfect };
