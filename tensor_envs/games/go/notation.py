@@ -13,25 +13,53 @@ COLUMNS = "ABCDEFGHJKLMNOPQRST"
 
 
 def to_dict(rules: Go, s: dict[str, Any]) -> dict[str, Any]:
-    """Fields of a game -> {"board": 1, -1, 0 and 2, from A1 row by row, "current_player", "passed"} (G11)."""
-    player, board = s["current_player"], [0] * rules.points
-    for words, stone in ((s["own"], STONES[player]), (s["other"], STONES[1 - player])):
-        for point in unpack(words, rules.points):
-            board[point] = stone
+    """Fields of a game -> the dictionary of G11; boards are flat lists of 1, -1, 0 and 2, from A1 row by row."""
+    player, n = s["current_player"], rules.words
+    board = _board(rules, s["own"], s["other"], player)
+    game = {"board": board, "current_player": player, "passed": s["passed"]}
+    if rules.superko:
+        boards = [_board(rules, words[:n], words[n:], player) for words in s["history"]]
+        return game | {"history": [stone for board in boards for stone in board]}
     if s["ko"] < rules.points:
         board[s["ko"]] = KO
-    return {"board": board, "current_player": player, "passed": s["passed"]}
+    return game
+
+
+def _board(rules: Go, own: list[int], other: list[int], player: int) -> list[int]:
+    board = [0] * rules.points
+    for words, stone in ((own, STONES[player]), (other, STONES[1 - player])):
+        for point in unpack(words, rules.points):
+            board[point] = stone
+    return board
+
+
+def _sets(rules: Go, board: list[int], player: int) -> tuple[list[int], list[int]]:
+    """The converse of `_board`."""
+    own, other = (
+        pack((p for p, stone in enumerate(board) if stone == mark), rules.points)
+        for mark in (STONES[player], STONES[1 - player])
+    )
+    return own, other
 
 
 def from_dict(rules: Go, game: dict[str, Any]) -> dict[str, Any]:
     """The converse of `to_dict`, for any board on which every group has a liberty; the game goes on."""
     board, player, passed = list(game["board"]), game["current_player"], game["passed"]
+    past, values = (
+        list(game["history"]) if rules.superko else [],
+        (1, -1, 0) if rules.superko else (1, -1, 0, KO),
+    )
     if player not in (0, 1):
         raise ValueError(f"current_player must be 0 or 1, got {shown(player)}")
     if not isinstance(passed, bool):
         raise ValueError(f"passed must be True or False, got {shown(passed)}")
-    if len(board) != rules.points or not set(board) <= {1, -1, 0, KO} or board.count(KO) > 1:
-        raise ValueError(f"board must be a flat list of {rules.points} values 1, -1 or 0, and 2 at most once")
+    if len(board) != rules.points or not set(board) <= {*values} or board.count(KO) > 1:
+        also = "" if rules.superko else ", and 2 at most once"
+        raise ValueError(f"board must be a flat list of {rules.points} values 1, -1 or 0{also}")
+    if len(past) != rules.superko * rules.points or not set(past) <= {1, -1, 0}:
+        raise ValueError(
+            f"history must be a flat list of {rules.superko} boards of {rules.points} values 1, -1 or 0"
+        )
     atari, numbers = list[int](), dict[int, int]()
     for group, liberties in groups_of(rules, board):
         if not liberties:
@@ -40,15 +68,18 @@ def from_dict(rules: Go, game: dict[str, Any]) -> dict[str, Any]:
             )
         numbers |= dict.fromkeys(group, max(group) + 1)
         atari += group if len(liberties) == 1 else []
-    stones = [pack((p for p, stone in enumerate(board) if stone == mark), rules.points) for mark in STONES]
+    own, other = _sets(rules, board, player)
+    boards = [past[at : at + rules.points] for at in range(0, len(past), rules.points)]
+    history = [[w for words in _sets(rules, old, player) for w in words] for old in boards]
+    ko = board.index(KO) if KO in board else rules.points
     return {
-        "own": stones[player],
-        "other": stones[1 - player],
+        "own": own,
+        "other": other,
         "atari": pack(atari, rules.points),
         "groups": [
             pack((p for p, n in numbers.items() if n >> k & 1), rules.points) for k in range(rules.planes)
         ],
-        "ko": board.index(KO) if KO in board else rules.points,
+        **({"history": history} if rules.superko else {"ko": ko}),
         "passed": passed,
         "current_player": player,
         "terminated": False,
@@ -100,7 +131,10 @@ def legal(rules: Go, game: dict[str, Any]) -> list[int]:
     """The legal actions of a game that goes on."""
     fields = from_dict(rules, game)
     sets = {name: [word(w) for w in fields[name]] for name in ("own", "other", "atari")}
-    mask = rules.legal_action_mask(GameState({**sets, "ko": integer(fields["ko"])}))
+    past = [word(w) for board in fields.get("history", ()) for w in board]
+    mask = rules.legal_action_mask(
+        GameState({**sets, "history": past, "ko": integer(fields.get("ko", rules.points))})
+    )
     return unpack([int(w.value) for w in mask], rules.points + 1)
 
 
@@ -122,4 +156,6 @@ def symmetries(rules: Go) -> Iterator[Symmetry]:
                 if points not in found:
                     found.add(points)
                     seen = tuple(plane * rules.points + point for plane in range(5) for point in points)
-                    yield Symmetry((*points, rules.points), seen, {"board": points})
+                    past = tuple(k * rules.points + point for k in range(rules.superko) for point in points)
+                    told = {"board": points, "history": past} if rules.superko else {"board": points}
+                    yield Symmetry((*points, rules.points), seen, told)

@@ -36,7 +36,7 @@ from tensor_envs.rules import (
     word,
 )
 
-MAX_SIZE, MAX_KOMI = 19, 361
+MAX_SIZE, MAX_KOMI, MAX_SUPERKO = 19, 361, 64
 ALL = 2**WORD_BITS - 1
 MAX_PLIES_A_POINT = 2  # default of the limit (G8)
 
@@ -47,12 +47,14 @@ Points = Sequence[Any]  # a set of points
 class Go:
     """size: points a side, 1..19. komi: what white gets, a multiple of 0.5. max_plies: by default 2 * size * size.
 
+    superko: how many boards of the past may not come again, 0..64; 0 is the simple ko (G5).
     TypeError or ValueError unless these are numbers within their limits (G10).
     """
 
     size: int = 9
     komi: float = 7.5
     max_plies: int | None = None
+    superko: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "size", checked("size", self.size, 1, MAX_SIZE))
@@ -63,6 +65,7 @@ class Go:
                 f"komi must be a multiple of 0.5 in -{MAX_KOMI}..{MAX_KOMI}, got {shown(self.komi)}"
             )
         object.__setattr__(self, "komi", float(self.komi))
+        object.__setattr__(self, "superko", checked("superko", self.superko, 0, MAX_SUPERKO))
         plies = MAX_PLIES_A_POINT * self.points if self.max_plies is None else self.max_plies
         object.__setattr__(self, "max_plies", checked("max_plies", plies, 1, 2**31 - 1))
 
@@ -82,6 +85,10 @@ class Go:
 
     @property
     def spec(self) -> Spec:
+        if self.superko:  # boards as own and other, newest first
+            past = Field("history", (self.superko, 2 * self.words), kind="word")
+        else:  # the point that is closed; or `points`
+            past = Field("ko", high=self.points)
         return Spec(
             num_players=2,
             num_actions=self.points + 1,
@@ -91,20 +98,20 @@ class Go:
                 Field("other", (self.words,), kind="word"),
                 Field("atari", (self.words,), kind="word"),  # stones of groups with one liberty
                 Field("groups", (self.planes, self.words), kind="word"),
-                Field("ko", high=self.points),  # the point that is closed; or `points`
+                past,
                 Field("passed", kind="bool"),  # the last action was a pass
             ),
         )
 
     def init(self, chance: Chance) -> dict[str, Any]:
-        return {"ko": self.points}
+        return {} if self.superko else {"ko": self.points}
 
     def legal_action_mask(self, s: GameState) -> Mask:
         """Points at which the stone, or what it joins, keeps a liberty, or that take stones (G4); a pass."""
         empty = self.without(self.board, s.own, s.other)
         safe, weak = self.without(s.own, s.atari), both(s.other, s.atari)
         open_points = both(empty, self.around(united(empty, safe, weak)))
-        mask = [*self.without(open_points, self.point(s.ko)), word(0)][: num_words(self.points + 1)]
+        mask = [*self.without(open_points, self.closed(s)), word(0)][: num_words(self.points + 1)]
         mask[self.points // WORD_BITS] |= word(1) << self.points % WORD_BITS
         return mask
 
@@ -138,9 +145,6 @@ class Go:
         for which in (group, *(self.without(group, taken) for group, _ in others)):
             alone = size_of(both(self.around(which), empty)) == 1
             atari = where(alone, united(atari, which), self.without(atari, which))
-        # G5
-        in_eye = ~meet(self.around(stone), united(s.own, self.without(self.board, s.own, s.other)))
-        ko = in_eye & (size_of(taken) == 1)
         passes = action == self.points
         over = (passes & s.passed) | (s.ply + 1 >= self.max_plies)
         result = where(over, self.result(s.current_player == 0, own, other, empty), 0)
@@ -149,11 +153,42 @@ class Go:
             other=own,
             atari=atari,
             groups=[w for plane in renumbered for w in plane],
-            ko=where(ko, self.lowest(taken), self.points),
             passed=passes,
             current_player=1 - s.current_player,
+            **self.past(s, stone, taken),
         )
         return Outcome(after, rewards=(result, -result), terminated=over)
+
+    def past(self, s: GameState, stone: Points, taken: Points) -> dict[str, Any]:
+        """What is to be known of the past after a stone (G5)."""
+        if self.superko:
+            boards = [*s.own, *s.other, *s.history][: len(s.history)]
+            n = self.words  # what was own is the other player's
+            return {
+                "history": [
+                    w for at in range(0, len(boards), 2 * n) for w in swapped(boards[at : at + 2 * n])
+                ]
+            }
+        in_eye = ~meet(self.around(stone), united(s.own, self.without(self.board, s.own, s.other)))
+        ko = in_eye & (size_of(taken) == 1)
+        return {"ko": where(ko, self.lowest(taken), self.points)}
+
+    def closed(self, s: GameState) -> Points:
+        """The points at which a stone would bring a board of the past back (G5)."""
+        if not self.superko:
+            return self.point(s.ko)
+        empty, closed, n = self.without(self.board, s.own, s.other), self.nothing, self.words
+        for at in range(0, len(s.history), 2 * n):
+            own, other = s.history[at : at + n], s.history[at + n : at + 2 * n]
+            new, taken = self.without(own, s.own), self.without(s.other, other)
+            more = [*self.without(s.own, own), *self.without(other, s.other)]  # than there was
+            border = self.around(taken)
+            # one stone is missing, and without it exactly what it takes is there besides: whole groups, whose last
+            # liberty is here
+            whole = ~meet(border, other) & ~meet(self.without(border, new), empty)
+            back = (size_of(new) == 1) & (union_of(more) == 0) & whole
+            closed = where(back, united(closed, new), closed)
+        return closed
 
     def result(self, black: Scalar, own: Points, other: Points, empty: Points) -> Scalar:
         """1 if black has more than white and komi, -1 if less, 0 if as much (G7)."""
@@ -164,11 +199,11 @@ class Go:
         return integer(lead > 0) - integer(lead < 0)
 
     def observe(self, s: GameState, player: Scalar) -> list[Part]:
-        """Own stones, the other player's, the point closed by a ko, after a pass all, and for black all (G9)."""
+        """Own stones, the other player's, the points closed by a ko, after a pass all, and for black all (G9)."""
         moves, every = s.current_player == player, [word(w) for w in self.board]
         own, other = where(moves, s.own, s.other), where(moves, s.other, s.own)
         passed, black = where(s.passed, every, self.nothing), where(player == 0, every, self.nothing)
-        return [bits(points, self.points) for points in (own, other, self.point(s.ko), passed, black)]
+        return [bits(points, self.points) for points in (own, other, self.closed(s), passed, black)]
 
     # *** sets of points ***
 
@@ -242,6 +277,11 @@ def united(*sets: Points) -> list[Any]:
 
 def union(sets: Sequence[Points]) -> list[Any]:
     return [union_of(words) for words in zip(*sets, strict=True)]
+
+
+def swapped(board: Points) -> list[Any]:
+    half = len(board) // 2
+    return [*board[half:], *board[:half]]
 
 
 def meet(a: Points, b: Points) -> Scalar:

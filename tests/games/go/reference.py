@@ -21,7 +21,9 @@ class Reference:
     num_players = 2
     truncated = False  # G8
 
-    def __init__(self, key: Key, *, size: int = 9, komi: float = 7.5, max_plies: int | None = None) -> None:
+    def __init__(
+        self, key: Key, *, size: int = 9, komi: float = 7.5, max_plies: int | None = None, superko: int = 0
+    ) -> None:
         """`key` is there for the common interface: the game has no chance."""
         if not 1 <= size <= 19 or abs(komi) > 361 or komi * 2 % 1 or (max_plies or 1) < 1:  # G10
             raise ValueError(f"need a size in 1..19, a komi and a limit, got {size}, {komi}, {max_plies}")
@@ -29,6 +31,9 @@ class Reference:
         self.num_actions = size * size + 1
         self.board = [[0] * size for _ in range(size)]
         self.ko: Point | None = None
+        self.superko = superko
+        # G5, newest first; the boards before the game are as good as empty
+        self.past = [[[0] * size for _ in range(size)]] * superko
         self.passed, self.terminated = False, False
         self.current_player = self.plies = 0
         self.rewards = [0.0, 0.0]
@@ -42,6 +47,10 @@ class Reference:
                 game.ko = point
             else:
                 game.board[point[0]][point[1]] = stone
+        rows = [
+            state["history"][at : at + game.size] for at in range(0, len(state.get("history", ())), game.size)
+        ]
+        game.past = [rows[at : at + game.size] for at in range(0, len(rows), game.size)]
         game.current_player, game.passed = state["current_player"], state["passed"]
         game.plies = state.get("ply", 0)
         for point in game.points():
@@ -51,7 +60,9 @@ class Reference:
 
     def to_dict(self) -> dict[str, Any]:  # G11
         board = [KO if point == self.ko else self.at(point) for point in self.points()]
-        return {"board": board, "current_player": self.current_player, "passed": self.passed}
+        history = [stone for past in self.past for row in past for stone in row]
+        about = {"board": board, "current_player": self.current_player, "passed": self.passed}
+        return about | ({"history": history} if self.superko else {})
 
     def points(self) -> list[Point]:
         return [(row, column) for row in range(self.size) for column in range(self.size)]
@@ -98,7 +109,7 @@ class Reference:
         for action, point in enumerate(self.points()):
             if self.at(point) == 0 and point != self.ko:
                 before = [row[:] for row in self.board]
-                if self.placed(point) is not None:
+                if self.placed(point) is not None and self.board not in self.past:  # G5
                     found.append(action)
                 self.board = before
         return [*found, self.size * self.size]
@@ -107,11 +118,12 @@ class Reference:
         if action not in self.legal_actions():
             raise ValueError(f"action {action} is illegal, allowed: {self.legal_actions()}")
         player, passes, self.ko = self.current_player, action == self.size * self.size, None
+        self.past = [[row[:] for row in self.board], *self.past][: self.superko]
         if not passes:
             point = divmod(action, self.size)
             in_eye = all(self.at(near) == STONES[1 - player] for near in self.near(point))
             taken = self.placed(point)
-            if in_eye and taken and len(taken) == 1:  # G5
+            if in_eye and taken and len(taken) == 1 and not self.superko:  # G5
                 [self.ko] = taken
         self.plies += 1
         self.terminated = (passes and self.passed) or self.plies >= self.max_plies  # G6, G8
@@ -119,6 +131,17 @@ class Reference:
         if self.terminated:  # G7
             lead = self.area(0) - self.area(1) - self.komi
             self.rewards = [float((lead > 0) - (lead < 0)), float((lead < 0) - (lead > 0))]
+
+    def closed(self, point: Point) -> bool:
+        """Whether a stone there is not allowed by G5 alone."""
+        if not self.superko:
+            return point == self.ko
+        if self.at(point) != 0:
+            return False
+        before = [row[:] for row in self.board]
+        back = self.placed(point) is not None and self.board in self.past
+        self.board = before
+        return back
 
     def area(self, player: int) -> int:
         """G7."""
@@ -138,7 +161,7 @@ class Reference:
         return [
             plane(lambda point: self.at(point) == STONES[player]),
             plane(lambda point: self.at(point) == STONES[1 - player]),
-            plane(lambda point: point == self.ko),
+            plane(self.closed),
             plane(lambda point: self.passed),
             plane(lambda point: player == 0),
         ]

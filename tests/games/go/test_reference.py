@@ -6,20 +6,24 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tensor_envs as te
 from tests.games.go.reference import Reference
 from tests.games.lockstep import play_in_lockstep, replay_traces
 from tests.games.shared import shared_env
 
 GAME = "go"
+SUPERKO = {"size": 3, "komi": 0.5, "superko": 18}  # as long as a game
 BOARDS: list[dict[str, Any]] = [
     {"size": 5, "komi": 0.5},
+    SUPERKO,
+    {"size": 4, "superko": 6},
     {"size": 4, "komi": 2},
-    {"size": 6, "max_plies": 40},
+    {"size": 6, "max_plies": 40, "superko": 2},
 ]
 OTHERS: list[dict[str, Any]] = [{"size": 1}, {"size": 2}, {"size": 8}, {}, {"size": 13}]
 
 
-@pytest.mark.few(1)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("config", BOARDS, ids=str)
 def test_random_games_agree_with_the_reference(config: dict[str, Any]) -> None:
     play_in_lockstep(GAME, batch=16, seed=4, observe_every=8, **config)
@@ -55,6 +59,25 @@ def test_legal_positions(size: int, count: int) -> None:
     mask = env.state_from_dicts([position for position, _ in positions[rows]]).legal_action_mask.numpy()
     for legal, (_, expected) in zip(mask, positions[rows], strict=True):
         assert np.flatnonzero(legal).tolist() == expected
+
+
+def test_no_board_comes_again() -> None:
+    """G5: with a superko as long as the game; and it closes points that the simple ko would not."""
+    superko, simple = shared_env(GAME, **SUPERKO), shared_env(GAME, size=3, komi=0.5)
+    state, ko, closed = superko.init(256, seed=5), simple.init(256, seed=5), 0
+    boards: list[list[list[int]]] = [[superko.state_to_dict(state, row)["board"]] for row in range(256)]
+    for _ in range(18):
+        mask, known = state.legal_action_mask.numpy(), ko.legal_action_mask.numpy()
+        live = ~state.terminated.numpy()
+        assert (known | ~mask)[live].all()
+        closed += int((known & ~mask)[live].sum())
+        actions = te.random_policy(state).numpy()
+        state, ko = superko.step(state, actions), simple.step(ko, actions)
+        for row in np.flatnonzero(live & (actions < 9)):
+            board = superko.state_to_dict(state, int(row))["board"]
+            assert board not in boards[row]
+            boards[row].append(board)
+    assert closed >= 10
 
 
 def test_groups_and_their_liberties() -> None:

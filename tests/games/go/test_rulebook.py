@@ -94,6 +94,32 @@ def test_g5_a_stone_with_a_friend_is_no_ko(start: Start) -> None:
     assert game.to_dict()["board"] == drawn("X.XX .XXO .... ....")["board"]
 
 
+@pytest.mark.parametrize("superko", (0, 1, 2))
+def test_g5_sending_two_returning_one(start: Start, superko: int) -> None:
+    """Black adds a second stone, white takes both by one, and black would take that one."""
+    past = {"history": [0] * 16 * superko} if superko else {}
+    game = start(GAME, drawn(".X.X OOX. .... ....") | past, size=4, superko=superko)
+    game.apply(0)
+    game.apply(2)
+    assert game.to_dict()["board"] == drawn("..OX OOX. .... ....")["board"]
+    assert (1 in game.legal_actions()) == (superko < 2)
+
+
+def test_g5_superko(start: Start) -> None:
+    """The same ko, by the boards that it would bring back; the points that are closed are seen."""
+    past = [0] * 32
+    game = start(GAME, drawn(".XO. XO.O .XO. ....") | {"history": past}, size=4, superko=2)
+    game.apply(6)
+    first, second = drawn(".XO. XO.O .XO. ....")["board"], drawn(".XO. X.XO .XO. ....")["board"]
+    assert game.to_dict()["board"] == second and game.to_dict()["history"] == first + [0] * 16
+    assert 5 not in game.legal_actions() and game.observation(1)[2] == [
+        [r * 4 + c == 5 for c in range(4)] for r in range(4)
+    ]
+    game.apply(16)
+    game.apply(16)
+    assert game.terminated
+
+
 # rows, komi, and what black gets
 ENDS = {
     "an empty board": ("... ... ...", 0.0, 0),
@@ -155,6 +181,8 @@ def test_g9_observation(start: Start) -> None:
         ({"komi": float("nan")}, ValueError),
         ({"komi": "7"}, TypeError),
         ({"max_plies": 0}, ValueError),
+        ({"superko": 65}, ValueError),
+        ({"superko": True}, TypeError),
     ),
 )
 def test_g10_impossible_fields(fields: dict[str, Any], error: type[Exception]) -> None:
