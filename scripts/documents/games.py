@@ -7,7 +7,6 @@ import pkgutil
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +29,8 @@ FIGURES = {
     "A model of an H100": "scripts/measured/gpu_model.md",
 }
 PLIES, SEED = 9, 1  # of the game of which a page shows the position before the last one
-LONG, MANY, NUMBERS = (
-    20,
-    60,
-    200,
-)  # fields, actions and numbers of an observation: from there on they are folded
+# fields, actions and numbers of an observation that a page shows before they are folded
+LONG, MANY, NUMBERS = 20, 60, 200
 WIDE = 60  # letters of a rule field's default that is not left out
 DIGITS = 4  # of a number in a table of an observation
 
@@ -134,7 +130,7 @@ def actions(folder: str) -> str:
     shape = env.observation_shape
     width = shape[-1] if len(shape) > 2 and shape[-1] <= env.num_actions else 10
     width = min(width, env.num_actions)
-    names = [escape(env.action_to_string(action)) for action in range(env.num_actions)]
+    names = [env.action_to_string(action) for action in range(env.num_actions)]
     rows = [f"| | {' | '.join(f'+{i}' for i in range(width))} |", "|---" * (width + 1) + "|"]
     for at in range(0, env.num_actions, width):
         cells = [f"`{name}`" for name in names[at : at + width]]
@@ -163,7 +159,7 @@ def position(folder: str) -> str:
     values = {name: np.reshape(value, shapes[name]).tolist() for name, value in values.items()}
     position = entry.load("notation").to_dict(env.rules, values | {"terminated": False, "truncated": False})
     text = entry.load("render").to_string(env.rules, position)
-    names = ", ".join(f"`{escape(env.action_to_string(action))}`" for action in legal)
+    names = ", ".join(f"`{env.action_to_string(action)}`" for action in legal)
     player = values["current_player"]
     return "\n".join([
         "## A position",

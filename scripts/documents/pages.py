@@ -12,7 +12,7 @@ from documents import games, reference
 
 ROOT = Path(__file__).resolve().parents[2]
 PICTURES = (".svg", ".png")
-CODE = re.compile(r"(^```.*?^```$|`[^`\n]+`)", re.M | re.S)
+CODE = re.compile(r"(^ *```.*?^ *```$|`[^`\n]+`)", re.M | re.S)
 LINK = re.compile(r"\]\(([^)#\s]*)(#[^)\s]*)?\)")
 BRACKETS = re.compile(r"\](\s*)\[")  # which mkdocs would take for a reference
 # by section and page its source: a page of the repository, a notebook, or a function that writes it
