@@ -51,6 +51,7 @@ FILMS = {
     "leduc_poker": Film("leduc_poker", 5, seconds=2.0),
     "game_2048": Film("2048", 3, last=40, seconds=0.5),
     "backgammon": Film("backgammon", 3, last=26),
+    "chess": Film("chess", 3, last=26),
     "hex": Film("hex", 3, {"size": 5}),
     "go": Film("go", 3, {"size": 5}),
     "shed": Film("shed", 3, {"cards": 7}),

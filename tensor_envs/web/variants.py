@@ -38,6 +38,7 @@ VARIANTS = {
     "leduc_poker": Variant("Leduc poker", "leduc_poker", secret=True),
     "2048": Variant("2048", "2048"),
     "backgammon": Variant("Backgammon", "backgammon"),
+    "chess": Variant("Chess", "chess"),
     "hex": Variant("Hex", "hex"),
     "go": Variant("Go, 9x9", "go"),
     "shed_5": Variant("Shed, 5 cards", "shed", {"cards": 5}),

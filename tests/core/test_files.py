@@ -171,7 +171,7 @@ def rewritten(path: Path, about: dict[str, Any], **arrays: np.ndarray) -> None:
 @pytest.mark.parametrize(
     ("about", "message"),
     [
-        ({"id": "chess"}, "unknown id 'chess'"),
+        ({"id": "checkers"}, "unknown id 'checkers'"),
         ({"id": 5}, "id must be of type str, got 5"),
         ({"version": 7}, "it was saved by version 7 of 'tic_tac_toe', this is 0"),
         ({"illegal": "ignore"}, "illegal must be one of"),

@@ -65,6 +65,7 @@ GAMES: dict[str, list[str]] = {  # every id once, and who plays
     "leduc_poker": [PERSON, RANDOM],
     "2048": [PERSON],
     "backgammon": [PERSON, RANDOM],
+    "chess": [PERSON, RANDOM],
     "hex": [PERSON, RANDOM],
     "go": [PERSON, RANDOM],
     "shed_7": [PERSON, PERFECT],

@@ -23,6 +23,7 @@ GAMES: dict[str, tuple[dict[str, Any], str]] = {
     "leduc_poker": ({}, ""),
     "2048": ({}, ""),
     "backgammon": ({}, ""),
+    "chess": ({}, ""),
     "hex": ({"size": 5}, ""),
     "go": ({"size": 5}, ""),
     "shed": ({"cards": 6}, ""),

@@ -24,6 +24,7 @@ GAMES: list[tuple[str, dict[str, Any]]] = [
     ("leduc_poker", {}),
     ("2048", {}),
     ("backgammon", {}),
+    ("chess", {"quiet_plies": 6}),
     ("hex", {}),
     ("go", {"size": 5}),
     ("shed", {"cards": 4}),

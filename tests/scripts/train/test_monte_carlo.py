@@ -30,7 +30,7 @@ def test_the_uniform_player_is_beaten_in_every_game(name: str) -> None:
     [
         (["--games", "0"], "--games must be at least 1, got 0"),
         (["--seed", "-1"], "--seed must be in 0..4095, got -1"),
-        (["--env", "chess"], "--env must name a game: unknown id 'chess'"),
+        (["--env", "checkers"], "--env must name a game: unknown id 'checkers'"),
     ],
 )
 def test_wrong_arguments(arguments: list[str], message: str) -> None:

@@ -1,0 +1,215 @@
+"""How positions and moves of chess are written."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from tensor_envs.core.validate import shown
+from tensor_envs.games.chess.rules import (
+    CASTLES,
+    FORWARD,
+    MOVE_BITS,
+    MOVES_A_WORD,
+    PLANES,
+    SETS,
+    SIDE,
+    SQUARES,
+    TURN,
+    UNDER,
+    Chess,
+    kinds_of,
+    legal_moves,
+    turned,
+)
+from tensor_envs.rules import GameState, Symmetry, integer, word64
+
+PIECES = "PNBRQK"
+CORNERS = {"K": "h1", "Q": "a1", "k": "h8", "q": "a8"}
+KINGS = {"K": "e1", "Q": "e1", "k": "e8", "q": "e8"}
+BECOMES = "rbn"  # of an underpromotion's planes
+FIRST = {True: "2", False: "7"}  # the rank on which pawns begin, of white and of black
+
+Board = dict[str, str]  # pieces by the names of their squares
+
+
+def name_of(square: int) -> str:
+    return "abcdefgh"[square // SIDE] + str(square % SIDE + 1)
+
+
+def number_of(name: str) -> int:
+    return SIDE * "abcdefgh".index(name[0]) + int(name[1]) - 1
+
+
+def known(s: dict[str, Any]) -> GameState:
+    """Plain fields as rules see them."""
+    sets = {name: word64(s[name]) for name in SETS}
+    counts = {name: integer(s[name]) for name in ("quiet", "reversible", "repeats", "current_player")}
+    return GameState({**sets, **counts, "history": [word64(words) for words in s["history"]]})
+
+
+def of_white(s: dict[str, Any]) -> dict[str, int]:
+    """The sets of squares as white sees them."""
+    return {name: int(turned(word64(s[name])).value) if s["current_player"] else s[name] for name in SETS}
+
+
+# *** states ***
+
+
+def to_dict(rules: Chess, s: dict[str, Any]) -> dict[str, Any]:
+    """Fields of a game -> {"fen": the position, "moves": since one that cannot come again} (C13)."""
+    black, sets = s["current_player"], of_white(s)
+    kinds = kinds_of(GameState({name: word64(squares) for name, squares in sets.items()}))
+    white = sets["other" if black else "own"]
+    pieces = {
+        square: letter if white >> square & 1 else letter.lower()
+        for letter, kind in zip(PIECES, kinds, strict=True)
+        for square in range(SQUARES)
+        if int(kind.value) >> square & 1
+    }
+    ranks = [
+        "".join(pieces.get(SIDE * file + rank, "1") for file in range(SIDE)) for rank in reversed(range(SIDE))
+    ]
+    board = re.sub("1+", lambda ones: str(len(ones.group())), "/".join(ranks))
+    rights = "".join(right for right, at in CORNERS.items() if sets["castling"] >> number_of(at) & 1)
+    passing = sets["en_passant"]
+    target = name_of(passing.bit_length() - 1) if passing else "-"
+    fen = f"{board} {'wb'[black]} {rights or '-'} {target} {s['quiet']} {s['ply'] // 2 + 1}"
+    moves = []
+    for k in range(s["reversible"]):
+        move = s["history"][k // MOVES_A_WORD] >> MOVE_BITS * (k % MOVES_A_WORD)
+        if black == k % 2:  # made by black
+            move ^= TURN
+        moves.append(name_of(move & 63) + name_of(move >> 6 & 63))
+    return {"fen": fen, "moves": moves[::-1]}
+
+
+def from_dict(rules: Chess, game: dict[str, Any]) -> dict[str, Any]:
+    """The converse of `to_dict`, for any position in which the king of who is not to move is not attacked."""
+    board, black, rights, target, quiet, number = parse(rules, game["fen"])
+    moves = list(game.get("moves", ()))
+    check_moves(board, black, moves, quiet)
+    squares = {letter: 0 for letter in PIECES + PIECES.lower()}
+    for name, letter in board.items():
+        squares[letter] |= 1 << number_of(name)
+    kinds = {letter: squares[letter] | squares[letter.lower()] for letter in PIECES}
+    sides = [sum(squares[letter] for letter in letters) for letters in (PIECES, PIECES.lower())]
+    sets = {
+        "own": sides[black],
+        "other": sides[1 - black],
+        "pawns": kinds["P"],
+        "knights": kinds["N"],
+        "diagonals": kinds["B"] | kinds["Q"],
+        "lines": kinds["R"] | kinds["Q"],
+        "castling": sum(1 << number_of(CORNERS[right]) for right in rights),
+        "en_passant": 1 << number_of(target) if target else 0,
+    }
+    history = [0] * rules.spec.fields[-1].size
+    for k, move in enumerate(reversed(moves)):
+        packed = number_of(move[:2]) | number_of(move[2:]) << 6
+        packed ^= TURN if black == k % 2 else 0
+        history[k // MOVES_A_WORD] |= packed << MOVE_BITS * (k % MOVES_A_WORD)
+    s: dict[str, Any] = {**sets, "current_player": black}
+    s |= of_white(s)
+    s |= {"quiet": quiet, "reversible": len(moves), "repeats": 0, "history": history}
+    attacked = GameState(known(s).asdict() | {"own": word64(s["other"]), "other": word64(s["own"])})
+    turned_round = {name: turned(squares) for name, squares in attacked.asdict().items() if name in SETS}
+    if legal_moves(GameState(turned_round)).check.value:
+        raise ValueError("the king of the player who is not to move must not be attacked")
+    if target:
+        pawn = s["en_passant"]
+        before = known(
+            s | {"other": s["other"] ^ pawn >> 1 ^ pawn << 1, "pawns": s["pawns"] ^ pawn >> 1 ^ pawn << 1}
+        )
+        if legal_moves(before.replace(en_passant=word64(0))).check.value:
+            raise ValueError(f"no pawn can have passed {target}: the king was attacked")
+    found = legal_moves(known(s))
+    if not found.en_passant.value:
+        s["en_passant"] = 0
+    elif moves:
+        raise ValueError(f"moves must be empty if a pawn can be taken on {target}, got {shown(moves)}")
+    s["repeats"] = int(rules.repeats(known(s)).value)
+    lost, drawn = rules.ends(known(s), found)
+    over = bool(lost.value or drawn.value)
+    return {**s, "ply": 2 * number - 2 + black, "terminated": over, "truncated": False}
+
+
+def parse(rules: Chess, fen: Any) -> tuple[Board, int, str, str, int, int]:
+    """A FEN -> pieces, whether black is to move, castling rights, en passant or "", quiet plies, the move's number."""
+    if not isinstance(fen, str):
+        raise ValueError(f"fen must be a string, got {shown(fen)}")
+    words = fen.split()
+    if len(words) != 6:
+        raise ValueError(f"fen must be six words, got {shown(fen)}")
+    placed, player, rights, target, quiet, number = words
+    rows = re.sub("[1-8]", lambda digit: "." * int(digit.group()), placed).split("/")
+    if len(rows) != SIDE or any(not re.fullmatch(f"[.{PIECES}{PIECES.lower()}]{{8}}", row) for row in rows):
+        raise ValueError(
+            f"fen must have eight ranks of eight squares, of pieces {PIECES}, got {shown(placed)}"
+        )
+    board = {
+        "abcdefgh"[file] + str(SIDE - row): letter
+        for row, letters in enumerate(rows)
+        for file, letter in enumerate(letters)
+        if letter != "."
+    }
+    if sorted(letter for letter in board.values() if letter in "Kk") != ["K", "k"]:
+        raise ValueError(f"fen must have one king of either colour, got {shown(placed)}")
+    if any(letter in "Pp" and name[1] in "18" for name, letter in board.items()):
+        raise ValueError(f"fen must not have pawns on the first or last rank, got {shown(placed)}")
+    if player not in ("w", "b"):
+        raise ValueError(f"fen must have w or b to move, got {shown(player)}")
+    rights = "" if rights == "-" else rights
+    if not re.fullmatch("K?Q?k?q?", rights) or any(
+        board.get(CORNERS[r]) != "Rr"[r.islower()] or board.get(KINGS[r]) != "Kk"[r.islower()] for r in rights
+    ):
+        raise ValueError(f"fen must have - or rights KQkq of kings and rooks in place, got {shown(rights)}")
+    white = player == "w"
+    target = "" if target == "-" else target
+    if target and not (
+        re.fullmatch("[a-h]" + ("6" if white else "3"), target)
+        and board.get(target[0] + ("5" if white else "4")) == "Pp"[white]
+        and target not in board
+        and target[0] + FIRST[not white] not in board
+    ):
+        raise ValueError(f"fen must have - or a square that a pawn has just passed, got {shown(target)}")
+    if not (quiet.isdecimal() and int(quiet) <= rules.quiet_plies):
+        raise ValueError(f"fen must have 0..{rules.quiet_plies} quiet plies, got {shown(quiet)}")
+    if not (number.isdecimal() and 1 <= int(number) < 2**30):
+        raise ValueError(f"fen must have a move's number from 1 on, got {shown(number)}")
+    return board, int(not white), rights, target, int(quiet), int(number)
+
+
+def check_moves(board: Board, black: int, moves: list[Any], quiet: int) -> None:
+    """ValueError unless pieces can have moved so, the last move first taken back."""
+    if len(moves) > quiet:
+        raise ValueError(f"moves must be at most {quiet}, as many as quiet plies, got {len(moves)}")
+    board = dict(board)
+    for k, move in enumerate(reversed(moves)):
+        mine = "nbrqk" if black == k % 2 else "NBRQK"
+        if not isinstance(move, str) or not re.fullmatch("([a-h][1-8]){2}", move):
+            raise ValueError(f"moves must be pairs of squares such as g1f3, got {shown(move)}")
+        if move[:2] in board or board.get(move[2:], " ") not in mine:
+            raise ValueError(f"moves must lead to the position, not so {move}")
+        board[move[:2]] = board.pop(move[2:])
+
+
+# *** actions ***
+
+
+def action_to_string(rules: Chess, action: int) -> str:
+    """As the player to move sees the board, ranks from the own side: "e2e4", "e7e8n"; "O-O" (C4).
+
+    Of moves that leave the board, and of pawns that become a piece elsewhere: from, and how far.
+    """
+    if action in CASTLES:
+        return "O-O-O" if action == CASTLES[0] else "O-O"
+    square, plane = divmod(action, len(PLANES))
+    file, rank = square // SIDE + PLANES[plane][0], square % SIDE + PLANES[plane][1]
+    inside = 0 <= file < SIDE and 0 <= rank < SIDE
+    to = name_of(SIDE * file + rank) if inside else f"{PLANES[plane][0]:+d}{PLANES[plane][1]:+d}"
+    return name_of(square) + to + (BECOMES[plane // len(FORWARD)] if plane < UNDER else "")
+
+
+def symmetries(rules: Chess) -> Iterator[Symmetry]:
+    """The identity: with castling the board has no other."""
+    yield Symmetry(tuple(range(rules.spec.num_actions)), tuple(range(23 * SQUARES)), {})

@@ -1,0 +1,128 @@
+"""Positions of chess as text and as drawings. Ranks are numbered as moves are, from the side of the player to move."""
+
+from typing import Any
+
+from tensor_envs.games.chess.notation import from_dict, known
+from tensor_envs.games.chess.rules import CASTLES, PLANES, SIDE, Chess, legal_moves
+from tensor_envs.render.drawing import Drawing, Point, box
+from tensor_envs.rules import unpack
+
+NAMES = ("white", "black")
+LIGHT, SHADE, INK, PAPER = "#ece5d3", "#94abbf", "#24303f", "#fcfcfa"
+CELL, MARGIN = 48, 36  # pixels: a square, around the board
+# outlines in a square of 1, and the circle above: its height and radius
+SHAPES: dict[str, list[Point]] = {
+    "p": [(0.3, 0.86), (0.7, 0.86), (0.58, 0.48), (0.42, 0.48)],
+    "r": [(0.26, 0.86), (0.74, 0.86), (0.66, 0.7), (0.66, 0.42), (0.74, 0.34), (0.74, 0.16), (0.61, 0.16),
+          (0.61, 0.25), (0.55, 0.25), (0.55, 0.16), (0.45, 0.16), (0.45, 0.25), (0.39, 0.25), (0.39, 0.16),
+          (0.26, 0.16), (0.26, 0.34), (0.34, 0.42), (0.34, 0.7)],
+    "n": [(0.3, 0.86), (0.76, 0.86), (0.74, 0.5), (0.64, 0.28), (0.5, 0.2), (0.44, 0.08), (0.4, 0.22),
+          (0.28, 0.36), (0.18, 0.54), (0.25, 0.64), (0.38, 0.55), (0.48, 0.54), (0.36, 0.7)],
+    "b": [(0.28, 0.86), (0.72, 0.86), (0.59, 0.72), (0.67, 0.5), (0.6, 0.34), (0.5, 0.22), (0.4, 0.34), (0.33, 0.5),
+          (0.41, 0.72)],
+    "q": [(0.28, 0.86), (0.72, 0.86), (0.88, 0.3), (0.68, 0.52), (0.66, 0.18), (0.5, 0.48), (0.34, 0.18), (0.32, 0.52),
+          (0.12, 0.3)],
+    "k": [(0.3, 0.86), (0.7, 0.86), (0.8, 0.5), (0.66, 0.4), (0.54, 0.46), (0.54, 0.28), (0.64, 0.28),
+          (0.64, 0.19), (0.54, 0.19), (0.54, 0.08), (0.46, 0.08), (0.46, 0.19), (0.36, 0.19), (0.36, 0.28),
+          (0.46, 0.28), (0.46, 0.46), (0.34, 0.4), (0.2, 0.5)],
+}  # fmt: skip
+HEADS = {"p": (0.36, 0.14), "b": (0.15, 0.07)}
+
+
+def rows_of(game: dict[str, Any]) -> list[str]:
+    """Eight strings of pieces, the eighth rank first, "." where none is."""
+    placed = game["fen"].split()[0]
+    for digit in "12345678":
+        placed = placed.replace(digit, "." * int(digit))
+    return list(placed.split("/"))
+
+
+def mover(game: dict[str, Any]) -> int:
+    """The player to move."""
+    return "wb".index(game["fen"].split()[1])
+
+
+def ranks_of(game: dict[str, Any]) -> str:
+    """The names of the ranks, white's eighth first."""
+    return "87654321"[:: -1 if mover(game) else 1]
+
+
+def legal(rules: Chess, game: dict[str, Any]) -> list[int]:
+    """The legal actions; none once the game is over."""
+    fields = from_dict(rules, game)
+    if fields["terminated"] or game.get("terminated"):
+        return []
+    mask = rules.legal_action_mask(known(fields))
+    return unpack([int(words.value) for words in mask], rules.spec.num_actions)
+
+
+def ends_of(action: int) -> tuple[int, int]:
+    """From and to, as the player to move sees them."""
+    if action in CASTLES:
+        return SIDE * 4, SIDE * (2 if action == CASTLES[0] else 6)
+    square, plane = divmod(action, len(PLANES))
+    files, ranks = PLANES[plane]
+    return square, square + SIDE * files + ranks
+
+
+def status(rules: Chess, game: dict[str, Any]) -> str:
+    """Who is to move, or how the game has ended."""
+    player, s = mover(game), known(from_dict(rules, game))
+    moves = legal_moves(s)
+    lost, drawn = (bool(x.value) for x in rules.ends(s, moves))
+    if lost:
+        return f"{NAMES[1 - player]} has won"
+    if drawn:
+        reasons = {
+            "the third time": s.repeats.value >= 2,
+            f"{rules.quiet_plies} quiet plies": s.quiet.value >= rules.quiet_plies,
+        }
+        return "a draw" + next((f", {reason}" for reason, holds in reasons.items() if holds), "")
+    if game.get("terminated"):
+        return f"over by an illegal action of {NAMES[player]}"
+    return f"{NAMES[player]} to move" + (", in check" if moves.check.value else "")
+
+
+def to_string(rules: Chess, game: dict[str, Any]) -> str:
+    """Rows of pieces, white's in capitals, how the game stands, and the FEN."""
+    rows = [f"{rank} " + " ".join(row) for rank, row in zip(ranks_of(game), rows_of(game), strict=True)]
+    return "\n".join([*rows, "  " + " ".join("abcdefgh"), status(rules, game), game["fen"]])
+
+
+def to_svg(rules: Chess, game: dict[str, Any]) -> str:
+    """The drawing as an SVG document."""
+    return draw(rules, game).to_svg()
+
+
+def draw(rules: Chess, game: dict[str, Any]) -> Drawing:
+    """The board, white below; a square stands for the moves from it and to it."""
+    side = SIDE * CELL
+    picture = Drawing(side + 2 * MARGIN, side + 2.5 * MARGIN)
+    picture.rect(MARGIN, MARGIN, side, side, LIGHT, INK)
+    for rank, name in enumerate(ranks_of(game)):
+        picture.text((MARGIN - 14, MARGIN + (rank + 0.5) * CELL), name, 12, INK)
+    for file, name in enumerate("abcdefgh"):
+        picture.text((MARGIN + (file + 0.5) * CELL, MARGIN - 14), name, 12, INK)
+    actions = {action: ends_of(action) for action in legal(rules, game)}
+    for row, pieces in enumerate(rows_of(game)):
+        for file, piece in enumerate(pieces):
+            x, y = MARGIN + file * CELL, MARGIN + row * CELL
+            if (row + file) % 2:
+                picture.rect(x, y, CELL, CELL, SHADE)
+            if piece != ".":
+                draw_piece(picture, piece, x, y)
+            square = SIDE * file + (row if mover(game) else SIDE - 1 - row)
+            if here := [action for action, ends in actions.items() if square in ends]:
+                picture.area(box(x, y, CELL, CELL), *here)
+    picture.text((picture.width / 2, side + 1.8 * MARGIN), status(rules, game), 14, INK)
+    return picture
+
+
+def draw_piece(picture: Drawing, piece: str, x: float, y: float) -> None:
+    """White pieces are light with a dark outline, black ones dark with a light one."""
+    fill, stroke = (PAPER, INK) if piece.isupper() else (INK, PAPER)
+    kind = piece.lower()
+    picture.polygon([(x + a * CELL, y + b * CELL) for a, b in SHAPES[kind]], fill, stroke, 1.5)
+    if kind in HEADS:
+        height, radius = HEADS[kind]
+        picture.circle((x + CELL / 2, y + height * CELL), radius * CELL, fill, stroke, 1.5)

@@ -1,0 +1,374 @@
+"""Chess: whoever attacks the other's king so that no move saves it has won.
+
+Rules and rulings: RULES.md beside this file. A position is seen by the player to move, whose pawns go to the north:
+after every move the ranks are turned round. Sets of squares are words of 64 bits, square 8 * file + rank; bishops and
+queens are one set, which moves on diagonals, rooks and queens one on lines, and whatever is in no set is a king.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from tensor_envs.core.validate import integer as checked
+from tensor_envs.rules import (
+    WORD_BITS,
+    Chance,
+    Field,
+    GameState,
+    Mask,
+    Outcome,
+    Part,
+    Scalar,
+    Spec,
+    Value,
+    any_of,
+    bits,
+    halves,
+    integer,
+    lookup,
+    minimum,
+    num_words,
+    popcount,
+    union_of,
+    where,
+    word,
+    word64,
+)
+
+SIDE, SQUARES = 8, 64
+ALL = (1 << SQUARES) - 1
+RANKS = [sum(1 << SIDE * file + rank for file in range(SIDE)) for rank in range(SIDE)]
+FILES = [255 << SIDE * file for file in range(SIDE)]
+DARK = sum(1 << SIDE * file + rank for file in range(SIDE) for rank in range(SIDE) if (file + rank) % 2 == 0)
+SETS = ("own", "other", "pawns", "knights", "diagonals", "lines", "castling", "en_passant")
+
+# Ways are steps (files, ranks). What a piece does is one of 73 planes, in OpenSpiel's order (C4): nine of pawns that
+# become a rook, a bishop or a knight, 7 steps back to 7 steps forth along the four axes, and a knight's eight.
+Way = tuple[int, int]
+NORTH, FORWARD = (0, 1), ((0, 1), (1, 1), (-1, 1))
+AXES = ((0, 1), (1, 0), (1, 1), (1, -1))
+LEAPS = [(-2, -1), (-2, 1), (-1, -2), (-1, 2), (2, -1), (2, 1), (1, -2), (1, 2)]
+WAYS = [(sign * files, sign * ranks) for files, ranks in AXES for sign in (-1, 1)]
+SLIDES = [
+    (files * steps, ranks * steps)
+    for files, ranks in AXES
+    for steps in (*range(1 - SIDE, 0), *range(1, SIDE))
+]
+PLANES = [*FORWARD * 3, *SLIDES, *LEAPS]
+UNDER = 9  # planes of promotions to other pieces than a queen
+MOVES = SQUARES * len(PLANES)
+CASTLES = (MOVES, MOVES + 1)  # with the rook of the first file, and of the last
+A1, B1, C1, D1, E1, F1, G1, H1 = (1 << SIDE * file for file in range(SIDE))
+MOVE_BITS = 12  # of a move that is remembered: from, to
+MOVES_A_WORD = SQUARES // MOVE_BITS
+TURN = 7 | 7 << 6  # of such a move
+
+
+class Moves(NamedTuple):
+    """Of the player to move.
+
+    Attributes:
+        planes: for every way of moving the squares from which it can be done.
+        castles: whether castling is legal, with the rook of the first and of the last file.
+        check: whether the king is attacked.
+        en_passant: whether a pawn can be taken in passing.
+    """
+
+    planes: list[Scalar]
+    castles: list[Scalar]
+    check: Scalar
+    en_passant: Scalar
+
+
+@dataclass(frozen=True)
+class Chess:
+    """quiet_plies: plies without a capture or a pawn's move after which the game is drawn, 1..100.
+
+    TypeError or ValueError unless it is an int within its limits (C14).
+    """
+
+    quiet_plies: int = 100
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "quiet_plies", checked("quiet_plies", self.quiet_plies, 1, 100))
+
+    @property
+    def spec(self) -> Spec:
+        return Spec(
+            num_players=2,
+            num_actions=MOVES + len(CASTLES),
+            observation_shape=(23, SIDE, SIDE),
+            fields=(
+                # pieces of the player to move and of the other; pawns, knights, bishops and queens, rooks and queens of
+                # both; rooks that may castle; the square behind a pawn that can be taken in passing
+                *(Field(name, kind="word64") for name in SETS),
+                Field("quiet", high=self.quiet_plies),  # plies since a capture or a pawn's move
+                Field("reversible", high=self.quiet_plies),  # plies since a position that cannot come again
+                Field("repeats", high=2),  # how often the position has been there before
+                # those plies, the last one first, each as seen by who made it
+                Field("history", (-(-self.quiet_plies // MOVES_A_WORD),), kind="word64"),
+            ),
+        )
+
+    def init(self, chance: Chance) -> dict[str, Any]:
+        first, last = RANKS[0] | RANKS[1], RANKS[6] | RANKS[7]
+        ends, corner = RANKS[0] | RANKS[7], A1 | A1 << 7
+        return {
+            "own": word64(first),
+            "other": word64(last),
+            "pawns": word64(RANKS[1] | RANKS[6]),
+            "knights": word64(ends & (FILES[1] | FILES[6])),
+            "diagonals": word64(ends & (FILES[2] | FILES[3] | FILES[5])),
+            "lines": word64(ends & (FILES[0] | FILES[3] | FILES[7])),
+            "castling": word64(corner | corner << 56),
+        }
+
+    def legal_action_mask(self, s: GameState) -> Mask:
+        """64 squares of 73 planes each, and two castlings (C4)."""
+        moves = legal_moves(s)
+        words = [word(0)] * num_words(MOVES + len(CASTLES))
+
+        def put(at: int, row: Scalar) -> None:
+            first, shift = divmod(at, WORD_BITS)
+            parts = [*halves(row << shift)]
+            if shift:
+                parts.append(word(row >> SQUARES - shift))
+            for w, part in enumerate(parts, first):
+                words[w] |= part
+
+        for square, row in enumerate(transposed(moves.planes[UNDER:])):
+            put(square * len(PLANES) + UNDER, row)
+        for file in range(SIDE):
+            square = SIDE * file + SIDE - 2
+            ahead = [word64(moves.planes[k] >> square & 1) << k for k in range(len(FORWARD))]
+            put(square * len(PLANES), union_of(ahead) * 0b1001001)  # as rook, bishop and knight
+        for action, legal in zip(CASTLES, moves.castles, strict=True):
+            words[action // WORD_BITS] |= word(legal) << action % WORD_BITS
+        return words
+
+    def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
+        move, is_quiet, after = moved(s, action)
+        quiet = where(is_quiet, s.quiet + 1, 0)
+        again = (quiet != 0) & (after.castling == turned(s.castling)) & (s.en_passant == 0)
+        moves = legal_moves(after)
+        after = after.replace(
+            en_passant=where(moves.en_passant, after.en_passant, 0),
+            quiet=quiet,
+            reversible=where(again, s.reversible + 1, 0),
+            history=remember(s.history, again, move),
+            current_player=1 - s.current_player,
+        )
+        after = after.replace(repeats=self.repeats(after))
+        lost, drawn = self.ends(after, moves)
+        result = where(lost, where(s.current_player == 0, 1, -1), 0)
+        return Outcome(after, rewards=(result, -result), terminated=lost | drawn)
+
+    def ends(self, s: GameState, moves: Moves) -> tuple[Scalar, Scalar]:
+        """Whether the player to move is mated (C8), and whether the game is drawn (C8 to C11)."""
+        stuck = ~(any_of(squares != 0 for squares in moves.planes) | any_of(moves.castles))
+        drawn = too_weak(s) | (s.repeats >= 2) | (s.quiet >= self.quiet_plies)
+        return stuck & moves.check, (stuck | drawn) & ~(stuck & moves.check)
+
+    def repeats(self, s: GameState) -> Scalar:
+        """How often the position has been there before (C10): takes back move after move, and compares."""
+        now, found = [s.own, s.other, s.knights, s.diagonals, s.lines], integer(0)
+        sides, kinds = now[:2], now[2:]
+        for back in range(1, self.quiet_plies + 1):
+            at, place = divmod(back - 1, MOVES_A_WORD)
+            move = s.history[at] >> MOVE_BITS * place ^ (TURN if back % 2 else 0)
+            end = word64(1) << (move >> 6 & 63)
+            both = word64(1) << (move & 63) | end
+            sides[back % 2] ^= both
+            kinds = [kind ^ where((kind & end) != 0, both, 0) for kind in kinds]
+            if back % 2 == 0 and back > 2:
+                same = union_of(a ^ b for a, b in zip(now, sides + kinds, strict=True)) == 0
+                found = found + (same & (back <= s.reversible))
+        return minimum(found, 2)
+
+    def observe(self, s: GameState, player: Scalar) -> list[Part]:
+        """Own pieces, the other's, castling rooks, en passant; planes of one value each (C12)."""
+        mine = s.current_player == player
+        sets = {name: where(mine, getattr(s, name), turned(getattr(s, name))) for name in SETS}
+        s = GameState(s.asdict() | sets)
+        sides = where(mine, [s.own, s.other], [s.other, s.own])
+        facts = [s.repeats >= 1, player == 1, *((s.quiet >> k & 1) != 0 for k in range(7))]
+        squares = [side & kind for side in sides for kind in kinds_of(s)]
+        squares += [s.castling, s.en_passant, *(where(fact, word64(ALL), 0) for fact in facts)]
+        return [bits(plane, SQUARES) for plane in squares]
+
+
+def kinds_of(s: GameState) -> list[Scalar]:
+    """Pawns, knights, bishops, rooks, queens and kings of both."""
+    queens = s.diagonals & s.lines
+    kings = (s.own | s.other) & ~(s.pawns | s.knights | s.diagonals | s.lines)
+    return [s.pawns, s.knights, s.diagonals & ~queens, s.lines & ~queens, queens, kings]
+
+
+def too_weak(s: GameState) -> Scalar:
+    """Whether nobody can ever mate (C9): at most one knight or bishop, or bishops of one colour of squares."""
+    pieces = s.knights | s.diagonals
+    few = popcount(pieces) <= 1
+    alike = (s.knights == 0) & (((s.diagonals & DARK) == 0) | ((s.diagonals & ~word64(DARK)) == 0))
+    return ((s.pawns | s.lines) == 0) & (few | alike)
+
+
+# *** moves ***
+
+
+def moved(s: GameState, action: Scalar) -> tuple[Scalar, Scalar, GameState]:
+    """From and to as 12 bits, whether no pawn moved and nothing was taken, and the board as the other player sees it.
+
+    `en_passant` is the square behind a pawn that has moved two squares.
+    """
+    castles, kings = action >= MOVES, kinds_of(s)[-1]
+    plane = where(castles, UNDER, action % len(PLANES))
+    start = where(castles, SIDE * 4, action // len(PLANES))
+    steps = [SIDE * files + ranks for files, ranks in PLANES]
+    end = where(castles, where(action == CASTLES[0], SIDE * 2, SIDE * 6), start + lookup(steps, plane))
+    a, b = word64(1) << start, word64(1) << end
+    pawn = (s.pawns & a) != 0
+    taken = where(pawn & (b == s.en_passant), b >> 1, b) & s.other
+    gone = ~(a | taken)
+
+    def after(kind: Scalar, becomes: Value) -> Scalar:
+        """Pieces of a kind; a pawn on the last rank becomes one of them or not."""
+        stays = ((kind & a) != 0) & ~promotes | promotes & becomes
+        return kind & gone | where(stays, b, 0)
+
+    promotes, under = pawn & ((b & RANKS[-1]) != 0), plane < UNDER
+    rook = where(castles, where(action == CASTLES[0], word64(A1 | D1), word64(F1 | H1)), 0)
+    board = {
+        "own": (s.own & ~a | b) ^ rook,
+        "other": s.other & ~taken,
+        "pawns": after(s.pawns, False),
+        "knights": after(s.knights, under & (plane >= 6)),
+        "diagonals": after(s.diagonals, ~under | (plane >= 3) & (plane < 6)),
+        "lines": after(s.lines, ~under | (plane < 3)) ^ rook,
+        "castling": s.castling & ~(a | b) & where((kings & a) != 0, ~word64(RANKS[0]), word64(ALL)),
+        "en_passant": where(pawn & (b == a << 2), a << 1, 0),
+    }
+    board["own"], board["other"] = board["other"], board["own"]
+    after_turn = s.replace(**{name: turned(squares) for name, squares in board.items()})
+    return start | end << 6, ~pawn & (taken == 0), after_turn
+
+
+def legal_moves(s: GameState) -> Moves:
+    """What the player to move may do (C3 to C7)."""
+    own, other, empty = s.own, s.other, ~(s.own | s.other)
+    kings = kinds_of(s)[-1]
+    pawns, knights, king = (own & kind for kind in (s.pawns, s.knights, kings))
+    sliders = {way: s.diagonals if all(way) else s.lines for way in WAYS}
+
+    # who gives check, the squares on which a piece ends it, and the pieces that must stay in their line to the king
+    checks = other & (leaps(king, LEAPS) & s.knights | leaps(king, FORWARD[1:]) & s.pawns)
+    between, pinned = word64(0), dict[Way, Scalar]()
+    for way in WAYS:
+        attackers, line = other & sliders[way], seen(king, empty, way)
+        checks |= line & attackers
+        between |= where((line & attackers) != 0, line, 0)
+        pinned[way] = where((seen(line & own, empty, way) & attackers) != 0, line & own, 0)
+    check, double = checks != 0, (checks & (checks - 1)) != 0
+    goals = where(check, where(double, word64(0), checks | between), word64(ALL))
+    fixed = union_of(pinned.values())
+    free = {way: own & ~(fixed & ~(pinned[way] | pinned[back(way)])) for way in WAYS}
+
+    # the squares that the other attacks, also through the king
+    danger = leaps(other & s.knights, LEAPS) | leaps(other & kings, WAYS)
+    danger |= leaps(other & s.pawns, [(1, -1), (-1, -1)])
+    danger |= union_of(seen(other & sliders[way], empty | king, way) for way in WAYS)
+
+    # planes by their steps, of the king, of bishops, rooks and queens, and of knights
+    planes = {slide: word64(0) for slide in SLIDES}
+    planes |= {way: king & shifted(~(own | danger), back(way)) for way in WAYS}
+    for way in WAYS:
+        at = free[way] & sliders[way]
+        for steps in range(1, SIDE):
+            at = shifted(at, way)
+            planes[back(way, -steps)] |= shifted(at & goals & ~own, back(way, steps))
+            at &= empty
+    planes |= {leap: knights & ~fixed & shifted(goals & ~own, back(leap)) for leap in LEAPS}
+
+    # pawns: one or two squares ahead, captures, and those in passing
+    ahead = shifted(pawns & free[NORTH], NORTH) & empty
+    planes[0, 2] |= shifted(shifted(ahead & RANKS[2], NORTH) & empty & goals, back(NORTH, 2))
+    single = {way: pawns & free[way] & shifted(other & goals, back(way)) for way in FORWARD}
+    single[NORTH] = shifted(ahead & goals, back(NORTH))
+    passing, victim = word64(0), s.en_passant >> 1
+    for way in FORWARD[1:]:
+        pawn = pawns & free[way] & shifted(s.en_passant, back(way))
+        # both pawns leave the rank, in which the king may be attacked then
+        opened = union_of(seen(king, empty | pawn | victim, side) for side in ((1, 0), (-1, 0)))
+        safe = ((goals & (s.en_passant | victim)) != 0) & ((opened & other & s.lines) == 0)
+        single[way] |= where(safe, pawn, 0)
+        passing |= where(safe, pawn, 0)
+    planes |= {way: planes[way] | single[way] for way in FORWARD}
+    promotions = [single[way] & RANKS[-2] for way in FORWARD]
+
+    castles = [
+        ((s.castling & rook) != 0) & ((between & ~empty) == 0) & ((danger & path) == 0)
+        for rook, between, path in ((A1, B1 | C1 | D1, C1 | D1 | E1), (H1, F1 | G1, E1 | F1 | G1))
+    ]
+    return Moves(promotions * 3 + [planes[way] for way in SLIDES + LEAPS], castles, check, passing != 0)
+
+
+# *** sets of squares ***
+
+
+def back(way: Way, steps: int = 1) -> Way:
+    """So many steps the other way."""
+    return -steps * way[0], -steps * way[1]
+
+
+def shifted(squares: Scalar, way: Way) -> Scalar:
+    """Every square moves by a way; those from beyond the edge are left out."""
+    files, ranks = way
+    if ranks:
+        squares &= sum(RANKS[max(0, -ranks) : SIDE - max(0, ranks)])
+    step = SIDE * files + ranks
+    return squares << step if step > 0 else squares >> -step
+
+
+def leaps(squares: Scalar, ways: Sequence[Way]) -> Scalar:
+    """The squares that are one of some ways away."""
+    return union_of(shifted(squares, way) for way in ways)
+
+
+def seen(start: Scalar, empty: Scalar, way: Way) -> Scalar:
+    """The squares along a way from some others, up to the first that is not empty, which is seen, too."""
+    for steps in (1, 2, 4):
+        start |= empty & shifted(start, back(way, -steps))
+        empty &= shifted(empty, back(way, -steps))
+    return shifted(start, way)
+
+
+def turned(squares: Scalar) -> Scalar:
+    """The ranks in the other order, as the other player sees them: the bits of every byte."""
+    for size, lower in ((1, 0x55), (2, 0x33), (4, 0x0F)):
+        mask = sum(lower << SIDE * file for file in range(SIDE))
+        squares = squares >> size & mask | (squares & mask) << size
+    return squares
+
+
+def transposed(rows: Sequence[Scalar]) -> list[Scalar]:
+    """64 sets of 64: j is a member of set i if i was one of set j. Squares of bits are swapped, ever smaller ones."""
+    rows = list(rows)
+    size = len(rows) // 2
+    while size:
+        mask = sum(1 << k for k in range(len(rows)) if not k & size)
+        for i in range(len(rows)):
+            if not i & size:
+                swap = (rows[i] >> size ^ rows[i + size]) & mask
+                rows[i], rows[i + size] = rows[i] ^ swap << size, rows[i + size] ^ swap
+        size //= 2
+    return rows
+
+
+def remember(history: Sequence[Scalar], again: Scalar, move: Scalar) -> list[Scalar]:
+    """A move before those of which the position can come again; none if it cannot."""
+    mask = (1 << MOVE_BITS * MOVES_A_WORD) - 1
+    oldest = MOVE_BITS * (MOVES_A_WORD - 1)
+    firsts = [word64(move), *(words >> oldest for words in history)]
+    return [
+        where(again, words << MOVE_BITS & mask | first, 0)
+        for words, first in zip(history, firsts, strict=False)
+    ]
