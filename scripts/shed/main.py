@@ -2,7 +2,7 @@
 
     python scripts/shed.py solve 12                # counts and checksum; --save FILE keeps the table
     python scripts/shed.py value "7-2+ [] 6-3"     # a position: hands, the pile between, + for who has just moved
-    python scripts/shed.py value "7+ [4-2] 6-3" --cards 9
+    python scripts/shed.py value "7+ [4-2] 6-3" --cards 9 --distance
     python scripts/shed.py play 7                  # against the table; --second to let it begin
     python scripts/shed.py claims                  # the post's figures, beside those worked out here
     python scripts/shed.py plot --cards 6 10       # a neuron's weights and the draws by pattern, as shed.png
@@ -27,6 +27,7 @@ from command import Parser, busy, need, new_file, run, whole
 from command.games import device_of
 from shed import plot
 from shed.claims import claims
+from tensor_envs.games.shed.distances import MOST_CARDS, UNITS, Distances
 from tensor_envs.games.shed.lookup import DRAW, LOSS, WIN
 from tensor_envs.games.shed.notation import parse, write
 from tensor_envs.games.shed.solve import solve
@@ -72,6 +73,10 @@ def value_command(options: argparse.Namespace) -> None:
     keeping = np.flatnonzero(table.best_actions(state).numpy()[0])
     if len(keeping):
         print("by", " or ".join(env.action_to_string(int(action)) for action in keeping))
+    if options.distance and value != DRAW:
+        with busy("working out how far the end is"):
+            far = [f"{Distances(cards, unit).of(state)[0]} {unit}" for unit in UNITS]
+        print(f"the end is {' or '.join(far)} away: who wins hurries, the other does not")
 
 
 def play_command(options: argparse.Namespace) -> None:
@@ -159,6 +164,7 @@ def make_parser() -> Parser:
     one.add_argument("position", help='such as "7-2+ [] 6-3"')
     one.add_argument("--cards", type=int, help="cards in the game; default: the highest that is named")
     one.add_argument("--table", type=Path, help="a file written by solve --save")
+    one.add_argument("--distance", action="store_true", help=f"to the end, too, up to {MOST_CARDS} cards")
     one.set_defaults(work=value_command)
 
     one = commands.add_parser("play", parents=[common], help="play against the table")

@@ -164,9 +164,9 @@ class Tablebase:
     def verify(self) -> None:
         """Solve the game again in another way, and compare. ValueError that names a position whose value is wrong.
 
-        The check (`verify.check`) is plain NumPy and shares no code with the solver; 12 cards take a minute.
+        The check (`distances.check`) is plain NumPy and shares no code with the solver; 12 cards take two minutes.
         """
-        from tensor_envs.games.shed.verify import check
+        from tensor_envs.games.shed.distances import check
 
         check(self.cards, self.quiet_values)
 

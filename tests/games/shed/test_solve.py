@@ -16,6 +16,7 @@ import tensor_envs as te
 from tensor_envs.core.files import write_arrays
 from tensor_envs.games.shed import solve as solver
 from tensor_envs.games.shed import strata
+from tensor_envs.games.shed.distances import Distances
 from tensor_envs.games.shed.layers import Group, Layer, groups, slices
 from tensor_envs.games.shed.notation import parse
 from tensor_envs.games.shed.solve import GIB, choose_fixed, memory_needed, solve
@@ -76,6 +77,33 @@ def test_verify_agrees(cards: int) -> None:
 @pytest.mark.parametrize("cards", range(8, 13))
 def test_verify_agrees_on_larger_games(cards: int) -> None:
     table(cards).verify()
+
+
+@pytest.mark.parametrize("cards", (3, 6))
+def test_distances_are_those_of_the_game_solved_move_by_move(cards: int) -> None:
+    """In every position of random games, with piles and without; and tricks are fewer."""
+    env, moves, tricks = shared_env("shed", cards=cards), Distances(cards), Distances(cards, "tricks")
+    solution, state, seen = te.solve(env, progress=False), env.init(64, seed=1), set[int]()
+    for _ in range(20):
+        live = ~(state.terminated | state.truncated).numpy()
+        found = moves.of(state)
+        assert (found == solution.distance(state))[live].all() and (found[~live] == 0).all()
+        less = tricks.of(state)
+        assert (less <= found)[live].all() and ((less < 0) == (found < 0)).all()
+        seen |= {*found.tolist()}
+        state = env.step(state, te.random_policy(state))
+    assert len(seen) > 5 and moves.longest() >= max(seen)
+
+
+def test_distances_of_other_games_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"cards must be in 1\.\.13, got 14"):
+        Distances(14)
+    with pytest.raises(ValueError, match="unit must be one of 'moves', 'tricks', got 'plies'"):
+        Distances(3, "plies")
+    with pytest.raises(
+        ValueError, match="the distances are of 3 cards, the state is of <Env shed-v0 cards=4"
+    ):
+        Distances(3).of(shared_env("shed", cards=4).init(1))
 
 
 @pytest.mark.parametrize("which", (0, 1))

@@ -69,6 +69,12 @@ def test_values_of_the_post() -> None:
     assert "7+ [4-2] 6-3: the player to move" in run("value", "7+ [4-2] 6-3", "--cards", 8)
 
 
+def test_distance() -> None:
+    text = run("value", "4-2+ [] 3-1", "--distance")
+    assert text.endswith("the end is 9 moves or 4 tricks away: who wins hurries, the other does not\n")
+    assert "away" not in run("value", "5-4-2+ [] 6-1", "--distance")
+
+
 def test_play(tmp_path: Path) -> None:
     text = run("play", 1, typed="2\n1\n", path=tmp_path)
     assert "'2' is none of them" in text and "the table: pick up" in text and "You have won." in text
