@@ -147,7 +147,6 @@ def test_against_the_computer_with_hidden_cards_and_back_again(page: Any) -> Non
 def test_the_computer_wins_what_a_link_hands_it(page: Any, kind: str) -> None:
     take(page, "tic_tac_toe")
     page.goto(f"{page.sites[1]}tic_tac_toe/#game=tic_tac_toe&seats={kind}.person&seed=3&moves=0.8.1.7")
-    page.reload()  # a browser takes another fragment for the same page
     page.wait_for_selector("body[data-state=over]")
     assert page.inner_text("#status") == "Player 0 wins. The seed was 3."
     assert page.input_value("#seats select[data-player='0']") == kind
@@ -172,12 +171,15 @@ def test_hidden_cards_are_behind_a_curtain(page: Any) -> None:
 
 def test_a_position_is_taken_back_linked_and_saved(page: Any) -> None:
     take(page, "tic_tac_toe")
+    page.wait_for_selector("body[data-state=ready], body[data-state=over]")
     assert "&start=" in taken(page)
     page.fill("#seed", "5")
     players(page, "person", "person")
     for ply, action in enumerate((4, 0, 8)):
-        page.click(f"#actions button[data-action='{action}']")
+        page.focus(f"#actions button[data-action='{action}']")
+        page.keyboard.press("Enter")
         page.wait_for_selector(f"body[data-ply='{ply + 1}'][data-state=ready]")
+        assert page.locator("#actions button").first.evaluate("button => button === document.activeElement")
     page.click("#undo")
     page.wait_for_selector("body[data-ply='2'][data-state=ready]")
     link = taken(page)

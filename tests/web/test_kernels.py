@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import hashlib
 import json
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -52,9 +54,11 @@ def digest(env: te.Env, steps: int = STEPS) -> str:
 
 @pytest.mark.few("othello")  # it has sets of 64 bits, which a 32-bit machine may get wrong
 @pytest.mark.parametrize("name", te.registered())
-def test_every_step_is_the_cpu_devices(name: str, tmp_path: Path) -> None:
+def test_every_step_is_the_cpu_devices(name: str, site: Callable[[str], Path]) -> None:
     env = shared_env(name)
-    assert played(tmp_path, env, "digest.js", "digest", name) == f"{name} {digest(env)}\n"
+    for path in site(name).glob("games/*.wasm"):
+        assert len(gzip.compress(path.read_bytes(), 9)) <= MOST_BYTES
+    assert told(site(name), "digest.js", "digest", name) == f"{name} {digest(env)}\n"
 
 
 def policies(env: te.Env) -> dict[str, te.policies.Policy]:
@@ -67,38 +71,47 @@ def policies(env: te.Env) -> dict[str, te.policies.Policy]:
 
 @pytest.mark.few("tic_tac_toe")
 @pytest.mark.parametrize("name", te.registered())
-def test_the_computer_plays_as_the_packages_players(name: str, tmp_path: Path) -> None:
+def test_the_computer_plays_as_the_packages_players(name: str, site: Callable[[str], Path]) -> None:
     env = shared_env(name)
     for kind, policy in policies(env).items():
         state, actions = env.init(1, SEED, "CPU"), list[int]()
         while len(actions) < PLIES and not state.terminated.item():
             actions.append(int(download(policy(state))[0]))
             state = env.step(state, actions[-1:])
-        assert json.loads(played(tmp_path, env, "choices.js", kind, name, str(PLIES))) == actions, kind
+        assert json.loads(told(site(name), "choices.js", kind, name, PLIES)) == actions, kind
 
 
-def test_perfect_play_gives_nothing_away(tmp_path: Path) -> None:
+def test_perfect_play_gives_nothing_away(site: Callable[[str], Path]) -> None:
     env = shared_env("tic_tac_toe")
     state = env.init(1, SEED, "CPU")
-    for action in json.loads(played(tmp_path, env, "choices.js", "perfect", env.id, "9")):
+    for action in json.loads(told(site(env.id), "choices.js", "perfect", env.id, 9)):
         assert te.search.best_actions(state)[0, action]
         state = env.step(state, [action])
     assert state.terminated.item() and not state.rewards.numpy().any()  # a draw
 
 
-def played(folder: Path, env: te.Env, script: str, *arguments: str) -> str:
-    """What a node says that runs a script among the page's, where a game has been built."""
-    if not (folder / "games").exists():
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The folder of a page in which a game has been built, once."""
+
+    @functools.cache
+    def built(name: str) -> Path:
+        folder = tmp_path_factory.mktemp("web")
         (folder / "games").mkdir()
         with pytest.MonkeyPatch.context() as patch:
             patch.setitem(write_game.__globals__, "tile", lambda env: {})
-            write_game(env.id, *variant(env.id), folder / "games" / env.id)
-        for path in folder.glob("games/*.wasm"):
-            assert len(gzip.compress(path.read_bytes(), 9)) <= MOST_BYTES
+            write_game(name, *variant(name), folder / "games" / name)
         (folder / "package.json").write_text('{"type": "module"}')
         for path in (*PAGE.glob("*.js"), *HERE.glob("*.js")):
             (folder / path.name).write_bytes(path.read_bytes())
-    command = [str(NODE), script, *arguments]
+        return folder
+
+    return built
+
+
+def told(folder: Path, script: str, *arguments: object) -> str:
+    """What a node says that runs a script in a page's folder."""
+    command = [str(NODE), script, *map(str, arguments)]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout

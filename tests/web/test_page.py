@@ -93,17 +93,24 @@ print(json.dumps([json.loads(bridge.view(*asked)) for asked in json.loads(sys.ar
 
 def test_the_pages_python_shows_what_the_environment_does(tmp_path: Path) -> None:
     """Of the package only what is put into the page is there, as in a browser: no NumPy, no site-packages."""
-    kuhn, go = shared_env("kuhn_poker"), shared_env("go")
-    write_package({env.id: (variant(env.id)[0], env) for env in (kuhn, go)}, tmp_path / "package.zip")
+    kuhn, go, stars = (shared_env(name) for name in ("kuhn_poker", "go", "tensor_stars"))
+    write_package({env.id: (variant(env.id)[0], env) for env in (kuhn, go, stars)}, tmp_path / "package.zip")
     ZipFile(tmp_path / "package.zip").extractall(tmp_path)
     bet = kuhn.step(kuhn.init(1, 3), [1])
     asked, expected = list[tuple[str, str, int, str]](), list[dict[str, Any]]()
-    for env, state in ((kuhn, bet), (kuhn, kuhn.step(bet, [1])), (go, go.init(1))):
+    positions = [
+        (kuhn, bet),
+        (kuhn, kuhn.step(bet, [1])),
+        (go, go.init(1)),
+        (stars, stars.step(stars.init(1), [3])),
+    ]
+    for env, state in positions:
         words = json.dumps(state._games.cut.table(state.tensors[0])[0].tolist())
         for player in (None, 0, 1):
-            asked.append((env.id, words, -1 if player is None else player, '["bet"]'))
+            asked.append((env.id, words, -1 if player is None else player, '["PLACE(3)"]'))
             shown = {"svg": env.render(state, 0, player), "text": env.to_string(state, 0, player)}
-            expected.append({**shown, "moves": ["bet"]})
+            expected.append({**shown, "moves": ["PLACE(3)"]})
+    expected[-1]["moves"] = ["a card, face down"]  # of player 0, as player 1 sees it
     command = [sys.executable, "-S", "-c", VIEWS, str(tmp_path), json.dumps(asked)]
     done = subprocess.run(command, capture_output=True, text=True, env={}, check=False)
     assert (done.returncode, done.stderr) == (0, "") and json.loads(done.stdout) == expected

@@ -10,6 +10,7 @@ const fail = (error) => {
   document.body.dataset.state = "error";
 };
 addEventListener("error", ({ error, message }) => fail(error ?? message));
+addEventListener("hashchange", () => location.reload()); // a link was followed
 addEventListener("unhandledrejection", ({ reason }) => fail(reason));
 
 // what a link says of a position; null if it names none

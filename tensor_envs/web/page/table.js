@@ -68,6 +68,8 @@ export class Table {
     document.body.dataset.state = "busy";
     element("error").hidden = true;
     if (what === "create") this.looking = null;
+    const held = document.activeElement?.matches(":focus-visible") ? document.activeElement : null;
+    if (what === "act") this.from = ["actions", "picture"].find((id) => element(id).contains(held));
     try {
       const view = await this.engine[what](...given);
       if (serial !== this.serial) return;
@@ -127,6 +129,11 @@ export class Table {
     if (!element("table").hidden) history.replaceState(null, "", this.address);
   }
 
+  // who plays by the keyboard goes on where an action was chosen
+  focus(from, first) {
+    if (this.from === from && document.activeElement === document.body) element(from).querySelector(first)?.focus();
+  }
+
   named(player) {
     const { seats } = this.view, persons = seats.filter((kind) => kind === "person").length;
     return `Player ${player}${seats[player] !== "person" ? " (computer)" : persons === 1 ? " (you)" : ""}`;
@@ -147,6 +154,7 @@ export class Table {
     element("all").hidden = this.covered || actions.length === this.view.actions.length;
     const note = made("p", { textContent: over ? "The game is over." : computer ? "The computer is to move." : "" });
     element("actions").replaceChildren(...(actions.length ? actions.map((action) => this.button(action)) : [note]));
+    this.focus("actions", "button");
   }
 
   button({ action, name }) {
@@ -166,6 +174,7 @@ export class Table {
     picture.style.maxWidth = `${1.6 * picture.width.baseVal.value}px`;
     this.prepare(picture);
     element("picture").replaceChildren(picture);
+    this.focus("picture", ".legal");
     element("text").textContent = found.text;
     element("words").hidden = element("save").disabled = false;
     this.tell(found.moves);
