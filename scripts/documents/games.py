@@ -31,6 +31,7 @@ FIGURES = {
 PLIES, SEED = 9, 1  # of the game of which a page shows the position before the last one
 # fields, actions and numbers of an observation that a page shows before they are folded
 LONG, MANY, NUMBERS = 20, 60, 200
+SOME = 12  # legal actions that are named
 WIDE = 60  # letters of a rule field's default that is not left out
 DIGITS = 4  # of a number in a table of an observation
 
@@ -135,8 +136,10 @@ def actions(folder: str) -> str:
     for at in range(0, env.num_actions, width):
         cells = [f"`{name}`" for name in names[at : at + width]]
         rows.append(f"| {at} | {' | '.join(cells + [''] * (width - len(cells)))} |")
-    about = f"## Actions\n\nThe {env.num_actions} actions of `{env.id}`; a number is that of row and column together:"
-    return "\n".join([about, "", *folded(rows, "All of them", env.num_actions > MANY)])
+    about = f"The {env.num_actions} actions of `{env.id}`; a number is that of row and column together:"
+    return "\n".join(
+        ["## Names of actions", "", about, "", *folded(rows, "All of them", env.num_actions > MANY)]
+    )
 
 
 def folded(lines: Sequence[str], heading: str, fold: bool) -> list[str]:
@@ -159,7 +162,8 @@ def position(folder: str) -> str:
     values = {name: np.reshape(value, shapes[name]).tolist() for name, value in values.items()}
     position = entry.load("notation").to_dict(env.rules, values | {"terminated": False, "truncated": False})
     text = entry.load("render").to_string(env.rules, position)
-    names = ", ".join(f"`{env.action_to_string(action)}`" for action in legal)
+    names = ", ".join(f"`{env.action_to_string(action)}`" for action in legal[:SOME])
+    names += f" and {len(legal) - SOME} more" if len(legal) > SOME else ""
     player = values["current_player"]
     return "\n".join([
         "## A position",

@@ -14,6 +14,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PICTURES = (".svg", ".png")
 CODE = re.compile(r"(^ *```.*?^ *```$|`[^`\n]+`)", re.M | re.S)
 LINK = re.compile(r"\]\(([^)#\s]*)(#[^)\s]*)?\)")
+# a line right above a list or a table, between which mkdocs wants an empty one; or a block of code
+LIST = re.compile(r"^ *```.*?^ *```$|^(?![-|#\s])[^\n]+\n(?=- |\| )", re.M | re.S)
 BRACKETS = re.compile(r"\](\s*)\[")  # which mkdocs would take for a reference
 # by section and page its source: a page of the repository, a notebook, or a function that writes it
 SECTIONS: dict[str, dict[str, str | Callable[[], str]]] = {
@@ -109,7 +111,8 @@ def linked(text: str, source: str, target: str, docs: Path) -> str:
             raise ValueError(f"{source} links to {link}, which is no page of the site: add it to pages.py")
         return f"]({os.path.relpath(found, Path(target).parent)}{anchor})"
 
-    parts = CODE.split(text)
+    spaced = LIST.sub(lambda match: match[0] + "\n" * match[0].endswith("\n"), text)
+    parts = CODE.split(spaced)
     parts[::2] = [BRACKETS.sub(r"]\1\[", LINK.sub(relative, part)) for part in parts[::2]]
     return "".join(parts)
 

@@ -42,7 +42,7 @@ def test_a_game(docs: Path) -> None:
     assert (
         text.index("../pictures/hyper")
         < text.index("../../play/index.html#tic_tac_toe")
-        < text.index("## Act")
+        < text.index("## Names")
     )
     assert "play/index.html#qubic" not in text  # whose board has not been built
     assert "| `'gomoku'` | 2 | 225 | bool [2, 15, 15] | 116 |" in text
@@ -74,8 +74,12 @@ def test_notebooks_show_what_they_print_and_draw(docs: Path) -> None:
 @pytest.mark.parametrize("source", ["scripts/README.md", "README.md"])
 def test_links(source: str, tmp_path: Path) -> None:
     up = "../" * source.count("/")
-    text = f"[a]({up}tensor_envs/web#b) [c](https://d.e/) [f][g] `[h](i)`\n```text\n[j](k)\n```\n"
-    there = "[a](../../browser.md#b) [c](https://d.e/) [f]\\[g] `[h](i)`\n```text\n[j](k)\n```\n"
+    text = (
+        f"[a]({up}tensor_envs/web#b) [c](https://d.e/) [f][g] `[h](i)`\n- l\n- m\n```text\n[j](k)\n- n\n```\n"
+    )
+    there = (
+        "[a](../../browser.md#b) [c](https://d.e/) [f]\\[g] `[h](i)`\n\n- l\n- m\n```text\n[j](k)\n- n\n```\n"
+    )
     assert linked(text, source, "x/y/z.md", tmp_path) == there
     with pytest.raises(ValueError, match=f"{source} links to x.py, which is no page of the site"):
         linked("[x](x.py)", source, "x.md", tmp_path)
@@ -101,6 +105,7 @@ def test_build(tmp_path: Path) -> None:
     assert len(pages) >= len(PAGES)
     for path in pages:
         text = path.read_text()
+        assert not re.search(r"<p>[^<]*\n(?:- |\|)", text), f"{path} has a list or a table that is none"
         asked = re.findall(r"""<(?!a\b)\w+\b[^>]*?\s(?:src|href|action|data)=["']?([^"' >]+)""", text)
         assert asked and not [link for link in asked if re.match(OTHER_HOST, link)], path
     for path in out.rglob("*.css"):
