@@ -255,8 +255,10 @@ class Tables:
         return {"table": name, **self.find(name).view()}
 
     def position(self, name: str) -> dict[str, Any]:
-        """What makes the same position again, hidden cards included."""
+        """What makes the same position again. Refusal while cards are hidden, which follow from the seed."""
         table = self.find(name)
+        if table.variant.secret and not table.over and table.viewer is not None:
+            raise Refusal(409, "a link would tell hidden cards: there is one when the game is over")
         actions = [move.action for move in table.moves]
         return {"game": table.key, "seats": list(table.seats), "seed": table.seed, "actions": actions}
 

@@ -171,6 +171,15 @@ def test_moves_are_taken_back(url: str) -> None:
     assert {**again, "table": after["table"]} == after
 
 
+def test_a_link_tells_no_hidden_cards(url: str) -> None:
+    """Nor does anything else before the end; where nobody plays who must not know them, there is a link."""
+    for seats, status in ((["person", "uniform"], 409), (["person"] * 2, 409), (["uniform"] * 2, 200)):
+        view = create(url, game="kuhn_poker", seats=seats, seed=5)
+        answer = ask(url, "GET", f"/api/tables/{view['table']}/position")
+        assert answer.status == status and view["seed"] is None
+    assert answer.json == {"game": "kuhn_poker", "seats": ["uniform"] * 2, "seed": 5, "actions": []}
+
+
 def test_the_seed_is_told_at_the_end() -> None:
     """Hidden cards follow from it; without one it is drawn."""
     env, seen = te.make("tensor_stars"), set()
