@@ -86,6 +86,26 @@ def win_draw_loss(env: te.Env) -> list[str]:
     return ["/".join(map(str, (c.first, c.draw, c.second)[:: -1 if ply % 2 else 1])) for ply, c in rows]
 
 
+def chess_sequences(fen: str, depth: int) -> list[int]:
+    start = te.make("chess").state_from_dicts([{"fen": fen}])
+    return te.perft(start, depth).sequences[1:]
+
+
+CHESS = (
+    (
+        "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
+        "",
+        [20, 400, 8902, 197281, 4865609],
+        "Chess Programming Wiki, Perft Results",
+    ),
+    (
+        "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1",
+        ", from Kiwipete",
+        [48, 2039, 97862],
+        "albert.nu/programs/sharper/perft.htm",
+    ),
+)
+
 TROMP = "J. Tromp, John's Connect Four Playground"
 OEIS_A212693 = [1, 7, 49, 238, 1120, 4263, 16422, 54859, 184275, 558186, 1662623, 4568683, 12236101]
 
@@ -154,6 +174,16 @@ COUNTS = [
             (5, 5, 69_763_700),
             (6, 4, 94_910_577),
         )
+    ),
+    *(
+        Known(
+            f"chess: sequences of 1 to {len(counts)} plies{of}",
+            counts,
+            source,
+            partial(chess_sequences, fen, len(counts)),
+            slow=len(counts) > 4,
+        )
+        for fen, of, counts, source in CHESS
     ),
     Known(
         "othello: sequences of 1 to 9 plies",

@@ -8,7 +8,7 @@ from tests.games.shared import shared_env
 
 GAME = "chess"
 START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
-# positions 2 to 6 of the Chess Programming Wiki's perft results, and 4 with the colours changed
+# of the start and Kiwipete as published (RULES.md), of the others, one with the colours changed, as OpenSpiel counts
 COUNTS = {
     START: (20, 400, 8902, 197281, 4865609),
     "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1": (48, 2039, 97862),
