@@ -19,6 +19,7 @@ import pytest
 
 import tensor_envs as te
 from tensor_envs.play import opponents, server, tables
+from tensor_envs.play.__main__ import main
 from tensor_envs.web.variants import VARIANTS
 from tests.scripts.here import SCRIPTS
 
@@ -443,6 +444,19 @@ def test_wrong_arguments(arguments: list[str], message: str) -> None:
     command = [sys.executable, str(SCRIPTS / "play.py"), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2 and message in done.stderr and done.stderr.startswith("play.py: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--port", "65536"], "argument --port: must be in 0..65535, got 65536"),
+        (["--env", "chess960"], "unknown id 'chess960'; did you mean 'chess'? registered() has all of them"),
+    ],
+)
+def test_the_package_has_the_command_too(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2 and capsys.readouterr().err == f"tensor_envs.play: {message}\n"
 
 
 def test_ctrl_c_ends_it() -> None:

@@ -51,7 +51,7 @@ export class Local {
 
   play(action) {
     const { one, past } = this.table;
-    past.push({ ...one.game(0), ...{ player: this.now().player, action } });
+    past.push({ ...one.game(0), player: this.now().player, action });
     one.actions[0] = action;
     one.run("step");
     past.at(-1).rewards = this.now().rewards;
