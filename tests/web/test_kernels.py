@@ -25,6 +25,7 @@ NODE = shutil.which("node")
 BATCH, SEED, STEPS = 4096, 2**63 + 7, 200
 PLIES = 12
 MOST_BYTES = 45_000  # of a file of kernels, compressed
+MOST_OF_CHESS = 120_000  # whose kernels are the longest, by far
 
 pytestmark = [
     pytest.mark.cpu,
@@ -57,7 +58,8 @@ def digest(env: te.Env, steps: int = STEPS) -> str:
 def test_every_step_is_the_cpu_devices(name: str, site: Callable[[str], Path]) -> None:
     env = shared_env(name)
     for path in site(name).glob("games/*.wasm"):
-        assert len(gzip.compress(path.read_bytes(), 9)) <= MOST_BYTES
+        most = MOST_OF_CHESS if name == "chess" else MOST_BYTES
+        assert len(gzip.compress(path.read_bytes(), 9)) <= most
     assert told(site(name), "digest.js", "digest", name) == f"{name} {digest(env)}\n"
 
 
