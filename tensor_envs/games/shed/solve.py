@@ -18,8 +18,8 @@ from tinygrad import Tensor, dtypes
 from tinygrad.helpers import tqdm
 
 from tensor_envs.core.backend.device import download, empty_buffer, is_gpu, resolve, upload, write
-from tensor_envs.core.backend.replay import Replay
-from tensor_envs.core.backend.threads import all_blocks
+from tensor_envs.core.backend.replay import Replay, launches_directly
+from tensor_envs.core.backend.threads import all_blocks, runs_natively
 from tensor_envs.core.validate import file_path, instance, integer, number
 from tensor_envs.games.shed import strata
 from tensor_envs.games.shed.layers import (
@@ -147,6 +147,7 @@ class Solver:
 
     def __init__(self, cards: int, fixed: int, device: str, saved: Tablebase | None = None):
         self.cards, self.device, self.gpu = cards, device, is_gpu(device)
+        self.native, self.views = launches_directly() and runs_natively(device), dict[int, Words]()
         self.cache, self.bytes = CACHE[self.gpu], memory_needed(cards, fixed, self.gpu)
         size = sizes(cards, fixed, self.cache)
 
@@ -182,10 +183,10 @@ class Solver:
         if something changes all the same.
         """
         parents, gaps = draws(layer.group.free, layer.k)
-        put(self.parents, parents)
-        put(self.gaps, gaps)
-        put(self.first_byte, self.first_bytes[layer.talons])
-        put(self.changed, np.zeros(layer.sets, np.int32))
+        self.put(self.parents, parents)
+        self.put(self.gaps, gaps)
+        self.put(self.first_byte, self.first_bytes[layer.talons])
+        self.put(self.changed, np.zeros(layer.sets, np.int32))
         begin, sweep, emit = self.plan(layer)
         most, together = 0, layer.together(self.cache)
         for first in range(0, layer.sets, together):
@@ -195,7 +196,8 @@ class Solver:
             while len(todo):
                 number += 1
                 self.launch(layer, sweep, todo, first, number)
-                todo = todo[download(self.changed)[todo] == number]
+                changed = self.view(self.changed)
+                todo = todo[(download(self.changed) if changed is None else changed)[todo] == number]
                 if finished and len(todo):
                     raise ValueError(
                         f"the saved results with {layer.talons[todo[0]]:b} as the talon do not solve the game"
@@ -249,8 +251,8 @@ class Solver:
         if not stages:
             return
         launches[:, :3] = len(todo), first, sweep
-        put(self.sets, todo)
-        put(self.launches, launches)
+        self.put(self.sets, todo)
+        self.put(self.launches, launches)
         for place, stage in enumerate(stages):
             key = stage, layer.k % 2, place
             if key in self.bound:
@@ -259,6 +261,25 @@ class Solver:
             arrays, replay = self.arrays(layer.k % 2, place), self.replay(stage)
             replay(*arrays)
             self.bound[key] = replay.bind(*arrays)
+
+    def put(self, buffer: Tensor, values: Words) -> None:
+        """Write values at a buffer's front: what follows is lost where the host cannot write there."""
+        data = np.ascontiguousarray(values).reshape(-1)
+        if (view := self.view(buffer)) is not None:
+            view[: data.size] = data
+        else:
+            whole = np.zeros(buffer.numel(), data.dtype)
+            whole[: data.size] = data
+            write(buffer, whole)
+
+    def view(self, buffer: Tensor) -> Words | None:
+        """An int32 buffer's memory, where the host can write there and a launch is over when it returns."""
+        if not self.native:
+            return None
+        if id(buffer) not in self.views:
+            memory: Any = buffer.uop.buffer
+            self.views[id(buffer)] = np.frombuffer(memory.as_memoryview(force_zero_copy=True), np.int32)
+        return self.views[id(buffer)]
 
     def replay(self, stage: Kernel) -> Replay:
         if stage not in self.replays:
@@ -274,15 +295,3 @@ class Solver:
             *self.tables[1 - parity], self.sets, self.first_byte, self.parents, self.gaps,
             self.ternary, self.picks, self.launches, self.which[place], all_blocks(PARTS, self.device),
         ]  # fmt: skip
-
-
-def put(buffer: Tensor, values: Words) -> None:
-    """Write values at a buffer's front: what follows is lost where the host cannot write there."""
-    data = np.ascontiguousarray(values).reshape(-1)
-    memory: Any = buffer.uop.buffer
-    if hasattr(memory.allocator, "_as_buffer"):
-        np.frombuffer(memory.as_memoryview(force_zero_copy=True), data.dtype)[: data.size] = data
-    else:
-        whole = np.zeros(memory.size, data.dtype)
-        whole[: data.size] = data
-        write(buffer, whole)
