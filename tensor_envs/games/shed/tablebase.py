@@ -106,7 +106,10 @@ class Tablebase:
         """
         ones = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1)
         # the other's win with A to move is A's win with B to move, so the counts of losses are those of b_to_move
-        win, loss = (int(ones[table].sum()) for table in self._host)
+        # part by part: an index takes eight times the table
+        win, loss = (
+            sum(int(ones[part].sum()) for part in np.array_split(table, 256)) for table in self._host
+        )
         ends = self.quiet_values(0)
         patterns: dict[str, int] = {}
         for own in np.flatnonzero(ends == DRAW):
