@@ -37,35 +37,24 @@ from benchmark.runner import MIN_EPISODES
 from command import Failure, Parser, busy, new_file, real, run, whole
 
 MODES = ("step", "read", "policy", "rollout")
-SAME = (
-    "tic_tac_toe",
-    "connect_four",
-    "othello",
-    "kuhn_poker",
-    "2048",
-    "backgammon",
-)  # of this name everywhere
-SMALL = {"tic_tac_toe": "tic_tac_toe"}
-# peers by the module that must be there, the modes that they have, and their names of our games
-PEERS: dict[str, tuple[str, tuple[str, ...], dict[str, str]]] = {
-    "pgx": (
-        "pgx",
-        ("step", "rollout"),
-        {**dict(zip(SAME, SAME, strict=True)), "leduc_poker": "leduc_holdem", "hex": "hex", "go": "go_9x9"},
-    ),
-    "envpool": ("envpool", ("step",), SMALL),
-    "open_spiel": (
-        "pyspiel",
-        ("step", "rollout"),
-        {
-            **dict(zip(SAME, SAME, strict=True)),
-            "leduc_poker": "leduc_poker",
-            "hex": "hex(board_size=11)",
-            "go": "go(board_size=9)",
-        },
-    ),
-    "numpy": ("numpy", ("step",), SMALL),
-    "numpy_table": ("numpy", ("step",), SMALL),
+GAMES = (
+    "tic_tac_toe", "connect_four", "othello", "hex", "go", "backgammon", "2048", "leduc_poker", "kuhn_poker",
+)  # fmt: skip
+# peers by the module that must be there, the modes that they have, and the games: of Pgx not chess, which it compiles
+# for a quarter of an hour and longer
+PEERS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
+    "pgx": ("pgx", ("step", "rollout"), GAMES),
+    "envpool": ("envpool", ("step",), GAMES[:1]),
+    "open_spiel": ("pyspiel", ("step", "rollout"), (*GAMES, "chess")),
+    "numpy": ("numpy", ("step",), GAMES[:1]),
+    "numpy_table": ("numpy", ("step",), GAMES[:1]),
+}
+# what a peer calls a game, where that is not our name
+NAMES = {
+    ("pgx", "leduc_poker"): "leduc_holdem",
+    ("pgx", "go"): "go_9x9",
+    ("open_spiel", "hex"): "hex(board_size=11)",
+    ("open_spiel", "go"): "go(board_size=9)",
 }
 EPISODES = 256  # that the statistics count where there are no facts to hold them to
 SIGMAS = 5  # sampling errors that a statistic may be off by: once in two million runs by chance
@@ -194,7 +183,7 @@ def jobs(options: argparse.Namespace, env: str, batch: int, device: str) -> list
         "episodes": MIN_EPISODES if env in FACTS else EPISODES,
     }
     return [
-        {"system": system, "mode": mode, "game": PEERS[system][2][env] if system in PEERS else env}
+        {"system": system, "mode": mode, "game": NAMES.get((system, env), env)}
         | shared
         | missing.get(system, {})
         for system, mode in systems

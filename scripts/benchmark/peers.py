@@ -141,9 +141,8 @@ class EnvPool:
         """Of what is still to come there was as much when a run began."""
 
     def episode_stats(self) -> EpisodeStats:
-        batch = (
-            self.episodes
-        )  # by one thread: those of several pay their players in the order in which they are done
+        batch = self.episodes
+        # by one thread: those of several pay their players in the order in which they are done
         games = self.envpool.make_gymnasium("TicTacToe-v1", num_envs=batch, num_threads=1)
         info = games.reset()[1]
         mask, first = info["legal_action_mask"], info["current_player"]
@@ -185,9 +184,8 @@ class OpenSpiel:
     def _draw(self, state: Any) -> None:
         while state.is_chance_node():
             outcomes, chances = zip(*state.chance_outcomes(), strict=True)
-            state.apply_action(
-                outcomes[np.searchsorted(np.cumsum(chances), self.random.random() * sum(chances))]
-            )
+            drawn = np.searchsorted(np.cumsum(chances), self.random.random() * sum(chances))
+            state.apply_action(outcomes[drawn])
 
     def _step(self) -> None:
         legal = self.state.legal_actions()

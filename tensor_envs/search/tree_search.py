@@ -16,14 +16,13 @@ from tensor_envs.core.backend.replay import Replay
 from tensor_envs.core.engine import Cut, Engine, Games, cut
 from tensor_envs.core.env import Env
 from tensor_envs.core.inputs import host_ints
-from tensor_envs.core.jit import jit
-from tensor_envs.core.random import seed_words, threefry
+from tensor_envs.core.random import seed_words
 from tensor_envs.core.state import State
 from tensor_envs.core.validate import function, instance, integer, number, one_of, shown
-from tensor_envs.policy import masked_logits
 from tensor_envs.search.kept import Kept, fetch
 from tensor_envs.search.kernels import Conclude, Found, Grow, Plant, SearchByPlayouts
 from tensor_envs.search.memory import NOISES, VISITS, Form, Sizes, TreeArrays, padded
+from tensor_envs.search.noise import gumbel_noise, muzero_noise
 from tensor_envs.search.picture import tree_svg
 
 Evaluate = Callable[[State], tuple[Tensor, Tensor]]
@@ -32,8 +31,6 @@ EXPLORATION = 1.4
 TREE_BYTES = 2**28  # of the trees that are there at once
 MOST_BLOCKS = 256  # that a kernel searches: few, so that indices have 32 bits
 NETWORK_BLOCKS = 4  # on a CPU, where the trees of a search with a network should stay in its cache
-REFUSED = -1e9
-TRIES = 8  # of a draw by rejection, each accepted three times of four
 
 
 class SearchTree:
@@ -222,7 +219,7 @@ def gumbel_muzero_policy(
     table = _considered_visits(considered, count)
 
     def noise(words: Tensor) -> Tensor:
-        return _gumbel_noise(state, words, scale)
+        return gumbel_noise(state, words, scale)
 
     return _search(state, form, table, seed, 1, None, evaluate, noise)
 
@@ -273,7 +270,7 @@ def muzero_policy(
     scale = float(temperature > 0)
 
     def noise(words: Tensor) -> Tensor:
-        return _muzero_noise(state, words, alpha, scale)
+        return muzero_noise(state, words, alpha, scale)
 
     return _search(state, form, table, seed, 1, tree, evaluate, noise)
 
@@ -393,71 +390,6 @@ def _form(
     if not form.replays and differ.any():
         raise ValueError(f"tree must be of the state's positions, got other ones in {differ.sum()} games")
     return replace(form, kept=kept.form.slots - 1)
-
-
-# *** noise: [B, numbers, A] flat, see `memory.NOISES` ***
-
-
-def _uniform(state: State, seed: Tensor, draws: int) -> Tensor:
-    """Numbers in (0, 1), both ends excluded: float32 [B, draws, A], a function of seed, row, episode and ply."""
-    games, shape = state._games, (state.batch, draws, state.env.num_actions)
-    row = games.cut.view(games.row_rng, 2, 1)
-
-    def spread(x: Tensor) -> Tensor:
-        return x.cast(dtypes.uint32).reshape(-1, 1, 1).expand(shape)
-
-    key = threefry((spread(seed[:1]), spread(seed[1:])), (spread(row), spread(state.episode)))
-    one = spread(row).const_like(1)
-    key = threefry(key, (spread(state.ply), one))
-    index = (
-        Tensor.arange(draws * state.env.num_actions, dtype=dtypes.uint32).reshape(1, *shape[1:]).expand(shape)
-    )
-    bits = threefry(key, (index, one))[0]
-    return (
-        ((bits >> 8).cast(dtypes.float32) + 0.5) * 2.0**-24
-    ).contiguous()  # else drawn again for every use
-
-
-def _gumbel(uniform: Tensor) -> Tensor:
-    return -(-uniform.log()).log()
-
-
-@jit
-def _gumbel_noise(state: State, seed: Tensor, scale: float) -> Tensor:
-    return (_gumbel(_uniform(state, seed, 1)) * scale).flatten().contiguous()
-
-
-@jit
-def _muzero_noise(state: State, seed: Tensor, alpha: float, scale: float) -> Tensor:
-    """A sample of the Dirichlet distribution over the legal actions, and Gumbel noise."""
-    whole = (
-        math.ceil(alpha) - 1
-    )  # a gamma variate is a sum of exponential ones and of one for the rest, up to 1
-    uniform = _uniform(state, seed, 1 + 2 * TRIES + whole)
-    gamma = _log_gamma(uniform[:, 1 : 1 + 2 * TRIES], alpha - whole)
-    if whole:
-        gamma = (gamma.exp() - uniform[:, 1 + 2 * TRIES :].log().sum(1)).log()
-    # a kernel of its own: a softmax reads it three times
-    dirichlet = masked_logits(gamma.contiguous(), state.legal_action_mask).softmax()
-    return Tensor.stack(dirichlet, _gumbel(uniform[:, 0]) * scale, dim=1).flatten().contiguous()
-
-
-def _log_gamma(uniform: Tensor, alpha: float) -> Tensor:
-    """The logarithm of a gamma variate, alpha at most 1: of TRIES candidates the first that is accepted, else almost 0.
-
-    Source: J. H. Ahrens, U. Dieter, "Computer methods for sampling from gamma, beta, Poisson and binomial
-    distributions", 1974, algorithm GS, here with logarithms throughout.
-    """
-    b = (math.e + alpha) / math.e
-    p, limit = uniform[:, :TRIES] * b, uniform[:, TRIES:].log()
-    small, large = p.log() / alpha, (-((b - p) / alpha).log().minimum(-1e-9)).log()
-    x = (p <= 1).where(small, large)
-    accepted = (p <= 1).where(limit <= -small.exp(), limit <= (alpha - 1) * large)
-    x = accepted.where(x, REFUSED).contiguous()
-    chosen = x[:, -1]
-    for k in range(TRIES - 2, -1, -1):
-        chosen = (x[:, k] == REFUSED).where(chosen, x[:, k])
-    return chosen
 
 
 # *** running ***

@@ -26,6 +26,7 @@ from tensor_envs.rules import GameState, Symmetry, integer, word64
 PIECES = "PNBRQK"
 CORNERS = {"K": "h1", "Q": "a1", "k": "h8", "q": "a8"}
 KINGS = {"K": "e1", "Q": "e1", "k": "e8", "q": "e8"}
+FILE_NAMES = "abcdefgh"
 BECOMES = "rbn"  # of an underpromotion's planes
 FIRST = {True: "2", False: "7"}  # the rank on which pawns begin, of white and of black
 
@@ -33,11 +34,11 @@ Board = dict[str, str]  # pieces by the names of their squares
 
 
 def name_of(square: int) -> str:
-    return "abcdefgh"[square // SIDE] + str(square % SIDE + 1)
+    return FILE_NAMES[square // SIDE] + str(square % SIDE + 1)
 
 
 def number_of(name: str) -> int:
-    return SIDE * "abcdefgh".index(name[0]) + int(name[1]) - 1
+    return SIDE * FILE_NAMES.index(name[0]) + int(name[1]) - 1
 
 
 def known(s: dict[str, Any]) -> GameState:
@@ -147,7 +148,7 @@ def parse(rules: Chess, fen: Any) -> tuple[Board, int, str, str, int, int]:
             f"fen must have eight ranks of eight squares, of pieces {PIECES}, got {shown(placed)}"
         )
     board = {
-        "abcdefgh"[file] + str(SIDE - row): letter
+        FILE_NAMES[file] + str(SIDE - row): letter
         for row, letters in enumerate(rows)
         for file, letter in enumerate(letters)
         if letter != "."

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tensor_envs.games.chess.notation import from_dict, known
+from tensor_envs.games.chess.notation import FILE_NAMES, from_dict, known
 from tensor_envs.games.chess.rules import CASTLES, PLANES, SIDE, Chess, legal_moves
 from tensor_envs.render.drawing import Drawing, Point, box
 from tensor_envs.rules import unpack
@@ -86,7 +86,7 @@ def status(rules: Chess, game: dict[str, Any]) -> str:
 def to_string(rules: Chess, game: dict[str, Any]) -> str:
     """Rows of pieces, white's in capitals, how the game stands, and the FEN."""
     rows = [f"{rank} " + " ".join(row) for rank, row in zip(ranks_of(game), rows_of(game), strict=True)]
-    return "\n".join([*rows, "  " + " ".join("abcdefgh"), status(rules, game), game["fen"]])
+    return "\n".join([*rows, "  " + " ".join(FILE_NAMES), status(rules, game), game["fen"]])
 
 
 def to_svg(rules: Chess, game: dict[str, Any]) -> str:
@@ -101,7 +101,7 @@ def draw(rules: Chess, game: dict[str, Any]) -> Drawing:
     picture.rect(MARGIN, MARGIN, side, side, LIGHT, INK)
     for rank, name in enumerate(ranks_of(game)):
         picture.text((MARGIN - 14, MARGIN + (rank + 0.5) * CELL), name, 12, INK)
-    for file, name in enumerate("abcdefgh"):
+    for file, name in enumerate(FILE_NAMES):
         picture.text((MARGIN + (file + 0.5) * CELL, MARGIN - 14), name, 12, INK)
     actions = {action: ends_of(action) for action in legal(rules, game)}
     for row, pieces in enumerate(rows_of(game)):

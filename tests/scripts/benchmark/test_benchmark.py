@@ -80,7 +80,8 @@ def test_wrong_statistics_are_refused(
 
 
 def test_peers_that_are_not_there_are_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    games = {"tic_tac_toe": "noughts"}
+    games = ("tic_tac_toe",)
+    monkeypatch.setattr(script, "NAMES", {("numpy", "tic_tac_toe"): "noughts"})
     found = {"pgx": ("no_such_module", ("step", "rollout"), games), "numpy": ("numpy", ("step",), games)}
     monkeypatch.setattr(script, "PEERS", found)
     options = script.make_parser().parse_args(["--mode", "step", "--peers"])
