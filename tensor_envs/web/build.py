@@ -15,23 +15,36 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 from tensor_envs.core.env import Env
 from tensor_envs.core.validate import shown, wrong_type
-from tensor_envs.web.kernels import described, of_batch, of_player
+from tensor_envs.core.words import rulebook
+from tensor_envs.web.batch import described
+from tensor_envs.web.kernels import of_batch, of_player
 from tensor_envs.web.tile import tile
 from tensor_envs.web.variants import PERFECT, TRAINED, Variant, about, kinds, variant, weights_of
 
 HERE = Path(__file__).parent
 GAMES = "tensor_envs.games."  # where those stand whose Python is put into the page
 PYODIDE = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
-# imports what a page will, and says which files that were; its arguments are a folder and words of states by ids
+# imports what a page will, and says which files that were: those of `bridge`, and what `playground` needs besides; its
+# arguments are a folder and words of states by ids
 IMPORTS = """
-import json, sys
+import importlib, json, sys
 sys.path.insert(0, sys.argv[1])
+def files():
+    files = [(name, getattr(module, "__file__", None)) for name, module in sys.modules.items()]
+    return {name: file for name, file in files if file and name.split(".")[0] in ("tensor_envs", "tinygrad")}
 import bridge
 for id, words in json.loads(sys.argv[2]).items():
-    bridge.view(id, json.dumps(words), 0, "[]")
-files = [(name, module.__file__) for name, module in sys.modules.items() if getattr(module, "__file__", None)]
-print(json.dumps([[name, file] for name, file in files if name.split(".")[0] in ("tensor_envs", "tinygrad")]))
+    bridge.view(id, words, 0, [])
+told = [files()]
+import playground
+for id in list(bridge.GAMES):
+    said = playground.form(id)
+    name = playground.named(said["id"], {field["name"]: field["text"] for field in said["fields"]})["game"]
+    playground.play(name, *playground.begin(name, 0).values(), None)
+    break
+print(json.dumps([*told, {name: file for name, file in files().items() if name not in told[0]}]))
 """
+PARTS = "bridge", "playground"  # of the page's Python
 
 
 def build(
@@ -86,7 +99,7 @@ def build(
         (out / "python").mkdir(exist_ok=True)
         for name in PYODIDE:
             (out / "python" / name).write_bytes(Path(pyodide, name).read_bytes())
-        write_package(found, out / "python" / "package.zip")
+        write_packages(found, out / "python")
     return sizes
 
 
@@ -122,29 +135,41 @@ def _has_python(env: Env) -> bool:
     return env._entry.render.startswith(GAMES)
 
 
-def write_package(found: Mapping[str, tuple[Variant, Env]], path: Path) -> None:
-    """Write what `bridge.py` needs in the page: the modules that it imports, and where the games' fields lie."""
-    own = {id: env for id, (_, env) in found.items() if _has_python(env)}
-    fields = {id: {**env._entry.presets.get(env.id, {}), **found[id][0].fields} for id, env in own.items()}
-    texts = {"bridge.py": (HERE / "python" / "bridge.py").read_text()}
-    modules = {id: env._entry.render.rpartition(".")[0] for id, env in own.items()}
-    texts["games.json"] = json.dumps({id: (modules[id], fields[id]) for id in own})
-    texts |= {f"{id}.json": json.dumps(described(env)["slots"]) for id, env in own.items()}
-    states = {id: env.init(1) for id, env in own.items()}
+def write_packages(found: Mapping[str, tuple[Variant, Env]], folder: Path) -> None:
+    """Write what the page's Python needs: the modules that its parts import, and what is known of the games."""
+    own = {id: both for id, both in found.items() if _has_python(both[1])}
+    games = {
+        id: (
+            env._entry.render.rpartition(".")[0],
+            {**env._entry.presets.get(env.id, {}), **which.fields},
+            described(env)["slots"],
+            which.secret,
+        )
+        for id, (which, env) in own.items()
+    }
+    books = {
+        f"{env._entry.render.rpartition('.')[0].replace('.', '/')}/RULES.md": rulebook(env.rules)
+        for _, env in own.values()
+    }
+    states = {id: env.init(1) for id, (_, env) in own.items()}
     words = {id: state._games.cut.table(state.tensors[0])[0].tolist() for id, state in states.items()}
-    with TemporaryDirectory(prefix="tensor_envs-") as folder:
-        for name, text in texts.items():
-            Path(folder, name).write_text(text)
-        Path(folder, "tensor_envs").symlink_to(HERE.parent)
-        command = [sys.executable, "-c", IMPORTS, folder, json.dumps(words)]
+    texts = [{f"{part}.py": (HERE / "python" / f"{part}.py").read_text()} for part in PARTS]
+    texts[0] |= {"games.json": json.dumps(games)}
+    with TemporaryDirectory(prefix="tensor_envs-") as where:
+        for name, text in (texts[0] | texts[1]).items():
+            Path(where, name).write_text(text)
+        Path(where, "tensor_envs").symlink_to(HERE.parent)
+        command = [sys.executable, "-c", IMPORTS, where, json.dumps(words)]
         done = subprocess.run(
             command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": ""}, check=False
         )
         if done.returncode:
             raise RuntimeError(f"the page's Python cannot be put together: {done.stderr.strip()[-200:]}")
-        with ZipFile(path, "w", ZIP_DEFLATED, compresslevel=9) as archive:
-            for name, text in texts.items():
-                archive.writestr(name, text)
-            for name, file in json.loads(done.stdout):
-                is_package = Path(file).name == "__init__.py"
-                archive.write(file, name.replace(".", "/") + ("/__init__.py" if is_package else ".py"))
+        texts[1] |= books
+        for part, files, more in zip(PARTS, json.loads(done.stdout), texts, strict=True):
+            with ZipFile(folder / f"{part}.zip", "w", ZIP_DEFLATED, compresslevel=9) as archive:
+                for name, text in more.items():
+                    archive.writestr(name, text)
+                for name, file in files.items():
+                    is_package = Path(file).name == "__init__.py"
+                    archive.write(file, name.replace(".", "/") + ("/__init__.py" if is_package else ".py"))

@@ -183,7 +183,7 @@ def test_mouse_and_keyboard(page: Any) -> None:
     page.reload()  # goes on where it was
     page.wait_for_selector("body[data-ply='3'][data-state=ready]")
     assert page.locator("#picture path.legal").count() == page.locator("#actions button").count() == 6
-    page.click("summary")
+    page.click("#words summary")
     assert page.inner_text("#text").splitlines()[1].split() == ["0", "O", ".", "."]
 
 

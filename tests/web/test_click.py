@@ -11,10 +11,12 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 from xml.etree import ElementTree
 
 import pytest
 
+import tensor_envs as te
 from tensor_envs.web import build, tile
 from tests.games.shared import shared_env
 
@@ -123,6 +125,41 @@ def test_a_whole_game_is_what_the_environment_says(page: Any, name: str) -> None
         assert page.text_content("#text") == env.to_string(state)
         drawn = page.evaluate("new XMLSerializer().serializeToString(document.querySelector('#picture svg'))")
         assert shapes(drawn) == shapes(env.render(state))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(PYODIDE is None, reason="the form's games are played by Python")
+def test_a_game_under_rules_of_the_form(page: Any) -> None:
+    take(page, "tic_tac_toe")
+    page.click("#playground summary")
+    page.wait_for_selector("#inputs [name='k']")
+    shown = page.eval_on_selector_all("#inputs [name]", "all => all.map(({ name, value }) => [name, value])")
+    assert shown == [["shape", "(3, 3)"], ["k", "3"], ["misere", "False"], ["gravity", "False"]]
+    page.fill("#inputs [name='k']", "9")
+    page.click("#fields button")
+    page.wait_for_selector("#wrong:not([hidden])")
+    assert page.inner_text("#wrong") == "no line of k=9 fits on shape (3, 3): k is at most 3"
+    page.fill("#inputs [name='shape']", "4, 4")
+    page.fill("#inputs [name='k']", "3")
+    page.click("#fields button")
+    page.wait_for_selector("body[data-state=ready]")
+    assert page.locator("#wrong").is_hidden()
+    page.fill("#seed", "7")
+    players(page, "person", "uniform")
+    env = te.make("hyper_tic_tac_toe", shape=(4, 4), k=3)
+    play(page, random.Random(3))
+    link, told = taken(page), page.text_content("#text")
+    state = env.init(1, 7)
+    for action in map(int, parse_qs(urlsplit(link).fragment)["moves"][0].split(".")):
+        if state.current_player.item() == 1:
+            assert te.random_policy(state).tolist() == [action]
+        state = env.step(state, [action])
+    assert state.terminated.item() and told == env.to_string(state)
+    page.goto("about:blank")
+    page.goto(link)
+    page.wait_for_selector(f"body[data-state=over][data-pictured='{state.ply.item()}']")
+    assert page.text_content("#text") == told
+    assert page.input_value("#game") == "hyper_tic_tac_toe(shape=(4, 4))"
 
 
 def test_against_the_computer_with_hidden_cards_and_back_again(page: Any) -> None:

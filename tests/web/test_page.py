@@ -18,8 +18,8 @@ import tensor_envs as te
 from tensor_envs import web
 from tensor_envs.web import build, tile
 from tensor_envs.web.__main__ import main
-from tensor_envs.web.build import write_package
-from tensor_envs.web.variants import variant
+from tensor_envs.web.build import write_packages
+from tensor_envs.web.variants import Variant, variant
 from tests.games.shared import shared_env
 
 MOST_BYTES = 150_000  # of the start page with one game, compressed, Python apart
@@ -87,17 +87,35 @@ VIEWS = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
 import bridge
-print(json.dumps([json.loads(bridge.view(*asked)) for asked in json.loads(sys.argv[2])]))
+print(json.dumps([json.loads(bridge.answer(*asked)) for asked in json.loads(sys.argv[2])]))
 """
+
+
+def package(found: dict[str, tuple[Variant, te.Env]], folder: Path, *parts: str) -> None:
+    """The page's Python, as it stands in a page."""
+    write_packages(found, folder)
+    for part in parts:
+        ZipFile(folder / f"{part}.zip").extractall(folder)
+
+
+def answers(folder: Path, script: str, asked: object) -> Any:
+    command = [sys.executable, "-S", "-c", script, str(folder), json.dumps(asked)]
+    done = subprocess.run(command, capture_output=True, text=True, env={}, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    return json.loads(done.stdout)
+
+
+def words_of(state: te.State) -> list[int]:
+    words: list[int] = state._games.cut.table(state.tensors[0])[0].tolist()
+    return words
 
 
 def test_the_pages_python_shows_what_the_environment_does(tmp_path: Path) -> None:
     """Of the package only what is put into the page is there, as in a browser: no NumPy, no site-packages."""
     kuhn, go, stars = (shared_env(name) for name in ("kuhn_poker", "go", "tensor_stars"))
-    write_package({env.id: (variant(env.id)[0], env) for env in (kuhn, go, stars)}, tmp_path / "package.zip")
-    ZipFile(tmp_path / "package.zip").extractall(tmp_path)
+    package({env.id: variant(env.id) for env in (kuhn, go, stars)}, tmp_path, "bridge")
     bet = kuhn.step(kuhn.init(1, 3), [1])
-    asked, expected = list[tuple[str, str, int, str]](), list[dict[str, Any]]()
+    asked, expected = list[tuple[str, str]](), list[dict[str, Any]]()
     positions = [
         (kuhn, bet),
         (kuhn, kuhn.step(bet, [1])),
@@ -105,16 +123,73 @@ def test_the_pages_python_shows_what_the_environment_does(tmp_path: Path) -> Non
         (stars, stars.step(stars.init(1), [3])),
     ]
     for env, state in positions:
-        words = json.dumps(state._games.cut.table(state.tensors[0])[0].tolist())
+        words = words_of(state)
         for player in (None, 0, 1):
-            asked.append((env.id, words, -1 if player is None else player, '["PLACE(3)"]'))
+            asked.append(("bridge.view", json.dumps([env.id, words, player, ["PLACE(3)"]])))
             shown = {"svg": env.render(state, 0, player), "text": env.to_string(state, 0, player)}
             expected.append({**shown, "moves": ["PLACE(3)"]})
     expected[-1]["moves"] = ["a card, face down"]  # of player 0, as player 1 sees it
-    command = [sys.executable, "-S", "-c", VIEWS, str(tmp_path), json.dumps(asked)]
-    done = subprocess.run(command, capture_output=True, text=True, env={}, check=False)
-    assert (done.returncode, done.stderr) == (0, "") and json.loads(done.stdout) == expected
+    assert answers(tmp_path, VIEWS, asked) == expected
     assert expected[0] != expected[1] != expected[2]  # each sees his own card
+
+
+PLAYS = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+import bridge, playground
+def ask(what, *given):
+    try:
+        return json.loads(bridge.answer(f"playground.{what}", json.dumps(given)))
+    except (ValueError, TypeError, NotImplementedError) as error:
+        return f"{type(error).__name__}: {error}"
+told = []
+for id, changes in json.loads(sys.argv[2]):
+    form = ask("form", id)
+    found = ask("named", form["id"], {f["name"]: f["text"] for f in form["fields"]} | changes)
+    told.append([form["fields"], found])
+    if isinstance(found, dict):
+        games = [ask("begin", found["game"], 5)]
+        while len(games) < 8:
+            games.append(ask("play", found["game"], games[-1]["words"], games[-1]["rng"], None))
+        told[-1].append(games)
+print(json.dumps(told))
+"""
+
+
+def test_the_form_is_made_from_the_rules_and_plays_what_the_environment_does(tmp_path: Path) -> None:
+    package({id: variant(id) for id in ("tic_tac_toe", "shed_5")}, tmp_path, "bridge", "playground")
+    wrong = [("k", "9"), ("shape", "abc"), ("misere", "2"), ("shape", "(600, 600)")]
+    asked = [*[("tic_tac_toe", {name: text}) for name, text in wrong], ("tic_tac_toe", {"shape": "4, 4"})]
+    told = answers(tmp_path, PLAYS, [*asked, ("shed_5", {"cards": "6", "max_plies": "7"})])
+    assert [(f["name"], f["text"], f["choices"]) for f in told[0][0]] == [
+        ("shape", "(3, 3)", []),
+        ("k", "3", []),
+        ("misere", "False", ["False", "True"]),
+        ("gravity", "False", ["False", "True"]),
+    ]
+    assert told[-1][0][0] == {
+        "name": "cards",
+        "text": "5",
+        "allowed": "must be an int in 1..32",
+        "choices": [],
+    }
+    assert [found for _, found in told[: len(wrong)]] == [
+        "ValueError: no line of k=9 fits on shape (3, 3): k is at most 3",
+        "TypeError: shape must be a tuple of ints, got 'abc' of type str",
+        "TypeError: misere must be of type bool, got 2 of type int",
+        "NotImplementedError: hyper_tic_tac_toe(shape=(600, 600)) is too large for a page",
+    ]
+    names = "hyper_tic_tac_toe(shape=(4, 4))", "shed(cards=6, max_plies=7)"
+    envs = shared_env("hyper_tic_tac_toe", shape=(4, 4)), shared_env("shed", cards=6, max_plies=7)
+    for name, env, (_, found, games) in zip(names, envs, told[len(wrong) :], strict=True):
+        assert found["game"] == name and found["players"] == 2 and found["rules"] == env.describe()
+        state = env.init(1, 5)
+        assert games[0]["words"] == words_of(state)
+        for game in games[1:]:
+            assert te.random_policy(state).tolist() == [game["action"]]
+            state = env.step(state, [game["action"]])
+            assert game["words"] == words_of(state)
+        assert games[0]["rng"] == state._games.cut.table(state.tensors[1])[0].tolist()
 
 
 def test_trees_ask_for_what_only_two_numbers_tell() -> None:

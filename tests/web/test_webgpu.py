@@ -24,7 +24,7 @@ from tinygrad.uop.ops import Ops
 import tensor_envs as te
 from tensor_envs.core.backend.launch import program_of
 from tensor_envs.core.kernels.block import LANES, Grid
-from tensor_envs.web.kernels import arrays, traced
+from tensor_envs.web.batch import arrays, traced
 from tests.games.shared import shared_env
 from tests.web.test_kernels import BATCH, SEED, digest
 

@@ -1,4 +1,5 @@
-// A table in this page: its game is played by the kernels, its pictures and texts are Python's once that is there.
+// A table in this page: its game is played by the kernels, or by Python under rules of the form; pictures and texts are
+// Python's once that is there.
 import { Games, load, read } from "./games.js";
 import { choose } from "./players.js";
 import { Tiles } from "./tiles.js";
@@ -12,11 +13,33 @@ const packed = (numbers) => btoa(String.fromCharCode(...new Uint8Array(Uint32Arr
 const unpacked = (text) => [...new Uint32Array(Uint8Array.from(
   atob(text.replaceAll("-", "+").replaceAll("_", "/")), (letter) => letter.charCodeAt()).buffer)];
 
+// Who knows a game's rules, its kernels: a position is its words and keys.
+class Compiled {
+  constructor(about) {
+    this.about = about;
+    this.one = new Games(about, 1);
+  }
+
+  begin(seed) {
+    return new Games(this.about, 1, BigInt(seed)).game(0);
+  }
+
+  // action: null is the uniform player's
+  play(game, action) {
+    const { one } = this;
+    one.set(0, game);
+    if (action === null) one.run("sample");
+    else one.actions[0] = action;
+    one.run("step");
+    return { ...one.game(0), action: one.actions[0] };
+  }
+}
+
 export class Local {
-  constructor({ games, python }, fail) {
-    this.games = new Map(games.map((game) => [game.game, game]));
+  // games: Map of what the page is told of each
+  constructor(games, python, fail) {
     this.abouts = new Map();
-    Object.assign(this, { hasPython: python, fail });
+    Object.assign(this, { games, hasPython: python, fail });
   }
 
   async about(game) {
@@ -24,56 +47,71 @@ export class Local {
     return this.abouts.get(game);
   }
 
+  // a game that the list does not have is known from then on: what the page is told of it; see `playground.py`
+  async add(what, ...given) {
+    if (!this.hasPython) throw new Error("this page has no Python, which such rules need");
+    const { about, rules, ...told } = await this.startPython()(`playground.${what}`, ...given), { game } = told;
+    const text = new Blob([rules], { type: "text/plain;charset=utf-8" });
+    if (!this.games.has(game)) this.games.set(game, { ...told, rules: URL.createObjectURL(text) });
+    this.abouts.set(game, about);
+    return this.games.get(game);
+  }
+
+  played(game, about) {
+    const ask = (what, ...given) => this.startPython()(`playground.${what}`, game, ...given);
+    if (about.module) return new Compiled(about);
+    return { begin: (seed) => ask("begin", seed), play: ({ words, rng }, action) => ask("play", words, rng, action) };
+  }
+
   // seed: null draws one; start: a game of the wall, or its text
   async create({ game, seats, seed, start, actions }) {
     const about = await this.about(game), { players, kinds } = this.games.get(game);
     if (seats.length !== players || !seats.every((kind) => kinds.includes(kind))) throw new Error(`seats must be ${players} of ${kinds}`);
     seed = start ? null : seed ?? Math.floor(Math.random() * 2 ** 53);
-    const one = new Games(about, 1, BigInt(seed ?? 0)), { words: [, words], rng: [, keys] } = about.arrays;
+    const rules = this.played(game, about), { words: [, words], rng: [, keys] } = about.arrays;
     if (start && !start.words) {
       const numbers = unpacked(start);
       if (numbers.length !== words + keys) throw new Error("the link is of another version of the game");
       start = { words: numbers.slice(0, words), rng: numbers.slice(words) };
     }
-    if (start) one.set(0, start);
-    this.table = { about, game, seats, seed, start, one, past: [] };
+    const table = { about, game, seats, seed, start, rules, now: start ?? await rules.begin(seed), past: [] };
     for (const action of actions) {
-      if (!this.now().legal.includes(action)) throw new Error(`the link plays ${action}, which is illegal there`);
-      this.play(action);
+      if (!read(about, table.now.words).legal.includes(action)) throw new Error(`the link plays ${action}, which is illegal there`);
+      await this.play(table, action);
     }
+    this.table = table;
     return this.view();
   }
 
-  now() {
-    const { about, one } = this.table, words = one.row("words", 0);
-    return { words, ...read(about, words) };
-  }
-
-  play(action) {
-    const { one, past } = this.table;
-    past.push({ ...one.game(0), player: this.now().player, action });
-    one.actions[0] = action;
-    one.run("step");
-    past.at(-1).rewards = this.now().rewards;
+  // what comes of an action, unless the table has gone on meanwhile; null: the uniform player's
+  async play(table, action) {
+    const { about, rules, now, past } = table, ply = past.length;
+    const after = await rules.play(now, action);
+    if (ply !== past.length) return;
+    past.push({ ...now, player: read(about, now.words).player, action: after.action, rewards: read(about, after.words).rewards });
+    table.now = { words: after.words, rng: after.rng };
   }
 
   async act(view, action) {
-    this.play(action);
+    await this.play(this.table, action);
     return this.view();
   }
 
   async advance() {
-    const { table } = this, { about, game, seats, one, past } = table, { player, legal } = this.now(), ply = past.length;
-    one.run("sample"); // what the uniform player does
-    const chosen = await choose[seats[player]]?.(this.games.get(game).file, one.game(0), legal, about) ?? one.actions[0];
-    if (table === this.table && ply === past.length) this.play(chosen);
+    const { table } = this, { about, game, seats, now, past } = table, ply = past.length;
+    const { player, legal } = read(about, now.words);
+    const chosen = await choose[seats[player]]?.(this.games.get(game).file, now, legal, about) ?? null;
+    if (table === this.table && ply === past.length) await this.play(table, chosen);
     return this.view();
   }
 
   async undo() {
-    const { past, seats, one } = this.table;
+    const { past, seats } = this.table;
     const last = past.findLastIndex(({ player }) => seats[player] === "person");
-    if (last >= 0) one.set(0, past.splice(last)[0]);
+    if (last >= 0) {
+      const { words, rng } = past.splice(last)[0];
+      this.table.now = { words, rng };
+    }
     return this.view();
   }
 
@@ -85,12 +123,13 @@ export class Local {
 
   // what a server says of a table, see `tensor_envs/play/tables.py`
   async view() {
-    const { about, game, seats, seed, past } = this.table, { words, player, over, truncated, legal, rewards } = this.now();
+    const { about, game, seats, seed, now: { words }, past } = this.table;
+    const { player, over, truncated, legal, rewards } = read(about, words);
     const persons = seats.flatMap((kind, k) => (kind === "person" ? [k] : [])), hidden = about.hidden;
     const isPersons = !over && seats[player] === "person";
     const viewer = !persons.length || (hidden && over) ? null : hidden && isPersons ? player : persons[0];
     const names = past.map(({ action }) => about.actions[action]);
-    const python = about.python && this.startPython()?.(about.id, words, viewer, names);
+    const python = about.python && this.startPython()?.("bridge.view", about.id, words, viewer, names);
     const moves = past.map(({ player: who }, ply) => ({
       ply, player: who, name: hidden && viewer !== null && who !== viewer ? NOT_SHOWN : names[ply],
     }));
@@ -100,7 +139,7 @@ export class Local {
       actions: isPersons ? legal.map((action) => ({ action, name: about.actions[action] })) : [],
       returns: past.reduce((sum, { rewards }) => sum.map((x, k) => x + rewards[k]), rewards.map(() => 0)),
       // in a few pixels, which show everything
-      small: hidden && viewer !== null && python ? null : this.small(words),
+      small: !about.tile || (hidden && viewer !== null && python) ? null : this.small(words),
       drawn: python && python.then((found) => found && { ...found, moves: moves.map((move, k) => ({ ...move, name: found.moves[k] })) }),
     };
   }
@@ -115,7 +154,7 @@ export class Local {
     return canvas;
   }
 
-  // -> null, or a function of a game's id, words, player and moves that promises its picture and texts
+  // -> null, or a function of "part.function" of the page's Python and its arguments, which promises what it gives
   startPython() {
     if (!this.hasPython) return null;
     if (this.python) return this.python;
@@ -127,14 +166,14 @@ export class Local {
         note.textContent = progress;
         note.hidden = !progress;
       }
-      if (failed) this.fail(failed);
-      waiting.get(number)?.(found);
+      if (failed) waiting.get(number)?.refuse(new Error(failed));
+      else waiting.get(number)?.answer(found);
       waiting.delete(number);
     };
     let last = 0;
-    this.python = (...position) => new Promise((answer) => {
-      waiting.set(++last, answer);
-      worker.postMessage({ number: last, position });
+    this.python = (what, ...given) => new Promise((answer, refuse) => {
+      waiting.set(++last, { answer, refuse });
+      worker.postMessage({ number: last, what, given });
     });
     return this.python;
   }

@@ -1,4 +1,5 @@
 // The page: games, a table, and where games are files a wall of thousands of them, with Python once all can be seen.
+import { Form } from "./form.js";
 import { Local } from "./local.js";
 import { server } from "./server.js";
 import { Table, element } from "./table.js";
@@ -13,40 +14,58 @@ addEventListener("error", ({ error, message }) => fail(error ?? message));
 addEventListener("hashchange", () => location.reload()); // a link was followed
 addEventListener("unhandledrejection", ({ reason }) => fail(reason));
 
-// what a link says of a position; null if it names none
-function linked() {
+// what a link says of a position; null if it names none. A game under rules of the form is known from then on.
+async function linked() {
   const said = new URLSearchParams(location.hash.slice(1));
   if (said.has("table")) return { table: said.get("table") };
   const list = (name) => said.get(name)?.split(".").filter((x) => x) ?? [];
-  const game = catalogue.games.find(({ game }) => game === (said.get("game") ?? location.hash.slice(1)));
-  if (!game) return null;
-  element("game").value = game.game;
+  const game = said.get("game") ?? decodeURIComponent(location.hash.slice(1));
+  if (!games.has(game)) {
+    if (catalogue.server || !game.endsWith(")")) return null;
+    offer(await engine.add("about", game));
+  }
+  element("game").value = game;
   return said.has("seats") ? {
-    game: game.game, seats: list("seats"), seed: said.get("seed") && Number(said.get("seed")), start: said.get("start"),
+    game, seats: list("seats"), seed: said.get("seed") && Number(said.get("seed")), start: said.get("start"),
     actions: list("moves").map(Number),
   } : null;
 }
 
+function offer({ title, game }) {
+  const { options } = element("game");
+  if (![...options].some(({ value }) => value === game)) element("game").append(new Option(title, game));
+  element("game").value = game;
+}
+
 async function choose() {
-  table.offer(catalogue.games.find(({ game }) => game === element("game").value));
+  const game = element("game").value;
+  table.offer(games.get(game));
   if (catalogue.server) return;
   element("table").hidden = true;
-  const game = element("game").value, about = await engine.about(game);
+  const about = await engine.about(game);
   if (game !== element("game").value) return; // another one was chosen meanwhile
-  history.replaceState(null, "", `#${game}`);
+  history.replaceState(null, "", `#${encodeURIComponent(game)}`);
+  element("live").hidden = !about.tile;
   wall.show(about, Number(element("count").value));
+  form.show();
   document.body.dataset.state = "wall";
 }
 
 const catalogue = await (await fetch("games.json")).json();
-const engine = catalogue.server ? server : new Local(catalogue, fail);
+const games = new Map(catalogue.games.map((game) => [game.game, game]));
+const engine = catalogue.server ? server : new Local(games, catalogue.python, fail);
 const table = new Table(engine, fail);
-let wall = null;
-element("game").replaceChildren(...catalogue.games.map(({ title, game }) => new Option(title, game)));
+let wall = null, form = null;
+catalogue.games.forEach(offer);
+element("game").selectedIndex = 0;
 element("game").addEventListener("change", choose);
-const asked = linked();
 if (!catalogue.server) {
-  element("live").hidden = false;
+  element("other").hidden = !catalogue.python;
+  form = new Form(engine, () => element("game").value, async (game) => {
+    offer(game);
+    await choose();
+    await table.begin();
+  });
   wall = new Wall({
     scroller: element("wall"), inner: element("inner"), canvas: element("tiles"), cursor: element("cursor"),
     told: (rate) => {
@@ -57,9 +76,10 @@ if (!catalogue.server) {
     },
     take: (start) => table.begin({ start }),
   });
-  element("count").addEventListener("change", () => wall.show(wall.games.about, Number(element("count").value)));
+  element("count").addEventListener("change", () => wall.show(wall.about, Number(element("count").value)));
   element("pace").addEventListener("change", () => { wall.pace = Number(element("pace").value); });
 }
+const asked = await linked().catch((error) => void fail(error));
 await choose();
 if (asked?.table) await table.ask("look", asked.table);
 else if (asked) await table.ask("create", asked);

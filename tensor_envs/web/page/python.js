@@ -1,31 +1,39 @@
-// The games' own Python, on a thread of its own: pictures and texts of positions.
+// The package's own Python, on a thread of its own: a part of it, such as `bridge`, is an archive of that name.
 import { loadPyodide } from "./python/pyodide.mjs";
 
+const REFUSALS = ["ValueError", "TypeError", "NotImplementedError"]; // which say what is wrong in a sentence
 const bytes = async (path) => new Uint8Array(await (await fetch(path)).arrayBuffer());
 const tell = (progress) => self.postMessage({ progress });
+const failed = (error) => (REFUSALS.includes(error.type)
+  ? String(error).split(`\n${error.type}: `).at(-1).trim() : String(error).slice(-500));
 
 async function start() {
   tell("Python is being loaded ...");
-  const [python, archive] = await Promise.all([
-    loadPyodide({ indexURL: new URL("./python/", import.meta.url).href }), bytes("python/package.zip"),
-  ]);
-  tell("Python reads the rules ...");
-  python.unpackArchive(archive, "zip", { extractDir: "/package" });
+  const python = await loadPyodide({ indexURL: new URL("./python/", import.meta.url).href });
   python.runPython("import sys; sys.path.insert(0, '/package'); sys.dont_write_bytecode = True");
-  const bridge = python.pyimport("bridge");
-  tell("");
-  return bridge;
+  return python;
 }
 
-const ready = start();
-ready.catch((error) => self.postMessage({ failed: String(error).slice(-500) }));
+const python = start(), parts = new Map();
 
-self.onmessage = async ({ data: { number, position: [id, words, player, moves] } }) => {
+async function load(part) {
+  const [found, archive] = await Promise.all([python, bytes(`python/${part}.zip`)]);
+  tell("Python reads the rules ...");
+  found.unpackArchive(archive, "zip", { extractDir: "/package" });
+  const module = found.pyimport(part);
+  tell("");
+  return module;
+}
+
+const once = (part) => parts.get(part) ?? parts.set(part, load(part)).get(part);
+
+// what: "part.function"; given: its arguments
+self.onmessage = async ({ data: { number, what, given } }) => {
   try {
-    const view = (await ready).view;
-    const found = JSON.parse(view(id, JSON.stringify(words), player ?? -1, JSON.stringify(moves)));
-    self.postMessage({ number, found });
+    const bridge = await once("bridge");
+    await once(what.split(".")[0]);
+    self.postMessage({ number, found: JSON.parse(bridge.answer(what, JSON.stringify(given))) });
   } catch (error) {
-    self.postMessage({ number, found: null, failed: String(error).slice(-500) });
+    self.postMessage({ number, failed: failed(error) });
   }
 };

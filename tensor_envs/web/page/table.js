@@ -8,7 +8,7 @@ const SOLVING = 500; // milliseconds until it is asked again whether a game is s
 const WRITING = 200; // and until the address says the position: browsers bear a few changes a second
 export const element = (id) => document.getElementById(id);
 
-const made = (tag, properties, ...children) => {
+export const made = (tag, properties, ...children) => {
   const found = Object.assign(document.createElement(tag), properties);
   found.append(...children);
   return found;

@@ -29,7 +29,13 @@ export class Wall {
     requestAnimationFrame((now) => this.frame(now));
   }
 
+  // about: of a game, as `load` gives it; there is no wall of one without a small picture
   show(about, batch) {
+    this.about = about;
+    if (!about.tile) {
+      this.games = null;
+      return;
+    }
     this.games = new Games(about, batch);
     this.tiles = new Tiles(about.tile);
     this.chosen = this.steps = this.painted = 0;

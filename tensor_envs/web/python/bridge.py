@@ -31,19 +31,22 @@ def _single(x: float) -> float:
     return struct.unpack("f", struct.pack("f", x))[0]
 
 
-_stand_in(
-    "numpy",
-    float32=_single,
-    **{name: _nobody(name) for name in ("bool_", "floating", "generic", "integer", "int8", "ndarray")},
-)
-# packages without what their own first module imports
-_stand_in("tensor_envs", __path__=[str(HERE / "tensor_envs")])
-_stand_in("tensor_envs.ops", __path__=[str(HERE / "tensor_envs" / "ops")])
+def stand_in_for_package(name: str) -> None:
+    """A package without what its own first module imports."""
+    _stand_in(name, __path__=[str(HERE / name.replace(".", "/"))])
+
+
+KINDS = "bool_", "floating", "generic", "integer", "int8", "int32", "uint32", "uint64", "ndarray"
+_stand_in("numpy", float32=_single, **{name: _nobody(name) for name in KINDS})
+stand_in_for_package("tensor_envs")
+stand_in_for_package("tensor_envs.ops")
 sys.modules["tensor_envs"].GameEntry = import_module("tensor_envs.core.entry").GameEntry  # type: ignore[attr-defined]
 
 told = import_module("tensor_envs.render.moves").told
-# of each id the module of its GameEntry, and the fields of its rules
-GAMES: dict[str, tuple[str, dict[str, Any]]] = json.loads((HERE / "games.json").read_text())
+# of each id the module of its GameEntry, the fields of its rules, where its state's lie, and whether hands are secret
+GAMES: dict[str, tuple[str, dict[str, Any], dict[str, Any], bool]] = json.loads(
+    (HERE / "games.json").read_text()
+)
 
 
 def _tupled(x: Any) -> Any:
@@ -53,10 +56,9 @@ def _tupled(x: Any) -> Any:
 @cache
 def game(id: str) -> tuple[Any, Any, Any, dict[str, Any]]:
     """Rules, notation, pictures, and where the fields lie."""
-    module, fields = GAMES[id]
+    module, fields, slots, _ = GAMES[id]
     entry = import_module(module).GAME
     rules = entry.load_rules()(**{name: _tupled(value) for name, value in fields.items()})
-    slots = json.loads((HERE / f"{id}.json").read_text())
     return rules, entry.load("notation"), entry.load("render"), slots
 
 
@@ -78,24 +80,27 @@ def nested(numbers: list[int], shape: tuple[int, ...]) -> Any:
     return [nested(numbers[k * part : (k + 1) * part], shape[1:]) for k in range(shape[0])]
 
 
-def view(id: str, words: str, player: int, moves: str) -> str:
-    """JSON of a position's picture and text, and of the names of the moves that led there, as a player knows them.
+def view(id: str, words: list[int], player: int | None, moves: list[str]) -> dict[str, Any] | None:
+    """A position's picture and text, and the names of the moves that led there, as a player knows them.
 
-    -1 knows everything. null for a user's game.
+    None knows everything. None for a user's game.
     """
     if id not in GAMES:
-        return "null"
+        return None
     rules, notation, render, slots = game(id)
-    found = json.loads(words)
     values = {
-        field.name: nested([number(found, field.kind, slot) for slot in slots[field.name]], field.shape)
+        field.name: nested([number(words, field.kind, slot) for slot in slots[field.name]], field.shape)
         for field in rules.spec.all_fields
     }
-    values |= {name: number(found, "bool", slots[name][0]) for name in ("terminated", "truncated")}
+    values |= {name: number(words, "bool", slots[name][0]) for name in ("terminated", "truncated")}
     whole = shown = notation.to_dict(rules, values)
-    if player >= 0 and hasattr(render, "seen_by"):
+    if player is not None and hasattr(render, "seen_by"):
         shown = render.seen_by(rules, whole, player)
-    names = told(json.loads(moves), whole, shown)
-    return json.dumps(
-        {"svg": render.to_svg(rules, shown), "text": render.to_string(rules, shown), "moves": names}
-    )
+    drawn = {"svg": render.to_svg(rules, shown), "text": render.to_string(rules, shown)}
+    return {**drawn, "moves": told(moves, whole, shown)}
+
+
+def answer(what: str, given: str) -> str:
+    """JSON of what "module.function" of the page's Python gives, from JSON of its arguments."""
+    module, _, name = what.partition(".")
+    return json.dumps(getattr(sys.modules[module], name)(*json.loads(given)))

@@ -1,0 +1,157 @@
+"""In a page: games under rules of its form, played by the rules themselves in plain Python.
+
+It needs `bridge`, whose stand-ins let the rest of the package be imported without NumPy. A game is called as it would
+be made, such as "hyper_tic_tac_toe(shape=(4, 4), k=3)": that is its name in links, too.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import struct
+from dataclasses import asdict, fields, replace
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+bridge = import_module("bridge")
+bridge.stand_in_for_package("tensor_envs.web")
+
+PlainGame = import_module("tensor_envs.core.plain").PlainGame
+make = import_module("tensor_envs.core.registry").make
+shown = import_module("tensor_envs.core.validate").shown
+batch = import_module("tensor_envs.web.batch")
+scalars = import_module("tensor_envs.rules.scalar")
+
+BEYOND = 2**63  # of every field's range
+
+
+def _known() -> dict[str, str]:
+    """The ids that a name may begin with, and an id of the page under each."""
+    return {import_module(module).GAME.id: id for id, (module, *_) in reversed(bridge.GAMES.items())}
+
+
+@cache
+def _env(name: str) -> Any:
+    """The environment of a name. ValueError, TypeError or NotImplementedError: there is none, or not in a page."""
+    found, known = re.fullmatch(r"(\w+)\((.*)\)", name), _known()
+    if not found or found[1] not in known:
+        raise ValueError(f"the game must be {', '.join(known)} with (field=value, ...), got {shown(name)}")
+    try:
+        call = ast.parse(f"rules({found[2]})", mode="eval").body
+        given = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords}  # type: ignore[attr-defined]
+    except (SyntaxError, ValueError, AttributeError):
+        raise ValueError(f"the rules of {found[1]} must be field=value, ..., got {shown(found[2])}") from None
+    env = make(found[1], **given)
+    if env._engine.game.has_memory:
+        raise NotImplementedError(f"{name} is too large for a page")
+    return env
+
+
+def _allowed(rules: Any, name: str) -> str:
+    """What a field may be, as the rules themselves refuse something else."""
+    for wrong in (BEYOND, -BEYOND, None):
+        try:
+            replace(rules, **{name: wrong})
+        except (ValueError, TypeError) as error:
+            said, refused, _ = str(error).partition(", got")
+            if refused and said.startswith(name):
+                return said.removeprefix(name).lstrip(" :")
+    return ""
+
+
+def _read(text: str, now: Any) -> Any:
+    """A value as it was written; what is none is left to the rules to refuse."""
+    if isinstance(now, str):
+        return text
+    try:
+        return ast.literal_eval(text.strip())
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return text
+
+
+def form(name: str) -> dict[str, Any]:
+    """The id that a game's rules have, and their fields with their present values.
+
+    Args:
+        name: of a game of the page, or one of its form.
+    """
+    rules = bridge.game(name)[0]
+    told = []
+    for field, value in asdict(rules).items():
+        allowed = _allowed(rules, field)
+        choices = re.findall(r"'(\w+)'", allowed) if isinstance(value, str) else []
+        text = value if isinstance(value, str) else repr(value)
+        told.append(
+            {
+                "name": field,
+                "text": text,
+                "allowed": allowed,
+                "choices": ["False", "True"] if isinstance(value, bool) else choices,
+            }
+        )
+    return {"id": import_module(bridge.GAMES[name][0]).GAME.id, "fields": told}
+
+
+def named(id: str, texts: dict[str, str]) -> dict[str, Any]:
+    """The game that a form says, see `about`. ValueError, TypeError or NotImplementedError: the rules refuse it."""
+    usual = asdict(import_module(bridge.GAMES[_known()[id]][0]).GAME.load_rules()())
+    given = {field: _read(text, usual[field]) for field, text in texts.items()}
+    changed = ", ".join(f"{field}={value!r}" for field, value in given.items() if value != usual[field])
+    return about(f"{id}({changed})")
+
+
+def about(name: str) -> dict[str, Any]:
+    """What a page must know of a game, by its name. ValueError, TypeError or NotImplementedError: there is none."""
+    env = _env(name)
+    module, _, _, secret = bridge.GAMES[_known()[env.id]]
+    told = batch.described(env) | {"id": name, "hidden": secret, "python": True}
+    chosen = {field.name: getattr(env.rules, field.name) for field in fields(env.rules)}
+    bridge.GAMES[name] = module, chosen, told["slots"], secret
+    return {
+        "game": name,
+        "title": name,
+        "rules": env.describe(),
+        "players": env.num_players,
+        "kinds": ["person", "uniform"],
+        "about": told | {"arrays": batch.sizes(batch.arrays(env))},
+    }
+
+
+@cache
+def _plain(name: str) -> Any:
+    return PlainGame(_env(name).rules)
+
+
+def begin(name: str, seed: int) -> dict[str, Any]:
+    """The first position of a seed: words and keys, as a batch of one game has them."""
+    env = _env(name)
+    game = PlainGame(env.rules, seed)
+    return {"words": _words(env, game), "rng": [int(x.value) for x in game._row_rng]}
+
+
+def play(name: str, words: list[int], rng: list[int], action: int | None) -> dict[str, Any]:
+    """A position after an action, and what this was. None: that of the uniform policy."""
+    env, game = _env(name), _plain(name)
+    layout = env._engine.layout
+
+    def load(w: int) -> Any:
+        return scalars.word(words[w])
+
+    game.state, game._mask_of = layout.get_state(load), None
+    game.terminated, game.truncated = (bool(flag.value) for flag in layout.get_flags(load))
+    game._row_rng = [scalars.word(x) for x in rng]
+    action = game.uniform_action() if action is None else action
+    game.step(action)
+    return {"words": _words(env, game), "rng": rng, "action": action}
+
+
+def _words(env: Any, game: Any) -> list[int]:
+    """A plain game as the words of a state."""
+    layout = env._engine.layout
+    words = [0] * layout.words
+    flags = [scalars.scalar(flag) for flag in (game.terminated, game.truncated)]
+    layout.put(lambda w, x: words.__setitem__(w, int(x.value)), s=game.state, flags=flags, mask=game._mask())
+    rewards = struct.pack(f"{env.num_players}f", *game.rewards)
+    words[layout.rewards : layout.mask] = struct.unpack(f"{env.num_players}I", rewards)
+    return words
