@@ -323,6 +323,7 @@ def cases() -> Iterator[Case]:
     yield Case("debug", "seed", lambda x: te.debug(TTT, x), (*NO_INT, -1, 2**64, HUGE))
     yield Case("debug", "row", lambda x: te.debug(TTT, row=x), (*NO_INT, -1, 2**32, HUGE))
     yield Case("debug", "episode", lambda x: te.debug(TTT, episode=x), (*NO_INT, -1, 2**32, HUGE))
+    yield Case("debug", "game", lambda x: te.debug(TTT, game=x), (5, [], "x", {}, {"board": [[3] * 3] * 3}))
     yield Case("PlainGame", "rules", te.PlainGame, (None, 5, TTT, DiceRace, Soft()))
     yield Case("PlainGame", "seed", lambda x: te.PlainGame(TTT.rules, x), (*NO_INT, -1, HUGE))
     yield Case("PlainGame.step", "action", lambda x: te.debug(TTT).step(x), NO_INT)

@@ -294,8 +294,7 @@ class Env:
     def _row(self, state: State, i: int) -> dict[str, Any]:
         """All of one game by name, as plain numbers and nested lists."""
         games = state._games
-        columns = self._engine.layout.unpack(games.cut.table(games.words)[i : i + 1])
-        return {name: column[0].tolist() for name, column in columns.items()}
+        return self._engine.layout.game(games.cut.table(games.words)[i])
 
     def state_from_dicts(
         self, games: Sequence[dict[str, Any]], seed: int = 0, device: DeviceName | None = None
@@ -312,6 +311,13 @@ class Env:
         Raises:
             ValueError: names the game and what is wrong with it, if one is no position of this game.
         """
+        table, where = self._table(games), resolve(device)
+        fresh = self._engine.load(table, np.zeros((len(table), RNG_WORDS), np.uint32), where)
+        rng = self._engine.rng(len(table), seed_words(seed), where, 0)
+        return State(self, self._engine.recompute(fresh._replace(row_rng=rng)))
+
+    def _table(self, games: Sequence[dict[str, Any]]) -> np.ndarray:
+        """The words of games, without mask, rewards and keys. ValueError for what is no game."""
         instance("games", games, Sequence)
         values = []
         for i, game in enumerate(games):
@@ -321,10 +327,7 @@ class Env:
                 what = f"{error} missing" if isinstance(error, KeyError) else error
                 raise ValueError(f"game {i} is no state of {self.id!r}: {what}") from None
         integer("the number of games", len(values), 1, MAX_BATCH)
-        table, where = self._engine.layout.pack(values), resolve(device)
-        fresh = self._engine.load(table, np.zeros((len(values), RNG_WORDS), np.uint32), where)
-        rng = self._engine.rng(len(values), seed_words(seed), where, 0)
-        return State(self, self._engine.recompute(fresh._replace(row_rng=rng)))
+        return self._engine.layout.pack(values)
 
     def _from_dict(self, game: dict[str, Any]) -> dict[str, Any]:
         """Values of all fields and flags; ValueError, TypeError or KeyError for what is no game."""

@@ -170,6 +170,10 @@ class Layout:
         values["rewards"] = np.ascontiguousarray(table[:, self.rewards : self.mask]).view(np.float32)
         return values
 
+    def game(self, words: np.ndarray) -> dict[str, Any]:
+        """One game's words as plain numbers and nested lists by name, as `unpack` tells them of many."""
+        return {name: column[0].tolist() for name, column in self.unpack(words[np.newaxis]).items()}
+
     def pack(self, games: Sequence[Mapping[str, Any]]) -> np.ndarray:
         """Plain values of all fields and flags of every game -> uint32 [B, words]; rewards and mask are 0.
 

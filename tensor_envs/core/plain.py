@@ -44,6 +44,17 @@ class PlainGame:
         self.rewards = [0.0] * self.game.spec.num_players
         self.terminated = self.truncated = False
 
+    def _go_to(self, values: dict[str, Any]) -> None:
+        """Go on from a position, all fields and flags by name, with the chance and the episode of this game."""
+        known = {name: np.ravel(values[name]).tolist() for name in self.game.fields}
+        for name, field in self.game.fields.items():
+            if field.memory:
+                known[name] = _memory([word(x) for x in known[name]])
+            elif name in ("episode", "key"):
+                known[name] = getattr(self.state, name)
+        self.state = self.game.typed(known, "game")
+        self.terminated, self.truncated = values["terminated"], values["truncated"]
+
     def _stored(self, s: GameState) -> GameState:
         """With the elements of memory fields worked out."""
         values: dict[str, Any] = s.asdict()
@@ -123,18 +134,21 @@ class PlainGame:
         return values
 
 
-def debug(env: Env, seed: int = 0, row: int = 0, episode: int = 0) -> PlainGame:
+def debug(
+    env: Env, seed: int = 0, row: int = 0, episode: int = 0, game: dict[str, Any] | None = None
+) -> PlainGame:
     """One game of an environment in plain Python: breakpoints and `print` work inside the rules.
 
     Args:
         env: the environment.
         seed, row, episode: of the game, which goes as that row of a batch does.
+        game: the position that it goes on from, a dictionary as `state_to_dict` gives it; None for the first one.
 
     Returns:
         The game.
 
     Raises:
-        ValueError, TypeError: other arguments.
+        ValueError, TypeError: other arguments, or no position of this game.
 
     Examples:
         >>> game = te.debug(te.make("tic_tac_toe"), seed=1)
@@ -142,7 +156,10 @@ def debug(env: Env, seed: int = 0, row: int = 0, episode: int = 0) -> PlainGame:
         ...     game.step(game.uniform_action())
     """
     instance("env", env, Env)
-    return PlainGame(env.rules, seed, row, episode)
+    plain = PlainGame(env.rules, seed, row, episode)
+    if game is not None:
+        plain._go_to(env._engine.layout.game(env._table([game])[0]))
+    return plain
 
 
 def _memory(values: list[Scalar]) -> MemoryArray:

@@ -61,6 +61,21 @@ def test_a_row_of_a_batch(env: te.Env) -> None:
     assert later.state.episode.value == 1 and later.state.ply.value == 0
 
 
+@pytest.mark.parametrize("env", [TTT, RACE, LARGE], ids=["tic_tac_toe", "dice_race", "in memory"])
+def test_a_game_goes_on_from_a_position(env: te.Env) -> None:
+    state = env.init(5, 3)
+    for _ in range(3):
+        state = env.step(state, te.random_policy(state))
+    told = env.state_to_dict(state, 4)
+    state, game = env.state_from_dicts([told] * 5, seed=8), te.debug(env, 8, 2, game=told)
+    for _ in range(4):
+        check(game, state, 2)
+        game.step(game.uniform_action())
+        state = env.step(state, te.random_policy(state))
+    check(game, state, 2)
+    assert int(te.debug(env, episode=7, game=told).state.episode.value) == 7
+
+
 def test_the_mask_is_worked_out_once_a_ply() -> None:
     """However often it is asked for, in `step` as well."""
     game, asked = te.debug(TTT, seed=4), 0
@@ -119,6 +134,7 @@ def test_rules_can_print_and_stop() -> None:
         ({"seed": 1.5}, TypeError, "seed must be an int"),
         ({"row": 2**32}, ValueError, r"row must be in 0\.\.4294967295"),
         ({"episode": -1}, ValueError, "episode must be in 0"),
+        ({"game": {"board": [3] * 9}}, ValueError, "game 0 is no state of 'tic_tac_toe': "),
     ],
 )
 def test_arguments(arguments: dict[str, Any], error: type[Exception], message: str) -> None:

@@ -14,7 +14,7 @@ Start = Callable[..., Any]
 
 
 class EnvGame:
-    """One game of the tensor engine, with the interface of a reference engine."""
+    """One game of an environment by its kernels, with the interface of a reference engine."""
 
     def __init__(self, env: te.Env, state: te.State):
         self.env = env
@@ -58,6 +58,45 @@ class EnvGame:
         return bool(self.now["truncated"][0])
 
 
+class RulesGame:
+    """One game of an environment by its rules in plain Python, with the same interface."""
+
+    def __init__(self, env: te.Env, plain: te.PlainGame):
+        self.env, self.plain = env, plain
+        self.legal_actions = plain.legal_actions
+
+    def apply(self, action: int) -> None:
+        if action not in self.plain.legal_actions():
+            raise ValueError(f"action {action} is illegal")
+        self.plain.step(action)
+
+    def to_dict(self) -> dict[str, Any]:
+        fields = {field.name: field.shape for field in self.env.spec.all_fields}
+        values = {name: np.reshape(x, fields[name]).tolist() for name, x in self.plain.fields().items()}
+        values |= {"terminated": self.terminated, "truncated": self.truncated}
+        game: dict[str, Any] = self.env._entry.load("notation").to_dict(self.env.rules, values)
+        return game
+
+    def observation(self, player: int) -> Any:
+        return self.plain.observe(player).tolist()
+
+    @property
+    def current_player(self) -> int:
+        return int(self.plain.state.current_player.value)
+
+    @property
+    def rewards(self) -> list[float]:
+        return self.plain.rewards
+
+    @property
+    def terminated(self) -> bool:
+        return self.plain.terminated
+
+    @property
+    def truncated(self) -> bool:
+        return self.plain.truncated
+
+
 def start_reference(game: str, state: dict[str, Any] | None = None, seed: int = 0, **config: Any) -> Any:
     engine, key = reference(game), game_key(seed, 0, 0)
     return engine(key, **config) if state is None else engine.from_dict(state, key, **config)
@@ -68,9 +107,18 @@ def start_env(game: str, state: dict[str, Any] | None = None, seed: int = 0, **c
     return EnvGame(env, env.init(1, seed) if state is None else env.state_from_dicts([state], seed))
 
 
-ENGINES: dict[str, Start] = {"reference": start_reference, "env": start_env}
+def start_rules(game: str, state: dict[str, Any] | None = None, seed: int = 0, **config: Any) -> RulesGame:
+    env = shared_env(game, **config)
+    return RulesGame(env, te.debug(env, seed, game=state))
+
+
+ENGINES: dict[str, Start] = {"reference": start_reference, "rules": start_rules, "env": start_env}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "start" in metafunc.fixturenames:
-        metafunc.parametrize("start", ENGINES.values(), ids=ENGINES)
+        # kernels are the rules' in every position that random games meet (test_conformance.py, each game's
+        # test_reference.py): compiling those of every case's own rules takes minutes
+        slow = {"env": pytest.mark.slow}
+        engines = [pytest.param(start, marks=slow.get(name, ()), id=name) for name, start in ENGINES.items()]
+        metafunc.parametrize("start", engines)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
+from collections.abc import Iterator
 from typing import Any
 from xml.etree import ElementTree
 
@@ -319,6 +321,7 @@ def test_wrong_evaluations_are_refused() -> None:
     def changed(change: Any) -> Any:
         return lambda s: change(*right(s))
 
+    searches: Iterator[Any] = itertools.cycle([te.search.gumbel_muzero_policy, te.search.muzero_policy])
     for change, message in [
         (lambda x, v: x, "two Tensors"),
         (lambda x, v: (x[:, :3], v), r"logits \[B, A\] = \(4, 9\), got \(4, 3\)"),
@@ -329,9 +332,8 @@ def test_wrong_evaluations_are_refused() -> None:
         (lambda x, v: (x + float("inf"), v), "finite"),
         (lambda x, v: (x, v - float("inf")), "finite"),
     ]:
-        for search in (te.search.gumbel_muzero_policy, te.search.muzero_policy):
-            with pytest.raises((ValueError, TypeError), match=f"evaluate must .*{message}"):
-                search(state, changed(change), 3)
+        with pytest.raises((ValueError, TypeError), match=f"evaluate must .*{message}"):
+            next(searches)(state, changed(change), 3)
 
 
 def test_values_for_every_player_are_those_of_the_mover() -> None:

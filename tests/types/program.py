@@ -49,7 +49,7 @@ def games() -> None:
     assert_type(te.registered(), tuple[str, ...])
     env = te.make("nim_of_the_types", illegal="raise", heap=5)
     assert_type(env, te.Env)
-    game = te.debug(env)
+    game = te.debug(env, game=None)
     assert_type(game, te.PlainGame)
     assert_type(game.legal_actions(), list[int])
     assert_type(game.uniform_action(), int)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
-from pictures.draw import main, speeds
+from pictures import draw
 from tests.render.test_drawing import SVG
 from tests.scripts.here import SCRIPTS, run_here
 
@@ -16,20 +16,32 @@ CUBE = SCRIPTS.parent / "cube.png"
 KILOBYTES = 60  # a picture of the README
 
 
-def test_the_readmes_pictures_are_up_to_date(tmp_path: Path) -> None:
-    assert run_here(main, [tmp_path])[0] == 0
-    kept = {path.name: path.read_text() for path in (SCRIPTS / "pictures").glob("*.svg")}
-    assert kept == {path.name: path.read_text() for path in tmp_path.iterdir()}
+@pytest.mark.few("shed")
+@pytest.mark.parametrize("name", draw.FILMS)
+def test_the_readmes_pictures_are_up_to_date(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(draw, "FILMS", {name: draw.FILMS[name]})
+    assert run_here(draw.main, [tmp_path])[0] == 0
+    drawn = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    assert drawn == {path: kept()[path] for path in (f"{name}.svg", "batch.svg", "speed.svg")}
+
+
+def test_every_game_has_a_small_picture() -> None:
     families = {type(te.make(name).rules).__module__.split(".")[-2] for name in te.registered()}
-    assert {f"{family}.svg" for family in families} <= kept.keys()
-    for name, svg in kept.items():
+    assert {f"{family}.svg" for family in families} <= kept().keys()
+    for name, svg in kept().items():
         assert len(svg.encode()) < 1000 * KILOBYTES, name
         assert ElementTree.fromstring(svg).tag == f"{SVG}svg" and not re.search(r"href|url\(|<script", svg)
 
 
+def kept() -> dict[str, str]:
+    return {path.name: path.read_text() for path in (SCRIPTS / "pictures").glob("*.svg")}
+
+
 def test_speeds_are_the_readmes() -> None:
     row = "| tic_tac_toe | 5 | 9 | 4 | 9 | 2 | 9 |"
-    found = speeds(
+    found = draw.speeds(
         f"**50 times** its rate at 4,096 games, **9 times** at 65,536.\n{row}\n| go | 10 | 1 | 8 | 1 | 8 | 1 |\n"
     )
     assert [(name, rate) for name, rate, _ in found] == [
@@ -42,13 +54,13 @@ def test_speeds_are_the_readmes() -> None:
         ("go, bare rollout", 125),
     ]
     with pytest.raises(ValueError, match="no table of speed"):
-        speeds("# Speed")
+        draw.speeds("# Speed")
 
 
 def test_cube(tmp_path: Path) -> None:
     """cube.png is what the script draws; versions of Pillow may differ in the smoothing of letters."""
     image = pytest.importorskip("PIL.Image")
-    code, out, errors = run_here(main, ["--cube", tmp_path / "cube.png"])
+    code, out, errors = run_here(draw.main, ["--cube", tmp_path / "cube.png"])
     assert (code, errors) == (0, "") and "cube.png: " in out
     pictures = []
     for path in (tmp_path / "cube.png", CUBE):
@@ -58,5 +70,5 @@ def test_cube(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
-    code, out, errors = run_here(main, ["--cube", tmp_path / "no" / "cube.png"])
+    code, out, errors = run_here(draw.main, ["--cube", tmp_path / "no" / "cube.png"])
     assert (code, out) == (2, "") and errors.startswith("draw.py: --cube: ") and "no directory" in errors
