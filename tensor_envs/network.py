@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 from tinygrad import Tensor, nn
+from tinygrad.helpers import TRAINING
 
 from tensor_envs.core.backend.device import DeviceName
 from tensor_envs.core.env import Env
@@ -45,7 +46,11 @@ class Network:
         Tensor.realize(*own.values())
 
     def __call__(self, observation: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        features = self.second(self.first(observation).tanh()).tanh()
+        features = observation
+        for layer in (self.first, self.second):
+            features = layer(features).tanh()
+            if TRAINING:  # else gradients take every tanh anew for every unit that it leads to
+                features = features.contiguous()
         return masked_logits(self.policy(features), mask).log_softmax(), self.value(features).squeeze(1)
 
 

@@ -7,20 +7,21 @@
     python scripts/train/alphazero.py --env my_games:DiceRace
 
 In every game `te.search.gumbel_muzero_policy` chooses and gives the weights that the policy learns; values learn what
-the mover was paid to the end of the game, or where the games are cut what the search says it will be. Positions of the
-last rounds are learned from under all symmetries of the game. The player is rated against `te.search.playout_policy`
-and, with --regret, by exact values: the mean that it and its network alone give away in a decision of their own games.
-`te.policies.load` plays what --save has saved.
+the mover was paid to the end of the game, or where the games are cut what the search says it will be. With --warm
+`te.search.playout_policy`, which needs no network, does all that at first. Positions of the last rounds are learned
+from under all symmetries of the game. The player is rated against `te.search.playout_policy` and, with --regret, by
+exact values: the mean that it and its network alone give away in a decision of their own games. `te.policies.load`
+plays what --save has saved.
 
 Sources: D. Silver and others, "A general reinforcement learning algorithm that masters chess, shogi, and Go through
-self-play", Science 362, 2018; I. Danihelka and others, "Policy improvement by planning with Gumbel", ICLR 2022.
+self-play", Science 362, 2018; I. Danihelka and others, "Policy improvement by planning with Gumbel", ICLR 2022; for
+--warm: T. Anthony and others, "Thinking fast and slow with deep learning and tree search", NeurIPS 2017.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,7 @@ from tinygrad.helpers import Context
 import tensor_envs as te
 from command import MOST, Parser, real, whole
 from tensor_envs import policies
-from tensor_envs.network import evaluator, look
+from tensor_envs.network import evaluator
 from tensor_envs.rules.spec import Symmetry
 from train import training
 
@@ -45,22 +46,26 @@ class Memory:
     """The positions of the last rounds: observations, masks, weights, values."""
 
     def __init__(self, rounds: int):
-        self.rounds = deque[tuple[np.ndarray, ...]](maxlen=rounds)
-        self.parts: list[np.ndarray] = []
+        self.rounds, self.added, self.parts = rounds, 0, list[np.ndarray]()
 
     def add(self, new: Sequence[np.ndarray]) -> None:
         """A round [n, ...] each, in place of the oldest one."""
-        self.rounds.append(tuple(new))
-        self.parts = [np.concatenate(part) for part in zip(*self.rounds, strict=True)]
+        size = len(new[0])
+        if not self.parts:
+            self.parts = [np.empty((self.rounds * size, *x.shape[1:]), x.dtype) for x in new]
+        first = self.added // size % self.rounds * size
+        for part, x in zip(self.parts, new, strict=True):
+            part[first : first + size] = x
+        self.added += size
 
     def __len__(self) -> int:
-        return len(self.parts[0])
+        return min(self.added, len(self.parts[0]))
 
     def picked(self, rows: np.ndarray, symmetry: Symmetry) -> list[np.ndarray]:
         """Some positions under a symmetry."""
         seen, mask, weights, values = (part[rows] for part in self.parts)
         actions, observation = np.array(symmetry.actions), np.array(symmetry.observation)
-        return [seen[:, observation], mask[:, actions], weights[:, actions], values]
+        return [seen[:, observation].astype(np.float32), mask[:, actions], weights[:, actions], values]
 
 
 class Learner:
@@ -72,12 +77,12 @@ class Learner:
         self.network = training.first_network(options)
         self.evaluate = evaluator(self.env, self.network)
         self.optimiser = nn.optim.Adam(nn.state.get_parameters(self.network), lr=options.rate)
-        self.look, self.learn = te.jit(lambda state: look(self.env, state)), te.jit(self._learn)
+        self.look, self.learn = te.jit(self._look), te.jit(self._learn)
         self.state = self.env.init(options.num_envs, options.seed, options.device)
         self.memory = Memory(options.keep)
         self.random = np.random.default_rng(options.seed)
         self.symmetries = list(self.env.symmetries())
-        self.searches = 0
+        self.searches, self.left = 0, 1.0
         alone = self.env.num_players == 1
         against = "mean return" if alone else f"score against playouts of {options.rival}"
         self.measures = {against: [against]}
@@ -89,7 +94,13 @@ class Learner:
     def weights(self) -> dict[str, Tensor]:
         return nn.state.get_state_dict(self.network)
 
+    def _look(self, state: te.State) -> tuple[Tensor, Tensor]:
+        """What is kept of positions: observations in a dtype of their own, which may be small."""
+        return self.env.observe(state).flatten(1).contiguous(), state.legal_action_mask.contiguous()
+
     def search(self, seed: int) -> te.search.SearchOutput:
+        if 1 - self.left < self.options.warm:
+            return te.search.playout_policy(self.state, self.options.playouts, seed=seed)
         return te.search.gumbel_muzero_policy(self.state, self.evaluate, self.options.simulations, seed=seed)
 
     def play(self) -> int:
@@ -108,14 +119,15 @@ class Learner:
             strays = (now["ply"] < self.options.explore) & (self.random.random(batch) < 0.5)
             drawn = np.where(now["legal_action_mask"], self.random.random((batch, env.num_actions)), -1)
             after = env.step(self.state, np.where(strays, drawn.argmax(1), action))
-            then = after.numpy()
+            then, known = after.numpy(), found.search_tree.summary()
             steps.append(
                 {
                     "mover": now["current_player"],
                     "rewards": then["rewards"],
                     "over": then["terminated"] | then["truncated"],
                     "strays": strays,
-                    "best": found.search_tree.summary()["qvalues"][rows, action],
+                    "best": known["qvalues"][rows, action],
+                    "worth": known["value"],
                 }
             )
             self.state = env.reset(after)
@@ -123,6 +135,7 @@ class Learner:
         paid = self._shared(last.search_tree.summary()["value"], mover)
         for step in reversed(steps):
             paid = step["rewards"] + np.where(step["over"][:, None], 0, paid)
+            paid += self.options.trust * (self._shared(step["worth"], step["mover"]) - paid)
             # what comes before a stray action is worth what the best one is
             paid = np.where(step["strays"][:, None], self._shared(step["best"], step["mover"]), paid)
             step["value"] = paid[rows, step["mover"]].astype(np.float32)
@@ -139,6 +152,7 @@ class Learner:
 
     def update(self, left: float) -> int:
         """A round of play, and learning from random positions of the memory."""
+        self.left = left
         decisions = self.play()
         rate = self.options.rate * max(0.1, left)
         self.optimiser.lr.assign(Tensor([rate], device=self.optimiser.lr.device)).realize()
@@ -179,6 +193,9 @@ def make_parser() -> Parser:
         "num-envs": (count, 256, "games played side by side"),
         "steps": (count, 16, "decisions in each of them in a round"),
         "simulations": (count, 32, "of a decision"),
+        "warm": (real(0, 1), 0, "share of the seconds in which playout search plays, the first ones"),
+        "playouts": (count, 256, "simulations of its decisions"),
+        "trust": (real(0, 1), 0, "share of what the search says, at every decision, in the values to learn"),
         "explore": (whole(0, MOST), 4, "plies of self-play in which every second action is random"),
         "hidden": (count, 128, "units of each of two hidden layers"),
         "keep": (count, 12, "rounds that are learned from"),

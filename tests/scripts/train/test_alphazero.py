@@ -70,7 +70,7 @@ def test_it_trains_saves_and_goes_on(tmp_path: Path, capsys: pytest.CaptureFixtu
 def test_values_are_for_every_player(name: str) -> None:
     """Of what a round of self-play has seen: returns of the mover, weights of legal actions alone."""
     env = shared_env(name)
-    learner = alphazero.Learner(options(name, "--num-envs=8", "--steps=5", "--simulations=4", "--keep=2"))
+    learner = alphazero.Learner(options(name, "--num-envs=8", "--steps=5", "--simulations=4", "--keep=1"))
     assert learner.play() == 40 and len(learner.memory) == 40
     seen, mask, weights, values = learner.memory.parts
     assert seen.shape == (40, int(np.prod(env.observation_shape))) and values.shape == (40,)
@@ -78,15 +78,42 @@ def test_values_are_for_every_player(name: str) -> None:
     assert values.std() > 0
 
 
+def test_values_are_what_playout_search_says_where_it_is_trusted() -> None:
+    given = (
+        "--num-envs=8",
+        "--steps=5",
+        "--explore=0",
+        "--keep=1",
+        "--playouts=4",
+        "--warm=0.5",
+        "--trust=1",
+    )
+    learner = alphazero.Learner(options("kuhn_poker", *given))
+    search, said = learner.search, list[te.search.SearchOutput]()
+
+    def heard(seed: int) -> te.search.SearchOutput:
+        said.append(search(seed))
+        return said[-1]
+
+    learner.search = heard  # type: ignore[method-assign]
+    assert learner.play() == 40 and len(said) == 6
+    values = np.concatenate([found.search_tree.value.numpy() for found in said[:-1]])
+    visits = np.concatenate([found.search_tree.visit_counts.numpy() for found in said[:-1]])
+    assert values.std() > 0 and np.allclose(learner.memory.parts[3], values)
+    assert (visits.sum(1) == 4).all() and np.allclose(learner.memory.parts[2], visits / 4)
+    learner.left = 0.5
+    assert search(1).search_tree.visit_counts.numpy()[0].sum() == learner.options.simulations
+
+
 def test_the_oldest_round_is_forgotten() -> None:
     memory = alphazero.Memory(2)
     for k in range(3):
         memory.add([np.full((4, 18), k), np.full((4, 9), k), np.full((4, 9), k), np.full(4, k)])
         assert len(memory) == min(k + 1, 2) * 4
-    assert memory.parts[3].tolist() == [1] * 4 + [2] * 4
+    assert sorted(memory.parts[3].tolist()) == [1] * 4 + [2] * 4
     turn = list(shared_env("tic_tac_toe").symmetries())[5]
-    board = np.arange(18).reshape(1, 18)
-    memory.add([board, board[:, :9], board[:, :9], np.zeros(1)])
+    board = np.tile(np.arange(18), (4, 1))
+    memory.add([board, board[:, :9], board[:, :9], np.zeros(4)])
     seen, mask, weights, _ = memory.picked(np.array([4]), turn)
     assert seen[0].tolist() == list(turn.observation) and mask[0].tolist() == list(turn.actions)
     assert (weights == mask).all() and mask[0].tolist() != list(range(9))
