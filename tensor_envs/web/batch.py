@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tinygrad import UOp, dtypes
 from tinygrad.dtype import DType
 
+from tensor_envs.core.backend.wgsl import wgsl_of
 from tensor_envs.core.env import Env
-from tensor_envs.core.kernels.block import Grid
+from tensor_envs.core.kernels.block import LANES, Grid
 from tensor_envs.core.kernels.rollout import Rollout
 from tensor_envs.core.kernels.states import Init, Seed
 from tensor_envs.core.kernels.step import Sample, Step
@@ -75,3 +76,15 @@ def described(env: Env) -> dict[str, Any]:
         "mask": layout.mask,
         "slots": {name: [list(slot) for slot in slots] for name, slots in layout.slots.items()},
     }
+
+
+def wgsl(env: Env, games: int, names: Sequence[str]) -> dict[str, Any]:
+    """Kernels for a browser's GPU, for so many games: their WGSL and what it takes, and the bytes of all arrays."""
+    known, grid = arrays(env), Grid(games // LANES, LANES, gpu=True)
+    lengths = [(dtype, values * games or 4) for dtype, values in known.values()]  # those of no game are short
+    kernels = {}
+    for name in names:
+        found, used = wgsl_of(f"{name}_games", traced(env, name, grid), lengths)
+        kernels[name] = {**found, "names": [list(known)[place] for place in used]}
+    bytes_ = {name: 4 * length for name, (_, length) in zip(known, lengths, strict=True)}
+    return {"kernels": kernels, "arrays": bytes_}

@@ -41,6 +41,8 @@ for id in list(bridge.GAMES):
     said = playground.form(id)
     name = playground.named(said["id"], {field["name"]: field["text"] for field in said["fields"]})["game"]
     playground.play(name, *playground.begin(name, 0).values(), None)
+    playground.kernels(name, 64, ["uniform"])
+    playground.tile(name)
     break
 print(json.dumps([*told, {name: file for name, file in files().items() if name not in told[0]}]))
 """

@@ -28,7 +28,10 @@ pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="the page is clicked in chromium, which is not here"),
     pytest.mark.xdist_group("web page"),
 ]
-OPTIONS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+OPTIONS = [
+    *("--headless", "--no-sandbox", "--disable-background-networking"),
+    *("--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"),  # on any processor
+]
 MILLISECONDS = 120_000  # Python is slow to start on a busy machine
 
 
@@ -160,6 +163,14 @@ def test_a_game_under_rules_of_the_form(page: Any) -> None:
     page.wait_for_selector(f"body[data-state=over][data-pictured='{state.ply.item()}']")
     assert page.text_content("#text") == told
     assert page.input_value("#game") == "hyper_tic_tac_toe(shape=(4, 4))"
+    page.wait_for_function(
+        "document.body.dataset.rate > 1000"
+    )  # thousands of games move, by kernels traced there
+    page.select_option("#pace", "0")
+    page.click("#wall", position={"x": 70, "y": 60})
+    page.wait_for_function("location.hash.includes('&start=')")
+    page.wait_for_selector("body[data-state=ready][data-ply='0'], body[data-state=computer]")
+    assert page.locator("#error").is_hidden()
 
 
 def test_against_the_computer_with_hidden_cards_and_back_again(page: Any) -> None:

@@ -7,6 +7,7 @@ import json
 import shutil
 import subprocess
 import sys
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -75,11 +76,8 @@ def test_tiles_are_the_drawings(site: Path, monkeypatch: pytest.MonkeyPatch) -> 
     raster = tile.Raster(drawings)
     assert (about["width"], about["height"]) == (raster.width, raster.height)
     for k in range(0, len(words), 5):
-        colours = [
-            [f"#{colour:06x}" for colour in row]
-            for row in raster.pixels(drawings[k]).reshape(raster.height, -1)
-        ]
-        assert tile.painted(about, words[k]).tolist() == colours
+        colours = [f"#{colour:06x}" for colour in raster.pixels(drawings[k])]
+        assert [*chain.from_iterable(tile.painted(about, words[k]))] == colours
     assert len({drawing.to_svg() for drawing in drawings}) > 10
 
 
@@ -137,6 +135,7 @@ PLAYS = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
 import bridge, playground
+playground.POSITIONS = 40
 def ask(what, *given):
     try:
         return json.loads(bridge.answer(f"playground.{what}", json.dumps(given)))
@@ -151,7 +150,9 @@ for id, changes in json.loads(sys.argv[2]):
         games = [ask("begin", found["game"], 5)]
         while len(games) < 8:
             games.append(ask("play", found["game"], games[-1]["words"], games[-1]["rng"], None))
-        told[-1].append(games)
+        while not (tile := ask("tile", found["game"])):
+            pass
+        told[-1] += [games, tile]
 print(json.dumps(told))
 """
 
@@ -181,10 +182,13 @@ def test_the_form_is_made_from_the_rules_and_plays_what_the_environment_does(tmp
     ]
     names = "hyper_tic_tac_toe(shape=(4, 4))", "shed(cards=6, max_plies=7)"
     envs = shared_env("hyper_tic_tac_toe", shape=(4, 4)), shared_env("shed", cards=6, max_plies=7)
-    for name, env, (_, found, games) in zip(names, envs, told[len(wrong) :], strict=True):
+    for name, env, (_, found, games, small) in zip(names, envs, told[len(wrong) :], strict=True):
         assert found["game"] == name and found["players"] == 2 and found["rules"] == env.describe()
         state = env.init(1, 5)
         assert games[0]["words"] == words_of(state)
+        picture = tile.painted(small, games[3]["words"])
+        assert (len(picture[0]), len(picture)) == (small["width"], small["height"])
+        assert len({*chain.from_iterable(picture)}) > 2
         for game in games[1:]:
             assert te.random_policy(state).tolist() == [game["action"]]
             state = env.step(state, [game["action"]])
@@ -195,8 +199,8 @@ def test_the_form_is_made_from_the_rules_and_plays_what_the_environment_does(tmp
 def test_trees_ask_for_what_only_two_numbers_tell() -> None:
     words = np.random.default_rng(0).integers(0, 2**32, (400, 2), np.uint32)
     told = (words[:, 0] >> 3 ^ words[:, 1] >> 7) & 1
-    trees = tile.Trees(words, [te.core.layout.Slot(1, 7, 1)])
-    root = trees.grow(told.astype(np.int64))
+    trees = tile.Trees(words.tolist(), [te.core.layout.Slot(1, 7, 1)])
+    root = trees.grow([*tile.classes(told.tolist()).values()])
     assert [trees.questions[k] for k in trees.nodes[root : root + 1]] == [(1, 7, 1, 1)] and len(
         trees.nodes
     ) == 9

@@ -3,67 +3,39 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from mimetypes import guess_type
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any
 
-import numpy as np
 import pytest
-from tinygrad import UOp
-from tinygrad.helpers import Target
-from tinygrad.renderer import Estimates
-from tinygrad.renderer.wgsl import WGSLRenderer
-from tinygrad.uop.ops import Ops
 
-import tensor_envs as te
-from tensor_envs.core.backend.launch import program_of
-from tensor_envs.core.kernels.block import LANES, Grid
-from tensor_envs.web.batch import arrays, traced
+from tensor_envs.web import build, tile
+from tensor_envs.web.batch import wgsl
 from tests.games.shared import shared_env
-from tests.web.test_kernels import BATCH, SEED, digest
+from tests.web.test_kernels import BATCH, PAGE, SEED, digest
 
 CHROMIUM = shutil.which("chromium")
+PYODIDE = os.environ.get("TENSOR_ENVS_PYODIDE")  # the folder of its npm package
 OPTIONS = [
     *("--headless", "--no-sandbox", "--no-first-run", "--disable-background-networking"),
     *("--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"),  # on any processor
 ]
 STEPS, SECONDS = 20, 300
+KERNELS = ["seed", "init", "uniform", "sample", "step"]
 
 pytestmark = [
     pytest.mark.cpu,
     pytest.mark.extra,
     pytest.mark.skipif(CHROMIUM is None, reason="WGSL is run by chromium, which is not here"),
 ]
-
-
-def job(env: te.Env) -> dict[str, Any]:
-    """A game's kernels in WGSL as tinygrad writes it, and the arrays that they take."""
-    renderer, known, grid = WGSLRenderer(Target("WEBGPU")), arrays(env), Grid(BATCH // LANES, LANES, gpu=True)
-    sizes = [values * BATCH or 4 for _, values in known.values()]  # those that are of no game are short
-    parameters = [
-        UOp.placeholder((size,), dtype, k)
-        for k, (size, (dtype, _)) in enumerate(zip(sizes, known.values(), strict=True))
-    ]
-    kernels = {}
-    for name in ("seed", "init", "uniform", "sample", "step"):
-        program, used = program_of(
-            f"{name}_games", traced(env, name, grid), parameters, renderer, estimates=lambda _: Estimates()
-        )
-        kernels[name] = {
-            "source": next(part.arg for part in program.src if part.op is Ops.SOURCE),
-            "entryPoint": program.arg.function_name,
-            "groups": program.arg.global_size,
-            "names": [list(known)[place] for place in used],
-        }
-    scalars = np.array([SEED % 2**32, SEED >> 32, 0], np.uint32).view(np.int32).tolist()
-    bytes_ = {name: 4 * size for name, size in zip(known, sizes, strict=True)}
-    return {"kernels": kernels, "arrays": bytes_, "scalars": scalars, "steps": STEPS}
 
 
 @contextmanager
@@ -97,19 +69,42 @@ def served(files: dict[str, tuple[str, bytes]]) -> Iterator[tuple[str, SimpleQue
         server.server_close()
 
 
+def in_a_browser(job: dict[str, Any], site: Path, profile: Path) -> Any:
+    """What `webgpu.js` answers, from the files of a page."""
+    files = {
+        f"/{path.relative_to(site).as_posix()}": (guess_type(path)[0] or "text/javascript", path.read_bytes())
+        for path in (*site.glob("*.js"), *site.glob("python/*"))
+    }
+    numbers = {"seed": [SEED % 2**32, SEED >> 32], "steps": STEPS}
+    files |= {
+        "/": ("text/html", b'<p id="python"></p><script type="module" src="webgpu.js"></script>'),
+        "/webgpu.js": ("text/javascript", Path(__file__).with_name("webgpu.js").read_bytes()),
+        "/job.json": ("application/json", json.dumps({**numbers, **job}).encode()),
+    }
+    with served(files) as (url, posted):
+        command = [str(CHROMIUM), *OPTIONS, f"--user-data-dir={profile}", url]
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as browser:
+            try:
+                return posted.get(timeout=SECONDS)
+            finally:
+                browser.terminate()
+
+
 @pytest.mark.parametrize("name", ["tic_tac_toe", pytest.param("three_will", marks=pytest.mark.slow)])
 def test_every_step_in_a_browser_is_the_cpu_devices(name: str, tmp_path: Path) -> None:
     env = shared_env(name)
-    files = {
-        "/": ("text/html", b'<script type="module" src="webgpu.js"></script>'),
-        "/webgpu.js": ("text/javascript", Path(__file__).with_name("webgpu.js").read_bytes()),
-        "/job.json": ("application/json", json.dumps(job(env)).encode()),
-    }
-    with served(files) as (url, posted):
-        command = [str(CHROMIUM), *OPTIONS, f"--user-data-dir={tmp_path}", url]
-        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as browser:
-            try:
-                found = posted.get(timeout=SECONDS)
-            finally:
-                browser.terminate()
+    found = in_a_browser({"made": wgsl(env, BATCH, KERNELS)}, PAGE, tmp_path)
+    assert found == {"adapter": "swiftshader", "digest": digest(env, STEPS)}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(PYODIDE is None, reason="its kernels are traced by Python in the browser")
+def test_kernels_traced_in_a_browser_are_the_cpu_devices(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tile, "STEPS", 60)
+        build(site, ["tic_tac_toe"], PYODIDE)
+    asked = ["hyper_tic_tac_toe(shape=(4, 4))", BATCH, KERNELS]
+    found = in_a_browser({"asked": asked}, site, tmp_path / "profile")
+    env = shared_env("hyper_tic_tac_toe", shape=(4, 4))
     assert found == {"adapter": "swiftshader", "digest": digest(env, STEPS)}

@@ -2,6 +2,7 @@
 // lanes], as on every device.
 
 export const LANES = 64;
+const ROUND = 16; // steps of a rollout
 
 export async function load(file) {
   const [about, bytes] = await Promise.all([
@@ -13,9 +14,34 @@ export async function load(file) {
 
 const KINDS = { uint: Uint32Array, int: Int32Array, float: Float32Array, bool: Uint8Array, char: Int8Array, short: Int16Array };
 
+// Games by their rows in arrays.
+export class Rows {
+  // where value 0 of a row stands in an array of so many values a game; the others follow, LANES apart
+  at(row, values) {
+    return Math.floor(row / LANES) * values * LANES + row % LANES;
+  }
+
+  // all values of a row in an array
+  row(name, row) {
+    const [, values] = this.about.arrays[name], first = this.at(row, values);
+    return Array.from({ length: values }, (_, k) => this[name][first + k * LANES]);
+  }
+
+  // a game that goes on: what its last step has said of the game before it is forgotten
+  live(row) {
+    const first = this.at(row, this.about.arrays.words[1]), { terminated, truncated } = this.about.slots;
+    for (const [[word, shift]] of [terminated, truncated]) this.words[first + word * LANES] &= ~(1 << shift);
+  }
+
+  game(row) {
+    return { words: this.row("words", row), rng: this.row("rng", row) };
+  }
+}
+
 // The kernels of a module and their arrays, for so many games.
-export class Kernels {
+export class Kernels extends Rows {
   constructor({ module, arrays, calls }, rows) {
+    super();
     this.calls = calls;
     this.kernels = new WebAssembly.Instance(module).exports;
     const { memory } = this.kernels;
@@ -49,21 +75,26 @@ export class Games extends Kernels {
     this.run("init");
   }
 
-  // many steps of the uniform policy
+  // a step of the uniform policy in every game -> steps done
+  once() {
+    this.run("uniform");
+    return 1;
+  }
+
   rollout(steps) {
     this.scalars[0] = steps;
     this.run("rollout");
   }
 
-  // where value 0 of a row stands in an array of so many values a game; the others follow, LANES apart
-  at(row, values) {
-    return Math.floor(row / LANES) * values * LANES + row % LANES;
-  }
-
-  // all values of a row in an array
-  row(name, row) {
-    const [, values] = this.about.arrays[name], first = this.at(row, values);
-    return Array.from({ length: values }, (_, k) => this[name][first + k * LANES]);
+  // steps that take about so many milliseconds
+  many(time) {
+    const start = performance.now();
+    let steps = 0;
+    do {
+      this.rollout(ROUND);
+      steps += ROUND;
+    } while (performance.now() - start < time);
+    return steps;
   }
 
   // a game as `game` gives it takes the place of a row's
@@ -72,16 +103,6 @@ export class Games extends Kernels {
       const first = this.at(row, game[name].length);
       game[name].forEach((x, k) => { this[name][first + k * LANES] = x; });
     }
-  }
-
-  // a game that goes on: what its last step has said of the game before it is forgotten
-  live(row) {
-    const first = this.at(row, this.about.arrays.words[1]), { terminated, truncated } = this.about.slots;
-    for (const [[word, shift]] of [terminated, truncated]) this.words[first + word * LANES] &= ~(1 << shift);
-  }
-
-  game(row) {
-    return { words: this.row("words", row), rng: this.row("rng", row) };
   }
 }
 

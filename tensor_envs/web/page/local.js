@@ -1,6 +1,7 @@
 // A table in this page: its game is played by the kernels, or by Python under rules of the form; pictures and texts are
 // Python's once that is there.
 import { Games, load, read } from "./games.js";
+import { GpuGames, gpuDevice } from "./gpu.js";
 import { choose } from "./players.js";
 import { Tiles } from "./tiles.js";
 
@@ -53,8 +54,19 @@ export class Local {
     const { about, rules, ...told } = await this.startPython()(`playground.${what}`, ...given), { game } = told;
     const text = new Blob([rules], { type: "text/plain;charset=utf-8" });
     if (!this.games.has(game)) this.games.set(game, { ...told, rules: URL.createObjectURL(text) });
-    this.abouts.set(game, about);
+    if (!this.abouts.has(game)) this.abouts.set(game, about);
     return this.games.get(game);
+  }
+
+  // games for the wall: in WebAssembly, or else on the GPU; null where there is none
+  async batch(game, batch) {
+    const about = await this.about(game);
+    if (about.module) return new Games(about, batch);
+    const device = await (this.device ??= gpuDevice()), ask = (what, ...given) => this.startPython()(`playground.${what}`, game, ...given);
+    if (!device) return null;
+    const grow = async () => await ask("tile") ?? grow(); // bit by bit: the table has questions, too
+    about.tile = await (about.growing ??= grow());
+    return GpuGames.ready(device, about, await ask("kernels", batch, ["seed", "init", "uniform"]), batch);
   }
 
   played(game, about) {

@@ -37,18 +37,33 @@ function offer({ title, game }) {
   element("game").value = game;
 }
 
-async function choose() {
+// begin: a table, where there is one to begin with; by Python alone it comes before the wall, for which there is much to do
+async function choose(begin) {
   const game = element("game").value;
   table.offer(games.get(game));
-  if (catalogue.server) return;
-  element("table").hidden = true;
-  const about = await engine.about(game);
-  if (game !== element("game").value) return; // another one was chosen meanwhile
-  history.replaceState(null, "", `#${encodeURIComponent(game)}`);
-  element("live").hidden = !about.tile;
-  wall.show(about, Number(element("count").value));
-  form.show();
-  document.body.dataset.state = "wall";
+  if (!catalogue.server) {
+    element("table").hidden = true;
+    const about = await engine.about(game);
+    if (game !== element("game").value) return; // another one was chosen meanwhile
+    history.replaceState(null, "", `#${encodeURIComponent(game)}`);
+    form.show();
+    wall.show(null);
+    element("live").hidden = !about.module;
+    element("alone").hidden = true;
+    if (about.module) await spread();
+    document.body.dataset.state = "wall";
+  }
+  await begin?.();
+  if (wall && !wall.games) await spread();
+}
+
+// the wall of the chosen game
+async function spread() {
+  const game = element("game").value, count = Number(element("count").value), found = await engine.batch(game, count);
+  if (game !== element("game").value || count !== Number(element("count").value)) return;
+  element("live").hidden = !found; // it has a width when it is shown
+  element("alone").hidden = Boolean(found);
+  wall.show(found);
 }
 
 const catalogue = await (await fetch("games.json")).json();
@@ -58,13 +73,12 @@ const table = new Table(engine, fail);
 let wall = null, form = null;
 catalogue.games.forEach(offer);
 element("game").selectedIndex = 0;
-element("game").addEventListener("change", choose);
+element("game").addEventListener("change", () => choose());
 if (!catalogue.server) {
   element("other").hidden = !catalogue.python;
   form = new Form(engine, () => element("game").value, async (game) => {
     offer(game);
-    await choose();
-    await table.begin();
+    await choose(() => table.begin());
   });
   wall = new Wall({
     scroller: element("wall"), inner: element("inner"), canvas: element("tiles"), cursor: element("cursor"),
@@ -76,11 +90,11 @@ if (!catalogue.server) {
     },
     take: (start) => table.begin({ start }),
   });
-  element("count").addEventListener("change", () => wall.show(wall.about, Number(element("count").value)));
+  element("count").addEventListener("change", spread);
   element("pace").addEventListener("change", () => { wall.pace = Number(element("pace").value); });
 }
 const asked = await linked().catch((error) => void fail(error));
-await choose();
-if (asked?.table) await table.ask("look", asked.table);
-else if (asked) await table.ask("create", asked);
-else if (catalogue.server) await table.begin();
+await choose(() => {
+  if (asked) return asked.table ? table.ask("look", asked.table) : table.ask("create", asked);
+  return catalogue.server ? table.begin() : null;
+});

@@ -1,11 +1,10 @@
 // Thousands of games played at once by the uniform policy, those in sight painted. A click or Enter takes one over.
-import { Games, LANES } from "./games.js";
+import { LANES } from "./games.js";
 import { Tiles } from "./tiles.js";
 
 const BUDGET = 10; // milliseconds of a frame for pictures
 const FULL = 40; // and for steps, where they are to be as many as can be
 const GAP = 5; // pixels between games
-const ROUND = 16; // steps of a rollout
 
 export class Wall {
   // scroller holds inner, which holds the canvas and the cursor; told(steps a second); take(the words and keys of a game)
@@ -29,15 +28,11 @@ export class Wall {
     requestAnimationFrame((now) => this.frame(now));
   }
 
-  // about: of a game, as `load` gives it; there is no wall of one without a small picture
-  show(about, batch) {
-    this.about = about;
-    if (!about.tile) {
-      this.games = null;
-      return;
-    }
-    this.games = new Games(about, batch);
-    this.tiles = new Tiles(about.tile);
+  // games, as `Games` has them; null: none
+  show(games) {
+    this.games = games;
+    if (!games) return;
+    this.tiles = new Tiles(games.about.tile);
     this.chosen = this.steps = this.painted = 0;
     this.since = this.last = performance.now();
     this.cursor.hidden = true;
@@ -77,14 +72,10 @@ export class Wall {
     if (!this.games) return;
     const start = performance.now();
     if (this.pace === Infinity) {
-      do {
-        this.games.rollout(ROUND);
-        this.steps += ROUND * this.games.batch;
-      } while (performance.now() - start < FULL);
+      this.steps += this.games.many(FULL) * this.games.batch;
     } else if (this.pace && now - this.last >= 1000 / this.pace - 4) {
       this.last = now;
-      this.games.run("uniform");
-      this.steps += this.games.batch;
+      this.steps += this.games.once() * this.games.batch;
     }
     this.paint();
     if (start - this.since > 500) {

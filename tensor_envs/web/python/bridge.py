@@ -80,6 +80,17 @@ def nested(numbers: list[int], shape: tuple[int, ...]) -> Any:
     return [nested(numbers[k * part : (k + 1) * part], shape[1:]) for k in range(shape[0])]
 
 
+def position(id: str, words: list[int]) -> dict[str, Any]:
+    """A state's words as the game's own dictionary."""
+    rules, notation, _, slots = game(id)
+    values = {
+        field.name: nested([number(words, field.kind, slot) for slot in slots[field.name]], field.shape)
+        for field in rules.spec.all_fields
+    }
+    values |= {name: number(words, "bool", slots[name][0]) for name in ("terminated", "truncated")}
+    return notation.to_dict(rules, values)
+
+
 def view(id: str, words: list[int], player: int | None, moves: list[str]) -> dict[str, Any] | None:
     """A position's picture and text, and the names of the moves that led there, as a player knows them.
 
@@ -87,13 +98,8 @@ def view(id: str, words: list[int], player: int | None, moves: list[str]) -> dic
     """
     if id not in GAMES:
         return None
-    rules, notation, render, slots = game(id)
-    values = {
-        field.name: nested([number(words, field.kind, slot) for slot in slots[field.name]], field.shape)
-        for field in rules.spec.all_fields
-    }
-    values |= {name: number(words, "bool", slots[name][0]) for name in ("terminated", "truncated")}
-    whole = shown = notation.to_dict(rules, values)
+    rules, _, render, _ = game(id)
+    whole = shown = position(id, words)
     if player is not None and hasattr(render, "seen_by"):
         shown = render.seen_by(rules, whole, player)
     drawn = {"svg": render.to_svg(rules, shown), "text": render.to_string(rules, shown)}

@@ -1,4 +1,4 @@
-"""In a page: games under rules of its form, played by the rules themselves in plain Python.
+"""In a page: games under rules of its form, played by the rules themselves in plain Python, or as WGSL by a GPU.
 
 It needs `bridge`, whose stand-ins let the rest of the package be imported without NumPy. A game is called as it would
 be made, such as "hyper_tic_tac_toe(shape=(4, 4), k=3)": that is its name in links, too.
@@ -9,9 +9,12 @@ from __future__ import annotations
 import ast
 import re
 import struct
+import time
+from collections.abc import Iterator
 from dataclasses import asdict, fields, replace
 from functools import cache
 from importlib import import_module
+from itertools import count
 from typing import Any
 
 bridge = import_module("bridge")
@@ -21,8 +24,11 @@ PlainGame = import_module("tensor_envs.core.plain").PlainGame
 make = import_module("tensor_envs.core.registry").make
 shown = import_module("tensor_envs.core.validate").shown
 batch = import_module("tensor_envs.web.batch")
+growing = import_module("tensor_envs.web.tile").growing
 scalars = import_module("tensor_envs.rules.scalar")
 
+POSITIONS, APART = 360, 3  # that small pictures are found out from, of games that go on; how many plies apart
+SHARE = 0.1  # seconds that this takes at once: other questions wait
 BEYOND = 2**63  # of every field's range
 
 
@@ -155,3 +161,40 @@ def _words(env: Any, game: Any) -> list[int]:
     rewards = struct.pack(f"{env.num_players}f", *game.rewards)
     words[layout.rewards : layout.mask] = struct.unpack(f"{env.num_players}I", rewards)
     return words
+
+
+def kernels(name: str, games: int, names: list[str]) -> dict[str, Any]:
+    """Kernels of a game in WGSL, see `batch.wgsl`."""
+    return batch.wgsl(_env(name), games, names)
+
+
+def tile(name: str) -> dict[str, Any] | None:
+    """A game's small picture, see `tile.py`. None: it is found out further when it is asked for again."""
+    end = time.monotonic() + SHARE
+    for found in _tiles(name):
+        if found or time.monotonic() > end:
+            return found or None
+    raise ValueError(f"{name} has no small picture")
+
+
+@cache
+def _tiles(name: str) -> Iterator[dict[str, Any]]:
+    rules, _, render, _ = bridge.game(name)
+    draw = getattr(render, "draw", None)
+    words: list[list[int]] = []
+    if draw is None:
+        return
+    for seed in count():
+        game = PlainGame(rules, seed)
+        while len(words) < POSITIONS and not game.over:
+            yield {}
+            if game.state.ply.value % APART == seed % APART:  # those next to each other say little
+                words.append(_words(_env(name), game))
+            game.step(game.uniform_action())
+        if len(words) == POSITIONS:
+            break
+    drawings = []
+    for position in words:
+        yield {}
+        drawings.append(draw(rules, bridge.position(name, position)))
+    yield from growing(_env(name), words, drawings)
