@@ -8,6 +8,8 @@ from tests.games.shared import SLOW, shared_env
 
 # in kernels of their own, and about the engine, whose tests have games of their own; the others are about the rules
 ENGINE = {
+    testing.check_shapes,
+    testing.check_rows,
     testing.check_autoreset,
     testing.check_observations,
     testing.check_rollout,

@@ -30,8 +30,9 @@ from tests.games.shared import shared_env
 ROOT = Path(__file__).parents[1]
 Found = Iterator[tuple[str, np.ndarray]]  # with a word about what it is
 DEVICES, ASKED = ("CL", "WEBGPU"), os.environ.get("TENSOR_ENVS_TEST_DEVICES")
-FAST = ("tic_tac_toe", "shed")  # to compile, for all tasks
+FAST = ("tic_tac_toe", "shed")  # to compile, at more batches
 SOME = ("same_step", "many_steps")  # of another game
+LONG = ("chess", "hyper_tic_tac_toe", "qubic")  # compiled for minutes; the rules of tic_tac_toe and gomoku
 MEMORY = "9x9x9, in memory"
 LIMIT = 9  # of the actions of playouts
 
@@ -198,10 +199,10 @@ def on_cpu(task: str, game: str, batch: int) -> dict[str, np.ndarray]:
 
 def soon(device: str, game: str, batch: int, task: str) -> bool:
     """Whether it is in the fast set: what one compiler takes a second for, another takes ten."""
-    if game == "chess":  # which these devices compile for minutes
+    if game in LONG or (device, game) == ("WEBGPU", "backgammon"):
         return False
-    if game in FAST and (device == "CL" or game == FAST[0]):
-        return batch == 7 or (batch < 70 and device == "CL" and task == "steps")
+    if game == "shed" and device == "CL":
+        return batch == 7 or (batch == 1 and task == "steps")
     return batch in (7, 70) and (
         task == "steps" or (device == "CL" and task in SOME and game == "connect_four")
     )

@@ -28,7 +28,7 @@ def both(env: te.Env, batch: int, run: Run) -> dict[str, np.ndarray]:
 
 
 SHORTEST = {"kuhn_poker": 2, "leduc_poker": 2}  # plies of a game, where they are fewer than four
-QUICK = ("tic_tac_toe", "connect_four", "shed")  # to interpret
+QUICK = ("tic_tac_toe", "shed")  # to interpret
 PARAMS = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in te.registered()]
 
 
