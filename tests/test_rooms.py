@@ -52,6 +52,7 @@ PUBLIC = {
     "AddrSpace",
     "GlobalCounters",
     "strong_dtype",
+    "TRAINING",  # which a Context sets while a network learns
     "tqdm",
 }
 
