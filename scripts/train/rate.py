@@ -1,11 +1,11 @@
-"""How good a trained player is: against the uniform player and playout search, and by exact values where known.
+"""How good a trained player is: a round robin with uniform and playout-search players, exact regret where known.
 
     python scripts/train/rate.py --env connect_four
     python scripts/train/rate.py --env shed --simulations 0 32 --regret --weights my_weights.safetensors
 
-Plays the weights that come with the package, or others. A score is the mean of 1 for a win and a half for a draw, with
-its 95 % interval; both sides of every deal are played, after two random plies. The regret is the mean of what a
-decision of the player's own games gives away of the position's exact value.
+Plays the weights that come with the package, or others. Elo ratings, with 95 % intervals, have mean 0 in a game; a
+score is the mean of 1 for a win and a half for a draw. Both sides of every deal are played, after two random plies. The
+regret is the mean of what a decision of the player's own games gives away of the position's exact value.
 """
 
 from __future__ import annotations
@@ -32,19 +32,16 @@ def work(options: argparse.Namespace) -> None:
     if options.games % 2:
         raise ValueError(f"--games must be even, got {options.games}")
     path, oracle = options.weights or env.id, oracle_of(env) if options.regret else None
-    rivals: dict[str, te.policies.Policy] = {"uniform": te.policies.uniform}
-    rivals |= {f"playout search of {n}": te.policies.playout_search(n, seed=1) for n in options.rivals}
-    print(f"{env.id} on {device_of()}, {options.games} games against each, weights of {path}")
-    for simulations in options.simulations:
-        mine = te.policies.load(path, simulations)
-        for name, rival in rivals.items():
-            with busy(f"compiling and playing against {name}"):
-                found = te.evaluate(env, [mine, rival], options.games, opening=2, seed=options.seed)
-            text = f"{found.scores[0]:.3f} +- {found.interval()[0]:.3f}"
-            print(f"{simulations:5} simulations against {name}: {text}", flush=True)
-        if oracle is not None:
-            value = te.regret(env, mine, oracle, options.games, options.seed)
-            print(f"{simulations:5} simulations: mean exact regret {value:.5f}", flush=True)
+    players: dict[str, te.policies.Policy] = {"uniform": te.policies.uniform}
+    players |= {f"playout search of {n}": te.policies.playout_search(n, seed=1) for n in options.rivals}
+    trained = {f"trained, {n} simulations": te.policies.load(path, n) for n in options.simulations}
+    print(f"{env.id} on {device_of()}, {options.games} games of each pair, weights of {path}", flush=True)
+    with busy("compiling and playing"):
+        print(te.arena(env, players | trained, options.games, opening=2, seed=options.seed), flush=True)
+    if oracle is not None:
+        for name, player in trained.items():
+            value = te.regret(env, player, oracle, options.games, options.seed)
+            print(f"{name}: mean exact regret {value:.5f}", flush=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -53,9 +50,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--weights", metavar="FILE", help="default: those that come with the package")
     about = "a decision of the player; 0 for the network alone; default: 0 and 32"
     parser.add_argument("--simulations", nargs="+", type=whole(0, 2**20), default=[0, 32], help=about)
-    about = "simulations of its rivals; default: 128 and 1,024"
+    about = "simulations of playout search; default: 128 and 1,024"
     parser.add_argument("--rivals", nargs="*", type=whole(1, 2**20), default=[128, 1024], help=about)
-    parser.add_argument("--games", type=count, default=256, help="against each; default: %(default)s")
+    parser.add_argument("--games", type=count, default=256, help="of each pair; default: %(default)s")
     parser.add_argument("--seed", type=whole(0, 2**32 - 2), default=1)
     parser.add_argument("--regret", action="store_true", help="of a game that can be solved")
     return run(parser, work, arguments)
