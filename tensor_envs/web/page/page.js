@@ -11,7 +11,10 @@ const fail = (error) => {
   document.body.dataset.state = "error";
 };
 addEventListener("error", ({ error, message }) => fail(error ?? message));
-addEventListener("hashchange", () => location.reload()); // a link was followed
+addEventListener("hashchange", ({ newURL }) => { // a link was followed; meanwhile the table may have written its own address
+  history.replaceState(null, "", newURL);
+  location.reload();
+});
 addEventListener("unhandledrejection", ({ reason }) => fail(reason));
 
 // what a link says of a position; null if it names none. A game under rules of the form is known from then on.
