@@ -13,6 +13,12 @@ from tests.games.shared import observe, reference, shared_env
 Start = Callable[..., Any]
 
 
+def written(env: te.Env, values: dict[str, Any]) -> dict[str, Any]:
+    """What the game itself writes of its fields and flags, as references do."""
+    game: dict[str, Any] = env._entry.load("notation").to_dict(env.rules, values)
+    return game
+
+
 class EnvGame:
     """One game of an environment by its kernels, with the interface of a reference engine."""
 
@@ -32,10 +38,7 @@ class EnvGame:
         self._go_to(self.env.step(self.state, [action]))
 
     def to_dict(self) -> dict[str, Any]:
-        """What the game itself writes, as references do."""
-        values = {name: column[0].tolist() for name, column in self.now.items()}
-        game: dict[str, Any] = self.env._entry.load("notation").to_dict(self.env.rules, values)
-        return game
+        return written(self.env, {name: column[0].tolist() for name, column in self.now.items()})
 
     def observation(self, player: int) -> Any:
         return observe(self.state, player)[0].tolist()
@@ -73,9 +76,7 @@ class RulesGame:
     def to_dict(self) -> dict[str, Any]:
         fields = {field.name: field.shape for field in self.env.spec.all_fields}
         values = {name: np.reshape(x, fields[name]).tolist() for name, x in self.plain.fields().items()}
-        values |= {"terminated": self.terminated, "truncated": self.truncated}
-        game: dict[str, Any] = self.env._entry.load("notation").to_dict(self.env.rules, values)
-        return game
+        return written(self.env, values | {"terminated": self.terminated, "truncated": self.truncated})
 
     def observation(self, player: int) -> Any:
         return self.plain.observe(player).tolist()

@@ -163,9 +163,7 @@ def test_a_game_under_rules_of_the_form(page: Any) -> None:
     page.wait_for_selector(f"body[data-state=over][data-pictured='{state.ply.item()}']")
     assert page.text_content("#text") == told
     assert page.input_value("#game") == "hyper_tic_tac_toe(shape=(4, 4))"
-    page.wait_for_function(
-        "document.body.dataset.rate > 1000"
-    )  # thousands of games move, by kernels traced there
+    page.wait_for_function("document.body.dataset.rate > 1000")  # thousands of games, by kernels traced there
     page.select_option("#pace", "0")
     page.click("#wall", position={"x": 70, "y": 60})
     page.wait_for_function("location.hash.includes('&start=')")
