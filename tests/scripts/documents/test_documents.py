@@ -48,7 +48,7 @@ def test_a_game(docs: Path) -> None:
     assert "| `'gomoku'` | 2 | 225 | bool [2, 15, 15] | 116 |" in text
     assert "\n| 24 | `(2,2,0)` | `(2,2,1)` | `(2,2,2)` |\n" in text
     assert "\n| tic-tac-toe 3x3: complete games | 255,168 |" in text and "\n| connect" not in text
-    assert re.search(r"^\| tic_tac_toe \| 0 \| \.\d+", text, re.M), "trained players"
+    assert re.search(r"^\| tic_tac_toe \| 0 \| \d+ \| \.\d+", text, re.M), "trained players"
     text = (docs / "games" / "kuhn_poker.md").read_text()
     assert "\\[" not in (docs / "games" / "go.md").read_text()  # its folded observation is as it is printed
     assert "| 0 | `pass` | `bet` |" in text and "## Exact results" not in text
