@@ -31,7 +31,7 @@ if not __package__:  # run as a file: what the scripts share lies in the folder 
     import command.first  # noqa: F401
 
 import numpy as np
-from tinygrad import Tensor, nn
+from tinygrad import Tensor, dtypes, nn
 from tinygrad.helpers import Context
 
 import tensor_envs as te
@@ -43,29 +43,52 @@ from train import training
 
 
 class Memory:
-    """The positions of the last rounds: observations, masks, weights, values."""
+    """The positions of the last rounds, on the device: observations, masks, weights, values, [rounds, n, ...] each."""
 
-    def __init__(self, rounds: int):
-        self.rounds, self.added, self.parts = rounds, 0, list[np.ndarray]()
+    def __init__(self, rounds: int, symmetries: Sequence[Symmetry], device: str | None = None):
+        self.rounds, self.added, self.parts, self.device = rounds, 0, list[Tensor](), device
+        self.seen, self.actions = (
+            Tensor([getattr(s, name) for s in symmetries], dtype=dtypes.int32, device=device).realize()
+            for name in ("observation", "actions")
+        )
+        self.write = te.jit(self._write)
 
     def add(self, new: Sequence[np.ndarray]) -> None:
         """A round [n, ...] each, in place of the oldest one."""
-        size = len(new[0])
+        # truths as small numbers: of a table of truths tinygrad reads every row for each that is drawn
+        new = [x.view(np.uint8) if x.dtype == bool else x for x in new]
+        given = [Tensor(x, device=self.device).realize() for x in new]
         if not self.parts:
-            self.parts = [np.empty((self.rounds * size, *x.shape[1:]), x.dtype) for x in new]
-        first = self.added // size % self.rounds * size
+            self.parts = [
+                x.unsqueeze(0).repeat(self.rounds, *[1] * x.ndim).contiguous().realize() for x in given
+            ]
+        self.write(Tensor([self.added % self.rounds], device=self.device).realize(), given)
+        self.added += 1
+
+    def _write(self, place: Tensor, new: list[Tensor]) -> None:
+        here = Tensor.arange(self.rounds) == place
         for part, x in zip(self.parts, new, strict=True):
-            part[first : first + size] = x
-        self.added += size
+            part.assign(here.reshape(-1, *[1] * x.ndim).where(x, part)).realize()
 
-    def __len__(self) -> int:
-        return min(self.added, len(self.parts[0]))
+    def size(self) -> Tensor:
+        """How many positions there are, [1]."""
+        count = min(self.added, self.rounds) * int(self.parts[0].shape[1])
+        return Tensor([count], device=self.device).realize()
 
-    def picked(self, rows: np.ndarray, symmetry: Symmetry) -> list[np.ndarray]:
-        """Some positions under a symmetry."""
-        seen, mask, weights, values = (part[rows] for part in self.parts)
-        actions, observation = np.array(symmetry.actions), np.array(symmetry.observation)
-        return [seen[:, observation].astype(np.float32), mask[:, actions], weights[:, actions], values]
+    def drawn(self, count: int, size: Tensor) -> tuple[Tensor, ...]:
+        """Some of the first positions, each under a symmetry of its own."""
+        place = Tensor.rand(count, device=self.device) * size
+        row = place.cast(dtypes.int32).minimum(size - 1).contiguous()
+        turn = Tensor.randint(count, high=self.seen.shape[0], device=self.device).contiguous()
+
+        def at(part: Tensor, columns: Tensor) -> Tensor:
+            # by places in the flat table, else tinygrad reads all of it for each
+            index = (row.unsqueeze(1) * int(part.shape[-1]) + columns).contiguous()
+            return part.flatten()[index].contiguous()
+
+        seen, mask, weights, values = self.parts
+        seen, mask = at(seen, self.seen[turn]).float(), at(mask, self.actions[turn]).bool()
+        return seen, mask, at(weights, self.actions[turn]), values.flatten()[row].contiguous()
 
 
 class Learner:
@@ -79,9 +102,8 @@ class Learner:
         self.optimiser = nn.optim.Adam(nn.state.get_parameters(self.network), lr=options.rate)
         self.look, self.learn = te.jit(self._look), te.jit(self._learn)
         self.state = self.env.init(options.num_envs, options.seed, options.device)
-        self.memory = Memory(options.keep)
+        self.memory = Memory(options.keep, list(self.env.symmetries()), options.device)
         self.random = np.random.default_rng(options.seed)
-        self.symmetries = list(self.env.symmetries())
         self.searches, self.left = 0, 1.0
         alone = self.env.num_players == 1
         against = "mean return" if alone else f"score against playouts of {options.rival}"
@@ -156,15 +178,14 @@ class Learner:
         decisions = self.play()
         rate = self.options.rate * max(0.1, left)
         self.optimiser.lr.assign(Tensor([rate], device=self.optimiser.lr.device)).realize()
+        size = self.memory.size()
         with Context(TRAINING=1):  # type: ignore[no-untyped-call]
             for _ in range(self.options.updates):
-                rows = self.random.integers(len(self.memory), size=self.options.minibatch)
-                symmetry = self.symmetries[self.random.integers(len(self.symmetries))]
-                given = self.memory.picked(rows, symmetry)
-                self.learn(*(Tensor(np.ascontiguousarray(x), device=self.device).realize() for x in given))
+                self.learn(size)
         return decisions
 
-    def _learn(self, seen: Tensor, mask: Tensor, weights: Tensor, values: Tensor) -> None:
+    def _learn(self, size: Tensor) -> None:
+        seen, mask, weights, values = self.memory.drawn(self.options.minibatch, size)
         logs, value = self.network(seen, mask)
         loss = -(weights * logs).sum(1).mean() + (value - values).square().mean()
         self.optimiser.zero_grad()

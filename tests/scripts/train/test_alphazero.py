@@ -71,10 +71,10 @@ def test_values_are_for_every_player(name: str) -> None:
     """Of what a round of self-play has seen: returns of the mover, weights of legal actions alone."""
     env = shared_env(name)
     learner = alphazero.Learner(options(name, "--num-envs=8", "--steps=5", "--simulations=4", "--keep=1"))
-    assert learner.play() == 40 and len(learner.memory) == 40
-    seen, mask, weights, values = learner.memory.parts
+    assert learner.play() == 40 and learner.memory.size().item() == 40
+    seen, mask, weights, values = (part.numpy()[0] for part in learner.memory.parts)
     assert seen.shape == (40, int(np.prod(env.observation_shape))) and values.shape == (40,)
-    assert np.allclose(weights.sum(1), 1, atol=1e-4) and not weights[~mask].any()
+    assert np.allclose(weights.sum(1), 1, atol=1e-4) and not weights[mask == 0].any()
     assert values.std() > 0
 
 
@@ -99,24 +99,31 @@ def test_values_are_what_playout_search_says_where_it_is_trusted() -> None:
     assert learner.play() == 40 and len(said) == 6
     values = np.concatenate([found.search_tree.value.numpy() for found in said[:-1]])
     visits = np.concatenate([found.search_tree.visit_counts.numpy() for found in said[:-1]])
-    assert values.std() > 0 and np.allclose(learner.memory.parts[3], values)
-    assert (visits.sum(1) == 4).all() and np.allclose(learner.memory.parts[2], visits / 4)
+    assert values.std() > 0 and np.allclose(learner.memory.parts[3].numpy()[0], values)
+    assert (visits.sum(1) == 4).all() and np.allclose(learner.memory.parts[2].numpy()[0], visits / 4)
     learner.left = 0.5
     assert search(1).search_tree.visit_counts.numpy()[0].sum() == learner.options.simulations
 
 
-def test_the_oldest_round_is_forgotten() -> None:
-    memory = alphazero.Memory(2)
+def test_the_oldest_round_is_forgotten_and_symmetries_are_drawn() -> None:
+    symmetries = list(shared_env("tic_tac_toe").symmetries())
+    memory, cells = alphazero.Memory(2, symmetries), np.arange(18, dtype=np.uint8)
+    board, first = np.tile(cells, (4, 1)), np.tile(cells[:9] == 0, (4, 1))
     for k in range(3):
-        memory.add([np.full((4, 18), k), np.full((4, 9), k), np.full((4, 9), k), np.full(4, k)])
-        assert len(memory) == min(k + 1, 2) * 4
-    assert sorted(memory.parts[3].tolist()) == [1] * 4 + [2] * 4
-    turn = list(shared_env("tic_tac_toe").symmetries())[5]
-    board = np.tile(np.arange(18), (4, 1))
-    memory.add([board, board[:, :9], board[:, :9], np.zeros(4)])
-    seen, mask, weights, _ = memory.picked(np.array([4]), turn)
-    assert seen[0].tolist() == list(turn.observation) and mask[0].tolist() == list(turn.actions)
-    assert (weights == mask).all() and mask[0].tolist() != list(range(9))
+        memory.add([board, first, first * np.float32(0.5), np.arange(4, dtype=np.float32) + 4 * k])
+        assert memory.size().item() == min(k + 1, 2) * 4
+    drawn = te.jit(lambda size: list(memory.drawn(256, size)))
+    for _ in range(3):  # replays draw anew
+        seen, mask, weights, values = (x.numpy() for x in drawn(memory.size()))
+        assert sorted(set(values.tolist())) == [*range(4, 12)]
+        turns = [
+            symmetries.index(turn) for row in seen for turn in symmetries if (row == turn.observation).all()
+        ]
+        assert len(turns) == 256 and set(turns) == set(range(8))
+        assert (mask == [np.equal(symmetries[k].actions, 0) for k in turns]).all() and (
+            weights == mask / 2
+        ).all()
+    assert values.tolist() != drawn(memory.size())[3].tolist()
 
 
 @pytest.mark.slow
