@@ -25,7 +25,7 @@ if not __package__:  # run as a file: what the scripts share lies in the folder 
     import command.first  # noqa: F401
 
 import numpy as np
-from tinygrad import UOp, dtypes
+from tinygrad import Context, UOp, dtypes
 from tinygrad.helpers import GlobalCounters
 from tinygrad.uop.ops import GroupOp, Ops
 
@@ -125,7 +125,8 @@ def work(options: argparse.Namespace) -> None:
     print("|---|---|---|---|---|---|---|---|---|---|")
     for name in options.env:
         for batch in options.batch:
-            with busy(f"{name}, batch {batch}: compiling and timing"):
+            # without the cache, which does not keep a kernel's operations
+            with busy(f"{name}, batch {batch}: compiling and timing"), Context(CACHELEVEL=0):
                 table = lines(name, batch, rate)
             print("\n".join(table), flush=True)
 

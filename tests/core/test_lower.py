@@ -4,16 +4,17 @@ import hashlib
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-from tinygrad import Tensor, UOp
+from tinygrad import Context, Tensor, UOp
 from tinygrad.uop.ops import Ops
 
 import tensor_envs as te
 from tensor_envs import ops
-from tensor_envs.core.backend import launch, lower
+from tensor_envs.core.backend import lower, program
 from tensor_envs.core.backend.lower import lowered
 from tests.games.shared import shared_env
 
@@ -23,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
-def kinds(monkeypatch: pytest.MonkeyPatch) -> list[Ops]:
+def kinds(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Ops]]:
     """What kernels are lowered to, in the order of their launches."""
     found: list[Ops] = []
 
@@ -32,8 +33,9 @@ def kinds(monkeypatch: pytest.MonkeyPatch) -> list[Ops]:
         found.append(result.op)
         return result
 
-    monkeypatch.setattr(launch, "lowered", noted)
-    return found
+    monkeypatch.setattr(program, "lowered", noted)
+    with Context(CACHELEVEL=0):
+        yield found
 
 
 @pytest.mark.few("tic_tac_toe", "shed")

@@ -12,7 +12,8 @@ from tinygrad.renderer import Estimates
 from tinygrad.renderer.wgsl import WGSLRenderer
 from tinygrad.uop.ops import Ops
 
-from tensor_envs.core.backend.launch import program_of
+from tensor_envs.core.backend.launch import trace
+from tensor_envs.core.backend.program import program_of
 
 
 def wgsl_of(
@@ -21,10 +22,11 @@ def wgsl_of(
     """A kernel of arrays of these dtypes and lengths, as WebGPU takes it, and which of them it takes, in order."""
     parameters = [UOp.placeholder((length,), dtype, k) for k, (dtype, length) in enumerate(arrays)]
     renderer = WGSLRenderer(Target("WEBGPU"))
-    program, used = program_of(name, body, parameters, renderer, estimates=lambda _: Estimates())
+    sink = trace(name, body, parameters, renderer, estimates=lambda _: Estimates())
+    program = program_of(sink, renderer)
     (source,) = (part.arg for part in program.src if part.op is Ops.SOURCE)
     return {
         "source": source,
         "entryPoint": program.arg.function_name,
         "groups": program.arg.global_size,
-    }, used
+    }, list(program.arg.globals)

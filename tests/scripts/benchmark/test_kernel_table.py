@@ -3,6 +3,7 @@
 import sys
 
 import pytest
+from tinygrad import Context
 
 import tensor_envs as te
 from benchmark import kernel_table as table
@@ -15,6 +16,7 @@ def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table, "SECONDS", 0.001)
 
 
+@Context(CACHELEVEL=0)  # of kernels that are whole
 def test_operations_of_a_game() -> None:
     """Threefry alone has 20 rounds of an addition, an exclusive or and a rotation; the batch does not matter."""
     env, found = te.make("tic_tac_toe"), []
