@@ -123,8 +123,7 @@ def modelled(card: str, name: str, kernel: str, program: Any) -> str:
 def work(options: argparse.Namespace) -> None:
     if options.model and not options.target.startswith("CUDA"):
         raise ValueError(f"--model needs a --target of CUDA, got {options.target}")
-    # before tinygrad is imported; with whole programs, which none has that is found on the disk
-    os.environ |= {"DEV": f"NULL:{options.target}", "CACHELEVEL": "0"}
+    os.environ["DEV"] = f"NULL:{options.target}"  # before tinygrad is imported
     if options.target.startswith("CUDA") and (library := cuda_library()):
         os.environ.setdefault("NVRTC_PATH", library)
 

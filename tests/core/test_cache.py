@@ -1,4 +1,4 @@
-"""A kernel cache that fails costs compilations, and a warning; nothing else."""
+"""Programs are found again; a kernel cache that fails costs compilations, and a warning; nothing else."""
 
 from __future__ import annotations
 
@@ -17,11 +17,23 @@ ROOT = Path(__file__).parents[2]
 PLAY = "import tensor_envs as te; print(te.make('tic_tac_toe').init(3, seed=1).ply.numpy().tolist())"
 
 
-def play(database: Path) -> subprocess.CompletedProcess[str]:
+def play(database: Path, before: str = "") -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "CACHEDB": str(database), "PYTHONPATH": str(ROOT), "DEV": "CPU"}
     return subprocess.run(
-        [sys.executable, "-c", PLAY], env=environment, capture_output=True, text=True, check=False
+        [sys.executable, "-c", before + PLAY], env=environment, capture_output=True, text=True, check=False
     )
+
+
+def test_a_program_is_made_once(tmp_path: Path) -> None:
+    database = tmp_path / "cache.db"
+    assert play(database).stdout == "[0, 0, 0]\n"
+    nothing = "from tensor_envs.core.backend import program; program.lowered = None; "
+    assert play(database, nothing).stdout == "[0, 0, 0]\n"
+    for other in (
+        "program._makers = lambda: []; ",  # by another tinygrad
+        "import tinygrad.helpers as h; h.DEBUG.value = 3; ",  # whose user wants to see how
+    ):
+        assert "'NoneType' object is not callable" in play(database, nothing + other).stderr
 
 
 def test_a_damaged_cache(tmp_path: Path) -> None:

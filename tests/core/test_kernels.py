@@ -111,8 +111,7 @@ def test_kernels_of_searches_get_at_most_eight_arrays(name: str) -> None:
 
 def launched_for_webgpu(what: str, games: Sequence[str]) -> dict[str, list[tuple[str, list[int]]]]:
     """The kernels of games, and the places of their arrays, which are held to what devices take."""
-    # CACHELEVEL: to_program_cache has what is not found on the disk
-    environment = os.environ | {"DEV": "NULL:WGSL", "CACHELEVEL": "0", "PYTHONPATH": str(ROOT)}
+    environment = os.environ | {"DEV": "NULL:WGSL", "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "tests.core.every_kernel", what, *games]
     done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]

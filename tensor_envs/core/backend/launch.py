@@ -9,12 +9,13 @@ from contextlib import contextmanager
 from typing import Any
 
 from tinygrad import Device, Tensor, UOp
+from tinygrad.codegen import to_program
 from tinygrad.dtype import AddrSpace
 from tinygrad.renderer import Estimates, Renderer
 from tinygrad.uop.ops import KernelInfo, Ops
 
 from tensor_envs.core.backend.device import device_of, primary
-from tensor_envs.core.backend.program import program_of
+from tensor_envs.core.backend.program import prepared
 from tensor_envs.core.backend.scopes import know_loops
 from tensor_envs.core.backend.write import taught
 from tensor_envs.rules.control import tracing
@@ -61,7 +62,7 @@ def launch(
         if any_size:
             given = tuple(UOp.placeholder((ANY_SIZE,), g.dtype, k) for k, g in enumerate(given))
         own = {parameters[k]: g for k, g in zip(used, given, strict=True)}
-        return program_of(sink.substitute(own), renderer)
+        return prepared(sink.substitute(own), renderer)
 
     after = Tensor.custom_kernel(*(arrays[k] for k in used), fxn=kernel)
     results = list(arrays)
@@ -76,9 +77,15 @@ def compiled(name: str, body: Callable[..., UOp], *arrays: Tensor, **options: An
     For the CPU, whose programs are the same for arrays of any length.
     """
     parameters = [UOp.placeholder_like(array.uop, k) for k, array in enumerate(arrays)]
-    renderer = _renderer(arrays)
     with without_collecting():
-        program = program_of(trace(name, body, parameters, renderer, **options), renderer)
+        return program_of(name, body, parameters, _renderer(arrays), **options)
+
+
+def program_of(
+    name: str, body: Callable[..., UOp], parameters: Sequence[UOp], renderer: Renderer, **options: Any
+) -> tuple[UOp, list[int]]:
+    """A kernel's program for a machine, and which parameters it takes, in order; arguments as of `trace`."""
+    program = to_program(prepared(trace(name, body, parameters, renderer, **options), renderer), renderer)
     return program, list(program.arg.globals)
 
 

@@ -45,9 +45,11 @@ def enabled() -> bool:
 
 def lowered(sink: UOp, renderer: Renderer) -> UOp:
     """A kernel for clang as a program that only has to be written out; any other, and an unusual one, as it is."""
-    if not (isinstance(renderer, ClangRenderer) and enabled()):
-        return sink
-    return _lowered(sink, renderer)
+    return _lowered(sink, renderer) if lowers(renderer) else sink
+
+
+def lowers(renderer: Renderer) -> bool:
+    return isinstance(renderer, ClangRenderer) and enabled()
 
 
 @functools.lru_cache(64)

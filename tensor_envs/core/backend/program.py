@@ -1,6 +1,6 @@
-"""A traced kernel's program, from the disk where an earlier process has made it.
+"""Programs of traced kernels, from the disk where an earlier process has made them.
 
-tinygrad keeps what a compiler makes of a source; the way to the source takes three times as long as tracing.
+tinygrad keeps there what a compiler makes of a source; the way to the source takes three times as long as tracing.
 """
 
 from __future__ import annotations
@@ -15,25 +15,28 @@ from tinygrad.codegen import to_program, to_program_key
 from tinygrad.renderer import Renderer
 from tinygrad.uop.ops import Ops
 
-from tensor_envs.core.backend.lower import enabled, lowered
+from tensor_envs.core.backend.lower import lowered, lowers
 
 TABLE = "tensor_envs_program"
 
 
-def program_of(sink: UOp, renderer: Renderer) -> UOp:
-    """A kernel's program for a machine.
+def prepared(sink: UOp, renderer: Renderer) -> UOp:
+    """A kernel as tinygrad takes it: a program, if it is lowered here, else as it is.
 
-    Whole where no cache is used (CACHELEVEL=0, CCACHE=0) or tinygrad shows what it does (DEBUG=3). Else it has what
-    launches it: source, binary, and of the nodes those of its parameters.
+    With a cache the program has what launches it alone: source, binary, and of the nodes the parameters. Without one
+    (CACHELEVEL=0, CCACHE=0), and where tinygrad shows what it does (DEBUG=3, VIZ=1), it has yet to be written out.
     """
     compiler = renderer.compiler.cachekey
-    if not compiler or helpers.CACHELEVEL < 1 or helpers.DEBUG >= 3 or helpers.VIZ:
-        return to_program(lowered(sink, renderer), renderer)
-    about = (to_program_key(sink, renderer), compiler, enabled(), _makers())
+    if not compiler or helpers.CACHELEVEL < 1 or helpers.DEBUG >= 3 or helpers.VIZ or not lowers(renderer):
+        return lowered(sink, renderer)
+    about = (to_program_key(sink, renderer), compiler, _makers())
     key = hashlib.sha256(repr(about).encode()).hexdigest()
     kept: UOp | None = device.diskcache_get(TABLE, key)  # type: ignore[attr-defined]
     if kept is None:
-        whole = to_program(lowered(sink, renderer), renderer)
+        made = lowered(sink, renderer)
+        if made.op is not Ops.PROGRAM:
+            return made
+        whole = to_program(made, renderer)
         info, linear, *code = whole.src
         parameters = tuple(u for u in linear.src if u.op is Ops.PARAM)
         kept = whole.replace(src=(UOp(Ops.SINK, arg=info.arg), UOp(Ops.LINEAR, src=parameters), *code))

@@ -18,8 +18,7 @@ from tinygrad.renderer.cstyle import ClangRenderer
 from tinygrad.uop.ops import Ops, PatternMatcher, UPat
 
 from tensor_envs.core.backend.clang import NO_EPILOGUES
-from tensor_envs.core.backend.launch import ANY_SIZE, trace
-from tensor_envs.core.backend.program import program_of
+from tensor_envs.core.backend.launch import ANY_SIZE, program_of
 
 # 32 bits an address; vectors of 128 bits and filling memory at once are in every browser since 2023
 COMPILE = (
@@ -64,10 +63,9 @@ def _renderer() -> Renderer:
 def c_of(name: str, body: Callable[..., UOp], kinds: Sequence[DType]) -> tuple[str, list[int]]:
     """A kernel of arrays of these dtypes in C, and which of them it takes, in the order of its parameters."""
     parameters = [UOp.placeholder((ANY_SIZE,), dtype, k) for k, dtype in enumerate(kinds)]
-    sink = trace(name, body, parameters, _renderer(), estimates=lambda _: Estimates())
-    program = program_of(sink, _renderer())
+    program, used = program_of(name, body, parameters, _renderer(), estimates=lambda _: Estimates())
     (text,) = (part.arg for part in program.src if part.op is Ops.SOURCE)
-    return text, list(program.arg.globals)
+    return text, used
 
 
 def webassembly(sources: Sequence[str], exports: Sequence[str]) -> bytes:

@@ -12,8 +12,7 @@ from tinygrad.renderer import Estimates
 from tinygrad.renderer.wgsl import WGSLRenderer
 from tinygrad.uop.ops import Ops
 
-from tensor_envs.core.backend.launch import trace
-from tensor_envs.core.backend.program import program_of
+from tensor_envs.core.backend.launch import program_of
 
 
 def wgsl_of(
@@ -22,11 +21,10 @@ def wgsl_of(
     """A kernel of arrays of these dtypes and lengths, as WebGPU takes it, and which of them it takes, in order."""
     parameters = [UOp.placeholder((length,), dtype, k) for k, (dtype, length) in enumerate(arrays)]
     renderer = WGSLRenderer(Target("WEBGPU"))
-    sink = trace(name, body, parameters, renderer, estimates=lambda _: Estimates())
-    program = program_of(sink, renderer)
+    program, used = program_of(name, body, parameters, renderer, estimates=lambda _: Estimates())
     (source,) = (part.arg for part in program.src if part.op is Ops.SOURCE)
     return {
         "source": source,
         "entryPoint": program.arg.function_name,
         "groups": program.arg.global_size,
-    }, list(program.arg.globals)
+    }, used
