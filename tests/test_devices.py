@@ -31,7 +31,6 @@ ROOT = Path(__file__).parents[1]
 Found = Iterator[tuple[str, np.ndarray]]  # with a word about what it is
 DEVICES, ASKED = ("CL", "WEBGPU"), os.environ.get("TENSOR_ENVS_TEST_DEVICES")
 FAST = ("tic_tac_toe", "shed")  # to compile, at more batches
-SOME = ("same_step", "many_steps")  # of another game
 LONG = ("chess", "hyper_tic_tac_toe", "qubic")  # compiled for minutes; the rules of tic_tac_toe and gomoku
 MEMORY = "9x9x9, in memory"
 LIMIT = 9  # of the actions of playouts
@@ -91,6 +90,10 @@ def steps(env: te.Env, batch: int, device: str) -> Found:
         yield f"actions of ply {ply}", actions
         state = env.step(state, Tensor(actions, device=device).realize() if ply % 2 else actions)
     yield "end", words(state)
+
+
+def resets(env: te.Env, batch: int, device: str) -> Found:
+    state = played(env, batch, device)
     yield "reset", words(env.reset(state))
     yield "masked reset", words(env.reset(state, np.arange(batch) % 3 == 1))
     yield "recomputed", words(te.State(env, env._engine.recompute(state._games)))
@@ -180,6 +183,7 @@ def jitted(env: te.Env, batch: int, device: str) -> Found:
 Task = Callable[[te.Env, int, str], Found]
 TASKS: dict[str, Task] = {
     "steps": steps,
+    "resets": resets,
     "looks": looks,
     "copies": copies,
     "same_step": same_step,
@@ -203,9 +207,7 @@ def soon(device: str, game: str, batch: int, task: str) -> bool:
         return False
     if game == "shed" and device == "CL":
         return batch == 7 or (batch == 1 and task == "steps")
-    return batch in (7, 70) and (
-        task == "steps" or (device == "CL" and task in SOME and game == "connect_four")
-    )
+    return batch in (7, 70) and task == "steps"
 
 
 def cases() -> Iterator[Any]:

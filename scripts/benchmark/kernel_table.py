@@ -125,8 +125,10 @@ def work(options: argparse.Namespace) -> None:
     print("|---|---|---|---|---|---|---|---|---|---|")
     for name in options.env:
         for batch in options.batch:
-            # without the cache, which does not keep a kernel's operations
-            with busy(f"{name}, batch {batch}: compiling and timing"), Context(CACHELEVEL=0):
+            with (
+                busy(f"{name}, batch {batch}: compiling and timing"),
+                Context(CACHELEVEL=0),  # type: ignore[no-untyped-call]  # which keeps no operations
+            ):
                 table = lines(name, batch, rate)
             print("\n".join(table), flush=True)
 

@@ -76,6 +76,7 @@ def test_what_stable_baselines3_asks() -> None:
     env.close()
 
 
+@pytest.mark.slow
 def test_maskable_ppo_learns() -> None:
     """Tic-tac-toe against the uniform player, in a few seconds."""
     env = VecMonitor(SingleAgentVecEnv("tic_tac_toe", 128))

@@ -34,7 +34,7 @@ def kinds(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Ops]]:
         return result
 
     monkeypatch.setattr(program, "lowered", noted)
-    with Context(CACHELEVEL=0):
+    with Context(CACHELEVEL=0):  # type: ignore[no-untyped-call]
         yield found
 
 

@@ -17,6 +17,7 @@ import pytest
 import tensor_envs as te
 from tensor_envs.core.backend.device import download
 from tensor_envs.web.build import played_here, write_game
+from tensor_envs.web.kernels import Kernels
 from tensor_envs.web.variants import SIMULATIONS, variant
 from tests.games.shared import shared_env
 
@@ -55,12 +56,14 @@ def digest(env: te.Env, steps: int = STEPS) -> str:
 
 @pytest.mark.few("othello")  # it has sets of 64 bits, which a 32-bit machine may get wrong
 @pytest.mark.parametrize("name", te.registered())
-def test_every_step_is_the_cpu_devices(name: str, site: Callable[[str], Path]) -> None:
-    env = shared_env(name)
-    for path in site(name).glob("games/*.wasm"):
-        most = MOST_OF_CHESS if name == "chess" else MOST_BYTES
-        assert len(gzip.compress(path.read_bytes(), 9)) <= most
-    assert told(site(name), "digest.js", "digest", name) == f"{name} {digest(env)}\n"
+def test_every_step_is_the_cpu_devices(name: str, site: Callable[..., Path]) -> None:
+    folder = site(name, player=False)
+    held_small(name, folder / "games" / f"{name}.wasm")
+    assert told(folder, "digest.js", "digest", name) == f"{name} {digest(shared_env(name))}\n"
+
+
+def held_small(name: str, path: Path) -> None:
+    assert len(gzip.compress(path.read_bytes(), 9)) <= (MOST_OF_CHESS if name == "chess" else MOST_BYTES)
 
 
 def policies(env: te.Env) -> dict[str, te.policies.Policy]:
@@ -73,8 +76,9 @@ def policies(env: te.Env) -> dict[str, te.policies.Policy]:
 
 @pytest.mark.few("tic_tac_toe")
 @pytest.mark.parametrize("name", te.registered())
-def test_the_computer_plays_as_the_packages_players(name: str, site: Callable[[str], Path]) -> None:
+def test_the_computer_plays_as_the_packages_players(name: str, site: Callable[..., Path]) -> None:
     env = shared_env(name)
+    held_small(name, site(name) / "games" / f"{name}.player.wasm")
     for kind, policy in policies(env).items():
         state, actions = env.init(1, SEED, "CPU"), list[int]()
         while len(actions) < PLIES and not state.terminated.item():
@@ -83,7 +87,7 @@ def test_the_computer_plays_as_the_packages_players(name: str, site: Callable[[s
         assert json.loads(told(site(name), "choices.js", kind, name, PLIES)) == actions, kind
 
 
-def test_perfect_play_gives_nothing_away(site: Callable[[str], Path]) -> None:
+def test_perfect_play_gives_nothing_away(site: Callable[..., Path]) -> None:
     env = shared_env("tic_tac_toe")
     state = env.init(1, SEED, "CPU")
     for action in json.loads(told(site(env.id), "choices.js", "perfect", env.id, 9)):
@@ -93,15 +97,17 @@ def test_perfect_play_gives_nothing_away(site: Callable[[str], Path]) -> None:
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """The folder of a page in which a game has been built, once."""
+def site(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """The folder of a page in which a game has been built, once; player: with the kernels of who plays it."""
 
     @functools.cache
-    def built(name: str) -> Path:
+    def built(name: str, player: bool = True) -> Path:
         folder = tmp_path_factory.mktemp("web")
         (folder / "games").mkdir()
         with pytest.MonkeyPatch.context() as patch:
             patch.setitem(write_game.__globals__, "tile", lambda env: {})
+            if not player:
+                patch.setitem(write_game.__globals__, "of_player", lambda env: Kernels(b"", {}))
             write_game(name, *variant(name), folder / "games" / name)
         (folder / "package.json").write_text('{"type": "module"}')
         for path in (*PAGE.glob("*.js"), *HERE.glob("*.js")):

@@ -16,7 +16,7 @@ def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table, "SECONDS", 0.001)
 
 
-@Context(CACHELEVEL=0)  # of kernels that are whole
+@Context(CACHELEVEL=0)  # type: ignore[no-untyped-call]  # of kernels that are whole
 def test_operations_of_a_game() -> None:
     """Threefry alone has 20 rounds of an addition, an exclusive or and a rotation; the batch does not matter."""
     env, found = te.make("tic_tac_toe"), []
