@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tensor_envs.core.backend.device import resolve
+from tensor_envs.core.backend.threads import num_threads
 from tensor_envs.core.engine import Engine, Games, cut
 from tensor_envs.core.env import Env
 from tensor_envs.core.inputs import int_array
@@ -114,7 +117,7 @@ class Expander:
             seen, maps = self._seen(games), [np.array(s.observation) for s in env.symmetries()]
             # that leave the start as it is: the others lead to positions that it does not lead to
             self._images = [images(p) for p in maps if (seen[:, p] == seen).all()]
-        self.start = self._described(games, table, np.zeros(0, np.int32))
+        self.start = self._described(games, table, self._results(table), np.zeros(0, np.int32))
         self.begun, self.symmetry = start, symmetry
 
     # *** batches ***
@@ -201,9 +204,8 @@ class Expander:
         player = (self._number(table, self._player) - self._player.low).astype(np.uint32)
         return [*smallest, player | results.astype(np.uint32) << PLAYER_BITS], orbits
 
-    def _described(self, games: Games, table: Array, parents: Array) -> Children:
+    def _described(self, games: Games, table: Array, results: Array, parents: Array) -> Children:
         """The first games of a batch, whose words these are, as positions, equal ones together."""
-        results = self._results(table)
         words = Packed.of(self._words(table, results))
         same = groups(words)
         number, first = same.number, same.first
@@ -256,10 +258,16 @@ class Expander:
 
     def expand(self, fields: Packed, ply: int) -> Iterator[Children]:
         """What every legal action in positions that are not over leads to: their edges in order, in parts."""
-        for begin in range(0, len(fields), PARENTS):
-            some = fields[begin : begin + PARENTS]
-            for rows, _, after, table in self.after(self.games(some, ply), len(some)):
-                yield self._described(after, table, (rows + begin).astype(np.int32))
+        with ThreadPoolExecutor(max(1, num_threads() - 1)) as others:  # while the next edges are played
+            waiting = deque[Future[Children]]()
+            for begin in range(0, len(fields), PARENTS):
+                some = fields[begin : begin + PARENTS]
+                for rows, _, after, table in self.after(self.games(some, ply), len(some)):
+                    parents, results = (rows + begin).astype(np.int32), self._results(table)
+                    waiting.append(others.submit(self._described, after, table, results, parents))
+                    if len(waiting) == num_threads():
+                        yield waiting.popleft().result()
+            yield from (children.result() for children in waiting)
 
 
 def room(count: int) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
-from tensor_envs.exact import values
+from tensor_envs.exact import positions, values
 from tests.core import dice_race
 from tests.exact.pig import pig
 from tests.exact.test_counts import wide
@@ -227,6 +227,16 @@ def test_bad_input(call: Any, message: str) -> None:
 def test_games_that_pay_early() -> None:
     with pytest.raises(ValueError, match="pays at its end alone"):
         te.solve(wide(many=2, paid=1))
+
+
+def test_any_number_of_threads_finds_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(positions, "PARENTS", 64)  # at once, of up to 1,000 of a ply
+    before, found = te.num_threads(), set()
+    for threads in (1, 2, 5):
+        te.set_num_threads(threads)
+        found.add(te.solve(shared_env("connect_four", **BOARD)).sha256())
+    te.set_num_threads(before)
+    assert found == {solution("connect_four", **BOARD).sha256()}
 
 
 def test_many_edges_are_looked_at_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
