@@ -152,10 +152,10 @@ def check_shapes(env: Env, steps: int, device: Any) -> str:
 
 
 def check_play(env: Env, steps: int, device: Any) -> str:
-    """Games that go on have legal actions, those that are over have none and stay as they are; bounds; returns."""
+    """Games that go on have legal actions, those that are over have none and stay as they are; bounds; rewards."""
     env = short(env)
     state, ended = env.init(BATCH, SEED, device), 0
-    returns, moved = np.zeros((BATCH, env.num_players)), set[int]()
+    moved = set[int]()
     for step in waiting(steps, "no game ended, or a player never moved,"):
         before = state.numpy()
         mask, was_over = before["legal_action_mask"], over(before)
@@ -175,16 +175,15 @@ def check_play(env: Env, steps: int, device: Any) -> str:
             env._engine.layout.check(games.cut.table(games.words))
         except ValueError as error:
             raise ConformanceError(f"after {step + 1} steps: {error}") from None
-        returns += rewards
         require(not rewards[was_over].any(), "a finished game paid")
+        if env.spec.zero_sum:
+            require(np.allclose(rewards.sum(1), 0, atol=1e-5), "the rewards of a step do not sum to 0")
         require_equal({**before, "rewards": np.zeros_like(rewards)}, after, "a finished game", rows=was_over)
         require((after["ply"] - before["ply"] == ~was_over).all(), "ply must count the decisions")
         state, ended = stepped, int(over(after).sum())
         if step + 1 >= steps and ended and len(moved) == env.num_players:
             break
     now = state.numpy()
-    if env.spec.zero_sum:
-        require(np.allclose(returns[over(now)].sum(1), 0, atol=1e-5), "the returns of a game do not sum to 0")
     limit = env.spec.max_plies
     require(limit is None or (now["ply"] <= limit).all(), "a game went on beyond max_plies")
     return f"{step + 1} steps, {int(now['terminated'].sum())} terminated, {int(now['truncated'].sum())} truncated"

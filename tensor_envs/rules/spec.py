@@ -88,7 +88,7 @@ class Spec:
         max_plies: an episode that reaches it without an end is truncated; None if the rules themselves bound the game
             or truncate it.
         chance: whether `init` or `step` draw.
-        zero_sum: whether every episode's returns sum to 0.
+        zero_sum: whether the rewards of every step sum to 0.
         perfect_information: whether every player's observation shows the whole state.
         id, version: the environment's, filled in by it.
     """

@@ -92,7 +92,7 @@ class SearchByPlayouts:
         trees.depend_on(played)
 
         def worth(at: Coords) -> list[UOp]:
-            returns = [x.uop() for x in held.totals(at)]
+            returns = [x.uop() for x in held.returns(at)]
             return trees.back_up(at, slot, returns) + trees.bare(at, slot)
 
         done = trees.each_root(worth).end(simulation)

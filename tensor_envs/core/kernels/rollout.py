@@ -27,12 +27,14 @@ class Held:
     """A block's games in registers while they are played."""
 
     def __init__(self, t: Tracer, reset: Reset, rng: Callable[[Coords], list[Scalar]], counts: bool = True):
-        """rng: of a game, as in a row's. counts: whether wins and the last rewards are kept besides returns."""
+        """rng: of a game, as in a row's. counts: whether the last rewards and wins are kept besides returns."""
         self.t, self.reset, self.rng, self.players = t, reset, rng, t.players
         t.dynamic = True
         self.words = t.registers()
         self.again = t.block.registers(1, dtypes.uint32)
-        self.kept = self.players * (3 if counts else 1)  # returns, wins, rewards
+        self.mirrored = self.players == 2 and t.game.spec.zero_sum  # what the other gets need not be kept
+        self.each = 1 if self.mirrored else self.players
+        self.kept = 2 * self.each + self.players if counts else self.each  # returns, rewards, wins
         self.sums = t.block.registers(self.kept, dtypes.float32)
         self.stays = reset == "none"  # else no game is over where a step begins
 
@@ -45,13 +47,14 @@ class Held:
         self, at: Coords, s: GameState, flags: Sequence[Scalar], returns: Sequence[Scalar] = ()
     ) -> list[UOp]:
         stores = self.words.store(at, s=s, flags=flags if self.stays else NEVER)
-        return stores + store(self.sums, at.register, [*returns, *[0.0] * (self.kept - len(returns))])
+        sums = [*returns[: self.each], *[0.0] * self.kept][: self.kept]
+        return stores + store(self.sums, at.register, sums)
 
     def step(self, at: Coords, given: Given | None = None) -> list[UOp]:
         """One action in one game; given: when, what and whether it is legal, in place of the uniform policy's."""
         t, words = self.t, self.words.load(at)
         s, was = t.layout.get_state(words), t.layout.get_flags(words) if self.stays else NEVER
-        totals = self.totals(at)
+        sums = self._sums(at)
         mask, rng = t.game.mask(s), self.rng(at)
         action = uniform_action(s, mask, t.game.spec.num_actions, rng[3:], live=not self.stays)
         legal = None
@@ -60,7 +63,10 @@ class Held:
             action, legal = where(when, chosen, action), ~when | allowed
         after, rewards, now, again = t.play(s, was, action, legal, self.reset, rng)
         wins = [real((now[0] | now[1]) & (r > 0.0)) for r in rewards]
-        sums = [total + x for total, x in zip(totals, [*rewards, *wins], strict=False)] + rewards
+        paid = rewards[: self.each]
+        returns, counted = sums[: self.each], sums[2 * self.each :]
+        sums = [a + b for a, b in zip(returns, paid, strict=True)] + paid
+        sums += [a + b for a, b in zip(counted, wins, strict=False)]
         stores = self.words.store(at, s=after, flags=now if self.stays else NEVER)
         if t.resets_in_branch(self.reset):
             stores += store(self.again, at.register, [word(again)])
@@ -82,9 +88,20 @@ class Held:
         self.words, self.again, self.sums = outer
         return played.end(turn, some & (n < limit))
 
-    def totals(self, at: Coords) -> list[Scalar]:
-        """Returns, wins, rewards of the last step; P of each."""
+    def _sums(self, at: Coords) -> list[Scalar]:
         return load(self.sums, at.register, self.kept, REAL)
+
+    def returns(self, at: Coords) -> list[Scalar]:
+        """Of all players."""
+        return self._all(self._sums(at)[: self.each])
+
+    def counts(self, at: Coords) -> tuple[list[Scalar], list[Scalar]]:
+        """The rewards of the last step, and wins, of all players."""
+        sums = self._sums(at)[self.each :]
+        return self._all(sums[: self.each]), sums[self.each :]
+
+    def _all(self, values: list[Scalar]) -> list[Scalar]:
+        return [*values, 0.0 - values[0]] if self.mirrored else values
 
 
 @dataclass(frozen=True)
@@ -119,12 +136,12 @@ class Rollout:
         held.depend_on(done.end(time))
 
         def finish(at: Coords) -> list[UOp]:
-            words, sums = held.words.load(at), held.totals(at)
+            words = held.words.load(at)
             s, flags = t.layout.get_state(words), t.layout.get_flags(words) if held.stays else NEVER
-            totals, rewards = sums[: -t.players], sums[-t.players :]
+            rewards, wins = held.counts(at)
             mask = t.live_mask(s, flags, self.reset)
             stores = t.words(a.new).store(at, s=s, flags=flags, rewards=rewards, mask=mask)
-            return stores + store(a.totals, at.batch, totals)
+            return stores + store(a.totals, at.batch, held.returns(at) + wins)
 
         return t.block.end(t.block.each(finish))
 
@@ -168,7 +185,7 @@ class Playout:
         begun = t.block.each(begin)
         chosen = None if a.actions is None else given
         held.depend_on(held.to_the_end(a.scalars[0].load(), chosen, begun))
-        return t.block.end(t.block.each(lambda at: store(a.totals, at.batch, held.totals(at))))
+        return t.block.end(t.block.each(lambda at: store(a.totals, at.batch, held.returns(at))))
 
     def _source(self, at: Coords, a: Arrays) -> Coords:
         """Where the game stands that this one is a copy of."""
