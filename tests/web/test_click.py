@@ -112,6 +112,12 @@ def play(page: Any, chance: random.Random) -> list[int]:
         clicked.append(action)
 
 
+def drawn(page: Any) -> list[Any]:
+    return shapes(
+        page.evaluate("new XMLSerializer().serializeToString(document.querySelector('#picture svg'))")
+    )
+
+
 def shapes(svg: str) -> list[Any]:
     """What can be seen of a picture."""
     root = ElementTree.fromstring(svg)
@@ -133,8 +139,7 @@ def test_a_whole_game_is_what_the_environment_says(page: Any, name: str) -> None
     assert re.match(r"(Player . wins|A draw)\. The seed was \d+\.", page.inner_text("#status"))
     if PYODIDE:
         assert page.text_content("#text") == env.to_string(state)
-        drawn = page.evaluate("new XMLSerializer().serializeToString(document.querySelector('#picture svg'))")
-        assert shapes(drawn) == shapes(env.render(state))
+        assert drawn(page) == shapes(env.render(state))
 
 
 @pytest.mark.slow
@@ -168,7 +173,7 @@ def test_a_game_under_rules_of_the_form(page: Any) -> None:
     page.goto("about:blank")
     page.goto(link)
     page.wait_for_selector(f"body[data-state=over][data-pictured='{state.ply.item()}']")
-    assert page.text_content("#text") == told
+    assert page.text_content("#text") == told and drawn(page) == shapes(env.render(state))
     assert page.input_value("#game") == "hyper_tic_tac_toe(shape=(4, 4))"
     page.wait_for_function("document.body.dataset.rate > 1000")  # thousands of games, by kernels traced there
     page.select_option("#pace", "0")
