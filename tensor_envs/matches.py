@@ -270,7 +270,13 @@ def _elo(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def regret(
-    env: Env, policy: Policy, oracle: Oracle, games: int = 256, seed: int = 0, device: Any = None
+    env: Env,
+    policy: Policy,
+    oracle: Oracle,
+    games: int = 256,
+    seed: int = 0,
+    device: Any = None,
+    opening: int = 0,
 ) -> float:
     """How much of a position's exact value a policy gives away, on average over the decisions of its own games.
 
@@ -280,6 +286,7 @@ def regret(
         oracle: such as a `Solution` of `te.solve`, or Shed's `Tablebase`.
         games: how many.
         seed, device: as in `Env.init`.
+        opening: plies before these that are random, as in `evaluate`; they do not count.
 
     Returns:
         The mean regret of a decision: 0 for perfect play.
@@ -291,6 +298,8 @@ def regret(
     function("policy", policy)
     judge = function("oracle.regret", getattr(oracle, "regret", None))
     state = env.init(integer("games", games, 1, MAX_GAMES), seed, device)
+    for _ in range(integer("opening", opening, 0, LIMIT)):
+        state = env.step(state, random_policy(state))
     total, decisions = 0.0, 0
     for _ in range(LIMIT):
         now = state.numpy()

@@ -87,6 +87,14 @@ def test_regret_of_perfect_play_is_none() -> None:
     assert te.regret(env, policies.playout_search(256), table, games=64) < lost / 2 < 0.5
 
 
+def test_an_opening_makes_games_of_regret_differ() -> None:
+    """A mistake on the empty board is one of every game, unless two random plies are behind it."""
+    env, oracle = shared_env("tic_tac_toe"), Wrong(None)
+    oracle.regret = lambda state, action: (state.ply == 0).numpy()  # type: ignore[method-assign]
+    one = te.regret(env, first_legal, oracle, games=16)
+    assert one == 1 / 7 and te.regret(env, first_legal, oracle, games=16, opening=2) == 0
+
+
 def network(state: te.State) -> tuple[Tensor, Tensor]:
     """It likes the centre, then high numbers."""
     logits = Tensor.arange(9).float().reshape(1, 9).expand(state.batch, 9)
@@ -137,6 +145,7 @@ def wrong(says: Any) -> Any:
             "two players",
         ),
         (lambda e: te.regret(e, policies.uniform, cast(Any, 5)), "oracle.regret must be a function"),
+        (lambda e: te.regret(e, policies.uniform, wrong(np.zeros(8)), 8, opening=-1), "opening must be in 0"),
         (lambda e: policies.greedy(cast(Any, 5)), "evaluate must be a function"),
         (lambda e: policies.gumbel(network, 0), "num_simulations must be in 1"),
         (lambda e: policies.playout_search(cast(Any, "1")), "num_simulations must be an int"),

@@ -197,9 +197,9 @@ class Learner:
         options, env = self.options, self.env
         mine = policies.gumbel(self.evaluate, options.simulations)
         others = [policies.playout_search(options.rival, seed=1)] * (env.num_players - 1)
-        about: dict[str, Any] = {"seed": options.seed + 1, "device": self.device}
+        about: dict[str, Any] = {"seed": options.seed + 1, "device": self.device, "opening": options.opening}
         games = options.games - options.games % env.num_players
-        found = te.evaluate(env, [mine, *others], games, opening=options.opening, **about)
+        found = te.evaluate(env, [mine, *others], games, **about)
         score = float((found.mean_returns if env.num_players == 1 else found.scores)[0])
         if self.oracle is None:
             return [score]

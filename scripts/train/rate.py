@@ -40,7 +40,7 @@ def work(options: argparse.Namespace) -> None:
         print(te.arena(env, players | trained, options.games, opening=2, seed=options.seed), flush=True)
     if oracle is not None:
         for name, player in trained.items():
-            value = te.regret(env, player, oracle, options.games, options.seed)
+            value = te.regret(env, player, oracle, options.games, options.seed, opening=2)
             print(f"{name}: mean exact regret {value:.5f}", flush=True)
 
 
