@@ -137,10 +137,10 @@ def test_regret_of_shed_falls() -> None:
 
 
 @pytest.mark.slow
-def test_no_lost_line_of_tic_tac_toe_after_45_seconds(tmp_path: Path) -> None:
+def test_no_lost_line_of_tic_tac_toe_after_30_seconds(tmp_path: Path) -> None:
     weights = tmp_path / "weights.safetensors"
     options = (
-        "--seconds 45 --explore 8 --hidden 64 --simulations 16 --minibatch 512 --updates 32 --rate 0.004"
+        "--seconds 30 --explore 8 --hidden 64 --simulations 16 --minibatch 512 --updates 32 --rate 0.006"
     )
     assert alphazero.main([*options.split(), "--save", str(weights)]) == 0
     env = shared_env("tic_tac_toe")
