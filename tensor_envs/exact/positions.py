@@ -258,14 +258,15 @@ class Expander:
 
     def expand(self, fields: Packed, ply: int) -> Iterator[Children]:
         """What every legal action in positions that are not over leads to: their edges in order, in parts."""
-        with ThreadPoolExecutor(max(1, num_threads() - 1)) as others:  # while the next edges are played
+        threads = num_threads()  # one plays the next edges meanwhile
+        with ThreadPoolExecutor(max(1, threads - 1)) as others:
             waiting = deque[Future[Children]]()
             for begin in range(0, len(fields), PARENTS):
                 some = fields[begin : begin + PARENTS]
                 for rows, _, after, table in self.after(self.games(some, ply), len(some)):
                     parents, results = (rows + begin).astype(np.int32), self._results(table)
                     waiting.append(others.submit(self._described, after, table, results, parents))
-                    if len(waiting) == num_threads():
+                    if len(waiting) == threads:
                         yield waiting.popleft().result()
             yield from (children.result() for children in waiting)
 
