@@ -50,7 +50,7 @@ def complete_games(env: te.Env) -> int:
 
 
 def positions(env: te.Env, depth: int | None = None, symmetry: bool = False) -> list[int]:
-    return te.perft(env, depth, symmetry).positions
+    return te.perft(env, depth, symmetry=symmetry).positions
 
 
 def all_positions(env: te.Env) -> int:

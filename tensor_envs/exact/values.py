@@ -17,7 +17,7 @@ from tensor_envs.core.inputs import host_ints
 from tensor_envs.core.layout import RNG_WORDS
 from tensor_envs.core.state import State
 from tensor_envs.core.validate import file_path, instance, integer
-from tensor_envs.exact.counts import counter
+from tensor_envs.exact.counts import MAX_DEPTH, counter
 from tensor_envs.exact.packed import Array, Index, Packed, concat, groups
 from tensor_envs.exact.positions import Expander, Positions, Rows, joined
 from tensor_envs.saving import about, env_of
@@ -61,6 +61,7 @@ class Count:
 
 def solve(
     start: Env | State,
+    depth: int | None = None,
     symmetry: bool = True,
     max_positions: int = 100_000_000,
     progress: bool = False,
@@ -75,6 +76,8 @@ def solve(
 
     Args:
         start: an environment, or games of one, all of one ply.
+        depth: plies that are looked at. A game that goes on after them is worth 0: so a win or a loss is proven, and 0
+            means that none is forced within what was seen. None: all.
         symmetry: hold positions that `Env.symmetries` maps to each other once, as in `te.perft`; the values are the
             same.
         max_positions: at most; some 40 bytes each.
@@ -85,8 +88,8 @@ def solve(
         The values, an oracle.
 
     Raises:
-        TypeError, ValueError: no such start; a game that is none of these, or has more positions; a file that is
-            damaged, or of another start or symmetry.
+        TypeError, ValueError: no such start or depth; a game that is none of these, or has more positions; a file
+            that is damaged, or of another start, depth or symmetry.
         OSError: the file cannot be written.
 
     Examples:
@@ -97,6 +100,7 @@ def solve(
         >>> np.flatnonzero(solution.best_actions(state)[0]).tolist()
         [4]
     """
+    depth = None if depth is None else integer("depth", depth, 0, MAX_DEPTH)
     instance("symmetry", symmetry, bool)
     instance("progress", progress, bool)
     max_positions = integer("max_positions", max_positions, 1, MAX_POSITIONS)
@@ -107,19 +111,19 @@ def solve(
     path = None if path is None else file_path("path", path)
     if path is not None and path.exists():
         known = Solution.load(path)
-        if _begun(known._game) != _begun(game):
+        if (known.depth, _begun(known._game)) != (depth, _begun(game)):
             raise ValueError(
-                f"{str(path)!r} holds the solution of another start or symmetry, of {known.env!r}"
+                f"{str(path)!r} holds the solution of another start, depth or symmetry, of {known.env!r}"
             )
         return known
-    found = _explored(game, max_positions, progress)
+    found = _explored(game, MAX_DEPTH if depth is None else depth, max_positions, progress)
     results = np.array([0.0, *(result[0] for result in game.results)])
     wins = game.outcomes == 1 and bool(np.isin(results, (-1, 0, 1)).all())
     values = _first_values(found.results, results, wins)
     _work_out(found.layers, values, game.outcomes, once=game.by_ply)
     if wins and (np.abs(values) == 1).any():
         raise ValueError(f"start must be of a game that is decided within {FAR - 1} plies")
-    solution = Solution(game, found.tables, values, found.orbits)
+    solution = Solution(game, found.tables, values, found.orbits, depth)
     if path is not None:
         solution.save(path)
     return solution
@@ -142,12 +146,12 @@ class Found(NamedTuple):
     layers: list[Layer]
 
 
-def _explored(game: Expander, most: int, progress: bool) -> Found:
+def _explored(game: Expander, depth: int, most: int, progress: bool) -> Found:
     """Ply by ply. ValueError where there is too much, or a game pays early."""
     new, layers, ply = game.start.positions, list[Layer](), game.ply
     tables, results, orbits = [new.keys], [new.results], [new.orbits]
     first, total = 0, len(new)
-    while len(live := np.flatnonzero(new.results == 0)):
+    while len(layers) < depth and len(live := np.flatnonzero(new.results == 0)):
         fields = new.fields[live]
         bar = counter(f"ply {len(layers) + 1}", len(live), progress)
         parts, numbers, count = list[Positions](), list[Array](), 0
@@ -248,12 +252,15 @@ class Solution:
 
     Attributes:
         env: the environment.
+        depth: plies that were looked at, or None.
         positions: how many are held, up to symmetry.
     """
 
-    def __init__(self, game: Expander, tables: Sequence[Packed], values: Array, orbits: Array):
+    def __init__(
+        self, game: Expander, tables: Sequence[Packed], values: Array, orbits: Array, depth: int | None
+    ):
         """values: by player 0's side, int16 scores or float64 expectations, in the order of the tables' rows."""
-        self.env, self._game, self._values, self._orbits = game.env, game, values, orbits
+        self.env, self.depth, self._game, self._values, self._orbits = game.env, depth, game, values, orbits
         self._tables = [Index(table) for table in tables]
         sizes = [len(table) for table in tables]
         self._firsts = np.cumsum(sizes) - sizes
@@ -261,7 +268,8 @@ class Solution:
         self._wins = values.dtype == np.int16
 
     def __repr__(self) -> str:
-        return f"<Solution of {self.env!r}: {self.positions} positions>"
+        within = "" if self.depth is None else f" within {self.depth} plies"
+        return f"<Solution of {self.env!r}: {self.positions} positions{within}>"
 
     # *** positions ***
 
@@ -356,7 +364,10 @@ class Solution:
                 found = np.full(len(here), -1)
             if (found < 0).any():
                 row = int(here[np.argmax(found < 0)])
-                raise ValueError(f"{what} must have positions that the start leads to, row {row} is none")
+                within = "" if self.depth is None else f" within {self.depth} plies"
+                raise ValueError(
+                    f"{what} must have positions that the start leads to{within}, row {row} is none"
+                )
             values[here] = self._values[self._firsts[ply] + found]
         return values
 
@@ -420,7 +431,7 @@ class Solution:
         most, rng = integer("most", most, 1, MAX_POSITIONS), np.random.default_rng(seed)
         begun = self._game.begun
         state, seen, compared = begun.init(1) if isinstance(begun, Env) else begun, set[bytes](), 0
-        while True:
+        for _ in range(MAX_DEPTH if self.depth is None else self.depth):
             now = state.numpy()
             fields = [name for name in now if self._game.by_ply or name not in ("ply", "rewards")]
             rows = [b"".join(now[name][row].tobytes() for name in fields) for row in range(state.batch)]
@@ -429,7 +440,7 @@ class Solution:
             over = now["terminated"] | now["truncated"]
             places = np.array([place for place in fresh.values() if not over[place]], np.int32)
             if not len(places):
-                return compared
+                break
             state = state[rng.choice(places, min(most, len(places)), replace=False)]
             scores, now = self._scores(state).astype(np.float64), state.numpy()
             parents, actions = np.nonzero(now["legal_action_mask"])
@@ -440,6 +451,7 @@ class Solution:
                 if abs(best(reached[parents == row]) - scores[row]) > SETTLED:
                     raise ValueError(f"wrong value of {self.env.state_to_dict(state, row)}")
             compared, state = compared + state.batch, after
+        return compared
 
     # *** files ***
 
@@ -459,6 +471,7 @@ class Solution:
         """
         begun = self._game.begun
         written = {"env": about(self.env), "symmetry": self._game.symmetry, "tables": len(self._tables)}
+        written |= {"depth": self.depth}
         arrays = self._arrays() | {"wins": np.array([self._wins], np.uint8)}
         if isinstance(begun, State):
             arrays |= {"words": begun._games.cut.table(begun.tensors[0])}
@@ -482,6 +495,8 @@ class Solution:
                 rng = np.zeros((len(words), RNG_WORDS), np.uint32)
                 start = State(env, env._engine.load(words, rng, resolve(None)))
             instance("symmetry", written["symmetry"], bool)
+            depth = written.get("depth")
+            depth = None if depth is None else integer("depth", depth, 0, MAX_DEPTH)
             game = Expander(start, written["symmetry"], count_plies=False)
             tables = [
                 Packed(*(np.array(arrays[f"{name}{k}"]) for name in ("base", "varying", "keys")))
@@ -494,4 +509,4 @@ class Solution:
                 raise ValueError(f"its arrays are not those of {env!r}")
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
             raise ValueError(f"{str(path)!r} holds no solution that can be read: {error}") from None
-        return Solution(game, tables, values, orbits)
+        return Solution(game, tables, values, orbits, depth)

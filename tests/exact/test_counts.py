@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
-from tensor_envs.exact import packed
+from tensor_envs.exact import packed, positions
 from tensor_envs.exact.packed import Array, Index, Packed, concat, groups
 from tensor_envs.exact.positions import EDGES, room
 from tensor_envs.rules import Chance, Field, GameState, Mask, Outcome, Part, Scalar, Spec, number
@@ -50,6 +50,31 @@ def test_counts_are_those_of_the_reference(game: str, config: dict[str, Any], de
     assert [(row.sequences, row.positions, row.ended) for row in found.plies] == list(
         plain(game, config, depth)
     )
+
+
+@pytest.mark.parametrize(
+    ("env", "depth"),
+    [
+        *(
+            (lambda game=game, config=config: shared_env(game, **config), depth)
+            for game, config, depth in GAMES
+        ),
+        (lambda: pig(goal=4, sides=3), 4),
+    ],
+)
+def test_played_one_by_one_sequences_are_as_many(env: Any, depth: int) -> None:
+    every, each = te.perft(env(), depth), te.perft(env(), depth, unique=False)
+    assert each.sequences == every.sequences and each.games == every.games
+    assert [row.ended for row in each.plies] == [row.ended for row in every.plies]
+    assert str(each).splitlines()[2].split()[:2] == ["1", f"{each.sequences[1]:,}"]
+    with pytest.raises(ValueError, match="positions were not told apart: count with unique=True"):
+        _ = each.positions
+
+
+def test_parts_of_sequences_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(positions, "PARENTS", 64)  # at once, of up to 1,000 of a ply
+    env = shared_env("connect_four", rows=3, columns=3, k=3)
+    assert te.perft(env, unique=False).sequences == te.perft(env).sequences
 
 
 def test_symmetric_positions_count_once_and_their_sequences_all() -> None:
@@ -206,6 +231,7 @@ def test_chance_that_cannot_be_counted(drawn: int, message: str) -> None:
             lambda: te.perft(te.make("tic_tac_toe"), symmetry=cast(Any, 8)),
             "symmetry must be of type bool, got 8",
         ),
+        (lambda: te.perft(te.make("tic_tac_toe"), 2, False, True), "symmetry must be False where unique is"),
     ],
 )
 def test_bad_input(call: Any, message: str) -> None:

@@ -25,7 +25,7 @@ BOARD = {"rows": 3, "columns": 3, "k": 3}
 
 @cache
 def solution(game: str, symmetry: bool = True, **config: int) -> te.Solution:
-    return te.solve(shared_env(game, **config), symmetry)
+    return te.solve(shared_env(game, **config), symmetry=symmetry)
 
 
 @cache
@@ -121,6 +121,41 @@ def test_cycles_are_judged_as_by_the_solver_of_shed() -> None:
     assert met == {-1, 0, 1} and len(exact.counts()) == 1  # of all plies together
 
 
+@pytest.mark.parametrize("depth", (0, 5, 7))
+def test_within_a_depth_a_value_is_what_is_forced_by_then(depth: int, tmp_path: Path) -> None:
+    whole = solution("connect_four", **BOARD)
+    te.solve(whole.env, depth, path=tmp_path / "solution")
+    exact, met = te.Solution.load(tmp_path / "solution"), set()
+    assert repr(exact).endswith(f"positions within {depth} plies>") and len(exact.counts()) == depth + 1
+    for ply, state in enumerate(random_games(exact.env, depth + 1)):
+        state = state[np.flatnonzero(state.ply.numpy() == ply)]  # the others ended before
+        if ply > depth:
+            with pytest.raises(
+                ValueError, match=f"that the start leads to within {depth} plies, row 0 is no"
+            ):
+                exact.value(state)
+            break
+        distance = whole.distance(state)
+        forced = (distance >= 0) & (distance <= depth - ply)
+        assert (exact.value(state) == np.where(forced, whole.value(state), 0)).all()
+        assert (exact.distance(state) == np.where(forced, distance, -1)).all()
+        met |= set(zip(forced.tolist(), (distance >= 0).tolist(), strict=True))
+    assert depth == 0 or met == {(True, True), (False, True), (False, False)}
+    exact.verify()
+
+
+def test_with_cycles_too_what_is_forced_within_a_depth_is_right() -> None:
+    whole = solution("shed", cards=5)
+    start = whole.env.init(1)
+    exact = te.solve(whole.env, int(whole.distance(start)[0]))
+    assert exact.value(start) == whole.value(start) != 0 and exact.verify(most=50) > 100
+    some = te.solve(whole.env, 7)
+    for state in random_games(some.env, 7):
+        value = some.value(state)
+        assert (value[value != 0] == whole.value(state)[value != 0]).all()
+    assert some.positions < exact.positions and 0 in value and 1 in abs(value)
+
+
 def test_verify_finds_a_wrong_value() -> None:
     exact = te.solve(shared_env("shed", cards=6))
     assert exact.verify(most=50) > 500
@@ -179,9 +214,15 @@ def test_from_games_that_have_begun_and_in_a_file(tmp_path: Path, monkeypatch: p
     with monkeypatch.context() as m:  # it is not worked out again
         m.setattr(values, "_explored", None)
         assert te.solve(begun, path=path).sha256() == exact.sha256()
-        for start, symmetry in ((env, True), (env.step(env.init(1), [2]), True), (begun, False)):
-            with pytest.raises(ValueError, match="solution' holds the solution of another start or symmetry"):
-                te.solve(start, symmetry, path=path)
+        other = env.step(env.init(1), [2])
+        for start, depth, symmetry in (
+            (env, None, True),
+            (other, None, True),
+            (begun, 4, True),
+            (begun, None, False),
+        ):
+            with pytest.raises(ValueError, match="holds the solution of another start, depth or symmetry"):
+                te.solve(start, depth, symmetry, path=path)
     again = te.Solution.load(path)
     assert (again.sha256(), again.counts(), again.verify()) == (exact.sha256(), exact.counts(), compared)
     assert again.value(begun) == exact.value(begun)
@@ -207,6 +248,7 @@ def test_from_games_that_have_begun_and_in_a_file(tmp_path: Path, monkeypatch: p
             lambda: te.solve(te.make("tic_tac_toe"), max_positions=0),
             r"max_positions must be in 1\.\.2147483647, got 0",
         ),
+        (lambda: te.solve(te.make("tic_tac_toe"), -1), r"depth must be in 0\.\.2147483647, got -1"),
         (
             lambda: te.solve(te.make("tic_tac_toe"), symmetry=cast(Any, 1)),
             "symmetry must be of type bool, got 1",

@@ -161,11 +161,13 @@ def loops() -> None:
         env, {"perfect": te.policies.perfect(), "search": te.policies.playout_search(8)}, games=2
     )
     assert_type(ratings, te.Ratings)
-    counts = te.perft(env, depth=2, symmetry=True)
+    counts = te.perft(env, depth=2, unique=True, symmetry=True)
     assert_type(counts, te.Perft)
     assert_type(counts.sequences, list[int])
     assert_type(counts.plies[1].ended, Mapping[tuple[float, ...], int])
-    solution = te.solve(env, symmetry=False, path=None)
+    assert_type(counts.plies[1].positions, int | None)
+    solution = te.solve(env, depth=None, symmetry=False, path=None)
+    assert_type(solution.depth, int | None)
     assert_type(solution, te.Solution)
     oracles: list[te.Oracle] = [solution]
     assert_type(oracles, list[te.Oracle])

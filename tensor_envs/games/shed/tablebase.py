@@ -23,6 +23,7 @@ from tensor_envs.games.shed.layers import Words, first_bytes, result_bytes
 from tensor_envs.games.shed.lookup import DRAW, ILLEGAL, LOSS, WIN, judge
 from tensor_envs.games.shed.rules import Shed
 from tensor_envs.games.shed.strata import MAX_CARDS
+from tensor_envs.interop import to_numpy
 
 FORMAT = "tensor_envs shed table 3"
 
@@ -144,7 +145,7 @@ class Tablebase:
 
     @cached_property
     def _host(self) -> list[Words]:
-        return [table.numpy() for table in self.results]
+        return [to_numpy(table) for table in self.results]  # shared where the host can: they take gigabytes
 
     @cached_property
     def _starts(self) -> Words:
@@ -180,7 +181,7 @@ class Tablebase:
 
         done: how many talon sets are solved (`layers.groups` has their order), by default all. OSError names the path.
         """
-        arrays = {name: t.numpy() for name, t in zip(_TENSORS, self.results, strict=True)}
+        arrays = {name: to_numpy(t) for name, t in zip(_TENSORS, self.results, strict=True)}
         done = 1 << self.cards if done is None else done
         write_arrays(file_path("path", path), FORMAT, {"cards": self.cards, "sets": done}, arrays)
 
