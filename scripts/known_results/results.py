@@ -30,6 +30,9 @@ class Known:
     slow: bool = False
 
 
+MOST = 250_000_000  # positions
+
+
 @cache  # an environment's kernels are compiled once
 def board(k: int, *shape: int, misere: bool = False, gravity: bool = False) -> te.Env:
     return te.make("hyper_tic_tac_toe", shape=shape, k=k, misere=misere, gravity=gravity)
@@ -63,7 +66,7 @@ def ends(env: te.Env) -> list[int]:
 
 def value(env: te.Env) -> str:
     """Who wins the game, and when."""
-    solution, start = te.solve(env), env.init(1)
+    solution, start = te.solve(env, max_positions=MOST), env.init(1)
     won = solution.value(start)[0]
     if won == 0:
         return "draw"
