@@ -22,23 +22,45 @@ FOLDER = Path(__file__).parent / "weights"  # those that come with the package: 
 
 
 class Network:
-    """Two hidden layers from the flat observation to log-probabilities [B, A] and values [B]."""
+    """Two hidden layers from the flat observation to log-probabilities [B, A] and values [B].
+
+    With blocks the first of them is a residual tower: a 3x3 convolution, then blocks of two.
+    """
 
     def __init__(
         self,
         env: Env,
-        hidden: int,
+        hidden: int = 128,
+        blocks: int = 0,
+        channels: int = 32,
+        *,
         weights: dict[str, np.ndarray] | None = None,
         device: DeviceName | None = None,
     ):
-        """weights: those to begin with; None for random ones."""
-        self.first = nn.Linear(math.prod(env.observation_shape), hidden)
-        self.second = nn.Linear(hidden, hidden)
+        """weights: those to begin with, which tell the sizes, too; None for random ones.
+
+        ValueError: blocks for what is no board, weights that do not fit.
+        """
+        if weights is not None:
+            hidden, channels = len(weights["second.bias"]), len(weights["first.bias"])
+            blocks = sum(name.startswith("tower") for name in weights) // 4  # two weights, two biases
+        self.shape = env.observation_shape
+        if blocks and len(self.shape) != 3:
+            raise ValueError(
+                f"blocks must be 0 where [planes, rows, columns] are not observed, got {blocks} for {env!r}"
+            )
+        first = (self.shape[0], channels) if blocks else (math.prod(self.shape), hidden)
+        self.first = nn.Conv2d(*first, 3, padding=1) if blocks else nn.Linear(*first)
+        self.tower = [nn.Conv2d(channels, channels, 3, padding=1) for _ in range(2 * blocks)]
+        self.second = nn.Linear(channels * math.prod(self.shape[1:]) if blocks else hidden, hidden)
         self.policy, self.value = nn.Linear(hidden, env.num_actions), nn.Linear(hidden, 1)
         self.policy.weight *= 0.01  # the first policy is nearly uniform
         own = nn.state.get_state_dict(self)
-        for name, array in (weights or {}).items():
-            own[name].replace(Tensor(array.astype(np.float32)))
+        if weights is not None:
+            if {k: w.shape for k, w in weights.items()} != {k: w.shape for k, w in own.items()}:
+                raise ValueError(f"their shapes are not those of a network for {env!r}")
+            for name, array in weights.items():
+                own[name].replace(Tensor(array.astype(np.float32)))
         if device is not None:
             for tensor in own.values():
                 tensor.replace(tensor.to(device) if isinstance(device, str) else tensor.shard(device))
@@ -46,12 +68,16 @@ class Network:
         Tensor.realize(*own.values())
 
     def __call__(self, observation: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        features = observation
-        for layer in (self.first, self.second):
-            features = layer(features).tanh()
-            if TRAINING:  # else gradients take every tanh anew for every unit that it leads to
-                features = features.contiguous()
+        features = observation.reshape(-1, *self.shape) if self.tower else observation
+        features = self._kept(self.first(features).tanh())
+        for one, two in zip(self.tower[::2], self.tower[1::2], strict=True):
+            features = self._kept((features + two(self._kept(one(features).relu()))).relu())
+        features = self._kept(self.second(features.flatten(1)).tanh())
         return masked_logits(self.policy(features), mask).log_softmax(), self.value(features).squeeze(1)
+
+    def _kept(self, features: Tensor) -> Tensor:
+        """Written to memory, else a convolution or a gradient takes each of them anew for all that it leads to."""
+        return features.contiguous() if self.tower or TRAINING else features
 
 
 def look(env: Env, state: State) -> tuple[Tensor, Tensor]:
@@ -81,16 +107,11 @@ def save(env: Env, weights: dict[str, Tensor], path: str | Path) -> None:
 
 def load(path: str | Path) -> tuple[Env, dict[str, np.ndarray]]:
     """What `save` has saved. FileNotFoundError; ValueError for something else or another version of the game."""
-    told, weights = read_arrays(path, FORMAT)
+    told, stored = read_arrays(path, FORMAT)
+    weights = {name: np.array(array) for name, array in stored.items()}  # off the disk
     try:
         env = env_of(told)
-        hidden, inputs = len(weights["first.bias"]), math.prod(env.observation_shape)
-        sizes = {"first": (hidden, inputs), "second": (hidden, hidden), "policy": (env.num_actions, hidden)}
-        sizes["value"] = (1, hidden)
-        wanted: dict[str, tuple[int, ...]] = {f"{name}.weight": size for name, size in sizes.items()}
-        wanted |= {f"{name}.bias": size[:1] for name, size in sizes.items()}
-        if {name: array.shape for name, array in weights.items()} != wanted:
-            raise ValueError(f"their shapes are not those of a network for {env!r}")
-    except (KeyError, TypeError, AttributeError, ValueError, ImportError) as error:
+        Network(env, weights=weights)
+    except (KeyError, TypeError, AttributeError, ValueError, ImportError, ZeroDivisionError) as error:
         raise ValueError(f"{str(path)!r} has no weights that fit: {str(error)[:120]}") from None
-    return env, {name: np.array(array) for name, array in weights.items()}  # off the disk
+    return env, weights

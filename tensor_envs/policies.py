@@ -159,7 +159,7 @@ def load(path: str | Path, num_simulations: int = 32, seed: int = 0) -> Policy:
 
     @functools.cache
     def player(device: DeviceName) -> Policy:
-        evaluate = evaluator(env, Network(env, len(weights["first.bias"]), weights, device))
+        evaluate = evaluator(env, Network(env, weights=weights, device=device))
         return gumbel(evaluate, count, seed=seed) if count else greedy(evaluate)
 
     def policy(state: State) -> Tensor:

@@ -3,6 +3,7 @@
     python scripts/train/alphazero.py --env tic_tac_toe --seconds 30
     python scripts/train/alphazero.py --env connect_four --seconds 600 --save c4.safetensors --plot c4.png
     python scripts/train/alphazero.py --env connect_four --resume c4.safetensors --save c4.safetensors
+    python scripts/train/alphazero.py --env gomoku --blocks 2 --channels 32
     python scripts/train/alphazero.py --env shed --regret --plot shed.png
     python scripts/train/alphazero.py --env my_games:DiceRace
 
@@ -218,7 +219,7 @@ def make_parser() -> Parser:
         "playouts": (count, 256, "simulations of its decisions"),
         "trust": (real(0, 1), 0, "share of what the search says, at every decision, in the values to learn"),
         "explore": (whole(0, MOST), 4, "plies of self-play in which every second action is random"),
-        "hidden": (count, 128, "units of each of two hidden layers"),
+        "hidden": (count, 128, training.HIDDEN),
         "keep": (count, 12, "rounds that are learned from"),
         "updates": (count, 16, "optimiser steps after a round"),
         "minibatch": (count, 1024, "positions of a step"),

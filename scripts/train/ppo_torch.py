@@ -60,6 +60,10 @@ class Learner(training.AgainstUniform):
         self.measure()
         self.body, self.policy, self.value = network(self.torch, self.env, options.hidden)
         for name, values in (options.known or {}).items():
+            if name not in self.named():
+                raise ValueError(
+                    "--resume must be weights of two hidden layers, got some with residual blocks"
+                )
             self.named()[name].data = self.torch.from_numpy(values.astype(np.float32))
         self.parameters = [p for part in (self.body, self.policy, self.value) for p in part.parameters()]
         self.optimiser = self.torch.optim.Adam(self.parameters, eps=1e-5)

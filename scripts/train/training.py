@@ -153,6 +153,11 @@ class Curve:
 # *** the command ***
 
 Numbers = Mapping[str, tuple[Any, float, str]]  # options: type, default, what it is
+HIDDEN = "units of each of two hidden layers"
+TOWER: Numbers = {
+    "blocks": (whole(0, 64), 0, "residual blocks of two 3x3 convolutions in place of the first hidden layer"),
+    "channels": (whole(1, MOST), 32, "of each convolution"),
+}
 
 
 def make_parser(prog: str, doc: str | None, numbers: Numbers, device: str | None = None) -> Parser:
@@ -160,19 +165,22 @@ def make_parser(prog: str, doc: str | None, numbers: Numbers, device: str | None
     parser = Parser(prog, doc)
     add_game(parser)
     common: Numbers = {
-        "hidden": (whole(1, MOST), 64, "units of each of two hidden layers"),
+        "hidden": (whole(1, MOST), 64, HIDDEN),
         "seed": (whole(0, 2**32 - 2), 0, "of games, weights and draws"),
         "games": (whole(1, MOST), 4096, "games of an evaluation"),
         "ratings": (whole(1, MOST), 10, "evaluations during training"),
     }
-    for name, (kind, default, text) in {**common, **numbers}.items():
+    tower = TOWER if device is None else {}
+    for name, (kind, default, text) in {**common, **tower, **numbers}.items():
         parser.add_argument(f"--{name}", type=kind, default=default, help=f"{text}; default: %(default)s")
     if device is None:
         parser.add_argument("--device", help="any tinygrad device; default: tinygrad's own choice")
-    parser.set_defaults(device=device)
+    parser.set_defaults(device=device, **{name: default for name, (_, default, _) in TOWER.items()})
     about = "the network's weights as safetensors, after every evaluation"
     parser.add_argument("--save", type=new_file, metavar="FILE", help=about)
-    parser.add_argument("--resume", type=Path, metavar="FILE", help="go on from saved weights")
+    parser.add_argument(
+        "--resume", type=Path, metavar="FILE", help="go on from saved weights, with their sizes"
+    )
     about = "the learning curve as PNG; needs the extra 'bench'"
     parser.add_argument("--plot", type=new_file, metavar="FILE", help=about)
     parser.add_argument("--json", type=new_file, metavar="FILE", help="the learning curve as numbers")
@@ -190,12 +198,13 @@ def check_options(options: argparse.Namespace) -> None:
         env, options.known = network.load(options.resume)
         if env.rules != options.game.rules:
             raise ValueError(f"--resume must be weights for {options.game!r}, got those for {env!r}")
-        options.hidden = len(options.known["first.bias"])
+        options.hidden = len(options.known["second.bias"])
 
 
 def first_network(options: argparse.Namespace) -> network.Network:
     """The one to begin with."""
-    return network.Network(options.game, options.hidden, options.known, options.device)
+    sizes = options.hidden, options.blocks, options.channels
+    return network.Network(options.game, *sizes, weights=options.known, device=options.device)
 
 
 def one_hot(index: Tensor, size: int) -> Tensor:

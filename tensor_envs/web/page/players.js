@@ -33,7 +33,7 @@ function half(x) {
   return (x >> 15 ? -1 : 1) * (exponent ? 2 ** (exponent - 15) * (1 + fraction) : 2 ** -14 * fraction);
 }
 
-// a safetensors file of half precision
+// a safetensors file of half precision, of two hidden layers: one with residual blocks is not played here
 async function weights(file) {
   const bytes = await (await fetch(`${file}.safetensors`)).arrayBuffer();
   const size = Number(new DataView(bytes).getBigUint64(0, true)), start = 8 + size;

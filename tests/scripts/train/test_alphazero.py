@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tinygrad import Tensor
+from tinygrad.helpers import Context
 
 import tensor_envs as te
 from tensor_envs import policies
@@ -48,11 +50,14 @@ def test_lines_are_counted() -> None:
 
 
 @pytest.mark.slow
-def test_it_trains_saves_and_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("tower", [[], ["--blocks=1", "--channels=4"]], ids=["flat", "tower"])
+def test_it_trains_saves_and_goes_on(
+    tower: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     weights, curve = tmp_path / "weights.safetensors", tmp_path / "curve.json"
     small = ["--num-envs", "32", "--steps", "4", "--simulations", "4", "--hidden", "16", "--updates", "2"]
     small += ["--minibatch", "64", "--seconds", "0.5", "--rival", "4", "--games", "16", "--ratings", "2"]
-    assert alphazero.main([*small, "--save", str(weights), "--json", str(curve)]) == 0
+    assert alphazero.main([*small, *tower, "--save", str(weights), "--json", str(curve)]) == 0
     told = json.loads(curve.read_text())
     assert told["env"] == "tic_tac_toe" and told["decisions"][-1] % 128 == 0 and told["seconds"][-1] >= 0.5
     assert all(0 <= score <= 1 for (score,) in told["rates"])
@@ -76,6 +81,38 @@ def test_values_are_for_every_player(name: str) -> None:
     assert seen.shape == (40, int(np.prod(env.observation_shape))) and values.shape == (40,)
     assert np.allclose(weights.sum(1), 1, atol=1e-4) and not weights[mask == 0].any()
     assert values.std() > 0
+
+
+def test_learning_of_a_tower_lowers_the_loss() -> None:
+    """Of positions with one mark, which it is to take for the action and half of its place for the value."""
+    given = ("--blocks=1", "--channels=4", "--num-envs=8", "--keep=1", "--minibatch=64", "--hidden=16")
+    learner = alphazero.Learner(options("tic_tac_toe", *given, "--rate=0.01"))
+    seen, values = np.eye(18, dtype=np.uint8)[:9], np.linspace(0, 0.5, 9, dtype=np.float32)
+    mask, weights = np.ones((9, 9), bool), np.eye(9, dtype=np.float32)
+    learner.memory.add([seen, mask, weights, values])
+
+    def loss() -> float:
+        logs, found = learner.network(Tensor(seen).float(), Tensor(mask))
+        return float(np.square(found.numpy() - values).mean() - (weights * logs.numpy()).sum(1).mean())
+
+    before, size = loss(), learner.memory.size()
+    with Context(TRAINING=1):  # type: ignore[no-untyped-call]
+        for _ in range(30):
+            learner.learn(size)
+    assert loss() < before / 2
+
+
+def test_wrong_towers(capsys: pytest.CaptureFixture[str]) -> None:
+    for given, message in (
+        (
+            ["--env=kuhn_poker", "--blocks=1"],
+            "blocks must be 0 where [planes, rows, columns] are not observed",
+        ),
+        (["--blocks=-1"], "--blocks must be in 0..64, got -1"),
+        (["--blocks=1", "--channels=0"], "--channels must be in 1..2147483647, got 0"),
+    ):
+        assert alphazero.main(given) == 2
+        assert capsys.readouterr().err.startswith(f"alphazero.py: {message}")
 
 
 def test_values_are_what_playout_search_says_where_it_is_trusted() -> None:

@@ -16,7 +16,7 @@ from tinygrad import nn
 import tensor_envs as te
 import text_player
 from tensor_envs.core import registry
-from tensor_envs.network import load, look
+from tensor_envs.network import Network, load, look, save
 from tests.core import dice_race
 from tests.scripts.here import SCRIPTS
 from tests.test_learning import Steps, reference
@@ -188,6 +188,16 @@ def test_wrong_arguments(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
         assert capsys.readouterr().err.strip() == f"ppo.py: {message}"
     assert ppo.main(["--env", "tic_tac_to"]) == 2
     assert "tic_tac_toe" in capsys.readouterr().err
+
+
+@pytest.mark.extra("torch")
+def test_pytorch_has_no_tower(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    env, path = te.make("tic_tac_toe"), tmp_path / "weights.safetensors"
+    save(env, nn.state.get_state_dict(Network(env, 8, blocks=1, channels=4)), path)
+    assert ppo_torch.main(["--resume", str(path)]) == 2
+    assert "--resume must be weights of two hidden layers" in capsys.readouterr().err
+    assert ppo_torch.main(["--blocks=1"]) == 2
+    assert "unrecognized arguments: --blocks=1" in capsys.readouterr().err
 
 
 def test_without_pytorch(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
