@@ -157,8 +157,8 @@ def test_a_game_against_the_computer(url: str) -> None:
 
 @pytest.mark.parametrize("kind", ["search", "trained"])
 def test_who_else_plays(url: str, kind: str) -> None:
-    """Whoever has two in a row, and may move, wins."""
-    body = {**GAME, "seats": [kind, "person"], "actions": [0, 8, 1, 7]}
+    """Whoever has two in a row, and may move, wins, where nothing else would."""
+    body = {**GAME, "seats": [kind, "person"], "actions": [0, 3, 1, 4]}
     view = ask(url, "POST", "/api/tables", body).json
     view = ask(url, "POST", f"/api/tables/{view['table']}/advance", {"ply": 4}).json
     assert view["over"] and view["returns"] == [1, -1] and view["moves"][-1]["name"] == "(0,2)"
