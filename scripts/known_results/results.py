@@ -174,6 +174,8 @@ COUNTS = [
             (4, 4, 161_029),
             (5, 4, 3_945_711),
             (4, 5, 1_706_255),
+            (4, 6, 15_835_683),
+            (4, 7, 135_385_909),
             (5, 5, 69_763_700),
             (6, 4, 94_910_577),
         )
@@ -265,8 +267,19 @@ VALUES = [
         slow=True,
     ),
     *(
-        Known(f"tic-tac-toe {m}x{n}, {k} in a row: best play", None, "", partial(value, board(k, m, n)))
-        for m, n, k in ((3, 5, 3), (3, 5, 4), (2, 8, 4))
+        Known(f"connect four 4x{h}: best play", None, "", partial(value, columns(4, h)), slow=True)
+        for h in (6, 7)
+    ),
+    *(
+        Known(f"tic-tac-toe {m}x{n}, {k} in a row: best play", None, "", partial(value, board(k, m, n)), slow)
+        for m, n, k, slow in (
+            (3, 5, 3, False),
+            (3, 5, 4, False),
+            (2, 8, 4, False),
+            (3, 6, 3, True),
+            (3, 6, 4, True),
+            (4, 5, 4, True),
+        )
     ),
     *(
         Known(
