@@ -39,13 +39,13 @@ from command import Failure, Parser, busy, new_file, real, run, whole
 MODES = ("step", "read", "policy", "rollout")
 GAMES = (
     "tic_tac_toe", "connect_four", "othello", "hex", "go", "backgammon", "2048", "leduc_poker", "kuhn_poker",
+    "chess",
 )  # fmt: skip
-# peers by the module that must be there, the modes that they have, and the games: of Pgx not chess, which it compiles
-# for a quarter of an hour and longer
+# peers by the module that must be there, the modes that they have, and the games
 PEERS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     "pgx": ("pgx", ("step", "rollout"), GAMES),
     "envpool": ("envpool", ("step",), GAMES[:1]),
-    "open_spiel": ("pyspiel", ("step", "rollout"), (*GAMES, "chess")),
+    "open_spiel": ("pyspiel", ("step", "rollout"), GAMES),
     "numpy": ("numpy", ("step",), GAMES[:1]),
     "numpy_table": ("numpy", ("step",), GAMES[:1]),
 }
@@ -56,6 +56,8 @@ NAMES = {
     ("open_spiel", "hex"): "hex(board_size=11)",
     ("open_spiel", "go"): "go(board_size=9)",
 }
+# else XLA works out constants of this game for a quarter of an hour
+XLA_FLAGS = {"chess": "--xla_disable_hlo_passes=constant_folding"}
 EPISODES = 256  # that the statistics count where there are no facts to hold them to
 SIGMAS = 5  # sampling errors that a statistic may be off by: once in two million runs by chance
 
@@ -87,10 +89,13 @@ class Worker:
         # kernels are compiled here and now, so compile seconds are those of a fresh machine
         environment = os.environ | {"CACHEDB": str(Path(folder, f"{name}.db"))}
         environment |= {"TENSOR_ENVS_THREADS": str(job["threads"])}
+        flags = XLA_FLAGS.get(job["env"], "")
         if job["core"] is not None:
-            flags = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+            flags += " --xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
             threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-            environment |= {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu", **threads}
+            environment |= {"JAX_PLATFORMS": "cpu", **threads}
+        if flags:
+            environment["XLA_FLAGS"] = flags
         command = [sys.executable, str(Path(__file__).with_name("worker.py")), json.dumps(job)]
         self.errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 (lives as long as the process)
         self.process = subprocess.Popen(
