@@ -16,14 +16,18 @@ TRIES = 8  # of a draw by rejection, each accepted three times of four
 
 
 def _uniform(state: State, seed: Tensor, draws: int) -> Tensor:
-    """Numbers in (0, 1), both ends excluded: float32 [B, draws, A], a function of seed, row, episode and ply."""
+    """Numbers in (0, 1), both ends excluded: float32 [B, draws, A], a function of seed, row, episode and ply.
+
+    seed: uint32 [B * 2], the same two words for every game: one of several devices has them at hand.
+    """
     games, shape = state._games, (state.batch, draws, state.env.num_actions)
     row = games.cut.view(games.row_rng, 2, 1)
 
     def spread(x: Tensor) -> Tensor:
         return x.cast(dtypes.uint32).reshape(-1, 1, 1).expand(shape)
 
-    key = threefry((spread(seed[:1]), spread(seed[1:])), (spread(row), spread(state.episode)))
+    seed = seed.reshape(state.batch, 2)
+    key = threefry((spread(seed[:, 0]), spread(seed[:, 1])), (spread(row), spread(state.episode)))
     one = spread(row).const_like(1)
     key = threefry(key, (spread(state.ply), one))
     index = (

@@ -422,7 +422,7 @@ def _search(
         if evaluate is not None and noise is not None:
             network = _network(env, form, chunk, function("evaluate", evaluate), table.tobytes())
             memory = network.tree
-            drawn = noise(upload(np.array(words, np.uint32), whole.device))
+            drawn = noise(upload(np.tile(np.array(words, np.uint32), state.batch), whole.device))
         else:
             memory = _tree(engine, form, chunk)
         for first in range(0, whole.grid.blocks, chunk.grid.blocks):

@@ -273,9 +273,14 @@ def test_chunks_and_threads_make_no_difference(monkeypatch: pytest.MonkeyPatch) 
 
 def test_several_devices_search_alike() -> None:
     env = shared_env("tic_tac_toe")
-    one = te.search.playout_policy(env.init(130), 20).search_tree.summary()
-    two = te.search.playout_policy(env.init(130, device=("CPU:0", "CPU:1")), 20).search_tree.summary()
-    assert all((one[key] == two[key]).all() for key in one)
+
+    def evaluate(state: te.State) -> tuple[Tensor, Tensor]:
+        seen = env.observe(state).flatten(2).float()
+        return seen[:, 0] - seen[:, 1], seen[:, 0, 4] - seen[:, 1, 4]
+
+    both = [outcomes(env.init(130, device=device), evaluate) for device in ("CPU", ("CPU:0", "CPU:1"))]
+    for one, two in zip(*both, strict=True):
+        assert all((one[key] == two[key]).all() for key in one)
 
 
 @pytest.mark.slow
@@ -303,7 +308,7 @@ def test_dirichlet_noise_is_of_its_distribution() -> None:
     """Means and spreads of sorted shares, beside NumPy's; alpha below and above 1."""
     env = shared_env("tic_tac_toe")
     state = played(env, 20_000, 3)
-    words = Tensor(np.array([3, 0], np.uint32)).realize()
+    words = Tensor(np.tile(np.array([3, 0], np.uint32), 20_000)).realize()
     for alpha in (0.05, 0.3, 1.0, 2.5):
         found = noise.muzero_noise(state, words, alpha, 1.0).numpy().reshape(-1, 2, 9)
         shares, gumbel = np.sort(found[:, 0], axis=1), found[:, 1]
