@@ -56,6 +56,17 @@ def test_a_renderer_that_computes_wrong_games_is_refused() -> None:
     assert re.fullmatch(r".*device 'CPU' .* X86Renderer, which is not known to play games right; .*", last)
 
 
+def test_an_adapter_that_computes_nothing_is_refused() -> None:
+    """Dawn's own, where it finds no driver."""
+    if sys.platform != "linux" or problem("WEBGPU"):
+        pytest.skip(problem("WEBGPU") or "only Vulkan can be hidden")
+    command = [sys.executable, "-c", "import tensor_envs as te; te.make('tic_tac_toe').init(1)"]
+    environment = os.environ | {"DEV": "WEBGPU", "VK_DRIVER_FILES": "/none", "VK_ICD_FILENAMES": "/none"}
+    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "ValueError: device 'WEBGPU' opens here, but what it computes is wrong" in done.stderr
+
+
 def env_of(game: str) -> te.Env:
     return shared_env("hyper_tic_tac_toe", shape=(9, 9, 9), k=4) if game == MEMORY else shared_env(game)
 

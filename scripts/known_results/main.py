@@ -1,7 +1,7 @@
 """Published counts and values of games, and what comes out here, each worked out anew.
 
     python scripts/known_results.py                    # what takes seconds, two minutes in all
-    python scripts/known_results.py --all              # everything: 10 GiB of memory, and half an hour
+    python scripts/known_results.py --all              # everything: 12 GiB of memory, and a quarter of an hour
     python scripts/known_results.py --only othello     # what has these words in its name
     python scripts/known_results.py --all --write scripts/known_results/README.md
 

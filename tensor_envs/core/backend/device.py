@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from tinygrad import Device, Tensor
+from tinygrad import Device, Tensor, dtypes
 from tinygrad.dtype import DType, _from_np_dtype, _to_np_dtype
 from tinygrad.engine import realize
 from tinygrad.renderer.cstyle import CStyleLanguage
@@ -73,7 +73,18 @@ def _resolve_one(device: Any) -> str:
             f"device {device!r} would be programmed by tinygrad's {type(renderer).__name__}, which is not known to "
             "play games right; the environment variable DEV chooses another, as in DEV=CPU or DEV=CPU:LLVM"
         )
+    if name.split(":")[0] not in ("CPU", "NULL") and not is_capturing() and not _computes(name):
+        raise ValueError(
+            f"device {device!r} opens here, but what it computes is wrong: it may have no adapter"
+        )
     return name
+
+
+@functools.cache
+def _computes(device: str) -> bool:
+    """Whether a kernel does anything: Dawn offers an adapter that does nothing where there is no driver for another."""
+    with LOCK:
+        return bool((Tensor([1, 2], dtype=dtypes.int32, device=device) + 1).tolist() == [2, 3])
 
 
 @functools.cache  # asking a renderer takes as long as a small kernel
