@@ -407,7 +407,7 @@ def _search(
 ) -> SearchOutput:
     env, games, words = state.env, state._games, seed_words(seed)
     engine, whole = env._engine, games.cut
-    seeds = np.array(words, np.uint32).view(np.int32)
+    seeds = np.array(words, np.uint32).view(np.int32).tolist()
     found = Found(*(whole.empty(size, dtypes.int32) for size in (1, 3 * env.num_actions + 1)))
     if is_capturing():
         raise RuntimeError("a search replays kernels of its own, so a jit cannot capture it")
@@ -416,8 +416,8 @@ def _search(
         sizes = Sizes.of(form, engine.game, engine.layout)
 
         def about(first: int) -> Tensor:
-            head = [first, whole.grid.blocks, whole.share, chunk.share, limit, *seeds]
-            return upload(np.concatenate([np.array(head, np.int32), table] * whole.shards), whole.device)
+            head = (first, whole.grid.blocks, whole.share, chunk.share, limit, *seeds)
+            return _about(head, table.tobytes(), whole)
 
         if evaluate is not None and noise is not None:
             network = _network(env, form, chunk, function("evaluate", evaluate), table.tobytes())
@@ -441,6 +441,13 @@ def _search(
         )
     kept = Kept.of(form, sizes, whole, trees) if form.keeps else None
     return SearchOutput(whole.column(found.action), SearchTree(env, whole, found.numbers, kept))
+
+
+@functools.lru_cache(16)  # most searches have the numbers of the one before
+def _about(head: tuple[int, ...], table: bytes, where: Cut) -> Tensor:
+    """The array of that name."""
+    numbers = np.concatenate([np.array(head, np.int32), np.frombuffer(table, np.int32)])
+    return upload(np.tile(numbers, where.shards), where.device)
 
 
 @functools.lru_cache(64)
