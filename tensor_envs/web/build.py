@@ -16,8 +16,9 @@ from zipfile import ZIP_DEFLATED, ZipFile
 from tensor_envs.core.env import Env
 from tensor_envs.core.validate import shown, wrong_type
 from tensor_envs.core.words import rulebook
+from tensor_envs.games.shed.solve import solve
 from tensor_envs.web.batch import described
-from tensor_envs.web.kernels import of_batch, of_player
+from tensor_envs.web.kernels import of_batch, of_player, of_table
 from tensor_envs.web.tile import tile
 from tensor_envs.web.variants import PERFECT, TRAINED, Variant, about, kinds, variant, weights_of
 
@@ -93,7 +94,7 @@ def build(
         file = out / "games" / id.replace(":", ".")
         sizes[id] = write_game(id, which, env, file)
         rules = f"games/{file.name}.txt"
-        games.append({**about(id, which, env, rules, played_here(env)), "file": f"games/{file.name}"})
+        games.append({**about(id, which, env, rules, kinds(env)), "file": f"games/{file.name}"})
     for page in (HERE / "page").iterdir():
         (out / page.name).write_bytes(page.read_bytes())
     (out / "games.json").write_text(json.dumps({"games": games, "python": pyodide is not None}))
@@ -107,29 +108,26 @@ def build(
 
 def write_game(id: str, which: Variant, env: Env, path: Path) -> int:
     """Write a game's files -> the bytes of its kernels, compressed."""
-    batch, player = of_batch(env), of_player(env)
+    made = {"": of_batch(env), "player.": of_player(env)}
+    # what ends by its rules alone is played perfectly by trying all; Shed does not, which has a table
+    table = PERFECT in kinds(env) and env.spec.max_plies is not None
+    if table:
+        made["table."] = of_table(env)
+        solve(env.rules.cards, progress=False).write(path.with_name(f"{path.name}.table.safetensors"))
     told = {**described(env), "id": id, "hidden": which.secret, "python": _has_python(env)}
-    files: dict[str, bytes] = {
-        "wasm": batch.wasm,
-        "json": _json({**told, **batch.about, "tile": tile(env)}),
-        "player.wasm": player.wasm,
-        "player.json": _json(player.about),
-        "txt": env.describe().encode(),
-    }
+    files: dict[str, bytes] = {"txt": env.describe().encode()}
+    for part, kernels in made.items():
+        more = {} if part else {**told, "table": table, "tile": tile(env)}
+        files |= {f"{part}wasm": kernels.wasm, f"{part}json": _json({**more, **kernels.about})}
     if TRAINED in kinds(env):
         files["safetensors"] = weights_of(env).read_bytes()
     for end, content in files.items():
         path.with_name(f"{path.name}.{end}").write_bytes(content)
-    return sum(len(gzip.compress(kernels.wasm, 9, mtime=0)) for kernels in (batch, player))
+    return sum(len(gzip.compress(kernels.wasm, 9, mtime=0)) for kernels in made.values())
 
 
 def _json(value: Any) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode()
-
-
-def played_here(env: Env) -> list[str]:
-    """Who can play in a page: it plays perfectly by trying all, in games that end by their rules alone."""
-    return [kind for kind in kinds(env) if kind != PERFECT or env.spec.max_plies is None]
 
 
 def _has_python(env: Env) -> bool:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from tinygrad import dtypes
+from tinygrad import UOp, dtypes
 from tinygrad.dtype import DType
 
 from tensor_envs.core.backend.wasm import c_of, webassembly
@@ -14,10 +14,12 @@ from tensor_envs.core.env import Env
 from tensor_envs.core.kernels.block import LANES, Grid
 from tensor_envs.core.kernels.observe import DTYPES, ObservationArrays, Observe
 from tensor_envs.core.kernels.tracer import Kernel
+from tensor_envs.games.shed.layers import first_bytes, result_bytes
+from tensor_envs.games.shed.lookup import judge
 from tensor_envs.search.kernels import Found, SearchByPlayouts
 from tensor_envs.search.memory import Sizes, TreeArrays
 from tensor_envs.search.tree_search import EXPLORATION, exploration_table, form_of
-from tensor_envs.web.batch import KERNELS, arrays, sizes, traced_for
+from tensor_envs.web.batch import KERNELS, arrays, sizes, traced, traced_for
 from tensor_envs.web.variants import SIMULATIONS
 
 
@@ -25,20 +27,18 @@ class Kernels(NamedTuple):
     """Some kernels as WebAssembly.
 
     about: "calls", the names of the arrays that each takes, and "arrays", of which dtype they are and of how many
-    values a game, 0 of what is of no game.
+    values a game, 0 of what is of no game; of a player's, "initial", what stands in some arrays from the beginning.
     """
 
     wasm: bytes
     about: dict[str, Any]
 
 
-def _made(
-    env: Env, kernels: Mapping[str, tuple[Kernel, Any]], known: Mapping[str, tuple[DType, int]], lanes: int
-) -> Kernels:
-    grid, names, dtypes_ = Grid(1, lanes, gpu=False).form, list(known), [dtype for dtype, _ in known.values()]
+def _made(bodies: Mapping[str, Callable[..., UOp]], known: Mapping[str, tuple[DType, int]]) -> Kernels:
+    names, dtypes_ = list(known), [dtype for dtype, _ in known.values()]
     texts, calls = [], {}
-    for name, (kernel, given) in kernels.items():
-        text, used = c_of(name, traced_for(env, kernel, given, names, grid), dtypes_)
+    for name, body in bodies.items():
+        text, used = c_of(name, body, dtypes_)
         texts.append(text)
         calls[name] = [names[place] for place in used]
     return Kernels(webassembly(texts, list(calls)), {"arrays": sizes(known), "calls": calls})
@@ -46,7 +46,8 @@ def _made(
 
 def of_batch(env: Env) -> Kernels:
     """What is done with a batch of games. RuntimeError if the compiler does not take it."""
-    return _made(env, KERNELS, arrays(env), LANES)
+    grid = Grid(1, LANES, gpu=False).form
+    return _made({name: traced(env, name, grid) for name in KERNELS}, arrays(env))
 
 
 def of_player(env: Env) -> Kernels:
@@ -70,5 +71,22 @@ def of_player(env: Env) -> Kernels:
         "search": (SearchByPlayouts(form), search),
         "observe": (Observe(None, 1), Observe.Arrays(seen, "words")),
     }
-    made = _made(env, kernels, known, 1)
-    return made._replace(about={**made.about, "about": about})
+    grid = Grid(1, 1, gpu=False).form
+    bodies = {name: traced_for(env, *kernel, list(known), grid) for name, kernel in kernels.items()}
+    made = _made(bodies, known)
+    return made._replace(about={**made.about, "initial": {"share": [0, 1], "about": about}})
+
+
+def of_table(env: Env) -> Kernels:
+    """What one game of Shed is worth, and each of its actions, by a table that comes with it."""
+    cards, results = env.rules.cards, (dtypes.uint8, result_bytes(env.rules.cards))
+    known = {
+        "values": (dtypes.int32, cards + 2),
+        "tricks": (dtypes.int8, 1 << cards),
+        "words": arrays(env)["words"],
+        "a_to_move": results,
+        "b_to_move": results,
+        "first_bytes": (dtypes.int32, 1 << cards),
+    }
+    made = _made({"judge": judge(cards, env._engine.layout, Grid(1, 1, gpu=False))}, known)
+    return made._replace(about={**made.about, "initial": {"first_bytes": first_bytes(cards).tolist()}})

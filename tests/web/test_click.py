@@ -214,6 +214,21 @@ def test_the_computer_wins_what_a_link_hands_it(page: Any, kind: str) -> None:
     assert page.locator("#moves li").first.inner_text().split() == ["5.", "player", "0", "(0,2)"]
 
 
+@pytest.mark.slow
+def test_perfect_play_by_a_table(page: Any) -> None:
+    take(page, "shed_5")
+    page.fill("#seed", "5")
+    players(page, "person", "perfect")
+    play(page, random.Random(4))
+    env = te.make("shed", cards=5)
+    state, kept = env.init(1, 5), list[bool]()
+    for action in map(int, parse_qs(urlsplit(taken(page)).fragment)["moves"][0].split(".")):
+        if state.current_player.item() == 1:
+            kept.append(te.search.best_actions(state)[0, action])
+        state = env.step(state, [action])
+    assert state.terminated.item() and len(kept) > 2 and all(kept)
+
+
 def test_hidden_cards_are_behind_a_curtain(page: Any) -> None:
     take(page, "kuhn_poker")
     players(page, "person", "person")

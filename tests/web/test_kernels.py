@@ -16,9 +16,9 @@ import pytest
 
 import tensor_envs as te
 from tensor_envs.core.backend.device import download
-from tensor_envs.web.build import played_here, write_game
+from tensor_envs.web.build import write_game
 from tensor_envs.web.kernels import Kernels
-from tensor_envs.web.variants import SIMULATIONS, variant
+from tensor_envs.web.variants import SIMULATIONS, kinds, variant
 from tests.games.shared import shared_env
 
 HERE, PAGE = Path(__file__).parent, Path(te.__file__).parent / "web" / "page"
@@ -69,7 +69,7 @@ def held_small(name: str, path: Path) -> None:
 def policies(env: te.Env) -> dict[str, te.policies.Policy]:
     """Who plays in a page, by the package."""
     found: dict[str, te.policies.Policy] = {"search": te.policies.playout_search(SIMULATIONS)}
-    if "trained" in played_here(env):
+    if "trained" in kinds(env):
         found["trained"] = te.policies.load(env.id, 0)
     return found
 
@@ -94,6 +94,22 @@ def test_perfect_play_gives_nothing_away(site: Callable[..., Path]) -> None:
         assert te.search.best_actions(state)[0, action]
         state = env.step(state, [action])
     assert state.terminated.item() and not state.rewards.numpy().any()  # a draw
+
+
+@pytest.mark.few("shed_5")
+@pytest.mark.parametrize("name", ["shed_5", "shed_10", "shed_14"])
+def test_perfect_play_by_a_table_gives_nothing_away(name: str, site: Callable[..., Path]) -> None:
+    """In a game of random actions, in which much is given away."""
+    env = variant(name)[1]
+    held_small(name, site(name) / "games" / f"{name}.table.wasm")
+    state, actions, best = env.init(1, SEED, "CPU"), list[int](), list[np.ndarray]()
+    while len(actions) < 40 and not state.terminated.item():
+        best.append(te.search.best_actions(state)[0])
+        actions.append(int(te.random_policy(state).item()))
+        state = env.step(state, actions[-1:])
+    chosen = json.loads(told(site(name), "choices.js", "perfect", name, len(actions), *actions))
+    assert all(kept[action] for kept, action in zip(best, chosen, strict=True))
+    assert len(chosen) > 8 and not all(kept[action] for kept, action in zip(best, actions, strict=True))
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ export async function load(file) {
   return { ...about, module: await WebAssembly.compile(bytes) };
 }
 
-const KINDS = { uint: Uint32Array, int: Int32Array, float: Float32Array, bool: Uint8Array, char: Int8Array, short: Int16Array };
+const KINDS = { uint: Uint32Array, int: Int32Array, float: Float32Array, bool: Uint8Array, uchar: Uint8Array, char: Int8Array, short: Int16Array };
 
 // Games by their rows in arrays.
 export class Rows {

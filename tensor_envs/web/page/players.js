@@ -8,22 +8,30 @@ function once(key, load) {
   return minds.get(key);
 }
 
-async function think(file) {
+// some of a game's kernels for one game, such as "player"
+async function think(file, part) {
   const [about, bytes] = await Promise.all([
-    fetch(`${file}.player.json`).then((answer) => answer.json()),
-    fetch(`${file}.player.wasm`).then((answer) => answer.arrayBuffer()),
+    fetch(`${file}.${part}.json`).then((answer) => answer.json()),
+    fetch(`${file}.${part}.wasm`).then((answer) => answer.arrayBuffer()),
   ]);
   const mind = new Kernels({ ...about, module: await WebAssembly.compile(bytes) }, 1);
-  mind.share.set([0, 1]);
-  mind.about.set(about.about);
+  for (const [name, values] of Object.entries(about.initial)) mind[name].set(values);
   return mind;
 }
 
 async function asked(file, kernel, game) {
-  const mind = await once(file, () => think(file));
+  const mind = await once(file, () => think(file, "player"));
   for (const name of ["words", "rng"]) mind[name].set(game[name]);
   mind.run(kernel);
   return mind;
+}
+
+// the bytes of what a safetensors file has, by name
+async function tensors(file) {
+  const bytes = await (await fetch(`${file}.safetensors`)).arrayBuffer();
+  const size = Number(new DataView(bytes).getBigUint64(0, true)), start = 8 + size;
+  const { __metadata__: _, ...header } = JSON.parse(new TextDecoder().decode(new Uint8Array(bytes, 8, size)));
+  return Object.entries(header).map(([name, { data_offsets: [first, last] }]) => [name, bytes.slice(start + first, start + last)]);
 }
 
 // *** trained weights ***
@@ -33,15 +41,9 @@ function half(x) {
   return (x >> 15 ? -1 : 1) * (exponent ? 2 ** (exponent - 15) * (1 + fraction) : 2 ** -14 * fraction);
 }
 
-// a safetensors file of half precision, of two hidden layers: one with residual blocks is not played here
-async function weights(file) {
-  const bytes = await (await fetch(`${file}.safetensors`)).arrayBuffer();
-  const size = Number(new DataView(bytes).getBigUint64(0, true)), start = 8 + size;
-  const { __metadata__: _, ...header } = JSON.parse(new TextDecoder().decode(new Uint8Array(bytes, 8, size)));
-  return Object.fromEntries(Object.entries(header).map(([name, { data_offsets: [first, last] }]) => [
-    name, Float32Array.from(new Uint16Array(bytes.slice(start + first, start + last)), half),
-  ]));
-}
+// of two hidden layers: one with residual blocks is not played here
+const weights = async (file) => Object.fromEntries((await tensors(file)).map(
+  ([name, bytes]) => [name, Float32Array.from(new Uint16Array(bytes), half)]));
 
 const layer = (network, name, x) => network[`${name}.bias`].map(
   (sum, row) => x.reduce((so_far, value, k) => so_far + value * network[`${name}.weight`][row * x.length + k], sum));
@@ -54,7 +56,23 @@ async function trained(file, game, legal) {
   return legal.reduce((best, action) => (logits[action] > logits[best] ? action : best));
 }
 
-// *** perfect play, where all that can follow is little ***
+// *** perfect play, by a table, or where all that can follow is little ***
+
+// each knows what the legal actions are worth to the player to move
+class Table {
+  static async load(file) {
+    const table = new Table();
+    table.mind = await think(file, "table");
+    for (const [name, bytes] of await tensors(`${file}.table`)) table.mind[name].set(new Uint8Array(bytes));
+    return table;
+  }
+
+  worths({ words }, legal) {
+    this.mind.words.set(words);
+    this.mind.run("judge");
+    return legal.map((action) => this.mind.values[action]);
+  }
+}
 
 const LATER = 1 - 2 ** -10; // what is won sooner counts more, a little
 
@@ -65,9 +83,8 @@ class Solver {
     this.values = new Map(); // of positions for the player to move
   }
 
-  // what each of the legal actions is worth to the player to move
-  worths({ words, rng }) {
-    const { games, about } = this, { legal, player } = read(about, words);
+  worths({ words, rng }, legal) {
+    const { games, about } = this, { player } = read(about, words);
     legal.forEach((action, lane) => {
       games.set(lane, { words, rng });
       games.actions[lane] = action;
@@ -84,13 +101,14 @@ class Solver {
 
   value(game) {
     const key = game.words.slice(0, this.about.rewards).join();
-    if (!this.values.has(key)) this.values.set(key, Math.max(...this.worths(game)));
+    if (!this.values.has(key)) this.values.set(key, Math.max(...this.worths(game, read(this.about, game.words).legal)));
     return this.values.get(key);
   }
 }
 
 async function perfect(file, game, legal, about) {
-  const worths = (await once(`${file} perfect`, async () => new Solver(about))).worths(game), best = Math.max(...worths);
+  const solver = await once(`${file} perfect`, async () => (about.table ? Table.load(file) : new Solver(about)));
+  const worths = solver.worths(game, legal), best = Math.max(...worths);
   const kept = legal.filter((_, k) => worths[k] === best);
   return kept[Math.floor(Math.random() * kept.length)];
 }
