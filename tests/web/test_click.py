@@ -159,6 +159,9 @@ def test_a_game_under_rules_of_the_form(page: Any) -> None:
     page.click("#fields button")
     page.wait_for_selector("body[data-state=ready]")
     assert page.locator("#wrong").is_hidden()
+    page.locator("#actions button").first.click()  # and playouts answer
+    page.wait_for_selector("body[data-state=ready][data-ply='2']")
+    assert page.input_value("#seats select[data-player='1']") == "playouts"
     page.fill("#seed", "7")
     players(page, "person", "uniform")
     env = te.make("hyper_tic_tac_toe", shape=(4, 4), k=3)

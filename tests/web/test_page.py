@@ -196,6 +196,38 @@ def test_the_form_is_made_from_the_rules_and_plays_what_the_environment_does(tmp
         assert games[0]["rng"] == state._games.cut.table(state.tensors[1])[0].tolist()
 
 
+PLAYOUTS = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+import bridge, playground
+told = []
+for name, seed, actions in json.loads(sys.argv[2]):
+    kinds, now = playground.about(name)["kinds"], playground.begin(name, seed)
+    for action in actions:
+        now = playground.play(name, now["words"], now["rng"], action)
+    told.append([kinds, playground.playouts(name, now["words"], now["rng"])])
+    playground.THINKING = 0.0
+    told[-1].append(playground.playouts(name, now["words"], now["rng"]))
+    playground.THINKING = 1.0
+print(json.dumps(told))
+"""
+
+
+def test_playouts_in_the_page_win_block_and_do_not_peek(tmp_path: Path) -> None:
+    package({id: variant(id) for id in ("tic_tac_toe", "kuhn_poker")}, tmp_path, "bridge", "playground")
+    kuhn = shared_env("kuhn_poker")
+    seed = next(s for s in range(99) if kuhn.init(1, s).numpy()["cards"].tolist() == [[2, 1]])
+    asked = [
+        ("hyper_tic_tac_toe(shape=(3, 3))", 0, [0, 8, 1, 7]),  # to win: 2
+        ("hyper_tic_tac_toe(shape=(3, 3))", 0, [4, 8, 1]),  # to block: 7
+        ("kuhn_poker()", seed, [1]),  # a queen calls a bet, unless it sees the king
+    ]
+    told = answers(tmp_path, PLAYOUTS, asked)
+    assert [best for _, best, _ in told] == [2, 7, 1]
+    assert all(kinds == ["person", "uniform", "playouts"] for kinds, _, _ in told)
+    assert all(action in range(9) and action not in asked[k][2] for k, (_, _, action) in enumerate(told[:2]))
+
+
 def test_trees_ask_for_what_only_two_numbers_tell() -> None:
     words = np.random.default_rng(0).integers(0, 2**32, (400, 2), np.uint32)
     told = (words[:, 0] >> 3 ^ words[:, 1] >> 7) & 1

@@ -72,7 +72,11 @@ export class Local {
   played(game, about) {
     const ask = (what, ...given) => this.startPython()(`playground.${what}`, game, ...given);
     if (about.module) return new Compiled(about);
-    return { begin: (seed) => ask("begin", seed), play: ({ words, rng }, action) => ask("play", words, rng, action) };
+    return {
+      begin: (seed) => ask("begin", seed),
+      play: ({ words, rng }, action) => ask("play", words, rng, action),
+      playouts: ({ words, rng }) => ask("playouts", words, rng),
+    };
   }
 
   // seed: null draws one; start: a game of the wall, or its text
@@ -110,9 +114,10 @@ export class Local {
   }
 
   async advance() {
-    const { table } = this, { about, game, seats, now, past } = table, ply = past.length;
-    const { player, legal } = read(about, now.words);
-    const chosen = await choose[seats[player]]?.(this.games.get(game).file, now, legal, about) ?? null;
+    const { table } = this, { about, game, rules, seats, now, past } = table, ply = past.length;
+    const { player, legal } = read(about, now.words), kind = seats[player];
+    const chosen = await (kind === "playouts" ? rules.playouts(now)
+      : choose[kind]?.(this.games.get(game).file, now, legal, about)) ?? null;
     if (table === this.table && ply === past.length) await this.play(table, chosen);
     return this.view();
   }

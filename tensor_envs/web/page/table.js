@@ -2,7 +2,7 @@
 // How it is asked is in `server.js` and `local.js`.
 const KINDS = {
   person: "person", uniform: "computer, random", search: "computer, search", trained: "computer, trained network",
-  perfect: "computer, perfect",
+  perfect: "computer, perfect", playouts: "computer, a second of random games",
 };
 const SOLVING = 500; // milliseconds until it is asked again whether a game is solved
 const WRITING = 200; // and until the address says the position: browsers bear a few changes a second

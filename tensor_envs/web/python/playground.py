@@ -7,6 +7,7 @@ be made, such as "hyper_tic_tac_toe(shape=(4, 4), k=3)": that is its name in lin
 from __future__ import annotations
 
 import ast
+import math
 import re
 import struct
 import time
@@ -14,7 +15,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, fields, replace
 from functools import cache
 from importlib import import_module
-from itertools import count
+from itertools import count, cycle
+from random import Random
 from typing import Any
 
 bridge = import_module("bridge")
@@ -25,10 +27,12 @@ make = import_module("tensor_envs.core.registry").make
 shown = import_module("tensor_envs.core.validate").shown
 batch = import_module("tensor_envs.web.batch")
 growing = import_module("tensor_envs.web.tile").growing
+KeyedChance = import_module("tensor_envs.rules.chance").KeyedChance
 scalars = import_module("tensor_envs.rules.scalar")
 
 POSITIONS, APART = 360, 3  # that small pictures are found out from, of games that go on; how many plies apart
 SHARE = 0.1  # seconds that this takes at once: other questions wait
+THINKING = 1.0  # seconds of playouts for an action
 BEYOND = 2**63  # of every field's range
 
 
@@ -114,12 +118,15 @@ def about(name: str) -> dict[str, Any]:
     told = batch.described(env) | {"id": name, "hidden": secret, "python": True}
     chosen = {field.name: getattr(env.rules, field.name) for field in fields(env.rules)}
     bridge.GAMES[name] = module, chosen, told["slots"], secret
+    fair = (
+        env.spec.perfect_information or env._engine.game.determinizes
+    )  # playouts see nothing that is hidden
     return {
         "game": name,
         "title": name,
         "rules": env.describe(),
         "players": env.num_players,
-        "kinds": ["person", "uniform"],
+        "kinds": ["person", "uniform", *["playouts"] * fair],
         "about": told | {"arrays": batch.sizes(batch.arrays(env))},
     }
 
@@ -136,10 +143,9 @@ def begin(name: str, seed: int) -> dict[str, Any]:
     return {"words": _words(env, game), "rng": [int(x.value) for x in game._row_rng]}
 
 
-def play(name: str, words: list[int], rng: list[int], action: int | None) -> dict[str, Any]:
-    """A position after an action, and what this was. None: that of the uniform policy."""
-    env, game = _env(name), _plain(name)
-    layout = env._engine.layout
+def _at(name: str, words: list[int], rng: list[int]) -> Any:
+    """A plain game that stands at a position."""
+    game, layout = _plain(name), _env(name)._engine.layout
 
     def load(w: int) -> Any:
         return scalars.word(words[w])
@@ -147,9 +153,45 @@ def play(name: str, words: list[int], rng: list[int], action: int | None) -> dic
     game.state, game._mask_of = layout.get_state(load), None
     game.terminated, game.truncated = (bool(flag.value) for flag in layout.get_flags(load))
     game._row_rng = [scalars.word(x) for x in rng]
+    return game
+
+
+def play(name: str, words: list[int], rng: list[int], action: int | None) -> dict[str, Any]:
+    """A position after an action, and what this was. None: that of the uniform policy."""
+    game = _at(name, words, rng)
     action = game.uniform_action() if action is None else action
     game.step(action)
-    return {"words": _words(env, game), "rng": rng, "action": action}
+    return {"words": _words(_env(name), game), "rng": rng, "action": action}
+
+
+def playouts(name: str, words: list[int], rng: list[int]) -> int:
+    """The action after which random games pay the player to move the most, of as many games as there is time for.
+
+    What this player does not see is dealt anew in each. A random action if there is not time for one.
+    """
+    game, chance, end = _at(name, words, rng), Random(), time.monotonic() + THINKING
+    rules, start, player = game.game, game.state, int(game.state.current_player.value)
+    legal = game.legal_actions()
+    chance.shuffle(legal)
+    paid: dict[int, list[float]] = {action: [] for action in legal}
+
+    def key() -> list[Any]:
+        return [scalars.word(chance.getrandbits(32)) for _ in range(2)]
+
+    for first in cycle(legal if len(legal) > 1 else []):
+        game.state = start.replace(key=key()) if rules.spec.chance else start
+        if rules.determinizes:
+            game.state = rules.determinize(game.state, start.current_player, KeyedChance(key()))
+        game.terminated = game.truncated = False
+        action, total = first, 0.0
+        while not game.over and time.monotonic() < end:
+            game.step(action)
+            total += game.rewards[player]
+            action = chance.choice(game.legal_actions() or [0])
+        if not game.over:
+            break
+        paid[first].append(total)
+    return max(legal, key=lambda a: sum(paid[a]) / len(paid[a]) if paid[a] else -math.inf)
 
 
 def _words(env: Any, game: Any) -> list[int]:
