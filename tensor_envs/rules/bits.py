@@ -146,13 +146,15 @@ def nth_bit(x: Value, n: Value, width: int | None = None) -> Scalar:
             members &= members - 1  # without the lowest
         return integer((members & -members).bit_length() - 1 if members else 0)
     size = width or BITS[x.dtype]
-    for groups in reversed(
-        _counts(x, size)[:-1]
-    ):  # halve: is it in the lower half of the group, or further on?
-        size //= 2
-        lower = integer(groups >> position & (2 * size - 1))
+    levels = _counts(x, size)[:-1]
+    # a GPU's threads shift each by a number of its own, which the lanes of a vector cannot in WebAssembly
+    apart = popcount_word.get() is not None
+    while levels:  # halve: is it in the lower half of the group, or further on?
+        size, groups = size // 2, levels.pop()
+        lower = integer((groups >> position if apart else groups) & (2 * size - 1))
         upper = n >= lower
         n, position = where(upper, n - lower, n), where(upper, position + size, position)
+        levels = levels if apart else [where(upper, level >> size, level) for level in levels]
     return position
 
 

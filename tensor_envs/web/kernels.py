@@ -22,6 +22,8 @@ from tensor_envs.search.tree_search import EXPLORATION, exploration_table, form_
 from tensor_envs.web.batch import KERNELS, arrays, sizes, traced, traced_for
 from tensor_envs.web.variants import SIMULATIONS
 
+FAST = {"rollout"}  # what plays as many steps as it can
+
 
 class Kernels(NamedTuple):
     """Some kernels as WebAssembly.
@@ -36,12 +38,11 @@ class Kernels(NamedTuple):
 
 def _made(bodies: Mapping[str, Callable[..., UOp]], known: Mapping[str, tuple[DType, int]]) -> Kernels:
     names, dtypes_ = list(known), [dtype for dtype, _ in known.values()]
-    texts, calls = [], {}
+    texts, calls = {}, {}
     for name, body in bodies.items():
-        text, used = c_of(name, body, dtypes_)
-        texts.append(text)
+        texts[name], used = c_of(name, body, dtypes_)
         calls[name] = [names[place] for place in used]
-    return Kernels(webassembly(texts, list(calls)), {"arrays": sizes(known), "calls": calls})
+    return Kernels(webassembly(texts, FAST), {"arrays": sizes(known), "calls": calls})
 
 
 def of_batch(env: Env) -> Kernels:

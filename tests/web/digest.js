@@ -16,6 +16,9 @@ for (const id of ids) {
       add("actions", "words");
     }
     games.run("init");
+    games.rollout(16);
+    add("words");
+    games.run("init");
     for (let step = 0; step < 8; step++) {
       games.run("sample");
       games.run("step");

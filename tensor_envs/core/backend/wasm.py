@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -21,10 +21,11 @@ from tensor_envs.core.backend.clang import NO_EPILOGUES
 from tensor_envs.core.backend.launch import ANY_SIZE, program_of
 
 # 32 bits an address; vectors of 128 bits and filling memory at once are in every browser since 2023
-COMPILE = (
-    "clang -target wasm32 -O2 -msimd128 -mbulk-memory -ffreestanding -fno-math-errno -ffp-contract=off "
-    f"-std=gnu11 -w -x c -c {NO_EPILOGUES}"
-).split()
+TARGET = ["clang", "-target", "wasm32", "-msimd128", "-mbulk-memory", "-w", "-c"]
+OPTIMIZE = f"-O2 -ffreestanding -fno-math-errno -ffp-contract=off -std=gnu11 -x c {NO_EPILOGUES} -".split()
+# Operations as they stand: from -O1 on, they are put where their results are used, in half the bytes.
+WRITE = ["-O0", "-mllvm", "-fast-isel=false"]
+LONG = 100_000  # characters of a kernel
 LINK = [
     "wasm-ld",
     "--no-entry",
@@ -54,6 +55,33 @@ class Renderer(ClangRenderer):
         super(ClangRenderer, self).__init__(Target("CPU", arch="wasm32"))
         self.compiler = Compiler()
 
+    def render(self, uops: list[UOp]) -> str:
+        return super().render(interleaved(uops))
+
+
+STAY = {Ops.STORE, Ops.RANGE, Ops.END, Ops.IF, Ops.ENDIF, Ops.PARAM, Ops.SINK}  # others move between these
+
+
+def interleaved(uops: list[UOp]) -> list[UOp]:
+    """Operations by how many wait for each, one for the other: those of several lanes alternate.
+
+    A browser leaves them in their order, and a processor that waits for one does not look far ahead.
+    """
+    ordered: list[UOp] = []
+    part: list[UOp] = []
+    for u in uops:
+        if u.op not in STAY:
+            part.append(u)
+            continue
+        waiting = dict.fromkeys(part, 0)
+        for x in reversed(part):
+            for source in x.src:
+                if source in waiting:
+                    waiting[source] = max(waiting[source], waiting[x] + 1)
+        ordered += [*sorted(part, key=lambda x: -waiting[x]), u]
+        part = []
+    return ordered + part
+
 
 @functools.cache
 def _renderer() -> Renderer:
@@ -68,13 +96,23 @@ def c_of(name: str, body: Callable[..., UOp], kinds: Sequence[DType]) -> tuple[s
     return text, used
 
 
-def webassembly(sources: Sequence[str], exports: Sequence[str]) -> bytes:
-    """A module of some C. RuntimeError if the compiler does not take it."""
+def webassembly(sources: Mapping[str, str], fast: Collection[str]) -> bytes:
+    """A module of kernels in C by their names; fast: those to be so, unless they are long.
+
+    RuntimeError if the compiler does not take it.
+    """
+    parts = ["", ""]
+    for name, text in sources.items():
+        parts[name in fast and len(text) <= LONG] += text
     with TemporaryDirectory(prefix="tensor_envs-") as folder:
-        made, linked = Path(folder, "game.o"), Path(folder, "game.wasm")
-        _zig(*COMPILE, "-", "-o", str(made), text="\n".join(sources))
-        _zig(*LINK, *(f"--export={name}" for name in exports), str(made), "-o", str(linked))
-        return linked.read_bytes()
+        small, code, large, linked = (
+            str(Path(folder, name)) for name in ("small.o", "large.bc", "large.o", "game.wasm")
+        )
+        _zig(*TARGET, *OPTIMIZE, "-o", small, text=parts[0])
+        _zig(*TARGET, *OPTIMIZE, "-emit-llvm", "-o", code, text=parts[1])
+        _zig(*TARGET, *WRITE, code, "-o", large)
+        _zig(*LINK, *(f"--export={name}" for name in sources), small, large, "-o", linked)
+        return Path(linked).read_bytes()
 
 
 def _zig(*arguments: str, text: str = "") -> None:
