@@ -54,6 +54,7 @@ SECTIONS: dict[str, dict[str, str | Callable[[], str]]] = {
         "speed/tic_tac_toe.md": "scripts/measured/tic_tac_toe.md",
         "speed/games.md": "scripts/measured/games.md",
         "speed/batch_sizes.md": "scripts/measured/batch_sizes.md",
+        "speed/devices.md": "scripts/measured/devices.md",
         "speed/kernels.md": "scripts/measured/kernels.md",
         "speed/gpu_kernels.md": "scripts/measured/gpu_kernels.md",
         "speed/gpu_model.md": "scripts/measured/gpu_model.md",
