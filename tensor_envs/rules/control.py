@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -124,7 +126,7 @@ def union_in_range(size: int, term: Callable[[Scalar], Scalar]) -> Scalar:
 def repeat(
     size: int, start: Sequence[Value], step: Callable[[list[Scalar]], Sequence[Value]]
 ) -> list[Scalar]:
-    """What becomes of a list of numbers of one kind in so many steps: a loop.
+    """What becomes of a list of numbers of one kind in so many steps: a loop, left once a step changes nothing.
 
     Examples:
         >>> repeat(3, [integer(1), 0], lambda values: [values[0] * 2, values[0]])
@@ -141,21 +143,34 @@ def repeat(
     values = alike(start)
     if _ids.get() is None or size < 2 or not values:
         for _ in range(size):
-            values = alike(step(values))
+            before, values = values, alike(step(values))
+            if all(a.known and b.known and a.value == b.value for a, b in zip(before, values, strict=True)):
+                break
         return values
-    dtype, nodes, count = values[0].dtype, [x.uop() for x in values], range(len(values))
+    nodes, dtype = [x.uop() for x in values], values[0].dtype
+    around = tuple(dict.fromkeys(r for node in nodes for r in node.ranges))
     held, fresh = register(len(nodes), dtype), register(len(nodes), dtype)
-    outer = held.after(*dict.fromkeys(r for node in nodes for r in node.ranges))
-    begun = UOp.group(*(outer[k].store(nodes[k]) for k in count))
-    i = loop(size)
-    now = held.after(begun, i)
-    new = alike(step([Scalar(now[k].load(), dtype) for k in count]))
+    left = register(1, dtypes.int32)
+    begun = UOp.group(*_stores(held.after(*around), nodes), left.after(*around)[0].store(size))
+    turn = UOp.loop(next_id())
+    now = [Scalar(x, dtype) for x in _loads(held.after(begun, turn), len(nodes))]
+    new = alike(step(now))
+    more = Scalar(left.after(begun, turn)[0].load(), INT) - 1
+    again = functools.reduce(operator.or_, map(operator.ne, now, new)) & (more > 0)
     # all are worked out before one is overwritten
-    worked_out = UOp.group(*(fresh.after(begun, i)[k].store(new[k].uop()) for k in count))
-    done = UOp.group(
-        *(held.after(worked_out)[k].store(fresh.after(worked_out)[k].load()) for k in count)
-    ).end(i)
-    return [Scalar(held.after(done)[k].load(), dtype) for k in count]
+    worked_out = UOp.group(*_stores(fresh.after(begun, turn), [x.uop() for x in new]))
+    stores = _stores(held.after(worked_out), _loads(fresh.after(worked_out), len(nodes)))
+    done = UOp.group(*stores, left.after(worked_out)[0].store(more.uop())).end(turn, again.uop())
+    # tinygrad takes the loops around for ended, too, where the condition depends on them: they are named again
+    return [Scalar(x, dtype) for x in _loads(held.after(done).after(*around), len(nodes))]
+
+
+def _stores(cells: UOp, values: Sequence[UOp]) -> list[UOp]:
+    return [cells[k].store(x) for k, x in enumerate(values)]
+
+
+def _loads(cells: UOp, size: int) -> list[UOp]:
+    return [cells[k].load() for k in range(size)]
 
 
 def map_range(size: int, term: Callable[[Any], Scalar]) -> list[Scalar]:

@@ -87,6 +87,26 @@ def test_repeated_steps(length: int) -> None:
         assert [int(column[row]) for column in found] == [value % 2**32 for value in values]
 
 
+def test_repeated_steps_end_when_they_change_nothing() -> None:
+    """Every game for itself; no test would see the end of so many steps."""
+    x, y = numbers("int", SIZE, 6, -40, 40), numbers("int", SIZE, 7, 0, 40)
+
+    def function(x: Scalar, y: Scalar) -> list[Scalar]:
+        climbed = repeat(2**31 - 1, [x], lambda v: [v[0] + integer(v[0] < y)])
+        met = repeat(2**31 - 1, [x < y, x == y, x > y], lambda v: [v[0] & ~v[1], v[1] | v[2], v[2]])
+        return [*climbed, *met, *repeat(9, [x], lambda v: [v[0] + integer(v[0] < y)])]
+
+    found = agree(function, x, y)
+    assert found[0].tolist() == np.maximum(x, y).tolist()
+    assert [column.tolist() for column in found[1:4]] == [
+        ((x < y) & (x != y)).tolist(),
+        (x >= y).tolist(),
+        (x > y).tolist(),
+    ]
+    assert found[4].tolist() == np.where(x < y, np.minimum(x + 9, y), x).tolist()
+    assert 0 < (y > x + 9).sum() < SIZE and (x > y).any()
+
+
 @pytest.mark.parametrize("step", (lambda v: [v[0]], lambda v: [v[0], word(1)], lambda v: [v[0], v[1], 1]))
 def test_repeated_steps_keep_number_and_kind(step: Callable[[list[Scalar]], list[Value]]) -> None:
     with pytest.raises(TypeError, match="a list of 2 numbers of one kind"):

@@ -147,7 +147,8 @@ class Go:
             atari = where(alone, united(atari, which), self.without(atari, which))
         passes = action == self.points
         over = (passes & s.passed) | (s.ply + 1 >= self.max_plies)
-        result = where(over, self.result(s.current_player == 0, own, other, empty), 0)
+        counted = where(over, empty, self.nothing)  # nothing to follow, but at the end
+        result = where(over, self.result(s.current_player == 0, own, other, counted), 0)
         after = s.replace(
             own=other,
             other=own,
