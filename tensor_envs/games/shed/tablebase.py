@@ -38,7 +38,8 @@ class Tablebase:
     def __init__(self, cards: int, a_to_move: Tensor, b_to_move: Tensor):
         self.cards, self.results = cards, [a_to_move, b_to_move]
         self.device = device_of(a_to_move)
-        self._lookups: dict[Grid, tuple[Replay, Tensor]] = {}
+        # by the rules, too: where a state's words lie depends on `max_plies`
+        self._lookups: dict[tuple[Shed, Grid], tuple[Replay, Tensor]] = {}
 
     def __repr__(self) -> str:
         return f"<Tablebase of shed with {self.cards} cards on {self.device}>"
@@ -86,10 +87,11 @@ class Tablebase:
             arrays = (values, tricks, words, *self.results, self._first_bytes)
             values = lookup(*arrays)[0]
         else:
-            if where.grid not in self._lookups:
+            key = rules, where.grid
+            if key not in self._lookups:
                 replay = Replay(lambda *arrays: Tensor.realize(*lookup(*arrays)))
-                self._lookups[where.grid] = replay, where.empty(1 << self.cards, dtypes.int8)
-            replay, tricks = self._lookups[where.grid]
+                self._lookups[key] = replay, where.empty(1 << self.cards, dtypes.int8)
+            replay, tricks = self._lookups[key]
             replay(values, tricks, words, *self.results, self._first_bytes)
         return values.reshape(where.rows, self.cards + 2)[: state.batch]
 

@@ -208,6 +208,19 @@ def test_lookups_refuse_other_games() -> None:
         table(6).value(te.make("tic_tac_toe").init(2, device="CPU"))
 
 
+def test_lookups_of_games_whose_states_lie_differently() -> None:
+    """A ply count of 31 bits moves what comes after it."""
+    usual, long = shared_env("shed", cards=6), te.make("shed", cards=6, max_plies=2_000_000_000)
+    assert usual.state_bytes != long.state_bytes
+    values = []
+    for env in (usual, long):
+        state = env.init(32, 1, device="CPU")
+        for _ in range(3):
+            state = env.step(state, te.random_policy(state))
+        values.append(table(6).action_values(state).tolist())
+    assert values[0] == values[1]
+
+
 # *** files ***
 
 
