@@ -5,8 +5,9 @@
     python scripts/play.py --env my_games:GAME    # a game of one's own, too
 
 The computer plays at random, by playout search, by trained weights where they come with the package, or perfectly
-where a game is solved (Shed, 3x3 tic-tac-toe). The page is served to this machine alone and needs nothing from
-elsewhere; it is that of `python -m tensor_envs.web`, with no games but those that are played.
+where a game is solved (Shed, 3x3 tic-tac-toe). A form has the fields of a game's rules, to play under others. The page
+is served to this machine alone and needs nothing from elsewhere; it is that of `python -m tensor_envs.web`, with no
+games but those that are played.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ from pathlib import Path
 from threading import BoundedSemaphore
 from types import UnionType
 from typing import Any, get_args
+from urllib.parse import unquote
 
 from tensor_envs import web
 from tensor_envs.core.validate import shown
@@ -107,9 +108,13 @@ class Handler(BaseHTTPRequestHandler):
     def get(self, path: str) -> tuple[bytes, str]:
         if path in FILES:
             return FILES[path].read_bytes(), f"{KINDS[FILES[path].suffix]}; charset=utf-8"
-        match path.strip("/").split("/"):
+        match parts(path):
             case ["games.json"]:
                 return self.work(Tables.catalogue)
+            case ["api", "games", name]:
+                return self.work(lambda tables: tables.about(name))
+            case ["api", "games", name, "form"]:
+                return self.work(lambda tables: tables.form(name))
             case ["api", "tables", name]:
                 return self.work(lambda tables: tables.view(name))
             case ["api", "tables", name, "position"]:
@@ -117,12 +122,17 @@ class Handler(BaseHTTPRequestHandler):
             case ["rules", name]:
                 text = self.server.worker.submit(self.server.tables.rules, name).result()
                 return text.encode(), "text/plain; charset=utf-8"
-            case ["api", "tables"] | ["api", "tables", _, "act" | "advance" | "undo"]:
+            case ["api", "games" | "tables"] | ["api", "tables", _, "act" | "advance" | "undo"]:
                 raise Refusal(405, f"{path} takes POST")
         raise Refusal(404, f"there is nothing at {path!r}")
 
     def post(self, path: str) -> tuple[bytes, str]:
-        match path.strip("/").split("/"):
+        match parts(path):
+            case ["api", "games"]:
+                id, texts = fields(self.body(), id=str, fields=dict)
+                if not all(isinstance(text, str) for text in texts.values()):
+                    raise Refusal(400, f"fields must be strings, got {shown(texts)}")
+                return self.work(lambda tables: tables.named(id, texts))
             case ["api", "tables"]:
                 game, seats, seed, actions = fields(
                     self.body(), game=str, seats=list, seed=int | None, actions=list
@@ -140,7 +150,12 @@ class Handler(BaseHTTPRequestHandler):
             case ["api", "tables", name, "advance" | "undo" as what]:
                 (ply,) = fields(self.body(), ply=int)
                 return self.work(lambda tables: tables.change(name, what, ply))
-            case ["games.json"] | ["api", "tables", _] | ["api", "tables", _, "position"]:
+            case (
+                ["games.json"]
+                | ["api", "games" | "tables", _]
+                | ["api", "games", _, "form"]
+                | ["api", "tables", _, "position"]
+            ):
                 raise Refusal(405, f"{path} takes GET")
         raise Refusal(405 if path in FILES else 404, f"there is nothing to post to at {path!r}")
 
@@ -221,6 +236,11 @@ class Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *arguments: Any) -> None:
         """Silent: the page says what is wrong."""
+
+
+def parts(path: str) -> list[str]:
+    """Of a path, each as it was before it was made a part of an address."""
+    return [unquote(part) for part in path.strip("/").split("/")]
 
 
 def fields(body: Body, **kinds: type | UnionType) -> list[Any]:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import secrets
 from collections import OrderedDict
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import quote
 
 import numpy as np
 
 from tensor_envs.core.env import Env
 from tensor_envs.play import opponents
 from tensor_envs.render.moves import told
+from tensor_envs.web.form import env_of, fields_of, form_id, name_of
 from tensor_envs.web.variants import (
     PERFECT,
     PERSON,
@@ -26,9 +28,11 @@ from tensor_envs.web.variants import (
 )
 
 MOST_TABLES = 64  # the one that has waited longest goes when another is opened
+MOST_MADE = 16  # games of the form, likewise; one that is gone is made again by its name
 SHOWN_MOVES = 60
 MOST_SEED = 2**53 - 1  # which JavaScript counts exactly
 NOT_SHOWN = "a move, not shown"
+T = TypeVar("T")
 
 
 class Refusal(Exception):
@@ -201,6 +205,7 @@ class Tables:
         self.variants = dict(VARIANTS)
         self.open: OrderedDict[str, Table] = OrderedDict()
         self.envs: dict[str, Env] = {}  # an environment compiles its kernels once
+        self.made: OrderedDict[str, tuple[Variant, Env]] = OrderedDict()
         self.solver = opponents.Solver()
 
     def env(self, key: str) -> Env:
@@ -220,23 +225,58 @@ class Tables:
 
     def catalogue(self) -> dict[str, Any]:
         """What can be played, and by whom."""
-        envs = {name: (found, self.env(name)) for name, found in self.variants.items()}
-        games = [about(name, *both, f"rules/{name}", kinds(both[1])) for name, both in envs.items()]
-        return {"games": games, "server": True}
+        return {"games": [self.about(name) for name in self.variants], "server": True, "python": True}
+
+    # *** the form, as `web/python/playground.py` has it for a static page ***
+
+    @property
+    def known(self) -> dict[str, Variant]:
+        """The ids that names of the form's games begin with, and a game that is offered under each."""
+        return {form_id(self.env(name)): self.variants[name] for name in reversed(self.variants)}
+
+    def game(self, name: str) -> tuple[Variant, Env]:
+        """A game that is offered, or one of the form by its name. Refusal if there is none."""
+        if name in self.variants:
+            return self.variants[name], self.env(name)
+        if not name.endswith(")"):
+            raise Refusal(404, f"there is no game {name!r}; there are {', '.join(self.variants)}")
+        if name not in self.made:
+            env = or_refusal(env_of, name, self.known)
+            base = self.known[form_id(env)]
+            self.made[name] = Variant(name, env.id, secret=base.secret, own=base.own), env
+        self.made.move_to_end(name)
+        while len(self.made) > MOST_MADE:
+            self.made.popitem(last=False)
+        return self.made[name]
+
+    def form(self, name: str) -> dict[str, Any]:
+        """The id that a game's rules have, and their fields with their present values."""
+        env = self.game(name)[1]
+        return {"id": form_id(env), "fields": fields_of(env.rules)}
+
+    def named(self, id: str, texts: dict[str, str]) -> dict[str, Any]:
+        """The game that a form says, see `about`."""
+        return self.about(or_refusal(name_of, id, texts, self.known))
+
+    def about(self, name: str) -> dict[str, Any]:
+        """What the page is told of a game."""
+        found, env = self.game(name)
+        return about(name, found, env, f"rules/{quote(name, safe=':')}", kinds(env))
+
+    # *** tables ***
 
     def create(
         self, game: str, seats: Sequence[str], seed: int | None, actions: Sequence[int] = ()
     ) -> dict[str, Any]:
         """A new table; without a seed one is drawn, which nobody knows before the end."""
-        self._check(game)
-        env = self.env(game)
+        found, env = self.game(game)
         known = kinds(env)
         if len(seats) != env.num_players or not set(seats) <= set(known):
             raise Refusal(
                 400, f"seats must be {env.num_players} of {', '.join(known)}, got {', '.join(seats)}"
             )
         seed = secrets.randbelow(MOST_SEED + 1) if seed is None else seed
-        table = Table(game, env, seats, seed, self.solver, self.variants[game], actions)
+        table = Table(game, env, seats, seed, self.solver, found, actions)
         name = secrets.token_urlsafe(9)
         self.open[name] = table
         while len(self.open) > MOST_TABLES:
@@ -244,12 +284,7 @@ class Tables:
         return {"table": name, **table.view()}
 
     def rules(self, game: str) -> str:
-        self._check(game)
-        return self.env(game).describe()
-
-    def _check(self, game: str) -> None:
-        if game not in self.variants:
-            raise Refusal(404, f"there is no game {game!r}; there are {', '.join(self.variants)}")
+        return self.game(game)[1].describe()
 
     def view(self, name: str) -> dict[str, Any]:
         return {"table": name, **self.find(name).view()}
@@ -272,3 +307,11 @@ class Tables:
             raise Refusal(404, f"there is no table {name!r}; it may have been closed for newer ones")
         self.open.move_to_end(name)
         return self.open[name]
+
+
+def or_refusal(find: Callable[..., T], *given: Any) -> T:
+    """What is found of a form's values. Refusal if they are wrong, in the words of the rules."""
+    try:
+        return find(*given)
+    except (ValueError, TypeError, NotImplementedError) as error:
+        raise Refusal(400, str(error)) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator
 from typing import Any
@@ -98,12 +99,12 @@ def browser() -> Iterator[Any]:
 def page(browser: Any, url: str) -> Iterator[Any]:
     """A page with its first game begun; every complaint of the browser and every request elsewhere is an error.
 
-    But for the 409 of a move that comes too late, which the page shows.
+    But for the 409 of a move that comes too late and the 400 of wrong rules, which the page shows.
     """
     found, complaints = browser.new_page(viewport={"width": 1300, "height": 900}), []
 
     def said(text: str) -> None:
-        if "status of 409" not in text:
+        if not re.search("status of 40[09]", text):
             complaints.append(text)
 
     def requested(address: str) -> None:
@@ -221,3 +222,49 @@ def test_an_answer_that_refuses_is_shown(page: Any) -> None:
     page.click("text=New game")
     page.wait_for_selector(TURN)
     assert page.locator("#error").is_hidden()
+
+
+def test_a_game_under_rules_of_the_form(page: Any) -> None:
+    """Refused, made, played to its end against the search, and there again by its link and its table's address."""
+    page.select_option("#game", "cube")
+    page.click("#playground summary")
+    page.wait_for_selector("#inputs [name='k']")
+    shown = page.eval_on_selector_all("#inputs [name]", "all => all.map(({ name, value }) => [name, value])")
+    assert shown == [["shape", "(3, 3, 3)"], ["k", "3"], ["misere", "False"], ["gravity", "False"]]
+    page.fill("#inputs [name='k']", "9")
+    page.click("#fields button")
+    page.wait_for_selector("#wrong:not([hidden])")
+    assert page.inner_text("#wrong") == "no line of k=9 fits on shape (3, 3, 3): k is at most 3"
+    page.fill("#inputs [name='shape']", "4, 4")
+    page.fill("#inputs [name='k']", "3")
+    page.fill("#seed", "7")
+    page.evaluate("document.body.dataset.state = 'busy'")
+    page.click("#fields button")
+    page.wait_for_selector(TURN)
+    assert page.locator("#wrong").is_hidden() and page.locator("#actions button").count() == 16
+    game = page.input_value("#game")
+    assert game == "hyper_tic_tac_toe(shape=(4, 4))"
+    assert page.input_value("#seats select[data-player='1']") == "search"
+    page.evaluate(CLICKER, 7)
+    page.click("#link")
+    page.wait_for_selector("#link:not(:text-is('Copy link'))")
+    actions = [int(x) for x in page.evaluate("location.hash").rpartition("moves=")[2].split(".")]
+    env = te.make("hyper_tic_tac_toe", shape=(4, 4), k=3)
+    state = env.init(1, 7)
+    for action in actions:
+        state = env.step(state, [action])
+    assert state.terminated.item() and page.text_content("#text") == env.to_string(state)
+    link = page.evaluate("location.href")
+    page.goto("about:blank")
+    page.goto(link)
+    over = f"body[data-state=over][data-ply='{len(actions)}']"
+    page.wait_for_selector(over)
+    page.reload()  # the table's own address
+    page.wait_for_selector(over)
+    assert page.input_value("#game") == game and page.text_content("#text") == env.to_string(state)
+    page.click("#playground summary")
+    page.wait_for_selector("#inputs [name='shape']")
+    assert page.input_value("#inputs [name='shape']") == "(4, 4)"
+    page.select_option("#game", "2048")
+    page.wait_for_selector("text=The rules of this game have no fields.")
+    assert page.locator("#fields button").is_disabled()

@@ -178,7 +178,7 @@ def test_the_form_is_made_from_the_rules_and_plays_what_the_environment_does(tmp
         "ValueError: no line of k=9 fits on shape (3, 3): k is at most 3",
         "TypeError: shape must be a tuple of ints, got 'abc' of type str",
         "TypeError: misere must be of type bool, got 2 of type int",
-        "NotImplementedError: hyper_tic_tac_toe(shape=(600, 600)) is too large for a page",
+        "NotImplementedError: hyper_tic_tac_toe is too large for a page: 135,020 bytes, at most 1,024",
     ]
     names = "hyper_tic_tac_toe(shape=(4, 4))", "shed(cards=6, max_plies=7)"
     envs = shared_env("hyper_tic_tac_toe", shape=(4, 4)), shared_env("shed", cards=6, max_plies=7)

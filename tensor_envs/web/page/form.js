@@ -34,7 +34,7 @@ export class Form {
     element("fields").querySelector("button").disabled = true;
     inputs.replaceChildren(made("p", { className: "note", textContent: "Python reads the rules ..." }));
     try {
-      const { id, fields } = await this.engine.startPython()("playground.form", game);
+      const { id, fields } = await this.engine.form(game);
       if (game !== this.shown) return;
       this.id = id;
       inputs.replaceChildren(...fields.map((field) => made("label", {},

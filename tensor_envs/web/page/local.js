@@ -48,14 +48,17 @@ export class Local {
     return this.abouts.get(game);
   }
 
-  // a game that the list does not have is known from then on: what the page is told of it; see `playground.py`
+  // a game that the list does not have: what the page is told of it; see `playground.py`
   async add(what, ...given) {
     if (!this.hasPython) throw new Error("this page has no Python, which such rules need");
     const { about, rules, ...told } = await this.startPython()(`playground.${what}`, ...given), { game } = told;
     const text = new Blob([rules], { type: "text/plain;charset=utf-8" });
-    if (!this.games.has(game)) this.games.set(game, { ...told, rules: URL.createObjectURL(text) });
     if (!this.abouts.has(game)) this.abouts.set(game, about);
-    return this.games.get(game);
+    return this.games.get(game) ?? { ...told, rules: URL.createObjectURL(text) };
+  }
+
+  form(game) {
+    return this.startPython()("playground.form", game);
   }
 
   // games for the wall: in WebAssembly, or else on the GPU; null where there is none

@@ -19,24 +19,25 @@ addEventListener("unhandledrejection", ({ reason }) => fail(reason));
 
 // what a link says of a position; null if it names none. A game under rules of the form is known from then on.
 async function linked() {
-  const said = new URLSearchParams(location.hash.slice(1));
-  if (said.has("table")) return { table: said.get("table") };
+  const said = new URLSearchParams(location.hash.slice(1)), table = said.get("table");
   const list = (name) => said.get(name)?.split(".").filter((x) => x) ?? [];
-  const game = said.get("game") ?? decodeURIComponent(location.hash.slice(1));
+  const game = table ? (await engine.look(table)).game : said.get("game") ?? decodeURIComponent(location.hash.slice(1));
   if (!games.has(game)) {
-    if (catalogue.server || !game.endsWith(")")) return null;
+    if (!game.endsWith(")")) return null;
     offer(await engine.add("about", game));
   }
   element("game").value = game;
+  if (table) return { table };
   return said.has("seats") ? {
     game, seats: list("seats"), seed: said.get("seed") && Number(said.get("seed")), start: said.get("start"),
     actions: list("moves").map(Number),
   } : null;
 }
 
-function offer({ title, game }) {
-  const { options } = element("game");
+function offer(told) {
+  const { title, game } = told, { options } = element("game");
   if (![...options].some(({ value }) => value === game)) element("game").append(new Option(title, game));
+  games.set(game, told);
   element("game").value = game;
 }
 
@@ -44,12 +45,12 @@ function offer({ title, game }) {
 async function choose(begin) {
   const game = element("game").value;
   table.offer(games.get(game));
+  form.show();
   if (!catalogue.server) {
     element("table").hidden = true;
     const about = await engine.about(game);
     if (game !== element("game").value) return; // another one was chosen meanwhile
     history.replaceState(null, "", `#${encodeURIComponent(game)}`);
-    form.show();
     wall.show(null);
     element("live").hidden = !about.module;
     element("alone").hidden = true;
@@ -73,16 +74,16 @@ const catalogue = await (await fetch("games.json")).json();
 const games = new Map(catalogue.games.map((game) => [game.game, game]));
 const engine = catalogue.server ? server : new Local(games, catalogue.python, fail);
 const table = new Table(engine, fail);
-let wall = null, form = null;
+const form = new Form(engine, () => element("game").value, async (game) => {
+  offer(game);
+  await choose(() => table.begin());
+});
+let wall = null;
 catalogue.games.forEach(offer);
 element("game").selectedIndex = 0;
 element("game").addEventListener("change", () => choose());
+element("other").hidden = !catalogue.python;
 if (!catalogue.server) {
-  element("other").hidden = !catalogue.python;
-  form = new Form(engine, () => element("game").value, async (game) => {
-    offer(game);
-    await choose(() => table.begin());
-  });
   wall = new Wall({
     scroller: element("wall"), inner: element("inner"), canvas: element("tiles"), cursor: element("cursor"),
     told: (rate) => {
@@ -98,6 +99,7 @@ if (!catalogue.server) {
 }
 const asked = await linked().catch((error) => void fail(error));
 await choose(() => {
+  if (asked === undefined) return null; // the error is shown
   if (asked) return asked.table ? table.ask("look", asked.table) : table.ask("create", asked);
   return catalogue.server ? table.begin() : null;
 });

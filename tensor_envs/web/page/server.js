@@ -13,7 +13,11 @@ async function view(path, body) {
   return { ...found, link: `table=${found.table}`, drawn: Promise.resolve(found) };
 }
 
+const game = (name) => `api/games/${encodeURIComponent(name)}`;
+
 export const server = {
+  form: (name) => ask(`${game(name)}/form`),
+  add: (what, given, fields) => (what === "about" ? ask(game(given)) : ask("api/games", { id: given, fields })),
   look: (table) => view(`api/tables/${encodeURIComponent(table)}`),
   async create({ game, seats, seed, actions, start }) {
     if (start) throw new Error("the link is of a game that was taken from the wall of a static page");

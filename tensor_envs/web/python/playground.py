@@ -1,18 +1,15 @@
 """In a page: games under rules of its form, played by the rules themselves in plain Python, or as WGSL by a GPU.
 
-It needs `bridge`, whose stand-ins let the rest of the package be imported without NumPy. A game is called as it would
-be made, such as "hyper_tic_tac_toe(shape=(4, 4), k=3)": that is its name in links, too.
+It needs `bridge`, whose stand-ins let the rest of the package be imported without NumPy.
 """
 
 from __future__ import annotations
 
-import ast
 import math
-import re
 import struct
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, fields, replace
+from dataclasses import fields
 from functools import cache
 from importlib import import_module
 from itertools import count, cycle
@@ -23,9 +20,8 @@ bridge = import_module("bridge")
 bridge.stand_in_for_package("tensor_envs.web")
 
 PlainGame = import_module("tensor_envs.core.plain").PlainGame
-make = import_module("tensor_envs.core.registry").make
-shown = import_module("tensor_envs.core.validate").shown
 batch = import_module("tensor_envs.web.batch")
+rule_form = import_module("tensor_envs.web.form")
 growing = import_module("tensor_envs.web.tile").growing
 KeyedChance = import_module("tensor_envs.rules.chance").KeyedChance
 scalars = import_module("tensor_envs.rules.scalar")
@@ -33,7 +29,6 @@ scalars = import_module("tensor_envs.rules.scalar")
 POSITIONS, APART = 360, 3  # that small pictures are found out from, of games that go on; how many plies apart
 SHARE = 0.1  # seconds that this takes at once: other questions wait
 THINKING = 1.0  # seconds of playouts for an action
-BEYOND = 2**63  # of every field's range
 
 
 def _known() -> dict[str, str]:
@@ -44,40 +39,7 @@ def _known() -> dict[str, str]:
 @cache
 def _env(name: str) -> Any:
     """The environment of a name. ValueError, TypeError or NotImplementedError: there is none, or not in a page."""
-    found, known = re.fullmatch(r"(\w+)\((.*)\)", name), _known()
-    if not found or found[1] not in known:
-        raise ValueError(f"the game must be {', '.join(known)} with (field=value, ...), got {shown(name)}")
-    try:
-        call = ast.parse(f"rules({found[2]})", mode="eval").body
-        given = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords}  # type: ignore[attr-defined]
-    except (SyntaxError, ValueError, AttributeError):
-        raise ValueError(f"the rules of {found[1]} must be field=value, ..., got {shown(found[2])}") from None
-    env = make(found[1], **given)
-    if env._engine.game.has_memory:
-        raise NotImplementedError(f"{name} is too large for a page")
-    return env
-
-
-def _allowed(rules: Any, name: str) -> str:
-    """What a field may be, as the rules themselves refuse something else."""
-    for wrong in (BEYOND, -BEYOND, None):
-        try:
-            replace(rules, **{name: wrong})
-        except (ValueError, TypeError) as error:
-            said, refused, _ = str(error).partition(", got")
-            if refused and said.startswith(name):
-                return said.removeprefix(name).lstrip(" :")
-    return ""
-
-
-def _read(text: str, now: Any) -> Any:
-    """A value as it was written; what is none is left to the rules to refuse."""
-    if isinstance(now, str):
-        return text
-    try:
-        return ast.literal_eval(text.strip())
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
-        return text
+    return rule_form.env_of(name, _known())
 
 
 def form(name: str) -> dict[str, Any]:
@@ -86,29 +48,13 @@ def form(name: str) -> dict[str, Any]:
     Args:
         name: of a game of the page, or one of its form.
     """
-    rules = bridge.game(name)[0]
-    told = []
-    for field, value in asdict(rules).items():
-        allowed = _allowed(rules, field)
-        choices = re.findall(r"'(\w+)'", allowed) if isinstance(value, str) else []
-        text = value if isinstance(value, str) else repr(value)
-        told.append(
-            {
-                "name": field,
-                "text": text,
-                "allowed": allowed,
-                "choices": ["False", "True"] if isinstance(value, bool) else choices,
-            }
-        )
-    return {"id": import_module(bridge.GAMES[name][0]).GAME.id, "fields": told}
+    id = import_module(bridge.GAMES[name][0]).GAME.id
+    return {"id": id, "fields": rule_form.fields_of(bridge.game(name)[0])}
 
 
 def named(id: str, texts: dict[str, str]) -> dict[str, Any]:
     """The game that a form says, see `about`. ValueError, TypeError or NotImplementedError: the rules refuse it."""
-    usual = asdict(import_module(bridge.GAMES[_known()[id]][0]).GAME.load_rules()())
-    given = {field: _read(text, usual[field]) for field, text in texts.items()}
-    changed = ", ".join(f"{field}={value!r}" for field, value in given.items() if value != usual[field])
-    return about(f"{id}({changed})")
+    return about(rule_form.name_of(id, texts, _known()))
 
 
 def about(name: str) -> dict[str, Any]:

@@ -1,0 +1,190 @@
+"""tensor_envs.play's form: a game under rules of one's own is made, named, played and refused."""
+
+from __future__ import annotations
+
+import random
+import sys
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+import tensor_envs as te
+from tensor_envs.play import tables
+from tests.games.shared import shared_env
+from tests.play.test_play import act, ask, create
+
+SMALL = "hyper_tic_tac_toe(shape=(4, 4))"
+OWN = "tests.core.dice_race:GAME"
+
+
+def named(url: str, id: str, fields: dict[str, str]) -> Any:
+    return ask(url, "POST", "/api/games", {"id": id, "fields": fields})
+
+
+def test_the_form_is_made_from_the_rules(url: str) -> None:
+    form = ask(url, "GET", "/api/games/hypercube/form").json
+    assert form["id"] == "hyper_tic_tac_toe"
+    assert [(field["name"], field["text"]) for field in form["fields"]] == [
+        ("shape", "(3, 3, 3, 3)"),
+        ("k", "3"),
+        ("misere", "False"),
+        ("gravity", "False"),
+    ]
+    assert form["fields"][1]["allowed"] == "must be in 1..2147483647"
+    assert [field["choices"] for field in form["fields"]] == [[], [], *[["False", "True"]] * 2]
+    rules = ask(url, "GET", "/api/games/tensor_equilibrium_3/form").json["fields"]
+    told = {field["name"]: (field["text"], field["choices"]) for field in rules}
+    assert told["players"] == ("3", []) and told["setup_order"] == ("turn", ["turn", "seat"])
+    assert ask(url, "GET", f"/api/games/{quote(SMALL)}/form").json["fields"][0]["text"] == "(4, 4)"
+    assert ask(url, "GET", "/api/games/2048/form").json == {"id": "2048", "fields": []}
+
+
+def test_a_game_of_the_form_is_played_to_its_end(url: str) -> None:
+    """As the environment plays it, picture and text included; the computer draws what the uniform policy draws."""
+    offered = ask(url, "GET", "/games.json").json
+    told = named(url, "hyper_tic_tac_toe", {"shape": "4, 4", "k": "3", "misere": "False"}).json
+    rules = f"rules/{quote(SMALL)}"
+    assert told == {
+        "game": SMALL,
+        "title": SMALL,
+        "rules": rules,
+        "players": 2,
+        "kinds": ["person", "uniform", "search"],
+    }
+    assert ask(url, "GET", f"/api/games/{quote(SMALL)}").json == told
+    env, chance = shared_env("hyper_tic_tac_toe", shape=(4, 4)), random.Random(1)
+    assert ask(url, "GET", f"/{rules}").content.decode() == env.describe()
+    assert offered == ask(url, "GET", "/games.json").json  # of another tab
+    view, state = create(url, SMALL, ["person", "uniform"], seed=7), env.init(1, 7)
+    while not view["over"]:
+        assert (view["svg"], view["text"]) == (env.render(state, 0, 0), env.to_string(state, 0, 0))
+        if view["computer"]:
+            action = int(te.random_policy(state).item())
+            view = ask(url, "POST", f"/api/tables/{view['table']}/advance", {"ply": view["ply"]}).json
+        else:
+            legal = state.legal_action_mask.numpy()[0].nonzero()[0].tolist()
+            assert [chosen["action"] for chosen in view["actions"]] == legal
+            action = chance.choice(legal)
+            view = act(url, view, action).json
+        state = env.step(state, [action])
+    assert state.terminated.item() and view["ply"] == state.ply.item() > 4
+    assert (view["svg"], view["text"]) == (env.render(state, 0, 0), env.to_string(state, 0, 0))
+    assert [view["returns"]] == state.rewards.tolist()
+    position = ask(url, "GET", f"/api/tables/{view['table']}/position").json
+    assert position["game"] == SMALL
+    again = ask(url, "POST", "/api/tables", position).json
+    assert {**again, "table": view["table"]} == view
+    back = ask(url, "POST", f"/api/tables/{again['table']}/undo", {"ply": again["ply"]}).json
+    assert back["ply"] in (view["ply"] - 1, view["ply"] - 2) and not back["computer"]
+
+
+def test_the_computer_searches_a_game_of_the_form(url: str) -> None:
+    """Whoever has two in a row, and may move, wins."""
+    position = {"game": SMALL, "seats": ["search", "person"], "seed": 0, "actions": [5, 0, 6, 3]}
+    view = ask(url, "POST", "/api/tables", position).json
+    view = ask(url, "POST", f"/api/tables/{view['table']}/advance", {"ply": 4}).json
+    assert view["over"] and view["returns"] == [1, -1]
+
+
+def test_hidden_cards_are_hidden_in_a_game_of_the_form(url: str) -> None:
+    told = named(url, "tensor_stars", {"points_to_win": "2"}).json
+    assert told["game"] == "tensor_stars(points_to_win=2)"
+    view = create(url, told["game"])
+    assert view["secret"]
+    view = act(url, view, view["actions"][0]["action"]).json
+    while view["player"] == 0:
+        view = act(url, view, view["actions"][0]["action"]).json
+    assert {move["name"] for move in view["moves"]} == {"a card, face down"}
+    assert ask(url, "GET", f"/api/tables/{view['table']}/position").status == 409
+
+
+@pytest.mark.parametrize(
+    ("id", "fields", "message"),
+    [
+        ("hyper_tic_tac_toe", {"k": "5"}, "no line of k=5 fits on shape (3, 3, 3): k is at most 3"),
+        ("hyper_tic_tac_toe", {"shape": "abc"}, "shape must be a tuple of ints, got 'abc'"),
+        ("hyper_tic_tac_toe", {"misere": "2"}, "misere must be of type bool, got 2"),
+        ("shed", {"cards": "33"}, "cards must be an int in 1..32, got 33"),
+        ("shed", {"deck": "3"}, "'shed' has no rule field 'deck'; its fields are cards, max_plies"),
+        ("hex", {"size": "[[[]]]"}, "size must be an int"),
+        ("hex", {"size": "(" * 9000}, "size must be an int"),
+        ("go", {"komi": "1e999"}, "the rules of go must be field=value, ..., got 'komi=inf'"),
+        ("tensor_equilibrium", {"setup_order": "x"}, "setup_order must be one of 'turn', 'seat', got 'x'"),
+        ("checkers", {}, "the game must be "),
+        ("os:system", {}, "(field=value, ...), got 'os:system'"),
+        ("hex", {"size": 5}, "fields must be strings, got {'size': 5}"),
+        # what would be traced and compiled for a minute
+        (
+            "hyper_tic_tac_toe",
+            {"shape": "600, 600"},
+            "hyper_tic_tac_toe is too large for a page: 135,020 bytes, at most 1,024",
+        ),
+        ("hyper_tic_tac_toe", {"shape": "(2,) * 12"}, "shape must be a tuple of ints, got '(2,) * 12'"),
+        (
+            "hyper_tic_tac_toe",
+            {"shape": str((2,) * 8), "k": "2"},
+            "hyper_tic_tac_toe is too large for a page: its fields are memory",
+        ),
+        ("go", {"size": "19", "superko": "64"}, "go is too large for a page: 6,788 bytes, at most 1,024"),
+        (
+            "tensor_stars",
+            {"board": str({"lines": (*(((0, y), (63, y)) for y in range(64)), ((4, 0), (4, 63)))})},
+            "tensor_stars is too large for a page: 12,387 numbers in an observation, at most 2,048",
+        ),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_wrong_values_are_one_sentence(url: str, id: str, fields: dict[str, Any], message: str) -> None:
+    answer = named(url, id, fields)
+    assert answer.status == 400 and message in answer.json["error"]
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "message"),
+    [
+        ("checkers", 404, "there is no game 'checkers'"),
+        ("checkers()", 400, "the game must be "),
+        ("hex)", 400, "the game must be "),
+        ("hex(5)", 400, "the rules of hex must be field=value, ..., got '5'"),
+        ("hex(size=3)(swap=True)", 400, "the rules of hex must be"),
+        ("hex(size=open('/'))", 400, "the rules of hex must be"),
+        ("hex(" + "-" * 9000 + "1)", 400, "the rules of hex must be"),
+        ("hex(size=0)", 400, "size must be in 1..19, got 0"),
+        ("wsgiref.validate:validator()", 400, "the game must be "),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_wrong_names_are_refused(url: str, name: str, status: int, message: str) -> None:
+    body = {"game": name, "seats": ["person"] * 2, "seed": 0, "actions": []}
+    for answer in (
+        ask(url, "GET", f"/api/games/{quote(name, safe='')}"),
+        ask(url, "GET", f"/api/games/{quote(name, safe='')}/form"),
+        ask(url, "POST", "/api/tables", body),
+    ):
+        assert answer.status == status and message in answer.json["error"]
+
+
+def test_a_game_of_ones_own_has_a_form_where_it_is_offered() -> None:
+    room = tables.Tables()
+    with pytest.raises(tables.Refusal, match="the game must be"):
+        room.about("wsgiref.validate:validator()")
+    assert "wsgiref.validate" not in sys.modules  # nothing is imported that was not named with --env
+    room.add(OWN)
+    form = room.form(OWN)
+    assert (form["id"], [field["name"] for field in form["fields"]]) == (OWN, ["goal"])
+    told = room.named(OWN, {"goal": "5"})
+    assert told["game"] == f"{OWN}(goal=5)" and told["players"] == 3
+    view = room.create(told["game"], ["person"] * 3, 0)
+    assert view["ply"] == 0 and "goal=5" in room.rules(told["game"])
+
+
+def test_games_of_the_form_go_for_newer_ones_and_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "MOST_MADE", 2)
+    room = tables.Tables()
+    view = room.create("connect_four(rows=4)", ["person"] * 2, 0)
+    for k in (2, 3):
+        room.about(f"connect_four(rows=4, k={k})")
+    assert [*room.made] == ["connect_four(rows=4, k=2)", "connect_four(rows=4, k=3)"]
+    assert room.change(view["table"], "act", 0, 3)["ply"] == 1  # whoever plays one goes on
+    assert room.create("connect_four(rows=4)", ["person"] * 2, 0)["svg"] == view["svg"]
