@@ -18,6 +18,7 @@ Shared memory has one content and several owners:
 from __future__ import annotations
 
 import importlib
+import math
 import sys
 from typing import Any
 
@@ -26,7 +27,7 @@ from tinygrad import Device, Tensor, dtypes
 from tinygrad.dtype import DType, strong_dtype
 from tinygrad.uop.ops import Ops
 
-from tensor_envs.core.backend.device import is_capturing, resolve, upload
+from tensor_envs.core.backend.device import buffer_of, is_capturing, resolve, shards, upload
 from tensor_envs.core.validate import instance
 
 NUMPY_NAMES = {
@@ -86,7 +87,7 @@ def to_torch(tensor: Tensor, copy: bool | None = None) -> Any:
     tensor = _exportable(tensor, copy, TORCH_NAMES)
     dtype, shape = getattr(torch, TORCH_NAMES[tensor.dtype]), tuple(tensor.shape)
     kind, _, number = str(tensor.device).partition(":")
-    if not tensor.numel():
+    if not math.prod(tensor.shape):
         return torch.empty(shape, dtype=dtype)
     if kind == "CUDA":
         if int(number or 0) >= torch.cuda.device_count():
@@ -198,11 +199,15 @@ def _exportable(tensor: Any, copy: Any, names: dict[DType, str]) -> Tensor:
     strong = tensor if tensor.dtype not in dtypes.weaks else tensor.cast(strong_dtype(tensor.dtype))
     if strong.dtype not in names:
         raise TypeError(f"tensor must be of {', '.join(names.values())}, got {strong.dtype}: cast it first")
+    if buffer_of(strong) is not None:
+        return strong
     return strong.clone("CPU").realize() if strong.device is None else strong.realize()
 
 
 def _buffer(tensor: Tensor, copy: bool | None) -> Any:
     """tinygrad's buffer of a realised tensor's values in C order: the tensor's own, or a new one for a strided view."""
+    if (whole := buffer_of(tensor)) is not None:  # what tinygrad finds out, too, in 18 us
+        return shards(whole)[0]
     buffer, base = tensor._buffer(), tensor.uop.base
     while base.op is Ops.BITCAST:
         base = base.src[0].base
@@ -214,7 +219,7 @@ def _buffer(tensor: Tensor, copy: bool | None) -> Any:
 def _host_bytes(tensor: Tensor, copy: bool | None, readonly: bool) -> np.ndarray:
     """The bytes of a realised tensor, uint8 [n]; the array keeps them alive."""
     where = f"is on {tensor.device}, whose memory the host cannot share"
-    if not tensor.numel():
+    if not math.prod(tensor.shape):
         memory = np.empty(0, np.uint8)
     elif _shares("tensor", copy, {where: tensor.device != "CPU"}):
         return np.asarray(_Export(_buffer(tensor, copy), readonly))
