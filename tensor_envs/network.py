@@ -69,15 +69,24 @@ class Network:
 
     def __call__(self, observation: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         features = observation.reshape(-1, *self.shape) if self.tower else observation
-        features = self._kept(self.first(features).tanh())
+        features = self._kept(_applied(self.first, features).tanh())
         for one, two in zip(self.tower[::2], self.tower[1::2], strict=True):
             features = self._kept((features + two(self._kept(one(features).relu()))).relu())
-        features = self._kept(self.second(features.flatten(1)).tanh())
-        return masked_logits(self.policy(features), mask).log_softmax(), self.value(features).squeeze(1)
+        features = self._kept(_applied(self.second, features.flatten(1)).tanh())
+        return masked_logits(_applied(self.policy, features), mask).log_softmax(), self.value(
+            features
+        ).squeeze(1)
 
     def _kept(self, features: Tensor) -> Tensor:
         """Written to memory, else a convolution or a gradient takes each of them anew for all that it leads to."""
         return features.contiguous() if self.tower or TRAINING else features
+
+
+def _applied(layer: nn.Linear | nn.Conv2d, features: Tensor) -> Tensor:
+    """A layer; of a dense one the weights of an input lie side by side, which is four times as fast on the CPU."""
+    if isinstance(layer, nn.Conv2d):
+        return layer(features)
+    return features.linear(layer.weight.T.contiguous(), layer.bias)
 
 
 def look(env: Env, state: State) -> tuple[Tensor, Tensor]:

@@ -135,14 +135,15 @@ class Learner:
         for _ in range(self.options.steps):
             self.searches += 1
             found, now = self.search(self.searches), self.state.numpy()
-            given = (*self.look(self.state), found.action_weights)
-            seen.append(tuple(te.to_numpy(x) for x in given))
+            known = found.search_tree.summary()
+            given = (te.to_numpy(x) for x in self.look(self.state))
+            seen.append((*given, known["action_weights"]))
             action = te.to_numpy(found.action)
             # at random, so that games come from everywhere
             strays = (now["ply"] < self.options.explore) & (self.random.random(batch) < 0.5)
             drawn = np.where(now["legal_action_mask"], self.random.random((batch, env.num_actions)), -1)
             after = env.step(self.state, np.where(strays, drawn.argmax(1), action))
-            then, known = after.numpy(), found.search_tree.summary()
+            then = after.numpy()
             steps.append(
                 {
                     "mover": now["current_player"],
@@ -180,7 +181,8 @@ class Learner:
         rate = self.options.rate * max(0.1, left)
         self.optimiser.lr.assign(Tensor([rate], device=self.optimiser.lr.device)).realize()
         size = self.memory.size()
-        with Context(TRAINING=1):  # type: ignore[no-untyped-call]
+        # a draw from the memory reads what it draws, if its sum over the whole memory is not split
+        with Context(TRAINING=1, SPLIT_REDUCEOP=0):  # type: ignore[no-untyped-call]
             for _ in range(self.options.updates):
                 self.learn(size)
         return decisions

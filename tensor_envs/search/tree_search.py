@@ -72,7 +72,7 @@ class SearchTree:
         return self._part(1).bitcast(dtypes.float32)
 
     def summary(self) -> dict[str, np.ndarray]:
-        """visit_counts, visit_probs, qvalues and value on the host, in one download."""
+        """visit_counts, visit_probs, qvalues, value and the search's action_weights on the host, in one download."""
         where, size = self._where, self._actions
         rows = download(self._numbers).reshape(where.shards, where.grid.rows, -1)[:, : where.share]
         numbers = rows.reshape(where.batch, -1)
@@ -83,6 +83,7 @@ class SearchTree:
             "visit_probs": probs.astype(np.float32),
             "qvalues": reals[:, 2 * size : 3 * size],
             "value": reals[:, -1],
+            "action_weights": reals[:, size : 2 * size],
         }
 
     def to_svg(self, i: int = 0, nodes: int = 48) -> str:

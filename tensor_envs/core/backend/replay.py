@@ -17,6 +17,7 @@ from tinygrad.helpers import DEBUG, PROFILE, Context, GlobalCounters, to_tuple
 from tinygrad.renderer import Estimates
 from tinygrad.uop.ops import GroupOp, Ops, UOp, buffers
 
+from tensor_envs.core.backend.dense import dense_products
 from tensor_envs.core.backend.device import LOCK, DeviceName, buffer_of, empty_buffer, shards
 from tensor_envs.core.backend.launch import without_collecting
 from tensor_envs.core.backend.threads import Job, blocks_of, native_launch, runs_natively
@@ -80,7 +81,7 @@ class Replay:
         jit: Any = TinyJit(self.function)
         jit.cnt = 1  # record at once: TinyJit's first call would only run, and a call must take effect once
         # the programs one by one, in no graph of the device's
-        with without_collecting(), Context(JIT=2):  # type: ignore[no-untyped-call]
+        with without_collecting(), dense_products(), Context(JIT=2):  # type: ignore[no-untyped-call]
             results: Any = jit(*tensors)
         results = results if isinstance(results, tuple) else ()
         calls = jit.captured.linear.src

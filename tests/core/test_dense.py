@@ -1,0 +1,127 @@
+"""Matrix products in a jit on the CPU: how they are unrolled, and that they are what NumPy says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from tinygrad import Device, Tensor
+from tinygrad.codegen.opt import OptOps
+from tinygrad.uop.ops import Ops
+
+import tensor_envs as te
+from tensor_envs.core.backend import dense
+from tensor_envs.core.backend.replay import Replay
+
+WHOLE, TILES, NONE = "whole sums", "tiles", "as tinygrad likes"
+
+
+def product(left: np.ndarray, right: np.ndarray, turned: bool = False) -> tuple[np.ndarray, list[Any]]:
+    """A product in a jit, with a bias and an activation, and how it was unrolled.
+
+    turned: the numbers of a column lie side by side, not those of a row.
+    """
+    (rows, length), columns = left.shape, right.shape[1]
+    bias = np.arange(columns, dtype=np.float32)
+
+    def function(x: Tensor, y: Tensor, b: Tensor) -> tuple[Tensor]:
+        y = y.reshape(columns, length).T if turned else y.reshape(length, columns)
+        return ((x.reshape(rows, length) @ y + b).relu().realize(),)
+
+    given = [Tensor(np.ascontiguousarray(a).ravel(), device="CPU").realize() for a in (left, right, bias)]
+    if turned:
+        given[1] = Tensor(np.ascontiguousarray(right.T).ravel(), device="CPU").realize()
+    replay = Replay(function)
+    replay(*given)
+    (found,) = replay(*given)
+    (opts,) = [
+        u.src[0].arg.applied_opts
+        for u in replay.captured.linear.toposort()
+        if u.op is Ops.PROGRAM and u.src[0].op is Ops.SINK
+    ]
+    expected = np.maximum(left @ right + bias, 0)
+    assert np.abs(found.numpy() - expected).max() <= 1e-4 * np.abs(expected).max() + 1e-5
+    return found.numpy(), opts
+
+
+def way(opts: list[Any], length: int) -> str:
+    amounts = {op: [opt.arg for opt in opts if opt.op is op] for op in (OptOps.UNROLL, OptOps.UPCAST)}
+    if np.prod(amounts[OptOps.UNROLL] or [1]) == length:
+        return WHOLE
+    return TILES if max(amounts[OptOps.UPCAST], default=0) > 4 else NONE
+
+
+def numbers(rows: int, length: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
+    random = np.random.default_rng(rows + length + columns)
+    return (
+        random.normal(size=(rows, length)).astype(np.float32),
+        random.normal(size=(length, columns)).astype(np.float32),
+    )
+
+
+@pytest.mark.parametrize(
+    "sizes, turned, expected",
+    (
+        ((64, 64, 64), False, WHOLE),
+        ((64, 84, 128), False, WHOLE),
+        ((64, 18, 7), False, WHOLE),
+        ((7, 128, 9), False, WHOLE),  # nothing divides
+        ((16, 64, 64), True, TILES),  # columns that lie apart
+        ((16, 256, 16), False, TILES),  # sums too long
+        ((7, 256, 16), False, TILES),
+        ((16, 97, 8), False, NONE),  # a prime above what tinygrad unrolls
+        ((16, 254, 9), False, NONE),
+    ),
+)
+def test_products(sizes: tuple[int, int, int], turned: bool, expected: str) -> None:
+    assert way(product(*numbers(*sizes), turned)[1], sizes[1]) == expected
+
+
+def test_threads_share_rows() -> None:
+    """The same for any number of threads; a program is for as many as tinygrad counts cores."""
+    left, right = numbers(2048, 64, 64)
+    before, found = te.num_threads(), []
+    try:
+        for n in (1, 2, 3):
+            te.set_num_threads(n)
+            found.append(product(left, right))
+    finally:
+        te.set_num_threads(before)
+    assert all((numbers == found[0][0]).all() for numbers, _ in found)
+    cores: Any = Device["CPU"].renderer.global_max
+    most = min(cores[0], 2048 * 64 * 64 // dense.PRODUCTS_A_THREAD)
+    threads = max(n for n in range(1, most + 1) if 2048 // 8 % n == 0)
+    shared = [opt.arg for opt in found[0][1] if opt.op is OptOps.THREAD]
+    assert shared == [threads] * (threads > 1)
+
+
+@pytest.mark.parametrize(
+    "function",
+    (
+        lambda x: x.sum(1),
+        lambda x: (x.reshape(8, 4, 64) @ x.reshape(8, 64, 4)).contiguous(),
+        lambda x: (x * x).max(0),
+        lambda x: x.cumsum(1).contiguous(),
+    ),
+)
+def test_what_is_no_product_is_left_alone(
+    function: Callable[[Tensor], Tensor], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same numbers as without all this."""
+    x = Tensor(np.random.default_rng(0).normal(size=32 * 64).astype(np.float32), device="CPU").realize()
+
+    def found() -> np.ndarray:
+        replay = Replay(lambda x: (function(x.reshape(32, 64)).realize(),))
+        replay(x)
+        return replay(x)[0].numpy()
+
+    with_it = found()
+    monkeypatch.setattr(dense, "AVAILABLE", False)
+    assert (with_it == found()).all()
+
+
+def test_without_tinygrads_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dense, "AVAILABLE", False)
+    assert way(product(*numbers(64, 64, 64))[1], 64) == NONE
