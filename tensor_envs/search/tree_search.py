@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from tinygrad import Tensor, dtypes
 
+from tensor_envs.core.backend.dense import dense_products
 from tensor_envs.core.backend.device import LOCK, download, empty_buffer, is_capturing, is_gpu, upload
 from tensor_envs.core.backend.replay import Replay
 from tensor_envs.core.engine import Cut, Engine, Games, cut
@@ -477,8 +478,9 @@ class _Network:
     def __init__(self, env: Env, form: Form, where: Cut, evaluate: Evaluate, table: np.ndarray):
         self.env, self.where, self.evaluate = env, where, evaluate
         self.leaf = env.init(where.batch, device=where.device)
-        logits, values = self._checked(self.leaf)
-        Tensor.realize(logits, values)  # what it sets up at its first call must not be captured
+        with dense_products():  # the programs that are captured next
+            logits, values = self._checked(self.leaf)
+            Tensor.realize(logits, values)  # what it sets up at its first call must not be captured
         self.form = form = replace(form, values=1 if values.ndim == 1 else env.num_players)
         tree = _tree(env._engine, form, where)
         self.logits = empty_buffer(where.batch * env.num_actions, dtypes.float32, where.device)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tinygrad import Device, Tensor
 from tinygrad.codegen.opt import OptOps
-from tinygrad.uop.ops import Ops
+from tinygrad.uop.ops import Ops, UOp
 
 import tensor_envs as te
 from tensor_envs.core.backend import dense
@@ -18,7 +18,7 @@ from tensor_envs.core.backend.replay import Replay
 WHOLE, TILES, NONE = "whole sums", "tiles", "as tinygrad likes"
 
 
-def product(left: np.ndarray, right: np.ndarray, turned: bool = False) -> tuple[np.ndarray, list[Any]]:
+def product(left: np.ndarray, right: np.ndarray, turned: bool = False) -> tuple[np.ndarray, UOp]:
     """A product in a jit, with a bias and an activation, and how it was unrolled.
 
     turned: the numbers of a column lie side by side, not those of a row.
@@ -36,21 +36,21 @@ def product(left: np.ndarray, right: np.ndarray, turned: bool = False) -> tuple[
     replay = Replay(function)
     replay(*given)
     (found,) = replay(*given)
-    (opts,) = [
-        u.src[0].arg.applied_opts
-        for u in replay.captured.linear.toposort()
-        if u.op is Ops.PROGRAM and u.src[0].op is Ops.SINK
-    ]
+    (program,) = [u for u in replay.captured.linear.toposort() if u.op is Ops.PROGRAM]
     expected = np.maximum(left @ right + bias, 0)
     assert np.abs(found.numpy() - expected).max() <= 1e-4 * np.abs(expected).max() + 1e-5
-    return found.numpy(), opts
+    return found.numpy(), program
 
 
-def way(opts: list[Any], length: int) -> str:
-    amounts = {op: [opt.arg for opt in opts if opt.op is op] for op in (OptOps.UNROLL, OptOps.UPCAST)}
-    if np.prod(amounts[OptOps.UNROLL] or [1]) == length:
+def way(program: UOp) -> str:
+    if any("unroll(full)" in u.arg for u in program.src if u.op is Ops.SOURCE):
         return WHOLE
-    return TILES if max(amounts[OptOps.UPCAST], default=0) > 4 else NONE
+    return TILES if max(amounts(program, OptOps.UPCAST), default=0) > 4 else NONE
+
+
+def amounts(program: UOp, op: OptOps) -> list[int]:
+    about: Any = program.src[0].arg
+    return [opt.arg for opt in about.applied_opts if opt.op is op]
 
 
 def numbers(rows: int, length: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
@@ -71,12 +71,13 @@ def numbers(rows: int, length: int, columns: int) -> tuple[np.ndarray, np.ndarra
         ((16, 64, 64), True, TILES),  # columns that lie apart
         ((16, 256, 16), False, TILES),  # sums too long
         ((7, 256, 16), False, TILES),
-        ((16, 97, 8), False, NONE),  # a prime above what tinygrad unrolls
-        ((16, 254, 9), False, NONE),
+        ((16, 97, 8), False, WHOLE),
+        ((16, 256, 9), False, NONE),
+        ((16, 254, 16), False, NONE),
     ),
 )
 def test_products(sizes: tuple[int, int, int], turned: bool, expected: str) -> None:
-    assert way(product(*numbers(*sizes), turned)[1], sizes[1]) == expected
+    assert way(product(*numbers(*sizes), turned)[1]) == expected
 
 
 def test_threads_share_rows() -> None:
@@ -93,8 +94,7 @@ def test_threads_share_rows() -> None:
     cores: Any = Device["CPU"].renderer.global_max
     most = min(cores[0], 2048 * 64 * 64 // dense.PRODUCTS_A_THREAD)
     threads = max(n for n in range(1, most + 1) if 2048 // 8 % n == 0)
-    shared = [opt.arg for opt in found[0][1] if opt.op is OptOps.THREAD]
-    assert shared == [threads] * (threads > 1)
+    assert amounts(found[0][1], OptOps.THREAD) == [threads] * (threads > 1)
 
 
 @pytest.mark.parametrize(
@@ -124,4 +124,4 @@ def test_what_is_no_product_is_left_alone(
 
 def test_without_tinygrads_names(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dense, "AVAILABLE", False)
-    assert way(product(*numbers(64, 64, 64))[1], 64) == NONE
+    assert way(product(*numbers(64, 64, 64))[1]) == NONE

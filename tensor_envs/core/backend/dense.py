@@ -17,12 +17,15 @@ from typing import Any
 
 from tinygrad import Device, UOp, dtypes
 from tinygrad.engine import realize
+from tinygrad.helpers import Context
 from tinygrad.renderer import Renderer
 from tinygrad.renderer.cstyle import ClangRenderer
 from tinygrad.uop.ops import AxisType, Ops, PatternMatcher, UPat, graph_rewrite
 
+from tensor_envs.core.backend.write import WHOLE, taught
+
 try:
-    from tinygrad.codegen.opt import KernelOptError, Opt, OptOps
+    from tinygrad.codegen.opt import Opt, OptOps
     from tinygrad.codegen.opt.postrange import Scheduler
 
     AVAILABLE = hasattr(realize, "lower_and_compile")
@@ -31,7 +34,6 @@ except ImportError:  # pragma: no cover - these names change from week to week
 
 LONGEST = 128  # sum that is unrolled
 MOST_PRODUCTS = 704  # that are unrolled
-MOST_UNROLLED = 32  # at once, tinygrad's limit
 PRODUCTS_A_THREAD = 2**17  # tinygrad's measure, too
 
 
@@ -44,69 +46,61 @@ def dense_products() -> Iterator[None]:
     compiled = realize.lower_and_compile
     realize.lower_and_compile = lambda linear: compiled(graph_rewrite(linear, PRODUCTS, walk=True))
     try:
-        yield
+        with Context(PARALLEL=0):  # type: ignore[no-untyped-call]  # other processes know no words of ours
+            yield
     finally:
         realize.lower_and_compile = compiled
 
 
-def _unrolled(call: UOp, sink: UOp) -> UOp | None:
+def _changed(call: UOp, sink: UOp) -> UOp | None:
     about: Any = sink.arg
     if sink.tag is not None or about.opts_to_apply is not None or about.beam or about.applied_opts:
         return None
     device: Any = call.device
-    opts = unrolling(sink, Device[device if isinstance(device, str) else device[0]].renderer)
-    if not opts:
-        return None
-    return call.replace(src=(sink.replace(arg=replace(about, opts_to_apply=opts)), *call.src[1:]))
+    new = unrolled(sink, Device[device if isinstance(device, str) else device[0]].renderer)
+    return call.replace(src=(new, *call.src[1:])) if new is not sink else None
 
 
 PRODUCTS = PatternMatcher(
-    [(UPat(Ops.CALL, src=(UPat(Ops.SINK, name="sink"),), name="call", allow_any_len=True), _unrolled)]
+    [(UPat(Ops.CALL, src=(UPat(Ops.SINK, name="sink"),), name="call", allow_any_len=True), _changed)]
 )
 
 
 @functools.lru_cache(256)
-def unrolling(sink: UOp, renderer: Renderer) -> tuple[Any, ...]:
-    """How a kernel is to be unrolled; nothing if it is no matrix product for clang, or of sizes that do not divide."""
+def unrolled(sink: UOp, renderer: Renderer) -> UOp:
+    """A matrix product for clang, told how it is to be unrolled; any other kernel as it is."""
     if not isinstance(renderer, ClangRenderer):
-        return ()
+        return sink
     k = Scheduler(sink, renderer)
-    loops, sums = k.axes_of(AxisType.WEAK), k.axes_of(AxisType.REDUCE)
+    loops, sums = k.axes_of(AxisType.WEAK), k.ranges_of(AxisType.REDUCE)
     if len(k.reduceops) != 1 or len(loops) != 2 or len(sums) != 1 or len(k.rngs) != 3:
-        return ()
+        return sink
     add = k.reduceops[0]
     product = add.src[0]
     if add.arg[0] is not Ops.ADD or product.op is not Ops.MUL or product.dtype not in dtypes.floats:
-        return ()
-    (rows, columns), length = (int(k.full_shape[axis]) for axis in loops), int(k.full_shape[sums[0]])
+        return sink
+    rows, columns, length = (int(x.vmax) + 1 for x in (k.rngs[loops[0]], k.rngs[loops[1]], sums[0]))
     row, column = (k.rngs[axis] for axis in loops)
     left, right = sorted(product.src, key=lambda x: column in x.ranges)
     if column in left.ranges or row in right.ranges:
-        return ()
+        return sink
     beside = right.op is Ops.INDEX and column in right.src[1].get_idx().split_uop(Ops.ADD)
-    most, wide = _divisor(length, MOST_UNROLLED), next((n for n in (8, 4) if columns % n == 0), 0)
-    if beside and length <= LONGEST and length // most <= MOST_UNROLLED:
+    if beside and length <= LONGEST:
         at_once = next(n for n in (8, 4, 2, 1) if rows % n == 0 and n * length <= MOST_PRODUCTS)
-        opts = [
-            (OptOps.UPCAST, loops[0], at_once),
-            (OptOps.UNROLL, 0, most),
-            (OptOps.UNROLL, 0, length // most),
-        ]
-    elif wide:
+        opts = [Opt(OptOps.UPCAST, loops[0], at_once)]
+        taught(renderer)
+        sink = sink.substitute({sums[0]: sums[0].replace(arg=(WHOLE, *sums[0].arg[1:]))})
+    elif columns % 4 == 0 and length % 4 == 0:
         at_once = _divisor(rows, 8)
-        opts = [(OptOps.UPCAST, loops[1], wide), (OptOps.UPCAST, loops[0], at_once), (OptOps.UNROLL, 0, 4)]
+        opts = [Opt(OptOps.UPCAST, loops[1], 8 if columns % 8 == 0 else 4)]
+        opts += [Opt(OptOps.UPCAST, loops[0], at_once), Opt(OptOps.UNROLL, 0, 4)]
     else:
-        return ()
+        return sink
     if renderer.global_max is not None:
         threads = min(int(renderer.global_max[0]), rows * columns * length // PRODUCTS_A_THREAD)
-        opts.append((OptOps.THREAD, loops[0], _divisor(rows // at_once, max(threads, 1))))
-    try:
-        for kind, axis, amount in opts:
-            if amount > 1:
-                k.apply_opt(Opt(kind, axis, amount))
-    except KernelOptError:
-        return ()
-    return tuple(k.applied_opts)
+        opts.append(Opt(OptOps.THREAD, loops[0], _divisor(rows // at_once, max(threads, 1))))
+    about: Any = sink.arg
+    return sink.replace(arg=replace(about, opts_to_apply=tuple(opt for opt in opts if opt.arg != 1)))
 
 
 def _divisor(n: int, most: int) -> int:

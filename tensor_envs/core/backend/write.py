@@ -1,4 +1,4 @@
-"""What GPU languages are told that tinygrad's renderers have no words for."""
+"""What compilers are told that tinygrad's renderers have no words for."""
 
 from __future__ import annotations
 
@@ -35,7 +35,14 @@ def _loop(ctx: CStyleLanguage, x: UOp) -> str | None:
     return f"#pragma unroll 1\n{base_rewrite.rewrite(x, ctx)}" if x.arg[-1] is AxisType.LOOP else None
 
 
-LOOPS = PatternMatcher([(UPat(Ops.RANGE, name="x"), _loop)])
+WHOLE = 2**20  # the number of a loop over products that clang is to unroll before it looks for vectors
+
+
+def _whole(ctx: CStyleLanguage, x: UOp) -> str | None:
+    return f"#pragma clang loop unroll(full)\n{base_rewrite.rewrite(x, ctx)}" if x.arg[0] == WHOLE else None
+
+
+LOOPS, WHOLE_LOOPS = (PatternMatcher([(UPat(Ops.RANGE, name="x"), written)]) for written in (_loop, _whole))
 
 
 # clang finds out itself what counts bits
@@ -50,8 +57,9 @@ POPCOUNT: dict[type[Renderer], str] = {
 
 @functools.cache
 def taught(renderer: Renderer) -> str | None:
-    """Have the renderer of a device write branches -> its language's word for a popcount, if known."""
-    if isinstance(renderer, CStyleLanguage) and not isinstance(renderer, ClangRenderer):
+    """Have the renderer of a device write these things -> its language's word for a popcount, if known."""
+    if isinstance(renderer, CStyleLanguage):
         more = BRANCHES + LOOPS if isinstance(renderer, CUDARenderer) else BRANCHES
+        more = WHOLE_LOOPS if isinstance(renderer, ClangRenderer) else more
         renderer.string_rewrite = more + renderer.string_rewrite
     return next((name for kind, name in POPCOUNT.items() if isinstance(renderer, kind)), None)
