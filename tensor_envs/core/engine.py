@@ -174,22 +174,26 @@ class Engine:
         grid = where.exact if exact else where.grid
         if is_capturing():
             return self._traced(kernel, grid, arrays, share(grid, where.device))
-        self._replay(kernel, grid, where.device, arrays)(*_flat(arrays), *share(grid, where.device))
+        replay, arguments = self._replay(kernel, grid, where.device, arrays)
+        replay(*arguments)
         return arrays
 
     def bind(self, kernel: Kernel, where: Cut, arrays: A) -> Launch:
         """The same call again and again, with nothing to be found out any more."""
-        replay = self._replay(kernel, where.grid, where.device, arrays)
-        return replay.bind(*_flat(arrays), *share(where.grid, where.device))
+        replay, arguments = self._replay(kernel, where.grid, where.device, arrays)
+        return replay.bind(*arguments)
 
-    def _replay(self, kernel: Kernel, grid: Grid, device: DeviceName, arrays: A) -> Replay:
-        present = tuple(t is not None for t in _leaves(arrays))
-        blocks = share(grid, device)
+    def _replay(
+        self, kernel: Kernel, grid: Grid, device: DeviceName, arrays: A
+    ) -> tuple[Replay, list[Tensor]]:
+        """What launches a kernel, and its arguments."""
+        leaves, blocks = list(_leaves(arrays)), share(grid, device)
+        present, tensors = tuple([t is not None for t in leaves]), [t for t in leaves if t is not None]
         any_size = launches_directly() and blocks
         key = (kernel, grid.form if any_size else grid, device, present)
 
         def recorded() -> Replay:
-            form, count = _like(arrays, (True for _ in _flat(arrays))), sum(present)
+            form, count = _like(arrays, (True for _ in tensors)), len(tensors)
 
             def function(*tensors: Tensor) -> None:
                 given, blocks = _like(form, tensors), tensors[count:]
@@ -197,11 +201,11 @@ class Engine:
 
             if not (any_size and runs_natively(primary(device))):
                 return Replay(function)
-            given = [base_of(t.uop) for t in (*_flat(arrays), *blocks)]
+            given = [base_of(t.uop) for t in (*tensors, *blocks)]
             program = self._made(compiled, kernel, grid, arrays, blocks)
             return Replay(function, Launcher([program], device, given))
 
-        return kept(self._replays, key, recorded)
+        return kept(self._replays, key, recorded), [*tensors, *blocks]
 
     def _traced(self, kernel: Kernel, grid: Grid, arrays: A, blocks: Sequence[Tensor]) -> A:
         """blocks: see `share`."""
@@ -249,8 +253,10 @@ class Engine:
 
     def step(self, games: Games, actions: Tensor, reset: Reset = "none", new: Tensor | None = None) -> Games:
         """Play given actions; into the buffer `new`, if any."""
-        arrays = Step.Arrays(self.empty(games) if new is None else new, games.words, games.row_rng, actions)
-        return games._replace(words=self.run(Step(reset), games.cut, arrays).new)
+        where = games.cut
+        new = where.empty(self.layout.words) if new is None else new
+        arrays = Step.Arrays(new, games.words, games.row_rng, actions)
+        return games._replace(words=self.run(Step(reset), where, arrays).new)
 
     def reset(self, games: Games, chosen: Tensor | None = None) -> Games:
         arrays = Restart.Arrays(self.empty(games), games.words, games.row_rng, chosen)

@@ -347,14 +347,18 @@ def _considered_visits(most: int, simulations: int) -> np.ndarray:
 
 
 def form_of(
-    env: Env, method: Literal["playout", "gumbel", "muzero"], count: int, chance: str = "open"
+    env: Env,
+    method: Literal["playout", "gumbel", "muzero"],
+    count: int,
+    chance: str = "open",
+    keeps: bool = False,
 ) -> Form:
     """What kind of search it is of an environment's games. ValueError for a game too large to unroll."""
     game = env._engine.game
     if game.has_memory:
         raise ValueError(f"{env!r} is too large to be searched: its fields are memory")
     replays = game.determinizes or (game.spec.chance and chance == "open")
-    return Form(method, count, replays, game.determinizes)
+    return Form(method, count, replays, game.determinizes, keeps=keeps)
 
 
 def _form(
@@ -368,7 +372,7 @@ def _form(
     instance("state", state, State)
     one_of("chance", chance, ("open", "sampled"))
     instance("keep_tree", keep_tree, bool)
-    form = replace(form_of(state.env, method, count, chance), keeps=keep_tree)
+    form = form_of(state.env, method, count, chance, keep_tree)
     if tree is None:
         return form
     instance("tree", tree, SearchTree)
@@ -409,7 +413,7 @@ def _search(
 ) -> SearchOutput:
     env, games, words = state.env, state._games, seed_words(seed)
     engine, whole = env._engine, games.cut
-    seeds = np.array(words, np.uint32).view(np.int32).tolist()
+    seeds = [word - (word >> 31 << 32) for word in words]  # as int32
     found = Found(*(whole.empty(size, dtypes.int32) for size in (1, 3 * env.num_actions + 1)))
     if is_capturing():
         raise RuntimeError("a search replays kernels of its own, so a jit cannot capture it")

@@ -134,19 +134,23 @@ def empty_buffer(size: int, dtype: DType, device: DeviceName) -> Tensor:
         pool = _pool(size, dtype, device)
         for _ in range(min(len(pool), POOL_PROBES)):
             pool.rotate(-1)
-            # held by the pool and by tinygrad's table of buffers, but by no tensor, view of one or array on its memory
+            # the tensor is held by the pool, the buffer by both, its memory by tinygrad's table of buffers; else by
+            # another tensor, a view of one, or an array on its memory, too
             if (
-                sys.getrefcount(pool[-1]) == UNSHARED_REFCOUNT
-                and sys.getrefcount(buffers[pool[-1]]) == UNSHARED_REFCOUNT
+                sys.getrefcount(pool[-1][0]) == UNSHARED_REFCOUNT
+                and sys.getrefcount(pool[-1][1]) == UNSHARED_REFCOUNT + 1
+                and sys.getrefcount(buffers[pool[-1][1]]) == UNSHARED_REFCOUNT
+                and pool[-1][0].uop is pool[-1][1]  # nothing was assigned to it
             ):
-                return Tensor(pool[-1])
-        pool.append(_allocated(UOp.new_buffer(device, size, dtype)))
-        return Tensor(pool[-1])
+                return pool[-1][0]
+        buffer = _allocated(UOp.new_buffer(device, size, dtype))
+        pool.append((Tensor(buffer), buffer))
+        return pool[-1][0]
 
 
 @functools.lru_cache(256)
-def _pool(size: int, dtype: DType, device: str) -> deque[UOp]:
-    """The last buffers made of this kind, the one longest out of use first."""
+def _pool(size: int, dtype: DType, device: str) -> deque[tuple[Tensor, UOp]]:
+    """The last buffers made of this kind, each with its tensor; the one longest out of use first."""
     return deque(maxlen=POOL_SIZE)
 
 

@@ -43,7 +43,7 @@ class Grid:
         """Those that a kernel for this grid is made for."""
         return self.most if self.blocks <= self.most else 2**31
 
-    @property
+    @functools.cached_property
     def form(self) -> Grid:
         """A grid that has the same kernels."""
         return self if self.gpu else Grid(self.most_blocks, self.lanes, False, most=self.most)
