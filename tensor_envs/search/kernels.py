@@ -22,7 +22,6 @@ from tensor_envs.search.memory import (
     NOISES,
     RAW,
     ROOTS,
-    SLOT,
     SUM,
     TABLE,
     Form,
@@ -82,10 +81,11 @@ class SearchByPlayouts:
             paid: Sequence[Scalar],
             flags: Sequence[Scalar],
         ) -> list[UOp]:
-            return held.begin(at, s, flags, paid) + store(keys, at.register, trees.key(at, slot))
+            return held.begin(at, s, flags, paid)
 
         begun = trees.simulate(slot, arrived)
-        keys = keys.after(begun)
+        keyed = t.block.each(lambda at: store(keys, at.register, trees.key(at, slot)))
+        keys = keys.after(keyed)
         held.depend_on(begun)
         played = held.to_the_end(a.about[LIMIT].load(), None, begun)
         held.depend_on(played)
@@ -178,7 +178,7 @@ class Grow:
             paid: Sequence[Scalar],
             flags: Sequence[Scalar],
         ) -> list[UOp]:
-            return [*leaf_of(t, a.leaf, at, s, rewards, flags), trees.head(at, SLOT).store(slot + 1)]
+            return leaf_of(t, a.leaf, at, s, rewards, flags)
 
         return t.block.end(trees.simulate(slot + 1, arrived))
 

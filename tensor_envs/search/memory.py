@@ -39,8 +39,8 @@ COUNT, SUM, CHILD, PRIOR = range(4)
 # actions of a playout, the seed; then a table
 FIRST_BLOCK, BLOCKS, ROOTS, SHARE, LIMIT, SEED_LOW, SEED_HIGH, TABLE = range(8)
 # where a block's games are while a simulation plays on from the root: at which node, whether it goes on, whether its
-# last action had not been tried; then returns, and the mask
-AT, LIVE, UNTRIED, SO_FAR = range(4)
+# last action had not been tried, and in the end who is to move (as in a node); then returns, and the mask
+AT, LIVE, UNTRIED, NEXT, SO_FAR = range(5)
 
 # numbers an action: for the priors of a root, for its choice
 NOISES = {"playout": 0, "gumbel": 1, "muzero": 2}

@@ -15,6 +15,7 @@ from tinygrad import UOp
 from tensor_envs.core.kernels.block import Coords
 from tensor_envs.core.kernels.rollout import any_lane
 from tensor_envs.core.kernels.tracer import branch
+from tensor_envs.rules.bits import num_words
 from tensor_envs.rules.chance import KeyedChance, threefry
 from tensor_envs.rules.control import next_id, register
 from tensor_envs.rules.scalar import INT, REAL, WORD, Scalar, integer, scalar, where, word
@@ -33,7 +34,7 @@ from tensor_envs.search.memory import (
     LIVE,
     MOST,
     MOVER,
-    PAID,
+    NEXT,
     PRIOR,
     SEED_HIGH,
     SEED_LOW,
@@ -78,18 +79,17 @@ class Trees(Choosing):
         stores = [self.head(at, k).store(x) for k, x in enumerate(heads)] + words.store(
             place, s=s, flags=flags
         )
-        return s, flags, stores + self._arrived(at, constant(0), s, flags, [scalar(0.0)] * self.players)
+        told = [self.mover(s, flags), *[scalar(0.0)] * self.players, *self.mask(s)]
+        return s, flags, stores + self._record(at, constant(0), told)
 
-    def _arrived(
-        self, at: Coords, slot: UOp, s: GameState, flags: Sequence[Scalar], paid: Sequence[Scalar]
-    ) -> list[UOp]:
-        """What a simulation has led to: a node's record, which nothing is known of yet."""
-        mover = where(flags[0] | flags[1], -1, s.current_player)
-        known = {MOVER: mover.uop()}
-        known |= {PAID + p: as_bits(x.uop()) for p, x in enumerate(paid)}
-        known |= {PAID + self.players + w: as_bits(x.uop()) for w, x in enumerate(self.mask(s))}
-        visits = self.begun(self.node(at, slot, VISITS), slot)
-        return [visits, *(self.node(at, slot, k).store(x) for k, x in known.items())]
+    def mover(self, s: GameState, flags: Sequence[Scalar]) -> Scalar:
+        """Who is to move, as in a node."""
+        return where(flags[0] | flags[1], -1, s.current_player)
+
+    def _record(self, at: Coords, slot: UOp, told: Sequence[Scalar]) -> list[UOp]:
+        """A node, which nothing is known of yet. told: who is to move, the returns until here, the mask."""
+        stores = [self.node(at, slot, MOVER + k).store(as_bits(x.uop())) for k, x in enumerate(told)]
+        return [self.begun(self.node(at, slot, VISITS), slot), *stores]
 
     def mask(self, s: GameState) -> list[Scalar]:
         mask = self.t.game.mask(s)
@@ -118,9 +118,19 @@ class Trees(Choosing):
         else:
             self.depend_on(self.each_root(self._descend))
             stage = self._advance
-        done = self.t.block.each(lambda at: stage(at, slot, arrived))
+        # vectors, which the compiler makes only where trees are not read: the node comes after it, root after root
+        self.depend_on(self.t.block.each(lambda at: stage(at, slot, arrived)))
+        done = self.each_root(lambda at: self._link(at, slot))
         self.depend_on(done)
         return done
+
+    def _link(self, at: Coords, slot: UOp) -> list[UOp]:
+        """The node of what a simulation has led to."""
+        mover, untried = self._walk(at, NEXT), self._walk(at, UNTRIED) != 0
+        mask = [self._walk(at, SO_FAR + self.players + w) for w in range(num_words(self.actions))]
+        links = integer(untried & (mover >= 0)).uop()
+        stores = [self.head(at, LINKS).store(links), self.head(at, SLOT).store(slot)]
+        return stores + self._record(at, slot, [mover, *self._so_far(at), *mask])
 
     def _descend(self, at: Coords) -> list[UOp]:
         """The way through the nodes, and the leaf; of a game that is over there is no way."""
@@ -138,7 +148,11 @@ class Trees(Choosing):
         done = chosen.end(turn, constant(0) < now.after(chosen)[0].load())
         over = self.node(at, 0, MOVER).load() < 0
         depth = over.where(constant(0), now.after(done)[1].load())
-        return [self.head(at, DEPTH).store(depth)]
+        leaf = within(at.register.cell(self.leaf.after(done), 0, 2).load(), self.form.slots)
+        words, place = self.words(at, leaf)
+        fetched = self.walked.store_words(at, words.load(place), words.count)
+        fetched += self._set_walk(at, SO_FAR, [Scalar(x, REAL) for x in self.paid(at, leaf)])
+        return [self.head(at, DEPTH).store(depth), *fetched]
 
     def _step(
         self, at: Coords, depth: UOp, slot: UOp, action: UOp, mover: UOp, paid: Sequence[UOp]
@@ -149,18 +163,15 @@ class Trees(Choosing):
 
     def _advance(self, at: Coords, slot: UOp, arrived: Arrived) -> list[UOp]:
         """The leaf's action is played in the state of its node."""
-        t = self.t
-        parent, action = (at.register.cell(self.leaf, k, 2).load() for k in range(2))
-        parent, action = within(parent, self.form.slots), within(action, self.actions)
-        words, place = self.words(at, parent)
-        loaded = words.load(place)
+        t, loaded = self.t, self.walked.load(at)
         s, was = self.rekeyed(at, slot, t.layout.get_state(loaded)), t.layout.get_flags(loaded)
+        action = within(at.register.cell(self.leaf, 1, 2).load(), self.actions)
         s, rewards, *flags = t.game.step(s, Scalar(action, INT), None)
         flags = [x | y for x, y in zip(was, flags, strict=True)]  # of roots that are over
-        paid = [Scalar(x, REAL) + r for x, r in zip(self.paid(at, parent), rewards, strict=True)]
+        paid = [x + r for x, r in zip(self._so_far(at), rewards, strict=True)]
         words, place = self.words(at, slot)
-        stores = words.store(place, s=s, flags=flags) + self._arrived(at, slot, s, flags, paid)
-        stores.append(self.head(at, LINKS).store(integer(~(flags[0] | flags[1])).uop()))
+        stores = words.store(place, s=s, flags=flags)
+        stores += self._set_walk(at, UNTRIED, [integer(1), self.mover(s, flags), *paid, *self.mask(s)])
         return stores + arrived(at, s, rewards, paid, flags)
 
     def _walk_down(self, slot: UOp) -> None:
@@ -198,7 +209,7 @@ class Trees(Choosing):
             low, high = self.key(at, slot)
             s = t.game.determinize(s, s.current_player, KeyedChance([~low, high]))
         live, nothing = ~(flags[0] | flags[1]), [scalar(0.0)] * self.players
-        values = [integer(0), integer(live), integer(0), *nothing, *self.mask(s)]
+        values = [integer(0), integer(live), integer(0), integer(0), *nothing, *self.mask(s)]
         return (
             self.walked.store(at, s=s, flags=flags)
             + self._set_walk(at, AT, values)
@@ -235,11 +246,8 @@ class Trees(Choosing):
     def _arrive(self, at: Coords, slot: UOp, arrived: Arrived) -> list[UOp]:
         loaded = self.walked.load(at)
         s, flags = self.t.layout.get_state(loaded), self.t.layout.get_flags(loaded)
-        links = integer((self._walk(at, UNTRIED) != 0) & ~(flags[0] | flags[1]))
-        paid = self._so_far(at)
-        stores = self._arrived(at, slot, s, flags, paid)
-        stores.append(self.head(at, LINKS).store(links.uop()))
-        return stores + arrived(at, s, [scalar(0.0)] * self.players, paid, flags)
+        stores = self._set_walk(at, NEXT, [self.mover(s, flags)])
+        return stores + arrived(at, s, [scalar(0.0)] * self.players, self._so_far(at), flags)
 
     def back_up(self, at: Coords, slot: UOp, returns: Sequence[UOp]) -> list[UOp]:
         """Add what a simulation was worth, a return a player, to every action on its way."""
