@@ -56,11 +56,11 @@ class Cut:
     shards: int
     grid: Grid  # of a device's share
 
-    @property
+    @functools.cached_property
     def share(self) -> int:
         return self.batch // self.shards
 
-    @property
+    @functools.cached_property
     def rows(self) -> int:
         """Games, with those that nobody sees."""
         return self.grid.rows * self.shards
@@ -256,7 +256,7 @@ class Engine:
         where = games.cut
         new = where.empty(self.layout.words) if new is None else new
         arrays = Step.Arrays(new, games.words, games.row_rng, actions)
-        return games._replace(words=self.run(Step(reset), where, arrays).new)
+        return Games(self.run(Step(reset), where, arrays).new, games.row_rng, games.batch)
 
     def reset(self, games: Games, chosen: Tensor | None = None) -> Games:
         arrays = Restart.Arrays(self.empty(games), games.words, games.row_rng, chosen)

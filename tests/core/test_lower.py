@@ -63,7 +63,11 @@ def test_without_it_kernels_are_left_to_tinygrad(
         monkeypatch.setenv("TENSOR_ENVS_LOWER", "0")
     else:  # another tinygrad, which has not what it is made of
         monkeypatch.setattr(lower, "AVAILABLE", False)
-    assert te.make("tic_tac_toe").init(64, device="CPU").ply.numpy().tolist() == [0] * 64
+    lower.enabled.cache_clear()
+    try:
+        assert te.make("tic_tac_toe").init(64, device="CPU").ply.numpy().tolist() == [0] * 64
+    finally:
+        lower.enabled.cache_clear()
     assert set(kinds) == {Ops.SINK}
 
 

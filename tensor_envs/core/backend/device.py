@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from tinygrad import Device, Tensor, dtypes
+from tinygrad.device import MultiBuffer
 from tinygrad.dtype import DType, _from_np_dtype, _to_np_dtype
 from tinygrad.engine import realize
 from tinygrad.renderer.cstyle import CStyleLanguage
@@ -208,5 +209,6 @@ def cached_upload(values: tuple[int, ...], device: DeviceName) -> Tensor:
 
 def shards(buffer: UOp) -> Sequence[Any]:
     """The memory of a buffer, one part a device."""
-    memory: Any = buffers.get(buffer) or buffer.buffer  # which makes it
-    return getattr(memory, "bufs", None) or (memory,)
+    memory = buffers.get(buffer)
+    memory = buffer.buffer if memory is None else memory  # which makes it
+    return memory.bufs if isinstance(memory, MultiBuffer) else (memory,)

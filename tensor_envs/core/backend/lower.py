@@ -39,6 +39,7 @@ MEMORY = {Ops.PARAM, Ops.BUFFER, Ops.INDEX, Ops.LOAD, Ops.STORE}
 PLAIN = GroupOp.ALU | LOOPS | MEMORY | {Ops.CONST, Ops.CAST, Ops.BITCAST}
 
 
+@functools.cache  # asking the environment takes as long as a launch
 def enabled() -> bool:
     return AVAILABLE and os.environ.get("TENSOR_ENVS_LOWER", "1") != "0"
 

@@ -16,6 +16,7 @@ import os
 import sys
 from array import array
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -209,7 +210,7 @@ class Job:
 def native_launch(jobs: Sequence[list[int]]) -> Any:
     """A call that plays jobs, as words, one after another."""
     native = _native()
-    words = array("Q", [native.address, len(jobs), *(word for job in jobs for word in job)])
+    words = array("Q", [native.address, len(jobs), *chain.from_iterable(jobs)])
     return functools.partial(_call, native.entry, words.buffer_info()[0], words)
 
 
