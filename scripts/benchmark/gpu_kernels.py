@@ -115,7 +115,9 @@ def compiled(te: Any, name: str, kernel: str) -> Any:
 def modelled(card: str, name: str, kernel: str, program: Any) -> str:
     """A row of a card's model; Failure if a kernel's loops cannot be told."""
     try:
-        return row(CARDS[card], name, kernel, work_of(machine_code(program.src[-1].arg), rounds(program)))
+        steps = kernel.split(",")[0] in ("rollout", "playout")
+        does = work_of(machine_code(program.src[-1].arg), rounds(program, steps))
+        return row(CARDS[card], name, kernel, does)
     except ValueError as error:
         raise Failure(f"{name!r}, {kernel}: no model of it, {error}") from None
 

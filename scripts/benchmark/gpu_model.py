@@ -1,7 +1,8 @@
 """How fast a GPU could run a kernel at best: from its machine code for NVIDIA's (sm_70 to sm_90) and from a data sheet.
 
 A thread plays a game. Its instructions and the bytes of its loads and stores are counted in the compiled code: those in
-a loop of known length as often as it runs, of a kernel of many steps those of one step. A warp of 32 games goes through
+a loop of known length as often as it runs, of a kernel of many steps those of one step, and once those in a loop that
+ends when there is nothing left to do. A warp of 32 games goes through
 a branch if one of them does, so that the truth lies between all instructions and those outside of branches; the figures
 are of all. Memory is that of the card: states of few games stay in its cache, and wait for launches instead.
 """
@@ -79,14 +80,18 @@ def work_of(text: bytes, rounds: Sequence[int | None]) -> Work:
     return Work(moved, done, branched)
 
 
-def rounds(program: Any) -> list[int | None]:
-    """How often the loops of a program run, in the order of its code; None: as long as it is told to."""
+def rounds(program: Any, steps: bool) -> list[int | None]:
+    """How often the loops of a program run, in the order of its code; None: the first one without a known length.
+
+    steps: whether that is of the kernel's steps. Others end when there is nothing left to do: they count once.
+    """
     from tinygrad import dtypes
     from tinygrad.uop.ops import Ops
 
     loops = [u for u in program.src[1].src if u.op is Ops.RANGE and u.dtype is not dtypes.bool]
-    fixed = (Ops.CONST, Ops.CAST)
-    return [int(u.vmax) + 1 if u.src[0].op in fixed else None for u in loops]
+    known = [int(u.vmax) + 1 if u.src[0].op in (Ops.CONST, Ops.CAST) else None for u in loops]
+    first = known.index(None) if steps and None in known else -1
+    return [times if times or k == first else 1 for k, times in enumerate(known)]
 
 
 def row(card: Card, name: str, kernel: str, does: Work) -> str:
