@@ -58,11 +58,18 @@ def test_a_row_says_what_binds() -> None:
     assert row(CARDS["H100"], "x", "step", Work(67, 167.5, 0)).endswith("| 50 | 100 | memory |")
 
 
-def test_a_game() -> None:
+@pytest.mark.parametrize(
+    ("game", "least", "most", "binds"),
+    [
+        ("tic_tac_toe", 100, 250, "memory"),
+        ("go", 1000, 3000, "arithmetic"),
+    ],  # go has loops that end by themselves
+)
+def test_a_game(game: str, least: int, most: int, binds: str) -> None:
     pytest.importorskip("nvidia.cuda_nvrtc", reason="needs nvidia-cuda-nvrtc-cu12 (extra dev, Linux)")
     command = [sys.executable, str(SCRIPTS / "benchmark" / "gpu_kernels.py"), "--model", "H100"]
     done = subprocess.run(
-        [*command, "--env", "tic_tac_toe", "--kernel", "uniform"],
+        [*command, "--env", game, "--kernel", "uniform"],
         capture_output=True,
         text=True,
         check=False,
@@ -73,7 +80,7 @@ def test_a_game() -> None:
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("| `")]
     name, kernel, moved, instructions, branched, *_, by = [cell.strip() for cell in line.split("|")[1:-1]]
     # the state twice, but for the rewards, which are not read; an action, the policy's key
-    layout = te.make("tic_tac_toe")._engine.layout
+    layout = te.make(game)._engine.layout
     assert int(moved) == 4 * (2 * layout.words - 2 + 1 + 2)
-    assert (name, kernel, branched, by) == ("`tic_tac_toe`", "uniform", "0", "memory")
-    assert 100 < int(instructions) < 250
+    assert (name, kernel, branched, by) == (f"`{game}`", "uniform", "0", binds)
+    assert least < int(instructions.replace(",", "")) < most
