@@ -125,3 +125,19 @@ def test_what_is_no_product_is_left_alone(
 def test_without_tinygrads_names(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dense, "AVAILABLE", False)
     assert way(product(*numbers(64, 64, 64))[1]) == NONE
+
+
+def test_a_loop_that_tinygrad_cuts() -> None:
+    """Rows that lie in blocks, as those of a state do."""
+    blocks = np.random.default_rng(1).normal(size=(4, 18, 64)).astype(np.float32)
+    weights = np.random.default_rng(2).normal(size=(18, 9)).astype(np.float32)
+
+    def function(x: Tensor, w: Tensor) -> tuple[Tensor]:
+        rows = x.reshape(4, 18, 64).permute(0, 2, 1).reshape(256, 18)
+        return ((rows @ w.reshape(18, 9)).realize(),)
+
+    given = [Tensor(a.ravel(), device="CPU").realize() for a in (blocks, weights)]
+    replay = Replay(function)
+    replay(*given)
+    expected = blocks.transpose(0, 2, 1).reshape(256, 18) @ weights
+    assert np.abs(replay(*given)[0].numpy() - expected).max() < 1e-4

@@ -25,7 +25,7 @@ from tinygrad.uop.ops import AxisType, Ops, PatternMatcher, UPat, graph_rewrite
 from tensor_envs.core.backend.write import WHOLE, taught
 
 try:
-    from tinygrad.codegen.opt import Opt, OptOps
+    from tinygrad.codegen.opt import KernelOptError, Opt, OptOps
     from tinygrad.codegen.opt.postrange import Scheduler
 
     AVAILABLE = hasattr(realize, "lower_and_compile")
@@ -34,6 +34,7 @@ except ImportError:  # pragma: no cover - these names change from week to week
 
 LONGEST = 128  # sum that is unrolled
 MOST_PRODUCTS = 704  # that are unrolled
+CUT = {Ops.FLOORDIV, Ops.FLOORMOD, Ops.CDIV, Ops.CMOD}  # of an index: tinygrad makes two loops of one
 PRODUCTS_A_THREAD = 2**17  # tinygrad's measure, too
 
 
@@ -44,7 +45,14 @@ def dense_products() -> Iterator[None]:
         yield
         return
     compiled = realize.lower_and_compile
-    realize.lower_and_compile = lambda linear: compiled(graph_rewrite(linear, PRODUCTS, walk=True))
+
+    def lower_and_compile(linear: UOp) -> UOp:
+        try:
+            return compiled(graph_rewrite(linear, PRODUCTS, walk=True))
+        except KernelOptError:  # tinygrad has cut a loop up before it unrolls
+            return compiled(linear)
+
+    realize.lower_and_compile = lower_and_compile
     try:
         with Context(PARALLEL=0):  # type: ignore[no-untyped-call]  # other processes know no words of ours
             yield
@@ -73,6 +81,8 @@ def unrolled(sink: UOp, renderer: Renderer) -> UOp:
         return sink
     k = Scheduler(sink, renderer)
     loops, sums = k.axes_of(AxisType.WEAK), k.ranges_of(AxisType.REDUCE)
+    if any(u.op in CUT for u in sink.toposort()):
+        return sink
     if len(k.reduceops) != 1 or len(loops) != 2 or len(sums) != 1 or len(k.rngs) != 3:
         return sink
     add = k.reduceops[0]
