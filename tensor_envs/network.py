@@ -73,9 +73,8 @@ class Network:
         for one, two in zip(self.tower[::2], self.tower[1::2], strict=True):
             features = self._kept((features + two(self._kept(one(features).relu()))).relu())
         features = self._kept(_applied(self.second, features.flatten(1)).tanh())
-        return masked_logits(_applied(self.policy, features), mask).log_softmax(), self.value(
-            features
-        ).squeeze(1)
+        logits = masked_logits(_applied(self.policy, features), mask)
+        return logits.log_softmax(), self.value(features).squeeze(1)
 
     def _kept(self, features: Tensor) -> Tensor:
         """Written to memory, else a convolution or a gradient takes each of them anew for all that it leads to."""

@@ -2,9 +2,9 @@
 
 A thread plays a game. Its instructions and the bytes of its loads and stores are counted in the compiled code: those in
 a loop of known length as often as it runs, of a kernel of many steps those of one step, and once those in a loop that
-ends when there is nothing left to do. A warp of 32 games goes through
-a branch if one of them does, so that the truth lies between all instructions and those outside of branches; the figures
-are of all. Memory is that of the card: states of few games stay in its cache, and wait for launches instead.
+ends when there is nothing left to do. A warp of 32 games goes through a branch if one of them does, so that the truth
+lies between all instructions and those outside of branches; the figures are of all. Memory is that of the card: states
+of few games stay in its cache, and wait for launches instead.
 """
 
 from __future__ import annotations

@@ -77,12 +77,10 @@ PRODUCTS = PatternMatcher(
 @functools.lru_cache(256)
 def unrolled(sink: UOp, renderer: Renderer) -> UOp:
     """A matrix product for clang, told how it is to be unrolled; any other kernel as it is."""
-    if not isinstance(renderer, ClangRenderer):
+    if not isinstance(renderer, ClangRenderer) or any(u.op in CUT for u in sink.toposort()):
         return sink
     k = Scheduler(sink, renderer)
     loops, sums = k.axes_of(AxisType.WEAK), k.ranges_of(AxisType.REDUCE)
-    if any(u.op in CUT for u in sink.toposort()):
-        return sink
     if len(k.reduceops) != 1 or len(loops) != 2 or len(sums) != 1 or len(k.rngs) != 3:
         return sink
     add = k.reduceops[0]
