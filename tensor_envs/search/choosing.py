@@ -33,6 +33,7 @@ from tensor_envs.search.memory import (
     TreeMemory,
     as_bits,
     as_real,
+    below,
     constant,
     entry_of,
     f32,
@@ -110,7 +111,7 @@ class Choosing(TreeMemory):
             return [old[0].maximum(allowed.where(order, order.const_like(-(2**63) + 1)))], []
 
         (found,), _ = self.scan(deps, [(-(2**63) + 1, i64)], body)
-        return within(self.width - 1 - (found & 0xFFFFFFFF).cast(i32), self.actions)
+        return below(self.width - 1 - (found & 0xFFFFFFFF).cast(i32), self.width)
 
     def choose(self, at: Coords, slot: UOp, legal: Legal, *deps: UOp) -> UOp:
         """The action of a node that a simulation goes on with."""
@@ -128,7 +129,7 @@ class Choosing(TreeMemory):
         return as_real(self.edge(at, slot, PRIOR, action).load())
 
     def visits(self, at: Coords, slot: UOp) -> UOp:
-        return within(self.node(at, slot, VISITS).load(), self.form.slots)
+        return below(self.node(at, slot, VISITS).load(), self.form.slots)
 
     def _by_bound(self, at: Coords, slot: UOp, legal: Legal, deps: Sequence[UOp]) -> Score:
         """Upper confidence bounds: the mean return, and what is the more the fewer visits an action has.

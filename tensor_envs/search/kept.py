@@ -123,7 +123,7 @@ class Kept:
     def mask_words(self) -> int:
         return -(-self.edges.shape[3] // 32)
 
-    def put(self, tree: TreeArrays, form: Form, sizes: Sizes, whole: Cut, chunk: Cut, first: int) -> None:
+    def put(self, tree: TreeArrays, form: Form, whole: Cut, chunk: Cut, first: int) -> None:
         """Write the trees of a chunk, which begins with a block, into the memory of a search that goes on from them."""
         index = np.minimum(first * whole.grid.lanes + np.arange(chunk.grid.rows), whole.grid.rows - 1)
 
@@ -133,7 +133,7 @@ class Kept:
 
         new = form.simulations
         nodes = np.concatenate([self.heads, self.nodes.reshape(whole.batch, -1)], axis=1)
-        write(tree.nodes, of_chunk(nodes, new * sizes.node + form.slots * STEP))
+        write(tree.nodes, of_chunk(nodes, new * self.nodes.shape[2] + form.slots * STEP))
         write(tree.edges, of_chunk(self.edges, new * int(np.prod(self.edges.shape[2:]))))
         if not form.replays:
             states = of_chunk(self.states, new * self.states.shape[2])

@@ -91,11 +91,7 @@ class SearchByPlayouts:
         held.depend_on(played)
         trees.depend_on(played)
 
-        def worth(at: Coords) -> list[UOp]:
-            returns = [x.uop() for x in held.returns(at)]
-            return trees.back_up(at, slot, returns) + trees.bare(at, slot)
-
-        done = trees.each_root(worth).end(simulation)
+        done = trees.back_up(lambda at: [x.uop() for x in held.returns(at)]).end(simulation)
         trees.loops = ()
         trees.states, trees.nodes, trees.edges = outer
         trees.depend_on(done)
@@ -164,10 +160,7 @@ class Grow:
 
         trees.depend_on(trees.each_root(valued))
 
-        def returned(at: Coords) -> list[UOp]:
-            return trees.back_up(at, slot, trees.returns(at, slot, a.values))
-
-        trees.depend_on(trees.each_root(returned))
+        trees.back_up(lambda at: trees.returns(at, slot, a.values))
         if self.form.kept:
             slot = slot.maximum(self.form.kept)
 
@@ -203,9 +196,7 @@ class Conclude:
         slot = trees.slot()
         if self.form.keeps:
             trees.depend_on(trees.each_root(lambda at: trees.expand(at, slot, a.logits, a.values)))
-        trees.depend_on(
-            trees.each_root(lambda at: trees.back_up(at, slot, trees.returns(at, slot, a.values)))
-        )
+        trees.back_up(lambda at: trees.returns(at, slot, a.values))
         return t.block.end(trees.each_root(lambda at: conclude(trees, a.found, at)))
 
 

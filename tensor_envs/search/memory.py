@@ -2,8 +2,8 @@
 
 A root's tree has a slot for every simulation: slot 0 is the root, slot k what simulation k has led to; of a search that
 goes on from an earlier one's trees slots 1 to `Form.kept` are theirs, and simulations come after them. What goes up and
-down a tree is done root after root (on a GPU a thread is a root); there the loops over a node's actions are what
-vectors are for, so that these are padded to whole vectors.
+down trees is done root after root, level by level (on a GPU a thread is a root); there the loops over a node's actions
+are what vectors are for, so that these are padded to whole vectors.
 """
 
 from __future__ import annotations
@@ -19,20 +19,22 @@ from tensor_envs.core.kernels.block import Coords, Place, Words
 from tensor_envs.core.kernels.tracer import Tracer
 from tensor_envs.core.layout import Layout
 from tensor_envs.rules.bits import WORD_BITS, num_words
+from tensor_envs.rules.control import next_id, register
 from tensor_envs.rules.scalar import Scalar
 from tensor_envs.rules.spec import GameState
 
 f32, i32, i64 = dtypes.float32, dtypes.int32, dtypes.int64
 VECTOR = 16  # actions
-# before a root's nodes: a key for its chance; of the simulation under way its slot, its number of actions, and whether
-# what it has led to becomes a node; how many actions of the root are legal; the largest return found, at least 1
-KEY_LOW, KEY_HIGH, SLOT, DEPTH, LINKS, LEGAL, LARGEST, HEAD = range(8)
+# before a root's nodes: a key for its chance; of the simulation under way its slot and, before the first of the roots
+# that a thread searches, the number of actions in all of them; how many actions of the root are legal; the largest
+# return found, at least 1
+KEY_LOW, KEY_HIGH, SLOT, CHOSEN, LEGAL, LARGEST, HEAD = range(7)
 # a node: the visits of its actions; what the network says; how many actions have been tried, the visits of the one
 # tried most, the sums of the priors of those tried and of their priors times values (for `muzero` of their returns);
 # who is to move, -1 once the game is over. Then a return a player until here, and the mask
 VISITS, RAW, TRIED, MOST, TRIED_PRIOR, TRIED_VALUE, MOVER, PAID = range(8)
-# an action of a simulation: at which node, which, whose, and that player's return before it
-NODE, ACTION, PLAYER, BEFORE, STEP = range(5)
+# an action of a simulation: at which node, which, whose, that player's return before it, and in which root
+NODE, ACTION, PLAYER, BEFORE, ROOT, STEP = range(6)
 # the numbers of an action, each a row of a node's: visits, sum of returns, slot that it leads to or 0, prior
 COUNT, SUM, CHILD, PRIOR = range(4)
 # the array `about`: which of the batch's blocks these are, how many it has, its games, those evaluated at once, most
@@ -41,6 +43,8 @@ FIRST_BLOCK, BLOCKS, ROOTS, SHARE, LIMIT, SEED_LOW, SEED_HIGH, TABLE = range(8)
 # where a block's games are while a simulation plays on from the root: at which node, whether it goes on, whether its
 # last action had not been tried, and in the end who is to move (as in a node); then returns, and the mask
 AT, LIVE, UNTRIED, NEXT, SO_FAR = range(5)
+# while all roots go down: how many take a step, how many take the next one, how many steps there were
+GOING, LEFT, STEPS, COUNTS = range(4)
 
 # numbers an action: for the priors of a root, for its choice
 NOISES = {"playout": 0, "gumbel": 1, "muzero": 2}
@@ -136,6 +140,11 @@ def within(x: UOp, count: int) -> UOp:
     return x.maximum(0).minimum(count - 1)
 
 
+def below(x: UOp, count: int) -> UOp:
+    """The same for an index that is within 0..count-1 anyway: cheaper."""
+    return x & ((1 << (count - 1).bit_length()) - 1)
+
+
 def entry_of(values: Sequence[UOp], player: UOp) -> UOp:
     """The value of a player."""
     chosen = values[0]
@@ -157,6 +166,10 @@ class TreeMemory:
         self.walk_words = SO_FAR + self.players + num_words(self.actions)
         self.walk = t.block.registers(self.walk_words, i32)
         self.walked = t.registers()  # the games
+        # the roots that one thread searches; the lanes of those that go on, and how many
+        self.roots = self.t.block.lanes if t.block.thread is None else 1
+        self.going = t.block.registers(1, i32)
+        self.counts = register(COUNTS, i32).after(t.block.turn)
         self.loops: tuple[UOp, ...] = ()  # around the stages, besides that over blocks
         t.dynamic = True
 
@@ -167,9 +180,38 @@ class TreeMemory:
         if self.root_noise is not None:
             self.root_noise = self.root_noise.after(*deps)
         self.walk, self.walked = self.walk.after(*deps), self.walked.after(*deps)
+        self.going, self.counts = self.going.after(*deps), self.counts.after(*deps)
 
     def each_root(self, stage: Callable[[Coords], list[UOp]]) -> UOp:
         return self.t.block.each(stage, once=True)
+
+    @property
+    def first_root(self) -> Coords:
+        """Of those that a thread searches."""
+        return self.t.block.at(constant(0) if self.t.block.thread is None else self.t.block.thread)
+
+    def each_going(self, stage: Callable[[Coords, UOp], list[UOp]]) -> UOp:
+        """The stores of a stage for every root that goes on; it is given the number of those before it, too."""
+        if self.roots == 1:  # there is no other turn then
+            return UOp.group(*stage(self.first_root, constant(0)))
+
+        def of_next(turn: UOp) -> list[UOp]:
+            lane = below(self.going[below(turn, self.roots)].load(), self.roots)
+            return stage(self.t.block.at(lane), turn)
+
+        return self.times(self.counts[GOING].load(), of_next)
+
+    def times(self, count: UOp, stage: Callable[[UOp], list[UOp]]) -> UOp:
+        """The stores of a stage, which is given 0..count-1, and 0 in any case.
+
+        A range of tinygrad's would not do: its bound must not depend on the loops around it.
+        """
+        held = register(1, i32)
+        begun = held.after(*self.loops)[0].store(0)
+        turn = UOp.loop(next_id())
+        done = UOp.group(*stage(held.after(begun, turn)[0].load()))
+        more = held.after(done)[0].store(held.after(done)[0].load() + 1)
+        return more.end(turn, held.after(more)[0].load() < count)
 
     def place(self, at: Coords) -> Place:
         """A root's in the arrays of trees.
@@ -190,9 +232,11 @@ class TreeMemory:
     def node(self, at: Coords, slot: Any, k: Any) -> UOp:
         return self.nodes[self.place(at).row * self.sizes.nodes + (slot * self.sizes.node + HEAD) + k]
 
-    def step(self, at: Coords, depth: UOp, k: int) -> UOp:
-        first = HEAD + self.form.slots * self.sizes.node
-        return self.nodes[self.place(at).row * self.sizes.nodes + (depth * STEP + first) + k]
+    def step(self, number: UOp, k: int) -> UOp:
+        """Of a chosen action, of those in all roots that a thread searches: each root has room for its own."""
+        first, at = HEAD + self.form.slots * self.sizes.node, self.first_root
+        row = self.place(at).row + number % self.roots
+        return self.nodes[row * self.sizes.nodes + (number // self.roots * STEP + first) + k]
 
     def edge(self, at: Coords, slot: Any, k: int, action: UOp) -> UOp:
         node = self.place(at).row * self.form.slots + slot
@@ -213,8 +257,7 @@ class TreeMemory:
 
     def slot(self) -> UOp:
         """The slot of the simulation under way, the same in all roots of a block."""
-        first = self.t.block.at(constant(0) if self.t.block.thread is None else self.t.block.thread)
-        return within(self.head(first, SLOT).load(), self.form.slots)
+        return within(self.head(self.first_root, SLOT).load(), self.form.slots)
 
     def paid(self, at: Coords, slot: Any) -> list[UOp]:
         """The returns until a node."""

@@ -12,8 +12,16 @@ import numpy as np
 from tinygrad import Tensor, dtypes
 
 from tensor_envs.core.backend.dense import dense_products
-from tensor_envs.core.backend.device import LOCK, download, empty_buffer, is_capturing, is_gpu, upload
-from tensor_envs.core.backend.replay import Replay
+from tensor_envs.core.backend.device import (
+    LOCK,
+    DeviceName,
+    download,
+    empty_buffer,
+    is_capturing,
+    is_gpu,
+    upload,
+)
+from tensor_envs.core.backend.replay import Replay, launches_directly
 from tensor_envs.core.engine import Cut, Engine, Games, cut
 from tensor_envs.core.env import Env
 from tensor_envs.core.inputs import host_ints
@@ -267,7 +275,7 @@ def muzero_policy(
     visits = np.arange(form.slots) + 1.0
     explore = np.sqrt(visits) * (init + np.log((visits + base + 1) / base))
     powers = np.log(np.maximum(visits - 1, 1e-30)) / temperature if temperature else (visits - 1) * 1e6
-    table = _bits(np.concatenate([explore, powers, [fraction]]))
+    table = _reals(np.concatenate([explore, powers, [fraction]]))
 
     scale = float(temperature > 0)
 
@@ -319,17 +327,17 @@ def subtree(tree: SearchTree, action: Tensor | np.ndarray | Sequence[int]) -> Se
 
 
 @functools.lru_cache(64)
-def exploration_table(factor: float, slots: int) -> np.ndarray:
-    """What few visits count, by those of the node."""
-    return _bits(factor * np.sqrt(np.arange(slots)) + 1e-6)
+def exploration_table(factor: float, slots: int) -> bytes:
+    """What few visits count, by those of the node; float32."""
+    return _reals(factor * np.sqrt(np.arange(slots)) + 1e-6)
 
 
-def _bits(values: np.ndarray) -> np.ndarray:
-    return values.astype(np.float32).view(np.int32)
+def _reals(values: np.ndarray) -> bytes:
+    return values.astype(np.float32).tobytes()
 
 
 @functools.lru_cache(64)
-def _considered_visits(most: int, simulations: int) -> np.ndarray:
+def _considered_visits(most: int, simulations: int) -> bytes:
     """Sequential halving: for up to `most` actions considered, the visits that the one to be tried next has by then."""
     table = np.zeros((most + 1, simulations), np.int32)
     for considered in range(most + 1):
@@ -343,9 +351,10 @@ def _considered_visits(most: int, simulations: int) -> np.ndarray:
                 done += 1
             left = max(2, left // 2) if considered > 1 else 1
         table[considered] = visits[:simulations]
-    return table.ravel()
+    return table.tobytes()
 
 
+@functools.lru_cache(64)
 def form_of(
     env: Env,
     method: Literal["playout", "gumbel", "muzero"],
@@ -404,7 +413,7 @@ def _form(
 def _search(
     state: State,
     form: Form,
-    table: np.ndarray,
+    table: bytes,
     seed: int,
     limit: int,
     tree: SearchTree | None,
@@ -418,42 +427,38 @@ def _search(
     if is_capturing():
         raise RuntimeError("a search replays kernels of its own, so a jit cannot capture it")
     with LOCK:
-        chunk, trees = _chunk(engine, form, whole), list[list[np.ndarray]]()
-        sizes = Sizes.of(form, engine.game, engine.layout)
-
-        def about(first: int) -> Tensor:
-            head = (first, whole.grid.blocks, whole.share, chunk.share, limit, *seeds)
-            return _about(head, table.tobytes(), whole)
-
-        if evaluate is not None and noise is not None:
-            network = _network(env, form, chunk, function("evaluate", evaluate), table.tobytes())
-            memory = network.tree
-            drawn = noise(upload(np.tile(np.array(words, np.uint32), state.batch), whole.device))
+        search: Callable[[Games, Tensor, Found], None]
+        if evaluate is None or noise is None:
+            playouts = _playouts(engine, form, whole, launches_directly())
+            chunk, memory, search = playouts.where, playouts.tree, playouts.search
         else:
-            memory = _tree(engine, form, chunk)
+            chunk = _chunk(engine, form, whole)
+            network = _network(env, form, chunk, function("evaluate", evaluate), table)
+            drawn = noise(upload(np.tile(np.array(words, np.uint32), state.batch), whole.device))
+            memory, search = network.tree, functools.partial(network.search, drawn)
+        trees = list[list[np.ndarray]]()
         for first in range(0, whole.grid.blocks, chunk.grid.blocks):
             if tree is not None and tree._kept is not None:
-                tree._kept.put(memory, form, sizes, whole, chunk, first)
-            if evaluate is None:
-                arrays = SearchByPlayouts.Arrays(memory, *games[:2], about(first), found)
-                engine.run(SearchByPlayouts(form), chunk, arrays)
-            else:
-                network.search(games, drawn, about(first), found)
+                tree._kept.put(memory, form, whole, chunk, first)
+            head = (first, whole.grid.blocks, whole.share, chunk.share, limit, *seeds)
+            search(games, _about(head, table, whole.shards, whole.device), found)
             if form.keeps:
                 trees.append(fetch(memory, chunk))
     if evaluate is not None and (wrong := int((whole.table(found.action) < 0).sum())):
         raise ValueError(
             f"evaluate must give finite numbers, got NaN or infinity in the searches of {wrong} games"
         )
-    kept = Kept.of(form, sizes, whole, trees) if form.keeps else None
+    kept = None
+    if form.keeps:
+        kept = Kept.of(form, Sizes.of(form, engine.game, engine.layout), whole, trees)
     return SearchOutput(whole.column(found.action), SearchTree(env, whole, found.numbers, kept))
 
 
 @functools.lru_cache(16)  # most searches have the numbers of the one before
-def _about(head: tuple[int, ...], table: bytes, where: Cut) -> Tensor:
+def _about(head: tuple[int, ...], table: bytes, shards: int, device: DeviceName) -> Tensor:
     """The array of that name."""
     numbers = np.concatenate([np.array(head, np.int32), np.frombuffer(table, np.int32)])
-    return upload(np.tile(numbers, where.shards), where.device)
+    return upload(np.tile(numbers, shards), device)
 
 
 @functools.lru_cache(64)
@@ -468,7 +473,7 @@ def _chunk(engine: Engine, form: Form, whole: Cut) -> Cut:
     return replace(chunk, grid=replace(chunk.grid, most=MOST_BLOCKS))
 
 
-@functools.lru_cache(8)
+@functools.lru_cache(4)
 def _tree(engine: Engine, form: Form, where: Cut) -> TreeArrays:
     """Memory for trees, used again and again."""
     sizes = Sizes.of(form, engine.game, engine.layout)
@@ -476,10 +481,31 @@ def _tree(engine: Engine, form: Form, where: Cut) -> TreeArrays:
     return TreeArrays(where.empty(sizes.states), nodes, edges)
 
 
+class _Playouts:
+    """Searches by playouts of so many games at a time, with their memory."""
+
+    def __init__(self, engine: Engine, form: Form, where: Cut):
+        self.engine, self.kernel, self.where = engine, SearchByPlayouts(form), where
+        self.tree = _tree(engine, form, where)
+        self.run: Callable[..., object] | None = None
+
+    def search(self, games: Games, about: Tensor, found: Found) -> None:
+        if self.run is None:
+            arrays = SearchByPlayouts.Arrays(self.tree, games.words, games.row_rng, about, found)
+            self.run = self.engine.prepare(self.kernel, self.where, arrays)
+        self.run(*self.tree, games.words, games.row_rng, about, *found)
+
+
+@functools.lru_cache(4)
+def _playouts(engine: Engine, form: Form, whole: Cut, directly: bool) -> _Playouts:
+    """directly: whether tinygrad launches nothing, see `launches_directly`."""
+    return _Playouts(engine, form, _chunk(engine, form, whole))
+
+
 class _Network:
     """A network's searches of so many games at a time, with their memory."""
 
-    def __init__(self, env: Env, form: Form, where: Cut, evaluate: Evaluate, table: np.ndarray):
+    def __init__(self, env: Env, form: Form, where: Cut, evaluate: Evaluate, table: bytes):
         self.env, self.where, self.evaluate = env, where, evaluate
         self.leaf = env.init(where.batch, device=where.device)
         with dense_products():  # the programs that are captured next
@@ -490,8 +516,8 @@ class _Network:
         self.logits = empty_buffer(where.batch * env.num_actions, dtypes.float32, where.device)
         self.values = empty_buffer(where.batch * form.values, dtypes.float32, where.device)
         self.root_noise = where.empty(NOISES[form.method] * padded(env.num_actions), dtypes.float32)
-        head = np.array([0, where.grid.blocks, where.share, where.share, 1, 0, 0], np.int32)
-        about = upload(np.concatenate([head, table] * where.shards), where.device)
+        head = (0, where.grid.blocks, where.share, where.share, 1, 0, 0)
+        about = _about(head, table, where.shards, where.device)
         self.tree, self.bound = tree, False
         self.growing = Grow.Arrays(
             tree, self.leaf.tensors[0], self.logits, self.values, about, self.root_noise
@@ -535,7 +561,7 @@ class _Network:
             )
         return logits, values
 
-    def search(self, games: Games, noise: Tensor, about: Tensor, found: Found) -> None:
+    def search(self, noise: Tensor, games: Games, about: Tensor, found: Found) -> None:
         engine = self.env._engine
         leaf = self.leaf.tensors[0]
         roots = Plant.Arrays(self.tree, leaf, games.words, games.row_rng, about, noise, self.root_noise)
@@ -553,4 +579,4 @@ class _Network:
 
 @functools.lru_cache(8)
 def _network(env: Env, form: Form, where: Cut, evaluate: Evaluate, table: bytes) -> _Network:
-    return _Network(env, form, where, evaluate, np.frombuffer(table, np.int32))
+    return _Network(env, form, where, evaluate, table)

@@ -7,30 +7,30 @@ whatever the number of players. An action that ends its game leads to no slot: i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tinygrad import UOp
 
-from tensor_envs.core.kernels.block import Coords
-from tensor_envs.core.kernels.rollout import any_lane
+from tensor_envs.core.kernels.block import Coords, load, store
 from tensor_envs.core.kernels.tracer import branch
 from tensor_envs.rules.bits import num_words
 from tensor_envs.rules.chance import KeyedChance, threefry
-from tensor_envs.rules.control import next_id, register
+from tensor_envs.rules.control import next_id
 from tensor_envs.rules.scalar import INT, REAL, WORD, Scalar, integer, scalar, where, word
 from tensor_envs.rules.spec import GameState
 from tensor_envs.search.choosing import Choosing
 from tensor_envs.search.memory import (
     AT,
     CHILD,
+    CHOSEN,
     COUNT,
-    DEPTH,
+    GOING,
     KEY_HIGH,
     KEY_LOW,
     LARGEST,
+    LEFT,
     LEGAL,
-    LINKS,
     LIVE,
     MOST,
     MOVER,
@@ -41,6 +41,7 @@ from tensor_envs.search.memory import (
     SLOT,
     SO_FAR,
     STEP,
+    STEPS,
     SUM,
     TRIED,
     TRIED_PRIOR,
@@ -48,8 +49,10 @@ from tensor_envs.search.memory import (
     UNTRIED,
     VISITS,
     Arrived,
+    Legal,
     as_bits,
     as_real,
+    below,
     constant,
     entry_of,
     f32,
@@ -72,7 +75,7 @@ class Trees(Choosing):
         key = threefry(threefry(seed, (t.row_rng(row_rng, there)[2], s.episode)), (word(s.ply), 0))
         heads = (
             *(x.to(INT).uop() for x in key),
-            *(constant(0) for _ in (SLOT, DEPTH, LINKS, LEGAL)),
+            *(constant(0) for _ in (SLOT, CHOSEN, LEGAL)),
             as_bits(UOp.const(1.0, f32)),
         )[: LARGEST if self.form.kept else None]
         words, place = self.words(at, 0)
@@ -112,54 +115,79 @@ class Trees(Choosing):
 
     def simulate(self, slot: UOp, arrived: Arrived) -> UOp:
         """Go down to an action that has not been tried, and play it. `arrived`: what else is stored of where it led."""
-        if self.form.replays:
-            self._walk_down(slot)
-            stage = self._arrive
-        else:
-            self.depend_on(self.each_root(self._descend))
-            stage = self._advance
+        self._go_down(slot)
+        stage = self._arrive if self.form.replays else self._advance
         # vectors, which the compiler makes only where trees are not read: the node comes after it, root after root
         self.depend_on(self.t.block.each(lambda at: stage(at, slot, arrived)))
         done = self.each_root(lambda at: self._link(at, slot))
         self.depend_on(done)
         return done
 
+    def _go_down(self, slot: UOp) -> None:
+        """All roots go down, a level at a time: when the way of one alone ends, no processor could guess.
+
+        Where simulations replay, the chosen actions are played on the way, with chance and a deal of their own.
+        """
+        replays, each = self.form.replays, self.t.block.each
+        if replays:
+            self.depend_on(each(lambda at: self._begin(at, slot)))
+        self.depend_on(*(self.counts[k].store(0) for k in (LEFT, STEPS)))
+        self.depend_on(self.each_root(self._start))
+        self.depend_on(self.counts[GOING].store(self.counts[LEFT].load()))
+        turn = UOp.loop(next_id())
+        outer, self.loops = self.loops, (*self.loops, turn)
+        self.depend_on(turn)
+        self.depend_on(self.counts[LEFT].store(0))
+        self.depend_on(self.each_going(self._choose))
+        if replays:
+            self.depend_on(each(self._play))
+            self.depend_on(self.each_root(lambda at: self._go_on(at, self._walk(at, LIVE) != 0)))
+        self.depend_on(self.counts[STEPS].store(self.counts[STEPS].load() + self.counts[GOING].load()))
+        more = self.counts[GOING].store(self.counts[LEFT].load())
+        self.loops = outer
+        self.depend_on(more.end(turn, constant(0) < self.counts.after(more)[GOING].load()))
+        self.depend_on(self.head(self.first_root, CHOSEN).store(self.counts[STEPS].load()))
+        if not replays:
+            self.depend_on(self.each_root(self._fetch))
+
     def _link(self, at: Coords, slot: UOp) -> list[UOp]:
         """The node of what a simulation has led to."""
         mover, untried = self._walk(at, NEXT), self._walk(at, UNTRIED) != 0
-        mask = [self._walk(at, SO_FAR + self.players + w) for w in range(num_words(self.actions))]
-        links = integer(untried & (mover >= 0)).uop()
-        stores = [self.head(at, LINKS).store(links), self.head(at, SLOT).store(slot)]
+        mask = [Scalar(self._allowed(at)(w), INT) for w in range(num_words(self.actions))]
+        leaf, action = self._leaf(at)
+        child = self.edge(at, leaf, CHILD, action)
+        linked = (untried & (mover >= 0)).uop().where(slot, child.load())
+        stores = [child.store(linked), self.head(at, SLOT).store(slot)]
+        if self.form.method == "playout":
+            stores += self.bare(at, slot)
         return stores + self._record(at, slot, [mover, *self._so_far(at), *mask])
 
-    def _descend(self, at: Coords) -> list[UOp]:
-        """The way through the nodes, and the leaf; of a game that is over there is no way."""
-        now = register(2, i32)  # the next node, and how many actions there were
-        start = UOp.group(*(now.after(at.batch.lane, *self.loops)[k].store(0) for k in range(2)))
-        turn = UOp.loop(next_id())
-        slot, depth = (within(now.after(start, turn)[k].load(), self.form.slots) for k in range(2))
-        action = self.choose(at, slot, self.legal(at, slot), turn)
-        child, mover = self.edge(at, slot, CHILD, action).load(), self.node(at, slot, MOVER).load()
-        chosen = UOp.group(
-            *self._step(at, depth, slot, action, mover, self.paid(at, slot)),
-            *(now.after(turn)[k].store(x) for k, x in enumerate((child, depth + 1))),
-            *(at.register.cell(self.leaf.after(turn), k, 2).store(x) for k, x in enumerate((slot, action))),
-        )
-        done = chosen.end(turn, constant(0) < now.after(chosen)[0].load())
-        over = self.node(at, 0, MOVER).load() < 0
-        depth = over.where(constant(0), now.after(done)[1].load())
-        leaf = within(at.register.cell(self.leaf.after(done), 0, 2).load(), self.form.slots)
+    def _leaf(self, at: Coords) -> tuple[UOp, UOp]:
+        """The node and the action that a simulation ends with."""
+        node, action = (at.register.cell(self.leaf, k, 2).load() for k in range(2))
+        return below(node, self.form.slots), within(action, self.actions)
+
+    def _start(self, at: Coords) -> list[UOp]:
+        """At the root; one that is over goes nowhere."""
+        stores = [at.register.cell(self.leaf, k, 2).store(0) for k in range(2)]
+        if self.form.replays:
+            return stores + self._go_on(at, self._walk(at, LIVE) != 0)
+        live = Scalar(self.node(at, 0, MOVER).load(), INT) >= 0
+        return stores + self._set_walk(at, AT, [integer(0)]) + self._go_on(at, live)
+
+    def _go_on(self, at: Coords, live: Scalar) -> list[UOp]:
+        """A live root takes the next step, too: it is counted, while the next one overwrites another."""
+        place = below(self.counts.after(live.uop())[LEFT].load(), self.roots)
+        added = [] if self.roots == 1 else [self.going[place].store(at.batch.lane.cast(i32))]
+        count = self.counts.after(*added)[LEFT]
+        return [count.store(count.load() + integer(live).uop())]
+
+    def _fetch(self, at: Coords) -> list[UOp]:
+        """What the tree says of the leaf, for vectors."""
+        leaf, _ = self._leaf(at)
         words, place = self.words(at, leaf)
         fetched = self.walked.store_words(at, words.load(place), words.count)
-        fetched += self._set_walk(at, SO_FAR, [Scalar(x, REAL) for x in self.paid(at, leaf)])
-        return [self.head(at, DEPTH).store(depth), *fetched]
-
-    def _step(
-        self, at: Coords, depth: UOp, slot: UOp, action: UOp, mover: UOp, paid: Sequence[UOp]
-    ) -> list[UOp]:
-        """The record of a chosen action."""
-        values = (slot, action, mover, as_bits(entry_of(paid, mover)))
-        return [self.step(at, depth, k).store(x) for k, x in enumerate(values)]
+        return fetched + self._set_walk(at, SO_FAR, [Scalar(x, REAL) for x in self.paid(at, leaf)])
 
     def _advance(self, at: Coords, slot: UOp, arrived: Arrived) -> list[UOp]:
         """The leaf's action is played in the state of its node."""
@@ -174,23 +202,8 @@ class Trees(Choosing):
         stores += self._set_walk(at, UNTRIED, [integer(1), self.mover(s, flags), *paid, *self.mask(s)])
         return stores + arrived(at, s, rewards, paid, flags)
 
-    def _walk_down(self, slot: UOp) -> None:
-        """The same from the root on, played with the simulation's own chance and deal."""
-        self.depend_on(self.t.block.each(lambda at: self._begin(at, slot)))
-        turn = UOp.loop(next_id())
-        outer, self.loops = self.loops, (*self.loops, turn)
-        walk, walked = self.walk, self.walked
-        self.depend_on(turn)
-        self.depend_on(self.each_root(self._choose))
-        played = self.t.block.each(self._play)
-        after = self.walk.after(played)
-        some = any_lane(self.t, lambda lane: self._walk(self.t.block.at(lane.uop()), LIVE, after) != 0)
-        self.loops, self.walk, self.walked = outer, walk, walked
-        self.depend_on(played.end(turn, some))
-
-    def _walk(self, at: Coords, k: Any, walk: UOp | None = None) -> Scalar:
-        cell = at.register.cell(self.walk if walk is None else walk, k, self.walk_words)
-        return Scalar(cell.load(), INT)
+    def _walk(self, at: Coords, k: Any) -> Scalar:
+        return Scalar(at.register.cell(self.walk, k, self.walk_words).load(), INT)
 
     def _set_walk(self, at: Coords, first: int, values: Sequence[Scalar]) -> list[UOp]:
         return [
@@ -210,25 +223,33 @@ class Trees(Choosing):
             s = t.game.determinize(s, s.current_player, KeyedChance([~low, high]))
         live, nothing = ~(flags[0] | flags[1]), [scalar(0.0)] * self.players
         values = [integer(0), integer(live), integer(0), integer(0), *nothing, *self.mask(s)]
-        return (
-            self.walked.store(at, s=s, flags=flags)
-            + self._set_walk(at, AT, values)
-            + [self.head(at, DEPTH).store(constant(0))]
-        )
+        return self.walked.store(at, s=s, flags=flags) + self._set_walk(at, AT, values)
 
-    def _choose(self, at: Coords) -> list[UOp]:
-        """The next action of the games that go on; of the others none, which nothing reads."""
-        slot, live = within(self._walk(at, AT).uop(), self.form.slots), self._walk(at, LIVE) != 0
-        depth = within(self.head(at, DEPTH).load(), self.form.slots)
-        mover = self.t.layout.get(self.walked.load(at), "current_player").uop()
-        first = SO_FAR + self.players
-        action = self.choose(at, slot, lambda w: self._walk(at, first + w).uop(), at.batch.lane, *self.loops)
-        child = Scalar(self.edge(at, slot, CHILD, action).load(), INT)
-        stores = self._step(at, depth, slot, action, mover, [x.uop() for x in self._so_far(at)])
+    def _choose(self, at: Coords, turn: UOp) -> list[UOp]:
+        """The next action of a root. turn: how many others have chosen theirs."""
+        slot = below(self._walk(at, AT).uop(), self.form.slots)
+        if self.form.replays:
+            mover = self.t.layout.get(self.walked.load(at), "current_player").uop()
+            legal, paid = self._allowed(at), [x.uop() for x in self._so_far(at)]
+        else:
+            mover = self.node(at, slot, MOVER).load()
+            legal, paid = self.legal(at, slot), self.paid(at, slot)
+        action = self.choose(at, slot, legal, *self.loops, turn)
+        child, number = (
+            Scalar(self.edge(at, slot, CHILD, action).load(), INT),
+            self.counts[STEPS].load() + turn,
+        )
+        step = slot, action, mover, as_bits(entry_of(paid, mover)), at.batch.lane.cast(i32)
+        stores = [self.step(number, k).store(x) for k, x in enumerate(step)]
         stores += [at.register.cell(self.leaf, k, 2).store(x) for k, x in enumerate((slot, action))]
-        stores += self._set_walk(at, AT, [where(live, child, Scalar(slot, INT))])
-        stores += self._set_walk(at, UNTRIED, [where(live, integer(child == 0), self._walk(at, UNTRIED))])
-        return [*stores, self.head(at, DEPTH).store(depth + integer(live).uop())]
+        stores += self._set_walk(at, AT, [child])
+        if self.form.replays:
+            return stores + self._set_walk(at, UNTRIED, [integer(child == 0)])
+        return stores + self._go_on(at, child > 0)
+
+    def _allowed(self, at: Coords) -> Legal:
+        """The mask words of where a game is."""
+        return lambda w: self._walk(at, SO_FAR + self.players + w).uop()
 
     def _play(self, at: Coords) -> list[UOp]:
         t, live = self.t, self._walk(at, LIVE) != 0
@@ -249,27 +270,38 @@ class Trees(Choosing):
         stores = self._set_walk(at, NEXT, [self.mover(s, flags)])
         return stores + arrived(at, s, [scalar(0.0)] * self.players, self._so_far(at), flags)
 
-    def back_up(self, at: Coords, slot: UOp, returns: Sequence[UOp]) -> list[UOp]:
-        """Add what a simulation was worth, a return a player, to every action on its way."""
-        count = self.head(at, DEPTH).load()
-        some = branch(constant(0) < count)  # of a root alone, and of a game that is over, there is no way
-        last = within(count - 1, self.form.slots)
-        links = self.head(at, LINKS).load().ne(0)
-        now = register(1, i32)
-        begun = now.after(some)[0].store(0)
-        turn = UOp.loop(next_id())
-        depth = within(now.after(begun, turn)[0].load(), self.form.slots)
-        node, action, mover, before = (self.step(at, depth, k).load() for k in range(STEP))
-        node, action = within(node, self.form.slots), within(action, self.width)
-        child = self.edge(at, node, CHILD, action)
-        new = (links & depth.eq(last)).where(slot, child.load())
-        stores = [child.store(new), *self._add(at, node, action, entry_of(returns, mover) - as_real(before))]
-        added = UOp.group(*stores, now.after(turn)[0].store(depth + 1))
-        largest = self.head(at, LARGEST)
-        most = as_real(largest.load())
-        for x in returns:
-            most = most.maximum(x.maximum(-x))
-        return [added.end(turn, depth < last).end(some), largest.store(as_bits(most))]
+    def back_up(self, returns: Callable[[Coords], Sequence[UOp]]) -> UOp:
+        """Add what a simulation was worth, `returns` of every player, to every action on its way."""
+        worth = self.t.block.registers(self.players, f32).after(*self.loops)
+
+        def settled(at: Coords) -> list[UOp]:
+            values, largest = returns(at), self.head(at, LARGEST)
+            most = as_real(largest.load())
+            for x in values:
+                most = most.maximum(x.maximum(-x))
+            return [
+                *store(worth, at.register, [Scalar(x, REAL) for x in values]),
+                largest.store(as_bits(most)),
+            ]
+
+        self.depend_on(known := self.each_root(settled))
+        worth = worth.after(known)
+        count = self.head(self.first_root, CHOSEN).load()
+        some = branch(constant(0) < count)  # of games that are over there are no ways
+
+        def added(number: UOp) -> list[UOp]:
+            number = below(number, self.roots * self.form.slots)
+            node, action, mover, before, lane = (self.step(number, k).load() for k in range(STEP))
+            at = self.t.block.at(below(lane, self.roots)) if self.roots > 1 else self.first_root
+            node, action = below(node, self.form.slots), below(action, self.width)
+            gained = entry_of([x.uop() for x in load(worth, at.register, self.players, f32)], mover)
+            return self._add(at, node, action, gained - as_real(before))
+
+        loops, self.loops = self.loops, (*self.loops, some)
+        done = self.times(count, added).end(some)
+        self.loops = loops
+        self.depend_on(done)
+        return done
 
     def _add(self, at: Coords, node: UOp, action: UOp, gain: UOp) -> list[UOp]:
         """A return of an action."""

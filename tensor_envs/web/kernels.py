@@ -55,7 +55,8 @@ def of_player(env: Env) -> Kernels:
     """What the computer asks of one game: a search, as `te.search.playout_policy`, and what the player to move sees."""
     form, engine = form_of(env, "playout", SIMULATIONS), env._engine
     room, table = Sizes.of(form, engine.game, engine.layout), exploration_table(EXPLORATION, form.slots)
-    about = [0, 1, 1, 1, 2**31 - 1, 0, 0, *table.tolist()]  # see `memory`: one game, the seed 0
+    # see `memory`: one game, the seed 0
+    about = [0, 1, 1, 1, 2**31 - 1, 0, 0, *memoryview(table).cast("i").tolist()]
     known = {name: arrays(env)[name] for name in ("words", "rng")} | {
         "states": (dtypes.uint32, room.states),
         "nodes": (dtypes.int32, room.nodes),

@@ -242,6 +242,16 @@ def outcomes(state: te.State, evaluate: Any) -> list[dict[str, np.ndarray]]:
     return [x.search_tree.summary() | {"action": x.action.numpy()} for x in found]
 
 
+@pytest.mark.parametrize("name", ["tic_tac_toe", "kuhn_poker"])  # of the second, simulations are replayed
+def test_one_game_is_searched_as_it_is_among_others(name: str) -> None:
+    env = shared_env(name)
+    whole = played(env, 8, 1)
+    many = te.search.playout_policy(whole, 60, seed=3).search_tree.summary()
+    alone = te.search.playout_policy(env.take(whole, [3]), 60, seed=3).search_tree.summary()
+    assert (many["visit_counts"][3] == alone["visit_counts"][0]).all() and alone["visit_counts"].sum() == 60
+    assert (many["qvalues"][3] == alone["qvalues"][0]).all()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["tic_tac_toe", "three_will"])
 def test_a_row_is_searched_alike_in_any_batch(name: str) -> None:
