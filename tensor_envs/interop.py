@@ -37,6 +37,8 @@ NUMPY_NAMES = {
         *("float16", "float32", "float64"),
     )
 }
+NUMPY_DTYPES = {dtype: np.dtype(name) for dtype, name in NUMPY_NAMES.items()}
+BYTES = np.dtype(np.uint8)
 TORCH_NAMES = NUMPY_NAMES | {dtypes.bfloat16: "bfloat16"}
 ALIGNMENT = 16  # bytes: tinygrad's CPU kernels read vectors of up to that by instructions that fault off it
 
@@ -64,8 +66,8 @@ def to_numpy(tensor: Tensor, copy: bool | None = None) -> np.ndarray:
         array([0, 0], dtype=int32)
     """
     tensor = _exportable(tensor, copy, NUMPY_NAMES)
-    dtype = np.dtype(NUMPY_NAMES[tensor.dtype])
-    return _host_bytes(tensor, copy, readonly=copy is not True).view(dtype).reshape(tensor.shape)
+    flat = _host_array(tensor, copy, NUMPY_DTYPES[tensor.dtype], readonly=copy is not True)
+    return flat.reshape(tensor.shape)
 
 
 def to_torch(tensor: Tensor, copy: bool | None = None) -> Any:
@@ -92,11 +94,11 @@ def to_torch(tensor: Tensor, copy: bool | None = None) -> Any:
     if kind == "CUDA":
         if int(number or 0) >= torch.cuda.device_count():
             raise RuntimeError(f"tensor is on {tensor.device}, which this PyTorch cannot use: copy it to CPU")
-        export = _Export(_buffer(tensor, copy), readonly=False, gpu=torch.cuda)
+        export = _Export(_buffer(tensor, copy), torch.cuda)
         flat = torch.as_tensor(export, device=f"cuda:{int(number or 0)}")
         flat = flat.clone() if copy else flat
     else:
-        flat = torch.from_numpy(_host_bytes(tensor, copy, readonly=False))
+        flat = torch.from_numpy(_host_array(tensor, copy, BYTES, readonly=False))
     return flat.view(dtype).reshape(shape)
 
 
@@ -172,21 +174,17 @@ def from_torch(tensor: Any, copy: bool | None = None) -> Tensor:
 
 
 class _Export:
-    """A buffer's memory by the protocols with which NumPy and PyTorch wrap memory: they hold this, this the buffer."""
+    """A buffer's memory on a GPU by the protocol with which PyTorch wraps it: that holds this, this the buffer."""
 
-    def __init__(self, buffer: Any, readonly: bool, gpu: Any = None):
+    def __init__(self, buffer: Any, gpu: Any):
         self.buffer, self.gpu = buffer, gpu
+        _device(buffer.device).synchronize()
         about = {"shape": (buffer.nbytes,), "typestr": "|u1", "version": 3}
-        if gpu is None:
-            memory = np.frombuffer(buffer.as_memoryview(force_zero_copy=True), np.uint8)  # synchronises
-            self.__array_interface__ = about | {"data": (memory.ctypes.data, readonly)}
-        else:
-            _device(buffer.device).synchronize()
-            self.__cuda_array_interface__ = about | {"data": (buffer._buf.value, readonly)}
+        self.__cuda_array_interface__ = about | {"data": (buffer._buf.value, False)}
 
     def __del__(self) -> None:
         # a kernel of PyTorch's may still read what tinygrad would hand to another buffer now
-        if self.gpu is not None and not sys.is_finalizing():
+        if not sys.is_finalizing():
             self.gpu.synchronize()
 
 
@@ -216,17 +214,25 @@ def _buffer(tensor: Tensor, copy: bool | None) -> Any:
     return buffer
 
 
-def _host_bytes(tensor: Tensor, copy: bool | None, readonly: bool) -> np.ndarray:
-    """The bytes of a realised tensor, uint8 [n]; the array keeps them alive."""
-    where = f"is on {tensor.device}, whose memory the host cannot share"
+def _host_array(tensor: Tensor, copy: bool | None, dtype: np.dtype[Any], readonly: bool) -> np.ndarray:
+    """The memory of a realised tensor, flat, read as a dtype; the array keeps it alive."""
     if not math.prod(tensor.shape):
-        memory = np.empty(0, np.uint8)
-    elif _shares("tensor", copy, {where: tensor.device != "CPU"}):
-        return np.asarray(_Export(_buffer(tensor, copy), readonly))
+        nothing = np.empty(0, dtype)
+        nothing.flags.writeable = not readonly
+        return nothing
+    if _shares("tensor", copy, _elsewhere(tensor)):
+        buffer = _buffer(tensor, copy)
+        memory = buffer.as_memoryview(force_zero_copy=True)  # synchronises
+        memory.obj.held = buffer
     else:
-        memory = np.frombuffer(tensor._buffer().as_memoryview(), np.uint8)
-    memory.flags.writeable = not readonly
-    return memory
+        memory = tensor._buffer().as_memoryview()
+    return np.frombuffer(memory.toreadonly() if readonly else memory, dtype)
+
+
+def _elsewhere(tensor: Tensor) -> dict[str, bool]:
+    if tensor.device == "CPU":
+        return {}
+    return {f"is on {tensor.device}, whose memory the host cannot share": True}
 
 
 # *** in ***
