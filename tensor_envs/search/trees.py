@@ -235,10 +235,8 @@ class Trees(Choosing):
             mover = self.node(at, slot, MOVER).load()
             legal, paid = self.legal(at, slot), self.paid(at, slot)
         action = self.choose(at, slot, legal, *self.loops, turn)
-        child, number = (
-            Scalar(self.edge(at, slot, CHILD, action).load(), INT),
-            self.counts[STEPS].load() + turn,
-        )
+        child = Scalar(self.edge(at, slot, CHILD, action).load(), INT)
+        number = self.counts[STEPS].load() + turn
         step = slot, action, mover, as_bits(entry_of(paid, mover)), at.batch.lane.cast(i32)
         stores = [self.step(number, k).store(x) for k, x in enumerate(step)]
         stores += [at.register.cell(self.leaf, k, 2).store(x) for k, x in enumerate((slot, action))]
