@@ -125,7 +125,9 @@ class Kept:
 
     def put(self, tree: TreeArrays, form: Form, whole: Cut, chunk: Cut, first: int) -> None:
         """Write the trees of a chunk, which begins with a block, into the memory of a search that goes on from them."""
-        index = np.minimum(first * whole.grid.lanes + np.arange(chunk.grid.rows), whole.grid.rows - 1)
+        # blocks behind the last one search it, too: with its trees, since all of them write what they find
+        blocks = np.minimum(first + np.arange(chunk.grid.blocks), whole.grid.blocks - 1)
+        index = (blocks[:, None] * whole.grid.lanes + np.arange(whole.grid.lanes)).reshape(-1)
 
         def of_chunk(part: np.ndarray, more: int) -> np.ndarray:
             rows = whole.padded(part.reshape(whole.batch, -1)).reshape(whole.shards, whole.grid.rows, -1)

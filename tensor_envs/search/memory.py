@@ -167,7 +167,7 @@ class TreeMemory:
         self.walk = t.block.registers(self.walk_words, i32)
         self.walked = t.registers()  # the games
         # the roots that one thread searches; the lanes of those that go on, and how many
-        self.roots = self.t.block.lanes if t.block.thread is None else 1
+        self.roots = t.block.lanes if t.block.thread is None else 1
         self.going = t.block.registers(1, i32)
         self.counts = register(COUNTS, i32).after(t.block.turn)
         self.loops: tuple[UOp, ...] = ()  # around the stages, besides that over blocks

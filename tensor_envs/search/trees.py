@@ -193,7 +193,7 @@ class Trees(Choosing):
         """The leaf's action is played in the state of its node."""
         t, loaded = self.t, self.walked.load(at)
         s, was = self.rekeyed(at, slot, t.layout.get_state(loaded)), t.layout.get_flags(loaded)
-        action = within(at.register.cell(self.leaf, 1, 2).load(), self.actions)
+        _, action = self._leaf(at)
         s, rewards, *flags = t.game.step(s, Scalar(action, INT), None)
         flags = [x | y for x, y in zip(was, flags, strict=True)]  # of roots that are over
         paid = [x + r for x, r in zip(self._so_far(at), rewards, strict=True)]
@@ -253,7 +253,7 @@ class Trees(Choosing):
         t, live = self.t, self._walk(at, LIVE) != 0
         loaded = self.walked.load(at)
         s, was = t.layout.get_state(loaded), t.layout.get_flags(loaded)
-        action = within(at.register.cell(self.leaf, 1, 2).load(), self.actions)
+        _, action = self._leaf(at)
         after, rewards, *flags = t.game.step(s, Scalar(action, INT), None)
         s = t.game.where(live, after, s)
         flags = [where(live, new, old) for new, old in zip(flags, was, strict=True)]

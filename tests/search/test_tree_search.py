@@ -143,7 +143,6 @@ def test_a_search_goes_on_from_what_is_known(name: str) -> None:
             assert found["qvalues"][row].tolist() == values
 
 
-@pytest.mark.slow
 def test_simulations_in_two_parts_are_the_same_search() -> None:
     """Without noise, of more than one chunk; and what was kept of a search is what it has found."""
     env = shared_env("tic_tac_toe")
@@ -271,6 +270,7 @@ def test_chunks_and_threads_make_no_difference(monkeypatch: pytest.MonkeyPatch) 
     state, evaluate = played(env, 300, 1), network(env)
     once = outcomes(state, evaluate)
     monkeypatch.setattr(tree_search, "_chunk", lambda engine, form, whole: whole)
+    tree_search._playouts.cache_clear()  # which remembers the parts of before
     before = te.num_threads()
     try:
         for threads in (1, 3):
@@ -279,6 +279,7 @@ def test_chunks_and_threads_make_no_difference(monkeypatch: pytest.MonkeyPatch) 
                 assert all((a[key] == b[key]).all() for key in a)
     finally:
         te.set_num_threads(before)
+        tree_search._playouts.cache_clear()
 
 
 def test_several_devices_search_alike() -> None:
