@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from tinygrad import Tensor, dtypes
 
-from tensor_envs.core.backend.device import DeviceName, is_capturing, upload
+from tensor_envs.core.backend.device import DeviceName, stays_lazy, upload
 from tensor_envs.core.backend.replay import Replay
 from tensor_envs.core.engine import Games
 from tensor_envs.core.env import MAX_BATCH, Env
@@ -137,7 +137,7 @@ def _play(
         raise ValueError(
             'a policy is captured, so nobody looks at its actions: make the env with illegal="lose"'
         )
-    if is_capturing():
+    if stays_lazy():
         raise RuntimeError("a rollout of a policy captures its own steps, so a jit cannot capture it")
     chosen = policy if callable(policy) else random_policy
     games, totals = _captured(chosen, state, steps, reset)

@@ -18,9 +18,9 @@ from tensor_envs.core.backend.device import (
     device_of,
     download,
     empty_buffer,
-    is_capturing,
     is_gpu,
     primary,
+    stays_lazy,
     upload,
 )
 from tensor_envs.core.backend.launch import bytes_of_blocks, compiled, launch, total_bytes
@@ -172,7 +172,7 @@ class Engine:
         written is what comes back: in a graph the arrays given are those from before.
         """
         grid = where.exact if exact else where.grid
-        if is_capturing():
+        if stays_lazy():
             return self._traced(kernel, grid, arrays, share(grid, where.device))
         replay, arguments = self._replay(kernel, grid, where.device, arrays)
         replay(*arguments)
@@ -209,7 +209,7 @@ class Engine:
                 return Replay(function)
             given = [base_of(t.uop) for t in (*tensors, *blocks)]
             program = self._made(compiled, kernel, grid, arrays, blocks)
-            return Replay(function, Launcher([program], device, given))
+            return Replay(function, Launcher(lambda: [program()], device, given))
 
         return kept(self._replays, key, recorded), [*tensors, *blocks]
 
@@ -354,7 +354,7 @@ class Engine:
         """What a player sees, [B, *observation_shape]: `player` in all games, that of `players`, or who is to move."""
         where, shape, who = games.cut, self.spec.observation_shape, player if players is None else "each"
         size, dtype, table = math.prod(shape), DTYPES[self.spec.observation_dtype], self.table(where)
-        if is_capturing():  # for a network: by lanes
+        if stays_lazy():  # for a network: by lanes
             seen = ObservationArrays(where.empty(size, dtype), None, table)
             after = self.run(Observe(who), where, Observe.Arrays(seen, games.words, players)).seen.observation
             return where.view(after, 0, size).reshape(where.batch, *shape)
@@ -371,7 +371,7 @@ class Engine:
     def read(self, games: Games, name: str) -> Tensor:
         """A field, a flag, the rewards, the mask or the action_key, [B, ...]; lazy in a jit."""
         where = games.cut
-        if is_capturing():
+        if stays_lazy():
             return self._lazy(games, name)
         lanes = where.grid.lanes
         if name == "legal_action_mask":

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from tinygrad import Tensor, dtypes
 
-from tensor_envs.core.backend.device import buffer_of, is_capturing, upload
+from tensor_envs.core.backend.device import buffer_of, stays_lazy, upload
 from tensor_envs.core.backend.replay import base_of
 from tensor_envs.core.engine import Cut
 from tensor_envs.core.jit import jit
@@ -68,7 +68,7 @@ def _array(name: str, value: Any) -> np.ndarray:
 def _on_device(name: str, values: Tensor, where: Cut) -> Tensor:
     """Values on the batch's device, else ValueError; a Tensor without any device is on every one."""
     if values.device is None:
-        return values if is_capturing() else upload(values.numpy(), where.device)
+        return values if stays_lazy() else upload(values.numpy(), where.device)
     if values.device != where.device:
         raise ValueError(f"{name} must be on the state's device {where.device}, got {values.device}")
     if where.shards > 1 and values.uop.axis is None:  # all of it on every device
@@ -79,7 +79,7 @@ def _on_device(name: str, values: Tensor, where: Cut) -> Tensor:
 def _buffer(values: Tensor, where: Cut) -> Tensor:
     """Values [B] of a checked dtype as an int32 buffer with an entry for every game, unseen ones included."""
     if values.dtype is dtypes.int32 and where.rows == where.batch:
-        if is_capturing() or buffer_of(values) is not None:
+        if stays_lazy() or buffer_of(values) is not None:
             return values
         return values.clone().realize()
     whole = Tensor(base_of(values.uop))

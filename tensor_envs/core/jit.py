@@ -19,7 +19,8 @@ from tinygrad.helpers import GlobalCounters
 from tinygrad.uop.ops import Ops
 
 from tensor_envs.core import validate
-from tensor_envs.core.backend.device import LOCK, buffer_of, is_capturing
+from tensor_envs.core.backend.compiling import compiling
+from tensor_envs.core.backend.device import LOCK, before_capture, buffer_of, stays_lazy
 from tensor_envs.core.backend.replay import Replay, base_of, kept
 
 # what a result may hold: an object of another kind could have tensors in it, which would be those of the capture
@@ -62,7 +63,7 @@ def jit(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def call(*arguments: P.args, **named: P.kwargs) -> R:
-        if is_capturing():
+        if stays_lazy():
             return function(*arguments, **named)
         leaves: list[Tensor] = []
         structure = _flatten((arguments, tuple(sorted(named.items()))), leaves, Hashable)
@@ -104,9 +105,10 @@ class _Capture:
         if self.results is not None and not self.idle:
             return _rebuild(self.results, [*leaves, *self.replay(*tensors)])
         before = GlobalCounters.kernel_count
-        outputs = self.flat(*tensors)
-        if outputs:
-            Tensor.realize(*outputs)
+        with before_capture(), compiling():
+            outputs = self.flat(*tensors)
+            if outputs:
+                Tensor.realize(*outputs)
         self.idle = GlobalCounters.kernel_count == before
         return _rebuild(self.results, [*leaves, *outputs])
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from tinygrad import Tensor
 
-from tensor_envs.core.backend.device import DeviceName, resolve
+from tensor_envs.core.backend.device import DeviceName, keep_valid, resolve
 from tensor_envs.core.engine import Games
 from tensor_envs.render.compose import Picture, table
 
@@ -44,6 +44,7 @@ class State:
 
     def __init__(self, env: Env, games: Games):
         self.env, self._games = env, games
+        keep_valid(games.words, games.row_rng)
 
     @property
     def tensors(self) -> tuple[Tensor, Tensor]:

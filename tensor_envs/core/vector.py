@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from tinygrad import Tensor, dtypes
 
-from tensor_envs.core.backend.device import DeviceName, is_capturing, write
+from tensor_envs.core.backend.device import DeviceName, stays_lazy, write
 from tensor_envs.core.backend.replay import Launch
 from tensor_envs.core.engine import Games, Observations
 from tensor_envs.core.env import MAX_BATCH, Env
@@ -295,7 +295,7 @@ class VectorEnv:
         return self.state
 
     def _outside(self) -> None:
-        if is_capturing():
+        if stays_lazy():
             raise RuntimeError(
                 "a VectorEnv cannot be stepped inside a jit, which would play one step for ever: step its env there, "
                 "env.reset(env.step(state, action))"

@@ -34,8 +34,7 @@ def _uniform(state: State, seed: Tensor, draws: int) -> Tensor:
         Tensor.arange(draws * state.env.num_actions, dtype=dtypes.uint32).reshape(1, *shape[1:]).expand(shape)
     )
     bits = threefry(key, (index, one))[0]
-    uniform = ((bits >> 8).cast(dtypes.float32) + 0.5) * 2.0**-24
-    return uniform.contiguous()  # else drawn again for every use
+    return ((bits >> 8).cast(dtypes.float32) + 0.5) * 2.0**-24
 
 
 def _gumbel(uniform: Tensor) -> Tensor:
@@ -52,7 +51,7 @@ def muzero_noise(state: State, seed: Tensor, alpha: float, scale: float) -> Tens
     """A sample of the Dirichlet distribution over the legal actions, and Gumbel noise."""
     # a gamma variate is a sum of exponential ones and of one for the rest, up to 1
     whole = math.ceil(alpha) - 1
-    uniform = _uniform(state, seed, 1 + 2 * TRIES + whole)
+    uniform = _uniform(state, seed, 1 + 2 * TRIES + whole).contiguous()  # else drawn again for every use
     gamma = _log_gamma(uniform[:, 1 : 1 + 2 * TRIES], alpha - whole)
     if whole:
         gamma = (gamma.exp() - uniform[:, 1 + 2 * TRIES :].log().sum(1)).log()

@@ -11,14 +11,15 @@ from typing import Literal, NamedTuple
 import numpy as np
 from tinygrad import Tensor, dtypes
 
-from tensor_envs.core.backend.dense import dense_products
+from tensor_envs.core.backend.compiling import compiling
 from tensor_envs.core.backend.device import (
     LOCK,
     DeviceName,
+    before_capture,
     download,
     empty_buffer,
-    is_capturing,
     is_gpu,
+    stays_lazy,
     upload,
 )
 from tensor_envs.core.backend.replay import Replay, launches_directly
@@ -423,8 +424,8 @@ def _search(
     env, games, words = state.env, state._games, seed_words(seed)
     engine, whole = env._engine, games.cut
     seeds = [word - (word >> 31 << 32) for word in words]  # as int32
-    found = Found(*(whole.empty(size, dtypes.int32) for size in (1, 3 * env.num_actions + 1)))
-    if is_capturing():
+    found = _found(env, whole)
+    if stays_lazy():
         raise RuntimeError("a search replays kernels of its own, so a jit cannot capture it")
     with LOCK:
         search: Callable[[Games, Tensor, Found], None]
@@ -481,6 +482,10 @@ def _tree(engine: Engine, form: Form, where: Cut) -> TreeArrays:
     return TreeArrays(where.empty(sizes.states), nodes, edges)
 
 
+def _found(env: Env, where: Cut) -> Found:
+    return Found(*(where.empty(size, dtypes.int32) for size in (1, 3 * env.num_actions + 1)))
+
+
 class _Playouts:
     """Searches by playouts of so many games at a time, with their memory."""
 
@@ -506,28 +511,42 @@ class _Network:
     """A network's searches of so many games at a time, with their memory."""
 
     def __init__(self, env: Env, form: Form, where: Cut, evaluate: Evaluate, table: bytes):
-        self.env, self.where, self.evaluate = env, where, evaluate
+        self.env, self.where, self.evaluate, self.bound = env, where, evaluate, False
         self.leaf = env.init(where.batch, device=where.device)
-        with dense_products():  # the programs that are captured next
+        with before_capture(), compiling() as meanwhile:
             logits, values = self._checked(self.leaf)
+            self.form = replace(form, values=1 if values.ndim == 1 else env.num_players)
+            meanwhile.append(lambda: self._prepare(table))
             Tensor.realize(logits, values)  # what it sets up at its first call must not be captured
-        self.form = form = replace(form, values=1 if values.ndim == 1 else env.num_players)
-        tree = _tree(env._engine, form, where)
-        self.logits = empty_buffer(where.batch * env.num_actions, dtypes.float32, where.device)
-        self.values = empty_buffer(where.batch * form.values, dtypes.float32, where.device)
-        self.root_noise = where.empty(NOISES[form.method] * padded(env.num_actions), dtypes.float32)
-        head = (0, where.grid.blocks, where.share, where.share, 1, 0, 0)
-        about = _about(head, table, where.shards, where.device)
-        self.tree, self.bound = tree, False
-        self.growing = Grow.Arrays(
-            tree, self.leaf.tensors[0], self.logits, self.values, about, self.root_noise
-        )
         self.evaluation = Replay(self._evaluate)
         self._bind()
 
-    def _bind(self) -> None:
-        self.look = self.evaluation.bind(*self.leaf.tensors, self.logits, self.values)
-        self.grow = self.env._engine.bind(Grow(self.form), self.where, self.growing)
+    def _prepare(self, table: bytes) -> None:
+        env, form, where = self.env, self.form, self.where
+        self.tree = _tree(env._engine, form, where)
+        self.logits, self.values = (
+            empty_buffer(where.batch * size, dtypes.float32, where.device)
+            for size in (env.num_actions, form.values)
+        )
+        self.root_noise = where.empty(NOISES[form.method] * padded(env.num_actions), dtypes.float32)
+        head = (0, where.grid.blocks, where.share, where.share, 1, 0, 0)
+        about = _about(head, table, where.shards, where.device)
+        self.growing = Grow.Arrays(
+            self.tree, self.leaf.tensors[0], self.logits, self.values, about, self.root_noise
+        )
+        for kernel, arrays in (
+            (Grow(form), self.growing),
+            (Plant(form), self._plant(self.leaf._games, about, self.root_noise)),
+            (Conclude(form), self._conclude(about, _found(env, where))),
+        ):
+            env._engine.prepare(kernel, where, arrays)
+
+    def _plant(self, games: Games, about: Tensor, noise: Tensor) -> Plant.Arrays:
+        leaf = self.leaf.tensors[0]
+        return Plant.Arrays(self.tree, leaf, games.words, games.row_rng, about, noise, self.root_noise)
+
+    def _conclude(self, about: Tensor, found: Found) -> Conclude.Arrays:
+        return Conclude.Arrays(self.tree, about, self.logits, self.values, self.root_noise, found)
 
     def _evaluate(self, words: Tensor, row_rng: Tensor, logits: Tensor, values: Tensor) -> None:
         new = self._checked(State(self.env, Games(words, row_rng, self.where.batch)))
@@ -561,11 +580,13 @@ class _Network:
             )
         return logits, values
 
+    def _bind(self) -> None:
+        self.look = self.evaluation.bind(*self.leaf.tensors, self.logits, self.values)
+        self.grow = self.env._engine.bind(Grow(self.form), self.where, self.growing)
+
     def search(self, noise: Tensor, games: Games, about: Tensor, found: Found) -> None:
         engine = self.env._engine
-        leaf = self.leaf.tensors[0]
-        roots = Plant.Arrays(self.tree, leaf, games.words, games.row_rng, about, noise, self.root_noise)
-        engine.run(Plant(self.form), self.where, roots)
+        engine.run(Plant(self.form), self.where, self._plant(games, about, noise))
         for _ in range(self.form.simulations):
             self.look()
             self.grow()
@@ -573,8 +594,7 @@ class _Network:
                 self._bind()
                 self.bound = True
         self.look()
-        arrays = Conclude.Arrays(self.tree, about, self.logits, self.values, self.root_noise, found)
-        engine.run(Conclude(self.form), self.where, arrays)
+        engine.run(Conclude(self.form), self.where, self._conclude(about, found))
 
 
 @functools.lru_cache(8)

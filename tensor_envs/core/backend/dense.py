@@ -10,14 +10,10 @@ An optimisation: it is off without the names that it is made of (another tinygra
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 from tinygrad import Device, UOp, dtypes
-from tinygrad.engine import realize
-from tinygrad.helpers import Context
 from tinygrad.renderer import Renderer
 from tinygrad.renderer.cstyle import ClangRenderer
 from tinygrad.uop.ops import AxisType, Ops, PatternMatcher, UPat, graph_rewrite
@@ -25,10 +21,10 @@ from tinygrad.uop.ops import AxisType, Ops, PatternMatcher, UPat, graph_rewrite
 from tensor_envs.core.backend.write import WHOLE, taught
 
 try:
-    from tinygrad.codegen.opt import KernelOptError, Opt, OptOps
+    from tinygrad.codegen.opt import Opt, OptOps
     from tinygrad.codegen.opt.postrange import Scheduler
 
-    AVAILABLE = hasattr(realize, "lower_and_compile")
+    AVAILABLE = True
 except ImportError:  # pragma: no cover - these names change from week to week
     AVAILABLE = False
 
@@ -38,26 +34,9 @@ CUT = {Ops.FLOORDIV, Ops.FLOORMOD, Ops.CDIV, Ops.CMOD}  # of an index: tinygrad 
 PRODUCTS_A_THREAD = 2**17  # tinygrad's measure, too
 
 
-@contextmanager
-def dense_products() -> Iterator[None]:
-    """What tinygrad compiles meanwhile has them unrolled so."""
-    if not AVAILABLE:
-        yield
-        return
-    compiled = realize.lower_and_compile
-
-    def lower_and_compile(linear: UOp) -> UOp:
-        try:
-            return compiled(graph_rewrite(linear, PRODUCTS, walk=True))
-        except KernelOptError:  # tinygrad has cut a loop up before it unrolls
-            return compiled(linear)
-
-    realize.lower_and_compile = lower_and_compile
-    try:
-        with Context(PARALLEL=0):  # type: ignore[no-untyped-call]  # other processes know no words of ours
-            yield
-    finally:
-        realize.lower_and_compile = compiled
+def with_products(linear: UOp) -> UOp:
+    """Calls of kernels with their products unrolled."""
+    return graph_rewrite(linear, PRODUCTS, walk=True) if AVAILABLE else linear
 
 
 def _changed(call: UOp, sink: UOp) -> UOp | None:

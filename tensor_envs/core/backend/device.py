@@ -8,6 +8,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ LOCK = (
 )  # of what threads share: tinygrad's graph while it is recorded or run, and buffers' owners
 POOL_MAX_BYTES = 2**20  # of a buffer; larger ones cost little beside their use
 POOL_SIZE, POOL_PROBES = 16, 4  # buffers of a kind that are kept, and those that are looked at
+_before_captures: list[list[Tensor]] = []  # one for each that is running: what is to be there in the end
 _alone = deque([object()])
 UNSHARED_REFCOUNT = sys.getrefcount(_alone[0])  # by a container and, while asked, by the asking
 
@@ -108,6 +110,33 @@ def is_capturing() -> bool:
     """Whether somebody's TinyJit is recording: what is called now must stay lazy."""
     with LOCK:  # not another thread's, if it is one of ours
         return bool(realize.capturing)
+
+
+def stays_lazy() -> bool:
+    """Whether what is called now is to be nodes of a graph: of a capture, or of the run before it."""
+    with LOCK:
+        return bool(realize.capturing or _before_captures)
+
+
+@contextmanager
+def before_capture() -> Iterator[None]:
+    """For the first run of a function that is captured later: it has the kernels of the capture, made once.
+
+    In the end all states that it made are there: the function may have kept one that none of its results needs.
+    """
+    with LOCK:
+        _before_captures.append([])
+        try:
+            yield
+        finally:
+            if made := _before_captures.pop():
+                Tensor.realize(*made)
+
+
+def keep_valid(*buffers: Tensor) -> None:
+    """Have buffers written in the end of the run before a capture, if it is one, whoever asks for them."""
+    if _before_captures:
+        _before_captures[-1].extend(buffers)
 
 
 def buffer_of(t: Tensor) -> UOp | None:

@@ -62,7 +62,7 @@ def launch(
         if any_size:
             given = tuple(UOp.placeholder((ANY_SIZE,), g.dtype, k) for k, g in enumerate(given))
         own = {parameters[k]: g for k, g in zip(used, given, strict=True)}
-        return prepared(sink.substitute(own), renderer)
+        return prepared(sink.substitute(own), renderer)()
 
     after = Tensor.custom_kernel(*(arrays[k] for k in used), fxn=kernel)
     results = list(arrays)
@@ -71,8 +71,10 @@ def launch(
     return results
 
 
-def compiled(name: str, body: Callable[..., UOp], *arrays: Tensor, **options: Any) -> tuple[UOp, list[int]]:
-    """The same kernel without a graph around it -> its program, and which arrays it takes.
+def compiled(
+    name: str, body: Callable[..., UOp], *arrays: Tensor, **options: Any
+) -> Callable[[], tuple[UOp, list[int]]]:
+    """The same kernel without a graph around it -> what waits for its program, and which arrays that takes.
 
     For the CPU, whose programs are the same for arrays of any length.
     """
@@ -83,10 +85,15 @@ def compiled(name: str, body: Callable[..., UOp], *arrays: Tensor, **options: An
 
 def program_of(
     name: str, body: Callable[..., UOp], parameters: Sequence[UOp], renderer: Renderer, **options: Any
-) -> tuple[UOp, list[int]]:
-    """A kernel's program for a machine, and which parameters it takes, in order; arguments as of `trace`."""
-    program = to_program(prepared(trace(name, body, parameters, renderer, **options), renderer), renderer)
-    return program, list(program.arg.globals)
+) -> Callable[[], tuple[UOp, list[int]]]:
+    """What waits for a kernel's program for a machine, and which parameters it takes, in order; see `trace`."""
+    come = prepared(trace(name, body, parameters, renderer, **options), renderer)
+
+    def done() -> tuple[UOp, list[int]]:
+        program = to_program(come(), renderer)
+        return program, list(program.arg.globals)
+
+    return done
 
 
 @contextmanager

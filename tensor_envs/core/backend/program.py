@@ -11,37 +11,56 @@ from pathlib import Path
 
 import tinygrad
 from tinygrad import UOp, device, helpers
-from tinygrad.codegen import to_program, to_program_key
+from tinygrad.codegen import to_program_key
+from tinygrad.device import Compiler
 from tinygrad.renderer import Renderer
 from tinygrad.uop.ops import Ops
 
+from tensor_envs.core.backend.compiling import Coming, compile_ahead
 from tensor_envs.core.backend.lower import lowered, lowers
 
 TABLE = "tensor_envs_program"
 
 
-def prepared(sink: UOp, renderer: Renderer) -> UOp:
+def prepared(sink: UOp, renderer: Renderer) -> Coming:
     """A kernel as tinygrad takes it: a program, if it is lowered here, else as it is.
 
-    With a cache the program has what launches it alone: source, binary, and of the nodes the parameters. Without one
-    (CACHELEVEL=0, CCACHE=0), and where tinygrad shows what it does (DEBUG=3, VIZ=1), it has yet to be written out.
+    The program has what launches it alone: source, binary, and of the nodes the parameters. Where tinygrad shows what
+    it does (DEBUG=3, VIZ=1), a CPU's has yet to be written out, and other kernels are left to tinygrad.
     """
-    compiler = renderer.compiler.cachekey
-    if not compiler or helpers.CACHELEVEL < 1 or helpers.DEBUG >= 3 or helpers.VIZ or not lowers(renderer):
-        return lowered(sink, renderer)
-    about = (to_program_key(sink, renderer), compiler, _makers())
-    key = hashlib.sha256(repr(about).encode()).hexdigest()
-    kept: UOp | None = device.diskcache_get(TABLE, key)  # type: ignore[attr-defined]
-    if kept is None:
-        made = lowered(sink, renderer)
-        if made.op is not Ops.PROGRAM:
-            return made
-        whole = to_program(made, renderer)
+    if helpers.DEBUG >= 3 or helpers.VIZ or not lowers(renderer):
+        unwritten = sink if renderer.has_local else lowered(sink, renderer)
+        return lambda: unwritten
+    key = _key(sink, renderer)
+    known: UOp | None = None if key is None else device.diskcache_get(TABLE, key)  # type: ignore[attr-defined]
+    if known is not None:
+        return lambda: known
+    made = lowered(sink, renderer)
+    if made.op is not Ops.PROGRAM:
+        return lambda: made
+    come = compile_ahead(made, renderer)
+
+    def kept() -> UOp:
+        whole = come()
         info, linear, *code = whole.src
         parameters = tuple(u for u in linear.src if u.op is Ops.PARAM)
-        kept = whole.replace(src=(UOp(Ops.SINK, arg=info.arg), UOp(Ops.LINEAR, src=parameters), *code))
-        device.diskcache_put(TABLE, key, kept)  # type: ignore[attr-defined]
+        alone = whole.replace(src=(UOp(Ops.SINK, arg=info.arg), UOp(Ops.LINEAR, src=parameters), *code))
+        if key is not None:
+            device.diskcache_put(TABLE, key, alone)  # type: ignore[attr-defined]
+        return alone
+
     return kept
+
+
+def _key(sink: UOp, renderer: Renderer) -> str | None:
+    """By which the disk knows a kernel's program; None for none: no cache (CACHELEVEL=0, CCACHE=0), or no device."""
+    compiler = renderer.compiler.cachekey
+    if type(renderer.compiler) is Compiler and helpers.CCACHE:  # a device takes the source
+        compiler = type(renderer).__name__
+    if not compiler or helpers.CACHELEVEL < 1 or renderer.target.device == "NULL":
+        return None
+    about = (to_program_key(sink, renderer), compiler, _makers())
+    return hashlib.sha256(repr(about).encode()).hexdigest()
 
 
 @functools.cache

@@ -7,7 +7,7 @@ for some 70 more a kernel, where a small batch's kernel takes 10. A replay launc
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple, TypeVar
 
 from tinygrad import Tensor, TinyJit
@@ -17,7 +17,7 @@ from tinygrad.helpers import DEBUG, PROFILE, Context, GlobalCounters, to_tuple
 from tinygrad.renderer import Estimates
 from tinygrad.uop.ops import GroupOp, Ops, UOp, buffers
 
-from tensor_envs.core.backend.dense import dense_products
+from tensor_envs.core.backend.compiling import compiling
 from tensor_envs.core.backend.device import LOCK, DeviceName, buffer_of, empty_buffer, shards
 from tensor_envs.core.backend.launch import without_collecting
 from tensor_envs.core.backend.threads import Job, blocks_of, native_launch, runs_natively
@@ -81,7 +81,7 @@ class Replay:
         jit: Any = TinyJit(self.function)
         jit.cnt = 1  # record at once: TinyJit's first call would only run, and a call must take effect once
         # the programs one by one, in no graph of the device's
-        with without_collecting(), dense_products(), Context(JIT=2):  # type: ignore[no-untyped-call]
+        with without_collecting(), compiling(), Context(JIT=2):  # type: ignore[no-untyped-call]
             results: Any = jit(*tensors)
         results = results if isinstance(results, tuple) else ()
         calls = jit.captured.linear.src
@@ -159,39 +159,55 @@ def _launcher(calls: Sequence[UOp], tensors: Sequence[Tensor], made: Sequence[UO
     own = list(places)[len(made) :]
     if any(x.op is Ops.PARAM or x in made for u in own for x in u.toposort()):
         return None  # a part of one that is given
-    return Launcher(programs, devices, given, own)
+    return Launcher(lambda: programs, devices, given, own)
 
 
 class Launcher:
     """Programs, each with the places of its arguments among buffers like `given`, and then `own`, always the same.
 
-    Called with tensors in place of `given` it looks at them, and returns what launches.
+    Called with tensors in place of `given` it looks at them, and returns what launches. The first call waits for the
+    programs.
     """
 
     def __init__(
         self,
-        programs: Sequence[tuple[UOp, list[int]]],
+        programs: Callable[[], Sequence[tuple[UOp, list[int]]]],
         device: DeviceName,
         given: Sequence[UOp],
         own: Sequence[UOp] = (),
     ):
-        devices: tuple[str, ...] = to_tuple(device)
-        self.programs, self.devices, self.own, self.runs = programs, devices, own, list[_Program]()
-        known = [blocks_of(u) for u in (*given, *own)]
-        for program, where in programs:
-            share = next((k for k, place in enumerate(where) if known[place]), None)
+        self.come, self.devices, self.own = programs, to_tuple(device), own
+        self.known = [blocks_of(u) for u in (*given, *own)]
+
+    @cached_property
+    def programs(self) -> Sequence[tuple[UOp, list[int]]]:
+        return self.come()
+
+    @cached_property
+    def runs(self) -> list[_Program]:
+        runs = []
+        for program, where in self.programs:
+            share = next((k for k, place in enumerate(where) if self.known[place]), None)
             estimates: Any = program.src[0].arg.estimates or Estimates()
-            size = estimates.mem / (1 if share is None else known[where[share]])
-            for j, device in enumerate(devices):
+            size = estimates.mem / (1 if share is None else self.known[where[share]])
+            for j, device in enumerate(self.devices):
                 groups, threads = program.arg.launch_dims({})
                 values = program.arg.vals({"_device_num": j})
                 dimensions = {"global_size": groups, "local_size": threads, "vals": values}
                 run = realize.get_runtime(device, program)
-                self.runs.append(_Program(run, j, where, dimensions, size, share))
-        parts = [[part.ensure_allocated() for part in shards(u)] for u in own]
-        self.fixed = [[part[j].get_buf(device) for part in parts] for j, device in enumerate(devices)]
-        native = runs_natively(devices[0])
-        self.jobs = [Job(p.run, p.dimensions, p.share) for p in self.runs] if native else []
+                runs.append(_Program(run, j, where, dimensions, size, share))
+        return runs
+
+    @cached_property
+    def fixed(self) -> list[list[Any]]:
+        """The memory of `own` on every device."""
+        parts = [[part.ensure_allocated() for part in shards(u)] for u in self.own]
+        return [[part[j].get_buf(device) for part in parts] for j, device in enumerate(self.devices)]
+
+    @cached_property
+    def jobs(self) -> list[Job]:
+        native = runs_natively(self.devices[0])
+        return [Job(p.run, p.dimensions, p.share) for p in self.runs] if native else []
 
     def __call__(self, arguments: Sequence[Tensor]) -> Launch:
         bases = [base_of(t.uop) for t in arguments]

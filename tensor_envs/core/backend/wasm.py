@@ -91,7 +91,7 @@ def _renderer() -> Renderer:
 def c_of(name: str, body: Callable[..., UOp], kinds: Sequence[DType]) -> tuple[str, list[int]]:
     """A kernel of arrays of these dtypes in C, and which of them it takes, in the order of its parameters."""
     parameters = [UOp.placeholder((ANY_SIZE,), dtype, k) for k, dtype in enumerate(kinds)]
-    program, used = program_of(name, body, parameters, _renderer(), estimates=lambda _: Estimates())
+    program, used = program_of(name, body, parameters, _renderer(), estimates=lambda _: Estimates())()
     (text,) = (part.arg for part in program.src if part.op is Ops.SOURCE)
     return text, used
 

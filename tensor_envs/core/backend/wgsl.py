@@ -21,7 +21,7 @@ def wgsl_of(
     """A kernel of arrays of these dtypes and lengths, as WebGPU takes it, and which of them it takes, in order."""
     parameters = [UOp.placeholder((length,), dtype, k) for k, (dtype, length) in enumerate(arrays)]
     renderer = WGSLRenderer(Target("WEBGPU"))
-    program, used = program_of(name, body, parameters, renderer, estimates=lambda _: Estimates())
+    program, used = program_of(name, body, parameters, renderer, estimates=lambda _: Estimates())()
     (source,) = (part.arg for part in program.src if part.op is Ops.SOURCE)
     return {
         "source": source,

@@ -11,7 +11,7 @@ import numpy as np
 from tinygrad import Tensor, dtypes
 from tinygrad.renderer import Estimates
 
-from tensor_envs.core.backend.device import device_of, is_capturing, primary, resolve, upload
+from tensor_envs.core.backend.device import device_of, primary, resolve, stays_lazy, upload
 from tensor_envs.core.backend.launch import launch
 from tensor_envs.core.backend.replay import Replay
 from tensor_envs.core.files import read_arrays, write_arrays
@@ -82,7 +82,7 @@ class Tablebase:
         def lookup(*arrays: Tensor) -> list[Tensor]:
             return launch("shed_judge", body, *arrays, estimates=lambda _: Estimates())
 
-        if is_capturing():
+        if stays_lazy():
             tricks = where.empty(1 << self.cards, dtypes.int8)
             arrays = (values, tricks, words, *self.results, self._first_bytes)
             values = lookup(*arrays)[0]
