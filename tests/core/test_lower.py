@@ -1,6 +1,7 @@
 """The package's own way from a traced kernel to code: taken by the kernels of every game, and of no effect on games."""
 
 import hashlib
+import json
 import os
 import subprocess
 import sys
@@ -101,3 +102,38 @@ def test_games_are_equal_without_it(names: list[str]) -> None:
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
     )
     assert done.stdout.strip() == str([fingerprint(name) for name in names]), done.stderr[-2000:]
+
+
+LANGUAGES = """
+import json, os, sys
+import tensor_envs as te
+from tensor_envs.core.backend import program
+from tests.core.every_kernel import use
+found, lowered = {}, program.lowered
+def noted(sink, renderer):
+    made = lowered(sink, renderer)
+    found.setdefault(sink.arg.name.split("_")[-1], set()).add(made.op.name)
+    return made
+program.lowered = noted
+for name in sys.argv[1:]:
+    use(te.make(name))
+print(json.dumps({name: sorted(ops) for name, ops in found.items()}))
+"""
+
+
+@pytest.mark.parametrize("target", ("WGSL", "OPENCL"))
+def test_languages_of_gpus(target: str) -> None:
+    """Branches, counts of bits, words of 64 bits. Where WebGPU would need them for an index, tinygrad splits them."""
+    environment = os.environ | {"DEV": f"NULL:{target}", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", LANGUAGES, "tic_tac_toe", "othello", "shed"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = json.loads(done.stdout)
+    left = {name for name, ops in found.items() if ops != ["PROGRAM"]}
+    assert {"step", "uniform", "rollout", "observe"} <= found.keys() - left
+    assert left == ({"seed", "read"} if target == "WGSL" else set())

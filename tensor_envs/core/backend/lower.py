@@ -2,8 +2,9 @@
 
 tinygrad's own way there (`codegen.full_rewrite_to_sink`) takes three times as long: it looks for vectors, images and
 gates that are not there, and below every conjunction, down to the kernel's first line, for an index. The few of its
-rewrites that a kernel needs which comes with its loops, loads and stores are here. It is an optimisation:
-`TENSOR_ENVS_LOWER=0` switches it off, and without the rewrites that it is made of (another tinygrad) it is off.
+rewrites that a kernel needs which comes with its loops, loads and stores are here, for the CPU and for GPUs. It is an
+optimisation: `TENSOR_ENVS_LOWER=0` switches it off, and without the rewrites that it is made of (another tinygrad) it
+is off.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ from __future__ import annotations
 import functools
 import os
 
-from tinygrad import UOp
+from tinygrad import UOp, dtypes
 from tinygrad.renderer import Renderer
-from tinygrad.renderer.cstyle import ClangRenderer
+from tinygrad.renderer.cstyle import CStyleLanguage
 from tinygrad.uop.ops import GroupOp, Ops, PatternMatcher, graph_rewrite
+
+from tensor_envs.core.backend.pairs import in_pairs
 
 try:
     from tinygrad.codegen import (
@@ -28,15 +31,17 @@ try:
         pm_split_ends,
     )
     from tinygrad.codegen.decomp.op import get_late_rewrite_patterns, get_simplifying_rewrite_patterns
+    from tinygrad.codegen.gpudims import pm_add_gpudims
     from tinygrad.uop.symbolic import simplify_valid, sym, symbolic_simple
 
     AVAILABLE = True
 except ImportError:  # pragma: no cover - these names change from week to week
     AVAILABLE = False
 
+LONGS = {dtypes.int64, dtypes.uint64}
 LOOPS = {Ops.RANGE, Ops.NOOP, Ops.END, Ops.AFTER, Ops.GROUP, Ops.SINK}
 MEMORY = {Ops.PARAM, Ops.BUFFER, Ops.INDEX, Ops.LOAD, Ops.STORE}
-PLAIN = GroupOp.ALU | LOOPS | MEMORY | {Ops.CONST, Ops.CAST, Ops.BITCAST}
+PLAIN = GroupOp.ALU | LOOPS | MEMORY | {Ops.CONST, Ops.CAST, Ops.BITCAST, Ops.SPECIAL, Ops.CUSTOMI}
 
 
 @functools.cache  # asking the environment takes as long as a launch
@@ -45,20 +50,25 @@ def enabled() -> bool:
 
 
 def lowered(sink: UOp, renderer: Renderer) -> UOp:
-    """A kernel for clang as a program that only has to be written out; any other, and an unusual one, as it is."""
+    """A kernel for a compiler of C's kind as a program that only has to be written out; any other as it is."""
     return _lowered(sink, renderer) if lowers(renderer) else sink
 
 
 def lowers(renderer: Renderer) -> bool:
-    return isinstance(renderer, ClangRenderer) and enabled()
+    return isinstance(renderer, CStyleLanguage) and enabled()
 
 
 @functools.lru_cache(64)
 def _lowered(sink: UOp, renderer: Renderer) -> UOp:
-    simple = graph_rewrite(sink, _simpler() + pm_flatten_range)
+    # in this order: simplifications take it that sums do not wrap around, those of pairs do
+    simple = in_pairs(graph_rewrite(sink, _simpler() + pm_flatten_range), renderer)
+    if renderer.has_local:
+        simple = graph_rewrite(simple, pm_add_gpudims, ctx=renderer)
     if any(u.op not in PLAIN or u.is_invalid for u in simple.toposort()):
         return sink
     typed = graph_rewrite(simple, pm_lower_index_dtype, ctx={})
+    if not {u.dtype for u in typed.toposort()} & LONGS <= renderer.supported_dtypes():
+        return sink  # an index needs 64 bits
     known = graph_rewrite(typed, _words(renderer), ctx=renderer)
     known = graph_rewrite(known, pm_casted_consts, walk=True)
     ordered = graph_rewrite(known, pm_add_control_flow, ctx=CFGContext(known), bottom_up=True)

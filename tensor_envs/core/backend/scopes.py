@@ -9,14 +9,20 @@ from __future__ import annotations
 
 from tinygrad import UOp, codegen, dtypes
 from tinygrad.codegen.late.linearizer import linearize
+from tinygrad.helpers import Context
 from tinygrad.uop.ops import Ops
 
 KNOWN = "_RECURSIVE_PROPERTY__ranges"  # where tinygrad keeps the loops that a node is in
 BOUNDS = "_min_max"  # and the lowest and highest value of it
+MANY = 5000
 
 
 def _linearize(sink: UOp) -> list[UOp]:
-    """tinygrad's order, of nodes that know their loops: a condition ends the one that it is given for."""
+    """tinygrad's order, of nodes that know their loops: a condition ends the one that it is given for.
+
+    On GPUs, and of many nodes, those that may come in any order stay as they are: looking through all that two of them
+    are made of takes seconds.
+    """
     nodes = list(sink.toposort())
     if any(u.op is Ops.END and u.src[-1].op is not Ops.RANGE for u in nodes):
         loops: dict[UOp, dict[UOp, None]] = {}
@@ -35,7 +41,9 @@ def _linearize(sink: UOp) -> list[UOp]:
                     True,
                 )  # else tinygrad takes a branch for a part of what is around it
             loops[u] = {u: None, **inside} if u.op is Ops.RANGE else inside
-    return linearize(sink)
+    compares = len(nodes) < MANY and all(u.op is not Ops.SPECIAL for u in nodes)
+    with Context(TUPLE_ORDER=int(compares)):  # type: ignore[no-untyped-call]
+        return linearize(sink)
 
 
 def know_loops() -> None:
