@@ -40,18 +40,17 @@ Coming = Callable[[], UOp]  # waits for a program
 
 def compile_ahead(kernel: UOp, renderer: Renderer) -> Coming:
     """A kernel's program, which clang may still be working at; other compilers are done with it."""
-    if not AVAILABLE or BEAM or not isinstance(renderer, ClangRenderer):
-        program = to_program(kernel, renderer)
-        return lambda: program
-    key = to_program_key(kernel, renderer)
-    if key not in to_program_cache:
-        compiler = renderer.compiler
-        renderer.compiler = Compiler()  # which gives the source back
-        try:
-            *written, source, _ = (program := do_to_program(kernel, renderer)).src
-        finally:
-            renderer.compiler = compiler
-        binary = _binary(source.arg, compiler)
+    ahead = AVAILABLE and not BEAM and isinstance(renderer, ClangRenderer)
+    if not ahead or (key := to_program_key(kernel, renderer)) in to_program_cache:
+        known = to_program(kernel, renderer)
+        return lambda: known
+    compiler = renderer.compiler
+    renderer.compiler = Compiler()  # which gives the source back
+    try:
+        *written, source, _ = (program := do_to_program(kernel, renderer)).src
+    finally:
+        renderer.compiler = compiler
+    binary = _binary(source.arg, compiler)
 
     def come() -> UOp:
         if key not in to_program_cache:

@@ -135,8 +135,8 @@ def before_capture() -> Iterator[None]:
 
 def keep_valid(*buffers: Tensor) -> None:
     """Have buffers written in the end of the run before a capture, if it is one, whoever asks for them."""
-    if _before_captures:
-        _before_captures[-1].extend(buffers)
+    for made in _before_captures[-1:]:  # no other thread can empty it in between
+        made.extend(buffers)
 
 
 def buffer_of(t: Tensor) -> UOp | None:
