@@ -25,13 +25,14 @@ TABLE = "tensor_envs_program"
 def prepared(sink: UOp, renderer: Renderer) -> Coming:
     """A kernel as tinygrad takes it: a program, if it is lowered here, else as it is.
 
-    The program has what launches it alone: source, binary, and of the nodes the parameters. Where tinygrad shows what
-    it does (DEBUG=3, VIZ=1), a CPU's has yet to be written out, and other kernels are left to tinygrad.
+    With a cache the program has what launches it alone: source, binary, and of the nodes the parameters. Without one
+    (CACHELEVEL=0, CCACHE=0), and where tinygrad shows what it does (DEBUG=3, VIZ=1), a CPU's has yet to be written out;
+    a GPU's tinygrad would refuse, so it is alone, too, or left to tinygrad where that shows it.
     """
-    if helpers.DEBUG >= 3 or helpers.VIZ or not lowers(renderer):
+    shows, key = helpers.DEBUG >= 3 or helpers.VIZ or not lowers(renderer), _key(sink, renderer)
+    if shows or (key is None and not renderer.has_local):
         unwritten = sink if renderer.has_local else lowered(sink, renderer)
         return lambda: unwritten
-    key = _key(sink, renderer)
     known: UOp | None = None if key is None else device.diskcache_get(TABLE, key)  # type: ignore[attr-defined]
     if known is not None:
         return lambda: known
