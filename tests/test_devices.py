@@ -31,7 +31,7 @@ ROOT = Path(__file__).parents[1]
 Found = Iterator[tuple[str, np.ndarray]]  # with a word about what it is
 DEVICES, ASKED = ("CL", "WEBGPU"), os.environ.get("TENSOR_ENVS_TEST_DEVICES")
 FAST = ("tic_tac_toe", "shed")  # to compile, at more batches
-ALIKE = ("hyper_tic_tac_toe", "qubic")  # the rules of tic_tac_toe and gomoku
+LONG = ("chess", "hyper_tic_tac_toe", "qubic")  # 10 s and more; the rules of tic_tac_toe and gomoku
 MEMORY = "9x9x9, in memory"
 LIMIT = 9  # of the actions of playouts
 
@@ -214,7 +214,7 @@ def on_cpu(task: str, game: str, batch: int) -> dict[str, np.ndarray]:
 
 def soon(device: str, game: str, batch: int, task: str) -> bool:
     """Whether it is in the fast set: what one compiler takes a second for, another takes ten."""
-    if game in ALIKE:
+    if game in LONG:
         return False
     if game == "shed" and device == "CL":
         return batch == 7 or (batch == 1 and task == "steps")
