@@ -15,7 +15,7 @@ from tensor_envs.core.files import read_arrays, write_arrays
 from tensor_envs.core.state import State
 from tensor_envs.policy import masked_logits
 from tensor_envs.saving import about, env_of
-from tensor_envs.search.tree_search import Evaluate
+from tensor_envs.search.running import Evaluate
 
 FORMAT = "tensor_envs network 1"
 FOLDER = Path(__file__).parent / "weights"  # those that come with the package: a game's id and ".safetensors"

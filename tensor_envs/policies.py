@@ -22,9 +22,9 @@ from tensor_envs.network import FOLDER, Network, evaluator
 from tensor_envs.network import load as load_network
 from tensor_envs.policy import masked_logits, random_policy, sample_action
 from tensor_envs.search import best_actions
+from tensor_envs.search.running import Evaluate
 from tensor_envs.search.tree_search import (
     MAX_SIMULATIONS,
-    Evaluate,
     gumbel_muzero_policy,
     playout_policy,
 )

@@ -34,8 +34,9 @@ R = TypeVar("R")
 def jit(function: Callable[P, R]) -> Callable[P, R]:
     """Capture a function of States, Tensors and plain values (nested in tuples or lists) and replay its kernels.
 
-    The first call for a signature (structure, shapes, dtypes, devices, plain values) runs the function, the second
-    captures it, later ones replay it. Within another capture the function becomes part of that.
+    The first call for a signature (structure, shapes, dtypes, devices, plain values) runs the function, with the
+    kernels of the second, which captures it; later ones replay it. Within another capture the function becomes part of
+    that.
 
     A replay runs no Python: tensors that the function closes over are those of the capture (assign to them, do not put
     others in their place, and realise what is assigned), and a plain value that is new in every call is captured anew

@@ -13,7 +13,7 @@ import pytest
 from tinygrad import Tensor
 
 import tensor_envs as te
-from tensor_envs.search import noise, tree_search
+from tensor_envs.search import noise, running, tree_search
 from tensor_envs.search.exact import board_value
 from tests.games.shared import shared_env
 from tests.search.reference import searched
@@ -269,8 +269,9 @@ def test_chunks_and_threads_make_no_difference(monkeypatch: pytest.MonkeyPatch) 
     env = shared_env("tic_tac_toe")
     state, evaluate = played(env, 300, 1), network(env)
     once = outcomes(state, evaluate)
-    monkeypatch.setattr(tree_search, "_chunk", lambda engine, form, whole: whole)
-    tree_search._playouts.cache_clear()  # which remembers the parts of before
+    for module in (tree_search, running):
+        monkeypatch.setattr(module, "chunk_of", lambda engine, form, whole: whole)
+    running.playouts_of.cache_clear()  # which remembers the parts of before
     before = te.num_threads()
     try:
         for threads in (1, 3):
@@ -279,7 +280,7 @@ def test_chunks_and_threads_make_no_difference(monkeypatch: pytest.MonkeyPatch) 
                 assert all((a[key] == b[key]).all() for key in a)
     finally:
         te.set_num_threads(before)
-        tree_search._playouts.cache_clear()
+        running.playouts_of.cache_clear()
 
 
 def test_several_devices_search_alike() -> None:

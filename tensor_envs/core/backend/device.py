@@ -107,7 +107,7 @@ def device_of(buffer: Tensor) -> DeviceName:
 
 
 def is_capturing() -> bool:
-    """Whether somebody's TinyJit is recording: what is called now must stay lazy."""
+    """Whether somebody's TinyJit is recording: nothing can be looked at now."""
     with LOCK:  # not another thread's, if it is one of ours
         return bool(realize.capturing)
 
@@ -115,7 +115,7 @@ def is_capturing() -> bool:
 def stays_lazy() -> bool:
     """Whether what is called now is to be nodes of a graph: of a capture, or of the run before it."""
     with LOCK:
-        return bool(realize.capturing or _before_captures)
+        return is_capturing() or bool(_before_captures)
 
 
 @contextmanager

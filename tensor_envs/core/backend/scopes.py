@@ -14,7 +14,7 @@ from tinygrad.uop.ops import Ops
 
 KNOWN = "_RECURSIVE_PROPERTY__ranges"  # where tinygrad keeps the loops that a node is in
 BOUNDS = "_min_max"  # and the lowest and highest value of it
-MANY = 5000
+MANY = 5000  # nodes of a kernel; below, comparing them all takes less than a tenth of a second
 
 
 def _linearize(sink: UOp) -> list[UOp]:
