@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -12,28 +13,27 @@ from tinygrad import Context, UOp
 import tensor_envs as te
 from tensor_envs.core.backend import lower, pairs
 from tensor_envs.rules import Scalar, Value, halves, integer, joined, popcount, scalar, where, word, word64
-from tests.games.shared import shared_env
 from tests.rules.traced import agree, numbers
 
 pytestmark = pytest.mark.cpu
 
 
-@pytest.fixture
-def split(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+@contextmanager
+def splitting() -> Iterator[list[str]]:
     """The CPU's language has no words of 64 bits -> the kernels that had some."""
     names: list[str] = []
 
     def noted(sink: UOp, renderer: Any) -> UOp:
         done = pairs.in_pairs(sink, renderer)
-        assert all(u.dtype is not pairs.LONG for u in done.toposort())
+        assert not any(u.dtype in pairs.LONGS for u in done.toposort())
         if done is not sink:
             names.append(sink.arg.name)
         return done
 
-    monkeypatch.setattr(pairs, "has_words64", lambda renderer: False)
-    monkeypatch.setattr(lower, "in_pairs", noted)
     lower._lowered.cache_clear()
-    with Context(CACHELEVEL=0):  # type: ignore[no-untyped-call]
+    with Context(CACHELEVEL=0), pytest.MonkeyPatch.context() as patch:  # type: ignore[no-untyped-call]
+        patch.setattr(pairs, "has_words64", lambda renderer: False)
+        patch.setattr(lower, "in_pairs", noted)
         yield names
     lower._lowered.cache_clear()
 
@@ -67,31 +67,42 @@ def compared(x: Scalar, y: Scalar, n: Scalar, flag: Scalar) -> list[Value]:
 
 
 @pytest.mark.parametrize("function", [of_two, with_numbers, compared])
-def test_arithmetic(function: Callable[..., list[Value]], split: list[str]) -> None:
+def test_arithmetic(function: Callable[..., list[Value]]) -> None:
     """Numbers of 64 bits of which none is in memory, where tinygrad itself would have to split them."""
 
     def parts(a: Scalar, b: Scalar, c: Scalar, d: Scalar, n: Scalar, flag: Scalar) -> list[Value]:
         found = [scalar(x) for x in function(joined(a, b), joined(c, d), n, flag)]
         return [half for x in found for half in (halves(x) if x.kind == "word64" else [x])]
 
-    agree(
-        parts,
-        *(numbers("word", 200, seed) for seed in range(4)),
-        numbers("int", 200, 4, 0, 63),
-        numbers("bool", 200, 5),
-    )
-    assert split == ["traced"]
+    with splitting() as names:
+        agree(
+            parts,
+            *(numbers("word", 200, seed) for seed in range(4)),
+            numbers("int", 200, 4, 0, 63),
+            numbers("bool", 200, 5),
+        )
+    assert names == ["traced"]
+
+
+def played(name: str, plies: int) -> dict[str, np.ndarray]:
+    """Every random number is made of them, too; a search keeps one while it compares actions."""
+    env, found = te.make(name), dict[str, np.ndarray]()
+    state = env.init(64, seed=3)
+    for ply in range(plies):
+        actions = te.random_policy(state)
+        state = env.step(state, actions)
+        found |= {f"actions of ply {ply}": actions.numpy()}
+        found |= {f"{column} after ply {ply}": values for column, values in state.numpy().items()}
+    search = te.search.playout_policy(state, 8, seed=5)
+    return found | {"searched actions": search.action.numpy()} | search.search_tree.summary()
 
 
 @pytest.mark.parametrize("name", ["othello", pytest.param("chess", marks=pytest.mark.slow)])
-def test_games(name: str, split: list[str]) -> None:
-    """Every random number is made of them, too."""
-    state, env = shared_env(name).init(64, seed=3), te.make(name)
-    other = env.init(64, seed=3)
-    for _ in range(20):
-        actions = te.random_policy(state).numpy()
-        np.testing.assert_array_equal(te.random_policy(other).numpy(), actions)
-        state, other = shared_env(name).step(state, actions), env.step(other, actions)
-        for column, expected in state.numpy().items():
-            np.testing.assert_array_equal(other.numpy()[column], expected, column)
-    assert {kernel.split("_")[-1] for kernel in split} >= {"seed", "sample", "step"}
+def test_games(name: str) -> None:
+    expected = played(name, 20)
+    with splitting() as names:
+        found = played(name, 20)
+    assert {kernel.split("_")[-1] for kernel in names} >= {"seed", "sample", "step", "search"}
+    assert found.keys() == expected.keys()
+    for about, values in expected.items():
+        np.testing.assert_array_equal(found[about], values, about)
