@@ -129,16 +129,12 @@ class StarsRules(StarsData):
 
     def observe(self, s: GameState, player: Scalar) -> Sequence[Part]:
         """The player's own side of the table, and nothing that lies face down before the opponent."""
-        is_first, side, size = player == 0, player ^ s.flip, self.board.size
+        side, size = player ^ s.flip, self.board.size
         turned = (side == 1) if self.board.is_symmetric else False
         places = [where(pos < 0, size, where(turned, size - 1 - pos, pos)) for pos in s.pos]
 
-        first, second = s.commit[:PIECES], s.commit[PIECES:]
-        mine, theirs = where(is_first, first, second), where(is_first, second, first)
-        all_placed, resolving, face_up = s.placed == ALL_PLACED, s.cursor >> 1, shown(s)
-        # what lies face down counts as not played yet; no card, -1, is a bit beyond the cards
-        unplayed = [where(up, 0, bit(card & 15)) for up, card in zip(face_up, theirs, strict=True)]
-
+        mine, theirs, face_down, left = table(s, player)
+        all_placed, resolving = s.placed == ALL_PLACED, s.cursor >> 1
         over = (s.winner >= 0) | (s.hands == self.max_hands)
         asked = all_placed & ~over
         points = [real(select(s.points, p)) * (1 / self.points_to_win) for p in (player, 1 - player)]
@@ -146,8 +142,8 @@ class StarsRules(StarsData):
             *(one_hot(place, size + 1) for place in places),
             bits(select(s.hand, player), CARDS),
             *(one_hot(card, CARDS) for card in mine),
-            bits(union_of([word(select(s.hand, 1 - player)), *unplayed]), CARDS),
-            *(one_hot(where(up, card, -1), CARDS) for up, card in zip(face_up, theirs, strict=True)),
+            bits(left, CARDS),
+            *(one_hot(where(down, -1, card), CARDS) for down, card in zip(face_down, theirs, strict=True)),
             one_hot(s.turn, TURNS),
             bits(s.scored, PIECES),
             one_hot(where((s.current_player == player) & ~over, integer(asked), 2), 3),
@@ -159,21 +155,12 @@ class StarsRules(StarsData):
 
     def determinize(self, s: GameState, player: Scalar, chance: Chance) -> GameState:
         """The opponent's cards that lie face down and those in its hand are dealt anew."""
-        first = player == 0
-        mine, theirs = (
-            where(first, a, b)
-            for a, b in (
-                (s.commit[:PIECES], s.commit[PIECES:]),
-                (s.commit[PIECES:], s.commit[:PIECES]),
-            )
-        )
-        hidden = [(card >= 0) & ~up for card, up in zip(theirs, shown(s), strict=True)]
-        down = [where(lies, bit(card & 15), 0) for lies, card in zip(hidden, theirs, strict=True)]
-        left, dealt = union_of([word(select(s.hand, 1 - player)), *down]), []
-        for piece, (lies, card) in enumerate(zip(hidden, theirs, strict=True)):
+        mine, theirs, face_down, left = table(s, player)
+        first, dealt = player == 0, list[Scalar]()
+        for piece, (down, card) in enumerate(zip(face_down, theirs, strict=True)):
             new = nth_bit(left, chance.draw(piece, popcount(left)))
-            dealt.append(where(lies, new, card))
-            left = where(lies, left & ~bit(new), left)
+            dealt.append(where(down, new, card))
+            left = where(down, left & ~bit(new), left)
         hand = integer(left)
         return s.replace(
             commit=where(first, [*mine, *dealt], [*dealt, *mine]),
@@ -181,6 +168,11 @@ class StarsRules(StarsData):
         )
 
 
-def shown(s: GameState) -> list[Scalar]:
-    """For every piece whether the cards for it lie face up (F5)."""
-    return [(s.placed == ALL_PLACED) & (s.cursor >> 1 >= piece) for piece in range(PIECES)]
+def table(s: GameState, player: Scalar) -> tuple[list[Scalar], list[Scalar], list[Scalar], Scalar]:
+    """A player's cards for the pieces, the opponent's, which of these lie face down (F5), and those with its hand."""
+    rows = s.commit[:PIECES], s.commit[PIECES:]
+    mine, theirs = (where(player == first, *rows) for first in range(2))
+    up = [(s.placed == ALL_PLACED) & (s.cursor >> 1 >= piece) for piece in range(PIECES)]
+    face_down = [(card >= 0) & ~shown for card, shown in zip(theirs, up, strict=True)]
+    down = [where(lies, bit(card & 15), 0) for lies, card in zip(face_down, theirs, strict=True)]
+    return mine, theirs, face_down, union_of([word(select(s.hand, 1 - player)), *down])
