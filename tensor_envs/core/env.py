@@ -21,7 +21,7 @@ from tensor_envs.core.layout import FLAGS, RNG_WORDS
 from tensor_envs.core.random import seed_words
 from tensor_envs.core.state import State
 from tensor_envs.core.validate import instance, integer, one_of, shown
-from tensor_envs.rules.spec import Spec, Symmetry
+from tensor_envs.rules.spec import INT_HIGH, INT_LOW, Spec, Symmetry
 
 Illegal = Literal["lose", "raise"]
 
@@ -327,11 +327,23 @@ class Env:
                 what = f"{error} missing" if isinstance(error, KeyError) else error
                 raise ValueError(f"game {i} is no state of {self.id!r}: {what}") from None
         integer("the number of games", len(values), 1, MAX_BATCH)
-        return self._engine.layout.pack(values)
+        table, known = self._engine.layout.pack(values), {*ALSO}
+        for i, game in enumerate(games):
+            if game.keys() - known:
+                told = self._entry.load("notation").to_dict(self.rules, self._engine.layout.game(table[i]))
+                known |= told.keys()
+            if unknown := game.keys() - known:
+                raise ValueError(
+                    f"game {i} of {self.id!r} has no {shown(min(unknown))}; it has {sorted(known)}"
+                )
+        return table
 
     def _from_dict(self, game: dict[str, Any]) -> dict[str, Any]:
         """Values of all fields and flags; ValueError, TypeError or KeyError for what is no game."""
+        instance("a game", game, dict)
         also = {name: game[name] for name in ALSO if name in game}
+        for name in also.keys() - {*FLAGS}:
+            also[name] = integer(name, also[name], INT_LOW, INT_HIGH)
         own = self._entry.load("notation").from_dict(self.rules, game)
         values = DICT_DEFAULTS | own | also
         if missing := self._engine.layout.slots.keys() - values.keys():

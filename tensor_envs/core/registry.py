@@ -66,7 +66,7 @@ def _all_ids() -> dict[str, GameEntry]:
 @functools.cache
 def _built_in() -> tuple[GameEntry, ...]:
     games = importlib.import_module("tensor_envs.games")
-    names = [module.name for module in pkgutil.iter_modules(games.__path__)]
+    names = [module.name for module in pkgutil.iter_modules(games.__path__) if module.ispkg]
     return tuple(importlib.import_module(f"tensor_envs.games.{name}").GAME for name in names)
 
 

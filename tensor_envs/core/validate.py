@@ -56,6 +56,18 @@ def integers(name: str, value: Any, low: int, high: int) -> tuple[int, ...]:
     return tuple(integer(f"{name}[{i}]", entry, low, high) for i, entry in enumerate(value))
 
 
+def nested(name: str, value: Any, shape: tuple[int | None, ...], low: int, high: int) -> Any:
+    """Lists of lists of ints in low..high, of these lengths; None is any length, no length an int."""
+    if not shape:
+        return integer(name, value, low, high)
+    length, *rest = shape
+    if not isinstance(value, (list, tuple)):
+        raise wrong_type(name, "a list", value)
+    if length not in (None, len(value)):
+        raise ValueError(f"{name} must have {length} entries, got {len(value)}")
+    return [nested(f"{name}[{i}]", entry, (*rest,), low, high) for i, entry in enumerate(value)]
+
+
 def one_of(name: str, value: Any, allowed: tuple[str, ...]) -> str:
     """A string among those allowed, else TypeError or ValueError."""
     instance(name, value, str)

@@ -366,13 +366,46 @@ def test_dictionaries_say_what_fields_do_not() -> None:
         ({"terminated": True, "truncated": True}, "a game that is terminated is not truncated"),
         ({"board": [1] * 9, "terminated": False}, "terminated or truncated must be True"),
         ({"ply": -1}, r"field 'ply' must be an int in 0\.\.2147483647, got -1"),
-        ({"current_player": -1}, "current_player must be 0 or 1, got -1"),
+        ({"current_player": -1}, r"current_player must be in 0\.\.1, got -1"),
+        ({"board": None}, "board must be a list, got None of type NoneType"),
+        ({"board": [0] * 8}, "board must have 9 entries, got 8"),
+        ({"marks": []}, r"has no 'marks'; it has \['board', 'current_player', 'ply', 'term"),
+        ({"ply": 1.0}, "ply must be an int, got 1.0 of type float"),
+        ({"board": [2] + [0] * 8}, r"board\[0\] must be in -1\.\.1, got 2"),
+        ({"board": [0.0] * 9}, r"board\[0\] must be an int, got 0\.0 of type float"),
     ],
 )
 def test_dictionaries_that_are_no_games(change: dict[str, Any], message: str) -> None:
     game = {"board": [0] * 9, "current_player": 0}
     with pytest.raises(ValueError, match=message):
         TTT.state_from_dicts([game, {**game, **change}])
+
+
+def with_leaf(value: Any, leaf: Any) -> Any:
+    """Lists of lists with another first number."""
+    return [with_leaf(value[0], leaf), *value[1:]] if isinstance(value, list) and value else leaf
+
+
+@pytest.mark.parametrize("name", te.registered())
+def test_entries_of_dictionaries_that_are_none(name: str) -> None:
+    """Each is refused by its name, and none is taken for another number."""
+    env, tried = shared_env(name), 0
+    state = env.init(1, seed=4)
+    for _ in range(3):
+        state = env.step(state, te.random_policy(state))
+    game = env.state_to_dict(state)
+    for entry, value in game.items():
+        wrong = [None, 1.5, 10**30, b"x", {"a": 1}, [[[[1]]]]]
+        if isinstance(value, (int, list)):
+            wrong += [with_leaf(value, leaf) for leaf in (None, 1.5, "x", 2.0, 10**30)]
+        if isinstance(value, int) and not isinstance(value, bool):
+            wrong.append(True)
+        for bad in wrong:
+            with pytest.raises(ValueError, match=f"game 1 .*{entry}") as error:
+                env.state_from_dicts([game, game | {entry: bad}])
+            assert len(str(error.value)) < 300
+            tried += 1
+    assert tried >= 12
 
 
 def test_fields_by_name() -> None:

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from tensor_envs.core.validate import shown
+from tensor_envs.core.validate import integer as checked
+from tensor_envs.core.validate import nested, shown
 from tensor_envs.games.backgammon.rules import BAR, FACES, MEN, POINTS, SOURCES, Backgammon, legal_moves
 from tensor_envs.rules import Symmetry, integer, unpack
 
@@ -16,21 +17,15 @@ def to_dict(rules: Backgammon, s: dict[str, Any]) -> dict[str, Any]:
 
 def from_dict(rules: Backgammon, game: dict[str, Any]) -> dict[str, Any]:
     """The converse of `to_dict`; a player without men has won."""
-    men, dice, player = [list(side) for side in game["men"]], list(game["dice"]), game["current_player"]
-    if player not in (0, 1):
-        raise ValueError(f"current_player must be 0 or 1, got {shown(player)}")
-    if len(men) != 2 or not all(
-        len(side) == BAR and all(type(n) is int and n >= 0 for n in side) for side in men
-    ):
-        raise ValueError(f"men must be two lists of {BAR} numbers, of men on pips 1..{BAR}")
+    men, dice = nested("men", game["men"], (2, BAR), 0, MEN), nested("dice", game["dice"], (None,), 1, FACES)
+    player = checked("current_player", game["current_player"], 0, 1)
     if max(map(sum, men)) > MEN or not any(map(sum, men)):
         raise ValueError(f"a player has at most {MEN} men, and not both have none; got {[*map(sum, men)]}")
     for pip in range(1, POINTS + 1):
         if men[0][pip - 1] and men[1][POINTS - pip]:
             raise ValueError(f"both players have men on pip {pip} of player 0")
     over = not all(map(sum, men))
-    faces = set(dice)
-    if not faces <= set(range(1, FACES + 1)) or not (len(dice) <= 4 if len(faces) < 2 else len(dice) == 2):
+    if not (len(dice) <= 4 if len({*dice}) < 2 else len(dice) == 2):
         raise ValueError(
             f"dice must be up to four equal numbers of 1..{FACES}, or two others; got {shown(dice)}"
         )

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from tensor_envs.core.validate import shown
+from tensor_envs.core.validate import instance, shown, wrong_type
 from tensor_envs.games.chess.rules import (
     CASTLES,
     FORWARD,
@@ -87,7 +87,7 @@ def to_dict(rules: Chess, s: dict[str, Any]) -> dict[str, Any]:
 def from_dict(rules: Chess, game: dict[str, Any]) -> dict[str, Any]:
     """The converse of `to_dict`, for any position in which the king of who is not to move is not attacked."""
     board, black, rights, target, quiet, number = parse(rules, game["fen"])
-    moves = list(game.get("moves", ()))
+    moves = game.get("moves", [])
     check_moves(board, black, moves, quiet)
     squares = {letter: 0 for letter in PIECES + PIECES.lower()}
     for name, letter in board.items():
@@ -136,8 +136,7 @@ def from_dict(rules: Chess, game: dict[str, Any]) -> dict[str, Any]:
 
 def parse(rules: Chess, fen: Any) -> tuple[Board, int, str, str, int, int]:
     """A FEN -> pieces, whether black is to move, castling rights, en passant or "", quiet plies, the move's number."""
-    if not isinstance(fen, str):
-        raise ValueError(f"fen must be a string, got {shown(fen)}")
+    instance("fen", fen, str)
     words = fen.split()
     if len(words) != 6:
         raise ValueError(f"fen must be six words, got {shown(fen)}")
@@ -182,6 +181,8 @@ def parse(rules: Chess, fen: Any) -> tuple[Board, int, str, str, int, int]:
 
 def check_moves(board: Board, black: int, moves: list[Any], quiet: int) -> None:
     """ValueError unless pieces can have moved so, the last move first taken back."""
+    if not isinstance(moves, (list, tuple)):
+        raise wrong_type("moves", "a list", moves)
     if len(moves) > quiet:
         raise ValueError(f"moves must be at most {quiet}, as many as quiet plies, got {len(moves)}")
     board = dict(board)

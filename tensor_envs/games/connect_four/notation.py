@@ -3,37 +3,28 @@
 from collections.abc import Iterator
 from typing import Any
 
-from tensor_envs.core.validate import shown
 from tensor_envs.games.connect_four.rules import ConnectFour
+from tensor_envs.games.stones import board_and_player, to_board, to_sets
 from tensor_envs.ops.bits import completed
-from tensor_envs.rules import Symmetry, pack, unpack
-
-STONES = (1, -1)  # of player 0, of player 1
+from tensor_envs.rules import Symmetry
 
 
 def to_dict(rules: ConnectFour, s: dict[str, Any]) -> dict[str, Any]:
     """Fields of a game -> {"board": rows from the top end to end, of 1, -1, 0, "current_player": 0 or 1} (C8)."""
-    player, board = s["current_player"], [0] * rules.cells
-    for words, stone in ((s["own"], STONES[player]), (s["other"], STONES[1 - player])):
-        for cell in unpack(words, rules.cells):
-            board[cell] = stone
-    return {"board": board, "current_player": player}
+    player = s["current_player"]
+    return {"board": to_board(s["own"], s["other"], player, rules.cells), "current_player": player}
 
 
 def from_dict(rules: ConnectFour, game: dict[str, Any]) -> dict[str, Any]:
     """The converse of `to_dict`, for any board on which no stone floats; a line or a full board ends the game."""
-    board, player = list(game["board"]), game["current_player"]
-    if player not in (0, 1):
-        raise ValueError(f"current_player must be 0 or 1, got {shown(player)}")
-    if len(board) != rules.cells or not set(board) <= {1, -1, 0}:
-        raise ValueError(f"board must be a flat list of {rules.cells} values 1, -1 or 0")
+    board, player = board_and_player(game, rules.cells)
     floating = [cell for cell, below in enumerate(board[rules.columns :]) if board[cell] and not below]
     if floating:
         raise ValueError(f"board must have a stone or the floor below each stone, not so at {floating[0]}")
-    stones = [pack((c for c, stone in enumerate(board) if stone == mark), rules.cells) for mark in STONES]
-    ended = 0 not in board or any(map(any, (line for own in stones for line in lines(rules, own))))
+    own, other = to_sets(board, player)
+    ended = 0 not in board or any(map(any, lines(rules, own) + lines(rules, other)))
     over = {"terminated": ended, "truncated": False, "ply": rules.cells - board.count(0)}
-    return {"own": stones[player], "other": stones[1 - player], "current_player": player, **over}
+    return {"own": own, "other": other, "current_player": player, **over}
 
 
 def lines(rules: ConnectFour, stones: list[int]) -> list[Any]:

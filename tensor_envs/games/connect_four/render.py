@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from tensor_envs.games.connect_four.notation import STONES, lines
+from tensor_envs.games.connect_four.notation import lines
 from tensor_envs.games.connect_four.rules import ConnectFour
+from tensor_envs.games.stones import STONES
 from tensor_envs.ops.lines import flat_step, line_directions, placements
 from tensor_envs.render.drawing import Drawing, box
 from tensor_envs.rules import pack, unpack

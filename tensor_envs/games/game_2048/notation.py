@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
+from tensor_envs.core.validate import nested
 from tensor_envs.games.game_2048.rules import CELLS, HIGHEST, SIDE, Game2048, slides
 from tensor_envs.rules import Symmetry, integer
 
@@ -19,9 +20,9 @@ def to_dict(rules: Game2048, s: dict[str, Any]) -> dict[str, Any]:
 
 def from_dict(rules: Game2048, game: dict[str, Any]) -> dict[str, Any]:
     """The converse of `to_dict`, for any board up to a sum that none can exceed; without a slide the game is over."""
-    board = list(game["board"])
-    if len(board) != CELLS or not set(board) <= set(TILES):
-        raise ValueError(f"board must be a flat list of {CELLS} values 0, 2, 4, 8, .. {TILES[-1]}")
+    board = nested("board", game["board"], (CELLS,), 0, TILES[-1])
+    if wrong := set(board) - set(TILES):
+        raise ValueError(f"board must have values 0, 2, 4, 8, .. {TILES[-1]}, got {min(wrong)}")
     if sum(board) > MOST:
         raise ValueError(f"board must have tiles of a sum of at most {MOST}, got {sum(board)}")
     cells = [TILES.index(tile) for tile in board]

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from typing import Any
 
-from tensor_envs.core.validate import shown
+from tensor_envs.core.validate import instance, nested
 from tensor_envs.games.go.rules import Go
+from tensor_envs.games.stones import STONES, board_and_player, to_board, to_sets
 from tensor_envs.rules import GameState, Symmetry, integer, pack, unpack, word
 
-STONES = (1, -1)  # of player 0, black, and of player 1, white
 KO = 2  # an empty point that is closed
 COLUMNS = "ABCDEFGHJKLMNOPQRST"
 
@@ -15,51 +15,25 @@ COLUMNS = "ABCDEFGHJKLMNOPQRST"
 def to_dict(rules: Go, s: dict[str, Any]) -> dict[str, Any]:
     """Fields of a game -> the dictionary of G11; boards are flat lists of 1, -1, 0 and 2, from A1 row by row."""
     player, n = s["current_player"], rules.words
-    board = _board(rules, s["own"], s["other"], player)
+    board = to_board(s["own"], s["other"], player, rules.points)
     game = {"board": board, "current_player": player, "passed": s["passed"]}
     if rules.superko:
-        boards = [_board(rules, words[:n], words[n:], player) for words in s["history"]]
+        boards = [to_board(words[:n], words[n:], player, rules.points) for words in s["history"]]
         return game | {"history": [stone for board in boards for stone in board]}
     if s["ko"] < rules.points:
         board[s["ko"]] = KO
     return game
 
 
-def _board(rules: Go, own: list[int], other: list[int], player: int) -> list[int]:
-    board = [0] * rules.points
-    for words, stone in ((own, STONES[player]), (other, STONES[1 - player])):
-        for point in unpack(words, rules.points):
-            board[point] = stone
-    return board
-
-
-def _sets(rules: Go, board: list[int], player: int) -> tuple[list[int], list[int]]:
-    """The converse of `_board`."""
-    own, other = (
-        pack((p for p, stone in enumerate(board) if stone == mark), rules.points)
-        for mark in (STONES[player], STONES[1 - player])
-    )
-    return own, other
-
-
 def from_dict(rules: Go, game: dict[str, Any]) -> dict[str, Any]:
     """The converse of `to_dict`, for any board on which every group has a liberty; the game goes on."""
-    board, player, passed = list(game["board"]), game["current_player"], game["passed"]
-    past, values = (
-        list(game["history"]) if rules.superko else [],
-        (1, -1, 0) if rules.superko else (1, -1, 0, KO),
-    )
-    if player not in (0, 1):
-        raise ValueError(f"current_player must be 0 or 1, got {shown(player)}")
-    if not isinstance(passed, bool):
-        raise ValueError(f"passed must be True or False, got {shown(passed)}")
-    if len(board) != rules.points or not set(board) <= {*values} or board.count(KO) > 1:
-        also = "" if rules.superko else ", and 2 at most once"
-        raise ValueError(f"board must be a flat list of {rules.points} values 1, -1 or 0{also}")
-    if len(past) != rules.superko * rules.points or not set(past) <= {1, -1, 0}:
-        raise ValueError(
-            f"history must be a flat list of {rules.superko} boards of {rules.points} values 1, -1 or 0"
-        )
+    board, player = board_and_player(game, rules.points, 1 if rules.superko else KO)
+    passed, past = game["passed"], list[int]()
+    instance("passed", passed, bool)
+    if board.count(KO) > 1:
+        raise ValueError(f"board must have a {KO} at most once, got {board.count(KO)} of them")
+    if rules.superko:
+        past = nested("history", game["history"], (rules.superko * rules.points,), -1, 1)
     atari, numbers = list[int](), dict[int, int]()
     for group, liberties in groups_of(rules, board):
         if not liberties:
@@ -68,9 +42,9 @@ def from_dict(rules: Go, game: dict[str, Any]) -> dict[str, Any]:
             )
         numbers |= dict.fromkeys(group, max(group) + 1)
         atari += group if len(liberties) == 1 else []
-    own, other = _sets(rules, board, player)
+    own, other = to_sets(board, player)
     boards = [past[at : at + rules.points] for at in range(0, len(past), rules.points)]
-    history = [[w for words in _sets(rules, old, player) for w in words] for old in boards]
+    history = [[w for words in to_sets(old, player) for w in words] for old in boards]
     ko = board.index(KO) if KO in board else rules.points
     return {
         "own": own,

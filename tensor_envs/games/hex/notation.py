@@ -3,41 +3,32 @@
 from collections.abc import Iterator
 from typing import Any
 
-from tensor_envs.core.validate import shown
 from tensor_envs.games.hex.rules import Hex
+from tensor_envs.games.stones import STONES, board_and_player, to_board, to_sets
 from tensor_envs.rules import Symmetry, pack, unpack
-
-STONES = (1, -1)  # of player 0, of player 1
 
 
 def to_dict(rules: Hex, s: dict[str, Any]) -> dict[str, Any]:
     """Fields of a game -> {"board": rows from the top end to end, of 1, -1, 0, "current_player": 0 or 1} (H6)."""
-    player, board = s["current_player"], [0] * rules.cells
-    for words, stone in ((s["own"], STONES[player]), (s["other"], STONES[1 - player])):
-        for cell in unpack(words, rules.cells):
-            board[cell] = stone
-    return {"board": board, "current_player": player}
+    player = s["current_player"]
+    return {"board": to_board(s["own"], s["other"], player, rules.cells), "current_player": player}
 
 
 def from_dict(rules: Hex, game: dict[str, Any]) -> dict[str, Any]:
     """The converse of `to_dict`, for any board; a player who has connected his sides ends the game."""
-    board, player = list(game["board"]), game["current_player"]
-    if player not in (0, 1):
-        raise ValueError(f"current_player must be 0 or 1, got {shown(player)}")
-    if len(board) != rules.cells or not set(board) <= {1, -1, 0}:
-        raise ValueError(f"board must be a flat list of {rules.cells} values 1, -1 or 0")
+    board, player = board_and_player(game, rules.cells)
     count = rules.cells - board.count(0)
     if not count and player:
         raise ValueError("current_player must be 0 on an empty board, got 1")
-    stones = [pack((c for c, stone in enumerate(board) if stone == mark), rules.cells) for mark in STONES]
+    own, other = to_sets(board, player)
     groups = groups_of(rules, board)
     numbers = {cell: max(group) + 1 for group in groups for cell in group}
     planes = [pack((c for c, n in numbers.items() if n >> k & 1), rules.cells) for k in range(rules.planes)]
     over = {"terminated": bool(winning(rules, board)), "truncated": False}
     # a swap takes a ply and adds no stone
     return {
-        "own": stones[player],
-        "other": stones[1 - player],
+        "own": own,
+        "other": other,
         "groups": planes,
         "current_player": player,
         "ply": count + (count % 2 != player),

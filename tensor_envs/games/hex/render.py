@@ -3,8 +3,9 @@
 from math import cos, pi, sin
 from typing import Any
 
-from tensor_envs.games.hex.notation import STONES, action_to_string, winning
+from tensor_envs.games.hex.notation import action_to_string, winning
 from tensor_envs.games.hex.rules import Hex
+from tensor_envs.games.stones import STONES
 from tensor_envs.render.drawing import Drawing
 
 SIGNS = {1: "X", -1: "O", 0: "."}

@@ -7,38 +7,27 @@ from typing import Any
 import numpy as np
 
 from tensor_envs.games.hyper_tic_tac_toe.rules import HyperTicTacToe
+from tensor_envs.games.stones import STONES, board_and_player, to_board, to_sets
 from tensor_envs.ops.lines import line_directions, placements, strides
-from tensor_envs.rules import Symmetry, pack, unpack
-
-MARKS = (1, -1)  # of player 0, of player 1
+from tensor_envs.rules import Symmetry
 
 
 def to_dict(rules: HyperTicTacToe, s: dict[str, Any]) -> dict[str, Any]:
     """Fields of a game -> {"board": flat list in C order of 1, -1, 0, "current_player": 0 or 1} (G8)."""
-    player, board = s["current_player"], [0] * rules.cells
-    for words, mark in ((s["own"], MARKS[player]), (s["other"], MARKS[1 - player])):
-        for cell in unpack(words, rules.cells):
-            board[cell] = mark
-    return {"board": board, "current_player": player}
+    player = s["current_player"]
+    return {"board": to_board(s["own"], s["other"], player, rules.cells), "current_player": player}
 
 
 def from_dict(rules: HyperTicTacToe, game: dict[str, Any]) -> dict[str, Any]:
     """The converse of `to_dict`. Any board may be given on which, with gravity, no mark floats; it is over if a line is
     complete or no cell is empty.
     """
-    board, player = list(game["board"]), game["current_player"]
-    if player not in (0, 1):
-        raise ValueError(f"current_player must be 0 or 1, got {player!r}")
-    if len(board) != rules.cells or not set(board) <= {1, -1, 0}:
-        raise ValueError(f"board must be a flat list of {rules.cells} values 1, -1 or 0")
-    own, other = (
-        pack((c for c, mark in enumerate(board) if mark == m), rules.cells)
-        for m in (MARKS[player], MARKS[1 - player])
-    )
+    board, player = board_and_player(game, rules.cells)
+    own, other = to_sets(board, player)
     marks = np.array(board, np.int8).reshape(rules.shape)
     if rules.gravity and ((marks[:-1] != 0) & (marks[1:] == 0)).any():
         raise ValueError("board must have a mark or the floor below each mark, since there is gravity")
-    won = any(has_line(marks == mark, rules.k) for mark in MARKS)
+    won = any(has_line(marks == mark, rules.k) for mark in STONES)
     ply = rules.cells - board.count(0)
     over = {"terminated": won or 0 not in board, "truncated": False}
     return {"own": own, "other": other, "current_player": player, "ply": ply, **over}

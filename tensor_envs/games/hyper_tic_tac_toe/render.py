@@ -5,9 +5,9 @@ from itertools import product
 from typing import Any
 
 from tensor_envs.games.hyper_tic_tac_toe.cube import draw_cube
-from tensor_envs.games.hyper_tic_tac_toe.notation import MARKS
 from tensor_envs.games.hyper_tic_tac_toe.paint import GOLD, GRID, INK, PALE, draw_mark
 from tensor_envs.games.hyper_tic_tac_toe.rules import HyperTicTacToe
+from tensor_envs.games.stones import STONES
 from tensor_envs.ops.bits import completed
 from tensor_envs.ops.lines import line_directions, placements, strides
 from tensor_envs.render.drawing import Drawing, Point, box
@@ -27,7 +27,7 @@ def completed_lines(rules: HyperTicTacToe, board: list[int]) -> list[tuple[int, 
     """All completed lines of a board: whose (1 or -1), and the cells in order."""
     shape, k, lines = rules.shape, rules.k, []
     directions = [d for d in line_directions(len(shape)) if placements(shape, k, d)]
-    for mark in MARKS:
+    for mark in STONES:
         words = pack((cell for cell, m in enumerate(board) if m == mark), rules.cells)
         for d, starts in zip(directions, completed(words, shape, k), strict=True):
             for cell in unpack(starts, rules.cells):
@@ -44,12 +44,12 @@ def status(
     rules: HyperTicTacToe, d: dict[str, Any], lines: list[tuple[int, list[Place]]], names: dict[int, str]
 ) -> str:
     """Who has a line, or that the game is a draw, or who is to move."""
-    owners = [names[mark] for mark in MARKS if any(mark == owner for owner, _ in lines)]
+    owners = [names[mark] for mark in STONES if any(mark == owner for owner, _ in lines)]
     if owners:
         return f"{' and '.join(owners)} {'has a line' if len(owners) == 1 else 'have lines'} of {rules.k}"
     if 0 not in d["board"]:
         return "a draw"
-    player = names[MARKS[d["current_player"]]]
+    player = names[STONES[d["current_player"]]]
     return f"over by an illegal action of {player}" if d.get("terminated") else f"{player} to move"
 
 

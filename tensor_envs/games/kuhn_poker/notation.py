@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from tensor_envs.core.validate import shown
+from tensor_envs.core.validate import nested, shown
 from tensor_envs.games.kuhn_poker.rules import BET, CARDS, PASS, KuhnPoker
 from tensor_envs.rules import Symmetry
 
@@ -19,9 +19,10 @@ def to_dict(rules: KuhnPoker, s: dict[str, Any]) -> dict[str, Any]:
 
 def from_dict(rules: KuhnPoker, game: dict[str, Any]) -> dict[str, Any]:
     """The converse of `to_dict`."""
-    cards, history = list(game["cards"]), list(game["history"])
-    if len(cards) != 2 or cards[0] == cards[1] or not set(cards) <= set(range(CARDS)):
-        raise ValueError(f"cards must be two different cards of 0..{CARDS - 1}, got {shown(cards)}")
+    cards = nested("cards", game["cards"], (2,), 0, CARDS - 1)
+    history = nested("history", game["history"], (None,), PASS, BET)
+    if cards[0] == cards[1]:
+        raise ValueError(f"cards must be two different cards, got {cards}")
     if history not in (*OPEN, *ENDED):
         raise ValueError(f"history must be that of a game, such as [0, 1], got {shown(history)}")
     plies = len(history)

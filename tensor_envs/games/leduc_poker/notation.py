@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from tensor_envs.core.validate import shown
+from tensor_envs.core.validate import nested
 from tensor_envs.games.leduc_poker.rules import ANTE, CALL, CARDS, FOLD, RAISE, ROUND_BITS, LeducPoker
 from tensor_envs.rules import GameState, Symmetry, integer, scalar
 from tensor_envs.rules.chance import NoChance
@@ -22,12 +22,11 @@ def to_dict(rules: LeducPoker, s: dict[str, Any]) -> dict[str, Any]:
 
 def from_dict(rules: LeducPoker, game: dict[str, Any]) -> dict[str, Any]:
     """The converse of `to_dict`: the actions are played."""
-    cards, public, history = list(game["cards"]), game["public"], list(game["history"])
-    dealt = [*cards, public]
-    if len(cards) != 2 or len({*dealt}) != 3 or not set(dealt) <= set(range(CARDS)):
-        raise ValueError(
-            f"cards and public must be three different cards of 0..{CARDS - 1}, got {shown(dealt)}"
-        )
+    cards = nested("cards", game["cards"], (2,), 0, CARDS - 1)
+    public = nested("public", game["public"], (), 0, CARDS - 1)
+    history = nested("history", game["history"], (None,), 0, len(NAMES) - 1)
+    if len({*cards, public}) != 3:
+        raise ValueError(f"cards and public must be three different cards, got {[*cards, public]}")
     zeros = dict.fromkeys(("round", "actions", "raises", "history", "current_player", "ply"), integer(0))
     known = {
         "cards": [integer(card) for card in cards],
@@ -38,7 +37,7 @@ def from_dict(rules: LeducPoker, game: dict[str, Any]) -> dict[str, Any]:
     for ply, action in enumerate(history):
         legal = () if over else actions_of(s)
         if action not in legal:
-            raise ValueError(f"history[{ply}] must be one of {[*legal]}, got {shown(action)}")
+            raise ValueError(f"history[{ply}] must be one of {[*legal]}, got {action}")
         outcome = rules.step(s, integer(action), NoChance())
         s, over = outcome.state.replace(ply=integer(ply + 1)), bool(scalar(outcome.terminated).value)
     return {name: plain(value) for name, value in s.asdict().items()} | {

@@ -3,11 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
-from tensor_envs.core.validate import shown
 from tensor_envs.games.othello.rules import PASS, SIDE, SQUARES, Othello, moves
+from tensor_envs.games.stones import STONES, board_and_player
 from tensor_envs.rules import Symmetry, word64
-
-DISCS = (1, -1)  # of player 0, black, and of player 1, white
 
 
 def to_dict(rules: Othello, s: dict[str, Any]) -> dict[str, Any]:
@@ -20,12 +18,8 @@ def to_dict(rules: Othello, s: dict[str, Any]) -> dict[str, Any]:
 
 def from_dict(rules: Othello, game: dict[str, Any]) -> dict[str, Any]:
     """The converse of `to_dict`, for any board; the game is over if neither player can place a disc."""
-    board, player = list(game["board"]), game["current_player"]
-    if player not in (0, 1):
-        raise ValueError(f"current_player must be 0 or 1, got {shown(player)}")
-    if len(board) != SQUARES or not set(board) <= {1, -1, 0}:
-        raise ValueError(f"board must be a flat list of {SQUARES} values 1, -1 or 0")
-    own, other = discs(board, DISCS[player]), discs(board, DISCS[1 - player])
+    board, player = board_and_player(game, SQUARES)
+    own, other = discs(board, STONES[player]), discs(board, STONES[1 - player])
     mine, answers = placeable(own, other), placeable(other, own)
     over = {"terminated": not mine and not answers, "truncated": False}
     return {"own": own, "other": other, "moves": mine, "current_player": player, **over}

@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from tensor_envs.games.othello.notation import DISCS, discs, placeable
+from tensor_envs.games.othello.notation import discs, placeable
 from tensor_envs.games.othello.rules import PASS, SIDE, Othello
+from tensor_envs.games.stones import STONES
 from tensor_envs.render.drawing import Drawing, box
 
 SIGNS = {1: "X", -1: "O", 0: "."}
@@ -15,7 +16,7 @@ NAMES = {"text": ("black (X)", "white (O)"), "drawing": ("black", "white")}
 
 def legal(game: dict[str, Any]) -> list[int] | None:
     """The actions of the player to move; None once neither can place a disc."""
-    sides = [discs(game["board"], colour) for colour in DISCS]
+    sides = [discs(game["board"], colour) for colour in STONES]
     player = game["current_player"]
     own, other = sides[player], sides[1 - player]
     squares = placeable(own, other)
@@ -26,7 +27,7 @@ def legal(game: dict[str, Any]) -> list[int] | None:
 
 def status(game: dict[str, Any], names: tuple[str, str]) -> str:
     """How many discs lie, and who has won or is to move."""
-    black, white = (game["board"].count(colour) for colour in DISCS)
+    black, white = (game["board"].count(colour) for colour in STONES)
     score, actions, player = f"{black} : {white}", legal(game), names[game["current_player"]]
     if actions is None:
         return f"{score}, a draw" if black == white else f"{score}, {names[black < white]} has won"

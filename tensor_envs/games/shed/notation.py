@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from tensor_envs.core.validate import integer, nested
 from tensor_envs.games.shed.rules import MAX_CARDS, Shed
 from tensor_envs.rules import WORD_BITS, Symmetry, pack, unpack
 
@@ -32,12 +33,9 @@ def to_dict(rules: Shed, s: dict[str, Any]) -> dict[str, Any]:
 
 def from_dict(rules: Shed, game: dict[str, Any]) -> dict[str, Any]:
     """The converse of `to_dict`. The game is over if the other player holds all cards (F4, F6)."""
-    player, hands = game["current_player"], game["hands"]
-    if player not in (0, 1):
-        raise ValueError(f"current_player must be 0 or 1, got {player!r}")
-    if len(hands) != 2:
-        raise ValueError(f"hands must be two lists of cards, got {len(hands)}")
-    places = [list(place) for place in (*hands, game["pile"], game["talon"])]
+    player = integer("current_player", game["current_player"], 0, 1)
+    places = nested("hands", game["hands"], (2, None), 1, rules.cards)
+    places += [nested(name, game[name], (None,), 1, rules.cards) for name in ("pile", "talon")]
     if sorted(card for place in places for card in place) != list(range(1, rules.cards + 1)):
         raise ValueError(
             f"hands, pile and talon must hold each of the cards 1..{rules.cards} once, got {places}"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from math import prod
 from typing import Any
 
+from tensor_envs.core.validate import nested
 from tensor_envs.games.tensor_equilibrium import tally
 from tensor_envs.games.tensor_equilibrium.board import CODE_BITS, light_cells
 from tensor_envs.games.tensor_equilibrium.cards import partner_word, row_bits
@@ -39,8 +40,7 @@ def to_dict(rules: TensorEquilibrium, s: dict[str, Any]) -> dict[str, Any]:
         **{name: tally.unpack(s[name]) for name in ("pile", "supply", "market")},
         "ops": tally.unpack(s["ops"], len(OPERATIONS)),
         **{name: s[name] for name in SAME},
-        # only a hacked player decides in another's turn
-        "turn": s["order"][s["pos"]] if s["phase"] == Phase.TWEAK and not over else actor,
+        "turn": _turn(s, actor),
         "actor": actor,
         "pend_slot": _slot(rules, s),
         "pend_flip": [[types >> t & 1 for t in range(TYPES)] for types in s["pend_flip"]],
@@ -49,6 +49,11 @@ def to_dict(rules: TensorEquilibrium, s: dict[str, Any]) -> dict[str, Any]:
         "done": int(over),
         "truncated": int(s["truncated"]),
     }
+
+
+def _turn(s: dict[str, Any], actor: int) -> int:
+    """Whose turn it is: only a hacked player decides in another's."""
+    return int(s["order"][s["pos"]]) if s["phase"] == Phase.TWEAK and actor >= 0 else actor
 
 
 def _codes(hexagon: Hexagon, planes: list[int]) -> list[int]:
@@ -70,8 +75,7 @@ def _slot(rules: TensorEquilibrium, s: dict[str, Any]) -> int:
 
 def from_dict(rules: TensorEquilibrium, game: dict[str, Any]) -> dict[str, Any]:
     """The converse of `to_dict`. ValueError for a state that no rules of the game could show."""
-    game = {name: _plain(value) for name, value in game.items()}
-    _check(rules, game)
+    game = _checked(rules, game)
     hexagon, cards = Hexagon(rules.board_radius), [rules.tensor_cards[card] for card in game["card"]]
     slot, over = game["pend_slot"], bool(game["done"])
     return {
@@ -109,13 +113,6 @@ SAME = (
 )
 
 
-def _plain(value: Any) -> Any:
-    """bools as 0 and 1."""
-    if isinstance(value, (list, tuple)):
-        return [_plain(entry) for entry in value]
-    return int(value) if isinstance(value, bool) else value
-
-
 def _planes(hexagon: Hexagon, board: list[int]) -> list[int]:
     types = [(code - 1) % TYPES + 1 if code else 0 for code in board]
     planes = [
@@ -130,7 +127,7 @@ Shape = tuple[int, ...]
 
 
 def _shapes(rules: TensorEquilibrium) -> dict[str, tuple[Shape, int, int]]:
-    """Every entry's shape, least and greatest value."""
+    """Every entry's lengths, least and greatest value."""
     players, most = rules.players, rules.tiles_per_type
     tiles, seats, flag = ((TYPES,), 0, most), (players,), (0, 1)
     copies = rules.op_copies[players - 1]
@@ -168,16 +165,8 @@ def _shapes(rules: TensorEquilibrium) -> dict[str, tuple[Shape, int, int]]:
     }
 
 
-def _check(rules: TensorEquilibrium, game: dict[str, Any]) -> None:
-    shapes = _shapes(rules)
-    known = {*shapes, "current_player"}  # of an actor of a game that is over, which `Env.state_to_dict` adds
-    if wrong := (shapes.keys() - game.keys()) | (game.keys() - known):
-        raise ValueError(f"missing or unknown entries: {', '.join(sorted(wrong))}")
-    for name, (shape, low, high) in shapes.items():
-        entries = _entries(game[name], shape)
-        if entries is None or not all(type(n) is int and low <= n <= high for n in entries):
-            size = f"{prod(shape)} integers (shape {shape})" if shape else "an integer"
-            raise ValueError(f"{name} must be {size} in {low}..{high}, got {game[name]!r}")
+def _checked(rules: TensorEquilibrium, told: dict[str, Any]) -> dict[str, Any]:
+    game = {name: nested(name, told[name], *limits) for name, limits in _shapes(rules).items()}
     for holds, message in STATE_CHECKS:
         if not holds(rules, game):
             raise ValueError(message)
@@ -185,16 +174,7 @@ def _check(rules: TensorEquilibrium, game: dict[str, Any]) -> None:
         found = _tiles(game, t)
         if found != rules.tiles_per_type:
             raise ValueError(f"there are {found} tiles of type {t}, not {rules.tiles_per_type}")
-
-
-def _entries(value: Any, shape: Shape) -> list[Any] | None:
-    """A nested list of a shape, flat; None if it has another one."""
-    if not shape:
-        return [value]
-    if not isinstance(value, list) or len(value) != shape[0]:
-        return None
-    parts = [_entries(entry, shape[1:]) for entry in value]
-    return None if None in parts else [entry for part in parts if part is not None for entry in part]
+    return game
 
 
 def _tiles(game: dict[str, Any], t: int) -> int:
@@ -244,6 +224,10 @@ STATE_CHECKS: tuple[tuple[StateCheck, str], ...] = (
         "done must be 1 when phase is OVER or truncated is 1",
     ),
     (lambda rules, g: bool(g["done"]) or g["actor"] >= 0, "actor must be a seat while the game goes on"),
+    (
+        lambda rules, g: g["turn"] == _turn(g, -1 if g["done"] else g["actor"]),
+        "turn must be the actor, or in phase TWEAK the seat at pos of the order, or -1 in a game that is over",
+    ),
     (_is_on_its_way, "pend_target, pend_type or pend_slot is missing for this phase"),
 )
 

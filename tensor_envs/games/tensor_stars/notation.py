@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from tensor_envs.core.validate import nested
 from tensor_envs.games.tensor_stars.data import CARDS, PIECES, TURNS
 from tensor_envs.games.tensor_stars.resolution import ALL_PLACED, EVENTS
 from tensor_envs.games.tensor_stars.rules import NUM_ACTIONS, StarsRules
@@ -34,33 +35,24 @@ def to_dict(rules: StarsRules, s: dict[str, Any]) -> dict[str, Any]:
 
 def from_dict(rules: StarsRules, game: dict[str, Any]) -> dict[str, Any]:
     """The converse of `to_dict`; ValueError for a state that no rules of the game could show."""
-    limits = {
-        "turn": (0, TURNS - 1),
-        "hands": (0, rules.max_hands),
-        "cursor": (0, EVENTS - 1),
-        "mover": (-1, 1),
-        "winner": (-1, 1),
-        "phase": (COMMIT, OVER),
-        "player": (0, 1),
-        "truncated": (0, 1),
-        "flip": (0, 1),
+    flag = ((), 0, 1)
+    entries: dict[str, tuple[tuple[int, ...], int, int]] = {
+        "pos": ((PIECES,), -1 if rules.pieces_leave else 0, rules.board.size - 1),
+        "hand": ((2, CARDS), 0, 1),
+        "commit": ((2, PIECES), -1, CARDS - 1),
+        "scored": ((PIECES,), 0, 1),
+        "points": ((2,), 0, rules.points_to_win),
+        "turn": ((), 0, TURNS - 1),
+        "hands": ((), 0, rules.max_hands),
+        "cursor": ((), 0, EVENTS - 1),
+        "mover": ((), -1, 1),
+        "winner": ((), -1, 1),
+        "phase": ((), COMMIT, OVER),
+        "player": flag,
+        "truncated": flag,
+        "flip": flag,
     }
-    for name, (least, most) in limits.items():
-        _check(name, game[name], least, most)
-    lists = {
-        "pos": (1, PIECES, -1 if rules.pieces_leave else 0, rules.board.size - 1),
-        "hand": (2, CARDS, 0, 1),
-        "commit": (2, PIECES, -1, CARDS - 1),
-        "scored": (1, PIECES, 0, 1),
-        "points": (1, 2, 0, rules.points_to_win),
-    }
-    for name, (rows, columns, least, most) in lists.items():
-        table = game[name] if rows > 1 else [game[name]]
-        if len(table) != rows or any(len(row) != columns for row in table):
-            raise ValueError(f"{name} must be {rows} x {columns} numbers, got {game[name]!r}")
-        for row in table:
-            for value in row:
-                _check(f"an entry of {name}", value, least, most)
+    game = {name: nested(name, game[name], *limits) for name, limits in entries.items()}
     _check_pieces(rules, game["pos"])
     _check_cards(game)
     _check_phase(rules, game)
@@ -78,11 +70,6 @@ def from_dict(rules: StarsRules, game: dict[str, Any]) -> dict[str, Any]:
         "terminated": over and not game["truncated"],
         "truncated": game["truncated"] == 1,
     }
-
-
-def _check(name: str, value: Any, least: int, most: int) -> None:
-    if type(value) is not int or not least <= value <= most:
-        raise ValueError(f"{name} must be an int in {least}..{most}, got {value!r}")
 
 
 def _check_pieces(rules: StarsRules, pos: list[int]) -> None:

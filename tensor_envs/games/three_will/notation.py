@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
+from tensor_envs.core.validate import nested
 from tensor_envs.games.three_will.agents import packed, unpacked
 from tensor_envs.games.three_will.data import (
     ACTIONS,
@@ -52,7 +53,7 @@ def to_dict(rules: ThreeWillRules, s: dict[str, Any]) -> dict[str, Any]:
 
 def from_dict(rules: ThreeWillRules, game: dict[str, Any]) -> dict[str, Any]:
     """The converse of `to_dict`; ValueError if no game has such a state."""
-    _check_numbers(rules, game)
+    game = _checked(rules, game)
     _check_agents(rules, game["pos"], game["lvl"])
     _check_phase(game)
     ids = [game["ids"][SLOTS * p :][:SLOTS] for p in range(PLAYERS)]
@@ -74,43 +75,33 @@ def from_dict(rules: ThreeWillRules, game: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _check_numbers(rules: ThreeWillRules, game: dict[str, Any]) -> None:
-    player, either = range(PLAYERS), range(NOBODY, PLAYERS)
-    scalars: dict[str, Sequence[int]] = {
-        "ces": range(CES_CARDS),
-        "die": range(1, FACES + 1),
-        "phase": range(OVER + 1),
+def _checked(rules: ThreeWillRules, told: dict[str, Any]) -> dict[str, Any]:
+    flag, player, either = ((), 0, 1), ((), 0, PLAYERS - 1), ((), NOBODY, PLAYERS - 1)
+    entries: dict[str, tuple[tuple[int, ...], int, int]] = {
+        "pos": ((AGENTS,), 0, SQUARES - 1),
+        "lvl": ((AGENTS,), 0, 1),
+        "ids": ((AGENTS,), 1, SLOTS),
+        "ces": ((), 0, CES_CARDS - 1),
+        "dr": ((PLAYERS,), 0, rules.cards_total),
+        "free": ((PLAYERS,), 0, rules.cards_total),
+        "die": ((), 1, FACES),
+        "phase": ((), 0, OVER),
         "player": player,
-        "t": range(2**30),
-        "turns": range(rules.max_turns + 1),
-        "challenge_left": (0, 1),
+        "t": ((), 0, 2**30 - 1),
+        "turns": ((), 0, rules.max_turns),
+        "challenge_left": flag,
         "declarer": either,
         "turn_owner": either,
-        "after": (-1, 1),
+        "after": ((), -1, 1),
         "winner": either,
-        "truncated": (0, 1),
+        "truncated": flag,
     }
-    lists = {
-        "pos": (AGENTS, range(SQUARES)),
-        "lvl": (AGENTS, range(2)),
-        "ids": (AGENTS, range(1, SLOTS + 1)),
-        "dr": (PLAYERS, range(rules.cards_total + 1)),
-        "free": (PLAYERS, range(rules.cards_total + 1)),
-    }
-    for name, allowed in scalars.items():
-        _check(name, game[name], allowed)
-    for name, (length, allowed) in lists.items():
-        if len(game[name]) != length:
-            raise ValueError(f"{name} must have {length} entries, got {len(game[name])}")
-        for value in game[name]:
-            _check(f"an entry of {name}", value, allowed)
+    game = {name: nested(name, told[name], *limits) for name, limits in entries.items()}
+    if not game["after"]:
+        raise ValueError("after must be 1 or -1, got 0")
     if sum(game["dr"]) + sum(game["free"]) > rules.cards_total:  # I3
         raise ValueError(f"dr and free must be at most {rules.cards_total} cards together")
-
-
-def _check(name: str, value: Any, allowed: Sequence[int]) -> None:
-    if not isinstance(value, int) or value not in allowed:
-        raise ValueError(f"{name} must be one of {allowed[0]}..{allowed[-1]}, got {value!r}")
+    return game
 
 
 def _check_agents(rules: ThreeWillRules, pos: list[int], lvl: list[int]) -> None:
