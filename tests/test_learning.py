@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
 import pytest
+from tinygrad import Context, Tensor, nn
 
 import tensor_envs as te
+from tests.games.shared import shared_env
 
 Steps = list[tuple[np.ndarray, ...]]
 
@@ -107,3 +110,26 @@ def test_wrong_arguments() -> None:
         te.advantages([], one, zero, 1.0, 1.0)
     with pytest.raises(ValueError, match=r"next_value must be an array \[2\]"):
         te.advantages([(rewards, one, zero, zero, zero)], one, zero[:1], 1.0, 1.0)
+
+
+@pytest.mark.parametrize("name", ["tic_tac_toe", "tensor_stars"])  # observed as bools and as floats
+def test_a_jit_that_learns(name: str) -> None:
+    """What games say is constant to a gradient, also where it is a float: the parameters alone have one."""
+    env = shared_env(name)
+    layer = nn.Linear(prod(env.observation_shape), env.num_actions)
+    optimizer = nn.optim.SGD(nn.state.get_parameters(layer), lr=0.5)
+
+    @te.jit
+    def learn(state: te.State) -> Tensor:
+        logits = te.masked_logits(layer(env.observe(state).flatten(1).float()), state.legal_action_mask)
+        paid = te.playout(state, 2)[:, 0] + te.rollout_from(state, "uniform", 4).returns[:, 0]
+        loss = -((paid + state.rewards[:, 0] + 9) * logits.log_softmax()[:, 0]).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    state = env.init(64, seed=1)
+    with Context(TRAINING=1):  # type: ignore[no-untyped-call]
+        losses = [learn(state).item() for _ in range(5)]
+    assert losses == sorted(losses, reverse=True) and losses[-1] < 0.9 * losses[0]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from tinygrad import Device, Tensor, UOp
+from tinygrad import Device, Tensor, UOp, dtypes
 from tinygrad.codegen import to_program
 from tinygrad.dtype import AddrSpace
 from tinygrad.renderer import Estimates, Renderer
@@ -67,7 +67,8 @@ def launch(
     after = Tensor.custom_kernel(*(arrays[k] for k in used), fxn=kernel)
     results = list(arrays)
     for k, tensor in zip(used, after, strict=True):
-        results[k] = tensor
+        # what is learned from games has no gradient through them, for which tinygrad would ask the kernel
+        results[k] = tensor.detach() if dtypes.is_float(tensor.dtype) else tensor
     return results
 
 
