@@ -155,6 +155,9 @@ def load(path: str | Path, num_simulations: int = 32, seed: int = 0) -> Policy:
     count = integer("num_simulations", num_simulations, 0, MAX_SIMULATIONS)
     given = file_path("path", path)
     own = FOLDER / f"{given}.safetensors"
+    if not (given.exists() or own.is_file()):
+        ids = ", ".join(sorted(file.stem for file in FOLDER.glob("*.safetensors")))
+        raise FileNotFoundError(f"no file {str(given)!r}; games whose weights come with the package: {ids}")
     env, weights = load_network(own if own.is_file() and not given.exists() else given)
 
     @functools.cache

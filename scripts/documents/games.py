@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ENTRIES: dict[str, te.GameEntry] = {
     module.name: importlib.import_module(f"tensor_envs.games.{module.name}").GAME
     for module in pkgutil.iter_modules(tensor_envs.games.__path__)
+    if module.ispkg
 }
 # by the heading of a page's figures where tables of them stand
 FIGURES = {

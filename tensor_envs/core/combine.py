@@ -69,7 +69,8 @@ def where(mask: Any, a: State, b: State) -> State:
         >>> te.where([True, False, True], env.step(state, [0, 1, 2]), state).ply.tolist()
         [1, 0, 1]
     """
-    instance("a", a, State)
+    if not isinstance(a, State):
+        raise wrong_type("a", "a State (tensor_envs.rules.where chooses between numbers)", a)
     env, games = a.env, a._games
     env._beside(a, b, "b")
     if b.batch != a.batch:

@@ -12,6 +12,16 @@ from typing import Any
 
 from tensor_envs.core.validate import instance, integer, shown
 
+FUNCTIONS = {  # and their arguments
+    "notation": {
+        "to_dict": "rules, fields",
+        "from_dict": "rules, game",
+        "action_to_string": "rules, action",
+        "symmetries": "rules",
+    },
+    "render": {"to_string": "rules, game", "to_svg": "rules, game"},
+}
+
 
 @dataclass(frozen=True)
 class GameEntry:
@@ -20,11 +30,13 @@ class GameEntry:
     Attributes:
         id: lower case letters, digits and underscores.
         rules: a frozen dataclass, see `tensor_envs.Rules`, or its name.
-        notation: a module with `to_dict`, `from_dict`, `action_to_string` and `symmetries`; `from_dict` gives all
-            fields of the Spec, `current_player`, `terminated` and `truncated`; without `ply` it is 0. Entries of a
+        notation: a module with `to_dict(rules, fields)`, `from_dict(rules, game)`, `action_to_string(rules, action)`
+            and `symmetries(rules)`. Fields are a dictionary of plain ints, bools and nested lists; `from_dict` gives
+            all fields of the Spec, `current_player`, `terminated` and `truncated`; without `ply` it is 0. Entries of a
             dictionary that are called `current_player`, `ply`, `terminated` or `truncated` are the state's, and come
             first: the environment adds those that `from_dict` would not give back.
-        render: a module with `to_string` and `to_svg`; for pixels also `draw`, which gives a `render.Drawing`; if
+        render: a module with `to_string(rules, game)` and `to_svg(rules, game)`, of dictionaries as `to_dict` gives
+            them; for pixels also `draw(rules, game)`, which gives a `render.Drawing`; if
             the game hides anything also `seen_by(rules, game, player)`, the dictionary as that player knows it.
         version: grows whenever a game with the same seed and actions would run otherwise.
         presets: further ids with fixed rule fields.
@@ -76,7 +88,12 @@ class GameEntry:
         name = getattr(self, part)
         if not name:
             raise NotImplementedError(f"{self.id!r} has no module for this: name a {part} in its GameEntry")
-        return importlib.import_module(name)
+        module = importlib.import_module(name)
+        if missing := [function for function in FUNCTIONS[part] if not hasattr(module, function)]:
+            raise TypeError(
+                f"the {part} {name!r} of {self.id!r} must have {missing[0]}({FUNCTIONS[part][missing[0]]})"
+            )
+        return module
 
 
 def _check_rules(entry: GameEntry, rules: Any) -> None:
@@ -88,6 +105,13 @@ def _check_rules(entry: GameEntry, rules: Any) -> None:
         or not getattr(parameters, "frozen", False)
     ):
         raise TypeError(f"the rules of {entry.id!r} must be a frozen dataclass, got {shown(rules)}")
+    for name in ("init", "legal_action_mask", "step", "observe"):
+        if not callable(getattr(rules, name, None)):
+            raise TypeError(f"the rules of {entry.id!r} must have a method {name}, see tensor_envs.Rules")
+    if callable(getattr(rules, "spec", None)):
+        raise TypeError(
+            f"spec must be a property of the rules of {entry.id!r}, got a method: write @property above it"
+        )
     known = [f.name for f in dataclasses.fields(rules)]
     for name, values in (
         ("short", entry.short),

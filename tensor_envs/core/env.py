@@ -70,7 +70,7 @@ class Env:
 
     @property
     def state_bytes(self) -> int:
-        """Bytes that a game takes: its fields and flags, rewards and mask."""
+        """Bytes of a game's state: fields and flags, rewards and mask. Its random keys take 20 more, once."""
         return 4 * self._engine.layout.words
 
     # *** states ***

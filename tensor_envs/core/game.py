@@ -66,6 +66,7 @@ class Game:
             for name, field in self.fields.items()
         }
         given = self.rules.init(chance)
+        instance("what init gives", given, dict)
         if unknown := given.keys() - values.keys():
             raise ValueError(f"init gives {', '.join(sorted(unknown))}; the fields are {', '.join(values)}")
         return self.typed(values | known | dict(given), "init")
@@ -105,8 +106,9 @@ class Game:
             outcome = Outcome(s, [0] * self.spec.num_players, terminated=True)
         else:
             outcome = self.rules.step(s, action, self.chance(s))
-        if not isinstance(outcome, Outcome) or not isinstance(outcome.state, GameState):
-            raise TypeError(f"step must give an Outcome with a GameState, got {type(outcome).__name__}")
+        instance("what step gives", outcome, Outcome)
+        instance("the state of an Outcome", outcome.state, GameState)
+        instance("the rewards of an Outcome", outcome.rewards, Sequence)
         ply, players = s.ply + 1, self.spec.num_players
         if len(outcome.rewards) != players:
             raise ValueError(f"step must give {players} rewards, one a player, got {len(outcome.rewards)}")
@@ -200,6 +202,8 @@ def _as_kind(field: Field, x: Any, where_from: str) -> Scalar:
     if not isinstance(x, Scalar):
         if field.kind == "bool" and x not in (0, 1):
             raise ValueError(f"{where_from}: field {field.name!r} must be a bool, got {x!r}")
+        if isinstance(x, float):
+            raise TypeError(f"{where_from}: field {field.name!r} is of kind {field.kind}, got {x!r}")
         x = scalar(bool(x) if field.kind == "bool" else x, field.dtype)
     if x.dtype is BOOL:
         x = x.to(field.dtype)

@@ -30,6 +30,8 @@ def int_array(name: str, value: Any, where: Cut, below: int | None = None) -> Te
 def host_ints(name: str, value: Any, size: int | None, below: int | None = None) -> np.ndarray:
     """Anything that NumPy takes as int32 [size] (None: any number above 0), checked."""
     value = _array(name, value)
+    if size is None and not value.size:
+        raise ValueError(f"{name} must have one or more entries, got none")
     _check(name, value.shape, value.dtype, value.dtype.kind in "iu", size)
     if below is not None and not (value.min() >= 0 and value.max() < below):
         raise ValueError(f"{name} must be in 0..{below - 1}, got {value.min()} to {value.max()}")

@@ -117,8 +117,13 @@ class PlainGame:
             player = integer("player", player, 0, self.game.spec.num_players - 1)
         seen = self.state.current_player if player is None else as_int(player)
         parts = self.game.observe(self.state, self._mask(), seen)
-        spec = self.game.spec
-        return np.array(entries(parts), np.dtype(spec.observation_dtype)).reshape(spec.observation_shape)
+        spec, seen = self.game.spec, entries(parts)
+        try:
+            return np.array(seen, np.dtype(spec.observation_dtype)).reshape(spec.observation_shape)
+        except OverflowError as error:
+            raise ValueError(
+                f"observe must give numbers of dtype {spec.observation_dtype}: {error}"
+            ) from None
 
     def fields(self) -> dict[str, Any]:
         """All fields as plain numbers, lists of them flat."""

@@ -85,15 +85,18 @@ def _named(name: str) -> GameEntry:
         ):  # what the module itself lacks
             raise
         raise ValueError(f"there is no module {error.name!r}, which the id {name!r} names") from None
-    return found if isinstance(found, GameEntry) else GameEntry(attribute.lower(), found)
+    if isinstance(found, GameEntry):
+        return found
+    own = (entry for entry in _entries.values() if entry.rules in (found, name))  # with notation and render
+    return next(own, GameEntry(attribute.lower(), found))
 
 
 def make(id: str, *, illegal: Illegal = "lose", **rule_fields: Any) -> Env:
     """An environment by id, with the fields of the game's rules as keyword arguments.
 
     Args:
-        id: one of `registered()`, or "package.module:Name" for a game of one's own that is not: Name is its rules
-            dataclass or its GameEntry.
+        id: one of `registered()`, or "package.module:Name" for a game of one's own: Name is its GameEntry, or its
+            rules dataclass (with the entry that the module registers for it, if it does).
         illegal: "lose" (an illegal action ends the game: the mover gets -1, every other player 1/(P-1)) or "raise"
             (`step` looks first, on the host, and raises ValueError).
         **rule_fields: fields of the game's rules dataclass; those of a preset are fixed.
@@ -120,7 +123,9 @@ def make(id: str, *, illegal: Illegal = "lose", **rule_fields: Any) -> Env:
     known = [f.name for f in fields(rules)]
     unknown = [name for name in rule_fields if name not in known]
     if unknown:
-        raise TypeError(f"{id!r} has no rule field {unknown[0]!r}; its fields are {', '.join(known)}")
+        raise TypeError(
+            f"{id!r} has no rule field {unknown[0]!r}; its fields are {', '.join(known) or 'none'}"
+        )
     fixed = entry.presets.get(id, {})
     clash = [name for name in rule_fields if name in fixed]
     if clash:

@@ -66,7 +66,6 @@ class Scalar:
     """
 
     __slots__ = ("dtype", "known", "node")
-    __hash__ = None  # type: ignore[assignment] # `==` gives a Scalar
 
     def __init__(self, node: Any, dtype: DType):
         self.node, self.dtype = node, dtype
@@ -202,6 +201,19 @@ class Scalar:
         if self.known:
             return Scalar(not self.node if self.dtype is BOOL else _wrap(~self.node, self.dtype), self.dtype)
         return Scalar(self.node.logical_not() if self.dtype is BOOL else ~self.node, self.dtype)
+
+    def __abs__(self) -> NoReturn:
+        refuse("write where(x < 0, -x, x)")
+
+    def __divmod__(self, x: Any) -> NoReturn:
+        refuse("write x // n and x % n")
+
+    __rdivmod__ = __divmod__
+
+    def __hash__(self) -> int:
+        return refuse(
+            "a scalar is no key of a dictionary and no member of a set: write lookup(table, x), or x == a"
+        )
 
     def __eq__(self, x: object) -> Scalar:  # type: ignore[override]
         return _compare(operator.eq, self, x)

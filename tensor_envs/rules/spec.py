@@ -145,10 +145,9 @@ def _check_shape(name: str, shape: Any) -> None:
 
 
 class GameState:
-    """The fields of one game by name, immutable.
+    """The fields of one game by name, as rules have them, immutable: scalars, and flat lists of them, in C order.
 
-    The same view serves two uses: scalars for rules (lists flat, in C order), and plain ints, bools and nested lists
-    in a notation's `to_dict` and `from_dict`.
+    A notation has them as a plain dictionary of ints, bools and nested lists.
     """
 
     __slots__ = ("_fields",)

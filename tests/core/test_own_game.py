@@ -1,5 +1,6 @@
 """A game that a user brings: registered, conforming, and against a plain-Python version of itself."""
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -52,6 +53,10 @@ def test_by_an_importable_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ModuleNotFoundError, match="No module named 'nowhere_to_be_found'"):
         te.make("needs_more:Game")
+
+
+def test_the_entry_that_a_module_registers_for_its_rules(env: te.Env) -> None:
+    assert te.make("tests.core.dice_race:DiceRace").to_string(env.init(1)) == env.to_string(env.init(1))
 
 
 def test_states_from_dictionaries(env: te.Env) -> None:
@@ -211,15 +216,15 @@ MASKS = r"legal_action_mask must give 3 bools, one an action, or 1 words of 32 a
         ("two", ValueError, "init: field 'left' must have 1 values, got 2"),
         ("real", TypeError, "init: field 'left' is of kind int, got a scalar of kind real"),
         ("word", TypeError, "init: field 'left' is of kind int, got a scalar of kind word"),
-        ("half", TypeError, r"2\.5 does not mix with an int"),
+        ("half", TypeError, r"init: field 'left' is of kind int, got 2\.5"),
         ("mask", ValueError, f"{MASKS}2 of kind bool"),
         ("ints", ValueError, f"{MASKS}2 of kind int"),
         ("words", ValueError, f"{MASKS}2 of kind word"),
         ("one flag", ValueError, f"{MASKS}1 of kind bool"),
         ("int", ValueError, f"{MASKS}1 of kind int"),
         ("rewards", ValueError, "step must give 2 rewards, one a player, got 1"),
-        ("no outcome", TypeError, "step must give an Outcome with a GameState, got GameState"),
-        ("a state as a dictionary", TypeError, "step must give an Outcome with a GameState"),
+        ("no outcome", TypeError, "what step gives must be of type Outcome, got GameState"),
+        ("a state as a dictionary", TypeError, "the state of an Outcome must be of type GameState"),
         ("an end that is an int", TypeError, "terminated must be a bool, got int: write x != 0"),
         ("a limit that is an int", TypeError, "truncated must be a bool, got int: write x != 0"),
         ("a constant out of bounds", ValueError, r"step: field 'left' must be in 0\.\.5, got 6"),
@@ -258,6 +263,29 @@ def test_plain_values_do_where_they_can(wrong: str) -> None:
     env = nim(wrong)
     state = env.step(env.init(2), [1, 1])
     assert not state.terminated.numpy().any() and state.left.numpy().tolist() == [3, 3]
+
+
+def test_what_rules_must_have() -> None:
+    lacking: Any = type("Lacking", (), {"spec": Nim.spec, "init": Nim.init, "step": Nim.step})
+    with pytest.raises(TypeError, match="the rules of 'x' must have a method legal_action_mask"):
+        te.GameEntry("x", dataclass(frozen=True)(lacking))
+    called: Any = type("Called", (Nim,), {"spec": lambda self: None})
+    with pytest.raises(TypeError, match="spec must be a property of the rules of 'x', got a method"):
+        te.GameEntry("x", dataclass(frozen=True)(called))
+    entry = te.GameEntry("x", Nim, notation="os", render="os")
+    for part, function in {"notation": "to_dict(rules, fields)", "render": "to_string(rules, game)"}.items():
+        with pytest.raises(TypeError, match=re.escape(f"the {part} 'os' of 'x' must have {function}")):
+            entry.load(part)
+
+
+def test_numbers_beyond_the_dtype_of_an_observation() -> None:
+    @dataclass(frozen=True)
+    class Loud(Nim):
+        def observe(self, s: te.GameState, player: Scalar) -> list[Part]:
+            return [number(s.left * 1000)]
+
+    with pytest.raises(ValueError, match=r"observe must give numbers of dtype int8: .*5000"):
+        te.debug(te.Env(te.GameEntry("loud", Loud), Loud(), "loud")).observe()
 
 
 def test_rules_are_a_frozen_dataclass() -> None:

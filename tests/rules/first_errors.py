@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tensor_envs.rules import Scalar, integer, maximum, popcount, real, scalar, select, where, word, word64
+from tensor_envs.rules.chance import KeyedChance
 
 
 def an_if(x: Scalar) -> Any:
@@ -48,6 +49,23 @@ def an_assertion(x: Scalar) -> Any:
 
 def an_index(x: Scalar) -> Any:
     return [1, 2, 3][x]
+
+
+def an_absolute_value(x: Scalar) -> Any:
+    return abs(x)
+
+
+def a_quotient_and_remainder(x: Scalar) -> Any:
+    return divmod(x, 3)
+
+
+def a_key(x: Scalar) -> Any:
+    table: Any = {0: 1, 1: 2}
+    return table[x]
+
+
+def a_draw_of_nothing(x: Scalar) -> Any:
+    return KeyedChance([x, x]).draw(0, 0)
 
 
 def a_range(x: Scalar) -> Any:

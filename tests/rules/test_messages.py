@@ -28,6 +28,12 @@ MESSAGES: dict[str, tuple[type[Exception], str, str]] = {  # name: error, the te
     "a_membership": (TypeError, "return x in (1, 2)", TRUTH),
     "an_assertion": (TypeError, "assert x >= 0", TRUTH),
     "an_index": (TypeError, "return [1, 2, 3][x]", INDEX),
+    "an_absolute_value": (TypeError, "return abs(x)", "write where(x < 0, -x, x)"),
+    "a_quotient_and_remainder": (TypeError, "return divmod(x, 3)", "write x // n and x % n"),
+    "a_key": (TypeError, "return table[x]", "no key of a dictionary and no member of a set: write lookup("),
+    "a_draw_of_nothing": (
+        ValueError, "return KeyedChance([x, x]).draw(0, 0)", "one of 1..2^31 values is drawn, got 0 of them"
+    ),
     "a_range": (TypeError, "return list(range(x))", INDEX),
     "an_int": (TypeError, "return int(x)", INDEX),
     "a_float": (TypeError, "return float(x)", INDEX),
@@ -105,7 +111,7 @@ def test_a_number_that_only_a_debugger_has() -> None:
 
 
 def test_scalars_are_no_keys() -> None:
-    with pytest.raises(TypeError, match="unhashable"):
+    with pytest.raises(TypeError, match="a scalar is no key of a dictionary"):
         {integer(2): 1}
 
 
