@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 from operator import add, and_, or_
-from typing import Any
+from typing import Any, NoReturn
 
 from tinygrad.dtype import DType
 
@@ -23,6 +23,18 @@ class MemoryArray:
 
     def __getitem__(self, index: Scalar | int) -> Scalar:
         return self.element(scalar(index))
+
+
+class FixedList(list[Any]):
+    """A field's list, of a state that is still in use: it does not change. Slices and copies are plain lists."""
+
+    def _refused(self, *_: Any, **__: Any) -> NoReturn:
+        refuse(
+            "a field's list does not change: write s.replace(field=put(s.field, i, value)), or list(s.field)"
+        )
+
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refused  # type: ignore[assignment]
+    append = extend = insert = pop = remove = clear = sort = reverse = _refused  # type: ignore[assignment]
 
 
 Array = Sequence[Value] | MemoryArray

@@ -11,6 +11,7 @@ from tinygrad.dtype import DType
 
 from tensor_envs.core.validate import instance, integer, one_of, shown
 from tensor_envs.rules.chance import Chance
+from tensor_envs.rules.lists import FixedList
 from tensor_envs.rules.observation import Part
 from tensor_envs.rules.scalar import BOOL, INT, WORD, WORD64, Scalar, Value
 
@@ -153,7 +154,8 @@ class GameState:
     __slots__ = ("_fields",)
 
     def __init__(self, fields: Mapping[str, Any]):
-        object.__setattr__(self, "_fields", dict(fields))
+        given = {name: FixedList(x) if type(x) is list else x for name, x in fields.items()}
+        object.__setattr__(self, "_fields", given)
 
     def __getattr__(self, name: str) -> Any:
         try:

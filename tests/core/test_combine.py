@@ -108,7 +108,10 @@ def other_env() -> te.State:
         (lambda e, a, b: te.where([True] * 3, b, other_env()), "belongs to"),
         (lambda e, a, b: te.where([1] * 5, a, a), "mask must be bool"),
         (lambda e, a, b: te.where([True] * 4, a, a), r"mask must have shape \(5,\)"),
-        (lambda e, a, b: te.where([True] * 5, cast(Any, 1), a), "a must be of type State"),
+        (
+            lambda e, a, b: te.where([True] * 5, cast(Any, 1), a),
+            r"a must be a State \(tensor_envs\.rules\.where chooses",
+        ),
     ],
 )
 def test_what_does_not_go_together_is_refused(call: Any, message: str) -> None:

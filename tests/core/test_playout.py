@@ -66,7 +66,8 @@ def test_take_in_a_jit_and_with_a_tensor() -> None:
         ([0.5], TypeError, "rows must be integers, got dtype float64"),
         (3, ValueError, r"rows must have shape \(N,\), got \(\)"),
         ([[0]], ValueError, r"rows must have shape \(N,\), got \(1, 1\)"),
-        (np.zeros(0, int), ValueError, r"rows must have shape \(N,\), got \(0,\)"),
+        (np.zeros(0, int), ValueError, "rows must have one or more entries, got none"),
+        ([], ValueError, "rows must have one or more entries, got none"),
         (Tensor([1.0]), TypeError, "rows must be integers"),
     ],
 )

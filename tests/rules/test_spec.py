@@ -100,6 +100,17 @@ def test_the_state_that_rules_see() -> None:
     values = s.asdict()
     values["left"] = 9
     assert s.left == 3, "a copy"
+    marks = s.marks
+    with pytest.raises(TypeError, match=r"a field's list does not change: write s\.replace\(field=put"):
+        marks[0] = 5
+    with pytest.raises(TypeError, match="a field's list does not change"):
+        marks += [5]
+    for change in (marks.append, marks.remove, marks.extend, marks.insert, marks.sort, marks.pop):
+        with pytest.raises(TypeError, match="a field's list does not change"):
+            change(1)
+    own = [*marks[:1], 7]
+    own[0] = 4
+    assert (s.marks, own) == ([1, 2], [4, 7])
 
 
 def test_what_an_author_imports_from_one_place() -> None:
