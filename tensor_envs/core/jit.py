@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
 from enum import Enum
 from typing import Any, ParamSpec, TypeVar
 
@@ -21,7 +22,7 @@ from tinygrad.uop.ops import Ops
 from tensor_envs.core import validate
 from tensor_envs.core.backend.compiling import compiling
 from tensor_envs.core.backend.device import LOCK, before_capture, buffer_of, stays_lazy
-from tensor_envs.core.backend.replay import Replay, base_of, kept
+from tensor_envs.core.backend.replay import NothingRecordedError, Replay, base_of, kept
 
 # what a result may hold: an object of another kind could have tensors in it, which would be those of the capture
 PLAIN = (bool, int, float, complex, str, bytes, np.generic, DType, Enum, type(None))
@@ -40,8 +41,8 @@ def jit(function: Callable[P, R]) -> Callable[P, R]:
 
     A replay runs no Python: tensors that the function closes over are those of the capture (assign to them, do not put
     others in their place, and realise what is assigned), and a plain value that is new in every call is captured anew
-    in every call. An argument that is returned is itself; one that is a part of a buffer, or lazy, is copied first, so
-    that assigning to it has no effect outside.
+    in every call. What the function keeps for itself is that of its first run. An argument that is returned is itself;
+    one that is a part of a buffer, or lazy, is copied first, so that assigning to it has no effect outside.
 
     Args:
         function: what to capture.
@@ -104,13 +105,16 @@ class _Capture:
     def __call__(self, leaves: Sequence[Tensor]) -> Any:
         tensors = _buffers(leaves)
         if self.results is not None and not self.idle:
-            return _rebuild(self.results, [*leaves, *self.replay(*tensors)])
+            with suppress(NothingRecordedError):  # kernels of another thread were counted as its own
+                return _rebuild(self.results, [*leaves, *self.replay(*tensors)])
         before = GlobalCounters.kernel_count
-        with before_capture(), compiling():
+        with compiling(), before_capture():
             outputs = self.flat(*tensors)
             if outputs:
                 Tensor.realize(*outputs)
-        self.idle = GlobalCounters.kernel_count == before
+            self.idle = (
+                GlobalCounters.kernel_count == before
+            )  # without those of states that the function keeps
         return _rebuild(self.results, [*leaves, *outputs])
 
 

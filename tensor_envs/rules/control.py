@@ -14,7 +14,7 @@ from tinygrad import UOp, dtypes
 from tinygrad.dtype import AddrSpace
 from tinygrad.uop.ops import AxisType, Ops
 
-from tensor_envs.rules.scalar import INT, Scalar, Value, integer, refuse, scalar
+from tensor_envs.rules.scalar import INT, Scalar, Value, can_name, integer, refuse, scalar
 
 _ids: ContextVar[Iterator[int] | None] = ContextVar("_ids", default=None)
 _no_unroll: ContextVar[bool] = ContextVar("_no_unroll", default=False)
@@ -22,17 +22,19 @@ popcount_word: ContextVar[str | None] = ContextVar("popcount_word", default=None
 
 
 @contextmanager
-def tracing(popcount: str | None = None) -> Iterator[None]:
+def tracing(popcount: str | None = None, names: bool = False) -> Iterator[None]:
     """While one kernel is traced: its loops are numbered from 0, so that the same kernel always gets the same code.
 
     popcount: the language's own function for it, if there is one to be named.
+    names: whether a number may have a name of its own in it.
     """
-    token, word = _ids.set(itertools.count()), popcount_word.set(popcount)
+    token, word, named = _ids.set(itertools.count()), popcount_word.set(popcount), can_name.set(names)
     try:
         yield
     finally:
         _ids.reset(token)
         popcount_word.reset(word)
+        can_name.reset(named)
 
 
 def next_id() -> int:

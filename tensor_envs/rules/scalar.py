@@ -12,11 +12,13 @@ import operator
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import Any, NoReturn, TypeVar, overload
 
 import numpy as np
 from tinygrad import UOp, dtypes
 from tinygrad.dtype import DType
+from tinygrad.uop.ops import Ops
 
 BOOL, INT, WORD, WORD64, REAL = dtypes.bool, dtypes.int32, dtypes.uint32, dtypes.uint64, dtypes.float32
 BITS = {BOOL: 1, INT: 32, WORD: 32, WORD64: 64}  # of the kinds that are whole numbers
@@ -25,6 +27,9 @@ NAMES = {BOOL: "bool", INT: "int", WORD: "word", WORD64: "word64", REAL: "real"}
 _LANGUAGE = os.path.dirname(os.path.abspath(__file__))
 
 Number = bool | int | float
+can_name: ContextVar[bool] = ContextVar(
+    "can_name", default=False
+)  # whether a kernel's language names numbers
 
 
 def _author() -> str:
@@ -93,7 +98,7 @@ class Scalar:
             return self
         if self.known:
             return Scalar(_wrap(self.node, dtype), dtype)
-        node = self.node
+        node = _exact(self.node)
         if dtype is BOOL:
             return Scalar(node.ne(0), BOOL)
         if dtype is INT and self.dtype in (WORD, WORD64) and node.vmax >= 1 << 31:
@@ -322,12 +327,33 @@ def _remainder(a: Any, b: Any) -> Any:
 
 def _trapless(op: Callable[[UOp, UOp], UOp], a: UOp, b: UOp) -> UOp:
     """A processor kills the process where a divisor is 0, or where the lowest int is divided by -1."""
+    a, b = _exact(a), _exact(b)
     if b.vmin > 0 or b.vmax < -1:
         return op(a, b)
     wrong = b.eq(0) | b.eq(-1) if b.dtype is INT else b.eq(0)
     return wrong.where(
         a * b if op is operator.floordiv else a.const_like(0), op(a, wrong.where(b.const_like(1), b))
     )
+
+
+def _exact(x: UOp) -> UOp:
+    """A word that may have wrapped around, under a name of its own.
+
+    tinygrad takes it that no sum does: it makes x < 8 of x - 3 < 5, also of words.
+    """
+    seen, waiting = {x}, [x] if x.dtype in (WORD, WORD64) and can_name.get() else []
+    while waiting:
+        u = waiting.pop()
+        if u.op in _WRAPPING and u.dtype in (WORD, WORD64) and not 0 <= u.vmin <= u.vmax <= u.dtype.max:
+            return UOp(Ops.CUSTOM, x.dtype, (x,), "{0}")
+        if u.op in _WRAPPING or u.op in _CARRYING:
+            waiting += [s for s in u.src if s not in seen]
+            seen.update(u.src)
+    return x
+
+
+_WRAPPING = {Ops.ADD, Ops.SUB, Ops.MUL, Ops.SHL}
+_CARRYING = {Ops.SHR, Ops.WHERE, Ops.MAX, Ops.CAST, Ops.FLOORDIV, Ops.FLOORMOD, Ops.CDIV, Ops.CMOD}
 
 
 def _shift(op: Callable[[Any, Any], Any], a: Any, b: Any) -> Scalar:
@@ -367,7 +393,7 @@ def _compare(op: Callable[[Any, Any], Any], a: Any, b: Any) -> Scalar:
     if not (type(a) is Scalar is type(b) and a.dtype is b.dtype):
         a, b = _common(a, b)
     if not (a.known and b.known):
-        return Scalar(_KERNEL[op](a.uop(), b.uop()), BOOL)
+        return Scalar(_KERNEL[op](_exact(a.uop()), _exact(b.uop())), BOOL)
     return Scalar(op(a.node, b.node), BOOL)
 
 

@@ -83,7 +83,7 @@ class Network:
     def __init__(self, env: Env, form: Form, where: Cut, evaluate: Evaluate, table: bytes):
         self.env, self.where, self.evaluate, self.bound = env, where, evaluate, False
         self.leaf = env.init(where.batch, device=where.device)
-        with before_capture(), compiling() as meanwhile:
+        with compiling() as meanwhile, before_capture():
             logits, values = self._checked(self.leaf)
             self.form = replace(form, values=1 if values.ndim == 1 else env.num_players)
             meanwhile.append(lambda: self._prepare(table))

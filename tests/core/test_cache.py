@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
 import subprocess
@@ -44,6 +45,16 @@ def test_a_damaged_cache(tmp_path: Path) -> None:
         assert (done.returncode, done.stdout) == (0, "[0, 0, 0]\n"), done.stderr
         assert ("RuntimeWarning: kernels are compiled anew" in done.stderr) == bool(content)
     assert database.stat().st_size, "a cache in order is used"
+    for content in (b"no pickle", b""):
+        with contextlib.closing(sqlite3.connect(database)) as connection, connection:
+            tables = [
+                name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+            ]
+            assert len(tables) > 1
+            for table in tables:
+                connection.execute(f"UPDATE '{table}' SET val = ?", (content,))
+        done = play(database)
+        assert (done.returncode, done.stdout) == (0, "[0, 0, 0]\n"), done.stderr
 
 
 def test_a_cache_that_is_locked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from tinygrad import Device, Tensor, device
 from tinygrad.codegen import to_program_cache
+from tinygrad.helpers import GlobalCounters
 
 import tensor_envs as te
 from tensor_envs.core.backend import compiling
@@ -137,6 +138,43 @@ def test_no_process_is_started_and_a_forked_one_compiles(tmp_path: Path) -> None
         [sys.executable, "-c", SCRIPT], env=known, capture_output=True, text=True, check=False
     )
     assert done.stdout.split() == ["9.0", "12.0", "0", "None"], done.stderr
+
+
+LATE = """
+import threading, time, tensor_envs as te
+def work():
+    threading.main_thread().join()
+    print(te.make("tic_tac_toe").init(3).ply.tolist())
+threading.Thread(target=work).start()
+"""
+
+
+def test_a_thread_compiles_when_the_main_one_has_ended(tmp_path: Path) -> None:
+    known = os.environ | {"CACHEDB": str(tmp_path / "cache.db"), "PYTHONPATH": str(ROOT), "DEV": "CPU"}
+    done = subprocess.run(
+        [sys.executable, "-c", LATE], env=known, capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "[0, 0, 0]\n", done.stderr
+
+
+def test_a_jit_whose_result_needs_no_kernel() -> None:
+    """The states that it keeps, and what other threads run meanwhile, are no kernels of its own."""
+    states, state = list[te.State](), TTT.init(4)
+
+    @te.jit
+    def keep(state: te.State) -> int:
+        states.append(TTT.step(state, [0, 1, 2, 3]))
+        return 1
+
+    assert [keep(state) for _ in range(3)] == [1, 1, 1]
+    assert [now.ply.tolist() for now in states] == [[1, 1, 1, 1]] * 3
+
+    @te.jit
+    def same(state: te.State) -> te.State:
+        GlobalCounters.kernel_count += 1  # as another thread might
+        return state
+
+    assert all(same(state).tensors == state.tensors for _ in range(3))
 
 
 def test_a_first_search_compiles_each_kernel_once(cold: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -162,6 +162,19 @@ def test_a_forked_process_has_threads_of_its_own() -> None:
     os.waitpid(child, 0)
 
 
+def test_a_forked_process_has_memory_of_its_own() -> None:
+    """Also where both take a buffer that was used before."""
+    state = TTT.init(4)
+    again = TTT.step(state, [0, 1, 2, 3])
+    del again
+    child = os.fork()
+    mine = TTT.step(state, [8] * 4 if child else [4] * 4)
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert mine.other.numpy().tolist() == [[1 << 8]] * 4
+
+
 def test_ctrl_c_waits_for_the_launch() -> None:
     program = """
         import os, signal, threading, time, tensor_envs as te

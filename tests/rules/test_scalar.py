@@ -59,6 +59,28 @@ def test_two_of_a_kind(kind: str) -> None:
     assert (a < 0).any() == (kind == "int") and (a == b).any() and (~divisors).any()
 
 
+@pytest.mark.parametrize("kind", ["word", "word64"])
+def test_words_that_have_wrapped_around(kind: str) -> None:
+    """Before they are compared, divided or made another kind: no simplification may take them for larger ones."""
+    bits = 32 if kind == "word" else 64
+    edges = [0, 1, 3, 5, 7, (1 << bits - 1) - 1, 1 << bits - 1, (1 << bits) - 5, (1 << bits) - 1]
+    x: np.ndarray = np.array(edges, NUMPY[kind])
+
+    def sums(x: Scalar) -> list[Scalar]:
+        return [x + 5, x - 3, 3 - x, x * 3, x << 2, (x & 7) - 3, where(x < 6, x + 1, x - 9), (x + 5) >> 1]
+
+    uses: list[Callable[[Scalar], Any]] = [
+        *(lambda s, n=n: s < n for n in (1, 5, 1 << bits - 1)),
+        *(lambda s, n=n: s == n for n in (2, (1 << bits) - 2)),
+        lambda s: s // 3 < 9,
+        lambda s: s % 5 == 1,
+        lambda s: word64(s) >> 3 < 9,
+        lambda s: integer(s) < 0,
+    ]
+    told = [column for use in uses for column in agree(lambda x, use=use: [use(s) for s in sums(x)], x)]
+    assert sum(0 < column.sum() < len(x) for column in told) > 40
+
+
 @pytest.mark.parametrize("kind", WHOLE)
 def test_a_division_that_nothing_can_answer_ends_no_process(kind: str) -> None:
     """A kernel computes what `where` does not choose, too: by 0 it is 0, and the lowest int by -1 wraps around."""

@@ -8,11 +8,12 @@ An optimisation: it is off without the names that it is made of (another tinygra
 
 from __future__ import annotations
 
+import copy
 import functools
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from tinygrad import UOp, device
@@ -44,13 +45,10 @@ def compile_ahead(kernel: UOp, renderer: Renderer) -> Coming:
     if not ahead or (key := to_program_key(kernel, renderer)) in to_program_cache:
         known = to_program(kernel, renderer)
         return lambda: known
-    compiler = renderer.compiler
-    renderer.compiler = Compiler()  # which gives the source back
-    try:
-        *written, source, _ = (program := do_to_program(kernel, renderer)).src
-    finally:
-        renderer.compiler = compiler
-    binary = _binary(source.arg, compiler)
+    writer = copy.copy(renderer)
+    writer.compiler = Compiler()  # which gives the source back
+    *written, source, _ = (program := do_to_program(kernel, writer)).src
+    binary = _binary(source.arg, renderer.compiler)
 
     def come() -> UOp:
         if key not in to_program_cache:
@@ -67,7 +65,9 @@ def _binary(source: str, compiler: Compiler) -> Callable[[], bytes]:
     known: bytes | None = None if table is None else device.diskcache_get(table, source)  # type: ignore[attr-defined]
     if known is not None:
         return lambda: known
-    begun = [_pool(os.getpid()).submit(compiler.compile, source)]
+    begun = []
+    with suppress(RuntimeError):  # no thread can be started, as while the interpreter ends
+        begun.append(_pool(os.getpid()).submit(compiler.compile, source))
 
     def binary() -> bytes:
         made = begun.pop().result() if begun else compiler.compile(source)

@@ -12,6 +12,7 @@ from tinygrad import Device, Tensor, UOp, dtypes
 from tinygrad.codegen import to_program
 from tinygrad.dtype import AddrSpace
 from tinygrad.renderer import Estimates, Renderer
+from tinygrad.renderer.cstyle import CStyleLanguage
 from tinygrad.uop.ops import KernelInfo, Ops
 
 from tensor_envs.core.backend.device import device_of, primary
@@ -37,7 +38,7 @@ def trace(
     estimates: operations and bytes, from the traced kernel, where tinygrad cannot count them itself (loops
     whose length it does not know).
     """
-    with tracing(taught(renderer)):
+    with tracing(taught(renderer), names=isinstance(renderer, CStyleLanguage)):
         done = body(*parameters)
     info = KernelInfo(name, estimates=None if estimates is None else estimates(done))
     return done.sink(arg=info, tag=1)  # tagged: tinygrad's optimiser would break the loops

@@ -41,7 +41,9 @@ except ImportError:  # pragma: no cover - these names change from week to week
 LONGS = {dtypes.int64, dtypes.uint64}
 LOOPS = {Ops.RANGE, Ops.NOOP, Ops.END, Ops.AFTER, Ops.GROUP, Ops.SINK}
 MEMORY = {Ops.PARAM, Ops.BUFFER, Ops.INDEX, Ops.LOAD, Ops.STORE}
-PLAIN = GroupOp.ALU | LOOPS | MEMORY | {Ops.CONST, Ops.CAST, Ops.BITCAST, Ops.SPECIAL, Ops.CUSTOMI}
+PLAIN = (
+    GroupOp.ALU | LOOPS | MEMORY | {Ops.CONST, Ops.CAST, Ops.BITCAST, Ops.SPECIAL, Ops.CUSTOM, Ops.CUSTOMI}
+)
 
 
 @functools.cache  # asking the environment takes as long as a launch

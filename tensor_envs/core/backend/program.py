@@ -34,7 +34,7 @@ def prepared(sink: UOp, renderer: Renderer) -> Coming:
         unwritten = sink if renderer.has_local else lowered(sink, renderer)
         return lambda: unwritten
     known: UOp | None = None if key is None else device.diskcache_get(TABLE, key)  # type: ignore[attr-defined]
-    if known is not None:
+    if isinstance(known, UOp):
         return lambda: known
     made = lowered(sink, renderer)
     if made.op is not Ops.PROGRAM:

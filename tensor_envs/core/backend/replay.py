@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 from tinygrad import Tensor, TinyJit
 from tinygrad.dtype import DType
 from tinygrad.engine import realize
+from tinygrad.engine.jit import JitError
 from tinygrad.helpers import DEBUG, PROFILE, Context, GlobalCounters, to_tuple
 from tinygrad.renderer import Estimates
 from tinygrad.uop.ops import GroupOp, Ops, UOp, buffers
@@ -25,6 +26,10 @@ from tensor_envs.core.backend.threads import Job, blocks_of, native_launch, runs
 VIEWS = {Ops.UNSHARD, Ops.BITCAST, Ops.DETACH, Ops.CONTIGUOUS, *GroupOp.Movement}
 KEPT_MAX = 512  # recorded functions of an environment, or signatures of a jitted one
 Launch = Callable[[], object]
+
+
+class NothingRecordedError(Exception):
+    """The function runs no kernel."""
 
 
 class Replay:
@@ -82,7 +87,12 @@ class Replay:
         jit.cnt = 1  # record at once: TinyJit's first call would only run, and a call must take effect once
         # the programs one by one, in no graph of the device's
         with without_collecting(), compiling(), Context(JIT=2):  # type: ignore[no-untyped-call]
-            results: Any = jit(*tensors)
+            try:
+                results: Any = jit(*tensors)
+            except JitError as error:
+                if "didn't JIT" in str(error):
+                    raise NothingRecordedError from None
+                raise
         results = results if isinstance(results, tuple) else ()
         calls = jit.captured.linear.src
         written = {realize.get_call_arg_uops(c)[k] for c in calls for k in realize.get_call_outs_ins(c)[0]}
