@@ -3,7 +3,6 @@
 from tensor_envs import ops, policies, search, testing
 from tensor_envs.core.backend.cache import guard_kernel_cache
 from tensor_envs.core.backend.clang import offer_cpu_compiler
-from tensor_envs.core.backend.mapping import map_privately
 from tensor_envs.core.backend.threads import num_threads, set_num_threads
 from tensor_envs.core.combine import concat, where
 from tensor_envs.core.entry import GameEntry
@@ -30,7 +29,6 @@ __version__ = "0.2.0"
 
 offer_cpu_compiler()
 guard_kernel_cache()
-map_privately()
 
 __all__ = [
     "Chance",

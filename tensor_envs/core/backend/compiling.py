@@ -8,7 +8,6 @@ An optimisation: it is off without the names that it is made of (another tinygra
 
 from __future__ import annotations
 
-import copy
 import functools
 import os
 from collections.abc import Callable, Iterator
@@ -45,8 +44,10 @@ def compile_ahead(kernel: UOp, renderer: Renderer) -> Coming:
     if not ahead or (key := to_program_key(kernel, renderer)) in to_program_cache:
         known = to_program(kernel, renderer)
         return lambda: known
-    writer = copy.copy(renderer)
-    writer.compiler = Compiler()  # which gives the source back
+    writer: Renderer = object.__new__(
+        type(renderer)
+    )  # the same, also for other threads, but for its compiler
+    writer.__dict__ |= renderer.__dict__ | {"compiler": Compiler()}  # which gives the source back
     *written, source, _ = (program := do_to_program(kernel, writer)).src
     binary = _binary(source.arg, renderer.compiler)
 

@@ -20,6 +20,7 @@ from tinygrad.renderer.cstyle import CStyleLanguage
 from tinygrad.uop.ops import Ops, UOp, buffers
 
 from tensor_envs.core.backend.clang import cpu_compiler
+from tensor_envs.core.backend.mapping import map_privately
 
 DeviceName = str | tuple[str, ...]
 
@@ -63,6 +64,7 @@ def _resolve_one(device: Any) -> str:
     name = Device.canonicalize(device)
     if name.split(":")[0] == "CPU":
         cpu_compiler()
+        map_privately()
     try:
         with LOCK:
             renderer = Device[name].renderer
