@@ -334,7 +334,7 @@ class Env:
                 known |= told.keys()
             if unknown := game.keys() - known:
                 raise ValueError(
-                    f"game {i} of {self.id!r} has no {shown(min(unknown))}; it has {sorted(known)}"
+                    f"game {i} of {self.id!r} has no {shown(min(unknown, key=repr))}; it has {sorted(known)}"
                 )
         return table
 

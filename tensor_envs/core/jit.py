@@ -112,9 +112,8 @@ class _Capture:
             outputs = self.flat(*tensors)
             if outputs:
                 Tensor.realize(*outputs)
-            self.idle = (
-                GlobalCounters.kernel_count == before
-            )  # without those of states that the function keeps
+            # without the kernels of states that the function keeps, which run in the end
+            self.idle = GlobalCounters.kernel_count == before
         return _rebuild(self.results, [*leaves, *outputs])
 
 

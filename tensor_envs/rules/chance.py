@@ -78,9 +78,8 @@ class KeyedChance:
         return threefry(self.key, (word(counter), 0))[0]
 
     def draw(self, counter: Value, n: Value) -> Scalar:
-        if (
-            not isinstance(n, Scalar) and not 1 <= n <= 1 << 31
-        ):  # one worked out may be 0 where nobody reads the draw
+        # a number of values that is worked out may be 0 where nobody reads the draw
+        if not isinstance(n, Scalar) and not 1 <= n <= 1 << 31:
             refuse(f"one of 1..2^31 values is drawn, got {n!r} of them", ValueError)
         return scale(self.bits(counter), n)
 

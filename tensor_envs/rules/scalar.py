@@ -27,9 +27,8 @@ NAMES = {BOOL: "bool", INT: "int", WORD: "word", WORD64: "word64", REAL: "real"}
 _LANGUAGE = os.path.dirname(os.path.abspath(__file__))
 
 Number = bool | int | float
-can_name: ContextVar[bool] = ContextVar(
-    "can_name", default=False
-)  # whether a kernel's language names numbers
+# whether numbers may have names of their own in the kernel being traced
+can_name: ContextVar[bool] = ContextVar("can_name", default=False)
 
 
 def _author() -> str:
@@ -336,6 +335,10 @@ def _trapless(op: Callable[[UOp, UOp], UOp], a: UOp, b: UOp) -> UOp:
     )
 
 
+_WRAPPING = {Ops.ADD, Ops.SUB, Ops.MUL, Ops.SHL}
+_CARRYING = {Ops.SHR, Ops.WHERE, Ops.MAX, Ops.CAST, Ops.FLOORDIV, Ops.FLOORMOD, Ops.CDIV, Ops.CMOD}
+
+
 def _exact(x: UOp) -> UOp:
     """A word that may have wrapped around, under a name of its own.
 
@@ -350,10 +353,6 @@ def _exact(x: UOp) -> UOp:
             waiting += [s for s in u.src if s not in seen]
             seen.update(u.src)
     return x
-
-
-_WRAPPING = {Ops.ADD, Ops.SUB, Ops.MUL, Ops.SHL}
-_CARRYING = {Ops.SHR, Ops.WHERE, Ops.MAX, Ops.CAST, Ops.FLOORDIV, Ops.FLOORMOD, Ops.CDIV, Ops.CMOD}
 
 
 def _shift(op: Callable[[Any, Any], Any], a: Any, b: Any) -> Scalar:

@@ -44,11 +44,10 @@ def compile_ahead(kernel: UOp, renderer: Renderer) -> Coming:
     if not ahead or (key := to_program_key(kernel, renderer)) in to_program_cache:
         known = to_program(kernel, renderer)
         return lambda: known
-    writer: Renderer = object.__new__(
-        type(renderer)
-    )  # the same, also for other threads, but for its compiler
-    writer.__dict__ |= renderer.__dict__ | {"compiler": Compiler()}  # which gives the source back
-    *written, source, _ = (program := do_to_program(kernel, writer)).src
+    # a twin with a compiler that gives the source back: another thread may be using the renderer
+    twin: Renderer = object.__new__(type(renderer))
+    twin.__dict__ |= renderer.__dict__ | {"compiler": Compiler()}
+    *written, source, _ = (program := do_to_program(kernel, twin)).src
     binary = _binary(source.arg, renderer.compiler)
 
     def come() -> UOp:
