@@ -32,6 +32,5 @@ def to_sets(board: Sequence[int], player: int) -> tuple[list[int], list[int]]:
 
 def board_and_player(game: dict[str, Any], size: int, highest: int = 1) -> tuple[list[int], int]:
     """Of a dictionary. ValueError or TypeError unless it is a player, and a board of so many ints in -1..highest."""
-    return nested("board", game["board"], (size,), -1, highest), integer(
-        "current_player", game["current_player"], 0, 1
-    )
+    board = nested("board", game["board"], (size,), -1, highest)
+    return board, integer("current_player", game["current_player"], 0, 1)

@@ -141,7 +141,7 @@ def test_no_process_is_started_and_a_forked_one_compiles(tmp_path: Path) -> None
 
 
 LATE = """
-import threading, time, tensor_envs as te
+import threading, tensor_envs as te
 def work():
     threading.main_thread().join()
     print(te.make("tic_tac_toe").init(3).ply.tolist())

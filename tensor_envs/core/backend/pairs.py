@@ -29,12 +29,7 @@ LONGS = {dtypes.int64, dtypes.uint64}
 SUMS = {Ops.ADD, Ops.SUB, Ops.MUL}
 BITS = {Ops.AND, Ops.OR, Ops.XOR, Ops.SHL, Ops.SHR}
 OF_NUMBERS = SUMS | BITS | {Ops.MAX, Ops.WHERE, Ops.CAST, Ops.CONST, Ops.CUSTOM}
-OF_REGISTERS = {
-    Ops.BUFFER,
-    Ops.AFTER,
-    Ops.INDEX,
-    Ops.LOAD,
-}  # of which one is an array of twice as many halves
+OF_REGISTERS = {Ops.BUFFER, Ops.AFTER, Ops.INDEX, Ops.LOAD}  # an array has twice as many halves
 FROM_LONG = GroupOp.Comparison | {Ops.CAST, Ops.STORE}
 
 
