@@ -1,9 +1,7 @@
 """Batched board- and card-game environments in pure tinygrad: exact rules, one kernel a step, on any device."""
 
 from tensor_envs import ops, policies, search, testing
-from tensor_envs.core.backend.cache import guard_kernel_cache
-from tensor_envs.core.backend.clang import offer_cpu_compiler
-from tensor_envs.core.backend.threads import num_threads, set_num_threads
+from tensor_envs._compiler.threads import num_threads, set_num_threads
 from tensor_envs.core.combine import concat, where
 from tensor_envs.core.entry import GameEntry
 from tensor_envs.core.env import Env
@@ -27,8 +25,6 @@ from tensor_envs.sharding import Shard, shard
 
 __version__ = "0.2.0"
 
-offer_cpu_compiler()
-guard_kernel_cache()
 
 __all__ = [
     "Chance",

@@ -27,7 +27,7 @@ from tinygrad import Device, Tensor, dtypes
 from tinygrad.dtype import DType, strong_dtype
 from tinygrad.uop.ops import Ops
 
-from tensor_envs.core.backend.device import buffer_of, is_capturing, resolve, shards, upload
+from tensor_envs._compiler.devices import buffer_of, is_capturing, resolve, shards, upload
 from tensor_envs.core.validate import instance
 
 NUMPY_NAMES = {

@@ -9,7 +9,7 @@ import numpy as np
 from tinygrad import Tensor, nn
 from tinygrad.helpers import TRAINING
 
-from tensor_envs.core.backend.device import DeviceName
+from tensor_envs._compiler.devices import DeviceName
 from tensor_envs.core.env import Env
 from tensor_envs.core.files import read_arrays, write_arrays
 from tensor_envs.core.state import State

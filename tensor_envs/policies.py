@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from tinygrad import Tensor, dtypes
 
-from tensor_envs.core.backend.device import DeviceName, is_capturing
+from tensor_envs._compiler.devices import DeviceName, is_capturing
 from tensor_envs.core.jit import jit
 from tensor_envs.core.state import State
 from tensor_envs.core.validate import file_path, function, instance, integer, shown

@@ -8,12 +8,12 @@ from typing import Any, Literal
 import numpy as np
 from tinygrad import Tensor, dtypes
 
-from tensor_envs.core.backend.device import DeviceName, stays_lazy, upload
-from tensor_envs.core.backend.replay import Replay
-from tensor_envs.core.engine import Games
+from tensor_envs._compiler.capture import CapturedFunction
+from tensor_envs._compiler.devices import DeviceName, stays_lazy, upload
+from tensor_envs.core.engine import BatchBuffers
 from tensor_envs.core.env import MAX_BATCH, Env
 from tensor_envs.core.inputs import int_array
-from tensor_envs.core.kernels.tracer import Reset
+from tensor_envs.core.kernels.tracer import AutoReset
 from tensor_envs.core.random import seed_words
 from tensor_envs.core.state import State
 from tensor_envs.core.validate import instance, integer, shown
@@ -51,7 +51,7 @@ class Rollout:
 
     def _columns(self, first: int) -> Tensor:
         """P columns of the totals; made when asked for, since building a view takes longer than a short rollout."""
-        return self.state._games.cut.view(self._totals, first, self.state.env.num_players)
+        return self.state._games.layout.view(self._totals, first, self.state.env.num_players)
 
     @property
     def episodes(self) -> Tensor:
@@ -129,7 +129,7 @@ def _play(
         raise ValueError(f"policy must be 'uniform' or a function of a State, got {shown(policy)}")
     env = state.env
     state = env.reset(state) if autoreset and not fresh else state
-    reset: Reset = "same_step" if autoreset else "none"
+    reset: AutoReset = "same_step" if autoreset else "none"
     if not callable(policy) and not env._engine.game.has_memory:
         games, totals = env._engine.rollout(state._games, steps, reset)
         return Rollout(State(env, games), totals, state, autoreset)
@@ -171,34 +171,34 @@ def playout(state: State, n: int, action: Any = None, seed: int = 0, limit: int 
     return returns.reshape(state.batch, n, env.num_players).mean(1)
 
 
-def _captured(policy: Policy, state: State, steps: int, reset: Reset) -> tuple[Games, Tensor]:
+def _captured(policy: Policy, state: State, steps: int, reset: AutoReset) -> tuple[BatchBuffers, Tensor]:
     """One captured graph a step: the policy, the step and the sums, between two buffers -> games, totals."""
     env, engine = state.env, state.env._engine
-    games, cut, players = state._games, state._games.cut, state.env.num_players
+    games, where, players = state._games, state._games.layout, state.env.num_players
     first = policy(state)
     if not isinstance(first, Tensor):
         raise TypeError(f"policy must return a Tensor of integers, got {type(first).__name__}")
     first.realize()  # what a policy sets up at its first call must not be captured
-    totals = upload(np.zeros(cut.rows * 2 * players, np.float32), state.device)
+    totals = upload(np.zeros(where.rows * 2 * players, np.float32), state.device)
 
-    def step(old: Tensor, new: Tensor, row_rng: Tensor, totals: Tensor) -> None:
-        before = Games(old, row_rng, games.batch)
+    def step(old: Tensor, new: Tensor, row_keys: Tensor, totals: Tensor) -> None:
+        before = BatchBuffers(old, row_keys, games.batch)
         seen = State(env, engine.copy(before, live=True) if reset == "same_step" else before)
-        actions = int_array("action", policy(seen), cut)
+        actions = int_array("action", policy(seen), where)
         done = State(env, engine.step(before, actions, reset, new))
         won = (done.terminated | done.truncated).unsqueeze(1) & (done.rewards > 0)
         more = done.rewards.cat(won.cast(dtypes.float32), dim=1)
-        more = more.reshape(cut.shards, cut.share, 2 * players).pad(
-            ((0, 0), (0, cut.grid.rows - cut.share), (0, 0))
+        more = more.reshape(where.shards, where.share, 2 * players).pad(
+            ((0, 0), (0, where.grid.rows - where.share), (0, 0))
         )
-        more = more.reshape(-1, cut.grid.lanes, 2 * players).permute(0, 2, 1).flatten()
+        more = more.reshape(-1, where.grid.lanes, 2 * players).permute(0, 2, 1).flatten()
         Tensor.realize(done._games.words, totals.assign(totals + more))
 
-    replay = Replay(step)
+    replay = CapturedFunction(step)
     buffers = [engine.empty(games), engine.empty(games)]
-    replay(games.words, buffers[0], games.row_rng, totals)
+    replay(games.words, buffers[0], games.row_keys, totals)
     turns = (
-        [replay.bind(buffers[1 - k], buffers[k], games.row_rng, totals) for k in range(2)]
+        [replay.bind(buffers[1 - k], buffers[k], games.row_keys, totals) for k in range(2)]
         if steps > 1
         else []
     )

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from tensor_envs.core.backend.device import DeviceName, resolve
+from tensor_envs._compiler.devices import DeviceName, resolve
 from tensor_envs.core.env import MAX_BATCH, Env
 from tensor_envs.core.files import read_arrays, write_arrays
-from tensor_envs.core.layout import RNG_WORDS
+from tensor_envs.core.layout import KEY_WORDS
 from tensor_envs.core.registry import make
 from tensor_envs.core.state import State
 from tensor_envs.core.validate import file_path, instance
@@ -33,7 +33,7 @@ def save_state(state: State, path: str | Path) -> None:
     instance("state", state, State)
     path = file_path("path", path)
     env, games = state.env, state._games
-    arrays = {"words": games.cut.table(games.words), "row_rng": games.cut.table(games.row_rng)}
+    arrays = {"words": games.layout.table(games.words), "row_rng": games.layout.table(games.row_keys)}
     write_arrays(path, FORMAT, about(env), arrays)
 
 
@@ -85,7 +85,7 @@ def load_state(path: str | Path, device: DeviceName | None = None) -> State:
             or not 0 < len(table) <= MAX_BATCH
         ):
             raise ValueError(f"its words are not those of {env!r}")
-        if rng.dtype != np.uint32 or rng.shape != (len(table), RNG_WORDS):
+        if rng.dtype != np.uint32 or rng.shape != (len(table), KEY_WORDS):
             raise ValueError("its rows' random keys are of another shape")
         layout.check(table)
     except (KeyError, TypeError, ValueError, AttributeError) as error:

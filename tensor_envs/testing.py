@@ -19,7 +19,7 @@ import numpy as np
 from tinygrad import Tensor
 from tinygrad.helpers import GlobalCounters
 
-from tensor_envs.core.backend.device import DeviceName, resolve
+from tensor_envs._compiler.devices import DeviceName, resolve
 from tensor_envs.core.env import Env
 from tensor_envs.core.jit import jit
 from tensor_envs.core.kernels.observe import DTYPES
@@ -172,7 +172,7 @@ def check_play(env: Env, steps: int, device: Any) -> str:
         after, rewards = stepped.numpy(), stepped.numpy()["rewards"]
         games = stepped._games
         try:
-            env._engine.layout.check(games.cut.table(games.words))
+            env._engine.layout.check(games.layout.table(games.words))
         except ValueError as error:
             raise ConformanceError(f"after {step + 1} steps: {error}") from None
         require(not rewards[was_over].any(), "a finished game paid")

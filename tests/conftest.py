@@ -28,6 +28,13 @@ def pytest_configure(config: pytest.Config) -> None:
         DEV.value = device
 
 
+def pytest_sessionstart() -> None:
+    """Open the default device: the package names the compiler of a wheel to tinygrad, which may find none."""
+    from tensor_envs._compiler.devices import resolve
+
+    resolve(None)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     _mark_slow(items)

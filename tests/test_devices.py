@@ -53,7 +53,9 @@ def test_a_renderer_that_computes_wrong_games_is_refused() -> None:
     done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     *_, last = done.stderr.splitlines()  # a busy machine says before it what it is at
-    assert re.fullmatch(r".*device 'CPU' .* X86Renderer, which is not known to play games right; .*", last)
+    assert re.fullmatch(
+        r".*device 'CPU' would be programmed by tinygrad's X86Renderer; kernels are written in C, .*", last
+    )
 
 
 def test_an_adapter_that_computes_nothing_is_refused() -> None:
@@ -73,8 +75,8 @@ def env_of(game: str) -> te.Env:
 
 def words(state: te.State) -> np.ndarray:
     """All bits of a state, game by game."""
-    cut = state._games.cut
-    return np.concatenate([cut.table(tensor) for tensor in state.tensors], axis=1)
+    layout = state._games.layout
+    return np.concatenate([layout.table(tensor) for tensor in state.tensors], axis=1)
 
 
 def given(state: te.State, ply: int) -> np.ndarray:
@@ -107,7 +109,7 @@ def resets(env: te.Env, batch: int, device: str) -> Found:
     state = played(env, batch, device)
     yield "reset", words(env.reset(state))
     yield "masked reset", words(env.reset(state, np.arange(batch) % 3 == 1))
-    yield "recomputed", words(te.State(env, env._engine.recompute(state._games)))
+    yield "recomputed", words(te.State(env, env._engine.refresh(state._games)))
 
 
 def looks(env: te.Env, batch: int, device: str) -> Found:

@@ -29,8 +29,8 @@ STARS, WILL, SHED = "games/tensor_stars", "games/three_will", "games/shed"
 MUTANTS = {
     "a later episode begins at once": Mutant(
         "core/kernels/tracer.py",
-        "self.game.init(row_rng, s.episode + 1), after)",
-        "self.game.init(row_rng, s.episode + 7), after)",
+        "self.game.init(row_keys, s.episode + 1), after)",
+        "self.game.init(row_keys, s.episode + 7), after)",
         "core/test_vector.py::test_finished_games_start_again[dice_race-same_step]",
     ),
     "a later episode begins in a branch": Mutant(

@@ -45,7 +45,7 @@ def test_documents() -> None:
     linked = {(ROOT / link).resolve() for link in re.findall(r"\]\(([^)#]+)", README) if "://" not in link}
     assert set(DOCUMENTS) <= linked | {
         ROOT / "README.md",
-        ROOT / "tensor_envs" / "core" / "backend" / "README.md",
+        ROOT / "tensor_envs" / "_compiler" / "README.md",
     }
 
 

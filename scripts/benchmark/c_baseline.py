@@ -36,7 +36,7 @@ def _run(*command: str) -> None:
 @functools.cache
 def library(game: str, *flags: str) -> ctypes.CDLL:
     """The C of a game; `flags` come after -O3 and -march=native. RuntimeError if it cannot be built."""
-    from tensor_envs.core.backend.clang import cpu_compiler
+    from tensor_envs._compiler.clang import cpu_compiler
 
     if sys.platform != "linux":
         raise RuntimeError(f"the C of {game!r} is built on Linux alone, and this is {sys.platform}")

@@ -48,9 +48,9 @@ KERNELS: dict[str, Callable[[Any, Any, Any], object]] = {
     "rollout, disabled": lambda te, env, state: te.rollout_from(state, "uniform", 8, autoreset=False),
     "playout": lambda te, env, state: te.playout(state, 1),
     "observe": lambda te, env, state: env.observe(state),
-    "take": lambda te, env, state: env.take(state, range(GAMES)),
+    "gather": lambda te, env, state: env.take(state, range(GAMES)),
     "reset": lambda te, env, state: env.reset(state),
-    "recompute": lambda te, env, state: env._engine.recompute(state._games),
+    "refresh": lambda te, env, state: env._engine.refresh(state._games),
 }
 
 
@@ -103,20 +103,19 @@ def machine_code(binary: bytes) -> bytes:
 
 
 def compiled(te: Any, name: str, kernel: str) -> Any:
-    """The program of a kernel, made by the call that a user makes."""
-    from tinygrad.codegen import to_program_cache
-
+    """Return the program of a kernel, made by the call that a user makes."""
     env = te.make(name)
     KERNELS[kernel](te, env, env.init(GAMES))
     name = f"{type(env.rules).__name__}_{kernel.split(',')[0]}"
-    return [made for made in to_program_cache.values() if made.arg.function_name == name][-1]
+    programs = [program for function in env._engine._captures.values() for program in function.programs()]
+    return [program for program in programs if program.arg.function_name == name][-1]
 
 
 def modelled(card: str, name: str, kernel: str, program: Any) -> str:
     """A row of a card's model; Failure if a kernel's loops cannot be told."""
     try:
         steps = kernel.split(",")[0] in ("rollout", "playout")
-        does = work_of(machine_code(program.src[-1].arg), rounds(program, steps))
+        does = work_of(machine_code(program.src[-1].arg), rounds(program.src[2].arg, steps))
         return row(CARDS[card], name, kernel, does)
     except ValueError as error:
         raise Failure(f"{name!r}, {kernel}: no model of it, {error}") from None

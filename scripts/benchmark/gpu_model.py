@@ -9,9 +9,10 @@ of few games stay in its cache, and wait for launches instead.
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 SIZE = 16  # bytes of an instruction
 NOP, BRANCH, LOAD, STORE = 0x918, 0x947, 0x981, 0x986  # opcodes; loads and stores of the card's memory
@@ -80,16 +81,16 @@ def work_of(text: bytes, rounds: Sequence[int | None]) -> Work:
     return Work(moved, done, branched)
 
 
-def rounds(program: Any, steps: bool) -> list[int | None]:
-    """How often the loops of a program run, in the order of its code; None: the first one without a known length.
+def rounds(source: str, steps: bool) -> list[int | None]:
+    """Return how often the loops of a kernel run, in the order of its code; None for the loop over steps.
 
-    steps: whether that is of the kernel's steps. Others end when there is nothing left to do: they count once.
+    Args:
+        source: the kernel's source.
+        steps: whether the first loop of unknown length is the loop over steps. Other loops of unknown length end when
+            there is nothing left to do: they count once.
     """
-    from tinygrad import dtypes
-    from tinygrad.uop.ops import Ops
-
-    loops = [u for u in program.src[1].src if u.op is Ops.RANGE and u.dtype is not dtypes.bool]
-    known = [int(u.vmax) + 1 if u.src[0].op in (Ops.CONST, Ops.CAST) else None for u in loops]
+    sizes = re.findall(r"for \((?:int \w+ = 0; \w+ < (\w+); \w+\+\+|;;)\)", source)
+    known = [int(size) if size.isdigit() else None for size in sizes]
     first = known.index(None) if steps and None in known else -1
     return [times if times or k == first else 1 for k, times in enumerate(known)]
 

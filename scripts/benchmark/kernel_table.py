@@ -2,9 +2,8 @@
 
 For a step of the uniform policy with auto-reset, and for a rollout's: kernels, bytes moved and operations a game and
 step, nanoseconds, and the limit: the longer one of bytes over the bandwidth of a copy of the same size and operations
-over the rate of `limits/rate.c`, both measured in the same run. Operations are counted in tinygrad's linearised kernel:
-every arithmetic or logic operation on scalars, except those of games that begin again in a branch of their own. The C
-compiler saves some of them, so a kernel can come out above its limit.
+over the rate of `limits/rate.c`, both measured in the same run. Operations are counted on the kernel's tape, a loop of
+unknown length as one turn. The C compiler saves some of them, so a kernel can come out above its limit.
 
     python scripts/benchmark/kernel_table.py --batch 4096 65536
 """
@@ -25,9 +24,8 @@ if not __package__:  # run as a file: what the scripts share lies in the folder 
     import command.first  # noqa: F401
 
 import numpy as np
-from tinygrad import Context, UOp, dtypes
+from tinygrad import Context
 from tinygrad.helpers import GlobalCounters
-from tinygrad.uop.ops import GroupOp, Ops
 
 import tensor_envs as te
 from benchmark.c_baseline import library
@@ -69,26 +67,12 @@ def bandwidth(size: int) -> float:
 
 
 def operations(env: te.Env, task: str, batch: int) -> float:
-    """Operations a game (and, of a rollout, step) of its kernel recorded last, in which a block is played once."""
-    found = [replay for (kernel, *_), replay in env._engine._replays.items() if kernel.name == task]
+    """Return the operations a game (and, of a rollout, step) of its kernel that was compiled last."""
+    found = [function for (kernel, *_), function in env._engine._captures.items() if kernel.name == task]
     assert found and found[-1].launcher is not None, f"{task} has not been compiled"
-    (program, _) = found[-1].launcher.programs[0]
-    total, sizes = 0.0, []
-    for u in program.src[1].src:  # in the order of the code
-        if u.op is Ops.RANGE:
-            sizes.append(_times(u))
-        elif u.op is Ops.END:
-            sizes.pop()
-        elif u.op in GroupOp.ALU and u.dtype not in (dtypes.weakint,):
-            total += float(np.prod(sizes)) if sizes else 1.0
-    return total / min(batch, LANES)
-
-
-def _times(loop: UOp) -> float:
-    """How often the body of a loop runs: once for blocks and a rollout's steps, never for what few games do."""
-    if loop.dtype in (dtypes.void, dtypes.bool):
-        return 0.0
-    return float(loop.vmax + 1) if loop.src[0].op in (Ops.CONST, Ops.CAST) else 1.0
+    (program,) = found[-1].programs()
+    blocks = next(filter(None, found[-1].launcher.blocks))
+    return float(program.src[0].arg.estimates.ops / blocks / min(batch, LANES))
 
 
 def lines(name: str, batch: int, rate: float) -> list[str]:

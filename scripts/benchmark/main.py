@@ -88,6 +88,7 @@ class Worker:
         name = "-".join(str(job[key]) for key in ("system", "env", "batch", "device", "mode"))
         # kernels are compiled here and now, so compile seconds are those of a fresh machine
         environment = os.environ | {"CACHEDB": str(Path(folder, f"{name}.db"))}
+        environment["TENSOR_ENVS_CACHE"] = str(Path(folder, name))
         environment |= {"TENSOR_ENVS_THREADS": str(job["threads"])}
         flags = XLA_FLAGS.get(job["env"], "")
         if job["core"] is not None:

@@ -143,7 +143,7 @@ def first_search(job: Job, cores: set[int]) -> float:
     """Seconds of a search that is a process's first, with all kernels to be compiled."""
     code = f"from benchmark.search import timed_first; timed_first({job}, {cores})"
     with tempfile.TemporaryDirectory() as folder:
-        known = os.environ | {"CACHEDB": str(Path(folder, "kernels.db"))}
+        known = os.environ | {"CACHEDB": str(Path(folder, "kernels.db")), "TENSOR_ENVS_CACHE": folder}
         known["PYTHONPATH"] = os.pathsep.join(sys.path)
         done = subprocess.run(
             [sys.executable, "-c", code], env=known, capture_output=True, text=True, check=False

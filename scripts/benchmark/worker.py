@@ -25,7 +25,7 @@ import command  # noqa: F401 (a user's games are found where the command is give
 from benchmark.c_baseline import CBaseline
 from benchmark.peers import EnvPool, OpenSpiel, Pgx
 from benchmark.runner import EpisodeStats, Runner, play_first_episodes
-from tensor_envs.core.backend.device import resolve
+from tensor_envs._compiler.devices import resolve
 
 
 class TensorEnvs:

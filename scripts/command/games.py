@@ -7,7 +7,7 @@ import ast
 from typing import Any
 
 import tensor_envs as te
-from tensor_envs.core.backend.device import resolve
+from tensor_envs._compiler.devices import resolve
 
 
 def add_game(parser: argparse.ArgumentParser, default: str = "tic_tac_toe") -> None:

@@ -30,7 +30,7 @@ SECTIONS: dict[str, dict[str, str | Callable[[], str]]] = {
         "browser.md": "tensor_envs/web/README.md",
         "scripts.md": "scripts/README.md",
         "contributing.md": ".github/CONTRIBUTING.md",
-        "backend.md": "tensor_envs/core/backend/README.md",
+        "backend.md": "tensor_envs/_compiler/README.md",
         "changes.md": ".github/CHANGELOG.md",
     },
     "Games": {

@@ -26,9 +26,9 @@ from typing import Any
 
 import numpy as np
 
+from tensor_envs._compiler.devices import DeviceName
 from tensor_envs.adapters.single_agent import Policy, SingleAgent
 from tensor_envs.core import registry
-from tensor_envs.core.backend.device import DeviceName
 from tensor_envs.core.env import MAX_BATCH, Env
 from tensor_envs.core.registry import make
 from tensor_envs.core.state import State

@@ -9,9 +9,9 @@ import numpy as np
 from tinygrad import Device, Tensor, dtypes
 from tinygrad.dtype import DType
 
-from tensor_envs.core.backend.device import DeviceName, buffer_of, cached_upload, download, shards, write
-from tensor_envs.core.backend.replay import Launch
-from tensor_envs.core.engine import Cut
+from tensor_envs._compiler.capture import Launch
+from tensor_envs._compiler.devices import DeviceName, buffer_of, cached_upload, download, shards, write
+from tensor_envs.core.engine import BatchLayout
 from tensor_envs.core.env import Env
 from tensor_envs.core.kernels.observe import DTYPES, ObservationArrays, Observe
 from tensor_envs.core.state import State
@@ -21,7 +21,7 @@ from tensor_envs.core.vector import VectorEnv
 class HostBuffer:
     """A buffer of some values a game. On CPU devices the host uses its memory itself, once `wait` has returned."""
 
-    def __init__(self, where: Cut, values: int, dtype: DType):
+    def __init__(self, where: BatchLayout, values: int, dtype: DType):
         self.tensor, self._cut = where.empty(values, dtype), where
         buffer = buffer_of(self.tensor)
         assert buffer is not None
@@ -67,7 +67,7 @@ class HostBuffer:
             part[: self._cut.share] = piece
 
 
-def observation_buffer(env: Env, where: Cut) -> HostBuffer:
+def observation_buffer(env: Env, where: BatchLayout) -> HostBuffer:
     """For what players see, int8 for bool."""
     dtype = DTYPES[env.spec.observation_dtype]
     return HostBuffer(where, math.prod(env.observation_shape), dtypes.int8 if dtype is dtypes.bool else dtype)
@@ -78,7 +78,7 @@ class HostGame:
 
     def __init__(self, env: Env, seed: int, device: DeviceName):
         self.env, self._vector = env, VectorEnv(env, 1, seed, device, "disabled")
-        self._cut = self._vector._games.cut
+        self._cut = self._vector._games.layout
         self._seen = observation_buffer(env, self._cut)
         self._bound_to: Tensor | None = None
         self._observe: list[Launch] = []

@@ -26,7 +26,7 @@ import numpy as np
 from tensor_envs.core import registry, words
 from tensor_envs.core.entry import GameEntry
 from tensor_envs.core.env import Env
-from tensor_envs.core.layout import FLAGS, RNG_WORDS
+from tensor_envs.core.layout import FLAGS, KEY_WORDS
 from tensor_envs.core.state import State
 from tensor_envs.exact.outcomes import facts, first_states
 from tensor_envs.rules.spec import MAX_PLAYERS
@@ -40,7 +40,7 @@ except ImportError:
 PREFIX = "tensor_envs_"
 MOST_PLIES = 10**6  # of a game that says no number
 BEGIN = -1  # what waits for chance before the first action
-NO_RNG = np.zeros((1, RNG_WORDS), np.uint32)
+NO_RNG = np.zeros((1, KEY_WORDS), np.uint32)
 KEPT = 2**16  # answers of kernels, which algorithms that walk through whole games ask for again and again
 
 
@@ -55,21 +55,21 @@ class Played(NamedTuple):
 
     @staticmethod
     def of(state: State) -> Played:
-        now, words_ = state.env._row(state, 0), state._games.cut.table(state.tensors[0])
+        now, words_ = state.env._row(state, 0), state._games.layout.table(state.tensors[0])
         over, legal = now["terminated"] or now["truncated"], np.flatnonzero(now["legal_action_mask"])
         return Played(words_.tobytes(), now["rewards"], over, now["current_player"], tuple(legal.tolist()))
 
 
-def loaded(env: Env, table: np.ndarray, row_rng: np.ndarray) -> State:
+def loaded(env: Env, table: np.ndarray, row_keys: np.ndarray) -> State:
     """A game's words as a State of batch 1."""
-    return State(env, env._engine.load(table, row_rng, "CPU"))
+    return State(env, env._engine.load(table, row_keys, "CPU"))
 
 
 class SpielState(pyspiel.State):
     """One game, kept as words on the host, which copy and pickle as pyspiel wants."""
 
     _words: np.ndarray
-    _row_rng: np.ndarray
+    _row_keys: np.ndarray
     _legal: list[int]
     _pending: int | None  # an action that waits for chance
     _past: tuple[
@@ -91,20 +91,20 @@ class SpielState(pyspiel.State):
         """The game as a State of batch 1. ValueError before chance has begun it."""
         if self._pending == BEGIN:
             raise ValueError("chance has not yet begun the game")
-        return loaded(self._game().env, self._words, self._row_rng)
+        return loaded(self._game().env, self._words, self._row_keys)
 
     def _play(self, action: int, outcome: int = 0) -> None:
         """outcome: of the chance that begins a game."""
         game = self._game()
         if action == BEGIN:
             state = game.begin(outcome)
-            self._row_rng, played = state._games.cut.table(state.tensors[1]), Played.of(state)
+            self._row_keys, played = state._games.layout.table(state.tensors[1]), Played.of(state)
         else:
             self._past += ((self._words.tobytes(), self._mover, action),)
             if game.draws:  # chance of this action alone
                 for slot in game.env._engine.layout.slots["key"]:
                     self._words[0, slot.word] = game.rng.integers(2**32)
-            played = game.after(self._words.tobytes(), self._row_rng.tobytes(), action)
+            played = game.after(self._words.tobytes(), self._row_keys.tobytes(), action)
         self._pending = None
         self._words = np.frombuffer(played.words, np.uint32)[None].copy()
         self._returns = self._returns + played.rewards
@@ -258,10 +258,10 @@ def game_class(name: str, entry: GameEntry) -> tuple[pyspiel.GameType, type]:
             if self.first is None:
                 return self.env.init(1, int(self.rng.integers(2**63)), "CPU")
             games = self.env._engine.load(self.first[outcome : outcome + 1], NO_RNG, "CPU")
-            return State(self.env, self.env._engine.recompute(games))
+            return State(self.env, self.env._engine.refresh(games))
 
-        def _after(self, words: bytes, row_rng: bytes, action: int) -> Played:
-            table, rng = (np.frombuffer(part, np.uint32)[None] for part in (words, row_rng))
+        def _after(self, words: bytes, row_keys: bytes, action: int) -> Played:
+            table, rng = (np.frombuffer(part, np.uint32)[None] for part in (words, row_keys))
             return Played.of(self.env.step(loaded(self.env, table, rng), [action]))
 
         def new_initial_state(self, state: Any = None) -> SpielState:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from tinygrad import Tensor, dtypes
 
+from tensor_envs._compiler.capture import Launch
+from tensor_envs._compiler.devices import resolve
 from tensor_envs.adapters.host import HostBuffer, observation_buffer
-from tensor_envs.core.backend.device import resolve
-from tensor_envs.core.backend.replay import Launch
-from tensor_envs.core.engine import Games, cut
+from tensor_envs.core.engine import BatchBuffers, batch_layout
 from tensor_envs.core.env import Env
 from tensor_envs.core.inputs import host_ints
 from tensor_envs.core.kernels import until
@@ -52,7 +52,7 @@ class SingleAgent:
         uniform = not callable(policy) and not env._engine.game.has_memory
         self._policy = None if uniform else policy if callable(policy) else random_policy
         self._kernel = PlayUntil(self.player, uniform)
-        self._cut = where = cut(batch, resolve(device))
+        self._cut = where = batch_layout(batch, resolve(device))
         self._actions = HostBuffer(where, 1, dtypes.int32)
         self._tally = HostBuffer(where, 4, dtypes.float32)
         self._mask = HostBuffer(where, env.num_actions, dtypes.int8)
@@ -73,12 +73,12 @@ class SingleAgent:
         if len(both) == 1:
             self._bound = engine.bind(self._kernel, self._cut, self._turns[0])
 
-    def _arrays(self, new: Games, old: Games, others: Tensor | None) -> PlayUntil.Arrays:
+    def _arrays(self, new: BatchBuffers, old: BatchBuffers, others: Tensor | None) -> PlayUntil.Arrays:
         table = self.env._engine.table(self._cut)
         seen = ObservationArrays(self._observation.tensor, self._mask.tensor, table)
         before = None if new is old else old.words
         return PlayUntil.Arrays(
-            new.words, before, new.row_rng, self._actions.tensor, self._tally.tensor, seen, others
+            new.words, before, new.row_keys, self._actions.tensor, self._tally.tensor, seen, others
         )
 
     def restart(self, rows: np.ndarray) -> None:
@@ -128,7 +128,7 @@ class SingleAgent:
         return self._tally.column(until.STATUS)
 
     def _state(self, words: Tensor) -> State:
-        return State(self.env, Games(words, self._turns[0].row_rng, self.batch))
+        return State(self.env, BatchBuffers(words, self._turns[0].row_keys, self.batch))
 
     @property
     def state(self) -> State:

@@ -10,9 +10,9 @@ from gymnasium import logger, spaces
 from gymnasium.error import ResetNeeded
 from gymnasium.utils import EzPickle
 
+from tensor_envs._compiler.devices import resolve
 from tensor_envs.adapters.gymnasium import FRAMES, observation_space
 from tensor_envs.adapters.host import HostGame
-from tensor_envs.core.backend.device import resolve
 from tensor_envs.core.env import Illegal
 from tensor_envs.core.inputs import INT32
 from tensor_envs.core.registry import make

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from tinygrad import Tensor, dtypes
 
-from tensor_envs.core.engine import cut
+from tensor_envs.core.engine import batch_layout
 from tensor_envs.core.env import MAX_BATCH
 from tensor_envs.core.inputs import bool_array, int_array
 from tensor_envs.core.jit import jit
@@ -45,8 +45,8 @@ def concat(states: Sequence[State]) -> State:
     games = first._games
     for other in states[1:]:
         count = integer("the number of games", games.batch + other.batch, 1, MAX_BATCH)
-        rows = int_array("rows", np.arange(count, dtype=np.int32), cut(count, games.device))
-        games = env._engine.take(games, rows, count, other._games)
+        rows = int_array("rows", np.arange(count, dtype=np.int32), batch_layout(count, games.device))
+        games = env._engine.gather(games, rows, count, other._games)
     return State(env, games)
 
 
@@ -75,9 +75,9 @@ def where(mask: Any, a: State, b: State) -> State:
     env._beside(a, b, "b")
     if b.batch != a.batch:
         raise ValueError(f"b must have {a.batch} games as a has, got {b.batch}")
-    chosen = games.cut.column(bool_array("mask", mask, games.cut))
+    chosen = games.layout.column(bool_array("mask", mask, games.layout))
     index = _index(chosen)
-    return State(env, env._engine.take(games, int_array("mask", index, games.cut), a.batch, b._games))
+    return State(env, env._engine.gather(games, int_array("mask", index, games.layout), a.batch, b._games))
 
 
 @jit

@@ -9,10 +9,18 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from tinygrad import Tensor, UOp, dtypes
+from tinygrad import Tensor, dtypes
 from tinygrad.dtype import DType
 
-from tensor_envs.core.backend.device import (
+from tensor_envs._compiler.capture import (
+    CapturedFunction,
+    Launch,
+    ProgramLauncher,
+    base_of,
+    get_or_create,
+    launches_directly,
+)
+from tensor_envs._compiler.devices import (
     DeviceName,
     cached_upload,
     device_of,
@@ -23,32 +31,30 @@ from tensor_envs.core.backend.device import (
     stays_lazy,
     upload,
 )
-from tensor_envs.core.backend.launch import bytes_of_blocks, compiled, launch, total_bytes
-from tensor_envs.core.backend.lower import enabled as lowers
-from tensor_envs.core.backend.replay import Launch, Launcher, Replay, base_of, kept, launches_directly
-from tensor_envs.core.backend.threads import all_blocks, runs_natively
+from tensor_envs._compiler.launch import Recorder, compiled, launch
+from tensor_envs._compiler.threads import all_blocks, runs_natively
 from tensor_envs.core.game import Game
 from tensor_envs.core.kernels.block import LANES, Grid
 from tensor_envs.core.kernels.observe import DTYPES, ObservationArrays, ObservationPlan, Observe
 from tensor_envs.core.kernels.read import ACTION_COUNTER, Read
 from tensor_envs.core.kernels.rollout import Playout, Rollout
-from tensor_envs.core.kernels.states import Copy, Init, Recompute, Restart, Seed, Take
+from tensor_envs.core.kernels.states import Copy, Gather, Init, Refresh, Reset, Seed
 from tensor_envs.core.kernels.step import Sample, Step
-from tensor_envs.core.kernels.tracer import Kernel, Reset, Tracer
-from tensor_envs.core.layout import FLAGS, RNG_WORDS, Layout
+from tensor_envs.core.kernels.tracer import AutoReset, Kernel, trace_blocks
+from tensor_envs.core.layout import FLAGS, KEY_WORDS, Layout
 from tensor_envs.core.random import threefry
+from tensor_envs.rules.kernel import trace
 from tensor_envs.rules.spec import Rules
 
 A = TypeVar("A", bound=tuple[Any, ...])
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Cut:
-    """How a batch is cut: shares of the devices, each in blocks of lanes.
+class BatchLayout:
+    """Partition of a batch into device shards and blocks of lanes.
 
-    Lanes are a power of two, so that a loop over them is whole vectors: its rest is slow, and one compiler gets it
-    wrong. Where they do not fit, the last block of a share has games that nobody sees.
+    Lanes are a power of two, so that a loop over them is whole vectors: a remainder is slow, and LLVM 21 miscompiles
+    it. The last block of a shard is padded; padding is never read.
     """
 
     batch: int
@@ -62,12 +68,12 @@ class Cut:
 
     @functools.cached_property
     def rows(self) -> int:
-        """Games, with those that nobody sees."""
+        """Games, padding included."""
         return self.grid.rows * self.shards
 
     @functools.cached_property
     def exact(self) -> Grid:
-        """Another cut of a share, without games that nobody sees, for what users read."""
+        """A partition of a shard without padding, for what users read."""
         lanes = math.gcd(self.share, LANES)
         return replace(self.grid, blocks=self.share // lanes, lanes=lanes)
 
@@ -94,7 +100,7 @@ class Cut:
         return self.rows_of(download(buffer))
 
     def rows_of(self, flat: np.ndarray) -> np.ndarray:
-        """The same of one that is on the host already."""
+        """Like `table`, for an array already on the host."""
         blocks = flat.reshape(self.rows // self.grid.lanes, -1, self.grid.lanes)
         rows = blocks.transpose(0, 2, 1).reshape(self.shards, self.grid.rows, blocks.shape[1])[
             :, : self.share
@@ -102,12 +108,12 @@ class Cut:
         return np.ascontiguousarray(rows).reshape(self.batch, blocks.shape[1])
 
     def upload(self, table: np.ndarray) -> Tensor:
-        """A table [B, values] as a buffer of this form; games that nobody sees are copies of the last one."""
+        """Upload a table [B, values]; padding repeats the last game."""
         rows = self.padded(table).reshape(-1, self.grid.lanes, table.shape[1])
         return upload(rows.transpose(0, 2, 1), self.device)
 
     def padded(self, values: np.ndarray) -> np.ndarray:
-        """Values [B, ...] with those of the games that nobody sees."""
+        """Pad values [B, ...] by repeating each shard's last game."""
         if self.rows == self.batch:
             return values
         shares = values.reshape(self.shards, self.share, *values.shape[1:])
@@ -116,8 +122,8 @@ class Cut:
 
 
 @functools.lru_cache(1024)
-def cut(batch: int, device: DeviceName) -> Cut:
-    """How a batch is cut for a device. ValueError if the devices cannot share it equally."""
+def batch_layout(batch: int, device: DeviceName) -> BatchLayout:
+    """Return the partition of a batch. ValueError if the devices cannot share it equally."""
     shards = 1 if isinstance(device, str) else len(device)
     if batch % shards:
         raise ValueError(f"batch must be a multiple of the {shards} devices, got {batch}")
@@ -126,14 +132,14 @@ def cut(batch: int, device: DeviceName) -> Cut:
     # an interpreter pays for every thread, and keeps those of a block in step
     interpreted = primary(device) == "PYTHON"
     lanes = LANES if gpu and not interpreted else fewest
-    return Cut(batch, device, shards, Grid(-(-share // lanes), lanes, gpu, not interpreted))
+    return BatchLayout(batch, device, shards, Grid(-(-share // lanes), lanes, gpu, not interpreted))
 
 
-class Games(NamedTuple):
+class BatchBuffers(NamedTuple):
     """The buffers of a batch: the words of its state, and its rows' random keys."""
 
     words: Tensor
-    row_rng: Tensor
+    row_keys: Tensor
     batch: int
 
     @property
@@ -141,8 +147,8 @@ class Games(NamedTuple):
         return device_of(self.words)
 
     @property
-    def cut(self) -> Cut:
-        return cut(self.batch, device_of(self.words))
+    def layout(self) -> BatchLayout:
+        return batch_layout(self.batch, device_of(self.words))
 
 
 class Observations(NamedTuple):
@@ -160,173 +166,172 @@ class Engine:
         self.game = Game(rules)
         self.spec = self.game.spec
         self.layout = Layout(self.spec)
-        self._replays: dict[tuple[Any, ...], Replay] = {}
+        self._captures: dict[tuple[Any, ...], CapturedFunction] = {}
         self._tables: dict[DeviceName, Tensor] = {}
 
     # *** launching ***
 
-    def run(self, kernel: Kernel, where: Cut, arrays: A, exact: bool = False) -> A:
-        """Run a kernel -> its arrays after it.
+    def run(self, kernel: Kernel, where: BatchLayout, arrays: A, exact: bool = False) -> A:
+        """Run a kernel and return its arrays after it.
 
-        Eagerly this replays a captured call; while somebody's TinyJit records, it adds a node to their graph. What is
-        written is what comes back: in a graph the arrays given are those from before.
+        Eagerly this replays a captured call; while somebody's TinyJit records, it adds a node to their graph, and the
+        arrays given are those from before.
         """
         grid = where.exact if exact else where.grid
         if stays_lazy():
-            return self._traced(kernel, grid, arrays, share(grid, where.device))
-        replay, arguments = self._replay(kernel, grid, where.device, arrays)
-        replay(*arguments)
+            return self._lazily(kernel, grid, arrays, share(grid, where.device))
+        function, arguments = self._captured(kernel, grid, where.device, arrays)
+        function(*arguments)
         return arrays
 
-    def bind(self, kernel: Kernel, where: Cut, arrays: A) -> Launch:
-        """The same call again and again, with nothing to be found out any more."""
-        replay, arguments = self._replay(kernel, where.grid, where.device, arrays)
-        return replay.bind(*arguments)
+    def bind(self, kernel: Kernel, where: BatchLayout, arrays: A) -> Launch:
+        """Return a prepared launch of a kernel on these arrays."""
+        function, arguments = self._captured(kernel, where.grid, where.device, arrays)
+        return function.bind(*arguments)
 
-    def prepare(self, kernel: Kernel, where: Cut, arrays: A) -> Callable[..., object]:
-        """The same kernel with other arrays like these, leaf by leaf: nothing else has to be found out any more."""
-        replay, arguments = self._replay(kernel, where.grid, where.device, arrays)
+    def prepare(self, kernel: Kernel, where: BatchLayout, arrays: A) -> Callable[..., object]:
+        """Return a function that runs a kernel on other arrays like these, given leaf by leaf."""
+        function, arguments = self._captured(kernel, where.grid, where.device, arrays)
         blocks = arguments[len(_flat(arrays)) :]
-        return lambda *leaves: replay(*leaves, *blocks)
+        return lambda *leaves: function(*leaves, *blocks)
 
-    def _replay(
+    def _captured(
         self, kernel: Kernel, grid: Grid, device: DeviceName, arrays: A
-    ) -> tuple[Replay, list[Tensor]]:
-        """What launches a kernel, and its arguments."""
+    ) -> tuple[CapturedFunction, list[Tensor]]:
+        """Return what launches a kernel, and its arguments."""
         leaves, blocks = list(_leaves(arrays)), share(grid, device)
         present, tensors = tuple([t is not None for t in leaves]), [t for t in leaves if t is not None]
         any_size = launches_directly() and blocks
         key = (kernel, grid.form if any_size else grid, device, present)
 
-        def recorded() -> Replay:
+        def capture() -> CapturedFunction:
             form, count = _like(arrays, (True for _ in tensors)), len(tensors)
 
             def function(*tensors: Tensor) -> None:
                 given, blocks = _like(form, tensors), tensors[count:]
-                Tensor.realize(*_flat(self._traced(kernel, grid, given, blocks)))
+                Tensor.realize(*_flat(self._lazily(kernel, grid, given, blocks)))
 
             if not (any_size and runs_natively(primary(device))):
-                return Replay(function)
+                return CapturedFunction(function)
             given = [base_of(t.uop) for t in (*tensors, *blocks)]
-            program = self._made(compiled, kernel, grid, arrays, blocks)
-            return Replay(function, Launcher(lambda: [program()], device, given))
+            program = compiled(self._name(kernel), self.recorder(kernel, grid, arrays), *tensors, *blocks)
+            return CapturedFunction(function, ProgramLauncher(lambda: [program()], device, given))
 
-        return kept(self._replays, key, recorded), [*tensors, *blocks]
+        return get_or_create(self._captures, key, capture), [*tensors, *blocks]
 
-    def _traced(self, kernel: Kernel, grid: Grid, arrays: A, blocks: Sequence[Tensor]) -> A:
-        """blocks: see `share`."""
-        make = functools.partial(launch, any_size=bool(blocks))
-        return _like(arrays, self._made(make, kernel, grid, arrays, blocks))
+    def _lazily(self, kernel: Kernel, grid: Grid, arrays: A, blocks: Sequence[Tensor]) -> A:
+        """Return the arrays after a kernel, lazy. blocks: see `share`."""
+        record, tensors = self.recorder(kernel, grid, arrays), _flat(arrays)
+        return _like(arrays, launch(self._name(kernel), record, *tensors, *blocks, any_size=bool(blocks)))
 
-    def _made(
-        self, make: Callable[..., T], kernel: Kernel, grid: Grid, arrays: A, blocks: Sequence[Tensor]
-    ) -> T:
-        """What `launch` or `compiled` makes of a kernel."""
+    def recorder(self, kernel: Kernel, grid: Grid, arrays: A) -> Recorder:
+        """Return what records a kernel, whose parameters are its arrays, flat, and on the CPU the blocks to play."""
         if isinstance(kernel, (Rollout, Playout)) and self.game.has_memory:
             raise NotImplementedError(f"a game with memory fields has no {kernel.name} kernel")
-        tensors, tracers = _flat(arrays), []
+        body = trace_blocks(kernel, self.game, self.layout, grid, functools.partial(_like, arrays))
+        return functools.partial(trace, body)
 
-        def body(*parameters: Any) -> Any:
-            tracers.append(Tracer(self.game, self.layout, grid, parameters[-1] if blocks else None))
-            return kernel.trace(tracers[-1], _like(arrays, parameters))
-
-        def estimates(done: UOp) -> Any:
-            if tracers[-1].dynamic:
-                return total_bytes(tensors)
-            return bytes_of_blocks(done, grid.blocks) if blocks else None
-
-        name = f"{type(self.game.rules).__name__}_{kernel.name}"
-        return make(name, body, *tensors, *blocks, estimates=estimates)
+    def _name(self, kernel: Kernel) -> str:
+        return f"{type(self.game.rules).__name__}_{kernel.name}"
 
     # *** states ***
 
     def rng(self, batch: int, words: tuple[int, int], device: DeviceName, first_row: int) -> Tensor:
         """What is fixed for life in every row: words of the seed, row, the uniform policy's key."""
-        where = cut(batch, device)
+        where = batch_layout(batch, device)
         about = [[*words, first_row + shard * where.share] for shard in range(where.shards)]
         scalars = np.array(about, np.uint32).view(np.int32).ravel().tolist()
-        arrays = Seed.Arrays(where.empty(RNG_WORDS), cached_upload(tuple(scalars), device))
-        return self.run(Seed(), where, arrays).row_rng
+        arrays = Seed.Arrays(where.empty(KEY_WORDS), cached_upload(tuple(scalars), device))
+        return self.run(Seed(), where, arrays).row_keys
 
-    def empty(self, games: Games) -> Tensor:
+    def empty(self, games: BatchBuffers) -> Tensor:
         """The buffer of another state of the same rows, not written yet."""
-        return games.cut.empty(self.layout.words)
+        return games.layout.empty(self.layout.words)
 
-    def init(self, batch: int, words: tuple[int, int], device: DeviceName, first_row: int) -> Games:
-        row_rng, where = self.rng(batch, words, device, first_row), cut(batch, device)
-        new = self.run(Init(), where, Init.Arrays(where.empty(self.layout.words), row_rng)).new
-        return Games(new, row_rng, batch)
+    def init(self, batch: int, words: tuple[int, int], device: DeviceName, first_row: int) -> BatchBuffers:
+        row_keys, where = self.rng(batch, words, device, first_row), batch_layout(batch, device)
+        new = self.run(Init(), where, Init.Arrays(where.empty(self.layout.words), row_keys)).new
+        return BatchBuffers(new, row_keys, batch)
 
-    def step(self, games: Games, actions: Tensor, reset: Reset = "none", new: Tensor | None = None) -> Games:
+    def step(
+        self, games: BatchBuffers, actions: Tensor, reset: AutoReset = "none", new: Tensor | None = None
+    ) -> BatchBuffers:
         """Play given actions; into the buffer `new`, if any."""
-        where = games.cut
+        where = games.layout
         new = where.empty(self.layout.words) if new is None else new
-        arrays = Step.Arrays(new, games.words, games.row_rng, actions)
-        return Games(self.run(Step(reset), where, arrays).new, games.row_rng, games.batch)
+        arrays = Step.Arrays(new, games.words, games.row_keys, actions)
+        return BatchBuffers(self.run(Step(reset), where, arrays).new, games.row_keys, games.batch)
 
-    def reset(self, games: Games, chosen: Tensor | None = None) -> Games:
-        arrays = Restart.Arrays(self.empty(games), games.words, games.row_rng, chosen)
-        return games._replace(words=self.run(Restart(), games.cut, arrays).new)
+    def reset(self, games: BatchBuffers, chosen: Tensor | None = None) -> BatchBuffers:
+        arrays = Reset.Arrays(self.empty(games), games.words, games.row_keys, chosen)
+        return games._replace(words=self.run(Reset(), games.layout, arrays).new)
 
-    def recompute(self, games: Games) -> Games:
-        arrays = Recompute.Arrays(self.empty(games), games.words, games.row_rng)
-        return games._replace(words=self.run(Recompute(), games.cut, arrays).new)
+    def refresh(self, games: BatchBuffers) -> BatchBuffers:
+        arrays = Refresh.Arrays(self.empty(games), games.words, games.row_keys)
+        return games._replace(words=self.run(Refresh(), games.layout, arrays).new)
 
-    def copy(self, games: Games, live: bool, new: Tensor | None = None) -> Games:
+    def copy(self, games: BatchBuffers, live: bool, new: Tensor | None = None) -> BatchBuffers:
         """A copy; live: no game in it is over."""
         arrays = Copy.Arrays(self.empty(games) if new is None else new, games.words)
-        return games._replace(words=self.run(Copy(live), games.cut, arrays).new)
+        return games._replace(words=self.run(Copy(live), games.layout, arrays).new)
 
-    def take(self, games: Games, rows: Tensor, count: int, more: Games | None = None) -> Games:
+    def gather(
+        self, games: BatchBuffers, rows: Tensor, count: int, more: BatchBuffers | None = None
+    ) -> BatchBuffers:
         """The games of some rows, in a batch of `count`; those of `more` have the rows after those of `games`."""
-        where = cut(count, games.device)
-        new, new_rng = where.empty(self.layout.words), where.empty(RNG_WORDS)
+        where = batch_layout(count, games.device)
+        new, new_keys = where.empty(self.layout.words), where.empty(KEY_WORDS)
         sizes = (games.batch,) if more is None else (games.batch, more.batch)
-        arrays = Take.Arrays(
-            new, new_rng, games.words, games.row_rng, rows, cached_upload(sizes * where.shards, games.device)
+        arrays = Gather.Arrays(
+            new,
+            new_keys,
+            games.words,
+            games.row_keys,
+            rows,
+            cached_upload(sizes * where.shards, games.device),
         )
-        kernel = Take(games.cut.grid.lanes)
+        kernel = Gather(games.layout.grid.lanes)
         if more is not None:
-            kernel = Take(games.cut.grid.lanes, more.cut.grid.lanes)
+            kernel = Gather(games.layout.grid.lanes, more.layout.grid.lanes)
             alike = [x.uop is y.uop for x, y in zip(games[:2], more[:2], strict=True)]  # no array comes twice
             arrays = arrays._replace(
                 more=more.words.clone().realize() if alike[0] else more.words,
-                more_rng=None if alike[1] else more.row_rng,
+                more_keys=None if alike[1] else more.row_keys,
             )
         after = self.run(kernel, where, arrays)
-        return Games(after.new, after.new_rng, count)
+        return BatchBuffers(after.new, after.new_keys, count)
 
-    def sample(self, games: Games) -> Tensor:
+    def sample(self, games: BatchBuffers) -> Tensor:
         """The uniform policy's actions, int32 [B]; 0 for a game that is over."""
-        arrays = Sample.Arrays(games.words, games.row_rng, games.cut.empty(1, dtypes.int32))
-        return games.cut.column(self.run(Sample(), games.cut, arrays).actions)
+        arrays = Sample.Arrays(games.words, games.row_keys, games.layout.empty(1, dtypes.int32))
+        return games.layout.column(self.run(Sample(), games.layout, arrays).actions)
 
-    def load(self, table: np.ndarray, rng: np.ndarray, device: DeviceName) -> Games:
-        """A batch from the host, [B, words] and [B, RNG_WORDS]."""
-        where = cut(len(table), device)
-        return Games(where.upload(table), where.upload(rng), len(table))
+    def load(self, table: np.ndarray, rng: np.ndarray, device: DeviceName) -> BatchBuffers:
+        """A batch from the host, [B, words] and [B, KEY_WORDS]."""
+        where = batch_layout(len(table), device)
+        return BatchBuffers(where.upload(table), where.upload(rng), len(table))
 
     # *** many steps ***
 
-    def rollout(self, games: Games, steps: int, reset: Reset) -> tuple[Games, Tensor]:
+    def rollout(self, games: BatchBuffers, steps: int, reset: AutoReset) -> tuple[BatchBuffers, Tensor]:
         """Many steps of the uniform policy -> the state after them, and a buffer of 2 P values: returns, then wins."""
-        where = games.cut
+        where = games.layout
         totals = where.empty(2 * self.spec.num_players, dtypes.float32)
         scalars = cached_upload((steps,) * where.shards, games.device)
-        arrays = Rollout.Arrays(self.empty(games), games.words, games.row_rng, totals, scalars)
+        arrays = Rollout.Arrays(self.empty(games), games.words, games.row_keys, totals, scalars)
         after = self.run(Rollout(reset), where, arrays)
         return games._replace(words=after.new), after.totals
 
     def playout(
-        self, games: Games, copies: int, actions: Tensor | None, words: tuple[int, int], limit: int
+        self, games: BatchBuffers, copies: int, actions: Tensor | None, words: tuple[int, int], limit: int
     ) -> Tensor:
         """Uniform games from copies of every game to their ends -> their returns, float32 [B * copies, P]."""
-        where, old, device = cut(games.batch * copies, games.device), games.cut, games.device
-        row_rng = self.rng(where.batch, words, device, 0)
+        where, old, device = batch_layout(games.batch * copies, games.device), games.layout, games.device
+        row_keys = self.rng(where.batch, words, device, 0)
         totals = where.empty(self.spec.num_players, dtypes.float32)
         scalars = cached_upload((limit, old.share) * where.shards, device)
         kernel = Playout(old.grid.lanes, copies)
-        arrays = Playout.Arrays(games.words, row_rng, totals, scalars, actions)
+        arrays = Playout.Arrays(games.words, row_keys, totals, scalars, actions)
         return where.view(self.run(kernel, where, arrays).totals, 0, self.spec.num_players)
 
     # *** observations ***
@@ -335,14 +340,14 @@ class Engine:
     def observation_plan(self) -> ObservationPlan:
         return ObservationPlan(self.game, self.layout)
 
-    def table(self, where: Cut) -> Tensor:
+    def table(self, where: BatchLayout) -> Tensor:
         """The table of `ObservationPlan` on the devices."""
         if where.device not in self._tables:
             entries = np.concatenate([self.observation_plan.table.ravel()] * where.shards)
             self._tables[where.device] = upload(entries, where.device)
         return self._tables[where.device]
 
-    def observations(self, where: Cut) -> Observations:
+    def observations(self, where: BatchLayout) -> Observations:
         """Buffers for the observations and masks of a batch, by lanes."""
         shape, actions = self.spec.observation_shape, self.spec.num_actions
         size = math.prod(shape)
@@ -350,9 +355,9 @@ class Engine:
         views = where.view(seen, 0, size).reshape(where.batch, *shape), where.view(mask, 0, actions)
         return Observations(ObservationArrays(seen, mask, self.table(where)), *views)
 
-    def observe(self, games: Games, player: int | None, players: Tensor | None = None) -> Tensor:
+    def observe(self, games: BatchBuffers, player: int | None, players: Tensor | None = None) -> Tensor:
         """What a player sees, [B, *observation_shape]: `player` in all games, that of `players`, or who is to move."""
-        where, shape, who = games.cut, self.spec.observation_shape, player if players is None else "each"
+        where, shape, who = games.layout, self.spec.observation_shape, player if players is None else "each"
         size, dtype, table = math.prod(shape), DTYPES[self.spec.observation_dtype], self.table(where)
         if stays_lazy():  # for a network: by lanes
             seen = ObservationArrays(where.empty(size, dtype), None, table)
@@ -368,9 +373,9 @@ class Engine:
         )
         return seen.observation.reshape(where.batch, *shape)
 
-    def read(self, games: Games, name: str) -> Tensor:
+    def read(self, games: BatchBuffers, name: str) -> Tensor:
         """A field, a flag, the rewards, the mask or the action_key, [B, ...]; lazy in a jit."""
-        where = games.cut
+        where = games.layout
         if stays_lazy():
             return self._lazy(games, name)
         lanes = where.grid.lanes
@@ -381,8 +386,8 @@ class Engine:
             return mask.reshape(where.batch, self.spec.num_actions)
         shape, dtype = self._property(name)
         new = empty_buffer(where.batch * math.prod(shape), dtype, where.device)
-        row_rng = games.row_rng if name == "action_key" else None
-        self.run(Read(name, lanes), where, Read.Arrays(new, games.words, row_rng), exact=True)
+        row_keys = games.row_keys if name == "action_key" else None
+        self.run(Read(name, lanes), where, Read.Arrays(new, games.words, row_keys), exact=True)
         return new.reshape(where.batch, *shape)
 
     def _property(self, name: str) -> tuple[tuple[int, ...], DType]:
@@ -394,28 +399,23 @@ class Engine:
         field = self.layout.fields.get(name)
         return known[name] if field is None else (field.shape, field.dtype)
 
-    def _lazy(self, games: Games, name: str) -> Tensor:
+    def _lazy(self, games: BatchBuffers, name: str) -> Tensor:
         """A property as an expression of the buffers."""
-        where = games.cut
+        where = games.layout
         if name != "action_key":
             return self.layout.lazy(lambda first, count: where.view(games.words, first, count), name)
-        low, high = (where.view(games.row_rng, 3 + k, 1).reshape(where.batch) for k in range(2))
+        low, high = (where.view(games.row_keys, 3 + k, 1).reshape(where.batch) for k in range(2))
         episode = self._lazy(games, "episode")
         return Tensor.stack(*threefry((low, high), (episode.const_like(ACTION_COUNTER), episode)), dim=1)
 
-    def write_observations(self, games: Games, into: Observations) -> None:
+    def write_observations(self, games: BatchBuffers, into: Observations) -> None:
         """What the player to move sees, and may do, into buffers that are there."""
-        self.run(Observe(None), games.cut, Observe.Arrays(into.arrays, games.words))
+        self.run(Observe(None), games.layout, Observe.Arrays(into.arrays, games.words))
 
 
 def share(grid: Grid, device: DeviceName) -> list[Tensor]:
-    """The blocks that a kernel on the CPU plays: all of them.
-
-    None for a GPU, which has a workgroup for each, and for kernels that tinygrad lowers, whose index is no product.
-    """
-    if grid.gpu or not lowers():
-        return []
-    return [all_blocks(grid.blocks, device)]
+    """Return the last argument of a kernel on the CPU: the blocks to play, all of them. A GPU has workgroups."""
+    return [] if grid.gpu else [all_blocks(grid.blocks, device)]
 
 
 def _leaves(value: Any) -> Iterable[Any]:

@@ -12,12 +12,12 @@ from typing import Any, Literal, get_args
 import numpy as np
 from tinygrad import Tensor
 
+from tensor_envs._compiler.devices import DeviceName, is_capturing, resolve
 from tensor_envs.core import words
-from tensor_envs.core.backend.device import DeviceName, is_capturing, resolve
-from tensor_envs.core.engine import Engine, cut
+from tensor_envs.core.engine import Engine, batch_layout
 from tensor_envs.core.entry import GameEntry
 from tensor_envs.core.inputs import bool_array, host_ints, int_array
-from tensor_envs.core.layout import FLAGS, RNG_WORDS
+from tensor_envs.core.layout import FLAGS, KEY_WORDS
 from tensor_envs.core.random import seed_words
 from tensor_envs.core.state import State
 from tensor_envs.core.validate import instance, integer, one_of, shown
@@ -136,7 +136,7 @@ class Env:
             ValueError, TypeError: a state of another environment; a mask of another shape, dtype or device.
         """
         games = self._checked(state)._games
-        chosen = None if mask is None else bool_array("mask", mask, games.cut)
+        chosen = None if mask is None else bool_array("mask", mask, games.layout)
         return State(self, self._engine.reset(games, chosen))
 
     def take(self, state: State, rows: Any) -> State:
@@ -160,8 +160,8 @@ class Env:
         else:
             rows = host_ints("rows", rows, None, below=state.batch)
             count = len(rows)
-        where = cut(count if count > 0 else 1, games.device)
-        return State(self, self._engine.take(games, int_array("rows", rows, where), where.batch))
+        where = batch_layout(count if count > 0 else 1, games.device)
+        return State(self, self._engine.gather(games, int_array("rows", rows, where), where.batch))
 
     def put(self, state: State, rows: Any, other: State) -> State:
         """A state in which the games at some rows are those of another one, each with its own chance going on.
@@ -192,7 +192,8 @@ class Env:
             raise ValueError(f"other must have a game for each of the {len(rows)} rows, got {other.batch}")
         index[rows] = state.batch + np.arange(len(rows))
         return State(
-            self, self._engine.take(games, int_array("rows", index, games.cut), state.batch, other._games)
+            self,
+            self._engine.gather(games, int_array("rows", index, games.layout), state.batch, other._games),
         )
 
     def _beside(self, state: State, other: Any, name: str) -> State:
@@ -215,7 +216,7 @@ class Env:
 
     def _actions(self, state: State, action: Any) -> Tensor:
         """An action argument as an int32 buffer; see `step` for the errors."""
-        actions = int_array("action", action, state._games.cut)
+        actions = int_array("action", action, state._games.layout)
         if self.illegal == "raise":
             self._check_legal(state, actions)
         return actions
@@ -226,7 +227,7 @@ class Env:
             raise RuntimeError(
                 'illegal="raise" looks at the actions on the host, so it cannot be captured by a jit'
             )
-        now, chosen = state.numpy(), state._games.cut.table(actions)[:, 0]
+        now, chosen = state.numpy(), state._games.layout.table(actions)[:, 0]
         inside = (chosen >= 0) & (chosen < self.num_actions)
         legal = inside & now["legal_action_mask"][np.arange(len(chosen)), np.where(inside, chosen, 0)]
         wrong = np.flatnonzero(~legal & ~now["terminated"] & ~now["truncated"])
@@ -250,7 +251,9 @@ class Env:
         """
         games = self._checked(state)._games
         if isinstance(player, (Tensor, np.ndarray, list, tuple)):
-            return self._engine.observe(games, None, int_array("player", player, games.cut, self.num_players))
+            return self._engine.observe(
+                games, None, int_array("player", player, games.layout, self.num_players)
+            )
         return self._engine.observe(
             games, None if player is None else integer("player", player, 0, self.num_players - 1)
         )
@@ -294,7 +297,7 @@ class Env:
     def _row(self, state: State, i: int) -> dict[str, Any]:
         """All of one game by name, as plain numbers and nested lists."""
         games = state._games
-        return self._engine.layout.game(games.cut.table(games.words)[i])
+        return self._engine.layout.game(games.layout.table(games.words)[i])
 
     def state_from_dicts(
         self, games: Sequence[dict[str, Any]], seed: int = 0, device: DeviceName | None = None
@@ -312,9 +315,9 @@ class Env:
             ValueError: names the game and what is wrong with it, if one is no position of this game.
         """
         table, where = self._table(games), resolve(device)
-        fresh = self._engine.load(table, np.zeros((len(table), RNG_WORDS), np.uint32), where)
+        fresh = self._engine.load(table, np.zeros((len(table), KEY_WORDS), np.uint32), where)
         rng = self._engine.rng(len(table), seed_words(seed), where, 0)
-        return State(self, self._engine.recompute(fresh._replace(row_rng=rng)))
+        return State(self, self._engine.refresh(fresh._replace(row_keys=rng)))
 
     def _table(self, games: Sequence[dict[str, Any]]) -> np.ndarray:
         """The words of games, without mask, rewards and keys. ValueError for what is no game."""
@@ -487,5 +490,5 @@ class Env:
 
 
 def _on_one_device(what: str, state: State) -> None:
-    if state._games.cut.shards > 1:
+    if state._games.layout.shards > 1:
         raise ValueError(f"{what} needs a state on one device, got one on {state.device}")

@@ -13,15 +13,15 @@ from functools import cached_property, reduce
 from operator import add
 from typing import Any
 
-from tinygrad import UOp, dtypes
-
+from tensor_envs._compiler.tape import BOOL, INT, REAL, WORD
 from tensor_envs.core.validate import instance
 from tensor_envs.rules.bits import WORD_BITS, nth_bit, num_words, pack_flags, popcount
 from tensor_envs.rules.chance import Chance, KeyedChance, NoChance, scale, threefry
-from tensor_envs.rules.control import loop, register, sum_in_range, tracing
+from tensor_envs.rules.control import sum_in_range
+from tensor_envs.rules.kernel import loop, registers, tracing
 from tensor_envs.rules.lists import MemoryArray
 from tensor_envs.rules.observation import Number, Part
-from tensor_envs.rules.scalar import BOOL, INT, REAL, WORD, Scalar, Value, integer, scalar, where, word
+from tensor_envs.rules.scalar import Scalar, Value, integer, scalar, where, word
 from tensor_envs.rules.spec import Field, GameState, Outcome, Rules, Spec
 
 MaskWords = list[Scalar] | MemoryArray  # num_words(A) words of 32 actions each
@@ -47,16 +47,16 @@ class Game:
     def chance(self, s: GameState) -> Chance:
         return KeyedChance(s.key) if self.spec.chance else NoChance()
 
-    def key(self, row_rng: Sequence[Value], episode: Value) -> list[Scalar]:
+    def key(self, row_keys: Sequence[Value], episode: Value) -> list[Scalar]:
         """The game key of an episode of a row."""
-        return list(threefry(row_rng[:2], (row_rng[2], episode)))
+        return list(threefry(row_keys[:2], (row_keys[2], episode)))
 
-    def init(self, row_rng: Sequence[Value], episode: Value) -> GameState:
+    def init(self, row_keys: Sequence[Value], episode: Value) -> GameState:
         """The first state of an episode of a row."""
         known: dict[str, Any] = {"episode": episode}
         if not self.spec.chance:
             return self.begun(known, NoChance())
-        known["key"] = self.key(row_rng, episode)
+        known["key"] = self.key(row_keys, episode)
         return self.begun(known, KeyedChance(known["key"]))
 
     def begun(self, known: dict[str, Any], chance: Chance) -> GameState:
@@ -72,13 +72,12 @@ class Game:
         return self.typed(values | known | dict(given), "init")
 
     @cached_property
-    def init_ops(self) -> int:
-        """Operations of a first state."""
-        with tracing():
-            words = register(5, dtypes.uint32)
-            s = self.init([Scalar(words[k].load(), WORD) for k in range(5)], word(0))
-        values = [getattr(s, name) for name, field in self.fields.items() if not field.memory]
-        return len(UOp.group(*(x.uop() for value in values for x in as_list(value))).toposort())
+    def init_instructions(self) -> int:
+        """Number of instructions of a first state."""
+        with tracing() as tape:
+            keys = registers(5, WORD)
+            self.init([keys[k] for k in range(5)], word(0))
+            return tape.count
 
     def typed(self, values: dict[str, Any], where_from: str) -> GameState:
         """Values of all fields as scalars of the fields' kinds, plain numbers checked against the bounds."""
@@ -252,18 +251,14 @@ def nth_in_memory(mask: MemoryArray, n: Scalar) -> Scalar:
         while passed + int(popcount(mask[which]).value) <= n.value:
             passed, which = passed + int(popcount(mask[which]).value), which + 1
         return which * WORD_BITS + nth_bit(mask[which], n - passed)
-    found = register(3, dtypes.int32)  # actions passed, the word, those before it
-    outer = found.after(*n.uop().ranges)
-    i, start = loop(len(mask)), UOp.group(*(outer[k].store(0) for k in range(3)))
-    passed_, which_, before = (Scalar(found.after(start, i)[k].load(), INT) for k in range(3))
-    at = Scalar(i, INT)
-    inside = popcount(mask[at])
-    here = (n >= passed_) & (n < passed_ + inside)
-    values = (
-        passed_ + inside,
-        where(here, Scalar(i.cast(dtypes.int32), INT), which_),
-        where(here, passed_, before),
-    )
-    done = UOp.group(*(found.after(start, i)[k].store(v.uop()) for k, v in enumerate(values))).end(i)
-    which_, before = (Scalar(found.after(done)[k].load(), INT) for k in (1, 2))
-    return which_ * WORD_BITS + nth_bit(mask[which_], n - before)
+    found = registers(3, INT)  # actions passed, the word, those before it
+    for k in range(3):
+        found[k] = 0
+    with loop(len(mask)) as i:
+        passed_, which_, before = (found[k] for k in range(3))
+        inside = popcount(mask[i])
+        here = (n >= passed_) & (n < passed_ + inside)
+        found[0] = passed_ + inside
+        found[1] = where(here, i, which_)
+        found[2] = where(here, passed_, before)
+    return found[1] * WORD_BITS + nth_bit(mask[found[1]], n - found[2])

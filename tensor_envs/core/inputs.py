@@ -7,15 +7,16 @@ from typing import Any
 import numpy as np
 from tinygrad import Tensor, dtypes
 
-from tensor_envs.core.backend.device import buffer_of, stays_lazy, upload
-from tensor_envs.core.backend.replay import base_of
-from tensor_envs.core.engine import Cut
+from tensor_envs._compiler.capture import base_of
+from tensor_envs._compiler.devices import buffer_of, stays_lazy, upload
+from tensor_envs._compiler.launch import realize
+from tensor_envs.core.engine import BatchLayout
 from tensor_envs.core.jit import jit
 
 INT32 = 2**31
 
 
-def int_array(name: str, value: Any, where: Cut, below: int | None = None) -> Tensor:
+def int_array(name: str, value: Any, where: BatchLayout, below: int | None = None) -> Tensor:
     """Integers [B] as an int32 buffer of the batch's form; a Tensor on its device or anything that NumPy takes.
 
     below: an array's entries must be in 0..below-1; a Tensor's are not looked at. What int32 cannot hold becomes -1.
@@ -41,7 +42,7 @@ def host_ints(name: str, value: Any, size: int | None, below: int | None = None)
     return np.where(narrow == value, narrow, -1).astype(np.int32)
 
 
-def bool_array(name: str, value: Any, where: Cut) -> Tensor:
+def bool_array(name: str, value: Any, where: BatchLayout) -> Tensor:
     """bool [B] as an int32 buffer of the batch's form. TypeError or ValueError for anything else."""
     chosen = value if isinstance(value, Tensor) else _array(name, value)
     if chosen.dtype not in (dtypes.bool, np.dtype(bool)):
@@ -67,7 +68,7 @@ def _array(name: str, value: Any) -> np.ndarray:
         raise ValueError(f"{name} must be rectangular: {error}") from None
 
 
-def _on_device(name: str, values: Tensor, where: Cut) -> Tensor:
+def _on_device(name: str, values: Tensor, where: BatchLayout) -> Tensor:
     """Values on the batch's device, else ValueError; a Tensor without any device is on every one."""
     if values.device is None:
         return values if stays_lazy() else upload(values.numpy(), where.device)
@@ -78,12 +79,12 @@ def _on_device(name: str, values: Tensor, where: Cut) -> Tensor:
     return values
 
 
-def _buffer(values: Tensor, where: Cut) -> Tensor:
+def _buffer(values: Tensor, where: BatchLayout) -> Tensor:
     """Values [B] of a checked dtype as an int32 buffer with an entry for every game, unseen ones included."""
     if values.dtype is dtypes.int32 and where.rows == where.batch:
         if stays_lazy() or buffer_of(values) is not None:
             return values
-        return values.clone().realize()
+        return realize(values.clone())
     whole = Tensor(base_of(values.uop))
     is_whole = values.dtype is dtypes.int32 and buffer_of(whole) is not None and whole.numel() == where.rows
     if is_whole and where.column(whole).uop is values.uop:  # from a kernel, such as the uniform policy's

@@ -19,10 +19,10 @@ from tinygrad.dtype import DType
 from tinygrad.helpers import GlobalCounters
 from tinygrad.uop.ops import Ops
 
+from tensor_envs._compiler.capture import CapturedFunction, NothingRecordedError, base_of, get_or_create
+from tensor_envs._compiler.devices import LOCK, before_capture, buffer_of, stays_lazy
+from tensor_envs._compiler.launch import realize
 from tensor_envs.core import validate
-from tensor_envs.core.backend.compiling import compiling
-from tensor_envs.core.backend.device import LOCK, before_capture, buffer_of, stays_lazy
-from tensor_envs.core.backend.replay import NothingRecordedError, Replay, base_of, kept
 
 # what a result may hold: an object of another kind could have tensors in it, which would be those of the capture
 PLAIN = (bool, int, float, complex, str, bytes, np.generic, DType, Enum, type(None))
@@ -70,7 +70,7 @@ def jit(function: Callable[P, R]) -> Callable[P, R]:
         leaves: list[Tensor] = []
         structure = _flatten((arguments, tuple(sorted(named.items()))), leaves, Hashable)
         with LOCK:
-            capture = kept(captures, structure, lambda: _Capture(function, structure))
+            capture = get_or_create(captures, structure, lambda: _Capture(function, structure))
             result: R = capture(leaves)
         return result
 
@@ -84,7 +84,7 @@ class _Capture:
         self.function, self.structure = function, structure
         self.results: Any = None  # their structure, once the function has run
         self.idle = False  # it runs no kernels: there is nothing to capture
-        self.replay = Replay(self.flat)
+        self.replay = CapturedFunction(self.flat)
 
     def flat(self, *tensors: Tensor) -> tuple[Tensor, ...]:
         """The function from tensors to tensors.
@@ -108,10 +108,10 @@ class _Capture:
             with suppress(NothingRecordedError):  # kernels of another thread were counted as its own
                 return _rebuild(self.results, [*leaves, *self.replay(*tensors)])
         before = GlobalCounters.kernel_count
-        with compiling(), before_capture():
+        with before_capture():
             outputs = self.flat(*tensors)
             if outputs:
-                Tensor.realize(*outputs)
+                realize(*outputs)
             # without the kernels of states that the function keeps, which run in the end
             self.idle = GlobalCounters.kernel_count == before
         return _rebuild(self.results, [*leaves, *outputs])
@@ -123,7 +123,7 @@ def _buffers(tensors: Sequence[Tensor]) -> list[Tensor]:
     for t in tensors:
         buffer = buffer_of(t)
         if buffer is None or buffer in seen:
-            t = t.clone().realize()
+            t = realize(t.clone())
             buffer = buffer_of(t)
         seen.add(buffer)
         plain.append(t)

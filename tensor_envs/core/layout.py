@@ -11,17 +11,18 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from tinygrad import Tensor, UOp, dtypes
+from tinygrad import Tensor, dtypes
 
+from tensor_envs._compiler.tape import BOOL, REAL, WORD, WORD64
 from tensor_envs.core.game import MaskWords, as_list
 from tensor_envs.rules.bits import WORD_BITS, halves, joined, num_words
-from tensor_envs.rules.control import loop
+from tensor_envs.rules.kernel import bitcast, loop
 from tensor_envs.rules.lists import MemoryArray
-from tensor_envs.rules.scalar import BOOL, INT, REAL, WORD, WORD64, Scalar, integer, word
+from tensor_envs.rules.scalar import Scalar, integer, word
 from tensor_envs.rules.spec import Field, GameState, Spec
 
 Load = Callable[[Any], Scalar]  # the word of a number, plain or of a kernel
-RNG_WORDS = 5  # of a row, fixed for life: seed words 0-1, row number 2, the uniform policy's key 3-4
+KEY_WORDS = 5  # of a row, fixed for life: seed words 0-1, row number 2, the uniform policy's key 3-4
 FLAGS = ("terminated", "truncated")
 
 
@@ -126,32 +127,32 @@ class Layout:
 
     def put(
         self,
-        store: Callable[[Any, Scalar], UOp],
+        store: Callable[[Any, Scalar], None],
         s: GameState | None = None,
         flags: Sequence[Scalar] = (),
         rewards: Sequence[Scalar] = (),
         mask: MaskWords | None = None,
-    ) -> list[UOp]:
-        """The stores of what is given; fields and flags share words, so they are given together."""
+    ) -> None:
+        """Store what is given; fields and flags share words, so they are given together."""
         words: dict[int, Scalar] = {}
-        stores: list[UOp] = []
         if s is not None:
             for name, field in self.fields.items():
                 value = getattr(s, name)
                 if field.memory:
-                    stores.append(_put_memory(store, self.slots[name][0].word, value))
+                    _put_memory(store, self.slots[name][0].word, value)
                     continue
                 for slot, x in zip(self.slots[name], as_list(value), strict=True):
                     _add(words, slot, x)
             for name, flag in zip(FLAGS, flags, strict=True):
                 _add(words, self.slots[name][0], flag)
         for p, reward in enumerate(rewards):
-            words[self.rewards + p] = Scalar(reward.to(REAL).uop().bitcast(dtypes.uint32), WORD)
+            words[self.rewards + p] = bitcast(reward.to(REAL), WORD)
         if isinstance(mask, MemoryArray):
-            stores.append(_put_memory(store, self.mask, mask))
+            _put_memory(store, self.mask, mask)
         elif mask is not None:
             words |= {self.mask + w: x for w, x in enumerate(mask)}
-        return stores + [store(w, x) for w, x in sorted(words.items(), key=lambda item: item[0])]
+        for w, x in sorted(words.items(), key=lambda item: item[0]):
+            store(w, x)
 
     # *** a batch on the host, and as Tensors ***
 
@@ -255,9 +256,9 @@ def _add(words: dict[int, Scalar], slot: Slot, x: Scalar) -> None:
     words[slot.word] = words[slot.word] | bits if slot.word in words else bits
 
 
-def _put_memory(store: Callable[[Any, Scalar], UOp], first: int, values: MemoryArray) -> UOp:
-    k = loop(len(values))
-    return store(k + first, values[Scalar(k, INT)]).end(k)
+def _put_memory(store: Callable[[Any, Scalar], None], first: int, values: MemoryArray) -> None:
+    with loop(len(values)) as k:
+        store(k + first, values[k])
 
 
 def _column(table: np.ndarray, slot: Slot) -> np.ndarray:

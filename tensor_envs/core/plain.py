@@ -35,11 +35,11 @@ class PlainGame:
         low, high = seed_words(seed)
         row, episode = integer("row", row, 0, ROWS - 1), integer("episode", episode, 0, ROWS - 1)
         policy_key = threefry((low, high), (row, POLICY_EPISODE))
-        self._row_rng = [word(x) for x in (low, high, row)] + list(policy_key)
+        self._row_keys = [word(x) for x in (low, high, row)] + list(policy_key)
         self._begin(episode)
 
     def _begin(self, episode: int) -> None:
-        self.state = self._stored(self.game.init(self._row_rng, word(episode)))
+        self.state = self._stored(self.game.init(self._row_keys, word(episode)))
         self._mask_of: GameState | None = None
         self.rewards = [0.0] * self.game.spec.num_players
         self.terminated = self.truncated = False
@@ -84,7 +84,7 @@ class PlainGame:
     def uniform_action(self) -> int:
         """What the uniform policy plays here; 0 once the game is over."""
         count = self.game.spec.num_actions
-        return int(uniform_action(self.state, self._mask(), count, self._row_rng[3:], live=False).value)
+        return int(uniform_action(self.state, self._mask(), count, self._row_keys[3:], live=False).value)
 
     def step(self, action: int) -> None:
         """Play an action; an illegal one ends the game as it does in a batch, and a finished game stays as it is."""

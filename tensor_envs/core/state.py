@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from tinygrad import Tensor
 
-from tensor_envs.core.backend.device import DeviceName, keep_valid, resolve
-from tensor_envs.core.engine import Games
+from tensor_envs._compiler.devices import DeviceName, keep_valid, resolve
+from tensor_envs.core.engine import BatchBuffers
 from tensor_envs.render.compose import Picture, table
 
 if TYPE_CHECKING:
@@ -42,13 +42,13 @@ class State:
 
     __slots__ = ("_games", "env")
 
-    def __init__(self, env: Env, games: Games):
+    def __init__(self, env: Env, games: BatchBuffers):
         self.env, self._games = env, games
-        keep_valid(games.words, games.row_rng)
+        keep_valid(games.words, games.row_keys)
 
     @property
     def tensors(self) -> tuple[Tensor, Tensor]:
-        return self._games.words, self._games.row_rng
+        return self._games.words, self._games.row_keys
 
     def __flatten__(self) -> tuple[Any, tuple[Tensor, ...]]:
         """For `jit`: what a state is besides its tensors, and these."""
@@ -56,12 +56,12 @@ class State:
 
     @classmethod
     def __unflatten__(cls, about: Any, tensors: tuple[Tensor, Tensor]) -> State:
-        return cls(about[0], Games(*tensors, about[1]))
+        return cls(about[0], BatchBuffers(*tensors, about[1]))
 
     def __reduce__(self) -> Any:
         """By values: tinygrad knows a buffer by a number, which may be another one's where it is loaded."""
-        cut = self._games.cut
-        return _restored, (self.env, *(cut.table(t) for t in self.tensors), self.device)
+        where = self._games.layout
+        return _restored, (self.env, *(where.table(t) for t in self.tensors), self.device)
 
     @property
     def batch(self) -> int:
@@ -140,7 +140,7 @@ class State:
         Reads the buffer once, which is far cheaper than reading the properties one by one.
         """
         games = self._games
-        return self.env._engine.layout.unpack(games.cut.table(games.words))
+        return self.env._engine.layout.unpack(games.layout.table(games.words))
 
 
 def _restored(env: Env, table: np.ndarray, rng: np.ndarray, device: Any) -> State:

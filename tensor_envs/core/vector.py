@@ -7,18 +7,18 @@ from typing import Any, Literal
 import numpy as np
 from tinygrad import Tensor, dtypes
 
-from tensor_envs.core.backend.device import DeviceName, stays_lazy, write
-from tensor_envs.core.backend.replay import Launch
-from tensor_envs.core.engine import Games, Observations
+from tensor_envs._compiler.capture import Launch
+from tensor_envs._compiler.devices import DeviceName, stays_lazy, write
+from tensor_envs.core.engine import BatchBuffers, Observations
 from tensor_envs.core.env import MAX_BATCH, Env
 from tensor_envs.core.inputs import host_ints
 from tensor_envs.core.kernels.step import Step
-from tensor_envs.core.kernels.tracer import Reset
+from tensor_envs.core.kernels.tracer import AutoReset
 from tensor_envs.core.state import State
 from tensor_envs.core.validate import instance, integer, one_of
 
 Autoreset = Literal["same_step", "next_step", "disabled"]
-RESETS: dict[str, Reset] = {"same_step": "same_step", "next_step": "next_step", "disabled": "none"}
+RESETS: dict[str, AutoReset] = {"same_step": "same_step", "next_step": "next_step", "disabled": "none"}
 
 
 class Transition:
@@ -52,7 +52,7 @@ class Transition:
     @property
     def actions(self) -> Tensor:
         self._state()
-        return self._vector._games.cut.column(self._actions)
+        return self._vector._games.layout.column(self._actions)
 
     @property
     def rewards(self) -> Tensor:
@@ -68,9 +68,9 @@ class Transition:
 
     def numpy(self) -> dict[str, np.ndarray]:
         """`actions`, `rewards`, `terminated` and `truncated` on the host, far cheaper than one by one."""
-        values, cut = self._state().numpy(), self._vector._games.cut
+        values, where = self._state().numpy(), self._vector._games.layout
         chosen = {name: values[name] for name in ("rewards", "terminated", "truncated")}
-        return {"actions": cut.table(self._actions)[:, 0], **chosen}
+        return {"actions": where.table(self._actions)[:, 0], **chosen}
 
     @property
     def final_state(self) -> State:
@@ -128,17 +128,17 @@ class VectorEnv:
         self._engine, self._count = env._engine, 0
         self._keeps_old = final_states and autoreset == "same_step"
         first = env.init(num_envs, seed, device, first_row)._games
-        self._observations: Observations | None = self._engine.observations(first.cut) if observe else None
+        self._observations: Observations | None = self._engine.observations(first.layout) if observe else None
         self._adopt(first)
 
-    def _adopt(self, games: Games) -> None:
+    def _adopt(self, games: BatchBuffers) -> None:
         """Go on from games whose buffer is this VectorEnv's own."""
         self._games = games
-        self._before: Games | None = None
+        self._before: BatchBuffers | None = None
         # a memory field's changes are not worked out before they are stored
         self._spare = self._engine.empty(games) if self._keeps_old or self._engine.game.has_memory else None
-        cut = games.cut
-        self._drawn, self._given = (cut.empty(1, dtypes.int32) for _ in range(2))
+        where = games.layout
+        self._drawn, self._given = (where.empty(1, dtypes.int32) for _ in range(2))
         self._launches: dict[Any, Launch] = {}
         self._snapshot: State | None = None
         if self._observations is not None:
@@ -182,7 +182,7 @@ class VectorEnv:
             )
         self._outside()
         games = self._engine.reset(games) if self.autoreset == "same_step" else games
-        if games.row_rng is now.row_rng:
+        if games.row_keys is now.row_keys:
             self._engine.copy(games, live=False, new=now.words)
             self._snapshot = self._before = None
             if self._observations is not None:
@@ -203,11 +203,11 @@ class VectorEnv:
 
     def numpy(self) -> dict[str, np.ndarray]:
         """`observation` and `legal_action_mask` on the host, far cheaper than by the Tensors' own `numpy`."""
-        arrays, cut = self._observed().arrays, self._games.cut
+        arrays, where = self._observed().arrays, self._games.layout
         shape = (self.num_envs, *self.env.observation_shape)
         return {
-            "observation": cut.table(arrays.observation).reshape(shape),
-            "legal_action_mask": cut.table(arrays.mask),
+            "observation": where.table(arrays.observation).reshape(shape),
+            "legal_action_mask": where.table(arrays.mask),
         }
 
     def _observed(self) -> Observations:
@@ -232,8 +232,8 @@ class VectorEnv:
         if isinstance(action, Tensor) or self.env.illegal == "raise":
             actions = self.env._actions(self.state if self.env.illegal == "raise" else self._now(), action)
         else:
-            actions, cut = self._given, self._games.cut
-            write(actions, cut.padded(host_ints("action", action, self.num_envs)))
+            actions, where = self._given, self._games.layout
+            write(actions, where.padded(host_ints("action", action, self.num_envs)))
         return self._advance(Step(RESETS[self.autoreset]), actions)
 
     def step_uniform(self) -> Transition:
@@ -269,10 +269,10 @@ class VectorEnv:
         if launch is None:
             seen = None if self._observations is None else self._observations.arrays
             old = None if spare is None else games.words
-            arrays = Step.Arrays(self._games.words, old, games.row_rng, actions, seen)
-            self._engine.run(kernel, games.cut, arrays)
+            arrays = Step.Arrays(self._games.words, old, games.row_keys, actions, seen)
+            self._engine.run(kernel, games.layout, arrays)
             if own:
-                self._launches[key] = self._engine.bind(kernel, games.cut, arrays)
+                self._launches[key] = self._engine.bind(kernel, games.layout, arrays)
         else:
             launch()
         self._count, self._snapshot = self._count + 1, None

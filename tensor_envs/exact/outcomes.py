@@ -1,4 +1,4 @@
-"""Chance that is counted: every outcome of the draws of a step as an action of its own."""
+"""Enumerated chance: each outcome of a step's draws is an action."""
 
 from __future__ import annotations
 
@@ -7,27 +7,25 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, NamedTuple
 
-from tinygrad import UOp, dtypes
-
+from tensor_envs._compiler.tape import INT, WORD
 from tensor_envs.core.game import Game, as_list
 from tensor_envs.core.layout import Layout
 from tensor_envs.rules import Mask, Outcome, Part, Rules, Scalar, Spec, Value, has_bit, integer, scalar, word
-from tensor_envs.rules.control import register, tracing
-from tensor_envs.rules.scalar import INT, WORD
+from tensor_envs.rules.kernel import depends_on, registers, tracing
 from tensor_envs.rules.spec import GameState
 
-MAX_OUTCOMES = 4096  # of the draws of a step, or of a first state
+MAX_OUTCOMES = 4096  # upper bound for the draws of a step, or of a first state
 
 
 class Digits:
     """Chance whose draws are the digits of a number, the first draw the lowest.
 
     Attributes:
-        sizes: how many values every draw has, so far, by its counter.
+        sizes: number of values of each draw so far, by its counter.
     """
 
     def __init__(self, number: Value, anew: bool):
-        """anew: the draws must be other ones at every ply."""
+        """anew: whether draws must differ from ply to ply."""
         self.number, self.anew = scalar(number), anew
         self.sizes: dict[Any, int] = {}
         self._drawn: dict[Any, Scalar] = {}
@@ -40,14 +38,14 @@ class Digits:
         raise ValueError("the game draws whole words of chance, whose values are too many to count")
 
     def draw(self, counter: Value, n: Value) -> Scalar:
-        where_from, size = word(counter), scalar(n)
+        count, size = word(counter), scalar(n)
         if not size.known:
             raise ValueError("the game draws among a number of values that differs: they cannot be counted")
-        if where_from.known and self.anew:
+        if count.known and self.anew:
             raise ValueError(
-                f"the game draws event {where_from.value} at every ply: it is hidden until it has come"
+                f"the game draws event {count.value} at every ply: it is hidden until it has come"
             )
-        event = where_from.node
+        event = count.node
         if event not in self.sizes:
             self._drawn[event] = self.number // self.outcomes % int(size.value)
             self.sizes[event] = int(size.value)
@@ -57,30 +55,34 @@ class Digits:
 
 
 class Facts(NamedTuple):
-    """What tracing tells of rules: outcomes of a step's draws, and whether anything depends on the ply."""
+    """Properties of rules that tracing shows: outcomes of a step's draws, and whether anything depends on the ply."""
 
     outcomes: int
     by_ply: bool
 
 
 def facts(rules: Rules) -> Facts:
-    """Of rules without memory fields. ValueError for chance that cannot be counted."""
+    """Return the facts about rules without memory fields. ValueError for chance that cannot be counted."""
     game = Game(rules)
     layout = Layout(game.spec)
     with tracing():
-        words, others = register(layout.words, dtypes.uint32), register(3, dtypes.int32)
-        ply, action, number = (Scalar(others[k].load(), INT) for k in range(3))
-        s = layout.get_state(lambda w: Scalar(words[w].load(), WORD)).replace(ply=ply)
+        words, others = registers(layout.words, WORD), registers(3, INT)
+        loaded = [words[w] for w in range(layout.words)]
+        ply, action, number = (others[k] for k in range(3))
+        s = layout.get_state(loaded.__getitem__).replace(ply=ply)
         digits = Digits(number, anew=True)
         outcome = game.rules.step(s, action, digits)
         after = game.typed(outcome.state.replace(ply=0).asdict(), "step").asdict().values()
-        found = [*(x for value in after for x in as_list(value)), *map(scalar, outcome.rewards)]
-        found += [scalar(outcome.terminated), scalar(outcome.truncated)]
+        results = [*(x for value in after for x in as_list(value)), *map(scalar, outcome.rewards)]
         mask = game.mask(s)
-        found += [mask[w] for w in range(len(mask))]
-        nodes = UOp.group(*(x.uop() for x in found)).toposort()
+        results += [
+            scalar(outcome.terminated),
+            scalar(outcome.truncated),
+            *(mask[w] for w in range(len(mask))),
+        ]
+        by_ply = depends_on(results, ply)
     _check("a step", digits.outcomes)
-    return Facts(digits.outcomes, ply.node in nodes)
+    return Facts(digits.outcomes, by_ply)
 
 
 def _check(what: str, outcomes: int) -> None:
@@ -89,7 +91,7 @@ def _check(what: str, outcomes: int) -> None:
 
 
 def first_states(rules: Rules) -> Iterator[dict[str, Any]]:
-    """The fields of every first state, all equally likely, as plain numbers and flat lists."""
+    """Yield the fields of each first state, all equally likely, as plain numbers and flat lists."""
     game, number, outcomes = Game(rules), 0, 1
     while number < outcomes:
         chance = Digits(number, anew=False)
@@ -105,7 +107,7 @@ def first_states(rules: Rules) -> Iterator[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Explicit:
-    """A game with chance as one without: action a * outcomes + d is action a with the draws that d stands for."""
+    """Game without chance that stands for one with it: action a * outcomes + d is action a with the draws d."""
 
     rules: Rules
     outcomes: int

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tensor_envs.core.backend.device import resolve
-from tensor_envs.core.backend.threads import num_threads
-from tensor_envs.core.engine import Engine, Games, cut
+from tensor_envs._compiler.devices import resolve
+from tensor_envs._compiler.threads import num_threads
+from tensor_envs.core.engine import BatchBuffers, Engine, batch_layout
 from tensor_envs.core.env import Env
 from tensor_envs.core.inputs import int_array
 from tensor_envs.core.kernels.block import LANES
-from tensor_envs.core.layout import FLAGS, RNG_WORDS, Slot
+from tensor_envs.core.layout import FLAGS, KEY_WORDS, Slot
 from tensor_envs.core.state import State
 from tensor_envs.core.validate import wrong_type
 from tensor_envs.exact.outcomes import Explicit, facts, first_states
@@ -122,7 +122,7 @@ class Expander:
 
     # *** batches ***
 
-    def batch(self, state: State) -> tuple[Games, Array]:
+    def batch(self, state: State) -> tuple[BatchBuffers, Array]:
         """A state's games as this plays them, and their words. ValueError for a state of another environment."""
         self.env._checked(state)
         table = self._packed(state)
@@ -142,7 +142,7 @@ class Expander:
     def _packed(self, state: State) -> Array:
         """The words of a state's games: those of its own, of a game without chance."""
         if self.engine is self.env._engine:
-            return state._games.cut.table(state._games.words)
+            return state._games.layout.table(state._games.words)
         values = state.numpy()
         names = self.layout.slots
         table = self.layout.pack(
@@ -159,36 +159,38 @@ class Expander:
         """int64 [rows]."""
         return (table[:, slot.word].astype(np.int64) >> slot.shift & (1 << slot.width) - 1) + slot.low
 
-    def _load(self, table: Array) -> Games:
+    def _load(self, table: Array) -> BatchBuffers:
         """The games of a table's rows, and then some of them again: see `room`."""
         table = np.resize(table, (room(len(table)), table.shape[1]))
-        return self.engine.load(table, np.zeros((len(table), RNG_WORDS), np.uint32), self.device)
+        return self.engine.load(table, np.zeros((len(table), KEY_WORDS), np.uint32), self.device)
 
     def player(self, fields: Packed) -> Array:
         """Who is to move."""
         column = fields.columns()[self._player.word]
         return self._number(column[:, None], self._player._replace(word=0))
 
-    def games(self, fields: Packed, ply: int) -> Games:
+    def games(self, fields: Packed, ply: int) -> BatchBuffers:
         """Positions as a batch, and then some of them again: see `room`."""
         table = np.zeros((len(fields), self.layout.words), np.uint32)
         for w, column in enumerate(fields.columns()[: self.layout.field_words]):
             table[:, w] = column
         table[:, self._ply.word] |= np.uint32((ply if self.by_ply else 0) << self._ply.shift)
-        return self.engine.recompute(self._load(table))
+        return self.engine.refresh(self._load(table))
 
-    def _take(self, games: Games, rows: Array) -> Games:
+    def _take(self, games: BatchBuffers, rows: Array) -> BatchBuffers:
         """The games of some rows, and then some of them again: see `room`."""
         rows = np.resize(rows, room(len(rows)))
-        return self.engine.take(games, int_array("rows", rows, cut(len(rows), self.device)), len(rows))
+        return self.engine.gather(
+            games, int_array("rows", rows, batch_layout(len(rows), self.device)), len(rows)
+        )
 
     # *** what tells positions from each other ***
 
-    def _seen(self, games: Games) -> Array:
+    def _seen(self, games: BatchBuffers) -> Array:
         """bool [rows, entries]: what the players to move see."""
         return self.engine.observe(games, None).numpy().reshape(games.batch, -1)
 
-    def rows(self, games: Games, table: Array) -> Rows:
+    def rows(self, games: BatchBuffers, table: Array) -> Rows:
         """What is to be looked up."""
         results = self._results(table)
         columns = self._canonical(games, table, results)[0] if self._images else self._words(table, results)
@@ -198,13 +200,13 @@ class Expander:
         """Of fields; the last one is that of the result."""
         return [*(table[:, w] & kept for w, kept in enumerate(self._kept)), results.astype(np.uint32)]
 
-    def _canonical(self, games: Games, table: Array, results: Array) -> tuple[list[Array], Array]:
+    def _canonical(self, games: BatchBuffers, table: Array, results: Array) -> tuple[list[Array], Array]:
         """Of the least of all images of what is seen, then of player and result; and the sizes of orbits."""
         smallest, orbits = canonical(self._seen(games)[: len(table)], self._images)
         player = (self._number(table, self._player) - self._player.low).astype(np.uint32)
         return [*smallest, player | results.astype(np.uint32) << PLAYER_BITS], orbits
 
-    def _described(self, games: Games, table: Array, results: Array, parents: Array) -> Children:
+    def _described(self, games: BatchBuffers, table: Array, results: Array, parents: Array) -> Children:
         """The first games of a batch, whose words these are, as positions, equal ones together."""
         words = Packed.of(self._words(table, results))
         same = groups(words)
@@ -241,20 +243,22 @@ class Expander:
 
     # *** children ***
 
-    def after(self, games: Games, count: int) -> Iterator[tuple[Array, Array, Games, Array]]:
+    def after(self, games: BatchBuffers, count: int) -> Iterator[tuple[Array, Array, BatchBuffers, Array]]:
         """Every legal action in the first games: rows, actions, the games after them (and some more), their words.
 
         In parts, in order; the outcomes of an action stay together.
         """
-        mask, actions = games.cut.table(games.words)[:count, self.layout.mask :], self.spec.num_actions
+        mask, actions = games.layout.table(games.words)[:count, self.layout.mask :], self.spec.num_actions
         mask = np.ascontiguousarray(mask).astype("<u4").view(np.uint8)
         flat = np.flatnonzero(np.unpackbits(mask, axis=1, count=actions, bitorder="little"))
         size = EDGES - EDGES % self.outcomes
         for at in range(0, len(flat), size):
             rows, chosen = np.divmod(flat[at : at + size], actions)
             after = self._take(games, rows)
-            after = self.engine.step(after, int_array("actions", np.resize(chosen, after.batch), after.cut))
-            yield rows, chosen, after, after.cut.table(after.words)[: len(rows)]
+            after = self.engine.step(
+                after, int_array("actions", np.resize(chosen, after.batch), after.layout)
+            )
+            yield rows, chosen, after, after.layout.table(after.words)[: len(rows)]
 
     def expand(self, fields: Packed, ply: int) -> Iterator[Children]:
         """What every legal action in positions that are not over leads to: their edges in order, in parts."""

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tensor_envs.core.backend.device import resolve
+from tensor_envs._compiler.devices import resolve
 from tensor_envs.core.env import Env
 from tensor_envs.core.files import read_arrays, write_arrays
 from tensor_envs.core.inputs import host_ints
-from tensor_envs.core.layout import RNG_WORDS
+from tensor_envs.core.layout import KEY_WORDS
 from tensor_envs.core.state import State
 from tensor_envs.core.validate import file_path, instance, integer
 from tensor_envs.exact.counts import MAX_DEPTH, counter
@@ -132,7 +132,9 @@ def solve(
 def _begun(game: Expander) -> tuple[Any, ...]:
     """What the files of two solutions of the same have in common."""
     words = (
-        game.begun._games.cut.table(game.begun.tensors[0]).tobytes() if isinstance(game.begun, State) else b""
+        game.begun._games.layout.table(game.begun.tensors[0]).tobytes()
+        if isinstance(game.begun, State)
+        else b""
     )
     return about(game.env), game.symmetry, words
 
@@ -474,7 +476,7 @@ class Solution:
         written |= {"depth": self.depth}
         arrays = self._arrays() | {"wins": np.array([self._wins], np.uint8)}
         if isinstance(begun, State):
-            arrays |= {"words": begun._games.cut.table(begun.tensors[0])}
+            arrays |= {"words": begun._games.layout.table(begun.tensors[0])}
         write_arrays(file_path("path", path), FORMAT, written, arrays)
 
     @staticmethod
@@ -492,7 +494,7 @@ class Solution:
             if "words" in arrays:
                 words = np.array(arrays["words"])
                 env._engine.layout.check(words)
-                rng = np.zeros((len(words), RNG_WORDS), np.uint32)
+                rng = np.zeros((len(words), KEY_WORDS), np.uint32)
                 start = State(env, env._engine.load(words, rng, resolve(None)))
             instance("symmetry", written["symmetry"], bool)
             depth = written.get("depth")

@@ -16,7 +16,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from tensor_envs.core.backend.device import resolve
+from tensor_envs._compiler.devices import resolve
 from tensor_envs.play.server import ADDRESS, Server
 from tensor_envs.web.command import Parser, run
 

@@ -7,25 +7,11 @@ from functools import reduce
 from operator import or_
 from typing import Any
 
-from tinygrad import UOp
-from tinygrad.uop.ops import Ops
-
-from tensor_envs.rules.control import popcount_word
+from tensor_envs._compiler import arithmetic
+from tensor_envs._compiler.tape import BOOL, INT, WORD, WORD64
+from tensor_envs.rules.kernel import is_gpu
 from tensor_envs.rules.lists import MemoryArray, select, sum_of
-from tensor_envs.rules.scalar import (
-    BITS,
-    BOOL,
-    INT,
-    WORD,
-    WORD64,
-    Scalar,
-    Value,
-    integer,
-    refuse,
-    scalar,
-    where,
-    word,
-)
+from tensor_envs.rules.scalar import BITS, Scalar, Value, integer, refuse, scalar, where, word
 
 WORD_BITS = 32
 
@@ -123,13 +109,12 @@ def popcount(x: Value, width: int | None = None) -> Scalar:
         refuse(f"bits are counted in a word or a word64, got {x.kind}")
     if x.known:
         return integer(int(x.value).bit_count())
-    width, name = width or BITS[x.dtype], popcount_word.get()
-    if name is None:
+    width = width or BITS[x.dtype]
+    if not is_gpu():  # vectors of a processor rarely count bits
         return integer(_counts(x, width)[-1] & (2 * width - 1))
     if x.dtype is WORD64:
         return sum_of(popcount(half) for half in halves(x))
-    # bounds that tinygrad can see
-    return integer(Scalar(UOp(Ops.CUSTOMI, WORD, (x.uop(),), name + "({0})"), WORD) & (2 * width - 1))
+    return integer(Scalar(arithmetic.popcount(x.node), WORD))
 
 
 def nth_bit(x: Value, n: Value, width: int | None = None) -> Scalar:
@@ -148,7 +133,7 @@ def nth_bit(x: Value, n: Value, width: int | None = None) -> Scalar:
     size = width or BITS[x.dtype]
     levels = _counts(x, size)[:-1]
     # a GPU's threads shift each by a number of its own, which the lanes of a vector cannot in WebAssembly
-    apart = popcount_word.get() is not None
+    apart = is_gpu()
     while levels:  # halve: is it in the lower half of the group, or further on?
         size, groups = size // 2, levels.pop()
         lower = integer((groups >> position if apart else groups) & (2 * size - 1))

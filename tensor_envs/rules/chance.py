@@ -15,11 +15,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from tensor_envs.rules.bits import WORD_BITS, halves, joined
-from tensor_envs.rules.scalar import WORD64, Scalar, Value, integer, refuse, scalar, word, word64
+from tensor_envs.rules.bits import WORD_BITS
+from tensor_envs.rules.scalar import Scalar, Value, integer, refuse, scalar, word, word64
 
 POLICY_EPISODE = 0xFFFFFFFF
-_MASK, _PARITY = 0xFFFFFFFF, 0x1BD11BDA
+_PARITY = 0x1BD11BDA
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 
 
@@ -30,22 +30,15 @@ def threefry(key: Sequence[Value], counter: Sequence[Value]) -> tuple[Scalar, Sc
         >>> threefry((0, 0), (0, 0))
         (word(1797259609), word(2579123966))
     """
-    k, c = [[word(x) for x in pair] for pair in (key, counter)]
-    if all(x.known for x in (*k, *c)):
-        first, second = _plain((int(k[0].value), int(k[1].value)), (int(c[0].value), int(c[1].value)))
-        return word(first), word(second)
-    return halves(Scalar(joined(*c).uop().threefry(joined(*k).uop()), WORD64))
-
-
-def _plain(key: tuple[int, int], counter: tuple[int, int]) -> tuple[int, int]:
-    schedule = (*key, key[0] ^ key[1] ^ _PARITY)
-    x, y = ((c + k) & _MASK for c, k in zip(counter, key, strict=True))
+    (k0, k1), (x, y) = ([word(number) for number in pair] for pair in (key, counter))
+    schedule = (k0, k1, k0 ^ k1 ^ _PARITY)
+    x, y = x + k0, y + k1
     for group in range(5):
         for turn in _ROTATIONS[group % 2]:
-            x = (x + y) & _MASK
-            y = (y << turn & _MASK | y >> WORD_BITS - turn) ^ x
-        x = (x + schedule[(group + 1) % 3]) & _MASK
-        y = (y + schedule[(group + 2) % 3] + group + 1) & _MASK
+            x = x + y
+            y = (y << turn | y >> WORD_BITS - turn) ^ x
+        x = x + schedule[(group + 1) % 3]
+        y = y + (schedule[(group + 2) % 3] + (group + 1))
     return x, y
 
 

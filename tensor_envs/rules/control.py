@@ -1,84 +1,31 @@
-"""Loops of a kernel: what is too long to unroll. Called with plain numbers they are Python's."""
+"""Loops in rules, for what is too long to unroll. Called with plain numbers they are Python's."""
 
 from __future__ import annotations
 
-import functools
-import itertools
-import operator
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import or_
 from typing import Any
 
-from tinygrad import UOp, dtypes
-from tinygrad.dtype import AddrSpace
-from tinygrad.uop.ops import AxisType, Ops
-
-from tensor_envs.rules.scalar import INT, Scalar, Value, can_name, integer, refuse, scalar
-
-_ids: ContextVar[Iterator[int] | None] = ContextVar("_ids", default=None)
-_no_unroll: ContextVar[bool] = ContextVar("_no_unroll", default=False)
-popcount_word: ContextVar[str | None] = ContextVar("popcount_word", default=None)  # of the kernel's language
-
-
-@contextmanager
-def tracing(popcount: str | None = None, names: bool = False) -> Iterator[None]:
-    """While one kernel is traced: its loops are numbered from 0, so that the same kernel always gets the same code.
-
-    popcount: the language's own function for it, if there is one to be named.
-    names: whether a number may have a name of its own in it.
-    """
-    token, word, named = _ids.set(itertools.count()), popcount_word.set(popcount), can_name.set(names)
-    try:
-        yield
-    finally:
-        _ids.reset(token)
-        popcount_word.reset(word)
-        can_name.reset(named)
-
-
-def next_id() -> int:
-    """A number that the kernel being traced has not used for a loop or a register yet."""
-    ids = _ids.get()
-    assert ids is not None, "no kernel is being traced"
-    return next(ids)
-
-
-@contextmanager
-def no_unroll() -> Iterator[None]:
-    """While what is played once in a while is traced: `map_range` is a loop, which is short to compile."""
-    token = _no_unroll.set(True)
-    try:
-        yield
-    finally:
-        _no_unroll.reset(token)
-
-
-def loop(size: UOp | int, kind: AxisType = AxisType.WEAK) -> UOp:
-    """The index of a new loop 0..size-1; what depends on it runs inside. LOOP: it stays one. For the core."""
-    return UOp.range(size, next_id(), kind)
-
-
-def register(size: int, dtype: Any) -> UOp:
-    """A new array of a kernel's own."""
-    return UOp.placeholder((size,), dtype, next_id(), AddrSpace.REG)
-
-
-def _reduce(size: int, term: Callable[[Scalar], Scalar], op: Ops) -> Scalar:
-    """Of terms that are not negative: 0 is neutral."""
-    i = loop(size)
-    value = scalar(term(Scalar(i, INT))).to(INT).uop()
-    total = register(1, dtypes.int32)
-    start = total.after(*(r for r in value.ranges if r is not i))[0].store(0)
-    so_far = total.after(start, i)[0]
-    return Scalar(total.after(so_far.store(so_far.load().alu(op, value)).end(i))[0].load(), INT)
+from tensor_envs._compiler.tape import BOOL, INT, recording
+from tensor_envs.rules.kernel import do_while, loop, registers, unrolls
+from tensor_envs.rules.scalar import Scalar, Value, integer, refuse, scalar
 
 
 def _unrolled(size: int, term: Callable[[Any], Any]) -> list[Scalar] | None:
-    """The terms one by one, of a plain program and of a single index; None where a kernel needs a loop."""
-    if _ids.get() is not None and size > 1:
+    """Return the terms in a plain program, or of one index; None where a kernel needs a loop."""
+    if recording() is not None and size > 1:
         return None
     return [scalar(term(integer(i))) for i in range(size)]
+
+
+def _accumulated(size: int, start: Scalar, combine: Callable[[Scalar, Scalar], Scalar]) -> Scalar:
+    """Return the last value of a variable that a loop combines with every index."""
+    total = registers(1, start.dtype)
+    total[0] = start
+    with loop(size) as i:
+        total[0] = combine(total[0], i)
+    return total[0]
 
 
 def any_in_range(size: int, condition: Callable[[Scalar], Scalar]) -> Scalar:
@@ -90,8 +37,8 @@ def any_in_range(size: int, condition: Callable[[Scalar], Scalar]) -> Scalar:
     """
     terms = _unrolled(size, condition)
     if terms is None:
-        return _reduce(size, condition, Ops.MAX) != 0
-    return Scalar(any(t.value for t in terms), dtypes.bool) if all(t.known for t in terms) else terms[0]
+        return _accumulated(size, integer(0), lambda found, i: found | integer(condition(i))) != 0
+    return Scalar(any(t.value for t in terms), BOOL) if all(t.known for t in terms) else terms[0]
 
 
 def sum_in_range(size: int, term: Callable[[Scalar], Scalar]) -> Scalar:
@@ -103,7 +50,7 @@ def sum_in_range(size: int, term: Callable[[Scalar], Scalar]) -> Scalar:
     """
     terms = _unrolled(size, term)
     if terms is None:
-        return _reduce(size, term, Ops.ADD)
+        return _accumulated(size, integer(0), lambda total, i: total + integer(term(i)))
     return sum((integer(t) for t in terms), start=integer(0))
 
 
@@ -115,14 +62,13 @@ def union_in_range(size: int, term: Callable[[Scalar], Scalar]) -> Scalar:
         word(7)
     """
     terms = _unrolled(size, term)
-    if terms is None:
-        i = loop(size)
-        value = term(Scalar(i, INT))
-        return Scalar(value.uop().reduce(i, arg=Ops.ADD), value.dtype)
-    found = terms[0]
-    for other in terms[1:]:
-        found = found | other
-    return found
+    if terms is not None:
+        return reduce(or_, terms)
+    total = registers(1, scalar(term(integer(0))).dtype)
+    total[0] = 0
+    with loop(size) as i:
+        total[0] = total[0] | term(i)
+    return total[0]
 
 
 def repeat(
@@ -143,36 +89,25 @@ def repeat(
         return found
 
     values = alike(start)
-    if _ids.get() is None or size < 2 or not values:
+    if recording() is None or size < 2 or not values:
         for _ in range(size):
             before, values = values, alike(step(values))
             if all(a.known and b.known and a.value == b.value for a, b in zip(before, values, strict=True)):
                 break
         return values
-    nodes, dtype = [x.uop() for x in values], values[0].dtype
-    around = tuple(dict.fromkeys(r for node in nodes for r in node.ranges))
-    held, fresh = register(len(nodes), dtype), register(len(nodes), dtype)
-    left = register(1, dtypes.int32)
-    begun = UOp.group(*_stores(held.after(*around), nodes), left.after(*around)[0].store(size))
-    turn = UOp.loop(next_id())
-    now = [Scalar(x, dtype) for x in _loads(held.after(begun, turn), len(nodes))]
-    new = alike(step(now))
-    more = Scalar(left.after(begun, turn)[0].load(), INT) - 1
-    again = functools.reduce(operator.or_, map(operator.ne, now, new)) & (more > 0)
-    # all are worked out before one is overwritten
-    worked_out = UOp.group(*_stores(fresh.after(begun, turn), [x.uop() for x in new]))
-    stores = _stores(held.after(worked_out), _loads(fresh.after(worked_out), len(nodes)))
-    done = UOp.group(*stores, left.after(worked_out)[0].store(more.uop())).end(turn, again.uop())
-    # tinygrad takes the loops around for ended, too, where the condition depends on them: they are named again
-    return [Scalar(x, dtype) for x in _loads(held.after(done).after(*around), len(nodes))]
-
-
-def _stores(cells: UOp, values: Sequence[UOp]) -> list[UOp]:
-    return [cells[k].store(x) for k, x in enumerate(values)]
-
-
-def _loads(cells: UOp, size: int) -> list[UOp]:
-    return [cells[k].load() for k in range(size)]
+    count = len(values)
+    variables, left = registers(count, values[0].dtype), registers(1, INT)
+    for k, x in enumerate(values):
+        variables[k] = x
+    left[0] = size
+    with do_while() as turn:
+        old = [variables[k] for k in range(count)]
+        new = alike(step(old))
+        for k, x in enumerate(new):
+            variables[k] = x
+        left[0] = left[0] - 1
+        turn.again = reduce(or_, (a != b for a, b in zip(old, new, strict=True))) & (left[0] > 0)
+    return [variables[k] for k in range(count)]
 
 
 def map_range(size: int, term: Callable[[Any], Scalar]) -> list[Scalar]:
@@ -182,11 +117,11 @@ def map_range(size: int, term: Callable[[Any], Scalar]) -> list[Scalar]:
         >>> map_range(3, lambda i: integer(2) * i)
         [int(0), int(2), int(4)]
     """
-    if not _no_unroll.get():
+    if unrolls():
         return [term(k) for k in range(size)]
-    i = loop(size, AxisType.LOOP)
-    value = term(Scalar(i, INT))
-    node = value.uop()
-    values = register(size, node.dtype)
-    done = values.after(*(r for r in node.ranges if r is not i))[i].store(node).end(i)
-    return [Scalar(values.after(done)[k].load(), value.dtype) for k in range(size)]
+    values: Any = None
+    with loop(size, unroll=False) as i:
+        value = scalar(term(i))
+        values = registers(size, value.dtype)
+        values[i] = value
+    return [values[k] for k in range(size)]

@@ -9,7 +9,8 @@ from typing import Any, NoReturn
 
 from tinygrad.dtype import DType
 
-from tensor_envs.rules.scalar import WORD, Scalar, Value, refuse, scalar, where
+from tensor_envs._compiler.tape import WORD
+from tensor_envs.rules.scalar import Scalar, Value, refuse, scalar, where
 
 
 class MemoryArray:

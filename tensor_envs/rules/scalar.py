@@ -12,23 +12,22 @@ import operator
 import os
 import sys
 from collections.abc import Callable, Sequence
-from contextvars import ContextVar
 from typing import Any, NoReturn, TypeVar, overload
 
 import numpy as np
-from tinygrad import UOp, dtypes
 from tinygrad.dtype import DType
-from tinygrad.uop.ops import Ops
 
-BOOL, INT, WORD, WORD64, REAL = dtypes.bool, dtypes.int32, dtypes.uint32, dtypes.uint64, dtypes.float32
-BITS = {BOOL: 1, INT: 32, WORD: 32, WORD64: 64}  # of the kinds that are whole numbers
-_MASKS = {kind: (1 << size) - 1 for kind, size in BITS.items()}
+from tensor_envs._compiler import arithmetic
+from tensor_envs._compiler.arithmetic import wrap
+from tensor_envs._compiler.tape import BOOL, INT, LONG, REAL, SIGNED, UNSIGNED, WORD, WORD64, Instruction
+
+BITS = {BOOL: 1} | {
+    kind: 8 * kind.itemsize for kind in SIGNED + UNSIGNED
+}  # of the kinds that are whole numbers
 NAMES = {BOOL: "bool", INT: "int", WORD: "word", WORD64: "word64", REAL: "real"}
 _LANGUAGE = os.path.dirname(os.path.abspath(__file__))
 
 Number = bool | int | float
-# whether numbers may have names of their own in the kernel being traced
-can_name: ContextVar[bool] = ContextVar("can_name", default=False)
 
 
 def _author() -> str:
@@ -50,16 +49,6 @@ def _a(dtype: DType) -> str:
     return f"{'an' if dtype is INT else 'a'} {NAMES[dtype]}"
 
 
-def _wrap(value: Any, dtype: DType) -> Number:
-    """What a kind makes of a Python number: whole numbers wrap around, reals are rounded to float32."""
-    if dtype is BOOL:
-        return bool(value)
-    if dtype is REAL:
-        return float(np.float32(value))
-    value = int(value) & _MASKS[dtype]
-    return value - (1 << 32) if dtype is INT and value >> 31 else value
-
-
 class Scalar:
     """One number of one game: a bool, an int (32 bits), a word (32 bits, unsigned), a word64 or a real (float32).
 
@@ -72,8 +61,10 @@ class Scalar:
     __slots__ = ("dtype", "known", "node")
 
     def __init__(self, node: Any, dtype: DType):
+        if type(node) is Instruction and node.op == "const":
+            node = node.arg
         self.node, self.dtype = node, dtype
-        self.known = type(node) is not UOp  # whether this is a plain number
+        self.known = type(node) is not Instruction  # whether this is a plain number
 
     @property
     def value(self) -> Number:
@@ -85,25 +76,19 @@ class Scalar:
     @property
     def kind(self) -> str:
         """ "bool", "int", "word", "word64" or "real"."""
-        return NAMES[self.dtype]
+        return NAMES.get(self.dtype, str(self.dtype))
 
-    def uop(self) -> UOp:
-        """The node of a kernel, for the core."""
-        return UOp.const(self.node, self.dtype) if self.known else self.node
+    def instruction(self) -> Instruction:
+        """Return the value as an instruction of the kernel that is being recorded."""
+        return arithmetic.const(self.node, self.dtype) if self.known else self.node
 
     def to(self, dtype: DType) -> Scalar:
         """The same number as another kind; bits beyond it are cut off."""
         if self.dtype is dtype:
             return self
         if self.known:
-            return Scalar(_wrap(self.node, dtype), dtype)
-        node = _exact(self.node)
-        if dtype is BOOL:
-            return Scalar(node.ne(0), BOOL)
-        if dtype is INT and self.dtype in (WORD, WORD64) and node.vmax >= 1 << 31:
-            # tinygrad takes a cast from unsigned to signed for one that never yields a negative number
-            return Scalar(node.cast(WORD).bitcast(INT), INT)
-        return Scalar(node.cast(dtype), dtype)
+            return Scalar(wrap(self.node, dtype), dtype)
+        return Scalar(arithmetic.cast(self.node, dtype), dtype)
 
     def __repr__(self) -> str:
         return f"{self.kind}({self.node if self.known else '...'})"
@@ -203,8 +188,10 @@ class Scalar:
         if self.dtype is REAL:
             refuse("a real has no bits")
         if self.known:
-            return Scalar(not self.node if self.dtype is BOOL else _wrap(~self.node, self.dtype), self.dtype)
-        return Scalar(self.node.logical_not() if self.dtype is BOOL else ~self.node, self.dtype)
+            return Scalar(not self.node if self.dtype is BOOL else wrap(~self.node, self.dtype), self.dtype)
+        if self.dtype is BOOL:
+            return Scalar(arithmetic.invert(self.node), BOOL)
+        return Scalar(arithmetic.bit_xor(self.node, arithmetic.const(-1, self.dtype)), self.dtype)
 
     def __abs__(self) -> NoReturn:
         refuse("write where(x < 0, -x, x)")
@@ -239,6 +226,7 @@ class Scalar:
 
 
 Value = Scalar | Number
+Operation = Callable[[Any, Any], Any]
 T = TypeVar("T")
 
 
@@ -266,16 +254,16 @@ def scalar(x: Any, like: DType | None = None) -> Scalar:
     if isinstance(x, (float, np.floating)):
         if like is not None and like is not REAL:
             refuse(f"{x!r} does not mix with {_a(like)}: write real(x) for sums with fractions")
-        return Scalar(_wrap(x, REAL), REAL)
+        return Scalar(wrap(x, REAL), REAL)
     if not isinstance(x, (int, np.integer)):
         refuse(f"scalars and numbers mix, but not {type(x).__name__}")
     dtype = INT if like is None or like is BOOL else like
     if dtype is REAL:
-        return Scalar(_wrap(x, REAL), REAL)
+        return Scalar(wrap(x, REAL), REAL)
     value, size = int(x), BITS[dtype]
-    if not -(1 << size - 1) <= value < 1 << (size - 1 if dtype is INT else size):
+    if not -(1 << size - 1) <= value < 1 << (size - 1 if dtype in SIGNED else size):
         refuse(f"{x} does not fit into {_a(dtype)} of {size} bits", ValueError)
-    return Scalar(_wrap(value, dtype), dtype)
+    return Scalar(wrap(value, dtype), dtype)
 
 
 def _common(a: Any, b: Any) -> tuple[Scalar, Scalar]:
@@ -290,10 +278,12 @@ def _common(a: Any, b: Any) -> tuple[Scalar, Scalar]:
         return a.to(b.dtype), b
     if b.dtype is BOOL:
         return a, b.to(a.dtype)
+    if {a.dtype, b.dtype} == {INT, LONG}:  # addresses in kernels; rules have no LONG
+        return a.to(LONG), b.to(LONG)
     return refuse(f"{a.kind} and {b.kind} do not mix: write integer(x), word(x), word64(x) or real(x)")
 
 
-def _arithmetic(op: Callable[[Any, Any], Any], a: Any, b: Any, bitwise: bool = False) -> Scalar:
+def _arithmetic(op: Operation, a: Any, b: Any, bitwise: bool = False) -> Scalar:
     if not (type(a) is Scalar is type(b) and a.dtype is b.dtype):
         a, b = _common(a, b)
     dtype = a.dtype
@@ -302,98 +292,76 @@ def _arithmetic(op: Callable[[Any, Any], Any], a: Any, b: Any, bitwise: bool = F
             refuse("a real has no bits")
     elif dtype is BOOL:
         a, b, dtype = a.to(INT), b.to(INT), INT
-    if not (a.known and b.known):
-        if dtype is BOOL and op is not operator.xor and (a.known or b.known):
-            known, other = (a, b) if a.known else (b, a)
-            return known if known.node is (op is operator.or_) else other
-        return Scalar(op(a.uop(), b.uop()), dtype)
-    value = op(a.node, b.node)
-    return Scalar(value if bitwise else _wrap(value, dtype), dtype)
+    if a.known and b.known:
+        value = op(a.node, b.node)
+        return Scalar(value if bitwise else wrap(value, dtype), dtype)
+    return Scalar(_RECORD[op](a.instruction(), b.instruction()), dtype)
 
 
 def _divide(a: Any, b: Any) -> Any:
-    """Rounded down; by 0 it is 0, since a kernel computes what `where` does not choose, too."""
-    if isinstance(a, UOp):
-        return _trapless(operator.floordiv, a, b)
+    """Return a // b, rounded down; 0 for b = 0, since a kernel also computes what `where` does not choose."""
     return a // b if b else 0
 
 
 def _remainder(a: Any, b: Any) -> Any:
-    if isinstance(a, UOp):
-        return _trapless(operator.mod, a, b)
     return a % b if b else 0
 
 
-def _trapless(op: Callable[[UOp, UOp], UOp], a: UOp, b: UOp) -> UOp:
-    """A processor kills the process where a divisor is 0, or where the lowest int is divided by -1."""
-    a, b = _exact(a), _exact(b)
-    if b.vmin > 0 or b.vmax < -1:
-        return op(a, b)
-    wrong = b.eq(0) | b.eq(-1) if b.dtype is INT else b.eq(0)
-    return wrong.where(
-        a * b if op is operator.floordiv else a.const_like(0), op(a, wrong.where(b.const_like(1), b))
-    )
-
-
-_WRAPPING = {Ops.ADD, Ops.SUB, Ops.MUL, Ops.SHL}
-_CARRYING = {Ops.SHR, Ops.WHERE, Ops.MAX, Ops.CAST, Ops.FLOORDIV, Ops.FLOORMOD, Ops.CDIV, Ops.CMOD}
-
-
-def _exact(x: UOp) -> UOp:
-    """A word that may have wrapped around, under a name of its own.
-
-    tinygrad takes it that no sum does: it makes x < 8 of x - 3 < 5, also of words.
-    """
-    seen, waiting = {x}, [x] if x.dtype in (WORD, WORD64) and can_name.get() else []
-    while waiting:
-        u = waiting.pop()
-        if u.op in _WRAPPING and u.dtype in (WORD, WORD64) and not 0 <= u.vmin <= u.vmax <= u.dtype.max:
-            return UOp(Ops.CUSTOM, x.dtype, (x,), "{0}")
-        if u.op in _WRAPPING or u.op in _CARRYING:
-            waiting += [s for s in u.src if s not in seen]
-            seen.update(u.src)
-    return x
-
-
-def _shift(op: Callable[[Any, Any], Any], a: Any, b: Any) -> Scalar:
-    """By 0 up to the kind's bits; what lies beyond them does not count, as in most processors."""
+def _shift(op: Operation, a: Any, b: Any) -> Scalar:
+    """Shift by 0 up to the kind's bits; higher bits of the amount are ignored, as in most processors."""
     if type(a) is not Scalar:
         a = scalar(a, b.dtype)
     if a.dtype is BOOL:
         a = a.to(INT)
     if a.dtype is REAL:
         refuse("a real has no bits")
-    dtype, most = a.dtype, BITS[a.dtype] - 1
+    dtype, most = a.dtype, 8 * a.dtype.itemsize - 1
     if type(b) is Scalar:
         b = b.to(dtype)
     elif isinstance(b, (int, np.integer)) and 0 <= b <= most:
         b = Scalar(int(b), dtype)
     else:
         refuse(f"{_a(dtype)} is shifted by 0..{most}, got {b!r}", ValueError)
-    if not (a.known and b.known):
-        amount = b.uop()
-        if not 0 <= amount.vmin <= amount.vmax <= most:  # vectors of a processor do not cut it off themselves
-            amount = amount & most
-        return Scalar(op(a.uop(), amount), dtype)
-    return Scalar(_wrap(op(a.node, b.node & most), dtype), dtype)
+    if a.known and b.known:
+        return Scalar(wrap(op(a.node, b.node & most), dtype), dtype)
+    amount = b.instruction()
+    if not 0 <= amount.low <= amount.high <= most:
+        amount = arithmetic.bit_and(amount, arithmetic.const(most, dtype))
+    return Scalar(_RECORD[op](a.instruction(), amount), dtype)
 
 
-_KERNEL: dict[Any, Callable[[UOp, UOp], UOp]] = {
-    operator.eq: lambda x, y: x.eq(y),
-    operator.ne: lambda x, y: x.ne(y),
-    operator.lt: lambda x, y: x < y,
-    operator.gt: lambda x, y: y < x,
-    operator.le: lambda x, y: (y < x).logical_not(),
-    operator.ge: lambda x, y: (x < y).logical_not(),
+def _not(
+    op: Callable[[Instruction, Instruction], Instruction],
+) -> Callable[[Instruction, Instruction], Instruction]:
+    return lambda a, b: arithmetic.invert(op(a, b))
+
+
+_RECORD: dict[Operation, Callable[[Instruction, Instruction], Instruction]] = {
+    operator.add: arithmetic.add,
+    operator.sub: arithmetic.subtract,
+    operator.mul: arithmetic.multiply,
+    _divide: arithmetic.divide,
+    _remainder: arithmetic.remainder,
+    operator.and_: arithmetic.bit_and,
+    operator.or_: arithmetic.bit_or,
+    operator.xor: arithmetic.bit_xor,
+    operator.lshift: arithmetic.shift_left,
+    operator.rshift: arithmetic.shift_right,
+    operator.eq: arithmetic.equal,
+    operator.ne: _not(arithmetic.equal),
+    operator.lt: arithmetic.less,
+    operator.gt: lambda a, b: arithmetic.less(b, a),
+    operator.le: _not(lambda a, b: arithmetic.less(b, a)),
+    operator.ge: _not(arithmetic.less),
 }
 
 
-def _compare(op: Callable[[Any, Any], Any], a: Any, b: Any) -> Scalar:
+def _compare(op: Operation, a: Any, b: Any) -> Scalar:
     if not (type(a) is Scalar is type(b) and a.dtype is b.dtype):
         a, b = _common(a, b)
-    if not (a.known and b.known):
-        return Scalar(_KERNEL[op](_exact(a.uop()), _exact(b.uop())), BOOL)
-    return Scalar(op(a.node, b.node), BOOL)
+    if a.known and b.known:
+        return Scalar(op(a.node, b.node), BOOL)
+    return Scalar(_RECORD[op](a.instruction(), b.instruction()), BOOL)
 
 
 @overload
@@ -427,7 +395,7 @@ def where(condition: Any, a: Any, b: Any) -> Any:
     a, b = _common(a, b)
     if chosen.known:
         return a if chosen.node else b
-    return a if a.node is b.node else Scalar(chosen.node.where(a.uop(), b.uop()), a.dtype)
+    return Scalar(arithmetic.choose(chosen.node, a.instruction(), b.instruction()), a.dtype)
 
 
 def maximum(a: Value, b: Value) -> Scalar:
@@ -438,7 +406,9 @@ def maximum(a: Value, b: Value) -> Scalar:
         int(5)
     """
     a, b = _common(a, b)
-    return where(a < b, b, a)
+    if a.known and b.known:
+        return b if a.node < b.node else a
+    return Scalar(arithmetic.maximum(a.instruction(), b.instruction()), a.dtype)
 
 
 def minimum(a: Value, b: Value) -> Scalar:
@@ -449,7 +419,9 @@ def minimum(a: Value, b: Value) -> Scalar:
         int(2)
     """
     a, b = _common(a, b)
-    return where(b < a, b, a)
+    if a.known and b.known:
+        return b if b.node < a.node else a
+    return Scalar(arithmetic.minimum(a.instruction(), b.instruction()), a.dtype)
 
 
 def _convert(x: Value, dtype: DType) -> Scalar:

@@ -1,4 +1,4 @@
-"""The noise of a search, [B, numbers, A] flat (see `memory.NOISES`): Threefry of seed, row, episode and ply."""
+"""Noise of a search, flat [B, numbers, A] (see `ActionSelection.noise_count`): Threefry of seed, row, episode, ply."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _uniform(state: State, seed: Tensor, draws: int) -> Tensor:
     seed: uint32 [B * 2], the same two words for every game: one of several devices has them at hand.
     """
     games, shape = state._games, (state.batch, draws, state.env.num_actions)
-    row = games.cut.view(games.row_rng, 2, 1)
+    row = games.layout.view(games.row_keys, 2, 1)
 
     def spread(x: Tensor) -> Tensor:
         return x.cast(dtypes.uint32).reshape(-1, 1, 1).expand(shape)

@@ -1,4 +1,4 @@
-"""What a search keeps for the next one: memory for trees, kernels that are bound, a network that is captured."""
+"""What searches share: memory for trees, prepared kernels, a captured network."""
 
 from __future__ import annotations
 
@@ -9,130 +9,140 @@ from dataclasses import replace
 import numpy as np
 from tinygrad import Tensor, dtypes
 
-from tensor_envs.core.backend.compiling import compiling
-from tensor_envs.core.backend.device import DeviceName, before_capture, empty_buffer, is_gpu, upload
-from tensor_envs.core.backend.replay import Replay
-from tensor_envs.core.engine import Cut, Engine, Games, cut
+from tensor_envs._compiler.capture import CapturedFunction
+from tensor_envs._compiler.devices import DeviceName, before_capture, empty_buffer, is_gpu, upload
+from tensor_envs._compiler.launch import realize
+from tensor_envs.core.engine import BatchBuffers, BatchLayout, Engine, batch_layout
 from tensor_envs.core.env import Env
 from tensor_envs.core.state import State
 from tensor_envs.core.validate import shown
-from tensor_envs.search.kernels import Conclude, Found, Grow, Plant, SearchByPlayouts
-from tensor_envs.search.memory import NOISES, Form, Sizes, TreeArrays, padded
+from tensor_envs.search.kernels import ExpandAndSelect, Finalize, InitRoot, PlayoutSearch
+from tensor_envs.search.memory import SearchConfig, TreeArrays, TreeSizes, padded
+from tensor_envs.search.simulation import Evaluation, Result
 
 Evaluate = Callable[[State], tuple[Tensor, Tensor]]
-TREE_BYTES = 2**28  # of the trees that are there at once
-MOST_BLOCKS = 256  # that a kernel searches: few, so that indices have 32 bits
+TREE_BYTES = 2**28  # of the trees that are in memory at once
+MAX_BLOCKS = 256  # of a kernel: few, so that indices have 32 bits
 NETWORK_BLOCKS = 4  # on a CPU, where the trees of a search with a network should stay in its cache
 
 
-@functools.lru_cache(16)  # most searches have the numbers of the one before
-def about_array(head: tuple[int, ...], table: bytes, shards: int, device: DeviceName) -> Tensor:
-    """The array `about` of a kernel."""
-    numbers = np.concatenate([np.array(head, np.int32), np.frombuffer(table, np.int32)])
+@functools.lru_cache(16)  # most searches have the parameters of the one before
+def params_array(params: tuple[int, ...], table: bytes, shards: int, device: DeviceName) -> Tensor:
+    """Upload the parameters of a kernel, see `memory.Params`."""
+    numbers = np.concatenate([np.array(params, np.int32), np.frombuffer(table, np.int32)])
     return upload(np.tile(numbers, shards), device)
 
 
 @functools.lru_cache(64)
-def chunk_of(engine: Engine, form: Form, whole: Cut) -> Cut:
-    """The part of a batch whose trees are there at once."""
-    sizes, lanes = Sizes.of(form, engine.game, engine.layout), whole.grid.lanes
-    most = TREE_BYTES // (lanes * 4 * (sizes.states + sizes.nodes + sizes.edges))
-    if form.method != "playout" and not is_gpu(whole.device):
-        most = NETWORK_BLOCKS
-    blocks = max(1, min(most, MOST_BLOCKS))
-    chunk = whole if blocks >= whole.grid.blocks else cut(blocks * lanes * whole.shards, whole.device)
-    return replace(chunk, grid=replace(chunk.grid, most=MOST_BLOCKS))
+def chunk_of(engine: Engine, config: SearchConfig, whole: BatchLayout) -> BatchLayout:
+    """Return the part of a batch whose trees are in memory at once."""
+    sizes, lanes = TreeSizes.of(config, engine.game, engine.layout), whole.grid.lanes
+    blocks = TREE_BYTES // (lanes * 4 * (sizes.states + sizes.nodes + sizes.edges))
+    if config.selection.uses_network and not is_gpu(whole.device):
+        blocks = NETWORK_BLOCKS
+    blocks = max(1, min(blocks, MAX_BLOCKS))
+    small = blocks >= whole.grid.blocks
+    chunk = whole if small else batch_layout(blocks * lanes * whole.shards, whole.device)
+    return replace(chunk, grid=replace(chunk.grid, most=MAX_BLOCKS))
 
 
 @functools.lru_cache(4)
-def memory_for(engine: Engine, form: Form, where: Cut) -> TreeArrays:
-    """Memory for trees, used again and again."""
-    sizes = Sizes.of(form, engine.game, engine.layout)
-    nodes, edges = (where.empty(size, dtypes.int32) for size in (sizes.nodes, sizes.edges))
-    return TreeArrays(where.empty(sizes.states), nodes, edges)
+def memory_for(engine: Engine, config: SearchConfig, chunk: BatchLayout) -> TreeArrays:
+    """Return memory for trees, used again and again."""
+    sizes = TreeSizes.of(config, engine.game, engine.layout)
+    nodes, edges = (chunk.empty(size, dtypes.int32) for size in (sizes.nodes, sizes.edges))
+    return TreeArrays(chunk.empty(sizes.states), nodes, edges)
 
 
-def found_arrays(env: Env, where: Cut) -> Found:
-    return Found(*(where.empty(size, dtypes.int32) for size in (1, 3 * env.num_actions + 1)))
+def result_arrays(env: Env, whole: BatchLayout) -> Result:
+    return Result(*(whole.empty(size, dtypes.int32) for size in (1, 3 * env.num_actions + 1)))
 
 
-class Playouts:
-    """Searches by playouts of so many games at a time, with their memory."""
+class PlayoutRunner:
+    """Searches by playouts of a chunk at a time, with their memory."""
 
-    def __init__(self, engine: Engine, form: Form, where: Cut):
-        self.engine, self.kernel, self.where = engine, SearchByPlayouts(form), where
-        self.tree = memory_for(engine, form, where)
+    def __init__(self, engine: Engine, config: SearchConfig, chunk: BatchLayout):
+        self.engine, self.kernel, self.chunk = engine, PlayoutSearch(config), chunk
+        self.tree = memory_for(engine, config, chunk)
         self.run: Callable[..., object] | None = None
 
-    def search(self, games: Games, about: Tensor, found: Found) -> None:
+    def search(self, games: BatchBuffers, params: Tensor, result: Result) -> None:
         if self.run is None:
-            arrays = SearchByPlayouts.Arrays(self.tree, games.words, games.row_rng, about, found)
-            self.run = self.engine.prepare(self.kernel, self.where, arrays)
-        self.run(*self.tree, games.words, games.row_rng, about, *found)
+            arrays = PlayoutSearch.Arrays(self.tree, games.words, games.row_keys, params, result)
+            self.run = self.engine.prepare(self.kernel, self.chunk, arrays)
+        self.run(*self.tree, games.words, games.row_keys, params, *result)
 
 
 @functools.lru_cache(4)
-def playouts_of(engine: Engine, form: Form, whole: Cut, directly: bool) -> Playouts:
+def playout_runner(engine: Engine, config: SearchConfig, whole: BatchLayout, directly: bool) -> PlayoutRunner:
     """directly: whether tinygrad launches nothing, see `launches_directly`."""
-    return Playouts(engine, form, chunk_of(engine, form, whole))
+    return PlayoutRunner(engine, config, chunk_of(engine, config, whole))
 
 
-class Network:
-    """A network's searches of so many games at a time, with their memory."""
+class NetworkRunner:
+    """Searches with a network of a chunk at a time, with their memory."""
 
-    def __init__(self, env: Env, form: Form, where: Cut, evaluate: Evaluate, table: bytes):
-        self.env, self.where, self.evaluate, self.bound = env, where, evaluate, False
-        self.leaf = env.init(where.batch, device=where.device)
-        with compiling() as meanwhile, before_capture():
+    def __init__(self, env: Env, config: SearchConfig, chunk: BatchLayout, evaluate: Evaluate, table: bytes):
+        self.env, self.chunk, self.evaluate, self.bound = env, chunk, evaluate, False
+        self.leaf = env.init(chunk.batch, device=chunk.device)
+        with before_capture():
             logits, values = self._checked(self.leaf)
-            self.form = replace(form, values=1 if values.ndim == 1 else env.num_players)
-            meanwhile.append(lambda: self._prepare(table))
-            Tensor.realize(logits, values)  # what it sets up at its first call must not be captured
-        self.evaluation = Replay(self._evaluate)
+            self.config = replace(config, values=1 if values.ndim == 1 else env.num_players)
+            self._prepare(table)  # compiles while tinygrad compiles the network
+            realize(logits, values)  # what it sets up at its first call must not be captured
+        self.evaluation = CapturedFunction(self._evaluate)
         self._bind()
 
     def _prepare(self, table: bytes) -> None:
-        env, form, where = self.env, self.form, self.where
-        self.tree = memory_for(env._engine, form, where)
-        self.logits, self.values = (
-            empty_buffer(where.batch * size, dtypes.float32, where.device)
-            for size in (env.num_actions, form.values)
+        env, config, chunk = self.env, self.config, self.chunk
+        self.tree = memory_for(env._engine, config, chunk)
+        self.output = Evaluation(
+            *(
+                empty_buffer(chunk.batch * size, dtypes.float32, chunk.device)
+                for size in (env.num_actions, config.values)
+            )
         )
-        self.root_noise = where.empty(NOISES[form.method] * padded(env.num_actions), dtypes.float32)
-        head = (0, where.grid.blocks, where.share, where.share, 1, 0, 0)
-        about = about_array(head, table, where.shards, where.device)
-        self.growing = Grow.Arrays(
-            self.tree, self.leaf.tensors[0], self.logits, self.values, about, self.root_noise
+        noise_words = config.selection.noise_count * padded(env.num_actions)
+        self.root_noise = chunk.empty(noise_words, dtypes.float32)
+        params = params_array(
+            (0, chunk.grid.blocks, chunk.share, chunk.share, 1, 0, 0), table, chunk.shards, chunk.device
+        )
+        self.expansion = ExpandAndSelect.Arrays(
+            self.tree, self.leaf.tensors[0], self.output, params, self.root_noise
         )
         for kernel, arrays in (
-            (Grow(form), self.growing),
-            (Plant(form), self._plant(self.leaf._games, about, self.root_noise)),
-            (Conclude(form), self._conclude(about, found_arrays(env, where))),
+            (ExpandAndSelect(config), self.expansion),
+            (InitRoot(config), self._init_arrays(self.leaf._games, params, self.root_noise)),
+            (Finalize(config), self._final_arrays(params, result_arrays(env, chunk))),
         ):
-            env._engine.prepare(kernel, where, arrays)
+            env._engine.prepare(kernel, chunk, arrays)
 
-    def _plant(self, games: Games, about: Tensor, noise: Tensor) -> Plant.Arrays:
+    def _init_arrays(self, games: BatchBuffers, params: Tensor, noise: Tensor) -> InitRoot.Arrays:
         leaf = self.leaf.tensors[0]
-        return Plant.Arrays(self.tree, leaf, games.words, games.row_rng, about, noise, self.root_noise)
+        return InitRoot.Arrays(self.tree, leaf, games.words, games.row_keys, params, noise, self.root_noise)
 
-    def _conclude(self, about: Tensor, found: Found) -> Conclude.Arrays:
-        return Conclude.Arrays(self.tree, about, self.logits, self.values, self.root_noise, found)
+    def _final_arrays(self, params: Tensor, result: Result) -> Finalize.Arrays:
+        return Finalize.Arrays(self.tree, params, self.output, self.root_noise, result)
 
-    def _evaluate(self, words: Tensor, row_rng: Tensor, logits: Tensor, values: Tensor) -> None:
-        new = self._checked(State(self.env, Games(words, row_rng, self.where.batch)))
+    def _evaluate(self, words: Tensor, row_keys: Tensor, logits: Tensor, values: Tensor) -> None:
+        output = self._checked(State(self.env, BatchBuffers(words, row_keys, self.chunk.batch)))
         Tensor.realize(
             *(
                 old.assign(x.cast(dtypes.float32).reshape(-1))
-                for old, x in zip((logits, values), new, strict=True)
+                for old, x in zip((logits, values), output, strict=True)
             )
         )
 
     def _checked(self, state: State) -> tuple[Tensor, Tensor]:
-        """What `evaluate` gives, if it is that. TypeError or ValueError."""
-        given = self.evaluate(state)
-        if not isinstance(given, tuple) or len(given) != 2 or not all(isinstance(x, Tensor) for x in given):
-            raise TypeError(f"evaluate must return two Tensors, logits and values, got {shown(given)}")
-        logits, values = given
+        """Return the output of `evaluate`. TypeError or ValueError for anything but logits and values."""
+        output = self.evaluate(state)
+        if (
+            not isinstance(output, tuple)
+            or len(output) != 2
+            or not all(isinstance(x, Tensor) for x in output)
+        ):
+            raise TypeError(f"evaluate must return two Tensors, logits and values, got {shown(output)}")
+        logits, values = output
         batch, spec = state.batch, self.env.spec
         for name, x in (("logits", logits), ("values", values)):
             if not dtypes.is_float(x.dtype):
@@ -151,22 +161,24 @@ class Network:
         return logits, values
 
     def _bind(self) -> None:
-        self.look = self.evaluation.bind(*self.leaf.tensors, self.logits, self.values)
-        self.grow = self.env._engine.bind(Grow(self.form), self.where, self.growing)
+        self.look = self.evaluation.bind(*self.leaf.tensors, *self.output)
+        self.expand = self.env._engine.bind(ExpandAndSelect(self.config), self.chunk, self.expansion)
 
-    def search(self, noise: Tensor, games: Games, about: Tensor, found: Found) -> None:
+    def search(self, noise: Tensor, games: BatchBuffers, params: Tensor, result: Result) -> None:
         engine = self.env._engine
-        engine.run(Plant(self.form), self.where, self._plant(games, about, noise))
-        for _ in range(self.form.simulations):
+        engine.run(InitRoot(self.config), self.chunk, self._init_arrays(games, params, noise))
+        for _ in range(self.config.simulations):
             self.look()
-            self.grow()
-            if not self.bound:  # what has been played once can be bound
+            self.expand()
+            if not self.bound:  # a call can be bound once it has been recorded
                 self._bind()
                 self.bound = True
         self.look()
-        engine.run(Conclude(self.form), self.where, self._conclude(about, found))
+        engine.run(Finalize(self.config), self.chunk, self._final_arrays(params, result))
 
 
 @functools.lru_cache(8)
-def network_of(env: Env, form: Form, where: Cut, evaluate: Evaluate, table: bytes) -> Network:
-    return Network(env, form, where, evaluate, table)
+def network_runner(
+    env: Env, config: SearchConfig, chunk: BatchLayout, evaluate: Evaluate, table: bytes
+) -> NetworkRunner:
+    return NetworkRunner(env, config, chunk, evaluate, table)

@@ -11,37 +11,46 @@ from typing import Literal, NamedTuple
 import numpy as np
 from tinygrad import Tensor, dtypes
 
-from tensor_envs.core.backend.device import LOCK, download, stays_lazy, upload
-from tensor_envs.core.backend.replay import launches_directly
-from tensor_envs.core.engine import Cut, Games
+from tensor_envs._compiler.capture import launches_directly
+from tensor_envs._compiler.devices import LOCK, download, stays_lazy, upload
+from tensor_envs.core.engine import BatchBuffers, BatchLayout
 from tensor_envs.core.env import Env
 from tensor_envs.core.inputs import host_ints
 from tensor_envs.core.random import seed_words
 from tensor_envs.core.state import State
 from tensor_envs.core.validate import function, instance, integer, number, one_of
-from tensor_envs.search.kept import Kept, fetch
-from tensor_envs.search.kernels import Found
-from tensor_envs.search.memory import VISITS, Form, Sizes
+from tensor_envs.search.host_tree import HostTree, fetch
+from tensor_envs.search.memory import Node, SearchConfig, TreeSizes
 from tensor_envs.search.noise import gumbel_noise, muzero_noise
 from tensor_envs.search.picture import tree_svg
-from tensor_envs.search.running import Evaluate, about_array, chunk_of, found_arrays, network_of, playouts_of
+from tensor_envs.search.running import (
+    Evaluate,
+    chunk_of,
+    network_runner,
+    params_array,
+    playout_runner,
+    result_arrays,
+)
+from tensor_envs.search.selection import UCB, ActionSelection, GumbelMuZero, MuZero
+from tensor_envs.search.simulation import Result
 
 MAX_SIMULATIONS = 2**20
 EXPLORATION = 1.4
+ROOTS_ALONE = "this one holds only the roots"
 
 
 class SearchTree:
-    """What is known of the roots after a search; with `keep_tree`, of all that is below them, too."""
+    """Visits and values of the roots after a search; with `keep_tree`, whole trees, too."""
 
-    def __init__(self, env: Env, where: Cut, numbers: Tensor, kept: Kept | None = None):
-        self._env, self._where, self._numbers, self._kept = env, where, numbers, kept
+    def __init__(self, env: Env, layout: BatchLayout, numbers: Tensor, whole: HostTree | None = None):
+        self._env, self._layout, self._numbers, self._whole = env, layout, numbers, whole
         self._actions = env.num_actions
 
     def _part(self, part: int) -> Tensor:
-        """One of the numbers of every action."""
-        where, size = self._where, self._actions
-        rows = self._numbers.reshape(where.shards, where.grid.rows, 3 * size + 1)[:, : where.share]
-        return rows[:, :, part * size : min((part + 1) * size, 3 * size + 1)].reshape(where.batch, -1)
+        """Return one of the numbers of every action, see `Result.numbers`."""
+        layout, size = self._layout, self._actions
+        rows = self._numbers.reshape(layout.shards, layout.grid.rows, 3 * size + 1)[:, : layout.share]
+        return rows[:, :, part * size : min((part + 1) * size, 3 * size + 1)].reshape(layout.batch, -1)
 
     @property
     def visit_counts(self) -> Tensor:
@@ -62,17 +71,17 @@ class SearchTree:
     @property
     def value(self) -> Tensor:
         """float32 [B], what the game is worth to the player to move; 0 in a game that is over."""
-        return self._part(3).bitcast(dtypes.float32).reshape(self._where.batch)
+        return self._part(3).bitcast(dtypes.float32).reshape(self._layout.batch)
 
     @property
     def _weights(self) -> Tensor:
         return self._part(1).bitcast(dtypes.float32)
 
     def summary(self) -> dict[str, np.ndarray]:
-        """visit_counts, visit_probs, qvalues, value and the search's action_weights on the host, in one download."""
-        where, size = self._where, self._actions
-        rows = download(self._numbers).reshape(where.shards, where.grid.rows, -1)[:, : where.share]
-        numbers = rows.reshape(where.batch, -1)
+        """Return visit_counts, visit_probs, qvalues, value and the search's action_weights, in one download."""
+        layout, size = self._layout, self._actions
+        rows = download(self._numbers).reshape(layout.shards, layout.grid.rows, -1)[:, : layout.share]
+        numbers = rows.reshape(layout.batch, -1)
         visits, reals = numbers[:, :size], numbers.view(np.float32)
         probs = visits / np.maximum(visits.sum(1, keepdims=True), 1)
         return {
@@ -84,11 +93,11 @@ class SearchTree:
         }
 
     def to_svg(self, i: int = 0, nodes: int = 48) -> str:
-        """A picture of a game's tree: the actions that were visited most, with visits and mean returns.
+        """Draw a game's tree: the actions that were visited most, with visits and mean returns.
 
         Args:
             i: which game.
-            nodes: how many actions at most, 1..1000. Without `keep_tree` only the root's are known.
+            nodes: how many actions at most, 1..1000; without `keep_tree` only the root's.
 
         Returns:
             An SVG document. Circles are larger the more visits there are; blue is good for who chose, red bad.
@@ -96,10 +105,10 @@ class SearchTree:
         Raises:
             ValueError, TypeError: other numbers.
         """
-        row = integer("i", i, 0, self._where.batch - 1)
+        row = integer("i", i, 0, self._layout.batch - 1)
         count = integer("nodes", nodes, 1, 1000)
-        if (kept := self._kept) is not None:
-            tree = kept.visits[row], kept.values[row], kept.children[row]
+        if (whole := self._whole) is not None:
+            tree = whole.visits[row], whole.values[row], whole.children[row]
         else:
             found = self.summary()
             visits, values = (found[name][row][None] for name in ("visit_counts", "qvalues"))
@@ -111,10 +120,10 @@ class SearchTree:
 
 
 class SearchOutput(NamedTuple):
-    """What a search has found.
+    """Result of a search.
 
     Attributes:
-        action: int32 [B], what to play; 0 in a game that is over.
+        action: int32 [B], the action to play; 0 in a game that is over.
         search_tree: visits and values of the roots.
     """
 
@@ -152,12 +161,12 @@ def playout_policy(
         chance: in games with chance, "open" plays every simulation anew from the root with chance of its own, so that
             nodes are sequences of actions; "sampled" gives every position of the tree one chance, which is faster and
             knows too much.
-        keep_tree: whether `search_tree` is to hold whole trees, for `subtree` and pictures: a copy on the host.
-        tree: what is known of these positions, from `subtree` and a search of the same kind; the search goes on there.
-            In games with chance its values are means over all that might have come.
+        keep_tree: whether `search_tree` holds whole trees, for `subtree` and pictures: a copy on the host.
+        tree: trees of these positions, from `subtree` and a search of the same kind, which this search resumes. In
+            games with chance their values are means over all outcomes.
 
     Returns:
-        Actions, weights (shares of visits) and what is known of the roots.
+        Actions, weights (shares of visits), and visits and values of the roots.
 
     Raises:
         ValueError, TypeError: other arguments; a game too large to unroll.
@@ -173,8 +182,8 @@ def playout_policy(
     count = integer("num_simulations", num_simulations, 1, MAX_SIMULATIONS)
     exploration = number("exploration", exploration, 0.0, 1e6)
     limit = integer("limit", limit, 1, 2**31 - 1)
-    form = _form(state, "playout", count, chance, keep_tree, tree)
-    return _search(state, form, exploration_table(exploration, form.slots), seed, limit, tree)
+    config = _config(state, UCB, count, chance, keep_tree, tree)
+    return _search(state, config, exploration_table(exploration, config.slots), seed, limit, tree)
 
 
 def gumbel_muzero_policy(
@@ -200,11 +209,11 @@ def gumbel_muzero_policy(
         max_num_considered_actions: of a root, 1..1024.
         gumbel_scale: of the noise; 0 for none.
         seed: of noise and chance. The same game at the same ply has the same ones in any batch.
-        chance, keep_tree: as in `playout_policy`. No search can go on from these trees: sequential halving plans all
+        chance, keep_tree: as in `playout_policy`. No search can resume these trees: sequential halving plans all
             visits of a root.
 
     Returns:
-        Actions, weights (the improved policy) and what is known of the roots.
+        Actions, weights (the improved policy), and visits and values of the roots.
 
     Raises:
         ValueError, TypeError: other arguments; an evaluation of another shape or dtype, or with a value or a legal
@@ -213,13 +222,13 @@ def gumbel_muzero_policy(
     count = integer("num_simulations", num_simulations, 1, MAX_SIMULATIONS)
     considered = integer("max_num_considered_actions", max_num_considered_actions, 1, 1024)
     scale = number("gumbel_scale", gumbel_scale, 0.0, 1e6)
-    form = replace(_form(state, "gumbel", count, chance, keep_tree), considered=considered)
+    config = replace(_config(state, GumbelMuZero, count, chance, keep_tree), considered=considered)
     table = _considered_visits(considered, count)
 
     def noise(words: Tensor) -> Tensor:
         return gumbel_noise(state, words, scale)
 
-    return _search(state, form, table, seed, 1, None, evaluate, noise)
+    return _search(state, config, table, seed, 1, None, evaluate, noise)
 
 
 def muzero_policy(
@@ -249,7 +258,7 @@ def muzero_policy(
         keep_tree, tree: as in `playout_policy`.
 
     Returns:
-        Actions, weights (shares of visits) and what is known of the roots.
+        Actions, weights (shares of visits), and visits and values of the roots.
 
     Raises:
         ValueError, TypeError: as in `gumbel_muzero_policy`.
@@ -259,8 +268,8 @@ def muzero_policy(
     alpha = number("dirichlet_alpha", dirichlet_alpha, 1e-3, 16.0)
     init, base = number("pb_c_init", pb_c_init, 0.0, 1e6), number("pb_c_base", pb_c_base, 1.0, 1e12)
     temperature = number("temperature", temperature, 0.0, 1e6)
-    form = _form(state, "muzero", count, chance, keep_tree, tree)
-    visits = np.arange(form.slots) + 1.0
+    config = _config(state, MuZero, count, chance, keep_tree, tree)
+    visits = np.arange(config.slots) + 1.0
     explore = np.sqrt(visits) * (init + np.log((visits + base + 1) / base))
     powers = np.log(np.maximum(visits - 1, 1e-30)) / temperature if temperature else (visits - 1) * 1e6
     table = _reals(np.concatenate([explore, powers, [fraction]]))
@@ -270,25 +279,25 @@ def muzero_policy(
     def noise(words: Tensor) -> Tensor:
         return muzero_noise(state, words, alpha, scale)
 
-    return _search(state, form, table, seed, 1, tree, evaluate, noise)
+    return _search(state, config, table, seed, 1, tree, evaluate, noise)
 
 
 def subtree(tree: SearchTree, action: Tensor | np.ndarray | Sequence[int]) -> SearchTree:
-    """What a search already knows of where an action leads.
+    """Return the part of a search's trees below an action.
 
-    Actions played one after the other are taken one after the other: `subtree(subtree(tree, mine), theirs)`. The next
-    search of these positions goes on from it with `tree=`; what has been found there counts on. A game whose action was
-    never tried, or has ended it, begins anew.
+    For several actions call it once for each: `subtree(subtree(tree, mine), theirs)`. The next search of these
+    positions resumes the trees with `tree=`, visits and values included. Where the action was never tried, or ended
+    the game, the tree is empty.
 
     Args:
         tree: the `search_tree` of a search with `keep_tree=True`.
-        action: integers [B], a legal action of every game; of games that are over any.
+        action: integers [B], a legal action of every game; any of a game that is over.
 
     Returns:
         A tree with the visits and values below the action.
 
     Raises:
-        ValueError: the tree was not kept; another number of actions, or one that there is not.
+        ValueError: the search did not keep its trees; another number of actions, or one out of range.
         TypeError: no tree, or no integers.
 
     Examples:
@@ -303,20 +312,18 @@ def subtree(tree: SearchTree, action: Tensor | np.ndarray | Sequence[int]) -> Se
         [64, 64]
     """
     instance("tree", tree, SearchTree)
-    where = tree._where
-    if tree._kept is None:
-        raise ValueError(
-            "tree must be that of a search with keep_tree=True, of this one only the roots are known"
-        )
+    layout = tree._layout
+    if tree._whole is None:
+        raise ValueError(f"tree must be that of a search with keep_tree=True, {ROOTS_ALONE}")
     given = action.numpy() if isinstance(action, Tensor) else action
-    kept = tree._kept.under(host_ints("action", given, where.batch, tree._actions))
-    numbers = upload(where.padded(kept.numbers(tree._actions)), where.device)
-    return SearchTree(tree._env, where, numbers, kept)
+    below = tree._whole.under(host_ints("action", given, layout.batch, tree._actions))
+    numbers = upload(layout.padded(below.numbers(tree._actions)), layout.device)
+    return SearchTree(tree._env, layout, numbers, below)
 
 
 @functools.lru_cache(64)
 def exploration_table(factor: float, slots: int) -> bytes:
-    """What few visits count, by those of the node; float32."""
+    """Return the weight of few visits, by the node's visits; float32."""
     return _reals(factor * np.sqrt(np.arange(slots)) + 1e-6)
 
 
@@ -326,7 +333,10 @@ def _reals(values: np.ndarray) -> bytes:
 
 @functools.lru_cache(64)
 def _considered_visits(most: int, simulations: int) -> bytes:
-    """Sequential halving: for up to `most` actions considered, the visits that the one to be tried next has by then."""
+    """Return the plan of sequential halving: int32 [most + 1, simulations], visits of the action to try next.
+
+    The first axis is the number of actions considered.
+    """
     table = np.zeros((most + 1, simulations), np.int32)
     for considered in range(most + 1):
         rounds, left = math.ceil(math.log2(max(considered, 2))), max(considered, 1)
@@ -343,56 +353,56 @@ def _considered_visits(most: int, simulations: int) -> bytes:
 
 
 @functools.lru_cache(64)
-def form_of(
-    env: Env,
-    method: Literal["playout", "gumbel", "muzero"],
-    count: int,
-    chance: str = "open",
-    keeps: bool = False,
-) -> Form:
-    """What kind of search it is of an environment's games. ValueError for a game too large to unroll."""
+def search_config(
+    env: Env, selection: type[ActionSelection], count: int, chance: str = "open", return_tree: bool = False
+) -> SearchConfig:
+    """Return the options of a search of an environment's games.
+
+    Raises:
+        ValueError: if the game is too large to unroll.
+    """
     game = env._engine.game
     if game.has_memory:
         raise ValueError(f"{env!r} is too large to be searched: its fields are memory")
     replays = game.determinizes or (game.spec.chance and chance == "open")
-    return Form(method, count, replays, game.determinizes, keeps=keeps)
+    return SearchConfig(selection, count, replays, game.determinizes, return_tree=return_tree)
 
 
-def _form(
+def _config(
     state: State,
-    method: Literal["playout", "gumbel", "muzero"],
+    selection: type[ActionSelection],
     count: int,
     chance: str,
     keep_tree: bool,
     tree: SearchTree | None = None,
-) -> Form:
+) -> SearchConfig:
     instance("state", state, State)
     one_of("chance", chance, ("open", "sampled"))
     instance("keep_tree", keep_tree, bool)
-    form = form_of(state.env, method, count, chance, keep_tree)
+    config = search_config(state.env, selection, count, chance, keep_tree)  # type: ignore[arg-type] # a class is hashable
     if tree is None:
-        return form
+        return config
     instance("tree", tree, SearchTree)
-    kept, where = tree._kept, state._games.cut
-    if kept is None:
+    old, layout = tree._whole, state._games.layout
+    if old is None:
+        raise ValueError(f"tree must come from a search with keep_tree=True, {ROOTS_ALONE}")
+    if tree._env is not state.env or tree._layout != layout:
+        given = f"{tree._env!r}, batch {tree._layout.batch} on {tree._layout.device}"
+        raise ValueError(f"tree must be of the state's environment, batch and device, got one of {given}")
+    if old.config.selection is not selection or old.config.replays != config.replays:
         raise ValueError(
-            "tree must come from a search with keep_tree=True, of this one only the roots are known"
+            f"tree must come from a search of the same kind, got one by {old.config.selection.name!r}"
         )
-    if tree._env is not state.env or tree._where != where:
-        about = f"{tree._env!r}, batch {tree._where.batch} on {tree._where.device}"
-        raise ValueError(f"tree must be of the state's environment, batch and device, got one of {about}")
-    if kept.form.method != method or kept.form.replays != form.replays:
-        raise ValueError(f"tree must come from a search of the same kind, got one by {kept.form.method!r}")
-    if state.env.spec.chance and not form.replays:
+    if state.env.spec.chance and not config.replays:
         raise ValueError(
-            "tree cannot be gone on from with chance='sampled': its positions are not those that came"
+            "tree cannot be resumed with chance='sampled': its positions had other outcomes of chance"
         )
-    # which positions they are, as long as nodes are positions
-    words = where.table(state._games.words)[:, : kept.states.shape[2]]
-    differ = (kept.nodes[:, 0, VISITS] > 0) & (words != kept.states[:, 0]).any(1)
-    if not form.replays and differ.any():
+    # a tree's positions can be compared where nodes are positions
+    words = layout.table(state._games.words)[:, : old.states.shape[2]]
+    differ = (old.nodes[:, 0, Node.visits.index] > 0) & (words != old.states[:, 0]).any(1)
+    if not config.replays and differ.any():
         raise ValueError(f"tree must be of the state's positions, got other ones in {differ.sum()} games")
-    return replace(form, kept=kept.form.slots - 1)
+    return replace(config, resumed=old.config.slots - 1)
 
 
 # *** running ***
@@ -400,7 +410,7 @@ def _form(
 
 def _search(
     state: State,
-    form: Form,
+    config: SearchConfig,
     table: bytes,
     seed: int,
     limit: int,
@@ -409,34 +419,34 @@ def _search(
     noise: Callable[[Tensor], Tensor] | None = None,
 ) -> SearchOutput:
     env, games, words = state.env, state._games, seed_words(seed)
-    engine, whole = env._engine, games.cut
+    engine, layout = env._engine, games.layout
     seeds = [word - (word >> 31 << 32) for word in words]  # as int32
-    found = found_arrays(env, whole)
+    result = result_arrays(env, layout)
     if stays_lazy():
         raise RuntimeError("a search replays kernels of its own, so a jit cannot capture it")
     with LOCK:
-        search: Callable[[Games, Tensor, Found], None]
+        search: Callable[[BatchBuffers, Tensor, Result], None]
         if evaluate is None or noise is None:
-            playouts = playouts_of(engine, form, whole, launches_directly())
-            chunk, memory, search = playouts.where, playouts.tree, playouts.search
+            playouts = playout_runner(engine, config, layout, launches_directly())
+            chunk, memory, search = playouts.chunk, playouts.tree, playouts.search
         else:
-            chunk = chunk_of(engine, form, whole)
-            network = network_of(env, form, chunk, function("evaluate", evaluate), table)
-            drawn = noise(upload(np.tile(np.array(words, np.uint32), state.batch), whole.device))
+            chunk = chunk_of(engine, config, layout)
+            network = network_runner(env, config, chunk, function("evaluate", evaluate), table)
+            drawn = noise(upload(np.tile(np.array(words, np.uint32), state.batch), layout.device))
             memory, search = network.tree, functools.partial(network.search, drawn)
         trees = list[list[np.ndarray]]()
-        for first in range(0, whole.grid.blocks, chunk.grid.blocks):
-            if tree is not None and tree._kept is not None:
-                tree._kept.put(memory, form, whole, chunk, first)
-            head = (first, whole.grid.blocks, whole.share, chunk.share, limit, *seeds)
-            search(games, about_array(head, table, whole.shards, whole.device), found)
-            if form.keeps:
+        for first in range(0, layout.grid.blocks, chunk.grid.blocks):
+            if tree is not None and tree._whole is not None:
+                tree._whole.put(memory, config, layout, chunk, first)
+            params = (first, layout.grid.blocks, layout.share, chunk.share, limit, *seeds)
+            search(games, params_array(params, table, layout.shards, layout.device), result)
+            if config.return_tree:
                 trees.append(fetch(memory, chunk))
-    if evaluate is not None and (wrong := int((whole.table(found.action) < 0).sum())):
+    if evaluate is not None and (wrong := int((layout.table(result.action) < 0).sum())):
         raise ValueError(
             f"evaluate must give finite numbers, got NaN or infinity in the searches of {wrong} games"
         )
-    kept = None
-    if form.keeps:
-        kept = Kept.of(form, Sizes.of(form, engine.game, engine.layout), whole, trees)
-    return SearchOutput(whole.column(found.action), SearchTree(env, whole, found.numbers, kept))
+    whole = None
+    if config.return_tree:
+        whole = HostTree.of(config, TreeSizes.of(config, engine.game, engine.layout), layout, trees)
+    return SearchOutput(layout.column(result.action), SearchTree(env, layout, result.numbers, whole))

@@ -118,7 +118,7 @@ def write_game(id: str, which: Variant, env: Env, path: Path) -> int:
     files: dict[str, bytes] = {"txt": env.describe().encode()}
     for part, kernels in made.items():
         more = {} if part else {**told, "table": table, "tile": tile(env)}
-        files |= {f"{part}wasm": kernels.wasm, f"{part}json": _json({**more, **kernels.about})}
+        files |= {f"{part}wasm": kernels.wasm, f"{part}json": _json({**more, **kernels.metadata})}
     if TRAINED in kinds(env):
         files["safetensors"] = weights_of(env).read_bytes()
     for end, content in files.items():
@@ -152,7 +152,7 @@ def write_packages(found: Mapping[str, tuple[Variant, Env]], folder: Path) -> No
         for _, env in own.values()
     }
     states = {id: env.init(1) for id, (_, env) in own.items()}
-    words = {id: state._games.cut.table(state.tensors[0])[0].tolist() for id, state in states.items()}
+    words = {id: state._games.layout.table(state.tensors[0])[0].tolist() for id, state in states.items()}
     texts = [{f"{part}.py": (HERE / "python" / f"{part}.py").read_text()} for part in PARTS]
     texts[0] |= {"games.json": json.dumps(games)}
     with TemporaryDirectory(prefix="tensor_envs-") as where:

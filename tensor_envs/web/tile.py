@@ -43,7 +43,7 @@ def positions(env: Env, seed: int = 0) -> tuple[list[list[int]], list[Drawing]]:
         vector.step_uniform()
         state = vector.state
         rows = np.sort(chance.choice(GAMES, KEPT, replace=False))
-        words += state._games.cut.table(state.tensors[0])[rows].tolist()
+        words += state._games.layout.table(state.tensors[0])[rows].tolist()
         drawings += [draw(env.rules, env.state_to_dict(state, int(row))) for row in rows]
     return words, drawings
 

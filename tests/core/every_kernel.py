@@ -1,4 +1,4 @@
-"""Every kernel that the package has, traced for a game: on any device, for a test that looks at what was made."""
+"""Launch every kernel of the package for a game, on any device, for tests that examine the programs."""
 
 from __future__ import annotations
 
@@ -9,23 +9,22 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Any
 
 import numpy as np
 from tinygrad import Tensor, dtypes
 
 import tensor_envs as te
 from tensor_envs.core import kernels
-from tensor_envs.core.engine import cut
+from tensor_envs.core.engine import batch_layout
 from tensor_envs.core.kernels.observe import DTYPES, ObservationArrays
 from tensor_envs.core.kernels.until import PlayUntil
 from tests.core import dice_race
 
-BATCH = 70  # two blocks, the second with games that nobody sees
+BATCH = 70  # two blocks, the second padded
 
 
 def classes() -> dict[str, type]:
-    """Kernel classes by the names of their kernels."""
+    """Return kernel classes by the names of their kernels."""
     found: dict[str, type] = {}
     for module in pkgutil.iter_modules(kernels.__path__):
         for one in vars(importlib.import_module(f"{kernels.__name__}.{module.name}")).values():
@@ -47,7 +46,7 @@ def use(env: te.Env) -> None:
             vector.state  # noqa: B018
     env.reset(state)
     env.reset(state, [True] * BATCH)
-    env._engine.recompute(state._games)
+    env._engine.refresh(state._games)
     env.take(state, range(BATCH))
     for player in (None, env.num_players - 1, actions):
         env.observe(state, player)
@@ -58,7 +57,7 @@ def use(env: te.Env) -> None:
             te.rollout_from(state, "uniform", 8, autoreset=again)
         for first in (None, actions):
             te.playout(state, 3, first)
-    where, engine = cut(BATCH, state.device), env._engine
+    where, engine = batch_layout(BATCH, state.device), env._engine
     size = int(np.prod(env.observation_shape))
     seen = ObservationArrays(
         where.empty(size, DTYPES[env.spec.observation_dtype]),
@@ -82,7 +81,7 @@ def use(env: te.Env) -> None:
 
 
 def search(env: te.Env) -> None:
-    """Launch the kernels of tree searches, which are as many for every game."""
+    """Launch the kernels of tree searches."""
 
     def evaluate(state: te.State) -> tuple[Tensor, Tensor]:
         return Tensor.zeros(state.batch, env.num_actions), Tensor.zeros(state.batch)
@@ -90,7 +89,7 @@ def search(env: te.Env) -> None:
     state = env.init(BATCH)
     te.search.playout_policy(state, 2)
     for policy in (te.search.gumbel_muzero_policy, te.search.muzero_policy):
-        with suppress(RuntimeError):  # a device that is none has nothing to be looked at in the end
+        with suppress(RuntimeError):  # the NULL device has no results
             policy(state, evaluate, 2)
 
 
@@ -102,16 +101,12 @@ GAMES |= {name: partial(te.make, name) for name in te.registered()}
 
 
 def programs(name: str, use: Callable[[te.Env], None]) -> list[tuple[str, list[int]]]:
-    """Names of all kernels, and the places of their arrays among the parameters."""
-    from tinygrad.codegen import to_program_cache
-
+    """Return the names of all kernels, and the slots of their arrays."""
     env = GAMES[name]()
     use(env)
     own = f"{type(env.rules).__name__}_"
-    made: list[Any] = [program.arg for program in to_program_cache.values()]
-    return [
-        (m.function_name.removeprefix(own), list(m.globals)) for m in made if m.function_name.startswith(own)
-    ]
+    infos = [program.arg for function in env._engine._captures.values() for program in function.programs()]
+    return [(info.function_name.removeprefix(own), list(info.globals)) for info in infos]
 
 
 if __name__ == "__main__":

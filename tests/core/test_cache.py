@@ -1,77 +1,130 @@
-"""Programs are found again; a kernel cache that fails costs compilations, and a warning; nothing else."""
+"""Programs are found again; a cache that is damaged, locked or full costs compilations and nothing else."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sqlite3
 import subprocess
 import sys
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tensor_envs.core.backend import cache
+from tensor_envs._compiler import clang, programs
+
+pytestmark = pytest.mark.cpu
 
 ROOT = Path(__file__).parents[2]
-PLAY = "import tensor_envs as te; print(te.make('tic_tac_toe').init(3, seed=1).ply.numpy().tolist())"
+# two programs of ours, and one of tinygrad's
+PLAY = "import tensor_envs as te; env = te.make('tic_tac_toe'); "
+PLAY += "print(te.jit(lambda s: s.ply + 1)(env.init(3)).tolist())"
+OUTPUT = "[1, 1, 1]\n"
+NO_COMPILER = "from tensor_envs._compiler import clang; clang.compile_object = None; "
 
 
-def play(database: Path, before: str = "") -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "CACHEDB": str(database), "PYTHONPATH": str(ROOT), "DEV": "CPU"}
+def play(folder: Path, before: str = "") -> subprocess.CompletedProcess[str]:
+    cache = {"CACHEDB": str(folder / "tinygrad" / "cache.db"), "TENSOR_ENVS_CACHE": str(folder / "cache")}
+    environment = {**os.environ, **cache, "TMPDIR": str(folder), "PYTHONPATH": str(ROOT), "DEV": "CPU"}
     return subprocess.run(
         [sys.executable, "-c", before + PLAY], env=environment, capture_output=True, text=True, check=False
     )
 
 
-def test_a_program_is_made_once(tmp_path: Path) -> None:
-    database = tmp_path / "cache.db"
-    assert play(database).stdout == "[0, 0, 0]\n"
-    nothing = "from tensor_envs.core.backend import program; program.lowered = None; "
-    assert play(database, nothing).stdout == "[0, 0, 0]\n"
-    for other in (
-        "program._makers = lambda: []; ",  # by another tinygrad
-        "import tinygrad.helpers as h; h.DEBUG.value = 3; ",  # whose user wants to see how
-    ):
-        assert "'NoneType' object is not callable" in play(database, nothing + other).stderr
+def check(folder: Path, before: str = "") -> str:
+    done = play(folder, before)
+    assert (done.returncode, done.stdout) == (0, OUTPUT), done.stderr
+    return done.stderr
 
 
-def test_a_damaged_cache(tmp_path: Path) -> None:
-    database = tmp_path / "cache.db"
-    for content in (b"no database" * 100, b""):
-        database.write_bytes(content)
-        done = play(database)
-        assert (done.returncode, done.stdout) == (0, "[0, 0, 0]\n"), done.stderr
-        assert ("RuntimeWarning: kernels are compiled anew" in done.stderr) == bool(content)
-    assert database.stat().st_size, "a cache in order is used"
+def test_a_program_is_compiled_once(tmp_path: Path) -> None:
+    check(tmp_path)
+    assert play(tmp_path, NO_COMPILER).stdout == OUTPUT
+    other_flags = NO_COMPILER + "clang.FLAGS = (*clang.FLAGS, '-O1'); "
+    assert "'NoneType' object is not callable" in play(tmp_path, other_flags).stderr
+
+
+DAMAGE: dict[str, Callable[[bytes], bytes]] = {
+    "flipped bit": lambda content: content[:-40] + bytes([content[-40] ^ 16]) + content[-39:],
+    "first half": lambda content: content[: len(content) // 2],
+    "nothing": lambda content: b"",
+    "something else": lambda content: b"damaged" * 100,
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_damaged_files(tmp_path: Path, name: str) -> None:
+    """Those of programs, of tinygrad's cache, and the script that runs the compiler."""
+    check(tmp_path)
+    files = [
+        file for folder in ("cache", "tinygrad") for file in (tmp_path / folder).rglob("*") if file.is_file()
+    ]
+    assert len(files) >= 4
+    before = {file: file.read_bytes() for file in files}
+    for file, content in before.items():
+        file.write_bytes(DAMAGE[name](content))
+    warning = "RuntimeWarning: tinygrad's kernels are compiled anew"
+    assert warning in check(tmp_path) or name != "something else"
+    ours = [file for file in files if "cache" in file.relative_to(tmp_path).parts]
+    assert all(file.read_bytes() == before[file] for file in ours), "what is damaged is replaced"
+
+
+def test_damaged_tables(tmp_path: Path) -> None:
+    check(tmp_path)
+    connection = sqlite3.connect(tmp_path / "tinygrad" / "cache.db")
+    tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    assert tables
     for content in (b"no pickle", b""):
-        with contextlib.closing(sqlite3.connect(database)) as connection, connection:
-            tables = [
-                name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-            ]
-            assert len(tables) > 1
-            for table in tables:
-                connection.execute(f"UPDATE '{table}' SET val = ?", (content,))
-        done = play(database)
-        assert (done.returncode, done.stdout) == (0, "[0, 0, 0]\n"), done.stderr
+        for table in tables:
+            connection.execute(f"UPDATE '{table}' SET val = ?", (content,))
+        connection.commit()
+        check(tmp_path)
+    connection.close()
 
 
-def test_a_cache_that_is_locked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As of many processes that begin at once: one warning, and it is not asked again."""
-    calls = []
+def test_a_locked_database(tmp_path: Path) -> None:
+    check(tmp_path)
+    connection = sqlite3.connect(tmp_path / "tinygrad" / "cache.db")
+    connection.execute("BEGIN EXCLUSIVE")
+    no_patience = "import sqlite3, functools; sqlite3.connect = functools.partial(sqlite3.connect); "
+    no_patience += (
+        "c = sqlite3.connect; sqlite3.connect = lambda path, timeout, **named: c(path, timeout=1, **named); "
+    )
+    assert "fails: database is locked" in check(tmp_path, no_patience)
+    connection.close()
 
-    def locked(*arguments: Any) -> None:
-        calls.append(arguments)
-        raise sqlite3.OperationalError("locking protocol")
 
-    monkeypatch.setattr(cache, "_get", locked)
-    monkeypatch.setattr(cache, "_put", locked)
-    for first, second in (("get", "put"), ("put", "get")):
-        guarded = cache._Cache()
-        functions = {"get": lambda c: c.get("table", "key"), "put": lambda c: c.put("table", "key", b"value")}
-        calls.clear()
-        with pytest.warns(RuntimeWarning, match=r"cache .* fails: locking protocol"):
-            assert functions[first](guarded) == (b"value" if first == "put" else None)
-        assert functions[second](guarded) == (b"value" if second == "put" else None)
-        assert len(calls) == 1
+def test_folders_that_cannot_be_written(tmp_path: Path) -> None:
+    """A file stands where the folder should be: the temporary folder serves. Without both nothing is cached."""
+    (tmp_path / "cache").write_text("a file")
+    check(tmp_path)
+    (temporary,) = tmp_path.glob("tensor_envs-*")
+    assert list((temporary / "programs").iterdir())
+    check(tmp_path, NO_COMPILER)
+    script = next(iter(temporary.glob("zig-clang-*")), None)
+    compiler = f"import os; os.environ['CC'] = {str(script)!r}; " if script else ""
+    compiler += "from tensor_envs._compiler import clang; import pathlib; "
+    check(tmp_path, compiler + "clang.cache_folders = lambda create=False: [pathlib.Path('/proc/none')]; ")
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TENSOR_ENVS_CACHE", str(tmp_path))
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path / "none"))
+    assert clang.store("folder/file", b"first") == str(tmp_path / "folder" / "file")
+
+    def full(*_: object) -> None:
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    assert clang.store("folder/file", b"second") is None
+    assert [file.read_bytes() for file in (tmp_path / "folder").iterdir()] == [b"first"]
+
+
+def test_the_files_read_longest_ago_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for k in range(5):
+        (tmp_path / str(k)).write_bytes(b"x" * 10)
+        os.utime(tmp_path / str(k), (1000 + k, 1))
+    monkeypatch.setattr(programs, "CACHE_MAX_BYTES", 25)
+    programs._trim(tmp_path)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["3", "4"]

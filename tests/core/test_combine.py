@@ -24,7 +24,7 @@ def states(name: str) -> tuple[te.Env, te.State, te.State]:
 
 def words(state: te.State) -> list[np.ndarray]:
     """Words and random keys of every game."""
-    return [state._games.cut.table(t) for t in state.tensors]
+    return [state._games.layout.table(t) for t in state.tensors]
 
 
 def follow(state: te.State) -> list[np.ndarray]:

@@ -1,5 +1,7 @@
 """The CPU device's compiler is found, or the error says what to do."""
 
+from __future__ import annotations
+
 import os
 import subprocess
 import sys
@@ -15,8 +17,8 @@ NO_ZIG = "import sys; sys.modules['ziglang'] = None; import importlib.util as u;
 NO_ZIG += "u.find_spec = lambda name, *rest: None if name == 'ziglang' else f(name, *rest); "
 
 
-def run(code: str, tmp_path: Path, **environment: str) -> "subprocess.CompletedProcess[str]":
-    known = {k: v for k, v in os.environ.items() if k not in ("CC", "DEV")}
+def run(code: str, tmp_path: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    known = {k: v for k, v in os.environ.items() if k not in ("CC", "DEV", "PARALLEL", "TENSOR_ENVS_CACHE")}
     known |= {"XDG_CACHE_HOME": str(tmp_path), "CACHEDB": str(tmp_path / "cache.db"), "PYTHONPATH": str(ROOT)}
     return subprocess.run(
         [sys.executable, "-c", code], env=known | environment, capture_output=True, text=True, check=False
@@ -27,6 +29,27 @@ def test_the_wheels_clang_is_used_without_any_on_the_path(tmp_path: Path) -> Non
     done = run(STEP, tmp_path, PATH="/bin:/usr/bin")
     assert "State of 2 games" in done.stdout, done.stderr
     assert list((tmp_path / "tensor_envs").glob("zig-clang-*"))
+
+
+OWN_KERNELS = """
+import os
+import tensor_envs as te
+from tinygrad import Tensor
+if __name__ == "__main__":
+    te.make("tic_tac_toe").init(2, device="CPU")
+    x = Tensor([1.0, 2.0], device="CPU")
+    powers, total = x.exp2(), x.sum()
+    Tensor.realize(powers, total)
+    print(powers.tolist(), total.item(), os.environ.get("CC"))
+"""
+
+
+@pytest.mark.parametrize("given", [None, ""])
+def test_tinygrads_own_kernels_compile_too(tmp_path: Path, given: str | None) -> None:
+    """CC, which names the compiler to tinygrad, is as before; tinygrad's compile processes would need it."""
+    environment = {} if given is None else {"CC": given}
+    done = run(OWN_KERNELS, tmp_path, PATH="/bin:/usr/bin", **environment)
+    assert done.stdout == f"[2.0, 4.0] 3.0 {given}\n", done.stderr
 
 
 @pytest.mark.parametrize("broken", ["/no/such/compiler", "/bin/true", sys.executable])
@@ -48,9 +71,7 @@ def test_without_any_compiler_the_error_says_what_to_install(tmp_path: Path) -> 
 def test_an_explicit_clang_is_taken(tmp_path: Path) -> None:
     run(STEP, tmp_path)
     shim = next((tmp_path / "tensor_envs").glob("zig-clang-*"))
-    code = (
-        "from tensor_envs.core.backend.clang import cpu_compiler, describe; print(cpu_compiler(), describe())"
-    )
+    code = "from tensor_envs._compiler.clang import cpu_compiler, describe; print(cpu_compiler(), describe())"
     assert run(code, tmp_path, CC=str(shim)).stdout.startswith(f"{shim} clang version")
 
 

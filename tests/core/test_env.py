@@ -21,7 +21,7 @@ DEVICES = ("CPU:0", "CPU:1", "CPU:2", "CPU:3")
 
 def rows_of(state: te.State) -> np.ndarray:
     """What is fixed for life in every row, [B, 5]: words of the seed, the row, the uniform policy's key."""
-    return state._games.cut.table(state.tensors[1])
+    return state._games.layout.table(state.tensors[1])
 
 
 def test_ids() -> None:

@@ -41,7 +41,7 @@ def some_state() -> te.State:
 
 def same(one: te.State, other: te.State) -> None:
     for mine, theirs in zip(one.tensors, other.tensors, strict=True):
-        np.testing.assert_array_equal(one._games.cut.table(mine), other._games.cut.table(theirs))
+        np.testing.assert_array_equal(one._games.layout.table(mine), other._games.layout.table(theirs))
 
 
 @pytest.fixture

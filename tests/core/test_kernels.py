@@ -1,4 +1,4 @@
-"""What kernels cost, counted: kernels, bytes and arrays; code for GPUs that are not here."""
+"""Costs of kernels: launches, bytes and arrays; code for GPUs that need not be here."""
 
 import json
 import os
@@ -29,7 +29,7 @@ KEY, ACTION = 8, 4  # bytes of the uniform policy's key and of an action
 
 
 def cost(call: object) -> tuple[int, float]:
-    """Kernels of a call, and bytes that they read and write a game."""
+    """Return how many kernels a call launches, and how many bytes a game they read and write."""
     assert callable(call)
     for _ in range(3):
         call()
@@ -91,26 +91,25 @@ SETS = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("games", SETS)
 def test_kernels_get_the_arrays_that_they_use(games: list[str]) -> None:
-    """OpenCL takes a parameter's slot for its place among the arrays passed; WebGPU allows eight."""
+    """OpenCL reads a slot as the position among the arrays that are passed; WebGPU allows eight."""
     for name, kernels in launched_for_webgpu("all", games).items():
         launched = {kernel for kernel, _ in kernels}
         missing = classes().keys() - launched - ({"rollout", "playout"} if name == "in memory" else set())
         assert not missing and "uniform" in launched, f"{name}: {missing} not launched"
 
 
-@pytest.mark.slow
+@pytest.mark.few("tic_tac_toe")
 @pytest.mark.parametrize("name", ["tic_tac_toe", "kuhn_poker"])
 def test_kernels_of_searches_get_at_most_eight_arrays(name: str) -> None:
     """Nodes with states, and nodes that are played anew with another deal."""
     (kernels,) = launched_for_webgpu("search", [name]).values()
-    assert {"search", "plant", "grow", "conclude"} <= {kernel for kernel, _ in kernels}
+    assert {"search", "init_root", "expand_and_select", "finalize"} <= {kernel for kernel, _ in kernels}
 
 
 def launched_for_webgpu(what: str, games: Sequence[str]) -> dict[str, list[tuple[str, list[int]]]]:
-    """The kernels of games, and the places of their arrays, which are held to what devices take."""
+    """Return the kernels of games and the slots of their arrays, which devices must be able to pass."""
     environment = os.environ | {"DEV": "NULL:WGSL", "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "tests.core.every_kernel", what, *games]
     done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -144,7 +143,7 @@ FEW = ["uniform", "rollout"]
 INSTRUCTION = 16  # bytes
 EVERY = [
     "step", "uniform, next_step", "uniform, disabled", "uniform, observe", "rollout, disabled", "playout", "observe",
-    "take", "reset", "recompute",
+    "gather", "reset", "refresh",
 ]  # fmt: skip
 MORE = {"`three_will`": 96, "`chess`": 2048}  # local bytes
 QUICK = ["tic_tac_toe", "gomoku"]  # to compile
@@ -160,7 +159,6 @@ KERNELS = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("games", "kernels"), KERNELS)
 def test_kernels_compile_for_webgpu(games: list[str], kernels: list[str]) -> None:
     assert all(int(code.replace(",", "")) > 500 for *_, code, _ in compiled_for("WGSL", games, kernels))
@@ -178,5 +176,5 @@ def test_kernels_compile_for_cuda(games: list[str], kernels: list[str]) -> None:
             "`three_will`",
             "uniform",
         ):  # whose first states are worked out in a branch, by loops
-            assert int(code.replace(",", "")) <= 2000 * INSTRUCTION
+            assert int(code.replace(",", "")) <= 2100 * INSTRUCTION
         assert int(resident) >= (2048 if name == "`tic_tac_toe`" else 256), (name, kernel, registers)

@@ -1,26 +1,107 @@
-"""A kernel gets the arrays that it reads or writes, each in its own place."""
+"""Kernels in tinygrad's graph and launched directly: their arrays, statistics and shards."""
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
-from tinygrad import UOp
+from tinygrad import Tensor, TinyJit
+from tinygrad.helpers import GlobalCounters
 
-from tensor_envs.core.backend.device import download, upload
-from tensor_envs.core.backend.launch import launch
-from tensor_envs.rules.control import loop
+import tensor_envs as te
+from tensor_envs._compiler.capture import CapturedFunction, ProgramLauncher, base_of
+from tensor_envs._compiler.devices import download, upload
+from tensor_envs._compiler.launch import compiled, launch, realize
+from tensor_envs._compiler.threads import all_blocks
+from tensor_envs.rules.kernel import Cells, loop, trace
+from tests.games.shared import shared_env
+
+
+def add_100(_: Cells, new: Cells, old: Cells) -> None:
+    with loop(4) as k:
+        new[k] = old[k] + 100
+
+
+ADD = partial(trace, add_100)
+
+
+def arrays(device: str = "CPU") -> list[Tensor]:
+    return [upload(np.arange(4, dtype=np.int32) + 10 * k, device) for k in range(3)]
 
 
 @pytest.mark.parametrize("device", ["CPU", "PYTHON"])
 def test_arrays_of_one_size_are_not_taken_for_each_other(device: str) -> None:
-    """The first of three is not read: the others move up, into a place that one of them has had."""
-    arrays = [upload(np.arange(4, dtype=np.int32) + 10 * k, device) for k in range(3)]
+    """The first of three is not used: the others move up."""
+    first, _, last = before = arrays(device)
+    after = launch("added", ADD, *before)
+    assert after[1].tolist() == [120, 121, 122, 123]
+    assert [first.numpy()[0], last.numpy()[0]] == [0, 20]
 
-    def body(_: UOp, new: UOp, old: UOp) -> UOp:
-        k = loop(4)
-        return new[k].store(old[k].load() + 100).end(k)
 
-    after = launch("copied", body, *arrays)
-    after[1].realize()
-    assert download(after[1]).tolist() == [120, 121, 122, 123]
-    assert [download(arrays[k]).tolist()[0] for k in (0, 2)] == [0, 20]
+def test_a_kernel_amid_a_graph() -> None:
+    """Of a TinyJit, whose other kernels make what it reads and read what it makes."""
+
+    @TinyJit
+    def function(x: Tensor) -> Tensor:
+        (_, new, _) = launch("added", ADD, x, (x * 0).contiguous(), (x + 1).contiguous())
+        return (new * 2).realize()
+
+    for k in range(4):
+        assert function(upload(np.full(4, k, np.int32), "CPU")).tolist() == [2 * (k + 101)] * 4
+
+
+def test_a_kernel_has_no_gradient() -> None:
+    x = upload(np.ones(4, np.float32), "CPU")
+
+    def copy(new: Cells, old: Cells) -> None:
+        with loop(4) as k:
+            new[k] = old[k]
+
+    new, _ = launch("copied", partial(trace, copy), Tensor.zeros(4, device="CPU").contiguous(), x)
+    weights = Tensor.ones(4, device="CPU")
+    (weights * new).sum().backward()
+    assert weights.grad is not None and weights.grad.tolist() == [1] * 4
+
+
+@pytest.mark.cpu
+def test_one_program_for_arrays_of_any_size() -> None:
+    """It plays the blocks that its last argument says, and counts what these move."""
+
+    def double(x: Cells, share: Cells) -> None:
+        first = share[0]
+        with loop(share[1]) as block, loop(8) as k:
+            place = (first + block) * 8 + k
+            x[place] = x[place] * 2
+
+    def numbers(blocks: int) -> list[Tensor]:
+        return [upload(np.arange(8 * blocks, dtype=np.int32), "CPU"), all_blocks(blocks, "CPU")]
+
+    program = compiled("doubled", partial(trace, double), *numbers(2))
+    launcher = ProgramLauncher(lambda: [program()], "CPU", [base_of(t.uop) for t in numbers(2)])
+    for blocks in (1, 2, 5):
+        given, before = numbers(blocks), GlobalCounters.global_mem
+        launcher(given)()
+        assert download(given[0]).tolist() == [2 * n for n in range(8 * blocks)]
+        assert GlobalCounters.global_mem - before == 2 * 4 * 8 * blocks
+        captured = CapturedFunction(
+            lambda *t: [realize(*launch("doubled", partial(trace, double), *t, any_size=True))]
+        )
+        captured(*given)  # captures
+        before = GlobalCounters.global_mem
+        captured(*given)
+        assert download(given[0]).tolist() == [8 * n for n in range(8 * blocks)]
+        assert GlobalCounters.global_mem - before == 2 * 4 * 8 * blocks
+
+
+def test_shards_count_what_each_moves() -> None:
+    env = shared_env("tic_tac_toe")
+    whole, parts = env.init(256, seed=1), env.init(256, seed=1, device=("CPU:0", "CPU:1"))
+    moved = []
+    for state in (whole, parts):
+        actions = te.random_policy(state).numpy()
+        for _ in range(2):
+            before = GlobalCounters.global_mem
+            after = env.step(state, actions)
+        moved.append((GlobalCounters.global_mem - before, after.other.numpy().tolist()))
+    assert moved[0] == moved[1]

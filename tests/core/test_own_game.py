@@ -102,9 +102,8 @@ def test_against_plain_python(env: te.Env) -> None:
 
 def start(seed: int, row: int, episode: int) -> dict[str, Any]:
     key = game_key(seed, row, episode)
-    score = [draw(key, player, 3) for player in range(3)]
     return {
-        "key": key, "score": score, "current_player": draw(key, 3, 3), "rested": False, "change": [0, 0, 0],
+        "key": key, "score": [0, 1, 2], "current_player": draw(key, 3, 3), "rested": False, "change": [0, 0, 0],
         "history": 0, "ply": 0, "episode": episode,
     }  # fmt: skip
 

@@ -11,7 +11,7 @@ import pytest
 from tinygrad import Tensor, dtypes
 
 import tensor_envs as te
-from tensor_envs.core.engine import cut
+from tensor_envs.core.engine import batch_layout
 from tests.core import dice_race
 from tests.games.shared import shared_env
 
@@ -44,7 +44,7 @@ def same_rows(state: te.State, whole: te.State, rows: Any = None) -> None:
 
 def test_how_a_batch_is_cut() -> None:
     for batch in (1, 2, 3, 7, 33, 64, 65, 127, 128, 300):
-        one, two = cut(batch, "CPU"), cut(2 * batch, ("CPU:0", "CPU:1"))
+        one, two = batch_layout(batch, "CPU"), batch_layout(2 * batch, ("CPU:0", "CPU:1"))
         assert one.rows >= batch > one.rows - one.grid.lanes and one.grid == two.grid
         assert one.grid.lanes & one.grid.lanes - 1 == 0 and one.grid.lanes <= 64
         assert one.grid.lanes == 64 or one.grid.blocks == 1
@@ -60,7 +60,7 @@ def test_how_a_batch_is_cut() -> None:
 def test_games(env: te.Env, device: Any) -> None:
     """Steps with actions of every form, resets, observations, copies."""
     whole, state = played(env, WHOLE, "CPU"), played(env, 38, device)
-    assert state._games.cut.rows > 38
+    assert state._games.layout.rows > 38
     same_rows(state, whole)
     for player in (None, 1):
         np.testing.assert_array_equal(

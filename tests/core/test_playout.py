@@ -27,7 +27,7 @@ def after(env: te.Env, batch: int, steps: int) -> te.State:
 
 def rows_of(state: te.State) -> np.ndarray:
     """What is fixed for life in every row, [B, 5]."""
-    return state._games.cut.table(state.tensors[1])
+    return state._games.layout.table(state.tensors[1])
 
 
 @pytest.mark.few("tic_tac_toe")
@@ -90,8 +90,8 @@ def stepwise(env: te.Env, state: te.State, n: int, action: Any, seed: int, limit
     """What `te.playout` means, one step at a time: copies with the keys of fresh rows of the seed."""
     copies = env.take(state, np.repeat(np.arange(state.batch), n))
     fresh = env.init(copies.batch, seed)
-    loaded = env._engine.load(copies._games.cut.table(copies.tensors[0]), rows_of(fresh), fresh.device)
-    now = te.State(env, env._engine.recompute(loaded))
+    loaded = env._engine.load(copies._games.layout.table(copies.tensors[0]), rows_of(fresh), fresh.device)
+    now = te.State(env, env._engine.refresh(loaded))
     returns = np.zeros((copies.batch, env.num_players))
     for i in range(limit):
         now = env.step(now, te.random_policy(now) if i or action is None else np.repeat(action, n))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 import sys
 import textwrap
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import pytest
 from tinygrad import Tensor
 
 import tensor_envs as te
-from tensor_envs.core.backend import threads
+from tensor_envs._compiler import devices, threads
 from tests.games.shared import shared_env
 
 pytestmark = pytest.mark.cpu
@@ -93,7 +94,7 @@ def test_what_is_cheap_stays_on_one_thread() -> None:
 
 
 def test_python_threads() -> None:
-    """Each plays games of its own, of environments, recordings and buffers that all use."""
+    """Each plays games of its own; all use the same environments, captured functions and buffers."""
 
     @te.jit
     def step(state: te.State) -> te.State:
@@ -146,20 +147,34 @@ def test_kernels_are_compiled_in_any_thread(tmp_path: Any) -> None:
     assert done.stdout == f"{[(8, 2)] * 4}\n", done.stderr
 
 
-def test_a_forked_process_has_threads_of_its_own() -> None:
-    te.set_num_threads(3)
-    expected = played(TTT, 300)
+def in_fork(action: Callable[[], bytes], before: Callable[[], object] = lambda: None) -> bytes:
+    """Return what an action returns in a forked process. before: what this process does once there are two."""
     read, write = os.pipe()
+    go_read, go_write = os.pipe()
     child = os.fork()
     if child == 0:  # nothing of pytest may run here
         try:
-            same = all((a == b).all() for a, b in zip(expected, played(TTT, 300), strict=True))
-            os.write(write, bytes([same, threads._native().pool.workers]))
+            os.read(go_read, 1)
+            os.write(write, action())
         finally:
             os._exit(0)
     os.close(write)
-    assert os.read(read, 2) == bytes([True, 2])
+    before()
+    os.write(go_write, b"!")
+    result = os.read(read, 1000)
     os.waitpid(child, 0)
+    return result
+
+
+def test_a_forked_process_has_threads_of_its_own() -> None:
+    te.set_num_threads(3)
+    expected = played(TTT, 300)
+
+    def play() -> bytes:
+        same = all((a == b).all() for a, b in zip(expected, played(TTT, 300), strict=True))
+        return bytes([same, threads._native().pool.workers])
+
+    assert in_fork(play) == bytes([True, 2])
 
 
 def test_a_forked_process_has_memory_of_its_own() -> None:
@@ -167,18 +182,59 @@ def test_a_forked_process_has_memory_of_its_own() -> None:
     state = TTT.init(4)
     again = TTT.step(state, [0, 1, 2, 3])
     del again
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:  # nothing of pytest may run here
-        try:
-            os.read(read, 1)
-            TTT.step(state, [4] * 4)
-        finally:
-            os._exit(0)
-    mine = TTT.step(state, [8] * 4)
-    os.write(write, b"!")
-    os.waitpid(child, 0)
-    assert mine.other.numpy().tolist() == [[1 << 8]] * 4
+    mine: list[te.State] = []
+    in_fork(lambda: bytes([TTT.step(state, [4] * 4).batch]), lambda: mine.append(TTT.step(state, [8] * 4)))
+    assert mine[0].other.numpy().tolist() == [[1 << 8]] * 4
+
+
+def test_what_a_forked_process_writes_stays_there() -> None:
+    """Steps in place, and captured functions with results in between, whose memory tinygrad makes."""
+    step = te.jit(
+        lambda state: (TTT.step(state, te.random_policy(state)), TTT.observe(state).float().sum(0) * 2)
+    )
+    vector, state, total = te.VectorEnv(TTT, 70, seed=1, observe=True), TTT.init(70, seed=2), Tensor.zeros(1)
+    for _ in range(3):
+        state, total = step(state)
+
+    def digest() -> bytes:
+        arrays = [
+            *vector.state.numpy().values(),
+            *vector.numpy().values(),
+            *state.numpy().values(),
+            total.numpy(),
+        ]
+        return hashlib.sha256(b"".join(array.tobytes() for array in arrays)).digest()
+
+    def play() -> bytes:
+        nonlocal state, total
+        for _ in range(3):
+            vector.step_uniform()
+            state, total = step(state)
+        return digest()
+
+    before = digest()
+    theirs = in_fork(play)
+    assert digest() == before != theirs
+    assert play() == theirs
+
+
+def test_a_fork_while_another_thread_captures() -> None:
+    """The forked process has no such thread, which would let go of the lock."""
+    inside, leave = threading.Event(), threading.Event()
+
+    def capture() -> None:
+        with devices.LOCK:
+            inside.set()
+            leave.wait(60)
+
+    thread = threading.Thread(target=capture)
+    thread.start()
+    inside.wait(60)
+    threading.Timer(0.2, leave.set).start()
+    assert (
+        in_fork(lambda: bytes(te.jit(lambda x: x + 1)(TTT.init(3).ply).numpy().astype(np.uint8))) == b"\1\1\1"
+    )
+    thread.join()
 
 
 def test_ctrl_c_waits_for_the_launch() -> None:
@@ -213,14 +269,16 @@ def test_the_environment_variable() -> None:
 
 
 def test_a_new_batch_size_compiles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Kernels are told how many blocks there are."""
+    """The number of blocks is a parameter of kernels."""
     played(TTT, 200)
-    replays, captured = dict(TTT._engine._replays), []
-    monkeypatch.setattr("tensor_envs.core.backend.replay.Replay._record", lambda *_: captured.append(1))
+    captures, recorded = dict(TTT._engine._captures), []
+    monkeypatch.setattr(
+        "tensor_envs._compiler.capture.CapturedFunction._record", lambda *_: recorded.append(1)
+    )
     for batch in (201, 330, 5000):
         state = TTT.init(batch)
         state = TTT.reset(TTT.step(state, te.random_policy(state)))
         te.VectorEnv(TTT, batch, observe=True).step_uniform()
         te.playout(state, 2)
         TTT.take(state, [1, 2, 0] * 40)
-    assert TTT._engine._replays == replays and not captured
+    assert TTT._engine._captures == captures and not recorded

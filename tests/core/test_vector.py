@@ -14,7 +14,7 @@ from tinygrad import Tensor
 from tinygrad.helpers import GlobalCounters
 
 import tensor_envs as te
-from tensor_envs.core.kernels.tracer import BRANCH_MIN_OPS
+from tensor_envs.core.kernels.tracer import BRANCH_MIN_INSTRUCTIONS
 from tests.core import dice_race
 from tests.games.shared import shared_env
 
@@ -99,7 +99,7 @@ def test_drawn_steps_are_steps_with_the_actions_drawn(env: te.Env, autoreset: An
 @pytest.mark.parametrize("env", [RACE, SLOW], ids=lambda env: env.id)
 def test_finished_games_start_again(env: te.Env, autoreset: Any) -> None:
     """At once, a step later without pay, or not at all: against states stepped and reset one by one."""
-    assert (env._engine.game.init_ops > BRANCH_MIN_OPS) == (env is SLOW)
+    assert (env._engine.game.init_instructions > BRANCH_MIN_INSTRUCTIONS) == (env is SLOW)
     vector, state = te.VectorEnv(env, 20, 9, autoreset=autoreset), env.init(20, 9)
     for _ in range(70):
         before = state.numpy()

@@ -19,7 +19,7 @@ from tensor_envs.rules import (
     where,
     word,
 )
-from tensor_envs.rules.control import no_unroll
+from tensor_envs.rules.kernel import no_unroll
 from tests.rules.traced import agree, kernel, numbers, plain
 
 SIZE = 128

@@ -1,16 +1,17 @@
-"""Functions of scalars called twice: with plain numbers, and in a kernel that plays all entries at once."""
+"""Functions of scalars called twice: with plain numbers, and in a kernel that computes all entries."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
-from tinygrad import Tensor, UOp
+from tinygrad import Tensor
 
-from tensor_envs.core.backend.device import download, empty_buffer, upload
-from tensor_envs.core.backend.launch import launch
-from tensor_envs.rules.control import loop
+from tensor_envs._compiler.devices import download, empty_buffer, upload
+from tensor_envs._compiler.launch import launch
+from tensor_envs.rules.kernel import Cells, loop, trace
 from tensor_envs.rules.scalar import BOOL, INT, REAL, WORD, WORD64, Scalar, scalar
 
 KINDS = {"bool": BOOL, "int": INT, "word": WORD, "word64": WORD64, "real": REAL}
@@ -25,40 +26,64 @@ def as_values(result: Any) -> list[Scalar]:
 
 
 def plain(function: Function, *columns: np.ndarray) -> list[np.ndarray]:
-    """What a function gives for every entry of the columns in plain numbers, a column a result."""
+    """Return a column for each result of a function that is called with plain numbers, entry by entry."""
+    kinds = [KINDS[OF_NUMPY[column.dtype]] for column in columns]
     rows = []
-    kinds = [KINDS[OF_NUMPY[column.dtype]] for column in columns]
     for entry in zip(*columns, strict=True):
-        given = [Scalar(x.item(), kind) for x, kind in zip(entry, kinds, strict=True)]
-        rows.append(as_values(function(*given)))
+        rows.append(
+            as_values(function(*(Scalar(x.item(), kind) for x, kind in zip(entry, kinds, strict=True))))
+        )
         assert all(x.known for x in rows[-1])
-    kinds_of = [[x.kind for x in row] for row in rows]
-    assert all(kinds == kinds_of[0] for kinds in kinds_of), "the kinds of results depend on values"
-    return [np.array([row[k].value for row in rows], NUMPY[kind]) for k, kind in enumerate(kinds_of[0])]
+    results = [[x.kind for x in row] for row in rows]
+    assert all(kinds == results[0] for kinds in results), "the kinds of results depend on values"
+    return [np.array([row[k].value for row in rows], NUMPY[kind]) for k, kind in enumerate(results[0])]
 
 
-def kernel(function: Function, *columns: np.ndarray) -> list[np.ndarray]:
-    """The same in one kernel on the CPU: a loop over the entries."""
-    size = len(columns[0])
-    kinds = [KINDS[OF_NUMPY[column.dtype]] for column in columns]
-    shapes = as_values(function(*(Scalar(c[0].item(), kind) for c, kind in zip(columns, kinds, strict=True))))
-    results = [empty_buffer(size, x.dtype, "CPU") for x in shapes]
+class Traced:
+    """A kernel that calls a function for every entry of some columns.
 
-    def body(*arrays: UOp) -> UOp:
-        i = loop(size)
-        given = [Scalar(a[i].load(), kind) for a, kind in zip(arrays[len(results) :], kinds, strict=True)]
-        values = as_values(function(*given))
-        assert [x.kind for x in values] == [x.kind for x in shapes]
-        stores = [array[i].store(x.uop()) for array, x in zip(arrays, values, strict=False)]
-        return UOp.group(*stores).end(i)
+    Attributes:
+        kinds: the kinds of the function's results.
+        sizes: how many values of each kind the kernel writes, one array a kind: result by result.
+    """
 
-    done = launch("traced", body, *results, *(upload(column, "CPU") for column in columns))[: len(results)]
-    Tensor.realize(*done)
-    return [download(t) for t in done]
+    def __init__(self, function: Function, *columns: np.ndarray):
+        self.function, self.entries = function, len(columns[0])
+        first = [Scalar(column[0].item(), KINDS[OF_NUMPY[column.dtype]]) for column in columns]
+        self.kinds = [x.dtype for x in as_values(function(*first))]
+        self.sizes = {kind: self.kinds.count(kind) * self.entries for kind in dict.fromkeys(self.kinds)}
+
+    def body(self, *arrays: Cells) -> None:
+        """Record the kernel; `arrays` are those of results, then the columns."""
+        results = dict(zip(self.sizes, arrays, strict=False))
+        with loop(self.entries) as i:
+            values = as_values(self.function(*(cells[i] for cells in arrays[len(results) :])))
+            assert [x.dtype for x in values] == self.kinds
+            written = dict.fromkeys(results, 0)
+            for x in values:
+                results[x.dtype][i + written[x.dtype] * self.entries] = x
+                written[x.dtype] += 1
+
+    def split(self, arrays: list[np.ndarray]) -> list[np.ndarray]:
+        """Return the column of every result."""
+        rows = {kind: iter(a.reshape(-1, self.entries)) for kind, a in zip(self.sizes, arrays, strict=True)}
+        return [next(rows[kind]) for kind in self.kinds]
+
+
+def kernel(function: Function, *columns: np.ndarray, device: str = "CPU") -> list[np.ndarray]:
+    """Return what `plain` does, computed by one kernel."""
+    traced = Traced(function, *columns)
+    results = [empty_buffer(size, kind, device) for kind, size in traced.sizes.items()]
+    after = launch(
+        "traced", partial(trace, traced.body), *results, *(upload(column, device) for column in columns)
+    )
+    after = after[: len(results)]
+    Tensor.realize(*after)
+    return traced.split([download(t) for t in after])
 
 
 def agree(function: Function, *columns: np.ndarray) -> list[np.ndarray]:
-    """Both, which must be equal -> the columns of results."""
+    """Compute both, which must be equal, and return the columns of results."""
     expected, found = plain(function, *columns), kernel(function, *columns)
     for k, (one, other) in enumerate(zip(expected, found, strict=True)):
         np.testing.assert_array_equal(other, one, err_msg=f"result {k}")
@@ -68,7 +93,7 @@ def agree(function: Function, *columns: np.ndarray) -> list[np.ndarray]:
 def numbers(
     kind: str, size: int, seed: int = 0, low: int | None = None, high: int | None = None
 ) -> np.ndarray:
-    """Random numbers of a kind, the extremes among them; low and high (inclusive) bound them."""
+    """Return random numbers of a kind, the extremes among them; low and high (inclusive) bound them."""
     rng = np.random.default_rng(seed)
     if kind == "bool":
         return rng.integers(0, 2, size).astype(bool)
@@ -77,7 +102,7 @@ def numbers(
     about = np.iinfo(NUMPY[kind])
     low, high = int(about.min) if low is None else low, int(about.max) if high is None else high
     values = rng.integers(low, high, size, dtype=about.dtype, endpoint=True)
-    # small ones, too: of random words hardly two are equal
+    # of random words hardly two are equal: small ones are
     if max(low, -3) <= min(high, 3):
         small = rng.integers(max(low, -3), min(high, 3), size, endpoint=True).astype(about.dtype)
         values = np.where(rng.random(size) < 0.3, small, values)

@@ -109,9 +109,9 @@ def test_replayed_simulations_find_the_same_without_chance(
     if env.spec.chance:
         pytest.skip("chance goes another way in every simulation")
     once = te.search.playout_policy(state, 30).search_tree.summary()
-    form = tree_search._form
+    config = tree_search._config
     monkeypatch.setattr(
-        tree_search, "_form", lambda *a: dataclasses.replace(form(*a), replays=True, determinizes=False)
+        tree_search, "_config", lambda *a: dataclasses.replace(config(*a), replays=True, determinizes=False)
     )
     again = te.search.playout_policy(state, 30).search_tree.summary()
     for key, value in once.items():
@@ -154,10 +154,10 @@ def test_simulations_in_two_parts_are_the_same_search() -> None:
     assert (both.action == once.action).numpy().all()
     wanted = once.search_tree.summary()
     assert all((both.search_tree.summary()[key] == wanted[key]).all() for key in wanted)
-    assert both.search_tree._kept is not None
-    kept = both.search_tree._kept.numbers(9).view(np.float32)
-    assert (kept[:, :9].view(np.int32) == wanted["visit_counts"]).all()
-    assert (kept[:, 18:27] == wanted["qvalues"]).all() and (kept[:, 27] == wanted["value"]).all()
+    assert both.search_tree._whole is not None
+    whole = both.search_tree._whole.numbers(9).view(np.float32)
+    assert (whole[:, :9].view(np.int32) == wanted["visit_counts"]).all()
+    assert (whole[:, 18:27] == wanted["qvalues"]).all() and (whole[:, 27] == wanted["value"]).all()
 
 
 @pytest.mark.slow
@@ -271,7 +271,7 @@ def test_chunks_and_threads_make_no_difference(monkeypatch: pytest.MonkeyPatch) 
     once = outcomes(state, evaluate)
     for module in (tree_search, running):
         monkeypatch.setattr(module, "chunk_of", lambda engine, form, whole: whole)
-    running.playouts_of.cache_clear()  # which remembers the parts of before
+    running.playout_runner.cache_clear()  # which remembers the parts of before
     before = te.num_threads()
     try:
         for threads in (1, 3):
@@ -280,7 +280,7 @@ def test_chunks_and_threads_make_no_difference(monkeypatch: pytest.MonkeyPatch) 
                 assert all((a[key] == b[key]).all() for key in a)
     finally:
         te.set_num_threads(before)
-        running.playouts_of.cache_clear()
+        running.playout_runner.cache_clear()
 
 
 def test_several_devices_search_alike() -> None:

@@ -10,19 +10,19 @@ for (const id of ids) {
   if (what === "digest") {
     const games = new Games(about, 4096, 2n ** 63n + 7n), chain = createHash("sha256");
     const add = (...names) => names.forEach((name) => chain.update(games[name]));
-    add("rng", "words");
+    add("keys", "states");
     for (let step = 0; step < 200; step++) {
       games.run("uniform");
-      add("actions", "words");
+      add("actions", "states");
     }
     games.run("init");
     games.rollout(16);
-    add("words");
+    add("states");
     games.run("init");
     for (let step = 0; step < 8; step++) {
       games.run("sample");
       games.run("step");
-      add("actions", "words");
+      add("actions", "states");
     }
     console.log(id, chain.digest("hex"));
   } else {

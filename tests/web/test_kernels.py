@@ -13,11 +13,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tinygrad import UOp, dtypes
 
 import tensor_envs as te
-from tensor_envs.core.backend.device import download
-from tensor_envs.core.backend.wasm import interleaved
+from tensor_envs._compiler.devices import download
 from tensor_envs.web.build import write_game
 from tensor_envs.web.kernels import Kernels
 from tensor_envs.web.variants import SIMULATIONS, kinds, variant
@@ -64,17 +62,6 @@ def test_every_step_is_the_cpu_devices(name: str, site: Callable[..., Path]) -> 
     folder = site(name, player=False)
     held_small(name, folder / "games" / f"{name}.wasm")
     assert told(folder, "digest.js", "digest", name) == f"{name} {digest(shared_env(name))}\n"
-
-
-def test_operations_of_several_lanes_alternate() -> None:
-    """Browsers leave them so: tic-tac-toe's kernels are twice as fast for it."""
-    array = UOp.placeholder((4,), dtypes.int32, 0)
-    a, b = (array[k].load() for k in range(2))
-    first, second = ([x + 1, x + 1 + x, (x + 1 + x) * x] for x in (a, b))
-    store, after = array[2].store(first[-1]), a + b
-    found = interleaved([array, a, *first, b, *second, store, after])
-    expected = [x for both in zip([a, *first], [b, *second], strict=True) for x in both]
-    assert found == [array, *expected, store, after]
 
 
 def held_small(name: str, path: Path) -> None:

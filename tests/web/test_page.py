@@ -104,7 +104,7 @@ def answers(folder: Path, script: str, asked: object) -> Any:
 
 
 def words_of(state: te.State) -> list[int]:
-    words: list[int] = state._games.cut.table(state.tensors[0])[0].tolist()
+    words: list[int] = state._games.layout.table(state.tensors[0])[0].tolist()
     return words
 
 
@@ -149,7 +149,7 @@ for id, changes in json.loads(sys.argv[2]):
     if isinstance(found, dict):
         games = [ask("begin", found["game"], 5)]
         while len(games) < 8:
-            games.append(ask("play", found["game"], games[-1]["words"], games[-1]["rng"], None))
+            games.append(ask("play", found["game"], games[-1]["words"], games[-1]["keys"], None))
         while not (tile := ask("tile", found["game"])):
             pass
         told[-1] += [games, tile]
@@ -193,7 +193,7 @@ def test_the_form_is_made_from_the_rules_and_plays_what_the_environment_does(tmp
             assert te.random_policy(state).tolist() == [game["action"]]
             state = env.step(state, [game["action"]])
             assert game["words"] == words_of(state)
-        assert games[0]["rng"] == state._games.cut.table(state.tensors[1])[0].tolist()
+        assert games[0]["keys"] == state._games.layout.table(state.tensors[1])[0].tolist()
 
 
 PLAYOUTS = """
@@ -204,10 +204,10 @@ told = []
 for name, seed, actions in json.loads(sys.argv[2]):
     kinds, now = playground.about(name)["kinds"], playground.begin(name, seed)
     for action in actions:
-        now = playground.play(name, now["words"], now["rng"], action)
-    told.append([kinds, playground.playouts(name, now["words"], now["rng"])])
+        now = playground.play(name, now["words"], now["keys"], action)
+    told.append([kinds, playground.playouts(name, now["words"], now["keys"])])
     playground.THINKING = 0.0
-    told[-1].append(playground.playouts(name, now["words"], now["rng"]))
+    told[-1].append(playground.playouts(name, now["words"], now["keys"]))
     playground.THINKING = 1.0
 print(json.dumps(told))
 """

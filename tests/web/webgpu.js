@@ -5,10 +5,10 @@ import { Local } from "./local.js";
 async function digest(gpu, seed, steps) {
   const told = [], run = async (names, read) => told.push(...await gpu.run(names, read));
   await gpu.begin(...seed);
-  await run([], ["rng", "words"]);
-  for (let step = 0; step < steps; step++) await run(["uniform"], ["actions", "words"]);
+  await run([], ["keys", "states"]);
+  for (let step = 0; step < steps; step++) await run(["uniform"], ["actions", "states"]);
   await run(["init"], []);
-  for (let step = 0; step < 8; step++) await run(["sample", "step"], ["actions", "words"]);
+  for (let step = 0; step < 8; step++) await run(["sample", "step"], ["actions", "states"]);
   const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", await new Blob(told).arrayBuffer()));
   return [...hash].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }

@@ -6,22 +6,23 @@ are expanded, by lanes for learners on the device, [blocks, entries, lanes], or 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from tinygrad import UOp, dtypes
+from tinygrad import dtypes
 
+from tensor_envs._compiler.tape import INT, WORD
 from tensor_envs.core.game import Game
 from tensor_envs.core.kernels.block import Coords, Words, load
 from tensor_envs.core.kernels.tracer import Tracer
 from tensor_envs.core.layout import Layout
 from tensor_envs.rules.bits import WORD_BITS
-from tensor_envs.rules.control import loop, register, tracing
+from tensor_envs.rules.kernel import Cells, loop, registers, tracing
 from tensor_envs.rules.lists import MemoryArray
 from tensor_envs.rules.observation import Number, OneHot, Part
-from tensor_envs.rules.scalar import INT, WORD, Scalar, integer, where, word
+from tensor_envs.rules.scalar import Scalar, integer, where, word
 
 BYTE = 8
 DTYPES = {name: getattr(dtypes, name) for name in ("bool", "int8", "int16", "int32", "float32")}
@@ -67,13 +68,10 @@ class ObservationPlan:
 
     def __init__(self, game: Game, layout: Layout):
         with tracing():
-            words = register(layout.words, dtypes.uint32)
-
-            def cell(w: Any) -> Scalar:
-                return Scalar(words[w if isinstance(w, int) else w.uop()].load(), WORD)
-
-            player = Scalar(register(1, dtypes.int32)[0].load(), INT)
-            parts = game.observe(layout.get_state(cell), layout.get_mask(cell), player)
+            words, player = registers(layout.words, WORD), registers(1, INT)[0]
+            parts = game.observe(
+                layout.get_state(words.__getitem__), layout.get_mask(words.__getitem__), player
+            )
         self.pieces: list[Piece] = []
         self.rows = position = 0
         for part in parts:
@@ -119,7 +117,7 @@ class ObservationStage:
         self,
         t: Tracer,
         a: ObservationArrays,
-        players: UOp | int | None = None,
+        players: Cells | int | None = None,
         lanes: int | None = None,
     ):
         """players: who sees: an array, one player in all games, or None, the player to move.
@@ -132,40 +130,39 @@ class ObservationStage:
         self.rows = max(self.plan.rows + (self.plan.mask.rows if self.plan.mask else 0), 1)
         self.registers = t.block.registers(self.rows, self.plan.dtype)
 
-    def trace(self, words: Words) -> UOp:
-        """The stores of a block, given its games."""
-        filled = self.t.block.each(lambda at: self._fill(words, at))
-        seen, mask = self.a.observation is not None, self.a.mask is not None and self.plan.mask
-        registers = self.registers.after(filled)
-        if not mask and not (seen and self.plan.pieces):
-            return filled
+    def trace(self, words: Words) -> None:
+        """Write the observations and masks of a block, given its games."""
+        self.t.block.each(lambda at: self._fill(words, at))
+        pieces = [(self.a.observation, piece) for piece in self.plan.pieces if self.a.observation is not None]
+        if self.a.mask is not None and self.plan.mask:
+            pieces.append((self.a.mask, self.plan.mask))
         if self.row_major:
-            pieces = [(self.a.observation, piece) for piece in self.plan.pieces * seen]
-            pieces += [(self.a.mask, mask)] if mask else []
-            return self.t.block.each_lane(
-                lambda at: UOp.group(*(x for piece in pieces for x in self._store(registers, *piece, at)))
-            )
-        ends = [self._expand(registers, self.a.observation, *run) for run in self.plan.runs * seen]
-        if mask:
+            if pieces:
+                self._each_lane(lambda at: self._store(pieces, at))
+            return
+        if self.a.observation is not None:
+            for run in self.plan.runs:
+                self._expand(self.a.observation, *run)
+        if self.a.mask is not None and self.plan.mask:
             place = sum(piece.size for piece in self.plan.pieces)
-            ends.append(self._expand(registers, self.a.mask, 0, place, mask.size))
-        return UOp.group(*ends)
+            self._expand(self.a.mask, 0, place, self.plan.mask.size)
 
-    def _cell(self, array: UOp, at: Coords, entry: Any) -> UOp:
-        entries = int(array.shape[0]) // self.t.grid.rows
-        if self.row_major:
-            return array[at.batch.row * entries + entry]
-        return at.batch.cell(array, entry, entries)
+    def _each_lane(self, stage: Callable[[Coords], None]) -> None:
+        """Record a short stage for every lane; unrolled vectors would not pay."""
+        self.t.block.each(stage, once=True)
 
-    def _register(self, registers: UOp, row: Any, at: Coords) -> UOp:
-        return at.register.cell(registers, row, self.rows)
+    def _index(self, array: Cells, at: Coords, entry: Any) -> Any:
+        entries = array.size // self.t.grid.rows
+        return at.batch.row * entries + entry if self.row_major else at.batch.index(entry, entries)
 
-    def _fill(self, words: Words, at: Coords) -> list[UOp]:
+    def _register(self, row: Any, at: Coords) -> Scalar:
+        return self.registers[at.register.index(row, self.rows)]
+
+    def _fill(self, words: Words, at: Coords) -> None:
         source = self.t.place_in(self.lanes, at)
         game, layout = words.load(source), self.t.layout
         mask = layout.get_mask(game)
-        stores: list[UOp] = []
-        rows: list[Scalar] = []  # what goes into the registers
+        rows: list[Scalar] = []  # of registers
         if self.a.observation is not None:
             s = layout.get_state(game)
             if self.players is None:
@@ -173,78 +170,77 @@ class ObservationStage:
             elif isinstance(self.players, int):
                 player = integer(self.players)
             else:
-                player = load(self.players, source.batch, dtype=INT)[0]
+                player = load(self.players, source.batch)[0]
             entry = 0
             for part in self.t.game.observe(s, mask, player):
-                stores += self._part(part, entry, rows, at)
+                self._part(part, entry, rows, at)
                 entry += part.size
         if self.a.mask is not None:
             if isinstance(mask, MemoryArray):
-                stores += self._memory(self.a.mask, 0, mask, self.t.game.spec.num_actions, at)
+                self._memory(self.a.mask, 0, mask, self.t.game.spec.num_actions, at)
             else:
                 rows += [word(0)] * (self.plan.rows - len(rows))
                 rows += _bytes(mask, self.t.game.spec.num_actions)
         for row, value in enumerate(rows):
-            stores.append(self._register(self.registers, row, at).store(value.uop().cast(self.plan.dtype)))
-        return stores
+            self.registers[at.register.index(row, self.rows)] = value
 
-    def _part(self, part: Part, entry: int, rows: list[Scalar], at: Coords) -> list[UOp]:
-        """Append the register rows of a part; the stores of what needs none."""
+    def _part(self, part: Part, entry: int, rows: list[Scalar], at: Coords) -> None:
+        """Append the register rows of a part, or store the entries of one that needs none."""
         if isinstance(part, Number):
-            dtype = DTYPES[self.t.game.spec.observation_dtype]
-            return [self._cell(self.a.observation, at, entry).store(part.value.uop().cast(dtype))]
-        if isinstance(part, OneHot):
+            self.a.observation[self._index(self.a.observation, at, entry)] = part.value
+        elif isinstance(part, OneHot):
             inside = (part.value >= 0) & (part.value < part.size)
-            nowhere = 0xFF if self.plan.dtype is dtypes.uint8 else 0xFFFFFFFF
-            rows.append(where(inside, word(part.value), nowhere))
+            rows.append(
+                where(inside, word(part.value), 0xFF if self.plan.dtype is dtypes.uint8 else 0xFFFFFFFF)
+            )
         elif isinstance(part.words, MemoryArray):
-            return self._memory(self.a.observation, entry, part.words, part.size, at)
+            self._memory(self.a.observation, entry, part.words, part.size, at)
         else:
             rows += _bytes(part.words, part.size)
-        return []
 
-    def _memory(self, array: UOp, entry: int, words: MemoryArray, size: int, at: Coords) -> list[UOp]:
-        """The bits of a set that is too large for registers."""
-        ends = []
+    def _memory(self, array: Cells, entry: int, words: MemoryArray, size: int, at: Coords) -> None:
+        """Write the bits of a set that is too large for registers."""
         whole, rest = divmod(size, WORD_BITS)
         for first, count, width in ((0, whole, WORD_BITS), (whole, 1, rest)):
             if count and width:
-                w, k = loop(count), loop(width)
-                bit = (words[Scalar(w + first, INT)] >> Scalar(k, INT) & 1) != 0
-                cell = self._cell(array, at, entry + first * WORD_BITS + w * WORD_BITS + k)
-                ends.append(cell.store(bit.uop().cast(array.dtype)).end(k).end(w))
-        return ends
+                with loop(count) as w, loop(width) as k:
+                    bit = words[w + first] >> k & 1
+                    array[self._index(array, at, entry + first * WORD_BITS + w * WORD_BITS + k)] = bit != 0
 
-    def _expand(self, registers: UOp, array: UOp, entry: int, place: int, count: int) -> UOp:
-        """Entries next to each other by lanes: a table says for each what to look at, so that lanes are vectors."""
-        i = loop(count)
-        low, high, bits, value = (self.a.table[(place + i) * 4 + k].load() for k in range(4))
-        row = (low & 0xFF).cast(dtypes.int32) + (high & 0xFF).cast(dtypes.int32) * 256
+    def _expand(self, array: Cells, entry: int, place: int, count: int) -> None:
+        """Write entries next to each other by lanes: a table says where each is found, so that lanes are vectors."""
+        with loop(count) as i:
+            low, high, bits, value = (self.a.table[(place + i) * 4 + k] for k in range(4))
+            row = integer(low & 0xFF) + integer(high & 0xFF) * 256
 
-        def stage(at: Coords) -> UOp:
-            seen = (self._register(registers, row, at).load() & bits).eq(value)
-            return self._cell(array, at, entry + i).store(seen.cast(array.dtype))
+            def expand(at: Coords) -> None:
+                array[self._index(array, at, entry + i)] = (self._register(row, at) & bits) == value
 
-        return self.t.block.each_lane(stage).end(i)
+            self._each_lane(expand)
 
-    def _store(self, registers: UOp, array: UOp, piece: Piece, at: Coords) -> list[UOp]:
-        """The entries of a piece game by game: eight bits at once, of which compilers make a vector."""
+    def _store(self, pieces: Sequence[tuple[Cells, Piece]], at: Coords) -> None:
+        for array, piece in pieces:
+            self._store_piece(array, piece, at)
 
-        def put(entry: UOp | int, x: UOp) -> UOp:
-            return self._cell(array, at, piece.entry + entry).store(x.cast(array.dtype))
+    def _store_piece(self, array: Cells, piece: Piece, at: Coords) -> None:
+        """Store the entries of a piece row by row: eight bits at once, which compilers vectorise."""
 
-        def eight(i: UOp | int, size: int = BYTE) -> list[UOp]:
-            bits = self._register(registers, i + piece.row, at).load()
-            return [put(i * BYTE + k, (bits & 1 << k).ne(0)) for k in range(size)]
+        def write_byte(i: Any, size: int = BYTE) -> None:
+            bits = self._register(i + piece.row, at)
+            for k in range(size):
+                array[self._index(array, at, piece.entry + i * BYTE + k)] = (bits & 1 << k) != 0
 
         if piece.one_hot:
-            i = loop(piece.size)
-            return [
-                put(i, self._register(registers, piece.row, at).load().eq(i.cast(registers.dtype))).end(i)
-            ]
+            with loop(piece.size) as i:
+                number = i.to(self.plan.dtype)
+                array[self._index(array, at, piece.entry + i)] = self._register(piece.row, at) == number
+            return
         whole, rest = divmod(piece.size, BYTE)
-        i = loop(whole)
-        return eight(whole, rest) + ([UOp.group(*eight(i)).end(i)] if whole else [])
+        if rest:
+            write_byte(whole, rest)
+        if whole:
+            with loop(whole) as i:
+                write_byte(i)
 
 
 @dataclass(frozen=True)
@@ -264,7 +260,6 @@ class Observe:
         old: Any
         players: Any = None  # int32
 
-    def trace(self, t: Tracer, a: Arrays) -> UOp:
+    def trace(self, t: Tracer, a: Arrays) -> None:
         players = a.players if isinstance(self.player, str) else self.player
-        done = ObservationStage(t, a.seen, players, self.lanes).trace(t.words(a.old))
-        return t.block.end(done)
+        ObservationStage(t, a.seen, players, self.lanes).trace(t.words(a.old))

@@ -1,19 +1,17 @@
-"""One property of every game, game by game, for those who look at states outside of a jit."""
+"""One property of every game, row by row, for those who look at states outside of a jit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tinygrad import UOp, dtypes
-
+from tensor_envs._compiler.tape import REAL
 from tensor_envs.core.game import as_list
 from tensor_envs.core.kernels.block import Coords, Words
 from tensor_envs.core.kernels.tracer import Tracer
 from tensor_envs.rules.chance import threefry
-from tensor_envs.rules.control import loop
+from tensor_envs.rules.kernel import bitcast, loop
 from tensor_envs.rules.lists import MemoryArray
-from tensor_envs.rules.scalar import INT, Scalar
 
 ACTION_COUNTER = (
     0xFFFFFFFF  # no decision has this number: the uniform policy's key makes keys for other policies
@@ -31,28 +29,26 @@ class Read:
     class Arrays(NamedTuple):
         new: Any
         old: Any
-        row_rng: Any = None  # for the action_key
+        row_keys: Any = None  # for the action_key
 
-    def trace(self, t: Tracer, a: Arrays) -> UOp:
-        count = int(a.new.shape[0]) // t.grid.rows
+    def trace(self, t: Tracer, a: Arrays) -> None:
+        count = a.new.size // t.grid.rows
 
-        def cell(at: Coords, k: Any) -> UOp:
-            return a.new[at.batch.row * count + k]
-
-        def stage(at: Coords) -> list[UOp]:
+        def read(at: Coords) -> None:
             place = t.place_in(self.lanes, at)
-            load = Words(t.layout, a.old).load(place)
+            word = Words(t.layout, a.old).load(place)
             if self.property == "action_key":
-                low, high = t.row_rng(a.row_rng, place)[3:]
-                values: Any = threefry((low, high), (ACTION_COUNTER, t.layout.get(load, "episode")))
+                low, high = t.row_keys(a.row_keys, place)[3:]
+                values: Any = threefry((low, high), (ACTION_COUNTER, t.layout.get(word, "episode")))
             elif self.property == "rewards":
-                words = [load(t.layout.rewards + p).uop() for p in range(count)]
-                return [cell(at, p).store(w.bitcast(dtypes.float32)) for p, w in enumerate(words)]
+                values = [bitcast(word(t.layout.rewards + p), REAL) for p in range(count)]
             else:
-                values = t.layout.get(load, self.property)
+                values = t.layout.get(word, self.property)
             if isinstance(values, MemoryArray):
-                k = loop(count)
-                return [cell(at, k).store(values[Scalar(k, INT)].uop()).end(k)]
-            return [cell(at, k).store(x.uop()) for k, x in enumerate(as_list(values))]
+                with loop(count) as i:
+                    a.new[at.batch.row * count + i] = values[i]
+                return
+            for k, x in enumerate(as_list(values)):
+                a.new[at.batch.row * count + k] = x
 
-        return t.block.end(t.block.each(stage))
+        t.block.each(read)

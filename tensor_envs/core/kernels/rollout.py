@@ -1,6 +1,6 @@
 """Many steps in one kernel, the games held in registers: rollouts and playouts.
 
-Every stage is played for all lanes of a block before the next one; the steps between are of all lanes, too.
+Every stage is played for all lanes of a block before the next one.
 """
 
 from __future__ import annotations
@@ -9,98 +9,87 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tinygrad import UOp, dtypes
-from tinygrad.uop.ops import Ops
-
+from tensor_envs._compiler.tape import INT, REAL, WORD
 from tensor_envs.core.game import uniform_action
 from tensor_envs.core.kernels.block import Coords, Place, load, store
-from tensor_envs.core.kernels.tracer import NEVER, Reset, Tracer, row_index
+from tensor_envs.core.kernels.tracer import NEVER, AutoReset, Tracer, row_index
 from tensor_envs.rules.chance import threefry
-from tensor_envs.rules.control import loop, next_id, register
-from tensor_envs.rules.scalar import INT, REAL, Scalar, integer, real, where, word
+from tensor_envs.rules.kernel import do_while, loop, registers
+from tensor_envs.rules.scalar import Scalar, maximum, minimum, real, where
 from tensor_envs.rules.spec import GameState
 
-Given = Callable[[Coords, Any], tuple[Scalar, Scalar, Scalar]]
+# of a game and its mask: whether, what and how legally it plays in place of the uniform policy
+GivenAction = Callable[[Coords, Any], tuple[Scalar, Scalar, Scalar]]
 
 
-class Held:
+class BlockState:
     """A block's games in registers while they are played."""
 
-    def __init__(self, t: Tracer, reset: Reset, rng: Callable[[Coords], list[Scalar]], counts: bool = True):
-        """rng: of a game, as in a row's. counts: whether the last rewards and wins are kept besides returns."""
-        self.t, self.reset, self.rng, self.players = t, reset, rng, t.players
-        t.dynamic = True
+    def __init__(
+        self, t: Tracer, reset: AutoReset, keys: Callable[[Coords], list[Scalar]], counts: bool = True
+    ):
+        """keys: a game's row keys. counts: whether the last rewards and the wins are counted besides returns."""
+        self.t, self.reset, self.keys, self.players = t, reset, keys, t.players
         self.words = t.registers()
-        self.again = t.block.registers(1, dtypes.uint32)
-        self.mirrored = self.players == 2 and t.game.spec.zero_sum  # what the other gets need not be kept
+        self.again = t.block.registers(1, WORD)
+        self.mirrored = self.players == 2 and t.game.spec.zero_sum  # the other player's rewards follow
         self.each = 1 if self.mirrored else self.players
-        self.kept = 2 * self.each + self.players if counts else self.each  # returns, rewards, wins
-        self.sums = t.block.registers(self.kept, dtypes.float32)
+        self.num_sums = 2 * self.each + self.players if counts else self.each  # returns, rewards, wins
+        self.sums = t.block.registers(self.num_sums, REAL)
         self.stays = reset == "none"  # else no game is over where a step begins
-
-    def depend_on(self, *deps: UOp) -> None:
-        """What is read of the registers from now on is read after these."""
-        self.words, self.again = self.words.after(*deps), self.again.after(*deps)
-        self.sums = self.sums.after(*deps)
 
     def begin(
         self, at: Coords, s: GameState, flags: Sequence[Scalar], returns: Sequence[Scalar] = ()
-    ) -> list[UOp]:
-        stores = self.words.store(at, s=s, flags=flags if self.stays else NEVER)
-        sums = [*returns[: self.each], *[0.0] * self.kept][: self.kept]
-        return stores + store(self.sums, at.register, sums)
+    ) -> None:
+        self.words.store(at, s=s, flags=flags if self.stays else NEVER)
+        sums = [*returns[: self.each], *[0.0] * self.num_sums][: self.num_sums]
+        store(self.sums, at.register, sums)
 
-    def step(self, at: Coords, given: Given | None = None) -> list[UOp]:
-        """One action in one game; given: when, what and whether it is legal, in place of the uniform policy's."""
+    def step(self, at: Coords, given: GivenAction | None = None) -> None:
+        """Play one action in one game, of the uniform policy where nothing is given."""
         t, words = self.t, self.words.load(at)
         s, was = t.layout.get_state(words), t.layout.get_flags(words) if self.stays else NEVER
-        sums = self._sums(at)
-        mask, rng = t.game.mask(s), self.rng(at)
-        action = uniform_action(s, mask, t.game.spec.num_actions, rng[3:], live=not self.stays)
+        sums = load(self.sums, at.register, self.num_sums)
+        mask, keys = t.game.mask(s), self.keys(at)
+        action = uniform_action(s, mask, t.game.spec.num_actions, keys[3:], live=not self.stays)
         legal = None
         if given is not None:
             when, chosen, allowed = given(at, mask)
             action, legal = where(when, chosen, action), ~when | allowed
-        after, rewards, now, again = t.play(s, was, action, legal, self.reset, rng)
+        after, rewards, now, again = t.play(s, was, action, legal, self.reset, keys)
         wins = [real((now[0] | now[1]) & (r > 0.0)) for r in rewards]
         paid = rewards[: self.each]
         returns, counted = sums[: self.each], sums[2 * self.each :]
         sums = [a + b for a, b in zip(returns, paid, strict=True)] + paid
         sums += [a + b for a, b in zip(counted, wins, strict=False)]
-        stores = self.words.store(at, s=after, flags=now if self.stays else NEVER)
+        self.words.store(at, s=after, flags=now if self.stays else NEVER)
         if t.resets_in_branch(self.reset):
-            stores += store(self.again, at.register, [word(again)])
-        return stores + store(self.sums, at.register, sums[: self.kept])
+            store(self.again, at.register, [again])
+        store(self.sums, at.register, sums[: self.num_sums])
 
-    def to_the_end(self, limit: UOp, given: Callable[[UOp], Given] | None = None, *deps: UOp) -> UOp:
-        """Steps until all games of the block are over, or there were as many as the limit.
+    def play_to_end(self, limit: Scalar, given: Callable[[Scalar], GivenAction] | None = None) -> None:
+        """Step until all games of the block are over, or `limit` times.
 
-        given: of the number of a step, the first being 1. deps: what comes before.
+        given: called with the number of the step, from 1.
         """
-        t, (count, turn) = self.t, (self.t.block.registers(1, dtypes.int32), UOp.loop(next_id()))
-        start = count.after(*deps)[0].store(0)
-        outer = self.words, self.again, self.sums
-        self.depend_on(start, turn)
-        n = count.after(start, turn)[0].load() + 1
-        played = t.block.each(lambda at: self.step(at, None if given is None else given(n)))
-        played = count.after(played)[0].store(n)
-        some = any_lane(t, lambda lane: ~self.words.after(played).over(t.block.at(lane.uop())))
-        self.words, self.again, self.sums = outer
-        return played.end(turn, some & (n < limit))
-
-    def _sums(self, at: Coords) -> list[Scalar]:
-        return load(self.sums, at.register, self.kept, REAL)
+        count = registers(1, INT)
+        count[0] = 0
+        with do_while() as turn:
+            count[0] = count[0] + 1
+            n = count[0]
+            self.t.block.each(lambda at: self.step(at, None if given is None else given(n)))
+            turn.again = self.t.block.any(lambda at: ~self.words.over(at)) & (n < limit)
 
     def returns(self, at: Coords) -> list[Scalar]:
-        """Of all players."""
-        return self._all(self._sums(at)[: self.each])
+        """Return the returns of all players."""
+        return self._of_all(load(self.sums, at.register, self.num_sums)[: self.each])
 
     def counts(self, at: Coords) -> tuple[list[Scalar], list[Scalar]]:
-        """The rewards of the last step, and wins, of all players."""
-        sums = self._sums(at)[self.each :]
-        return self._all(sums[: self.each]), sums[self.each :]
+        """Return the rewards of the last step, and the wins, of all players."""
+        sums = load(self.sums, at.register, self.num_sums)[self.each :]
+        return self._of_all(sums[: self.each]), sums[self.each :]
 
-    def _all(self, values: list[Scalar]) -> list[Scalar]:
+    def _of_all(self, values: list[Scalar]) -> list[Scalar]:
         return [*values, 0.0 - values[0]] if self.mirrored else values
 
 
@@ -108,42 +97,37 @@ class Held:
 class Rollout:
     """Play as many actions of the uniform policy as `scalars` says, all in registers."""
 
-    reset: Reset
+    reset: AutoReset
     name = "rollout"
 
     class Arrays(NamedTuple):
         new: Any
         old: Any
-        row_rng: Any
+        row_keys: Any
         totals: Any  # float32: returns, then wins (episodes that end with a reward above 0), P each
         scalars: Any  # int32
 
-    def trace(self, t: Tracer, a: Arrays) -> UOp:
-        held = Held(t, self.reset, lambda at: t.row_rng(a.row_rng, at))
+    def trace(self, t: Tracer, a: Arrays) -> None:
+        state = BlockState(t, self.reset, lambda at: t.row_keys(a.row_keys, at))
 
-        def begin(at: Coords) -> list[UOp]:
+        def begin(at: Coords) -> None:
             words = t.words(a.old).load(at)
-            return held.begin(
-                at, t.layout.get_state(words), t.layout.get_flags(words) if held.stays else NEVER
-            )
+            state.begin(at, t.layout.get_state(words), t.layout.get_flags(words) if state.stays else NEVER)
 
-        begun = t.block.each(begin)
-        time = loop(a.scalars[0].load())
-        held.depend_on(begun, time)
-        done = t.block.each(held.step)
-        if t.resets_in_branch(self.reset):
-            done = t.begin_again(held.words, held.again.after(done), a.row_rng, done)
-        held.depend_on(done.end(time))
-
-        def finish(at: Coords) -> list[UOp]:
-            words = held.words.load(at)
-            s, flags = t.layout.get_state(words), t.layout.get_flags(words) if held.stays else NEVER
-            rewards, wins = held.counts(at)
+        def finish(at: Coords) -> None:
+            words = state.words.load(at)
+            s, flags = t.layout.get_state(words), t.layout.get_flags(words) if state.stays else NEVER
+            rewards, wins = state.counts(at)
             mask = t.live_mask(s, flags, self.reset)
-            stores = t.words(a.new).store(at, s=s, flags=flags, rewards=rewards, mask=mask)
-            return stores + store(a.totals, at.batch, held.returns(at) + wins)
+            t.words(a.new).store(at, s=s, flags=flags, rewards=rewards, mask=mask)
+            store(a.totals, at.batch, state.returns(at) + wins)
 
-        return t.block.end(t.block.each(finish))
+        t.block.each(begin)
+        with loop(a.scalars[0]):
+            t.block.each(state.step)
+            if t.resets_in_branch(self.reset):
+                t.auto_reset(state.words, state.again, a.row_keys)
+        t.block.each(finish)
 
 
 @dataclass(frozen=True)
@@ -159,46 +143,34 @@ class Playout:
 
     class Arrays(NamedTuple):
         old: Any
-        row_rng: Any
+        row_keys: Any
         totals: Any
         scalars: Any  # int32: most actions, games of the other batch
         actions: Any = None
 
-    def trace(self, t: Tracer, a: Arrays) -> UOp:
-        held = Held(t, "none", lambda at: t.row_rng(a.row_rng, at), counts=False)
+    def trace(self, t: Tracer, a: Arrays) -> None:
+        state = BlockState(t, "none", lambda at: t.row_keys(a.row_keys, at), counts=False)
 
-        def begin(at: Coords) -> list[UOp]:
+        def begin(at: Coords) -> None:
             words = t.words(a.old).load(self._source(at, a))
             s = t.layout.get_state(words)
             if t.game.spec.chance:  # a future of its own
-                low, high, row, *_ = t.row_rng(a.row_rng, at)
+                low, high, row, *_ = t.row_keys(a.row_keys, at)
                 s = s.replace(key=list(threefry((low, high), (row, s.episode))))
-            return held.begin(at, s, t.layout.get_flags(words))
+            state.begin(at, s, t.layout.get_flags(words))
 
-        def given(n: UOp) -> Given:
+        def given(n: Scalar) -> GivenAction:
             def first(at: Coords, mask: Any) -> tuple[Scalar, Scalar, Scalar]:
                 action, legal = t.given_action(mask, a.actions, self._source(at, a))
-                return Scalar(n, INT) == 1, action, legal
+                return n == 1, action, legal
 
             return first
 
-        begun = t.block.each(begin)
-        chosen = None if a.actions is None else given
-        held.depend_on(held.to_the_end(a.scalars[0].load(), chosen, begun))
-        return t.block.end(t.block.each(lambda at: store(a.totals, at.batch, held.returns(at))))
+        t.block.each(begin)
+        state.play_to_end(a.scalars[0], None if a.actions is None else given)
+        t.block.each(lambda at: store(a.totals, at.batch, state.returns(at)))
 
     def _source(self, at: Coords, a: Arrays) -> Coords:
-        """Where the game stands that this one is a copy of."""
-        game = (row_index(at).uop() // self.copies).minimum(a.scalars[1].load() - 1).maximum(0)
+        """Return where the game stands that this one is a copy of."""
+        game = maximum(minimum(row_index(at) // self.copies, a.scalars[1] - 1), 0)
         return Coords(Place(game // self.lanes, game % self.lanes, self.lanes), at.register)
-
-
-def any_lane(t: Tracer, condition: Callable[[Scalar], Scalar]) -> UOp:
-    """Whether it holds for some lane of the block; a thread asks for its own."""
-    if t.block.thread is not None or t.block.lanes == 1:
-        return condition(Scalar(UOp.const(0, dtypes.int32), INT)).uop()
-    lane, found = loop(t.block.lanes), register(1, dtypes.int32)
-    value = integer(condition(Scalar(lane, INT))).uop()
-    start = found.after(*(r for r in value.ranges if r is not lane))[0].store(0)
-    so_far = found.after(start, lane)[0]
-    return found.after(so_far.store(so_far.load().alu(Ops.MAX, value)).end(lane))[0].load().ne(0)

@@ -1,73 +1,75 @@
-"""What kernels have in common: one is traced by a `Tracer`, with the arrays that it reads and writes."""
+"""What kernels have in common: one is recorded by a `Tracer`, with the arrays that it reads and writes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal, Protocol
 
-from tinygrad import UOp, dtypes
-from tinygrad.uop.ops import AxisType, Ops
-
+from tensor_envs._compiler.tape import INT, WORD
 from tensor_envs.core.game import Game, MaskWords
 from tensor_envs.core.kernels.block import Block, Coords, Grid, Place, Words, load
-from tensor_envs.core.layout import RNG_WORDS, Layout
+from tensor_envs.core.layout import KEY_WORDS, Layout
 from tensor_envs.rules.bits import has_bit
-from tensor_envs.rules.control import loop, next_id, no_unroll
+from tensor_envs.rules.kernel import Cells, branch, loop, no_unroll
 from tensor_envs.rules.lists import MemoryArray
-from tensor_envs.rules.scalar import INT, Scalar, scalar, where, word
+from tensor_envs.rules.scalar import Scalar, integer, maximum, minimum, scalar, where, word
 from tensor_envs.rules.spec import GameState
 
-Reset = Literal[
-    "none", "same_step", "next_step"
-]  # of a finished game: it stays; starts again at once; a step later
-BRANCH_MIN_OPS = (
-    200  # operations of a first state from which a branch works it out, for the games alone that need it
-)
+# what happens to a finished game: nothing; a reset in the same step; a reset in the next step
+AutoReset = Literal["none", "same_step", "next_step"]
+# instructions of a first state from which a branch computes it, for the games that reset only
+BRANCH_MIN_INSTRUCTIONS = 280
 NEVER = [scalar(False)] * 2
 
 
 class Kernel(Protocol):
-    """What a kernel does with every game: a frozen dataclass of its options, which with a grid tell it apart."""
+    """What a kernel does with every game: a frozen dataclass of its options, which with a grid identify it."""
 
     @property
     def name(self) -> str: ...
 
-    def trace(self, t: Tracer, a: Any) -> UOp:
-        """The stores of all games. `a`: its arrays, a named tuple in which None stands for one that is not there."""
+    def trace(self, t: Tracer, a: Any) -> None:
+        """Record the kernel for a block. `a`: its arrays, a named tuple in which None stands for an absent one."""
 
 
 class Tracer:
-    """One kernel being traced."""
+    """A kernel that is being recorded for the games of a block."""
 
-    def __init__(self, game: Game, layout: Layout, grid: Grid, share: UOp | None):
-        self.game, self.layout, self.grid = game, layout, grid
-        self.block = Block(grid, not game.has_memory, share)
+    def __init__(self, game: Game, layout: Layout, grid: Grid, block: Block):
+        self.game, self.layout, self.grid, self.block = game, layout, grid, block
         self.players = game.spec.num_players
-        self.dynamic = False  # whether there are loops of a length that tinygrad does not know
 
-    def words(self, array: UOp) -> Words:
-        return Words(self.layout, array)
+    @classmethod
+    @contextmanager
+    def each_block(cls, game: Game, layout: Layout, grid: Grid, share: Cells | None) -> Iterator[Tracer]:
+        """Record a loop over blocks, see `Block.each_of`."""
+        with Block.each_of(grid, share, not game.has_memory) as block:
+            yield cls(game, layout, grid, block)
+
+    def words(self, cells: Cells) -> Words:
+        return Words(self.layout, cells)
 
     def registers(self) -> Words:
-        """The fields of a block's games in registers."""
-        array = self.block.registers(self.layout.field_words, dtypes.uint32)
-        return Words(self.layout, array, in_registers=True)
+        """Return registers for the fields of a block's games."""
+        cells = self.block.registers(self.layout.field_words, WORD)
+        return Words(self.layout, cells, in_registers=True)
 
-    def row_rng(self, array: UOp, at: Coords) -> list[Scalar]:
-        return load(array, at.batch, RNG_WORDS)
+    def row_keys(self, cells: Cells, at: Coords) -> list[Scalar]:
+        return load(cells, at.batch, KEY_WORDS)
 
     def place_in(self, lanes: int, at: Coords) -> Coords:
-        """Where the game of the same row stands in arrays of other lanes."""
+        """Return where the game of the same row stands in arrays of another number of lanes."""
         if lanes == self.grid.lanes:
             return at
         row = at.batch.row
         return Coords(Place(row // lanes, row % lanes, lanes), at.register)
 
-    def resets_in_branch(self, reset: Reset) -> bool:
-        """Whether finished games begin again in a branch of their own; else every game works out its first state."""
-        # not of one lane alone: into its cells, whose addresses are the same in both, tinygrad refuses a second store
+    def resets_in_branch(self, reset: AutoReset) -> bool:
+        """Return whether finished games reset in a branch of their own; else every game computes its first state."""
+        # not of one lane alone, whose branch would be taken by all games or none
         many = self.grid.branches and (self.grid.gpu or self.grid.lanes > 1)
-        return many and reset != "none" and self.game.init_ops > BRANCH_MIN_OPS
+        return many and reset != "none" and self.game.init_instructions > BRANCH_MIN_INSTRUCTIONS
 
     def play(
         self,
@@ -75,12 +77,14 @@ class Tracer:
         was: Sequence[Scalar],
         action: Scalar,
         legal: Scalar | None,
-        reset: Reset,
-        row_rng: Sequence[Scalar],
+        reset: AutoReset,
+        row_keys: Sequence[Scalar],
     ) -> tuple[GameState, list[Scalar], list[Scalar], Scalar]:
-        """One action, and what becomes of finished games -> state, rewards, flags, and whether it begins again.
+        """Play an action and handle finished games.
 
-        Games that begin again in a branch are left to it.
+        Returns:
+            The state, the rewards, the flags, and whether the game resets. A game that resets in a branch is
+            returned as it ended.
         """
         over = was[0] | was[1]
         after, rewards, *flags = self.game.step(s, action, legal)
@@ -95,20 +99,19 @@ class Tracer:
         if reset != "none":
             again = flags[0] | flags[1] if reset == "same_step" else over
             if not self.resets_in_branch(reset):
-                after = self.game.where(again, self.game.init(row_rng, s.episode + 1), after)
+                after = self.game.where(again, self.game.init(row_keys, s.episode + 1), after)
                 # a sum, where a choice would be a branch
                 after = after.replace(episode=s.episode + word(again))
         return after, rewards, flags, again
 
-    def given_action(self, mask: MaskWords, actions: UOp, at: Coords) -> tuple[Scalar, Scalar]:
-        """The action that `actions` says, and whether it is legal."""
-        action = load(actions, at.batch, dtype=INT)[0]
-        # bounds that tinygrad can see keep `%` out of computed indices
-        near = Scalar(action.uop().maximum(0).minimum(self.game.spec.num_actions - 1), INT)
+    def given_action(self, mask: MaskWords, actions: Cells, at: Coords) -> tuple[Scalar, Scalar]:
+        """Return a game's entry of `actions`, moved into range, and whether it is legal."""
+        action = actions[at.batch.index(0, 1)]
+        near = minimum(maximum(action, 0), self.game.spec.num_actions - 1)
         return near, (near == action) & has_bit(mask, near)
 
-    def live_mask(self, s: GameState, flags: Sequence[Scalar], reset: Reset) -> MaskWords:
-        """A game that is over, and not to be started again in this step, has no legal action."""
+    def live_mask(self, s: GameState, flags: Sequence[Scalar], reset: AutoReset) -> MaskWords:
+        """Return the mask, which is empty for a game that is over and does not reset in this step."""
         mask = self.game.mask(s)
         if reset == "same_step":
             return mask
@@ -117,54 +120,47 @@ class Tracer:
             return MemoryArray(lambda w: where(over, 0, mask[w]), len(mask))
         return [where(over, 0, w) for w in mask]
 
-    def begin_again(self, words: Words, again: UOp, row_rng: UOp, played: UOp) -> UOp:
-        """In a branch after a step: the games whose `again` (registers) is not 0 are listed, and begin again."""
-        self.dynamic = True
-        if self.block.thread is not None:  # each sees to its own game
+    def auto_reset(self, words: Words, again: Cells, row_keys: Cells) -> None:
+        """Reset the games whose `again` (registers) is not 0, in a branch after a step."""
+        if self.block.thread is not None:  # each thread has its own game
             at = self.block.at(self.block.thread)
-            some = branch(load(again, at.register)[0].uop().ne(0))
-            return self._first_state(words.after(some), at, row_rng.after(some)).end(some)
-        queue = self.block.registers(1, dtypes.uint32)
-        counts = self.block.registers(2, dtypes.uint32)  # games in it, and those of them begun again
+            with branch(again[at.register.index(0, 1)] != 0):
+                self._first_state(words, at, row_keys)
+            return
+        queue, length = self.block.registers(1, INT), self.block.registers(1, INT)
+        length[0] = 0
+        with loop(self.block.lanes) as lane:
+            n = length[0]
+            queue[n] = lane
+            length[0] = n + integer(again[self.block.at(lane).register.index(0, 1)])
+        with loop(length[0]) as k:
+            self._first_state(words, self.block.at(queue[k] & (self.block.lanes - 1)), row_keys)
 
-        def count(k: int, *after: UOp) -> UOp:
-            return counts.after(*after)[k]
-
-        # each stage waits for the one before it alone: tinygrad may rewrite what two wait for into two versions
-        start, lane = count(0, played).store(0), loop(self.block.lanes)
-        n, at = count(0, start, lane).load(), self.block.at(lane)
-        due = load(again.after(start), at.register)[0].uop()
-        listed = UOp.group(
-            queue[n].store(lane.cast(dtypes.uint32)), count(0, start, lane).store(n + due)
-        ).end(lane)
-        some, turn = branch(count(0, listed).load().ne(0)), UOp.loop(next_id())
-        k = count(1, count(1, some).store(0), turn).load()
-        # within bounds that tinygrad can see, and of a dtype that it takes for an index
-        at = self.block.at((queue.after(turn)[k].load() % self.block.lanes).cast(dtypes.int32))
-        begun = UOp.group(
-            self._first_state(words.after(turn), at, row_rng.after(turn)), count(1, turn).store(k + 1)
-        )
-        return begun.end(turn, k + 1 < count(0, turn).load()).end(some)
-
-    def _first_state(self, words: Words, at: Coords, row_rng: UOp) -> UOp:
-        """The stores of a game that begins its next episode after a step."""
+    def _first_state(self, words: Words, at: Coords, row_keys: Cells) -> None:
+        """Store the first state of a game's next episode; its flags stay those of the step."""
         old = words.load(at)
         with no_unroll():
-            s = self.game.init(self.row_rng(row_rng, at), self.layout.get(old, "episode") + 1)
+            s = self.game.init(self.row_keys(row_keys, at), self.layout.get(old, "episode") + 1)
         mask = {} if words.in_registers else {"mask": self.game.mask(s)}
-        # the flags are those of the step
-        return UOp.group(*words.store(at, s=s, flags=self.layout.get_flags(old), **mask))
+        words.store(at, s=s, flags=self.layout.get_flags(old), **mask)
 
 
-def branch(condition: UOp) -> UOp:
-    """A loop that runs once where the condition holds and never where it does not: a C compiler's branch.
+def trace_blocks(
+    kernel: Kernel, game: Game, layout: Layout, grid: Grid, pack: Callable[[Sequence[Cells]], Any]
+) -> Callable[..., None]:
+    """Return the body of a kernel: a function of its arrays, and on the CPU of the blocks to play last.
 
-    How GPU languages write it is in `core/backend/write.py`. Its bound is a bool, which tinygrad does not
-    take for an index: ending it leaves the loops alone that the condition depends on.
+    pack: makes the kernel's named tuple of the arrays.
     """
-    return UOp(Ops.RANGE, src=(condition,), arg=(next_id(), AxisType.WEAK))
+
+    def body(*cells: Cells) -> None:
+        share = None if grid.gpu else cells[-1]
+        with Tracer.each_block(game, layout, grid, share) as t:
+            kernel.trace(t, pack(cells))
+
+    return body
 
 
 def row_index(at: Coords) -> Scalar:
-    """The number of a game in its device's share of the batch."""
-    return Scalar(at.batch.row.cast(dtypes.int32), INT)
+    """Return the number of a game in its device's share of the batch."""
+    return scalar(at.batch.row).to(INT)

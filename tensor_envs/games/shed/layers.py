@@ -1,8 +1,8 @@
-"""Talon sets in groups and layers, what their tables measure, and the index tables that the solver's kernels read.
+"""Groups and layers of talon sets, sizes of their tables, and the index tables that the solver's kernels read.
 
 A *group* is all talon sets that agree in the lowest cards, which are *fixed*; the others are *free*. Groups are solved
-one after the other, card 1 deciding first, so that a group comes after those that hold less. What a group needs of
-another is the outcome of plays of a fixed card: a *slice*, which lies in a pool until it has been read.
+one after the other, in an order (card 1 decides first) in which a group comes after those that hold less. A group
+reads from another one only the outcome of plays of a fixed card: a *slice*, which lies in a pool until it is read.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Words = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(frozen=True)
 class Group:
-    """The talon sets that hold just the cards of `talon`, a bit word, among the `fixed` lowest."""
+    """Talon sets that hold just the cards of `talon`, a bit word, among the `fixed` lowest."""
 
     cards: int
     fixed: int
@@ -34,7 +34,7 @@ class Group:
 
     @property
     def in_hands(self) -> int:
-        """Of the fixed cards, those outside the talon."""
+        """The number of fixed cards outside the talon."""
         return self.fixed - self.talon.bit_count()
 
     @cached_property
@@ -42,28 +42,28 @@ class Group:
         return [Layer(self, k) for k in range(self.free + 1)]
 
     def rank(self, card: int) -> int:
-        """Of a fixed card that is not in the talon, or would not be."""
+        """Return the rank of a fixed card outside the talon, or after a play from it."""
         return card - (self.talon & (1 << card) - 1).bit_count()
 
     def split(self, talon: bool) -> list[int]:
-        """The fixed cards that lie in the talon, or that do not."""
+        """Return the fixed cards inside or outside the talon."""
         return [card for card in range(self.fixed) if (self.talon >> card & 1) == talon]
 
     def slice_words(self, card: int) -> int:
-        """Of all layers' slices of a fixed card outside the talon."""
+        """Return the words of all layers' slices of a fixed card outside the talon."""
         return slice_words(self.cards, self.fixed, self.talon.bit_count(), self.rank(card))
 
 
 @cache
 def slice_words(cards: int, fixed: int, in_talon: int, rank: int) -> int:
-    """Of the slices of a card of a rank, in any group with so many fixed cards in the talon."""
+    """Return the words of all slices of a card of a rank, in any group with so many fixed cards in the talon."""
     some = Group(cards, fixed, (1 << in_talon) - 1)
     return sum(layer.sets * layer.slice_words(rank) for layer in some.layers)
 
 
 @dataclass(frozen=True)
 class Layer:
-    """The talon sets of a group with k of the free cards."""
+    """Talon sets of a group with k of the free cards."""
 
     group: Group
     k: int
@@ -78,7 +78,7 @@ class Layer:
 
     @property
     def blocks(self) -> int:
-        """Of a set in each table of positions."""
+        """Blocks of a set in each table of positions."""
         return 3 ** max(self.ranks - HIGH, 0)
 
     @property
@@ -91,21 +91,21 @@ class Layer:
         return 2 ** max(self.ranks - HIGH, 0)
 
     def together(self, cache: int) -> int:
-        """Sets that are swept together, since a cache of so many bytes holds them."""
+        """Return how many sets to sweep together, so that a cache of so many bytes holds them."""
         return min(max(cache // (self.blocks * BLOCK * 8), 1), self.sets)
 
     @property
     def empty(self) -> bool:
-        """Whether it is that of the empty talon."""
+        """Whether this is the layer of the empty talon."""
         return self.k == 0 and self.group.talon == 0
 
     @property
     def talons(self) -> Words:
-        """The sets as bit words, ascending: a set's place here is its number."""
+        """The sets as bit words, ascending; a set's index is its number."""
         return self.group.talon | subsets(self.group.free, self.k) << self.group.fixed
 
     def slice_words(self, rank: int) -> int:
-        """Of a set in a slice of the fixed card of this rank."""
+        """Return the words of a set in a slice of the fixed card of this rank."""
         if rank < LOW:
             return 2 ** max(self.ranks - 1 - LOW, 0)
         words = 3 ** (rank - LOW) if rank < HIGH else 3 ** (rank - HIGH) * BLOCK
@@ -113,23 +113,27 @@ class Layer:
 
 
 def groups(cards: int, fixed: int) -> list[Group]:
-    """In the order in which they are solved: card 1 is the highest digit."""
+    """Return all groups in the order in which they are solved: card 1 is the highest digit."""
     every = range(1 << fixed)
     return [Group(cards, fixed, sum((g >> fixed - 1 - j & 1) << j for j in range(fixed))) for g in every]
 
 
 @cache
 def subsets(cards: int, k: int) -> Words:
-    """The sets of k cards as bit words, ascending."""
+    """Return the sets of k cards as bit words, ascending."""
     every = np.arange(1 << cards, dtype=np.int64)
     return every[_popcount(every) == k]
 
 
 @cache
 def draws(free: int, k: int) -> tuple[Words, Words]:
-    """The plays of free cards in a layer -> parents, one after the other for every set and every card of it from the
-    lowest: the set without that card in the layer before; and for every set where the parents begin whose card lies
-    below no hand's free card, one, ..., and where they end.
+    """Return the parents of each set of a layer, and where each gap's parents begin.
+
+    Returns:
+        parents: for each set, and each of its cards from the lowest, the number of the set without that card in the
+            layer before.
+        gaps: for each set, where the parents begin whose card lies above no free card of a hand, above one, ..., and
+            where they end.
     """
     talons = subsets(free, k)
     if k == 0:
@@ -149,7 +153,7 @@ def _popcount(x: Words) -> Words:
 
 
 def ternary(cards: int) -> Words:
-    """A set of ranks from any on -> the number whose digits say that they are B's and the others A's."""
+    """Return a table from a set of ranks to the number whose digits say that they are B's and the others A's."""
     size = max(cards - LOW, MIDDLE)
     table = np.zeros(1 << size, np.int32)
     for rank in range(size):
@@ -158,7 +162,7 @@ def ternary(cards: int) -> Words:
 
 
 def picks(cards: int) -> Words:
-    """Digits of the ranks from `HIGH` on -> the set of B's and, 16 bits further up, of B's and the pile's."""
+    """Return a table from digits of ranks to the set of B's and, 16 bits further up, of B's and the pile's."""
     ranks = max(cards - HIGH - 1, 0)
     table = np.zeros(3**ranks, np.uint32)
     for rank in range(ranks):
@@ -170,7 +174,7 @@ def picks(cards: int) -> Words:
 
 @lru_cache(2)  # it takes a minute for 21 cards
 def slices(cards: int, fixed: int) -> tuple[dict[tuple[int, int], int], int]:
-    """Where the slices lie in the pool, by the talon of the group that leaves them and the card -> and its words.
+    """Return where slices lie in the pool, by the talon of the group that writes them and the card, and its size.
 
     Each takes the first place where it fits.
     """
@@ -204,7 +208,7 @@ def slices(cards: int, fixed: int) -> tuple[dict[tuple[int, int], int], int]:
 
 
 def sizes(cards: int, fixed: int, cache: int) -> dict[str, int]:
-    """Words of the solver's arrays, `Arrays`, as far as they depend on how many cards are fixed, and on the cache."""
+    """Return the sizes of those of the solver's arrays that depend on the number of fixed cards or on the cache."""
     largest = Group(cards, fixed, 0).layers
     blocks = [layer.sets * layer.blocks for layer in largest]
     drawn = [(layer.sets if layer.empty else b, layer) for b, layer in zip(blocks, largest, strict=True)]
@@ -221,12 +225,12 @@ def sizes(cards: int, fixed: int, cache: int) -> dict[str, int]:
 
 
 def result_bytes(cards: int) -> int:
-    """Of one of the two tables of results."""
+    """Return the size of each of the two tables of results."""
     return sum(layer.sets * layer.quiet for layer in Group(cards, 0, 0).layers)
 
 
 def first_bytes(cards: int) -> Words:
-    """A talon as a bit word -> where its results begin: by size, and those of a size ascending."""
+    """Return a table from a talon, a bit word, to where its results begin: ordered by size, then by value."""
     table, first = np.zeros(1 << cards, np.int32), 0
     for layer in Group(cards, 0, 0).layers:
         table[layer.talons] = first + np.arange(layer.sets) * layer.quiet

@@ -1,4 +1,4 @@
-"""The exact solution of Shed by talon strata: who wins in every quiet position, and so in every position.
+"""Exact solution of Shed by talon strata: who wins in every quiet position, and so in every position.
 
 Cards never come back to the talon, so the positions of a talon set lead only to each other and to those of smaller
 talon sets. Groups of sets are solved one after the other (`layers`), as many as it takes to have room for each; in a
@@ -17,9 +17,9 @@ import numpy as np
 from tinygrad import Tensor, dtypes
 from tinygrad.helpers import tqdm
 
-from tensor_envs.core.backend.device import download, empty_buffer, is_gpu, resolve, upload, write
-from tensor_envs.core.backend.replay import Replay, launches_directly
-from tensor_envs.core.backend.threads import all_blocks, runs_natively
+from tensor_envs._compiler.capture import CapturedFunction, launches_directly
+from tensor_envs._compiler.devices import download, empty_buffer, is_gpu, resolve, upload, write
+from tensor_envs._compiler.threads import all_blocks, runs_natively
 from tensor_envs.core.validate import file_path, instance, integer, number
 from tensor_envs.games.shed import strata
 from tensor_envs.games.shed.layers import (
@@ -35,16 +35,15 @@ from tensor_envs.games.shed.layers import (
     slices,
     ternary,
 )
-from tensor_envs.games.shed.strata import HIGH, LOW, MAX_CARDS, PARTS, QUIET, Launch
+from tensor_envs.games.shed.strata import HIGH, LOW, MAX_CARDS, PARTS, QUIET, Kernel, Launch, ranks_of
 from tensor_envs.games.shed.tablebase import Tablebase
 
 GIB = 2**30
 CACHE = 2**22, 2**30  # bytes of tables that are swept together: on a CPU, on a GPU
-FREE = 10  # cards at most that are free unless told otherwise: more take memory and are no faster
-LEAST_FREE = 6  # less memory is not to be had by more groups
+FREE = 10  # upper bound of the free cards by default: more take memory and are no faster
+LEAST_FREE = 6  # more groups than that do not save memory
 SAVING = 0.05  # share of the time that may go into writing what has been solved so far
-Kernel = Callable[[strata.Stage], Any]
-Plan = tuple[list[Kernel], Words]  # launches, and a row of `Launch` for each
+Plan = tuple[list[Kernel], Words]  # kernels to launch, and a row of `Launch` for each
 
 
 def solve(
@@ -56,12 +55,19 @@ def solve(
 ) -> Tablebase:
     """Solve the game with `cards` cards (1..21).
 
-    device: any one tinygrad device; None is its default. progress: show a bar. path: a safetensors file that is
-    written again and again and, if it is there already, gone on from; of several solvers on one file none writes over
-    what another has that is further. memory: GiB that it may take, by default what the machine has free. TypeError or
-    ValueError for other numbers of cards, for several devices, and for a file that is damaged, of something else or of
-    another number of cards; MemoryError, with what would be needed, before a solve that there is no room for; OSError,
-    with the path, if it cannot be written: it is as it was.
+    Args:
+        cards: 1..21.
+        device: one tinygrad device; None is its default.
+        progress: whether to show a progress bar.
+        path: a safetensors file of the results. It is written again and again, and an existing one is continued. Of
+            several solvers on one file none overwrites the file of another that has solved more.
+        memory: upper bound in GiB. None: what the machine has free.
+
+    Raises:
+        TypeError, ValueError: another number of cards, several devices, or a file that is damaged or holds something
+            else.
+        MemoryError: there is not enough memory; the message says how much it takes.
+        OSError: the file cannot be written; it stays as it was.
     """
     cards = integer("cards", cards, 1, MAX_CARDS)
     instance("progress", progress, bool)
@@ -100,7 +106,7 @@ def solve(
 
 
 def is_further(path: Path, cards: int, done: int) -> bool:
-    """Whether another solver has written more talon sets of the same game."""
+    """Return whether another solver has written more talon sets of the same game."""
     try:
         found, sets_done, _ = Tablebase.contents(path)
     except (OSError, ValueError):
@@ -109,7 +115,7 @@ def is_further(path: Path, cards: int, done: int) -> bool:
 
 
 def choose_fixed(cards: int, device: str, memory: float | None) -> int:
-    """How many cards are fixed so that there is room. ValueError, MemoryError."""
+    """Return how many cards to fix so that the tables fit. Raises ValueError or MemoryError."""
     room = memory_free(device)
     if memory is not None:
         room = int(GIB * number("memory", memory, 0, 2**20))
@@ -124,7 +130,7 @@ def choose_fixed(cards: int, device: str, memory: float | None) -> int:
 
 
 def memory_needed(cards: int, fixed: int, gpu: bool) -> int:
-    """Bytes that a solve takes on the device with so many fixed cards."""
+    """Return the bytes that a solve takes on the device with so many fixed cards."""
     size = sizes(cards, fixed, CACHE[gpu])
     words = 2 * (size["even"] + size["odd"] + size["picked"] + size["slices"]) + size["drawn"]
     index = size["parents"] + size["gaps"] + 3 * size["sets"] + 3 ** max(cards - HIGH - 1, 0)
@@ -132,7 +138,7 @@ def memory_needed(cards: int, fixed: int, gpu: bool) -> int:
 
 
 def memory_free(device: str) -> int | None:
-    """Bytes, or None where nothing tells."""
+    """Return the free memory in bytes; None if it cannot be found out."""
     try:
         if device.split(":")[0] == "CPU":
             lines = Path("/proc/meminfo").read_text().splitlines()
@@ -143,7 +149,7 @@ def memory_free(device: str) -> int | None:
 
 
 class Solver:
-    """The tables of two layers on the device, slices, and the kernels."""
+    """Tables of two layers on the device, slices, and kernels."""
 
     def __init__(self, cards: int, fixed: int, device: str, saved: Tablebase | None = None):
         self.cards, self.device, self.gpu = cards, device, is_gpu(device)
@@ -155,7 +161,7 @@ class Solver:
             return empty_buffer(size[name], dtype, device)
 
         try:
-            # of even layers and of odd ones, since each layer reads the one before
+            # of even and of odd layers: each layer reads the one before
             self.tables = [[room(name, dtypes.uint32) for _ in range(2)] for name in ("even", "odd")]
             self.drawn = room("drawn", dtypes.uint32)
             self.picked = [room("picked", dtypes.uint32) for _ in range(2)]
@@ -173,14 +179,18 @@ class Solver:
         # at most one launch a rank, one a gap and two a fixed card
         self.launches = empty_buffer(len(Launch._fields) * (5 * cards + 4), dtypes.int32, device)
         self.which: list[Tensor] = []
-        self.replays: dict[Kernel, Replay] = {}
+        self.captured: dict[Kernel, CapturedFunction] = {}
         self.bound: dict[tuple[Kernel, int, int], Callable[[], object]] = {}
 
     def solve(self, layer: Layer, finished: bool = False) -> int:
-        """Sweep a layer until nothing changes -> the number of sweeps.
+        """Sweep a layer until nothing changes, and return the number of sweeps.
 
-        finished: the results have been worked out before, so one sweep makes the tables that others need. ValueError
-        if something changes all the same.
+        Args:
+            layer: comes after all layers that it depends on.
+            finished: whether the results are complete, so that one sweep makes the tables that other layers need.
+
+        Raises:
+            ValueError: finished results change.
         """
         parents, gaps = draws(layer.group.free, layer.k)
         self.put(self.parents, parents)
@@ -207,7 +217,7 @@ class Solver:
         return most
 
     def plan(self, layer: Layer) -> list[Plan]:
-        """The launches before the first sweep, of every sweep, and after the last one."""
+        """Return the launches before the first sweep, of each sweep, and after the last one."""
         group, n, low = layer.group, layer.ranks, min(layer.ranks, LOW)
         common = Launch(
             sets=0, first=0, sweep=0, ranks=n, blocks=layer.blocks, old_blocks=3 ** max(n + 1 - HIGH, 0),
@@ -215,55 +225,57 @@ class Solver:
             b_has_all=1 << (3**low - 1) // 2 if layer.empty else 0, a_has_all=int(layer.empty),
             gaps=group.free - layer.k + 2,
         )  # fmt: skip
-        begin, sweep, emit = [(strata.recall, common), (strata.clear, common)], [], []
-        if n <= HIGH:
-            sweep.append((strata.begin, common))
+        begin, emit = [(Kernel(strata.recall), common), (Kernel(strata.clear), common)], []
+        sweep = [(Kernel(strata.begin), common)] if n <= HIGH else []
         for t in range(n, -1, -1):
             power = 3 ** (t - HIGH if t >= HIGH else max(t - LOW, 0))
-            at, kind = common._replace(top=t, power=power, above=1 << n - t >> 1), (t >= LOW) + (t >= HIGH)
+            above = 1 << max(n - max(t, LOW), 0) >> 1
+            at, ranks = common._replace(top=t, power=power, above=above), ranks_of(t)
             if HIGH <= t < n:
-                sweep.append((strata.decide if t < n - 1 else strata.decide_first, at))
+                sweep.append((Kernel(strata.decide if t < n - 1 else strata.decide_first), at))
             if layer.k and t >= group.in_hands:
-                begin.append((strata.DRAW[kind], at._replace(gap=t - group.in_hands, most=layer.k)))
+                begin.append((Kernel(strata.draw, ranks), at._replace(gap=t - group.in_hands)))
             for card in range(group.fixed):
                 if group.rank(card) == t:
                     if group.talon >> card & 1:
                         other = Group(self.cards, group.fixed, group.talon ^ 1 << card).layers[layer.k]
-                        begin.append((strata.DRAW_SLICE[kind], at._replace(**self.slice(other, card))))
+                        begin.append(
+                            (Kernel(strata.draw_slice, ranks), at._replace(**self.slice(other, card)))
+                        )
                     else:
-                        emit.append((strata.EMIT[kind], at._replace(**self.slice(layer, card))))
-        sweep.append((strata.settle, common))
+                        emit.append((Kernel(strata.emit, ranks), at._replace(**self.slice(layer, card))))
+        sweep.append((Kernel(strata.settle), common))
         return [
-            ([stage for stage, _ in plan], np.array([launch for _, launch in plan], np.int32))
+            ([kernel for kernel, _ in plan], np.array([launch for _, launch in plan], np.int32))
             for plan in (begin, sweep, emit)
         ]
 
     def slice(self, layer: Layer, card: int) -> dict[str, int]:
-        """Of the plays of a fixed card: where they lie, and words of a set."""
+        """Return the numbers of a `Launch` for the slices of a fixed card."""
         group, rank = layer.group, layer.group.rank(card)
         first = self.slice_places[group.talon, card]
         first += sum(before.sets * before.slice_words(rank) for before in group.layers[: layer.k])
         return {"slice": first, "slice_words": layer.slice_words(rank)}
 
     def launch(self, layer: Layer, plan: Plan, todo: Words, first: int = 0, sweep: int = 0) -> None:
-        """Launch a plan for the sets `todo`, of those from `first` on that are swept together."""
-        stages, launches = plan
-        if not stages:
+        """Launch a plan for the sets `todo` among those from `first` on that are swept together."""
+        kernels, launches = plan
+        if not kernels:
             return
         launches[:, :3] = len(todo), first, sweep
         self.put(self.sets, todo)
         self.put(self.launches, launches)
-        for place, stage in enumerate(stages):
-            key = stage, layer.k % 2, place
+        for place, kernel in enumerate(kernels):
+            key = kernel, layer.k % 2, place
             if key in self.bound:
                 self.bound[key]()
                 continue
-            arrays, replay = self.arrays(layer.k % 2, place), self.replay(stage)
-            replay(*arrays)
-            self.bound[key] = replay.bind(*arrays)
+            arrays, captured = self.arrays(layer.k % 2, place), self.capture(kernel)
+            captured(*arrays)
+            self.bound[key] = captured.bind(*arrays)
 
     def put(self, buffer: Tensor, values: Words) -> None:
-        """Write values at a buffer's front: what follows is lost where the host cannot write there."""
+        """Write values to the front of a buffer; the rest of it becomes undefined."""
         data = np.ascontiguousarray(values).reshape(-1)
         if (view := self.view(buffer)) is not None:
             view[: data.size] = data
@@ -273,7 +285,7 @@ class Solver:
             write(buffer, whole)
 
     def view(self, buffer: Tensor) -> Words | None:
-        """An int32 buffer's memory, where the host can write there and a launch is over when it returns."""
+        """Return an int32 buffer's memory; None if the host cannot write there between launches."""
         if not self.native:
             return None
         if id(buffer) not in self.views:
@@ -281,13 +293,14 @@ class Solver:
             self.views[id(buffer)] = np.frombuffer(memory.as_memoryview(force_zero_copy=True), np.int32)
         return self.views[id(buffer)]
 
-    def replay(self, stage: Kernel) -> Replay:
-        if stage not in self.replays:
-            self.replays[stage] = Replay(lambda *t: Tensor.realize(*strata.run(stage, self.gpu, *t)))
-        return self.replays[stage]
+    def capture(self, kernel: Kernel) -> CapturedFunction:
+        """Return the captured launch of a kernel."""
+        if kernel not in self.captured:
+            self.captured[kernel] = CapturedFunction(lambda *t: Tensor.realize(*strata.run(kernel, *t)))
+        return self.captured[kernel]
 
     def arrays(self, parity: int, place: int) -> list[Tensor]:
-        """`Arrays`, in order, of a launch in this place of its plan."""
+        """Return the arguments (`Arrays`) of the launch at a place of its plan."""
         while place >= len(self.which):
             self.which.append(upload(np.array([len(self.which)], np.int32), self.device))
         return [

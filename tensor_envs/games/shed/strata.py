@@ -1,4 +1,4 @@
-"""The kernels of the exact solver: backward induction over all positions of a layer's talon sets at once.
+"""Kernels of the exact solver: backward induction over all positions of a layer's talon sets at once.
 
 Players are A and B, and the only question is whether A has a forced win. A *layer* is all talon sets of a group
 (`layers`) that have k of the free cards. In a talon set the other n cards are renamed to ranks 0..n-1, so that all sets
@@ -17,8 +17,8 @@ In the gap between ranks t - 1 and t lie cards of the talon, which both players 
 the tables of the talon without that card, where the card has rank t and lies in the pile: in the layer before if the
 card is a free one, else in a *slice*, which another group has left behind. This does not change from sweep to sweep: it
 is in the cells before the first. Sweeps go on until nothing changes. Since both tables start at "no", that is the least
-fixpoint: forced wins, and never a win that only goes round in circles. From sweep to sweep, too, there are only more of
-them: so the "or" of `a_moves` simply goes on, while the "and" of `b_moves` begins each time with what the cells held
+fixpoint: forced wins, and never a win that only goes round in circles. From sweep to sweep there are only more of
+them: so the "or" of `a_moves` simply goes on, while the "and" of `b_moves` starts each time from what the cells held
 before the first sweep (`b_drawn`).
 
 What a pick-up leads to is a quiet position, worked out in the sweep before. Its words are kept with the pile's digits
@@ -29,21 +29,22 @@ left of a sweep once the pile's top is among the lowest eight ranks happens with
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
-from tinygrad import Tensor, UOp, dtypes
-from tinygrad.renderer import Estimates
-from tinygrad.uop.ops import AxisType
+from tinygrad import Tensor
 
-from tensor_envs.core.backend.launch import launch
-from tensor_envs.core.kernels.tracer import branch
-from tensor_envs.rules.control import loop
+from tensor_envs._compiler.launch import launch
+from tensor_envs._compiler.tape import LONG
+from tensor_envs.rules import Scalar, integer, maximum, minimum, where, word
+from tensor_envs.rules.kernel import Cells, branch, grid_index, is_gpu, loop, trace
 
 LOW = 3  # ranks within a word
 MIDDLE = 5  # ranks within a block
 HIGH = LOW + MIDDLE  # the first rank that numbers blocks
-BLOCK = 256  # words, of which 3^5 are in use: the others are there to be swept eight and eight
+BLOCK = 256  # words, of which 3^5 are in use: the others make whole vectors
 ONES = 0xFFFFFFFF
 MAX_CARDS = 21  # results are numbered with 31 bits
 PARTS = 64  # of a launch, to be shared among the CPU's threads
@@ -51,24 +52,24 @@ BLOCKS, THREADS = 4096, 256  # of a launch on a GPU; a block takes every 4096th 
 
 
 def low_bits(rank: int, *digits: int) -> int:
-    """The bits of a word at which a low rank has one of these digits, and low ranks above it are in hands."""
-    found = 0
+    """Return the bits of a word at which a low rank has one of the digits and low ranks above it are in hands."""
+    bits = 0
     for index in range(3**LOW):
         place = [index // 3**r % 3 for r in range(LOW)]
         if place[rank] in digits and all(d < 2 for d in place[rank + 1 :]):
-            found |= 1 << index
-    return found
+            bits |= 1 << index
+    return bits
 
 
 QUIET = low_bits(0, 0, 1)
 
 
 class Arrays(NamedTuple):
-    """Arguments of every kernel, flat; those from `old_a_moves` on are only read. S: sets of the layer."""
+    """Arguments of every kernel, flat; kernels only read those from `old_a_moves` on. S: sets of the layer."""
 
     a_moves: Any  # uint32 [S, 3^(n-8), 256]
     b_moves: Any
-    b_drawn: Any  # likewise, of the sets that are swept together: what they are before a sweep
+    b_drawn: Any  # `b_moves` before a sweep, of the sets that are swept together
     picked_a: Any  # uint32 [S, 2^(n-8), 256]: A wins and B is to move, pile digits read as A's
     picked_b: Any  # A wins and is to move, pile digits read as B's
     a_to_move: (
@@ -87,356 +88,180 @@ class Arrays(NamedTuple):
     ternary: Any  # int32: a set of ranks -> the number whose digits say that they are B's and the others A's
     picks: Any  # uint32: digits from rank 8 on -> the set of B's and, shifted by 16, of B's and the pile's
     launches: Any  # int32: one `Launch` after the other
-    which: Any  # int32 [1]: the launch that this is
-    share: Any  # int32 [2]: the first of its parts that are to be done, on the CPU, and how many
+    which: Any  # int32 [1]: number of this launch
+    share: Any  # int32 [2]: the first of its parts to be done, on the CPU, and how many
 
 
 class Launch(NamedTuple):
-    """Numbers of a launch, one int32 each: ints on the host, scalars in a kernel."""
+    """Numbers of a launch, one int32 each: ints on the host, Scalars in a kernel."""
 
     sets: Any  # how many to sweep
     first: Any  # of the sets that are swept together
     sweep: Any  # from 1
     ranks: Any  # n
     blocks: Any  # 3^(n-8): of a set in this layer
-    old_blocks: Any  # likewise in the layer before
+    old_blocks: Any  # of a set in the layer before
     quiet: Any  # 2^(n-3): quiet words of a set
     quiet_blocks: Any  # 2^(n-8)
-    valid: Any  # the bits of a quiet word that there are: all of QUIET unless n < 3
+    valid: Any  # the bits of a quiet word that are positions: all of QUIET unless n < 3
     b_has_all: Any  # the bit of the last quiet word at which B holds all cards if the talon is empty; else 0
-    a_has_all: Any  # likewise of the first quiet word
+    a_has_all: Any  # the bit of the first quiet word at which A does
     gaps: Any  # in which free cards may lie, and one
     top: Any = 0  # t, or the rank above a gap
-    power: Any = 0  # 3^(t-8), or 3^(t-3) for the ranks of a block
-    above: Any = 0  # 2^(n-1-t)
+    power: Any = 1  # 3^(t-8) for high ranks, 3^(t-3) for those of a block, 1 for low ones
+    above: Any = 0  # the sets of the ranks above t (or 3, if it is higher)
     gap: Any = 0  # its number
-    most: Any = 0  # cards in it
     slice: Any = 0  # where the slices of the layer begin
     slice_words: Any = 0  # of a set
 
 
-class Cell(NamedTuple):
-    """What a stage does at a time."""
+class Kernel(NamedTuple):
+    """A kernel, and where the rank t of its launch lies ("low", "middle" or "high") if the code depends on it."""
 
-    s: UOp  # the set
-    row: UOp
-    column: UOp
-    parent: UOp  # the set without a card of a gap
-    inside: UOp | None  # whether there is such a cell, where that is not certain
-    turn: tuple[UOp, ...]  # the loops that it is in
+    body: Callable[[Stage], None]
+    ranks: str = ""
 
 
-Store = tuple[UOp, UOp, UOp, UOp | None]  # array, index, value, condition
+def ranks_of(t: int) -> str:
+    """Return where a rank lies: within a word, within a block, or above."""
+    return "low" if t < LOW else "middle" if t < HIGH else "high"
 
 
 class Stage:
-    """One kernel being traced; the methods that return stores say what happens to one cell."""
+    """A kernel that is being recorded.
 
-    def __init__(self, arrays: Arrays, gpu: bool):
-        self.a, self.gpu = arrays, gpu
-        first = arrays.which[0].load() * len(Launch._fields)
-        self.launch = Launch(*(arrays.launches[first + i].load() for i in range(len(Launch._fields))))
+    Where a launch has a rank t, a row is a set of B's ranks above it. For a high t a row has the digits below, too,
+    and its columns are the words of a block; for others its columns are the words of the digits below.
+    """
 
-    def each(
-        self,
-        rows: UOp,
-        columns: UOp | int,
-        body: Callable[[Stage, Cell], Sequence[Store] | UOp],
-        draws: bool = False,
-    ) -> UOp:
-        """Do something for every set, row and column; on the CPU one by one, columns innermost.
+    def __init__(self, arrays: Sequence[Cells], ranks: str):
+        self.a, self.ranks = Arrays(*arrays), ranks
+        size = len(Launch._fields)
+        first = self.a.which[0] * size
+        self.launch = Launch(*(maximum(self.a.launches[first + i], 0) for i in range(size)))
+        self.power = maximum(self.launch.power, 1)
+        self.width = BLOCK if ranks == "high" else self.launch.power
 
-        draws: for every parent of the set in the gap, too. The loop over these is within that over rows.
-        """
-        columns = int32(columns)
-        if self.gpu:
-            block, thread = loop(BLOCKS, AxisType.GLOBAL), loop(THREADS, AxisType.LOCAL)
+    # *** loops ***
+
+    @contextmanager
+    def rows(self, rows: Scalar, columns: Scalar | int = 1) -> Iterator[tuple[Scalar, Scalar]]:
+        """Record the work on a row of a set. On a GPU, a thread does one column of it."""
+        self._columns, rows = columns, maximum(rows, 1)
+        if is_gpu():
+            group, thread = grid_index("group", BLOCKS), grid_index("thread", THREADS)
+            columns = maximum(columns, 1)
             cells = rows * columns
-            pieces = (cells + (THREADS - 1)) // THREADS
-            k = loop((self.launch.sets * pieces + (BLOCKS - 1)) // BLOCKS)
-            piece = int32(k) * BLOCKS + int32(block)
-            i = piece // pieces.maximum(1)
-            at = (piece - i * pieces) * THREADS + int32(thread)
-            inside = (i < self.launch.sets) & (at < cells)
-            i, at = inside.where(i, 0), inside.where(at, 0)
-            row = at // columns.maximum(1)
-            column, outer = at - row * columns, (k,)
+            pieces = maximum((cells + (THREADS - 1)) // THREADS, 1)
+            with loop((self.launch.sets * pieces + (BLOCKS - 1)) // BLOCKS) as turn:
+                piece = turn * BLOCKS + group
+                number, cell = piece // pieces, piece % pieces * THREADS + thread
+                with branch((number < self.launch.sets) & (cell < cells)):
+                    self._column = cell % columns
+                    yield self.a.sets[number], cell // columns
         else:
-            first, count, inside = self.a.share[0].load(), self.a.share[1].load(), None
-            total = wide(self.launch.sets) * rows
-            begin, end = (int32(total * part // PARTS) for part in (first, first + count))
-            o = loop(end - begin)
-            at = begin + int32(o)
-            i = at // rows
-            row, outer = at - i * rows, (o,)
-        s, parent = self.a.sets[i].load(), row
-        inner: tuple[UOp, ...] = ()
-        if draws:
-            begin = self.a.gaps[s * self.launch.gaps + self.launch.gap].load()
-            end = self.a.gaps[s * self.launch.gaps + self.launch.gap + 1].load()
-            p = loop(self.launch.most)
-            some = branch(int32(p) < end - begin)
-            parent, inner = self.a.parents[begin + int32(p)].load(), (p, some)
-        if not self.gpu:
-            c = loop(columns)
-            column, inner = int32(c), (*inner, c)
-        done = body(self, Cell(s, row, column, parent, inside, (*outer, *inner)))
-        done = done if isinstance(done, UOp) else stored(done, inside)
-        for index in (*reversed(inner), *outer):
-            done = done.end(index)
-        return done.end(thread, block) if self.gpu else done
+            total = self.launch.sets.to(LONG) * rows
+            begin, end = (
+                total * part // PARTS for part in (self.a.share[0], self.a.share[0] + self.a.share[1])
+            )
+            with loop(integer(end - begin)) as i:
+                place = word(begin) + word(i)
+                yield self.a.sets[integer(place // word(rows))], integer(place % word(rows))
 
-    # *** high ranks: a row is a block ***
+    @contextmanager
+    def columns(self) -> Iterator[Scalar]:
+        """Record the work on a column of a row."""
+        if is_gpu():
+            yield self._column
+        else:
+            with loop(self._columns) as column:
+                yield column
 
-    def split(self, c: Cell) -> tuple[UOp, UOp]:
-        """B's ranks above t as a set, and the digits below, from rank 8 on, as a number."""
-        higher = c.row // self.launch.power
-        return higher, c.row - higher * self.launch.power
+    @contextmanager
+    def parents(self, s: Scalar) -> Iterator[Scalar]:
+        """Record the work on each parent of a set whose card lies in the gap."""
+        gap = s * self.launch.gaps + self.launch.gap
+        begin = self.a.gaps[gap]
+        with loop(self.a.gaps[gap + 1] - begin) as i:
+            yield self.a.parents[begin + i]
 
-    def at(self, c: Cell, block: UOp) -> UOp:
-        """A word of the set's tables."""
-        return wide(c.s * self.launch.blocks + block) * BLOCK + c.column
+    # *** places ***
 
-    def at_drawn(self, c: Cell, block: UOp) -> UOp:
-        """Where it is before a sweep; one block stands for all if nothing can be drawn."""
-        some = self.launch.b_has_all.eq(0).where(block, 0)
-        return wide((c.s - self.launch.first) * self.launch.blocks + some) * BLOCK + c.column
+    def table(self, s: Scalar, block: Scalar) -> Scalar:
+        """Return where a block of a set's tables begins."""
+        return address(s * self.launch.blocks + block)
 
-    def clear(self, c: Cell) -> list[Store]:
-        """No play yet: for A no win, for B no way out."""
-        at = self.at_drawn(c, c.row)
-        return [
-            (self.a.a_moves, self.at(c, c.row), uint32(0), None),
-            (self.a.b_drawn, at, uint32(ONES), None),
-        ]
+    def drawn(self, s: Scalar, block: Scalar) -> Scalar:
+        """Return where a block of `b_drawn` begins; one stands for all blocks if nothing can be drawn."""
+        block = where(self.launch.b_has_all == 0, block, 0)
+        return address((s - self.launch.first) * self.launch.blocks + block)
 
-    def begin(self, c: Cell) -> list[Store]:
-        """Before a sweep of small sets."""
-        return [(self.a.b_moves, self.at(c, c.row), self.a.b_drawn[self.at_drawn(c, c.row)].load(), None)]
+    def slice(self, s: Scalar, row: Scalar) -> Scalar:
+        """Return where a row of the set's slice begins."""
+        return s.to(LONG) * self.launch.slice_words + self.launch.slice + row.to(LONG) * self.width
 
-    def decide_first(self, c: Cell) -> list[Store]:
-        """The pile's top is the highest rank: B's cells are what they are before a sweep."""
-        places = [c.row + digit * self.launch.power for digit in range(3)]
-        held, by_b, pile = (self.at(c, place) for place in places)
-        b = [self.a.b_drawn[self.at_drawn(c, place)].load() for place in places]
+    def picked(self, s: Scalar, higher: Scalar | int, lower: Scalar) -> tuple[Scalar, Scalar]:
+        """Return where the blocks begin that A's pick-up leads to, and B's."""
+        t, picks = self.launch.top, self.a.picks[lower]
+        block = s * self.launch.quiet_blocks + (integer(higher) << t - (HIGH - 1))
+        by_b = block + integer(picks >> 16) + (1 << t - HIGH)
+        return address(block + integer(picks & 0xFFFF)), address(by_b)
+
+    def without_t(self, row: Scalar) -> tuple[Scalar, Scalar | int]:
+        """Return the block of a row, and its first word there, in the tables of sets that have no rank t yet."""
+        if self.ranks == "high":
+            return self.a.ternary[row // self.power] * self.power + row % self.power, 0
+        block, above = self._split(row, HIGH - self.launch.top if self.ranks == "middle" else MIDDLE)
+        return block, above * self.power
+
+    def with_t_in_pile(self, row: Scalar) -> tuple[Scalar, Scalar | int]:
+        """Return the block of a row, and its first word there, with t in the pile, or for a low t in A's hand."""
+        if self.ranks == "high":
+            return (self.a.ternary[row // self.power] * 3 + 2) * self.power + row % self.power, 0
+        block, above = self._split(row, HIGH - 1 - self.launch.top if self.ranks == "middle" else MIDDLE - 1)
+        return block, (above * 3 + (2 if self.ranks == "middle" else 0)) * self.power
+
+    def _split(self, row: Scalar, ranks: Scalar | int) -> tuple[Scalar, Scalar]:
+        """Split a set of B's ranks into the block, and the digits of the `ranks` of them that are in the block."""
+        lowest = (integer(1) << ranks) - 1
+        return self.a.ternary[row >> ranks], self.a.ternary[row & lowest]
+
+    # *** values ***
+
+    def decide(self, held: Scalar, power: Scalar | int, a_picks: Scalar, b_picks: Scalar) -> None:
+        """Set the values with t as the pile's top, and what they mean where t is still in a hand (`held`: in A's)."""
         a_moves, b_moves = self.a.a_moves, self.a.b_moves
-        a_picks, b_picks = self.picks(c, c.row.const_like(0), c.row)
-        a_value, b_value = a_picks | a_moves[pile].load(), b_picks & b[2]
-        return [
-            (a_moves, held, a_moves[held].load() | b_value, None),
-            (a_moves, pile, a_value, None),
-            (b_moves, held, b[0], None),
-            (b_moves, by_b, b[1] & a_value, None),
-            (b_moves, pile, b_value, None),
-        ]
-
-    def decide(self, c: Cell) -> list[Store]:
-        """The pile's top is t."""
-        higher, lower = self.split(c)
-        power = self.launch.power
-        held = self.at(c, self.a.ternary[higher].load() * (3 * power) + lower)
-        return self.decided(
-            held, wide(power) * BLOCK, *self.picks(c, higher, lower), self.a.a_moves, self.a.b_moves
-        )
-
-    def picks(self, c: Cell, higher: UOp, lower: UOp) -> tuple[UOp, UOp]:
-        """What it leads to if A picks up, and if B does."""
-        t, block = self.launch.top, c.s * self.launch.quiet_blocks
-        block = block + (higher << (t - (HIGH - 1)))
-        pick = self.a.picks[lower].load()
-        a_block = block + int32(pick & 0xFFFF)
-        b_block = block + int32(pick >> 16) + (t.const_like(1) << (t - HIGH))
-        return (
-            self.a.picked_a[wide(a_block) * BLOCK + c.column].load(),
-            self.a.picked_b[wide(b_block) * BLOCK + c.column].load(),
-        )
-
-    def decided(
-        self, held: UOp, power: UOp | int, a_picks: UOp, b_picks: UOp, a_moves: UOp, b_moves: UOp
-    ) -> list[Store]:
-        """The values with t as the pile's top, and what they mean where t is still in a hand (`held`: in A's)."""
         by_b, pile = held + power, held + 2 * power
-        a_value, b_value = a_picks | a_moves[pile].load(), b_picks & b_moves[pile].load()
-        return [
-            (a_moves, held, a_moves[held].load() | b_value, None),
-            (b_moves, by_b, b_moves[by_b].load() & a_value, None),
-            (a_moves, pile, a_value, None),
-            (b_moves, pile, b_value, None),
-        ]
+        a_value, b_value = a_picks | a_moves[pile], b_picks & b_moves[pile]
+        a_moves[held] = a_moves[held] | b_value
+        b_moves[by_b] = b_moves[by_b] & a_value
+        a_moves[pile], b_moves[pile] = a_value, b_value
 
-    def draw(self, c: Cell) -> list[Store]:
-        """A free card of the talon just below rank t is played."""
-        higher, lower = self.split(c)
-        above = self.a.ternary[higher].load() * self.launch.power
-        old = self.old(c, 3 * above + 2 * self.launch.power + lower) + c.column
-        return self.drawn(c, above + lower, c.column, *self.values(old))
+    def draw(self, a_at: Scalar, b_at: Scalar, a_value: Scalar, b_value: Scalar) -> None:
+        """Let both players play a card of the talon that leads to the values."""
+        if self.ranks == "low":
+            a_value = a_value | self._of_top([ONES & ~low_bits(t, 0, 1) for t in range(LOW)])
+        self.a.a_moves[a_at] = self.a.a_moves[a_at] | b_value
+        self.a.b_drawn[b_at] = self.a.b_drawn[b_at] & a_value
 
-    def draw_slice(self, c: Cell) -> list[Store]:
-        """A fixed card."""
-        higher, lower = self.split(c)
-        old = self.slice(c) + (c.row * BLOCK + c.column)
-        block = self.a.ternary[higher].load() * self.launch.power + lower
-        return self.drawn(c, block, c.column, *self.sliced(old))
-
-    def emit(self, c: Cell) -> list[Store]:
-        """The words with rank t as the pile's top, side by side."""
-        higher, lower = self.split(c)
-        pile = (3 * self.a.ternary[higher].load() + 2) * self.launch.power + lower
-        return self.emitted(c, c.row * BLOCK + c.column, self.at(c, pile))
-
-    def old(self, c: Cell, block: UOp) -> UOp:
-        """Where a block of the parent begins."""
-        return wide(c.parent * self.launch.old_blocks + block) * BLOCK
-
-    def drawn(self, c: Cell, block: UOp, word: UOp, a_value: UOp, b_value: UOp) -> list[Store]:
-        a_at = wide(c.s * self.launch.blocks + block) * BLOCK + word
-        b_at = wide((c.s - self.launch.first) * self.launch.blocks + block) * BLOCK + word
-        # to be read anew in every turn of the loops
-        a, b = self.a.a_moves.after(*c.turn)[a_at].load(), self.a.b_drawn.after(*c.turn)[b_at].load()
-        return [(self.a.a_moves, a_at, a | b_value, None), (self.a.b_drawn, b_at, b & a_value, None)]
-
-    def values(self, old: UOp) -> list[UOp]:
-        return [self.a.old_a_moves[old].load(), self.a.old_b_moves[old].load()]
-
-    def sliced(self, at: UOp) -> list[UOp]:
-        return [self.a.a_slices[at].load(), self.a.b_slices[at].load()]
-
-    def slice(self, c: Cell) -> UOp:
-        """Where the set's begins."""
-        return wide(self.launch.slice) + wide(c.s) * self.launch.slice_words
-
-    def emitted(self, c: Cell, place: UOp, at: UOp) -> list[Store]:
-        to = self.slice(c) + place
-        return [
-            (self.a.a_slices, to, self.a.a_moves[at].load(), None),
-            (self.a.b_slices, to, self.a.b_moves[at].load(), None),
-        ]
-
-    # *** middle ranks: a row is a set of B's ranks above t, a column the digits below, from rank 3 on ***
-
-    def middle(self, c: Cell, ranks: UOp) -> tuple[UOp, UOp]:
-        """The block, and in it the digits of the ranks of the row, of which so many are in the block."""
-        low = (ranks.const_like(1) << ranks) - 1
-        return self.a.ternary[c.row >> ranks].load(), self.a.ternary[c.row & low].load() * self.launch.power
-
-    def pile(self, c: Cell) -> tuple[UOp, UOp]:
-        """The block, and the word in it, in which t is in the pile."""
-        block, above = self.middle(c, HIGH - 1 - self.launch.top)
-        return block, 3 * above + 2 * self.launch.power + c.column
-
-    def draw_middle(self, c: Cell) -> list[Store]:
-        block, above = self.middle(c, HIGH - self.launch.top)
-        old_block, word = self.pile(c)
-        old = self.old(c, old_block) + word
-        return self.drawn(c, block, above + c.column, *self.values(old))
-
-    def draw_slice_middle(self, c: Cell) -> list[Store]:
-        block, above = self.middle(c, HIGH - self.launch.top)
-        old = self.slice(c) + (c.row * self.launch.power + c.column)
-        return self.drawn(c, block, above + c.column, *self.sliced(old))
-
-    def emit_middle(self, c: Cell) -> list[Store]:
-        block, word = self.pile(c)
-        at = wide(c.s * self.launch.blocks + block) * BLOCK + word
-        return self.emitted(c, c.row * self.launch.power + c.column, at)
-
-    # *** low ranks: within a quiet word, whose high ranks are in hands (the row: the set of B's) ***
-
-    def taken_out(self, c: Cell, set_: UOp, blocks: UOp, whole: UOp, *tables: UOp) -> list[UOp]:
-        """The words of a set's tables with rank t in the pile and taken out; rank 3, if `whole`, moves down."""
-        block = self.a.ternary[c.row >> MIDDLE - 1].load()
-        old = wide(set_ * blocks + block) * BLOCK
-        old = old + 3 * self.a.ternary[c.row & 2 ** (MIDDLE - 1) - 1].load()
-        next_ = whole.where(int32(1), 0)
-        found = []
-        for table in tables:
-            words = [table[old].load(), table[old + next_].load()]
-            low, high = (self.by_top([without(t, word) for t in range(LOW)]) for word in words)
-            found.append(low | whole.where(high << 3 ** (LOW - 1), 0))
-        return found
-
-    def by_top(self, values: list[UOp]) -> UOp:
-        return self.launch.top.eq(0).where(values[0], self.launch.top.eq(1).where(*values[1:]))
-
-    def drawn_low(self, c: Cell, a_value: UOp, b_value: UOp) -> list[Store]:
-        block = self.a.ternary[c.row >> MIDDLE].load()
-        word = self.a.ternary[c.row & 2**MIDDLE - 1].load()
-        others = self.by_top([uint32(ONES & ~low_bits(t, 0, 1)) for t in range(LOW)])
-        return self.drawn(c, block, word, a_value | others, b_value)
-
-    def draw_low(self, c: Cell) -> list[Store]:
-        whole = self.launch.ranks > LOW - 1  # else there is no rank 3 in the layer before
-        tables = self.a.old_a_moves, self.a.old_b_moves
-        return self.drawn_low(c, *self.taken_out(c, c.parent, self.launch.old_blocks, whole, *tables))
-
-    def draw_slice_low(self, c: Cell) -> list[Store]:
-        at = self.slice(c) + c.row
-        return self.drawn_low(c, *self.sliced(at))
-
-    def emit_low(self, c: Cell) -> list[Store]:
-        tables, at = (self.a.a_moves, self.a.b_moves), self.slice(c) + c.row
-        a_value, b_value = self.taken_out(c, c.s, self.launch.blocks, self.launch.ranks > LOW, *tables)
-        return [(self.a.a_slices, at, a_value, None), (self.a.b_slices, at, b_value, None)]
-
-    # *** blocks: the row is the set of B's high ranks ***
-
-    def settle(self, c: Cell) -> UOp:
-        """The rest of a sweep in a quiet block: lower tops of the pile, what is new, what the next sweep looks up."""
-        start = wide(c.s * self.launch.blocks + self.a.ternary[c.row].load()) * BLOCK
-        block = wide(c.s * self.launch.quiet_blocks + c.row) * BLOCK
-        ranks = self.launch.ranks.minimum(HIGH)
-        a_moves, b_moves, picked_a, picked_b = (
-            self.a.a_moves,
-            self.a.b_moves,
-            self.a.picked_a,
-            self.a.picked_b,
+    def take_out(self, table: Cells, at: Scalar, whole: Scalar) -> Scalar:
+        """Return the word with t in the pile, a low t being taken out; if `whole`, rank 3 then moves down."""
+        if self.ranks != "low":
+            return table[at]
+        low, high = (
+            self._of_top([without(t, x) for t in range(LOW)])
+            for x in (table[at], table[at + where(whole, integer(1), 0)])
         )
-        for t in reversed(range(LOW, HIGH)):
-            power = 3 ** (t - LOW)
-            h, x = loop((ranks.const_like(1) << ranks) >> t + 1), loop(power)
-            held = self.a.ternary[h].load() * (3 * power) + int32(x)
-            a_picks, b_picks = picked_a[block + held].load(), picked_b[block + (held + power)].load()
-            done = self.decided(start + held, power, a_picks, b_picks, a_moves, b_moves)
-            end = stored(done, c.inside).end(x).end(h)
-            a_moves, b_moves = a_moves.after(end), b_moves.after(end)
-        q = loop(((ranks.const_like(1) << ranks) >> LOW).maximum(1))
-        m = c.row * 2**MIDDLE + int32(q)
-        place = self.a.ternary[q].load()
-        at, pick = start + place, block + place
-        a, b = a_moves[at].load(), b_moves[at].load()
-        a_picks, b_picks = picked_a[pick].load(), picked_b[pick].load()
-        for t in reversed(range(LOW)):
-            a, b = self.decided_low(t, a, b, a_picks, b_picks)
-        a_new, b_new = self.quiet(m, a, b)
-        byte = self.a.first_byte[c.s].load() + m
-        bytes_ = [in_byte(x).cast(dtypes.uint8) for x in (a_new, b_new)]
-        is_new = bytes_[0].ne(self.a.a_to_move[byte].load()) | bytes_[1].ne(self.a.b_to_move[byte].load())
-        done = [
-            (a_moves, at, a, None),
-            (b_moves, at, b, None),
-            (picked_a, pick, fill_piles(b_new, 0), None),
-            (picked_b, pick, fill_piles(a_new, 1), None),
-            (self.a.a_to_move, byte, bytes_[0], None),
-            (self.a.b_to_move, byte, bytes_[1], None),
-            (self.a.changed, c.s, self.launch.sweep, is_new),
-        ]
-        return self.expand(block, stored(done, c.inside).end(q), c.inside)
+        return low | where(whole, high << 3 ** (LOW - 1), 0)
 
-    def recall(self, c: Cell) -> UOp:
-        """What the first sweep looks up in a block, from the results: of an earlier run, or nothing yet."""
-        block = wide(c.s * self.launch.quiet_blocks + c.row) * BLOCK
-        q = loop(self.launch.quiet.minimum(2**MIDDLE))
-        byte = self.a.first_byte[c.s].load() + (c.row * 2**MIDDLE + int32(q))
-        pick = block + self.a.ternary[q].load()
-        a, b = (out_of_byte(uint32(table[byte].load())) for table in (self.a.a_to_move, self.a.b_to_move))
-        done = [
-            (self.a.picked_a, pick, fill_piles(b, 0), None),
-            (self.a.picked_b, pick, fill_piles(a, 1), None),
-        ]
-        return self.expand(block, stored(done, c.inside).end(q), c.inside)
+    def _of_top(self, values: Sequence[Scalar | int]) -> Scalar:
+        first, second, third = (word(x) for x in values)
+        return where(self.launch.top == 0, first, where(self.launch.top == 1, second, third))
 
-    def decided_low(self, t: int, a: UOp, b: UOp, a_picks: UOp, b_picks: UOp) -> tuple[UOp, UOp]:
-        """`decided` for a low rank: the digits A, B and pile of t are 3^t bits apart."""
+    def decide_low(
+        self, t: int, a: Scalar, b: Scalar, a_picks: Scalar, b_picks: Scalar
+    ) -> tuple[Scalar, Scalar]:
+        """Return what `decide` makes of two words for a low t, whose digits A, B and pile are 3^t bits apart."""
         step, held = 3**t, low_bits(t, 0)
         a_value = (a_picks | a >> 2 * step) & held
         b_value = b_picks >> step & b >> 2 * step & held
@@ -444,156 +269,198 @@ class Stage:
         a_new = a & (ONES & ~pile) | b_value | a_value << 2 * step
         b_new = b & (a_value << step | others) | b_value << 2 * step
         exists = self.launch.ranks > t
-        return exists.where(a_new, a), exists.where(b_new, b)
+        return where(exists, a_new, a), where(exists, b_new, b)
 
-    def quiet(self, m: UOp, a: UOp, b: UOp) -> tuple[UOp, UOp]:
-        """The values of a quiet word's positions, without bits that are no positions, and with the ends of the game."""
-        first, last, valid = m.eq(0), m.eq(self.launch.quiet - 1), uint32(self.launch.valid)
-        a = a & valid | last.where(uint32(self.launch.b_has_all), 0)
-        b = b & valid & ~first.where(uint32(self.launch.a_has_all), 0)
+    def quiet(self, number: Scalar, a: Scalar, b: Scalar) -> tuple[Scalar, Scalar]:
+        """Return the values of a quiet word's positions, with the ends of the game."""
+        first, last, valid = number == 0, number == self.launch.quiet - 1, word(self.launch.valid)
+        a = a & valid | where(last, word(self.launch.b_has_all), 0)
+        b = b & valid & ~where(first, word(self.launch.a_has_all), 0)
         return a, b
 
-    def expand(self, block: UOp, after: UOp, inside: UOp | None) -> UOp:
-        """Fill in the pile's digits of a block of picks, where those of hands are there."""
-        for d in range(MIDDLE):
-            power = 3**d
-            h, x = loop(2 ** (MIDDLE - 1 - d)), loop(power)
-            at = block + (self.a.ternary[h].load() * (3 * power) + int32(x))
-            a, b = self.a.picked_a.after(after), self.a.picked_b.after(after)
-            done = [
-                (a, at + 2 * power, a[at].load(), None),
-                (b, at + 2 * power, b[at + power].load(), None),
-            ]
-            after = stored(done, inside).end(x).end(h)
-        return after
+    def fill_in(self, block: Scalar) -> None:
+        """Fill in the pile's digits of a block of picks from those of hands."""
+        picked_a, picked_b = self.a.picked_a, self.a.picked_b
+        for rank in range(MIDDLE):
+            power = 3**rank
+            with loop(2 ** (MIDDLE - 1 - rank)) as higher:
+                first = block + self.a.ternary[higher].to(LONG) * (3 * power)
+                with loop(power) as lower:
+                    at = first + lower
+                    picked_a[at + 2 * power] = picked_a[at]
+                    picked_b[at + 2 * power] = picked_b[at + power]
 
 
-def stored(wanted: Sequence[Store], inside: UOp | None) -> UOp:
-    done = []
-    for array, index, value, condition in wanted:
-        gate = inside if condition is None else condition if inside is None else inside & condition
-        done.append(array[index if gate is None else gated(index, gate)].store(value))
-    return UOp.group(*done)
+def address(block: Scalar) -> Scalar:
+    """Return where a block's words begin: beyond 2^31, too."""
+    return block.to(LONG) * BLOCK
 
 
-def gated(index: UOp, condition: UOp) -> UOp:
-    """An index at which nothing is stored unless the condition holds."""
-    valid: UOp = index.valid(condition)  # type: ignore[no-untyped-call]
-    return valid
-
-
-def int32(x: UOp | int) -> UOp:
-    return x.cast(dtypes.int32) if isinstance(x, UOp) else UOp.const(x, dtypes.int32)
-
-
-def uint32(x: UOp | int) -> UOp:
-    return x.cast(dtypes.uint32) if isinstance(x, UOp) else UOp.const(x, dtypes.uint32)
-
-
-def wide(x: UOp) -> UOp:
-    """For offsets beyond 2^31."""
-    return x.cast(dtypes.int64)
-
-
-def without(t: int, x: UOp) -> UOp:
-    """The bits of a word with low rank t in the pile, as a word without that rank: those above move down by one."""
-    run, found = (1 << 3**t) - 1, x.const_like(0)
+def without(t: int, x: Scalar) -> Scalar:
+    """Return the bits of a word with low rank t in the pile, as a word without that rank: higher ranks move down."""
+    run, result = (1 << 3**t) - 1, word(0)
     for above in range(1 << LOW - 1 - t):
         place = sum(3**j for j in range(LOW - 1 - t) if above >> j & 1) * 3**t
-        found = found | (x >> (2 * 3**t + 3 * place) & run) << place
-    return found
+        result = result | (x >> (2 * 3**t + 3 * place) & run) << place
+    return result
 
 
-def in_byte(x: UOp) -> UOp:
-    """The eight quiet bits of a word side by side: bit j of the index says that B holds low rank j."""
+def in_byte(x: Scalar) -> Scalar:
+    """Return the eight quiet bits of a word side by side: bit j of the index says that B holds low rank j."""
     return x & 0x3 | x >> 1 & 0xC | x >> 5 & 0x30 | x >> 6 & 0xC0
 
 
-def out_of_byte(x: UOp) -> UOp:
-    """The converse of `in_byte`."""
+def out_of_byte(x: Scalar) -> Scalar:
+    """Return the word whose quiet bits are a byte's: the converse of `in_byte`."""
     return x & 0x3 | (x & 0xC) << 1 | (x & 0x30) << 5 | (x & 0xC0) << 6
 
 
-def fill_piles(x: UOp, player: int) -> UOp:
-    """The quiet bits of a word -> all its bits, pile digits being read as the player's."""
+def fill_piles(x: Scalar, player: int) -> Scalar:
+    """Return all bits of a word, from its quiet ones, with pile digits read as the player's."""
     for rank in range(LOW):
         x = x | (x & low_bits(rank, player)) << (2 - player) * 3**rank
     return x
 
 
-def clear(k: Stage) -> UOp:
-    return k.each(k.launch.blocks, BLOCK, Stage.clear)
+# *** kernels ***
 
 
-def begin(k: Stage) -> UOp:
-    return k.each(k.launch.blocks, BLOCK, Stage.begin)
+def clear(k: Stage) -> None:
+    """Set the tables to no play yet: no win for A, no way out for B."""
+    with k.rows(k.launch.blocks, BLOCK) as (s, block):
+        a_at, b_at = k.table(s, block), k.drawn(s, block)
+        with k.columns() as column:
+            k.a.a_moves[a_at + column] = 0
+            k.a.b_drawn[b_at + column] = word(ONES)
 
 
-def decide_first(k: Stage) -> UOp:
-    return k.each(k.launch.power, BLOCK, Stage.decide_first)
+def draw(k: Stage) -> None:
+    """Play the free cards of the talon just below rank t."""
+    tables, whole = (k.a.old_a_moves, k.a.old_b_moves), k.launch.ranks > LOW - 1
+    with k.rows(_rows(k, 2 * k.launch.above), k.width) as (s, row):
+        (block, first), (old_block, old_first) = k.without_t(row), k.with_t_in_pile(row)
+        a_at, b_at = k.table(s, block) + first, k.drawn(s, block) + first
+        with k.parents(s) as parent:
+            old = address(parent * k.launch.old_blocks + old_block) + old_first
+            with k.columns() as column:
+                values = (k.take_out(table, old + column, whole) for table in tables)
+                k.draw(a_at + column, b_at + column, *values)
 
 
-def decide(k: Stage) -> UOp:
-    return k.each(k.launch.above * k.launch.power, BLOCK, Stage.decide)
+def draw_slice(k: Stage) -> None:
+    """Play a fixed card of the talon just below rank t."""
+    with k.rows(_rows(k, 2 * k.launch.above), k.width) as (s, row):
+        block, first = k.without_t(row)
+        a_at, b_at, at = k.table(s, block) + first, k.drawn(s, block) + first, k.slice(s, row)
+        with k.columns() as column:
+            values = k.a.a_slices[at + column], k.a.b_slices[at + column]
+            k.draw(a_at + column, b_at + column, *values)
 
 
-def recall(k: Stage) -> UOp:
-    return k.each(k.launch.quiet_blocks, 1, Stage.recall)
+def emit(k: Stage) -> None:
+    """Write the words with rank t as the pile's top into a slice."""
+    whole = k.launch.ranks > LOW
+    with k.rows(_rows(k, k.launch.above), k.width) as (s, row):
+        block, first = k.with_t_in_pile(row)
+        at, to = k.table(s, block) + first, k.slice(s, row)
+        with k.columns() as column:
+            k.a.a_slices[to + column] = k.take_out(k.a.a_moves, at + column, whole)
+            k.a.b_slices[to + column] = k.take_out(k.a.b_moves, at + column, whole)
 
 
-def settle(k: Stage) -> UOp:
-    return k.each(k.launch.quiet_blocks, 1, Stage.settle)
+def _rows(k: Stage, sets: Scalar) -> Scalar:
+    """Return the number of rows, for so many sets of ranks above t."""
+    return maximum(sets, 1) * k.power if k.ranks == "high" else sets
 
 
-def draw(k: Stage) -> UOp:
-    return k.each((k.launch.above * 2).maximum(1) * k.launch.power, BLOCK, Stage.draw, draws=True)
+def recall(k: Stage) -> None:
+    """Set what the first sweep looks up from the results: those of an earlier run, or none yet."""
+    with k.rows(k.launch.quiet_blocks) as (s, row):
+        block = address(s * k.launch.quiet_blocks + row)
+        first_byte = k.a.first_byte[s].to(LONG) + row * 2**MIDDLE
+        with loop(minimum(k.launch.quiet, 2**MIDDLE)) as number:
+            a, b = (out_of_byte(word(table[first_byte + number])) for table in (k.a.a_to_move, k.a.b_to_move))
+            pick = block + k.a.ternary[number]
+            k.a.picked_a[pick] = fill_piles(b, 0)
+            k.a.picked_b[pick] = fill_piles(a, 1)
+        k.fill_in(block)
 
 
-def draw_middle(k: Stage) -> UOp:
-    return k.each((k.launch.above * 2).maximum(1), k.launch.power, Stage.draw_middle, draws=True)
+def begin(k: Stage) -> None:
+    """Start a sweep of sets without high ranks."""
+    with k.rows(k.launch.blocks, BLOCK) as (s, block):
+        at, drawn = k.table(s, block), k.drawn(s, block)
+        with k.columns() as column:
+            k.a.b_moves[at + column] = k.a.b_drawn[drawn + column]
 
 
-def draw_low(k: Stage) -> UOp:
-    return k.each(k.launch.quiet, 1, Stage.draw_low, draws=True)
+def decide_first(k: Stage) -> None:
+    """Start a sweep with the highest rank as the pile's top: B's cells are those before a sweep."""
+    a_moves, b_moves = k.a.a_moves, k.a.b_moves
+    with k.rows(k.launch.power, BLOCK) as (s, row):
+        blocks = [row + digit * k.launch.power for digit in range(3)]
+        places, drawn = [k.table(s, block) for block in blocks], [k.drawn(s, block) for block in blocks]
+        picks = k.picked(s, 0, row)
+        with k.columns() as column:
+            held, by_b, pile = (place + column for place in places)
+            b = [k.a.b_drawn[place + column] for place in drawn]
+            a_value = k.a.picked_a[picks[0] + column] | a_moves[pile]
+            b_value = k.a.picked_b[picks[1] + column] & b[2]
+            a_moves[held] = a_moves[held] | b_value
+            a_moves[pile] = a_value
+            b_moves[held], b_moves[by_b], b_moves[pile] = b[0], b[1] & a_value, b_value
 
 
-def draw_slice(k: Stage) -> UOp:
-    return k.each((k.launch.above * 2).maximum(1) * k.launch.power, BLOCK, Stage.draw_slice)
+def decide(k: Stage) -> None:
+    """Go on with a sweep: the pile's top is a high rank t."""
+    with k.rows(k.launch.above * k.power, BLOCK) as (s, row):
+        higher, lower = row // k.power, row % k.power
+        first = k.table(s, k.a.ternary[higher] * (3 * k.power) + lower)
+        picks = k.picked(s, higher, lower)
+        with k.columns() as column:
+            a_picks, b_picks = k.a.picked_a[picks[0] + column], k.a.picked_b[picks[1] + column]
+            k.decide(first + column, address(k.power), a_picks, b_picks)
 
 
-def draw_slice_middle(k: Stage) -> UOp:
-    return k.each((k.launch.above * 2).maximum(1), k.launch.power, Stage.draw_slice_middle)
+def settle(k: Stage) -> None:
+    """End a sweep in a quiet block: lower tops of the pile, what is new, and what the next sweep looks up."""
+    a, ternary = k.a, k.a.ternary
+    sets = 1 << minimum(k.launch.ranks, HIGH)  # of ranks below `HIGH`
+    with k.rows(k.launch.quiet_blocks) as (s, row):
+        start, block = k.table(s, ternary[row]), address(s * k.launch.quiet_blocks + row)
+        for t in reversed(range(LOW, HIGH)):
+            power = 3 ** (t - LOW)
+            with loop(sets >> t + 1) as higher:
+                first = ternary[higher].to(LONG) * (3 * power)
+                with loop(power) as lower:
+                    held = first + lower
+                    a_picks, b_picks = a.picked_a[block + held], a.picked_b[block + (held + power)]
+                    k.decide(start + held, power, a_picks, b_picks)
+        first_byte = a.first_byte[s].to(LONG) + row * 2**MIDDLE
+        with loop(maximum(sets >> LOW, 1)) as i:
+            number, place = row * 2**MIDDLE + i, ternary[i]
+            at, pick, byte = start + place, block + place, first_byte + i
+            a_word, b_word, a_picks, b_picks = (
+                a.a_moves[at],
+                a.b_moves[at],
+                a.picked_a[pick],
+                a.picked_b[pick],
+            )
+            for t in reversed(range(LOW)):
+                a_word, b_word = k.decide_low(t, a_word, b_word, a_picks, b_picks)
+            a_new, b_new = k.quiet(number, a_word, b_word)
+            a_byte, b_byte = in_byte(a_new), in_byte(b_new)
+            with branch((a_byte != word(a.a_to_move[byte])) | (b_byte != word(a.b_to_move[byte]))):
+                a.changed[s] = k.launch.sweep
+            a.a_moves[at], a.b_moves[at] = a_word, b_word
+            a.picked_a[pick], a.picked_b[pick] = fill_piles(b_new, 0), fill_piles(a_new, 1)
+            a.a_to_move[byte], a.b_to_move[byte] = a_byte, b_byte
+        k.fill_in(block)
 
 
-def draw_slice_low(k: Stage) -> UOp:
-    return k.each(k.launch.quiet, 1, Stage.draw_slice_low)
-
-
-def emit(k: Stage) -> UOp:
-    return k.each(k.launch.above * k.launch.power, BLOCK, Stage.emit)
-
-
-def emit_middle(k: Stage) -> UOp:
-    return k.each(k.launch.above, k.launch.power, Stage.emit_middle)
-
-
-def emit_low(k: Stage) -> UOp:
-    return k.each(k.launch.slice_words, 1, Stage.emit_low)
-
-
-# by the rank: low, middle, high
-DRAW, DRAW_SLICE, EMIT = (
-    (draw_low, draw_middle, draw),
-    (draw_slice_low, draw_slice_middle, draw_slice),
-    (emit_low, emit_middle, emit),
-)
-
-
-def run(stage: Callable[[Stage], UOp], gpu: bool, *arrays: Tensor) -> list[Tensor]:
-    """One launch of a stage: the arrays (`Arrays`) as they are after it, lazy."""
-
-    def body(*parameters: UOp) -> UOp:
-        return stage(Stage(Arrays(*parameters), gpu))
-
-    # the same for any number of cards: compiled once
-    return launch(f"shed_{stage.__name__}", body, *arrays, any_size=True, estimates=lambda _: Estimates())
+def run(kernel: Kernel, *arrays: Tensor) -> list[Tensor]:
+    """Launch a kernel: return the arrays (`Arrays`) as they are after it, lazy."""
+    name = "_".join(("shed", kernel.body.__name__, kernel.ranks)).rstrip("_")
+    # the same kernel for any number of cards: compiled once
+    record = partial(trace, lambda *cells: kernel.body(Stage(cells, kernel.ranks)))
+    return launch(name, record, *arrays, any_size=True)

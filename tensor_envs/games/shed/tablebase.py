@@ -1,19 +1,18 @@
-"""The solved game as a table: values of positions, the actions that keep them, counts and checksum."""
+"""Table of a solved game: values of positions, the actions that keep them, counts and checksum."""
 
 from __future__ import annotations
 
 import hashlib
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from tinygrad import Tensor, dtypes
-from tinygrad.renderer import Estimates
 
-from tensor_envs.core.backend.device import device_of, primary, resolve, stays_lazy, upload
-from tensor_envs.core.backend.launch import launch
-from tensor_envs.core.backend.replay import Replay
+from tensor_envs._compiler.capture import CapturedFunction
+from tensor_envs._compiler.devices import device_of, primary, resolve, stays_lazy, upload
+from tensor_envs._compiler.launch import launch
 from tensor_envs.core.files import read_arrays, write_arrays
 from tensor_envs.core.inputs import int_array
 from tensor_envs.core.kernels.block import Grid
@@ -24,22 +23,26 @@ from tensor_envs.games.shed.lookup import DRAW, ILLEGAL, LOSS, WIN, judge
 from tensor_envs.games.shed.rules import Shed
 from tensor_envs.games.shed.strata import MAX_CARDS
 from tensor_envs.interop import to_numpy
+from tensor_envs.rules.kernel import trace
 
 FORMAT = "tensor_envs shed table 3"
 
 
 class Tablebase:
-    """The value of every position of Shed with `cards` cards, for the player to move: 1 win, 0 draw, -1 loss.
+    """Value of every position of Shed with `cards` cards, for the player to move: 1 win, 0 draw, -1 loss.
 
-    `results`: two uint8 tensors of the solver, a bit for each quiet position: whether player A has a forced win, with A
-    to move and with B to move. A lookup is one kernel for the whole batch; a caller's TinyJit captures it.
+    A lookup is one kernel for the whole batch; a caller's TinyJit captures it.
+
+    Attributes:
+        results: two uint8 tensors with a bit for each quiet position: whether player A has a forced win, with A to
+            move and with B to move.
     """
 
     def __init__(self, cards: int, a_to_move: Tensor, b_to_move: Tensor):
         self.cards, self.results = cards, [a_to_move, b_to_move]
         self.device = device_of(a_to_move)
-        # by the rules, too: where a state's words lie depends on `max_plies`
-        self._lookups: dict[tuple[Shed, Grid], tuple[Replay, Tensor]] = {}
+        # by the rules: the layout of a state depends on `max_plies`
+        self._lookups: dict[tuple[Shed, Grid], tuple[CapturedFunction, Tensor]] = {}
 
     def __repr__(self) -> str:
         return f"<Tablebase of shed with {self.cards} cards on {self.device}>"
@@ -47,40 +50,47 @@ class Tablebase:
     # *** positions ***
 
     def value(self, state: State) -> Tensor:
-        """int32 [B]: 1 win, 0 draw, -1 loss for the player to move, with perfect play and no limit of plies."""
+        """Return the values for the player to move, int32 [B]: 1 win, 0 draw, -1 loss.
+
+        Both players play perfectly, and there is no limit of plies.
+        """
         return self._judged(state)[:, -1]
 
     def action_values(self, state: State) -> Tensor:
-        """int32 [B, A]: what each action leads to for the player to move; -2 where it is illegal."""
+        """Return the value that each action leads to for the player to move, int32 [B, A]; -2 for illegal ones."""
         return self._judged(state)[:, :-1]
 
     def best_actions(self, state: State) -> Tensor:
-        """bool [B, A]: the legal actions that keep the position's value."""
+        """Return the legal actions that keep the position's value, bool [B, A]."""
         judged = self._judged(state)
         return (judged[:, :-1] == judged[:, -1:]) & state.legal_action_mask
 
     def regret(self, state: State, action: Any) -> Tensor:
-        """int32 [B]: how much of the position's value an action gives away, 0..2; an illegal one loses."""
+        """Return how much of the position's value an action gives away, int32 [B], 0..2; an illegal one loses."""
         judged = self._judged(state)
-        actions = int_array("action", action, state._games.cut)[: state.batch]
+        actions = int_array("action", action, state._games.layout)[: state.batch]
         chosen = actions.reshape(-1, 1) == Tensor.arange(self.cards + 1, dtype=dtypes.int32)
         got = chosen.where(judged[:, :-1], ILLEGAL).max(axis=1).maximum(LOSS)
         return judged[:, -1] - got
 
     def _judged(self, state: State) -> Tensor:
-        """The values of all actions, then of the position, [B, A + 1]. ValueError for a state of another game."""
+        """Return the values of all actions, then of the position, int32 [B, A + 1].
+
+        Raises:
+            ValueError: a state of another game or device.
+        """
         instance("state", state, State)
         rules = state.env.rules
         if not isinstance(rules, Shed) or rules.cards != self.cards:
             raise ValueError(f"the table is for shed with {self.cards} cards, the state is of {state.env!r}")
         if state.device != self.device:
             raise ValueError(f"the table is on {self.device}, the state on {state.device}")
-        words, where = state.tensors[0], state._games.cut
+        words, where = state.tensors[0], state._games.layout
         values = where.empty(self.cards + 2, dtypes.int32)
-        body = judge(self.cards, state.env._engine.layout, where.grid)
+        record = partial(trace, judge(self.cards, state.env._engine.layout, where.grid))
 
         def lookup(*arrays: Tensor) -> list[Tensor]:
-            return launch("shed_judge", body, *arrays, estimates=lambda _: Estimates())
+            return launch("shed_judge", record, *arrays)
 
         if stays_lazy():
             tricks = where.empty(1 << self.cards, dtypes.int8)
@@ -89,10 +99,10 @@ class Tablebase:
         else:
             key = rules, where.grid
             if key not in self._lookups:
-                replay = Replay(lambda *arrays: Tensor.realize(*lookup(*arrays)))
-                self._lookups[key] = replay, where.empty(1 << self.cards, dtypes.int8)
-            replay, tricks = self._lookups[key]
-            replay(values, tricks, words, *self.results, self._first_bytes)
+                captured = CapturedFunction(lambda *arrays: Tensor.realize(*lookup(*arrays)))
+                self._lookups[key] = captured, where.empty(1 << self.cards, dtypes.int8)
+            captured, tricks = self._lookups[key]
+            captured(values, tricks, words, *self.results, self._first_bytes)
         return values.reshape(where.rows, self.cards + 2)[: state.batch]
 
     @cached_property
@@ -102,13 +112,14 @@ class Tablebase:
     # *** the whole table ***
 
     def counts(self) -> dict[str, Any]:
-        """Of quiet positions and among them endgames, the wins, losses and draws for the player to move.
+        """Count wins, losses and draws for the player to move among quiet positions, and among their endgames.
 
-        "drawn_endgames": their number by pattern "a-b", cards of the player who has just moved and of the other.
-        "start": the value of the first position.
+        Returns:
+            Also "drawn_endgames", their number by pattern "a-b" (cards of the player who has just moved, and of the
+            other), and "start", the value of the first position.
         """
         ones = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1)
-        # the other's win with A to move is A's win with B to move, so the counts of losses are those of b_to_move
+        # by symmetry, as many positions are lost with A to move as A wins with B to move
         # part by part: an index takes eight times the table
         win, loss = (
             sum(int(ones[part].sum()) for part in np.array_split(table, 256)) for table in self._host
@@ -131,10 +142,14 @@ class Tablebase:
         }
 
     def quiet_values(self, talon: int) -> Words:
-        """int8 [2^n]: values of the positions with this talon (a bit word) and no pile, for the player to move.
+        """Return the values of positions without a pile, for the player to move, int8 [2^n].
 
-        They stand in the order of the set of the other player's cards, as a number whose lowest bit is the lowest of
-        the n cards that are not in the talon.
+        Args:
+            talon: the set of cards in the talon, a bit word.
+
+        Returns:
+            The values by the set of the other player's cards, as a number whose lowest bit is the lowest of the n
+            cards that are not in the talon.
         """
         talon = integer("talon", talon, 0, (1 << self.cards) - 1)
         held = self.cards - talon.bit_count()
@@ -154,9 +169,9 @@ class Tablebase:
         return first_bytes(self.cards)
 
     def sha256(self) -> str:
-        """Checksum of all quiet values: a byte each (0 draw, 1 win, 2 loss), in the order of base-3 numbers.
+        """Return a checksum of all quiet values: a byte each (0 draw, 1 win, 2 loss), in the order of base-3 numbers.
 
-        Card 1 is the lowest digit: 0 talon, 1 the player to move, 2 the other.
+        Card 1 is the lowest digit: 0 for the talon, 1 for the player to move, 2 for the opponent.
         """
         values = np.empty(3**self.cards, np.uint8)
         for talon in range(1 << self.cards):
@@ -168,9 +183,10 @@ class Tablebase:
         return hashlib.sha256(values.data).hexdigest()
 
     def verify(self) -> None:
-        """Solve the game again in another way, and compare. ValueError that names a position whose value is wrong.
+        """Solve the game again in another way (`distances.check`, plain NumPy), and compare.
 
-        The check (`distances.check`) is plain NumPy and shares no code with the solver; 12 cards take two minutes.
+        Raises:
+            ValueError: a value is wrong; the message names the position.
         """
         from tensor_envs.games.shed.distances import check
 
@@ -179,9 +195,14 @@ class Tablebase:
     # *** files ***
 
     def write(self, path: str | Path, done: int | None = None) -> None:
-        """Write a safetensors file in place of the one that is there, as a whole or not at all.
+        """Write a safetensors file, replacing an existing one, as a whole or not at all.
 
-        done: how many talon sets are solved (`layers.groups` has their order), by default all. OSError names the path.
+        Args:
+            path: the file.
+            done: how many talon sets are solved, in the order of `layers.groups`. None: all.
+
+        Raises:
+            OSError: the file cannot be written.
         """
         arrays = {name: to_numpy(t) for name, t in zip(_TENSORS, self.results, strict=True)}
         done = 1 << self.cards if done is None else done
@@ -189,7 +210,12 @@ class Tablebase:
 
     @staticmethod
     def contents(path: str | Path) -> tuple[int, int, list[Words]]:
-        """Cards, solved talon sets and results in a file. FileNotFoundError; ValueError for any other file."""
+        """Return the cards, solved talon sets and results in a file.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            ValueError: it holds something else, or is damaged.
+        """
         about, arrays = read_arrays(file_path("path", path), FORMAT)
         try:
             cards = integer("cards", about["cards"], 1, MAX_CARDS)
@@ -203,13 +229,18 @@ class Tablebase:
 
     @staticmethod
     def read(path: str | Path, device: str) -> tuple[Tablebase, int]:
-        """-> the table in a file, and how many of its talon sets are solved; errors as of `contents`."""
+        """Return the table in a file, and how many of its talon sets are solved. Raises what `contents` does."""
         cards, done, results = Tablebase.contents(path)
         return Tablebase(cards, *(upload(np.array(a), device) for a in results)), done
 
     @staticmethod
     def load(path: str | Path, device: Any = None) -> Tablebase:
-        """A whole table from a file. FileNotFoundError; ValueError if it is damaged, foreign or not solved yet."""
+        """Return the table in a file.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            ValueError: it holds something else, is damaged, or is not solved completely.
+        """
         table, done = Tablebase.read(path, primary(resolve(device)))
         if done < 1 << table.cards:
             raise ValueError(f"{str(path)!r} is solved only for {done:,} of {1 << table.cards:,} talons")

@@ -1,5 +1,4 @@
-// A batch of games in WebAssembly: its arrays, and the kernels of one game that change them. Arrays are [blocks, values,
-// lanes], as on every device.
+// A batch of games in WebAssembly: its arrays, [blocks, values, lanes], and the kernels that change them.
 
 export const LANES = 64;
 const ROUND = 16; // steps of a rollout
@@ -12,7 +11,7 @@ export async function load(file) {
   return { ...about, module: await WebAssembly.compile(bytes) };
 }
 
-const KINDS = { uint: Uint32Array, int: Int32Array, float: Float32Array, bool: Uint8Array, uchar: Uint8Array, char: Int8Array, short: Int16Array };
+const KINDS = { uint32: Uint32Array, int32: Int32Array, float32: Float32Array, bool: Uint8Array, uint8: Uint8Array, int8: Int8Array, int16: Int16Array };
 
 // Games by their rows in arrays.
 export class Rows {
@@ -29,25 +28,25 @@ export class Rows {
 
   // a game that goes on: what its last step has said of the game before it is forgotten
   live(row) {
-    const first = this.at(row, this.about.arrays.words[1]), { terminated, truncated } = this.about.slots;
-    for (const [[word, shift]] of [terminated, truncated]) this.words[first + word * LANES] &= ~(1 << shift);
+    const first = this.at(row, this.about.arrays.states[1]), { terminated, truncated } = this.about.slots;
+    for (const [[word, shift]] of [terminated, truncated]) this.states[first + word * LANES] &= ~(1 << shift);
   }
 
   game(row) {
-    return { words: this.row("words", row), rng: this.row("rng", row) };
+    return { words: this.row("states", row), keys: this.row("keys", row) };
   }
 }
 
-// The kernels of a module and their arrays, for so many games.
+// The kernels of a module and their arrays, for so many blocks of games.
 export class Kernels extends Rows {
-  constructor({ module, arrays, calls }, rows) {
+  constructor({ module, arrays, calls }, blocks, lanes = 1) {
     super();
-    this.calls = calls;
+    Object.assign(this, { calls, blocks });
     this.kernels = new WebAssembly.Instance(module).exports;
     const { memory } = this.kernels;
     let end = this.kernels.__heap_base.value;
     this.places = {};
-    const length = ([, values]) => values * rows || 4; // of those that are of no game
+    const length = ([, values]) => values * blocks * lanes;
     for (const [name, array] of Object.entries(arrays)) {
       this.places[name] = end = Math.ceil(end / 64) * 64;
       end += 4 * length(array);
@@ -58,20 +57,17 @@ export class Kernels extends Rows {
     }
   }
 
-  run(kernel) {
-    this.kernels[kernel](...this.calls[kernel].map((name) => this.places[name]));
+  run(kernel, ...numbers) {
+    this.kernels[kernel](...this.calls[kernel].map((name) => this.places[name]), ...numbers, this.blocks);
   }
 }
 
 export class Games extends Kernels {
   // about: of a game, as `load` gives it; seed: a BigInt
   constructor(about, batch, seed = 0n) {
-    super(about, Math.ceil(batch / LANES) * LANES);
-    this.about = about;
-    this.batch = batch;
-    this.share.set([0, Math.ceil(batch / LANES)]);
-    this.scalars.set([Number(BigInt.asIntN(32, seed)), Number(BigInt.asIntN(32, seed >> 32n)), 0]);
-    this.run("seed");
+    super(about, Math.ceil(batch / LANES), LANES);
+    Object.assign(this, { about, batch });
+    this.run("seed", Number(BigInt.asIntN(32, seed)), Number(BigInt.asIntN(32, seed >> 32n)), 0);
     this.run("init");
   }
 
@@ -82,8 +78,7 @@ export class Games extends Kernels {
   }
 
   rollout(steps) {
-    this.scalars[0] = steps;
-    this.run("rollout");
+    this.run("rollout", steps);
   }
 
   // steps that take about so many milliseconds
@@ -99,9 +94,9 @@ export class Games extends Kernels {
 
   // a game as `game` gives it takes the place of a row's
   set(row, game) {
-    for (const name of ["words", "rng"]) {
-      const first = this.at(row, game[name].length);
-      game[name].forEach((x, k) => { this[name][first + k * LANES] = x; });
+    for (const [array, values] of [[this.states, game.words], [this.keys, game.keys]]) {
+      const first = this.at(row, values.length);
+      values.forEach((x, k) => { array[first + k * LANES] = x; });
     }
   }
 }

@@ -6,37 +6,25 @@ export async function gpuDevice() {
   return await (await navigator.gpu?.requestAdapter())?.requestDevice() ?? null;
 }
 
-// Kernels and their arrays.
+// Kernels and their arrays, which all of them share.
 export class Gpu {
   // made: as `playground.kernels` gives it
-  static async ready(device, { kernels, arrays }) {
-    const gpu = new Gpu();
-    const buffer = (size, usage) => device.createBuffer({ size, usage: usage | GPUBufferUsage.COPY_DST | GPUBufferUsage.COPY_SRC });
-    gpu.device = device;
-    gpu.buffers = Object.fromEntries(Object.entries(arrays).map(([name, bytes]) => [name, buffer(bytes, GPUBufferUsage.STORAGE)]));
-    const infinity = buffer(4, GPUBufferUsage.UNIFORM); // which tinygrad's WGSL begins with
-    device.queue.writeBuffer(infinity, 0, new Float32Array([Infinity]));
-    gpu.kernels = {};
-    for (const [name, { source, entryPoint, groups, names }] of Object.entries(kernels)) {
-      const entry = (binding, type) => ({ binding, visibility: GPUShaderStage.COMPUTE, buffer: { type } });
-      const layout = device.createBindGroupLayout({ entries: [entry(0, "uniform"), ...names.map((_, k) => entry(k + 1, "storage"))] });
-      const group = device.createBindGroup({
-        layout,
-        entries: [infinity, ...names.map((array) => gpu.buffers[array])].map((b, binding) => ({ binding, resource: { buffer: b } })),
-      });
-      const module = device.createShaderModule({ code: source });
-      for (const { message, type } of (await module.getCompilationInfo()).messages) if (type === "error") throw new Error(`${name}: ${message}`);
-      const pipeline = await device.createComputePipelineAsync({
-        layout: device.createPipelineLayout({ bindGroupLayouts: [layout] }), compute: { module, entryPoint },
-      });
-      gpu.kernels[name] = { pipeline, group, groups };
-    }
-    return gpu;
+  static async ready(device, { source, entries, groups, bytes }) {
+    const gpu = new Gpu(), usage = GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_DST | GPUBufferUsage.COPY_SRC;
+    gpu.buffers = Object.fromEntries(Object.entries(bytes).map(([name, size]) => [name, device.createBuffer({ size, usage })]));
+    const buffers = Object.values(gpu.buffers), visibility = GPUShaderStage.COMPUTE;
+    const shared = device.createBindGroupLayout({ entries: buffers.map((_, binding) => ({ binding, visibility, buffer: { type: "storage" } })) });
+    const group = device.createBindGroup({ layout: shared, entries: buffers.map((buffer, binding) => ({ binding, resource: { buffer } })) });
+    const module = device.createShaderModule({ code: source }), layout = device.createPipelineLayout({ bindGroupLayouts: [shared] });
+    for (const { message, type } of (await module.getCompilationInfo()).messages) if (type === "error") throw new Error(message);
+    const pipelines = Object.entries(entries).map(async ([name, entryPoint]) =>
+      [name, await device.createComputePipelineAsync({ layout, compute: { module, entryPoint } })]);
+    return Object.assign(gpu, { device, group, groups, pipelines: Object.fromEntries(await Promise.all(pipelines)) });
   }
 
   // a seed's two words
   begin(low, high) {
-    this.device.queue.writeBuffer(this.buffers.scalars, 0, new Uint32Array([low, high, 0]));
+    this.device.queue.writeBuffer(this.buffers.numbers, 0, new Uint32Array([low, high, 0]));
     return this.run(["seed", "init"], []);
   }
 
@@ -44,10 +32,10 @@ export class Gpu {
   async run(names, read) {
     const { device, buffers } = this, encoder = device.createCommandEncoder();
     for (const name of names) {
-      const { pipeline, group, groups } = this.kernels[name], pass = encoder.beginComputePass();
-      pass.setPipeline(pipeline);
-      pass.setBindGroup(0, group);
-      pass.dispatchWorkgroups(...groups);
+      const pass = encoder.beginComputePass();
+      pass.setPipeline(this.pipelines[name]);
+      pass.setBindGroup(0, this.group);
+      pass.dispatchWorkgroups(this.groups);
       pass.end();
     }
     const copies = read.map((name) => {
@@ -65,13 +53,13 @@ export class Gpu {
   }
 }
 
-// The same games as the wall knows them: their words are those that the GPU had last.
+// The games of the wall: their states are those that the GPU had last.
 export class GpuGames extends Rows {
   static async ready(device, about, made, batch) {
     const games = new GpuGames(), gpu = await Gpu.ready(device, made);
     Object.assign(games, { gpu, about, batch, done: 0, round: 1, busy: false });
     await gpu.begin(0, 0);
-    [games.words, games.rng] = (await gpu.run([], ["words", "rng"])).map((bytes) => new Uint32Array(bytes));
+    [games.states, games.keys] = (await gpu.run([], ["states", "keys"])).map((bytes) => new Uint32Array(bytes));
     return games;
   }
 
@@ -90,8 +78,8 @@ export class GpuGames extends Rows {
     this.done = 0;
     if (this.busy) return done;
     this.busy = true;
-    this.gpu.run(Array(steps).fill("uniform"), ["words"]).then(([bytes]) => {
-      this.words = new Uint32Array(bytes);
+    this.gpu.run(Array(steps).fill("uniform"), ["states"]).then(([bytes]) => {
+      this.states = new Uint32Array(bytes);
       this.done += steps;
       this.busy = false;
       if (time) this.round = performance.now() - start < time ? Math.min(1024, 2 * steps) : Math.max(1, steps >> 1);

@@ -77,8 +77,8 @@ export class Local {
     if (about.module) return new Compiled(about);
     return {
       begin: (seed) => ask("begin", seed),
-      play: ({ words, rng }, action) => ask("play", words, rng, action),
-      playouts: ({ words, rng }) => ask("playouts", words, rng),
+      play: ({ words, keys }, action) => ask("play", words, keys, action),
+      playouts: ({ words, keys }) => ask("playouts", words, keys),
     };
   }
 
@@ -87,11 +87,11 @@ export class Local {
     const about = await this.about(game), { players, kinds } = this.games.get(game);
     if (seats.length !== players || !seats.every((kind) => kinds.includes(kind))) throw new Error(`seats must be ${players} of ${kinds}`);
     seed = start ? null : seed ?? Math.floor(Math.random() * 2 ** 53);
-    const rules = this.played(game, about), { words: [, words], rng: [, keys] } = about.arrays;
+    const rules = this.played(game, about), { states: [, words], keys: [, keys] } = about.arrays;
     if (start && !start.words) {
       const numbers = unpacked(start);
       if (numbers.length !== words + keys) throw new Error("the link is of another version of the game");
-      start = { words: numbers.slice(0, words), rng: numbers.slice(words) };
+      start = { words: numbers.slice(0, words), keys: numbers.slice(words) };
     }
     const table = { about, game, seats, seed, start, rules, now: start ?? await rules.begin(seed), past: [] };
     for (const action of actions) {
@@ -108,7 +108,7 @@ export class Local {
     const after = await rules.play(now, action);
     if (ply !== past.length) return;
     past.push({ ...now, player: read(about, now.words).player, action: after.action, rewards: read(about, after.words).rewards });
-    table.now = { words: after.words, rng: after.rng };
+    table.now = { words: after.words, keys: after.keys };
   }
 
   async act(view, action) {
@@ -129,15 +129,15 @@ export class Local {
     const { past, seats } = this.table;
     const last = past.findLastIndex(({ player }) => seats[player] === "person");
     if (last >= 0) {
-      const { words, rng } = past.splice(last)[0];
-      this.table.now = { words, rng };
+      const { words, keys } = past.splice(last)[0];
+      this.table.now = { words, keys };
     }
     return this.view();
   }
 
   async position() {
     const { game, seats, seed, start, past } = this.table;
-    const from = start ? { start: packed([...start.words, ...start.rng]) } : { seed };
+    const from = start ? { start: packed([...start.words, ...start.keys]) } : { seed };
     return { game, seats, ...from, actions: past.map(({ action }) => action) };
   }
 

@@ -21,7 +21,8 @@ async function think(file, part) {
 
 async function asked(file, kernel, game) {
   const mind = await once(file, () => think(file, "player"));
-  for (const name of ["words", "rng"]) mind[name].set(game[name]);
+  mind.states.set(game.words);
+  mind.keys.set(game.keys);
   mind.run(kernel);
   return mind;
 }
@@ -49,9 +50,9 @@ const layer = (network, name, x) => network[`${name}.bias`].map(
   (sum, row) => x.reduce((so_far, value, k) => so_far + value * network[`${name}.weight`][row * x.length + k], sum));
 
 async function trained(file, game, legal) {
-  const { observation } = await asked(file, "observe", game);
+  const { observations } = await asked(file, "observe", game);
   const network = await once(`${file} trained`, () => weights(file));
-  const features = layer(network, "second", layer(network, "first", Float32Array.from(observation)).map(Math.tanh)).map(Math.tanh);
+  const features = layer(network, "second", layer(network, "first", Float32Array.from(observations)).map(Math.tanh)).map(Math.tanh);
   const logits = layer(network, "policy", features);
   return legal.reduce((best, action) => (logits[action] > logits[best] ? action : best));
 }
@@ -68,7 +69,7 @@ class Table {
   }
 
   worths({ words }, legal) {
-    this.mind.words.set(words);
+    this.mind.states.set(words);
     this.mind.run("judge");
     return legal.map((action) => this.mind.values[action]);
   }
@@ -83,18 +84,18 @@ class Solver {
     this.values = new Map(); // of positions for the player to move
   }
 
-  worths({ words, rng }, legal) {
+  worths({ words, keys }, legal) {
     const { games, about } = this, { player } = read(about, words);
     legal.forEach((action, lane) => {
-      games.set(lane, { words, rng });
+      games.set(lane, { words, keys });
       games.actions[lane] = action;
     });
     games.run("step");
-    const after = legal.map((_, lane) => games.row("words", lane));
+    const after = legal.map((_, lane) => games.row("states", lane));
     return after.map((found) => {
       const next = read(about, found), paid = next.rewards[player];
       if (next.over) return paid;
-      const value = this.value({ words: found, rng });
+      const value = this.value({ words: found, keys });
       return paid + LATER * (next.player === player ? value : -value);
     });
   }

@@ -94,11 +94,11 @@ export class Wall {
       this.painted = 0;
     }
     this.first = top;
-    const from = top * columns, count = Math.min(rows * columns, games.batch - from), [, values] = games.about.arrays.words;
+    const from = top * columns, count = Math.min(rows * columns, games.batch - from), [, values] = games.about.arrays.states;
     for (let k = 0; k < count && (k % LANES || performance.now() - start < BUDGET); k++) {
       const place = this.painted % count, corner = Math.floor(place / columns) * cell.height * canvas.width;
       games.live(from + place);
-      tiles.paint(games.words, games.at(from + place, values), LANES, this.pixels,
+      tiles.paint(games.states, games.at(from + place, values), LANES, this.pixels,
         corner + place % columns * cell.width, canvas.width);
       this.painted = place + 1;
     }

@@ -73,7 +73,7 @@ def about(name: str) -> dict[str, Any]:
         "rules": env.describe(),
         "players": env.num_players,
         "kinds": ["person", "uniform", *["playouts"] * fair],
-        "about": told | {"arrays": batch.sizes(batch.arrays(env))},
+        "about": told,
     }
 
 
@@ -86,10 +86,10 @@ def begin(name: str, seed: int) -> dict[str, Any]:
     """The first position of a seed: words and keys, as a batch of one game has them."""
     env = _env(name)
     game = PlainGame(env.rules, seed)
-    return {"words": _words(env, game), "rng": [int(x.value) for x in game._row_rng]}
+    return {"words": _words(env, game), "keys": [int(x.value) for x in game._row_keys]}
 
 
-def _at(name: str, words: list[int], rng: list[int]) -> Any:
+def _at(name: str, words: list[int], keys: list[int]) -> Any:
     """A plain game that stands at a position."""
     game, layout = _plain(name), _env(name)._engine.layout
 
@@ -98,24 +98,24 @@ def _at(name: str, words: list[int], rng: list[int]) -> Any:
 
     game.state, game._mask_of = layout.get_state(load), None
     game.terminated, game.truncated = (bool(flag.value) for flag in layout.get_flags(load))
-    game._row_rng = [scalars.word(x) for x in rng]
+    game._row_keys = [scalars.word(x) for x in keys]
     return game
 
 
-def play(name: str, words: list[int], rng: list[int], action: int | None) -> dict[str, Any]:
+def play(name: str, words: list[int], keys: list[int], action: int | None) -> dict[str, Any]:
     """A position after an action, and what this was. None: that of the uniform policy."""
-    game = _at(name, words, rng)
+    game = _at(name, words, keys)
     action = game.uniform_action() if action is None else action
     game.step(action)
-    return {"words": _words(_env(name), game), "rng": rng, "action": action}
+    return {"words": _words(_env(name), game), "keys": keys, "action": action}
 
 
-def playouts(name: str, words: list[int], rng: list[int]) -> int:
+def playouts(name: str, words: list[int], keys: list[int]) -> int:
     """The action after which random games pay the player to move the most, of as many games as there is time for.
 
     What this player does not see is dealt anew in each. A random action if there is not time for one.
     """
-    game, chance, end = _at(name, words, rng), Random(), time.monotonic() + THINKING
+    game, chance, end = _at(name, words, keys), Random(), time.monotonic() + THINKING
     rules, start, player = game.game, game.state, int(game.state.current_player.value)
     legal = game.legal_actions()
     chance.shuffle(legal)

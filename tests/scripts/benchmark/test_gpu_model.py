@@ -82,5 +82,6 @@ def test_a_game(game: str, least: int, most: int, binds: str) -> None:
     # the state twice, but for the rewards, which are not read; an action, the policy's key
     layout = te.make(game)._engine.layout
     assert int(moved) == 4 * (2 * layout.words - 2 + 1 + 2)
-    assert (name, kernel, branched, by) == (f"`{game}`", "uniform", "0", binds)
+    assert (name, kernel, by) == (f"`{game}`", "uniform", binds)
+    assert int(branched) <= (0 if game == "tic_tac_toe" else 20), "loops that may be skipped"
     assert least < int(instructions.replace(",", "")) < most

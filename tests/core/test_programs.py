@@ -1,4 +1,4 @@
-"""Kernels that clang compiles while Python goes on; first runs, which have the kernels of the capture."""
+"""Kernels that are compiled in threads, each once; first runs, which have the kernels of the capture."""
 
 from __future__ import annotations
 
@@ -7,90 +7,105 @@ import re
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from tinygrad import Device, Tensor, device
+from tinygrad import Tensor
 from tinygrad.codegen import to_program_cache
 from tinygrad.helpers import GlobalCounters
+from tinygrad.runtime.support.compiler_cpu import ClangCompiler
 
 import tensor_envs as te
-from tensor_envs.core.backend import compiling
-from tensor_envs.core.backend.device import upload
+from tensor_envs._compiler import clang, programs
+from tensor_envs._compiler.devices import upload
 from tests.games.shared import shared_env
 
 pytestmark = pytest.mark.cpu
 
 ROOT = Path(__file__).parents[2]
 TTT = shared_env("tic_tac_toe")
+COMPILE = clang.compile_object
 
 
 @pytest.fixture
-def cold(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The compiler; no kernel is known."""
-    monkeypatch.setattr(device, "diskcache_get", lambda *_: None)
+def sources(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """The sources that are compiled; no program is there before."""
+    found: list[str] = []
+
+    def compile_object(source: str, *options: Any) -> bytes:
+        found.append(source)
+        return COMPILE(source, *options)
+
+    monkeypatch.setattr(programs, "_read", lambda file: None)
+    monkeypatch.setattr(clang, "store", lambda *_: None)
+    monkeypatch.setattr(clang, "compile_object", compile_object)
+    # by which tinygrad compiles what it launches alone
+    monkeypatch.setattr(
+        ClangCompiler, "compile", lambda self, source: clang.compile_object(source, self.arch, self.args)
+    )
+    programs.compiled_binary.cache_clear()
     to_program_cache.clear()
-    compiler: Any = Device["CPU"].renderer.compiler
-    return compiler
+    yield found
+    programs.compiled_binary.cache_clear()
 
 
-def found() -> list[float]:
-    """What a function of two kernels gives."""
+def results() -> list[float]:
+    """Return the results of a function of two kernels."""
     pair = te.jit(lambda x: (x * 3 + 1, x.sum()))
     return [y.tolist() for y in pair(upload(np.arange(3, dtype=np.float32), "CPU"))]
 
 
-FOUND = [[1, 4, 7], 3]
+RESULTS = [[1, 4, 7], 3]
 
 
-def test_two_kernels_are_compiled_at_once(cold: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("sources")
+def test_two_kernels_are_compiled_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each waits for the other one's turn: one after the other they would wait for ever."""
-    both, compile_ = threading.Barrier(2, timeout=60), cold.compile
+    both = threading.Barrier(2, timeout=60)
 
-    def waiting(source: str) -> Any:
+    def waiting(source: str, *options: Any) -> bytes:
         both.wait()
-        return compile_(source)
+        return COMPILE(source, *options)
 
-    monkeypatch.setattr(compiling, "usable_cores", lambda: 2)
-    monkeypatch.setattr(cold, "compile", waiting)
-    compiling._pool.cache_clear()
+    monkeypatch.setattr(programs, "usable_cores", lambda: 2)
+    monkeypatch.setattr(clang, "compile_object", waiting)
+    programs._pool.cache_clear()
     try:
-        assert found() == FOUND
+        assert results() == RESULTS
     finally:
-        compiling._pool.cache_clear()
+        programs._pool.cache_clear()
 
 
-def test_a_compiler_that_fails_leaves_nothing_half_made(cold: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def failing(source: str) -> bytes:
-        raise subprocess.CalledProcessError(1, "clang")
-
+@pytest.mark.usefixtures("sources")
+def test_a_compiler_that_fails_leaves_nothing_half_made(monkeypatch: pytest.MonkeyPatch) -> None:
     env, other = (te.make("hyper_tic_tac_toe", shape=(2, n), k=2) for n in (3, 4))
     state = other.init(3)
     step = te.jit(lambda state: other.step(state, [0] * 3).ply)
     with monkeypatch.context() as broken:
-        broken.setattr(cold, "compile", failing)
-        for call in (found, lambda: env.init(3), lambda: step(state)):
-            with pytest.raises(subprocess.CalledProcessError):
+        broken.setattr(clang, "FLAGS", ("--no-such-flag",))
+        for call in (results, lambda: env.init(3), lambda: step(state)):
+            with pytest.raises(RuntimeError, match=r"exits with 1: .*no-such-flag"):
                 call()
-    assert found() == FOUND
+    assert results() == RESULTS
     assert env.step(env.init(3), [0, 1, 2]).ply.tolist() == step(state).tolist() == [1] * 3
 
 
-def test_a_capture_needs_no_other_kernels_than_the_first_run(
-    cold: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_capture_needs_no_other_kernels_than_the_first_run(sources: list[str]) -> None:
     def play(state: te.State) -> tuple[te.State, Tensor, Tensor, Tensor]:
         after = TTT.step(state, te.random_policy(state))
         return after, TTT.observe(after), after.ply + 1, after.legal_action_mask
 
     step, state = te.jit(play), TTT.init(6, seed=2)
     first = [x.numpy() for x in step(state)[1:]]
-    monkeypatch.setattr(cold, "compile", None)
+    count = len(sources)
+    assert count
     for _ in range(2):
         for x, expected in zip(step(state)[1:], first, strict=True):
             assert (x.numpy() == expected).all()
+    assert len(sources) == count
 
 
 def test_what_a_first_run_keeps_is_there() -> None:
@@ -117,9 +132,19 @@ def test_what_a_first_run_keeps_is_there() -> None:
             assert TTT.step(after, te.random_policy(after)).ply.tolist() == (expected.ply + 1).tolist()
 
 
+def run(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a program whose caches are empty, and which may start processes."""
+    known = {name: value for name, value in os.environ.items() if name != "PARALLEL"}
+    known |= {"CACHEDB": str(folder / "cache.db"), "TENSOR_ENVS_CACHE": str(folder)}
+    known |= {"PYTHONPATH": str(ROOT), "DEV": "CPU"}
+    return subprocess.run(
+        [sys.executable, "-c", code], env=known, capture_output=True, text=True, check=False
+    )
+
+
 SCRIPT = """
 import os, numpy as np, tensor_envs as te
-from tensor_envs.core.backend.device import upload
+from tensor_envs._compiler.devices import upload
 from tinygrad.engine import worker
 def total(k): return te.jit(lambda x: (x * k, (x + k).sum()))(upload(np.arange(3, dtype=np.float32), "CPU"))[1].item()
 print(total(2))
@@ -132,11 +157,7 @@ print(os.waitpid(child, 0)[1], worker.worker_pool)
 
 
 def test_no_process_is_started_and_a_forked_one_compiles(tmp_path: Path) -> None:
-    known = {name: value for name, value in os.environ.items() if name != "PARALLEL"}
-    known |= {"CACHEDB": str(tmp_path / "cache.db"), "PYTHONPATH": str(ROOT), "DEV": "CPU"}
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT], env=known, capture_output=True, text=True, check=False
-    )
+    done = run(SCRIPT, tmp_path)
     assert done.stdout.split() == ["9.0", "12.0", "0", "None"], done.stderr
 
 
@@ -150,10 +171,7 @@ threading.Thread(target=work).start()
 
 
 def test_a_thread_compiles_when_the_main_one_has_ended(tmp_path: Path) -> None:
-    known = os.environ | {"CACHEDB": str(tmp_path / "cache.db"), "PYTHONPATH": str(ROOT), "DEV": "CPU"}
-    done = subprocess.run(
-        [sys.executable, "-c", LATE], env=known, capture_output=True, text=True, check=False
-    )
+    done = run(LATE, tmp_path)
     assert done.stdout == "[0, 0, 0]\n", done.stderr
 
 
@@ -177,17 +195,11 @@ def test_a_jit_whose_result_needs_no_kernel() -> None:
     assert all(same(state).tensors == state.tensors for _ in range(3))
 
 
-def test_a_first_search_compiles_each_kernel_once(cold: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_first_search_compiles_each_kernel_once(sources: list[str]) -> None:
     """Those of its trees, of the network (a product, a copy of each result), of the noise."""
-    sources, compile_ = [], cold.compile
-
-    def counted(source: str) -> Any:
-        sources.append(source)
-        return compile_(source)
-
     env = te.make("hyper_tic_tac_toe", shape=(3, 4), k=3)
     state, weights = env.init(5, seed=1), upload(np.ones(24 * 13, np.float32), "CPU").reshape(24, 13)
-    monkeypatch.setattr(cold, "compile", counted)
+    sources.clear()
 
     def network(state: te.State) -> tuple[Tensor, Tensor]:
         out = (env.observe(state).flatten(1).float() @ weights).contiguous()
@@ -196,6 +208,6 @@ def test_a_first_search_compiles_each_kernel_once(cold: Any, monkeypatch: pytest
     te.search.gumbel_muzero_policy(state, network, 4)
     names = [re.findall(r"^void (\w+)\(", source, re.M)[-1] for source in sources]
     trees = [name.split("_")[1] for name in names if name.startswith("HyperTicTacToe")]
-    assert sorted(trees) == ["conclude", "grow", "observe", "plant"]
+    assert sorted(trees) == ["expand", "finalize", "init", "observe"]
     assert len(names) == len(trees) + 4
     assert len(sources) == len(set(sources))

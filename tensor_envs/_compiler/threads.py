@@ -1,11 +1,11 @@
-"""All cores of one process: a launch is one native call, which plays its programs on a pool of threads.
+"""A pool of threads in C: a launch on the CPU is one native call, which runs its programs on all cores.
 
-The pool is C (`threads.c`), compiled by the compiler of the kernels. A program that says what slices it has (the blocks
-of a batch, or the cores that tinygrad wrote it for) is played by as many threads as its work is worth, as measured at
-the launches before; what takes less than 30 us stays on the caller's. Results do not depend on it.
+The pool (`threads.c`) is compiled by the compiler of the kernels. A program in slices (the blocks of a batch, or the
+cores that tinygrad wrote it for) runs on as many threads as its work is worth, as measured at the launches before; work
+of less than 30 us stays on the caller's thread. Results do not depend on the number of threads.
 
-Other Python threads run meanwhile; a launch of theirs has one thread. Ctrl-C waits for the launch that is played. A
-forked process has a pool of its own.
+Other Python threads run meanwhile; a launch of theirs has one thread. Ctrl-C waits for the current launch. A forked
+process has a pool of its own.
 """
 
 from __future__ import annotations
@@ -27,15 +27,16 @@ from tinygrad.device import TinyELF
 from tinygrad.renderer.cstyle import ClangRenderer
 from tinygrad.uop.ops import UOp
 
-from tensor_envs.core.backend.device import DeviceName, buffer_of, upload
+from tensor_envs._compiler.devices import DeviceName, buffer_of, is_cpu, upload, usable_cores
+from tensor_envs._compiler.programs import compiled_binary
 from tensor_envs.core.validate import integer
 
-WHOLE, BLOCKS, CORES = range(3)  # kinds of programs: what their slices are
-WORTH_NS = 15_000  # of work, from which one more thread is worth waking
+WHOLE, BLOCKS, CORES = range(3)  # kinds of programs, by their slices
+WORTH_NS = 15_000  # the work that is worth waking one more thread
 MAX_ARGUMENTS = 64
 MAX_THREADS = 1024
 WORDS = ctypes.c_uint64 * 16
-_blocks: WeakKeyDictionary[UOp, int] = WeakKeyDictionary()  # by the buffer that says to play all of them
+_blocks: WeakKeyDictionary[UOp, int] = WeakKeyDictionary()  # numbers of blocks, by the buffer that holds them
 
 
 class _Pool(ctypes.Structure):
@@ -51,14 +52,13 @@ class _Pool(ctypes.Structure):
 
 
 class _Native:
-    """The compiled pool, and its memory, which workers use for as long as the process lives."""
+    """The compiled pool and its memory, which workers use for as long as the process lives."""
 
     def __init__(self) -> None:
-        from tinygrad.runtime.ops_cpu import CPUProgram  # which takes a third of a second
+        from tinygrad.runtime.ops_cpu import CPUProgram  # slow to import
 
         device: Any = Device["CPU"]
-        source = Path(__file__).with_name("threads.c").read_text()
-        code = device.renderer.compiler.compile_cached(source)
+        code = compiled_binary(Path(__file__).with_name("threads.c").read_text(), device.renderer)()
         self._program = CPUProgram(device, TinyELF(code, "threads", device.renderer.target, (), b""))
         self.entry = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self._program.addr)
         self.pool = _Pool()
@@ -80,7 +80,7 @@ class _Native:
         return ctypes.cast(getattr(self._libc, name), ctypes.c_void_p).value
 
     def reset(self) -> None:
-        """As in the beginning, without workers: of this process there are none yet."""
+        """Forget the workers: a process has none at first, and a forked one none of its parent's."""
         self.pool.threads = num_threads()
         for name in ("workers", "asleep", "waiting", "busy", "next", "slices"):
             setattr(self.pool, name, 0)
@@ -105,8 +105,8 @@ def _native() -> _Native:
 
 
 def runs_natively(device: str) -> bool:
-    """Whether programs of this device are machine code that the pool can call."""
-    return device.split(":")[0] == "CPU" and os.name == "posix" and _is_clang(device)
+    """Return whether programs of this device are machine code that the pool can call."""
+    return is_cpu(device) and os.name == "posix" and _is_clang(device)
 
 
 @functools.cache
@@ -119,11 +119,11 @@ class _Threads:
 
 
 def num_threads() -> int:
-    """How many threads play a batch on the CPU at most.
+    """Return the largest number of threads that play a batch on the CPU.
 
     Returns:
-        What `set_num_threads` or else the environment variable TENSOR_ENVS_THREADS says; without them the cores that
-        the process may use.
+        The number given to `set_num_threads`, or else in the environment variable TENSOR_ENVS_THREADS, or else the
+        number of cores that the process may use.
 
     Raises:
         ValueError: if the variable is no number from 1 to 1,024.
@@ -131,7 +131,7 @@ def num_threads() -> int:
     if _Threads.chosen is None:
         given = os.environ.get("TENSOR_ENVS_THREADS")
         if given is None:
-            _Threads.chosen = usable_cores()
+            _Threads.chosen = min(usable_cores(), MAX_THREADS)
         elif not given.isascii() or not given.isdigit() or not 1 <= int(given) <= MAX_THREADS:
             raise ValueError(
                 f"the environment variable TENSOR_ENVS_THREADS must be a number from 1 to {MAX_THREADS}, got {given!r}"
@@ -142,9 +142,9 @@ def num_threads() -> int:
 
 
 def set_num_threads(n: int) -> None:
-    """Set how many threads play a batch on the CPU at most; what is played does not depend on it.
+    """Set the largest number of threads that play a batch on the CPU. Results do not depend on it.
 
-    Without it, and without the environment variable TENSOR_ENVS_THREADS, these are the cores that the process may use.
+    The default is the environment variable TENSOR_ENVS_THREADS, or else the number of cores that the process may use.
 
     Args:
         n: 1 to 1,024.
@@ -158,23 +158,9 @@ def set_num_threads(n: int) -> None:
         _native().pool.threads = _Threads.chosen
 
 
-def usable_cores() -> int:
-    """The cores that this process may use, by affinity and by a container's quota."""
-    try:
-        cores = len(os.sched_getaffinity(0))
-    except AttributeError:  # not on this system
-        cores = os.cpu_count() or 1
-    try:
-        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
-        cores = min(cores, max(1, round(int(quota) / int(period))))
-    except (OSError, ValueError):  # no such file, or "max"
-        pass
-    return min(cores, MAX_THREADS)
-
-
 @functools.lru_cache(256)
 def all_blocks(blocks: int, device: DeviceName) -> Tensor:
-    """What says to a kernel, on every device, to play blocks 0 to blocks - 1."""
+    """Return the parameter of kernels that has every device play blocks 0 to blocks - 1."""
     share = upload(np.array([0, blocks] * (1 if isinstance(device, str) else len(device)), np.int32), device)
     buffer = buffer_of(share)
     assert buffer is not None
@@ -182,15 +168,16 @@ def all_blocks(blocks: int, device: DeviceName) -> Tensor:
     return share
 
 
-def blocks_of(buffer: UOp) -> int | None:
-    """How many blocks a buffer says to play, if it was made by `all_blocks`."""
-    return _blocks.get(buffer)
+def blocks_of(buffer: UOp | None) -> int | None:
+    """Return the number of blocks in a buffer that `all_blocks` made; None for other buffers."""
+    return None if buffer is None else _blocks.get(buffer)
 
 
 class Job:
-    """A program, and what has been measured of it. `share`: which argument says what blocks to play, if any."""
+    """A program, and the measured cost of its slices."""
 
     def __init__(self, program: Any, dimensions: Any, share: int | None):
+        """share: position of the argument that holds the blocks to play, if there is one."""
         values = [0 if v is None else int(v) for v in dimensions["vals"]]
         self.program, self.values, self.place = program, values, share or 0
         self.kind, self.cores = WHOLE if share is None else BLOCKS, 1
@@ -200,7 +187,7 @@ class Job:
         self.cost = array("Q", [0])
 
     def words(self, memory: Sequence[Any], blocks: int | None) -> list[int]:
-        """The job as `threads.c` reads it."""
+        """Return the job as `threads.c` reads it."""
         arguments = [m.va_addr for m in memory] + self.values
         assert len(arguments) <= MAX_ARGUMENTS, "tinygrad makes no program with more"
         head = [self.program.addr, len(arguments), self.kind, self.place, blocks or self.cores]
@@ -208,7 +195,7 @@ class Job:
 
 
 def native_launch(jobs: Sequence[list[int]]) -> Any:
-    """A call that plays jobs, as words, one after another."""
+    """Return a call that runs jobs, given as words, one after another."""
     native = _native()
     words = array("Q", [native.address, len(jobs), *chain.from_iterable(jobs)])
     return functools.partial(_call, native.entry, words.buffer_info()[0], words)

@@ -1,4 +1,4 @@
-"""Recorded functions replayed on other buffers, and buffers that are used again once nobody holds them."""
+"""Captured functions replayed on other buffers, and buffers that are reused once nothing refers to them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tinygrad import Tensor, dtypes
 from tinygrad.helpers import GlobalCounters
 
 import tensor_envs as te
-from tensor_envs.core.backend import replay
-from tensor_envs.core.backend.device import POOL_MAX_BYTES, POOL_SIZE, buffer_of, empty_buffer, upload
+from tensor_envs._compiler import capture
+from tensor_envs._compiler.devices import POOL_MAX_BYTES, POOL_SIZE, buffer_of, empty_buffer, upload
 from tests.games.shared import shared_env
 
 TTT = shared_env("tic_tac_toe")
@@ -26,7 +26,7 @@ def numbers(*values: float) -> Tensor:
 @pytest.fixture(params=["launched directly", "launched by tinygrad"])
 def either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "launched by tinygrad":
-        monkeypatch.setattr(replay, "_launcher", lambda *_: None)
+        monkeypatch.setattr(capture, "_launcher", lambda *_: None)
 
 
 @pytest.mark.usefixtures("either_way")

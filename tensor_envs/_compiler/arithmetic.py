@@ -1,0 +1,425 @@
+"""Operations on instructions: constants are folded, and bounds are exact where a result wraps around."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import numpy as np
+from tinygrad.dtype import DType
+
+from tensor_envs._compiler.tape import BOOL, INT, LIMITS, REAL, SIGNED, WORD, WORD64, Instruction, current
+
+I = Instruction  # noqa: E741
+
+
+def wrap(value: Any, dtype: DType) -> Any:
+    """Return a Python number as one of a dtype: integers wrap around, reals are rounded."""
+    if dtype is BOOL:
+        return bool(value)
+    if dtype is REAL:
+        return float(np.float32(value))
+    low, high = LIMITS[dtype]
+    return (int(value) - low) % (high - low + 1) + low
+
+
+def const(value: Any, dtype: DType) -> I:
+    """Return a constant, wrapped around."""
+    return current().const(wrap(value, dtype), dtype)
+
+
+def _is_const(x: I) -> bool:
+    return x.op == "const"
+
+
+def _constant_second(a: I, b: I) -> tuple[I, I]:
+    """Order the operands of a commutative operation."""
+    return (b, a) if _is_const(a) or (not _is_const(b) and b.number < a.number) else (a, b)
+
+
+def _wrapping(op: str, a: I, b: I, low: int, high: int) -> I:
+    """Record an operation whose exact result is within low..high; one that may wrap around is marked."""
+    least, most = LIMITS[a.dtype]
+    wraps = low < least or high > most
+    return current().pure(
+        op, a.dtype, (a, b), least if wraps else low, most if wraps else high, True if wraps else None
+    )
+
+
+def _real(op: str, a: I, b: I) -> I:
+    return current().pure(op, REAL, (a, b), *LIMITS[REAL])
+
+
+# *** sums and products ***
+
+
+def add(a: I, b: I) -> I:
+    a, b = _constant_second(a, b)
+    if _is_const(a):
+        return const(a.arg + b.arg, a.dtype)
+    if a.dtype is REAL:
+        return _real("+", a, b)
+    if _is_const(b):
+        if b.arg == 0:
+            return a
+        if a.op == "+" and _is_const(a.operands[1]):
+            return add(a.operands[0], const(a.operands[1].arg + b.arg, a.dtype))
+    return _wrapping("+", a, b, a.low + b.low, a.high + b.high)
+
+
+def subtract(a: I, b: I) -> I:
+    if _is_const(a) and _is_const(b):
+        return const(a.arg - b.arg, a.dtype)
+    if a.dtype is REAL:
+        return _real("-", a, b)
+    if a is b:
+        return const(0, a.dtype)
+    if _is_const(b) and (a.dtype in SIGNED or b.arg == 0 or b.arg > a.low):
+        return add(a, const(-b.arg, a.dtype))
+    if _is_const(a) and b.op == "+" and _is_const(b.operands[1]):
+        return subtract(const(a.arg - b.operands[1].arg, a.dtype), b.operands[0])
+    return _wrapping("-", a, b, a.low - b.high, a.high - b.low)
+
+
+def multiply(a: I, b: I) -> I:
+    a, b = _constant_second(a, b)
+    if _is_const(a):
+        return const(a.arg * b.arg, a.dtype)
+    if a.dtype is REAL:
+        return _real("*", a, b)
+    if _is_const(b):
+        if b.arg in (0, 1):
+            return a if b.arg else b
+        if (
+            a.arg is None and a.op in "+*" and _is_const(a.operands[1])
+        ):  # exact, so that addresses share their variable part
+            inner, known = a.operands
+            if a.op == "*":
+                return multiply(inner, const(known.arg * b.arg, a.dtype))
+            return add(multiply(inner, b), const(known.arg * b.arg, a.dtype))
+    ends = [x * y for x in (a.low, a.high) for y in (b.low, b.high)]
+    return _wrapping("*", a, b, min(ends), max(ends))
+
+
+# *** bits ***
+
+
+def _ones(x: int) -> int:
+    """Return the lowest number of ones only that is at least x."""
+    return (1 << x.bit_length()) - 1
+
+
+def _bounds_of_bits(a: I, b: I) -> tuple[int, int]:
+    """Return bounds of a | b and of a ^ b."""
+    if a.dtype is BOOL or a.low < 0 or b.low < 0:
+        return LIMITS[a.dtype]
+    return 0, _ones(a.high | b.high)
+
+
+def bit_and(a: I, b: I) -> I:
+    a, b = _constant_second(a, b)
+    if _is_const(a):
+        return const(a.arg & b.arg, a.dtype)
+    if a is b:
+        return a
+    if _is_const(b):
+        if b.arg == 0 or (a.dtype is not BOOL and a.low >= 0 and b.arg > 0 and _ones(a.high) & ~b.arg == 0):
+            return a if b.arg else b
+        if (a.dtype is BOOL and b.arg) or b.arg == -1:
+            return a
+        if a.op == "&" and _is_const(a.operands[1]):
+            return bit_and(a.operands[0], const(a.operands[1].arg & b.arg, a.dtype))
+    low, high = LIMITS[a.dtype]
+    if a.low >= 0 or b.low >= 0:
+        low, high = 0, min(x.high for x in (a, b) if x.low >= 0)
+    return current().pure("&", a.dtype, (a, b), low, high)
+
+
+def bit_or(a: I, b: I) -> I:
+    a, b = _constant_second(a, b)
+    if _is_const(a):
+        return const(a.arg | b.arg, a.dtype)
+    if a is b:
+        return a
+    if _is_const(b):
+        if b.arg == 0:
+            return a
+        if a.dtype is BOOL:
+            return b
+    low, high = _bounds_of_bits(a, b)
+    return current().pure("|", a.dtype, (a, b), max(low, a.low, b.low) if low == 0 else low, high)
+
+
+def bit_xor(a: I, b: I) -> I:
+    a, b = _constant_second(a, b)
+    if _is_const(a):
+        return const(a.arg ^ b.arg, a.dtype)
+    if a is b:
+        return const(0, a.dtype)
+    if _is_const(b):
+        if b.arg == 0:
+            return a
+        if a.dtype is BOOL:
+            return invert(a)
+        if a.op == "^" and _is_const(a.operands[1]):
+            return bit_xor(a.operands[0], const(a.operands[1].arg ^ b.arg, a.dtype))
+    return current().pure("^", a.dtype, (a, b), *_bounds_of_bits(a, b))
+
+
+def shift_left(a: I, b: I) -> I:
+    """a << b for b within 0..bits-1."""
+    if _is_const(b):
+        if _is_const(a):
+            return const(a.arg << b.arg, a.dtype)
+        if b.arg == 0:
+            return a
+    return _wrapping("<<", a, b, min(a.low, a.low << b.high), max(a.high, a.high << b.high))
+
+
+def shift_right(a: I, b: I) -> I:
+    """a >> b for b within 0..bits-1, with the sign."""
+    if _is_const(b):
+        if _is_const(a):
+            return const(a.arg >> b.arg, a.dtype)
+        if b.arg == 0:
+            return a
+        if a.low >= 0 and a.high >> b.arg == 0:
+            return const(0, a.dtype)
+        if a.op == ">>" and _is_const(a.operands[1]):
+            whole = a.operands[1].arg + b.arg
+            if whole < 8 * a.dtype.itemsize:
+                return shift_right(a.operands[0], const(whole, a.dtype))
+    low, high = min(a.low, a.low >> b.low, a.low >> b.high), max(a.high >> b.low, a.high >> b.high)
+    return current().pure(">>", a.dtype, (a, b), low, high)
+
+
+def popcount(a: I) -> I:
+    return current().pure("popcount", a.dtype, (a,), 0, a.high.bit_length())
+
+
+# *** quotients ***
+
+
+def _power_of_2(x: I) -> int | None:
+    """Return the exponent of a constant power of two."""
+    if _is_const(x) and x.arg > 0 and x.arg & x.arg - 1 == 0:
+        return int(x.arg).bit_length() - 1
+    return None
+
+
+def divide(a: I, b: I) -> I:
+    """Return a // b, rounded down; 0 where b is 0, wrapped around where b is -1."""
+    if _is_const(a) and _is_const(b):
+        return const(a.arg // b.arg if b.arg else 0, a.dtype)
+    if _is_const(b) and b.arg in (0, 1, -1):
+        return multiply(a, b)
+    if (exponent := _power_of_2(b)) is not None:
+        return shift_right(a, const(exponent, a.dtype))
+    if b.low > 0 or b.high < -1:
+        return _round_down(a, b)
+    special = equal(b, const(0, b.dtype))
+    if b.dtype in SIGNED:
+        special = bit_or(special, equal(b, const(-1, b.dtype)))
+    # processors trap at these divisors, also where the result is not chosen
+    return choose(special, multiply(a, b), _round_down(a, choose(special, const(1, b.dtype), b)))
+
+
+def _round_down(a: I, b: I) -> I:
+    """Return a // b for b neither 0 nor -1."""
+    if a.low >= 0 and b.low >= 0:
+        if _is_const(b) and (found := _multiplier(b.arg, a.high)) is not None:
+            factor, shift = found
+            return shift_right(multiply(a, const(factor, a.dtype)), const(shift, a.dtype))
+        return current().pure("/", a.dtype, (a, b), a.low // b.high, a.high // max(b.low, 1))
+    if a.dtype not in SIGNED:
+        return current().pure("/", a.dtype, (a, b), 0, a.high)
+    towards_0 = current().pure("/", a.dtype, (a, b), *LIMITS[a.dtype])
+    rest, zero = subtract(a, multiply(towards_0, b)), const(0, a.dtype)
+    beyond = bit_and(invert(equal(rest, zero)), bit_xor(less(a, zero), less(b, zero)))
+    return subtract(towards_0, cast(beyond, a.dtype))
+
+
+def _multiplier(divisor: int, high: int) -> tuple[int, int] | None:
+    """Return factor and shift with x // divisor == x * factor >> shift for x in 0..high, the product below 2**31.
+
+    Processors have no division of vectors.
+    """
+    for shift in range(1, 31):
+        factor = (1 << shift) // divisor + 1
+        if high * (factor * divisor - (1 << shift)) < 1 << shift:
+            return (factor, shift) if high * factor < 2**31 else None
+    return None
+
+
+def remainder(a: I, b: I) -> I:
+    """Return a % b with the sign of b; 0 where b is 0."""
+    if _is_const(a) and _is_const(b):
+        return const(a.arg % b.arg if b.arg else 0, a.dtype)
+    if _is_const(b) and b.arg in (0, 1, -1):
+        return const(0, a.dtype)
+    if _power_of_2(b) is not None:
+        return bit_and(a, const(b.arg - 1, a.dtype))
+    if a.low >= 0 and b.low > 0:
+        if a.high < b.low:
+            return a
+        if _is_const(b) and _multiplier(b.arg, a.high) is not None:
+            return _narrowed(subtract(a, multiply(_round_down(a, b), b)), 0, b.arg - 1)
+        return current().pure("%", a.dtype, (a, b), 0, min(a.high, b.high - 1))
+    if b.low > 0 or b.high < -1:
+        return _narrowed(subtract(a, multiply(_round_down(a, b), b)), min(b.low + 1, 0), max(b.high - 1, 0))
+    special = equal(b, const(0, b.dtype))
+    if b.dtype in SIGNED:
+        special = bit_or(special, equal(b, const(-1, b.dtype)))
+    divisor = choose(special, const(1, b.dtype), b)
+    if a.dtype not in SIGNED:
+        rest = current().pure("%", a.dtype, (a, divisor), 0, a.high)
+    else:
+        rest = subtract(a, multiply(_round_down(a, divisor), divisor))
+    return choose(special, const(0, a.dtype), rest)
+
+
+def divide_reals(a: I, b: I) -> I:
+    return _real("/", a, b)
+
+
+# *** conditions ***
+
+
+def less(a: I, b: I) -> I:
+    if _is_const(a) and _is_const(b):
+        return const(a.arg < b.arg, BOOL)
+    if a.dtype is BOOL:
+        return bit_and(invert(a), b)
+    if a.dtype is REAL:
+        for x, y in ((a, b), (b, a)):
+            if _is_const(x) and x.arg == 0 and y.op == "cast":  # the sign of an integer
+                whole = y.operands[0]
+                zero = const(0, whole.dtype)
+                return less(zero, whole) if x is a else less(whole, zero)
+    else:
+        if a.high < b.low or a.low >= b.high:
+            return const(a.high < b.low, BOOL)
+        for x, y in ((a, b), (b, a)):  # x + c < y for an exact sum
+            if _is_const(y) and x.op == "+" and x.arg is None and _is_const(x.operands[1]):
+                inner, moved = x.operands[0], y.arg - x.operands[1].arg
+                if wrap(moved, a.dtype) == moved:
+                    moved = const(moved, a.dtype)
+                    return less(inner, moved) if x is a else less(moved, inner)
+    return current().pure("<", BOOL, (a, b), 0, 1)
+
+
+def equal(a: I, b: I) -> I:
+    a, b = _constant_second(a, b)
+    if _is_const(a):
+        return const(a.arg == b.arg, BOOL)
+    if a.dtype is not REAL:
+        if a is b:
+            return const(True, BOOL)
+        if a.high < b.low or b.high < a.low:
+            return const(False, BOOL)
+        if _is_const(b):
+            if a.dtype is BOOL:
+                return a if b.arg else invert(a)
+            if a.op == "cast" and a.operands[0].dtype is BOOL:
+                return a.operands[0] if b.arg else invert(a.operands[0])
+            if a.op == "+" and _is_const(a.operands[1]):
+                return equal(a.operands[0], const(b.arg - a.operands[1].arg, a.dtype))
+    return current().pure("==", BOOL, (a, b), 0, 1)
+
+
+OPPOSITES = {"==": "!=", "!=": "=="}
+
+
+def invert(a: I) -> I:
+    """Return the negation of a condition."""
+    if _is_const(a):
+        return const(not a.arg, BOOL)
+    if a.op == "!":
+        return a.operands[0]
+    if a.op in OPPOSITES:
+        return current().pure(OPPOSITES[a.op], BOOL, a.operands, 0, 1)
+    if a.op in ("<", ">=") and a.operands[0].dtype is not REAL:  # of reals, both fail for a NaN
+        return current().pure(">=" if a.op == "<" else "<", BOOL, a.operands, 0, 1)
+    return current().pure("!", BOOL, (a,), 0, 1)
+
+
+def choose(condition: I, a: I, b: I) -> I:
+    """Return a where the condition holds, else b."""
+    if _is_const(condition) or a is b:
+        return a if condition.arg or a is b else b
+    if condition.op == "!":
+        return choose(condition.operands[0], b, a)
+    if a.dtype is BOOL:
+        if _is_const(a):
+            return bit_or(condition, b) if a.arg else bit_and(invert(condition), b)
+        if _is_const(b):
+            return bit_or(invert(condition), a) if b.arg else bit_and(condition, a)
+    elif a.dtype is not REAL and _is_const(a) and _is_const(b) and {a.arg, b.arg} == {0, 1}:
+        return cast(condition if a.arg else invert(condition), a.dtype)
+    return current().pure("?", a.dtype, (condition, a, b), min(a.low, b.low), max(a.high, b.high))
+
+
+def _narrowed(x: I, low: Any, high: Any) -> I:
+    """Tighten the bounds of an instruction that is recorded already."""
+    if not _is_const(x):
+        x.low, x.high = max(x.low, low), min(x.high, high)
+    return x
+
+
+def maximum(a: I, b: I) -> I:
+    if a.dtype is REAL:
+        return choose(less(a, b), b, a)
+    if a.low >= b.high or b.low >= a.high:
+        return a if a.low >= b.high else b
+    return _narrowed(choose(less(a, b), b, a), max(a.low, b.low), max(a.high, b.high))
+
+
+def minimum(a: I, b: I) -> I:
+    if a.dtype is REAL:
+        return choose(less(b, a), b, a)
+    if a.high <= b.low or b.high <= a.low:
+        return a if a.high <= b.low else b
+    return _narrowed(choose(less(b, a), b, a), min(a.low, b.low), min(a.high, b.high))
+
+
+# *** conversions ***
+
+
+def cast(a: I, dtype: DType) -> I:
+    """Return the same number as another dtype; integers are cut off, reals rounded towards 0."""
+    if a.dtype is dtype:
+        return a
+    if _is_const(a):
+        return const(a.arg, dtype)
+    if dtype is BOOL:
+        return invert(equal(a, const(0, a.dtype)))
+    low, high = LIMITS[dtype]
+    if dtype is REAL or a.dtype is REAL:
+        return current().pure("cast", dtype, (a,), low, high)
+    if a.op == "cast" and a.operands[0].dtype is not REAL:
+        inner, (least, most) = a.operands[0], LIMITS[a.dtype]
+        if a.dtype.itemsize >= dtype.itemsize or least <= inner.low <= inner.high <= most:
+            return cast(inner, dtype)
+    if a.dtype is WORD64 and dtype in (WORD, INT) and a.op == "|":  # of two joined words, the low one
+        for x, y in (a.operands, a.operands[::-1]):
+            if x.op == "<<" and _is_const(x.operands[1]) and x.operands[1].arg == 32:
+                return cast(y, dtype)
+    if low <= a.low and a.high <= high:
+        low, high = a.low, a.high
+    return current().pure("cast", dtype, (a,), low, high)
+
+
+_FORMATS = {REAL: "f", INT: "i", WORD: "I"}
+
+
+def bitcast(a: I, dtype: DType) -> I:
+    """Return the same 32 bits as another dtype."""
+    if a.dtype is dtype:
+        return a
+    if _is_const(a):
+        return const(struct.unpack(_FORMATS[dtype], struct.pack(_FORMATS[a.dtype], a.arg))[0], dtype)
+    if a.op == "bitcast":
+        return bitcast(a.operands[0], dtype)
+    if REAL not in (a.dtype, dtype):
+        return cast(a, dtype)
+    return current().pure("bitcast", dtype, (a,), *LIMITS[dtype])

@@ -1,0 +1,278 @@
+"""Captured functions: their programs are launched again on other buffers. The only module that uses `TinyJit`.
+
+A TinyJit examines its arguments for hundreds of microseconds at every call, and tinygrad resolves, checks and counts
+for another 70 a kernel, where a small batch's kernel takes 10. A captured function launches the programs itself.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
+from typing import Any, NamedTuple, TypeVar
+
+from tinygrad import Tensor, TinyJit
+from tinygrad.dtype import DType
+from tinygrad.engine.jit import JitError
+from tinygrad.engine.realize import get_call_arg_uops, get_call_outs_ins, get_runtime
+from tinygrad.helpers import DEBUG, PROFILE, Context, GlobalCounters, to_tuple
+from tinygrad.uop.ops import GroupOp, Ops, UOp, buffers
+
+from tensor_envs._compiler.devices import (
+    LOCK,
+    DeviceName,
+    buffer_of,
+    compiling_in_process,
+    empty_buffer,
+    shards,
+    uncached_on_failure,
+)
+from tensor_envs._compiler.launch import realize, without_collecting
+from tensor_envs._compiler.programs import compile_graph
+from tensor_envs._compiler.threads import Job, blocks_of, native_launch, runs_natively
+
+VIEWS = {Ops.UNSHARD, Ops.BITCAST, Ops.DETACH, Ops.CONTIGUOUS, *GroupOp.Movement}
+CACHE_MAX = 512  # captured functions of an environment, or signatures of a jitted one
+Launch = Callable[[], object]
+
+
+class NothingRecordedError(Exception):
+    """The function runs no kernel."""
+
+
+class CapturedFunction:
+    """A function of tensors, captured while it runs for the first time and replayed after it.
+
+    The arguments must be whole buffers, of the same shapes, dtypes and devices in every call (the caller's cache key);
+    the function may write to them. If it returns a tuple of tensors, those that it makes are in new buffers at every
+    call.
+    """
+
+    def __init__(self, function: Callable[..., Any], launcher: ProgramLauncher | None = None):
+        """launcher: of a function without results whose programs are known, so that nothing has to be captured."""
+        self.function = function
+        self.captured: Any = None
+        self.process = 0  # that has captured it
+        self.results: list[tuple[Tensor, UOp]] = []  # of the first call; the tensors may have changed since
+        # size, dtype and device of the buffers that the function makes for its results
+        self.made: dict[UOp, tuple[int, DType, DeviceName]] = {}
+        self.existing: set[UOp] = set()  # buffers of results that existed before
+        self.launcher = launcher  # None: tinygrad launches
+
+    def __call__(self, *tensors: Tensor) -> tuple[Tensor, ...]:
+        with LOCK:  # threads share the buffers between kernels
+            return self._call(tensors)
+
+    def _call(self, tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        new: dict[UOp, Tensor] = {}  # by the captured buffer that each replaces
+        if not self._is_ready:
+            self._record(tensors)
+            if self.launcher is not None:  # which never writes into these again
+                new = {u: Tensor(u) for u in self.made}
+        elif self.launcher is not None:
+            new = {u: empty_buffer(*about) for u, about in self.made.items()}
+            self.launcher([*tensors, *new.values()])()
+        else:
+            self.captured([buffer_of(t) for t in tensors], {})
+        return tuple([new[u] if u in new else self._result(t, u, new) for t, u in self.results])
+
+    @property
+    def _is_ready(self) -> bool:
+        """Whether nothing has to be captured: a fork would share the memory of intermediate results."""
+        if self.captured is None:
+            return self.launcher is not None
+        return self.process == os.getpid()
+
+    def _result(self, t: Tensor, view: UOp, new: dict[UOp, Tensor]) -> Tensor:
+        """Return the same view of the new buffer; a copy of a captured buffer that the next call writes to."""
+        base = base_of(view)
+        if base in new:
+            return Tensor(rebase(view, base_of(new[base].uop)))
+        return t if base in self.existing else realize(Tensor(view).clone())
+
+    def programs(self) -> list[UOp]:
+        """Return the programs of the captured function, in order."""
+        if self.captured is not None:
+            return [call.src[0] for call in self.captured.linear.src]
+        return [] if self.launcher is None else [program for program, _ in self.launcher.await_programs()]
+
+    def bind(self, *tensors: Tensor) -> Launch:
+        """Return a prepared call with these arguments, for a function without results and one thread at a time."""
+        if self.launcher is None or not self._is_ready:
+            return partial(self, *tensors)
+        launch = self.launcher(tensors)
+        if self.captured is None:
+            return launch
+        return lambda: launch() if self._is_ready else self(*tensors)
+
+    def _record(self, tensors: Sequence[Tensor]) -> None:
+        known = set(buffers)
+        jit: Any = TinyJit(self.function)
+        jit.cnt = 1  # capture at once: TinyJit's first call would only run, and a call must take effect once
+        add_graph = jit.add_linear
+
+        def compile_first(linear: UOp, variables: dict[str, int]) -> None:
+            compile_graph(linear)
+            add_graph(linear, variables)
+
+        jit.add_linear = compile_first
+        # JIT=2: the programs one by one, in no graph of the device's
+        with without_collecting(), compiling_in_process(), Context(JIT=2):  # type: ignore[no-untyped-call]
+            try:
+                results: Any = jit(*tensors)
+            except JitError as error:
+                if "didn't JIT" in str(error):
+                    raise NothingRecordedError from None
+                raise
+        results = results if isinstance(results, tuple) else ()
+        calls = jit.captured.linear.src
+        written = {get_call_arg_uops(c)[k] for c in calls for k in get_call_outs_ins(c)[0]}
+        bases = dict.fromkeys(base_of(t.uop) for t in results)
+        made = [u for u in bases if u in written - known]
+        self.launcher = _launcher(calls, tensors, made) if launches_directly() else None
+        self.made = {u: (sum(part.size for part in shards(u)), u.dtype, u.arg.device) for u in made}
+        self.existing = {u for u in bases if u in known or u.op is not Ops.BUFFER}
+        self.results = [(t, t.uop) for t in results]
+        self.captured, self.process = jit.captured, os.getpid()
+
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+def get_or_create(cache: dict[K, V], key: K, create: Callable[[], V]) -> V:
+    """Return the value of a key, created where it is missing; the oldest of too many is dropped."""
+    with LOCK:
+        if key not in cache:
+            if len(cache) >= CACHE_MAX:
+                del cache[next(iter(cache))]
+            cache[key] = create()
+        return cache[key]
+
+
+def launches_directly() -> bool:
+    """Return whether programs are launched without tinygrad: what it launches it can show and profile."""
+    return not (DEBUG >= 2 or PROFILE)
+
+
+def base_of(u: UOp) -> UOp:
+    """Return what a view is a view of."""
+    while u.op in VIEWS:
+        u = u.src[0]
+    return u
+
+
+def rebase(u: UOp, base: UOp) -> UOp:
+    """Return the same view of another base."""
+    return u.replace(src=(rebase(u.src[0], base), *u.src[1:])) if u.op in VIEWS else base
+
+
+class _Program(NamedTuple):
+    """A program, loaded on one of the devices, and the positions of its arguments among the buffers."""
+
+    run: Callable[..., object]
+    device: int
+    where: list[int]
+    dimensions: dict[str, Any]
+    share: int | None  # position of the argument that holds the blocks to play, if there is one
+    bytes_moved: int  # by a launch, or by one of its blocks
+
+
+def _launcher(calls: Sequence[UOp], tensors: Sequence[Tensor], made: Sequence[UOp]) -> ProgramLauncher | None:
+    """Return a launcher of captured calls for other buffers in place of those of `tensors` and `made`.
+
+    None if a call is no program on the one device, or the several, of all.
+    """
+    devices: tuple[str, ...] = to_tuple(calls[0].src[1].device)
+    given = [*(base_of(t.uop) for t in tensors), *made]
+    places, programs = {u: len(tensors) + k for k, u in enumerate(made)}, []
+    for call in calls:
+        program, arguments = call.src[0], get_call_arg_uops(call)
+        if program.op is not Ops.PROGRAM or any(to_tuple(u.device) != devices for u in arguments):
+            return None
+        used = [arguments[k] for k in program.arg.globals]
+        where = [
+            u.arg.slot if u.op is Ops.PARAM else places.setdefault(u, len(tensors) + len(places))
+            for u in used
+        ]
+        programs.append((program, where))
+    own = list(places)[len(made) :]
+    if any(x.op is Ops.PARAM or x in made for u in own for x in u.toposort()):
+        return None  # a part of one that is given
+    return ProgramLauncher(lambda: programs, devices, given, own)
+
+
+class ProgramLauncher:
+    """Programs, each with the positions of its arguments among buffers like `given`, and `own`, always the same ones.
+
+    A call with tensors in place of `given` examines them and returns what launches. The first call waits for the
+    programs.
+    """
+
+    def __init__(
+        self,
+        programs: Callable[[], Sequence[tuple[UOp, list[int]]]],
+        device: DeviceName,
+        given: Sequence[UOp],
+        own: Sequence[UOp] = (),
+    ):
+        self.await_programs, self.devices, self.own = programs, to_tuple(device), own
+        self.blocks = [
+            blocks_of(u) for u in (*given, *own)
+        ]  # of the launch that the programs were compiled for
+
+    @cached_property
+    def runs(self) -> list[_Program]:
+        runs = []
+        for program, where in self.await_programs():
+            share = next((k for k, place in enumerate(where) if self.blocks[place]), None)
+            moved = _bytes_moved(program) // (1 if share is None else self.blocks[where[share]] or 1)
+            for j, device in enumerate(self.devices):
+                groups, threads = program.arg.launch_dims({})
+                values = program.arg.vals({"_device_num": j})
+                dimensions = {"global_size": groups, "local_size": threads, "vals": values}
+                # OpenCL compiles now
+                run = uncached_on_failure(partial(get_runtime, device, program))
+                runs.append(_Program(run, j, where, dimensions, share, moved))
+        return runs
+
+    @cached_property
+    def fixed(self) -> list[Sequence[Any]]:
+        """The memory of `own`: for each buffer its parts on the devices."""
+        return [[part.ensure_allocated() for part in shards(u)] for u in self.own]
+
+    @cached_property
+    def jobs(self) -> list[Job]:
+        native = runs_natively(self.devices[0])
+        return [Job(p.run, p.dimensions, p.share) for p in self.runs] if native else []
+
+    def __call__(self, arguments: Sequence[Tensor]) -> Launch:
+        bases = [base_of(t.uop) for t in arguments]
+        parts = [*map(shards, bases), *self.fixed]
+        memory = [[part[j].get_buf(device) for part in parts] for j, device in enumerate(self.devices)]
+        buffers = [*bases, *self.own]
+        used = [[memory[p.device][place] for place in p.where] for p in self.runs]
+        blocks = [None if p.share is None else blocks_of(buffers[p.where[p.share]]) for p in self.runs]
+        moved = sum(p.bytes_moved * (n or 1) for p, n in zip(self.runs, blocks, strict=True))
+        if self.jobs:
+            words = [job.words(arrays, n) for job, arrays, n in zip(self.jobs, used, blocks, strict=True)]
+            launches = [native_launch(words)]
+        else:
+            launches = [
+                partial(p.run, *arrays, **p.dimensions) for p, arrays in zip(self.runs, used, strict=True)
+            ]
+        return partial(_launch, launches, len(self.runs), moved, parts)
+
+
+def _bytes_moved(program: UOp) -> int:
+    """Return tinygrad's estimate of how many bytes a program moves; 0 if it is no number."""
+    estimates = program.src[0].arg.estimates
+    return estimates.mem if estimates is not None and isinstance(estimates.mem, int) else 0
+
+
+def _launch(launches: Sequence[Callable[[], object]], count: int, size: int, held: object) -> None:
+    """Launch `count` programs that move `size` bytes. held: memory that must stay allocated until then."""
+    for launch in launches:
+        launch()
+    GlobalCounters.kernel_count += count
+    GlobalCounters.global_mem += size

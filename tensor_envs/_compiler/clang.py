@@ -1,0 +1,190 @@
+"""Clang for the CPU: the one that CC names, else the ziglang wheel's, else one on the PATH."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.util
+import os
+import shutil
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from tinygrad.helpers import Context, getenv
+
+# LLVM 21 miscompiles the vectorised remainder of a loop whose length is no multiple of the vector's (seen with AVX-512)
+NO_EPILOGUES = "-mllvm -enable-epilogue-vectorization=false"
+# for an object file that tinygrad's loader takes; without errno a square root is one instruction
+FLAGS = (
+    *["-c", "-x", "c", "-O2", "-fPIC", "-ffreestanding", "-fno-math-errno", "-nostdlib", "-fno-ident"],
+    *NO_EPILOGUES.split(),
+)
+NEWEST_CLANG, OLDEST_CLANG = 30, 13
+INSTALL = "install one: `pip install ziglang` (needs nothing else), or a package named clang of your system"
+
+
+def cache_folders(create: bool = False) -> list[Path]:
+    """Return the folders of what later processes reuse, in order of preference.
+
+    The environment variable TENSOR_ENVS_CACHE replaces the first. The last, in the temporary folder, serves where the
+    first cannot be written; nobody else may be able to write there. `create` makes it.
+    """
+    named = os.environ.get("TENSOR_ENVS_CACHE")
+    home = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "tensor_envs"
+    folders = [Path(named) if named else home]
+    user = os.getuid() if hasattr(os, "getuid") else 0
+    temporary = Path(tempfile.gettempdir()) / f"tensor_envs-{user}"
+    with suppress(OSError):
+        if create:
+            temporary.mkdir(mode=0o700, exist_ok=True)
+        about = temporary.lstat()
+        if about.st_uid == user and not about.st_mode & 0o022:
+            folders.append(temporary)
+    return folders
+
+
+def store(name: str, content: bytes, mode: int = 0o644) -> str | None:
+    """Write a file, whole or not at all, to the first folder that takes it, and return its path."""
+    for folder in cache_folders(create=True):
+        path = folder / name
+        fresh = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            fresh.write_bytes(content)
+            fresh.chmod(mode)
+            fresh.replace(path)
+            return str(path)
+        except OSError:
+            with suppress(OSError):
+                fresh.unlink(missing_ok=True)
+    return None
+
+
+def _version(compiler: str) -> str:
+    """Return the first line of `compiler --version`, or why there is none."""
+    try:
+        done = subprocess.run(
+            [compiler, "--version"], capture_output=True, text=True, timeout=60, check=False
+        )
+    except OSError as error:
+        return f"it cannot be run: {error.strerror}"
+    except subprocess.TimeoutExpired:
+        return "it does not answer"
+    return (done.stdout or done.stderr).strip().split("\n")[
+        0
+    ] or f"it exits with {done.returncode} and says nothing"
+
+
+def _zig() -> Path | None:
+    """Return the path of the ziglang wheel's compiler."""
+    spec = importlib.util.find_spec("ziglang")
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    zig = Path(spec.submodule_search_locations[0]) / "zig"
+    return zig if zig.exists() else None
+
+
+def _zig_shim(zig: Path | None) -> str | None:
+    """Return the path of a script that runs zig's clang: tinygrad takes CC as one executable, without arguments."""
+    if zig is None:
+        return None
+    text = f"#!/bin/sh\nexec '{zig}' clang {NO_EPILOGUES} \"$@\"\n"
+    name = f"zig-clang-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+    for folder in cache_folders():
+        with suppress(OSError):
+            if (folder / name).read_bytes() == text.encode() and os.access(folder / name, os.X_OK):
+                return str(folder / name)
+    return store(name, text.encode(), 0o755)
+
+
+@functools.cache
+def _found() -> str | None:
+    """Return the ziglang wheel's clang, or one on the PATH."""
+    names = ["clang", *(f"clang-{n}" for n in range(NEWEST_CLANG, OLDEST_CLANG - 1, -1))]
+    return _zig_shim(_zig()) or next(filter(None, map(shutil.which, names)), None)
+
+
+@functools.cache
+def cpu_compiler() -> str:
+    """Return the clang that compiles for the CPU.
+
+    Raises:
+        RuntimeError: if there is none, with what to install, or if CC names something else.
+    """
+    chosen = os.environ.get("CC") or _found()
+    if not chosen:
+        raise RuntimeError(f"the CPU device needs a clang and none was found; {INSTALL}")
+    version = "clang" if chosen == _found() else _version(chosen)
+    if "clang" not in version:
+        message = f"the environment variable CC is {chosen!r}, which is no clang ({version})"
+        raise RuntimeError(f"{message}; unset it or {INSTALL}")
+    return chosen
+
+
+@contextmanager
+def named_to_tinygrad() -> Iterator[None]:
+    """Set CC, for tinygrad's own kernels, to the clang that is found.
+
+    `getenv` caches what it read first, so tinygrad keeps using this clang in this process. Compile processes that
+    tinygrad starts later could not: where they would find no clang it compiles here.
+    """
+    before = os.environ.get("CC")
+    compiler = before or _found()
+    if compiler:
+        os.environ["CC"] = compiler
+        getenv.cache_clear()  # type: ignore[attr-defined]
+        getenv("CC", "clang")
+        if not before and not shutil.which("clang"):
+            Context(PARALLEL=0).__enter__()  # type: ignore[no-untyped-call] # for good
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop("CC", None)
+        else:
+            os.environ["CC"] = before
+
+
+@functools.cache
+def identity() -> str:
+    """Return a text that differs for every compiler and processor whose programs may differ."""
+    zig = _zig()
+    compiler = cpu_compiler()
+    file = Path(str(zig) if compiler == _zig_shim(zig) else shutil.which(compiler) or compiler)
+    about = file.stat()
+    return f"{file} {about.st_size} {about.st_mtime_ns} {processor()}"
+
+
+@functools.cache
+def processor() -> str:
+    """Return the model and the features of the first processor, where the system says so."""
+    try:
+        with open("/proc/cpuinfo") as file:
+            lines = iter(file.readline, "\n")  # up to the second processor
+            return "".join(
+                line for line in lines if line.startswith(("model name", "flags", "CPU", "Features"))
+            )
+    except OSError:
+        return str(os.uname() if hasattr(os, "uname") else "")
+
+
+def compile_object(source: str, arch: str, options: Sequence[str]) -> bytes:
+    """Return the object file of a kernel in C; `options` of a renderer's compiler choose the processor.
+
+    Raises:
+        RuntimeError: if clang refuses the source, with what it says.
+    """
+    command = [cpu_compiler(), *FLAGS, f"--target={arch}-none-unknown-elf", *options, "-", "-o", "-"]
+    done = subprocess.run(command, input=source.encode(), capture_output=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{command[0]} exits with {done.returncode}: {done.stderr.decode()}")
+    return done.stdout
+
+
+def describe() -> str:
+    """Return name and version of the CPU compiler, for benchmark tables."""
+    return _version(cpu_compiler())

@@ -1,0 +1,455 @@
+"""Languages that a tape is printed in: C and its relatives, each with its differences only."""
+
+from __future__ import annotations
+
+import math
+import struct
+from typing import Any, ClassVar
+
+from tinygrad import dtypes
+from tinygrad.dtype import DType
+
+from tensor_envs._compiler.tape import (
+    BOOL,
+    INT,
+    LONG,
+    REAL,
+    SIGNED,
+    WORD,
+    WORD64,
+    Array,
+    Block,
+    Instruction,
+    Tape,
+)
+
+INLINE_MAX_CHARACTERS = 120  # of an expression that is printed where it is used
+UNSIGNED_OF = {INT: WORD, LONG: WORD64}
+
+
+class C:
+    """C11 with the builtins of clang and gcc, for a CPU or WebAssembly."""
+
+    types: ClassVar[dict[DType, str]] = {
+        BOOL: "_Bool",
+        dtypes.int8: "signed char",
+        dtypes.uint8: "unsigned char",
+        dtypes.int16: "short",
+        dtypes.uint16: "unsigned short",
+        INT: "int",
+        WORD: "unsigned int",
+        LONG: "long long",
+        WORD64: "unsigned long long",
+        REAL: "float",
+    }
+    prefix = (
+        "#pragma STDC FP_CONTRACT OFF\n"  # a fused multiply-add rounds once where other devices round twice
+    )
+    infinity, nan = "__builtin_inff()", '__builtin_nanf("")'
+    popcounts: ClassVar[dict[DType, str]] = {WORD: "__builtin_popcount", WORD64: "__builtin_popcountll"}
+    keep_loop = ""  # stands before a loop that is not to be unrolled
+
+    def __init__(self, tape: Tape):
+        tape.finish()
+        self.tape = tape
+        self.parameters = [array for array in tape.arrays if array.used]
+
+    def source(self, name: str) -> str:
+        """Return the source of a function that takes the used arrays in order."""
+        self.lines: list[str] = []
+        self.depth = self.names = 0
+        self.line(f"{self.signature(name)} {{")
+        self.depth = 1
+        for array in self.tape.registers:
+            if array.used:
+                self.line(self.register(array))
+        self.block(self.tape.root)
+        return "\n".join([self.prefix + self.lines[0], *self.lines[1:], "}", ""])
+
+    # *** what differs between languages ***
+
+    def signature(self, name: str) -> str:
+        arrays = (f"{self.types[a.dtype]} *restrict {a.name}" for a in self.parameters)
+        return f"void {name}({', '.join(arrays)})"
+
+    def register(self, array: Array) -> str:
+        return f"{self.types[array.dtype]} {array.name}[{array.size}];"
+
+    def place(self, axis: str) -> str:
+        """Return the number of the workgroup or thread."""
+        raise NotImplementedError
+
+    def declare(self, x: Instruction, value: str) -> str:
+        return f"{self.types[x.dtype]} {x.text} = {value};"
+
+    def constant(self, value: Any, dtype: DType) -> str:
+        if dtype is REAL:
+            if not math.isfinite(value):
+                return self.nan if math.isnan(value) else f"({'-' * (value < 0)}{self.infinity})"
+            text = repr(struct.unpack("f", struct.pack("f", value))[0])
+            return f"({text}f)" if text.startswith("-") else f"{text}f"
+        if dtype is BOOL:
+            return str(int(value))
+        if value in (-(2**31), -(2**63)):  # in C a minus is no part of a number
+            return f"({self.constant(value + 1, dtype)}-1)"
+        text = f"{value}{ {WORD: 'u', WORD64: 'ull', LONG: 'll'}.get(dtype, '') }"
+        return f"({text})" if value < 0 else text
+
+    def cast(self, x: Instruction, value: str) -> str:
+        return self.converted(x.dtype, value)
+
+    def converted(self, dtype: DType, value: str) -> str:
+        return f"(({self.types[dtype]})({value}))"
+
+    def bitcast(self, x: Instruction, value: str) -> str:
+        types = self.types[x.operands[0].dtype], self.types[x.dtype]
+        return f"(((union {{ {types[0]} a; {types[1]} b; }}){{{value}}}).b)"
+
+    def choice(self, condition: str, a: str, b: str) -> str:
+        return f"({condition}?{a}:{b})"
+
+    def arithmetic(self, x: Instruction, a: str, b: str) -> str:
+        if x.arg and (unsigned := UNSIGNED_OF.get(x.dtype)):  # overflow of a signed type is undefined
+            right = b if x.op == "<<" else self.converted(unsigned, b)
+            return self.converted(x.dtype, f"{self.converted(unsigned, a)}{x.op}{right}")
+        text = f"({a}{x.op}{b})"
+        return self.converted(x.dtype, text) if x.dtype.itemsize < 4 and x.dtype is not BOOL else text
+
+    def loop(self, index: str, size: str) -> str:
+        return f"for (int {index} = 0; {index} < {size}; {index}++) {{"
+
+    def read(self, array: Array, index: str) -> str:
+        return f"{array.name}[{index}]"
+
+    def write(self, array: Array, index: str, value: str) -> str:
+        return f"{array.name}[{index}] = {value};"
+
+    # *** what is the same in all ***
+
+    def line(self, text: str) -> None:
+        self.lines.append("  " * self.depth + text)
+
+    def block(self, block: Block) -> None:
+        for x in block.body:
+            if isinstance(x, Block):
+                if x.live:
+                    self.inner(x)
+            elif x.op == "store":
+                if x.arg.used:
+                    self.line(self.write(x.arg, *map(self.value, x.operands)))
+            elif x.uses:
+                self.instruction(x)
+
+    def inner(self, block: Block) -> None:
+        if block.kind == "for":
+            assert block.head is not None and block.index is not None
+            block.index.text = self.fresh("i")
+            if not block.unroll and self.keep_loop:
+                self.line(self.keep_loop)
+            self.line(self.loop(block.index.text, self.value(block.head)))
+        else:
+            self.line("for (;;) {" if block.head is None else f"if ({self.value(block.head)}) {{")
+        self.depth += 1
+        self.block(block)
+        if block.condition is not None:
+            self.line(f"if (!({self.value(block.condition)})) {{ break; }}")
+        self.depth -= 1
+        self.line("}")
+
+    def fresh(self, letter: str) -> str:
+        self.names += 1
+        return f"{letter}{self.names}"
+
+    def instruction(self, x: Instruction) -> None:
+        """Print a declaration, or keep the expression for its only use."""
+        text = self.expression(x)
+        if x.uses == 1 and x.user is x.block and x.op != "load" and len(text) < INLINE_MAX_CHARACTERS:
+            x.text = text
+        else:
+            x.text = self.fresh("v")
+            self.line(self.declare(x, text))
+
+    def value(self, x: Instruction) -> str:
+        return self.constant(x.arg, x.dtype) if x.op == "const" else x.text
+
+    def expression(self, x: Instruction) -> str:
+        values = [self.value(operand) for operand in x.operands]
+        match x.op:
+            case "load":
+                return self.read(x.arg, values[0])
+            case "?":
+                return self.choice(*values)
+            case "!":
+                return f"(!{values[0]})"
+            case "cast":
+                return self.cast(x, values[0])
+            case "bitcast":
+                return self.bitcast(x, values[0])
+            case "popcount":
+                return f"{self.popcounts[x.dtype]}({values[0]})"
+            case "group" | "thread":
+                return self.place(x.op)
+        return self.arithmetic(x, *values)
+
+
+class GPU(C):
+    """What languages of GPUs with C's syntax share."""
+
+    types: ClassVar = C.types | {BOOL: "bool"}
+    prefix = ""
+
+    @property
+    def threads(self) -> int:
+        return self.tape.grid.get("thread", 1)
+
+
+class CUDA(GPU):
+    infinity, nan = "__int_as_float(0x7f800000)", "__int_as_float(0x7fffffff)"
+    popcounts: ClassVar = {WORD: "__popc", WORD64: "__popcll"}
+    keep_loop = "#pragma unroll 1"
+    rounded: ClassVar = {
+        "+": "__fadd_rn",
+        "-": "__fsub_rn",
+        "*": "__fmul_rn",
+        "/": "__fdiv_rn",
+    }  # never contracted
+
+    def signature(self, name: str) -> str:
+        arrays = ", ".join(f"{self.types[a.dtype]} *__restrict__ {a.name}" for a in self.parameters)
+        return f'extern "C" __global__ void __launch_bounds__({self.threads}) {name}({arrays})'
+
+    def place(self, axis: str) -> str:
+        return "((int)blockIdx.x)" if axis == "group" else "((int)threadIdx.x)"
+
+    def bitcast(self, x: Instruction, value: str) -> str:
+        names = {REAL: "float", INT: "int", WORD: "uint"}
+        return f"__{names[x.operands[0].dtype]}_as_{names[x.dtype]}({value})"
+
+    def arithmetic(self, x: Instruction, a: str, b: str) -> str:
+        return f"{self.rounded[x.op]}({a}, {b})" if x.dtype is REAL else super().arithmetic(x, a, b)
+
+
+class HIP(GPU):
+    prefix = (
+        "#pragma clang fp contract(off)\n"
+        'extern "C" __attribute__((device, const)) unsigned long __ockl_get_group_id(unsigned int);\n'
+        'extern "C" __attribute__((device, const)) unsigned long __ockl_get_local_id(unsigned int);\n'
+    )
+    keep_loop = "#pragma unroll 1"
+
+    def signature(self, name: str) -> str:
+        arrays = ", ".join(f"{self.types[a.dtype]} *__restrict__ {a.name}" for a in self.parameters)
+        size = f"__attribute__((amdgpu_flat_work_group_size(1, {self.threads})))"
+        return f'extern "C" __attribute__((global)) void {size} {name}({arrays})'
+
+    def place(self, axis: str) -> str:
+        return f"((int)__ockl_get_{'group' if axis == 'group' else 'local'}_id(0))"
+
+
+class OpenCL(GPU):
+    types: ClassVar = GPU.types | {dtypes.int8: "char", LONG: "long", WORD64: "ulong"}
+    prefix = "#pragma OPENCL FP_CONTRACT OFF\n"
+    infinity, nan = "INFINITY", "NAN"
+    popcounts: ClassVar = {WORD: "popcount", WORD64: "popcount"}
+
+    def signature(self, name: str) -> str:
+        types = self.types | {BOOL: "uchar"}  # a bool is no type of memory there
+        arrays = ", ".join(f"__global {types[a.dtype]} *restrict {a.name}" for a in self.parameters)
+        return f"__kernel void {name}({arrays})"
+
+    def place(self, axis: str) -> str:
+        return f"((int)get_{'group' if axis == 'group' else 'local'}_id(0))"
+
+    def bitcast(self, x: Instruction, value: str) -> str:
+        return f"as_{self.types[x.dtype].replace('unsigned int', 'uint')}({value})"
+
+
+class Metal(OpenCL):
+    prefix = "#include <metal_stdlib>\nusing namespace metal;\n#pragma METAL fp contract(off)\n"
+
+    def signature(self, name: str) -> str:
+        arrays = [
+            f"device {self.types[a.dtype]} *{a.name} [[buffer({k})]]" for k, a in enumerate(self.parameters)
+        ]
+        places = [
+            "uint3 group [[threadgroup_position_in_grid]]",
+            "uint3 thread [[thread_position_in_threadgroup]]",
+        ]
+        return f"kernel void {name}({', '.join(arrays + places)})"
+
+    def place(self, axis: str) -> str:
+        return f"((int){axis}.x)"
+
+    def bitcast(self, x: Instruction, value: str) -> str:
+        return f"as_type<{self.types[x.dtype]}>({value})"
+
+
+class WGSL(C):
+    """WebGPU's language. Integers of 64 bits are pairs of words; bytes in memory share words, written atomically."""
+
+    types: ClassVar = {
+        BOOL: "bool",
+        REAL: "f32",
+        WORD64: "vec2<u32>",
+        LONG: "vec2<u32>",
+        **dict.fromkeys((dtypes.uint8, dtypes.uint16, WORD), "u32"),
+        **dict.fromkeys((dtypes.int8, dtypes.int16, INT), "i32"),
+    }
+    popcounts: ClassVar = {WORD: "countOneBits"}
+
+    @staticmethod
+    def is_packed(array: Array) -> bool:
+        return array.slot is not None and array.dtype.itemsize == 1
+
+    def source(self, name: str) -> str:
+        self.prefix = "@group(0) @binding(0) var<uniform> INFINITY: f32;\n"  # tinygrad binds it
+        for k, array in enumerate(self.parameters):
+            element = "atomic<u32>" if self.is_packed(array) else self.types[array.dtype]
+            self.prefix += (
+                f"@group(0) @binding({k + 1}) var<storage, read_write> {array.name}: array<{element}>;\n"
+            )
+        self.prefix += PAIRS
+        return super().source(name)
+
+    def signature(self, name: str) -> str:
+        places = "@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_id) thread: vec3<u32>"
+        return f"@compute @workgroup_size({self.tape.grid.get('thread', 1)}) fn {name}({places})"
+
+    def register(self, array: Array) -> str:
+        return f"var {array.name}: array<{self.types[array.dtype]}, {array.size}>;"
+
+    def place(self, axis: str) -> str:
+        return f"i32({axis}.x)"
+
+    def declare(self, x: Instruction, value: str) -> str:
+        return f"let {x.text} = {value};"
+
+    def constant(self, value: Any, dtype: DType) -> str:
+        if dtype in (WORD64, LONG):
+            return f"vec2<u32>({value & 0xFFFFFFFF}u, {value >> 32 & 0xFFFFFFFF}u)"
+        if dtype is BOOL:
+            return "true" if value else "false"
+        if dtype is REAL:
+            if math.isfinite(value):
+                return super().constant(value, dtype)
+            bits = struct.unpack("I", struct.pack("f", value))[0]
+            return f"bitcast<f32>({bits}u + thread.y)"  # a constant expression may not be infinite; thread.y is 0
+        return f"i32({value})" if dtype in SIGNED else f"{value}u"
+
+    def choice(self, condition: str, a: str, b: str) -> str:
+        return f"select({b}, {a}, {condition})"
+
+    def loop(self, index: str, size: str) -> str:
+        return f"for (var {index}: i32 = 0; {index} < {size}; {index}++) {{"
+
+    def _byte(self, array: Array, index: str) -> tuple[str, str]:
+        """Return the address of the word that holds a byte, and the byte's shift."""
+        return f"&{array.name}[({index})>>2u]", f"(u32(({index})&3)*8u)"
+
+    def read(self, array: Array, index: str) -> str:
+        if not self.is_packed(array):
+            return f"{array.name}[{index}]"
+        word, shift = self._byte(array, index)
+        byte = f"((atomicLoad({word})>>{shift})&255u)"
+        if array.dtype is BOOL:
+            return f"({byte}!=0u)"
+        return f"((i32({byte})<<24u)>>24u)" if array.dtype in SIGNED else byte
+
+    def write(self, array: Array, index: str, value: str) -> str:
+        if not self.is_packed(array):
+            return f"{array.name}[{index}] = {value};"
+        word, shift = self._byte(array, index)
+        return f"atomicAnd({word}, ~(255u<<{shift})); atomicOr({word}, (u32({value})&255u)<<{shift});"
+
+    def bitcast(self, x: Instruction, value: str) -> str:
+        return f"bitcast<{self.types[x.dtype]}>({value})"
+
+    def cast(self, x: Instruction, value: str) -> str:
+        old, new = x.operands[0].dtype, x.dtype
+        if new.itemsize == old.itemsize == 8:
+            return value
+        if new.itemsize == 8:
+            high = f"u32(({value})>>31u)" if old in SIGNED and x.operands[0].low < 0 else "0u"
+            return f"vec2<u32>(u32({value}), {high})"
+        if old.itemsize == 8:
+            return f"{self.types[new]}(({value}).x)"
+        text = f"{self.types[new]}({value})"
+        if new is BOOL or old is BOOL or new.itemsize >= old.itemsize or old is REAL:
+            return text
+        bits = 8 * new.itemsize
+        if new in SIGNED:
+            return f"(({text}<<{32 - bits}u)>>{32 - bits}u)"
+        return f"({text}&{(1 << bits) - 1}u)"
+
+    def arithmetic(self, x: Instruction, a: str, b: str) -> str:
+        dtype = x.operands[0].dtype
+        if dtype in (WORD64, LONG):
+            name = PAIR_OPERATIONS[x.op + "s" * (dtype is LONG and x.op in ("<", ">=", ">>"))]
+            return name.format(a, b)
+        if x.op in ("<<", ">>"):
+            return f"({a}{x.op}{b if dtype is WORD else f'u32({b})'})"
+        if x.op == "^" and dtype is BOOL:
+            return f"({a}!={b})"
+        return f"({a}{x.op}{b})"  # integers wrap around
+
+
+PAIR_OPERATIONS = {
+    "+": "add64({0}, {1})",
+    "-": "sub64({0}, {1})",
+    "*": "mul64({0}, {1})",
+    "&": "({0}&{1})",
+    "|": "({0}|{1})",
+    "^": "({0}^{1})",
+    "<<": "shl64({0}, ({1}).x)",
+    ">>": "shr64({0}, ({1}).x)",
+    ">>s": "sar64({0}, ({1}).x)",
+    "==": "all({0}=={1})",
+    "!=": "any({0}!={1})",
+    "<": "less64({0}, {1})",
+    ">=": "(!less64({0}, {1}))",
+    "<s": "less64(flip64({0}), flip64({1}))",
+    ">=s": "(!less64(flip64({0}), flip64({1})))",
+}
+PAIRS = """fn add64(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
+  let low = a.x + b.x;
+  return vec2(low, a.y + b.y + u32(low < a.x));
+}
+fn sub64(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> { return vec2(a.x - b.x, a.y - b.y - u32(a.x < b.x)); }
+fn flip64(a: vec2<u32>) -> vec2<u32> { return vec2(a.x, a.y ^ 0x80000000u); }
+fn less64(a: vec2<u32>, b: vec2<u32>) -> bool { return a.y < b.y || (a.y == b.y && a.x < b.x); }
+fn mul64(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
+  let low = (a.x & 65535u) * (b.x & 65535u);
+  let one = (a.x >> 16u) * (b.x & 65535u) + (low >> 16u);
+  let two = (a.x & 65535u) * (b.x >> 16u) + (one & 65535u);
+  return vec2(a.x * b.x, (a.x >> 16u) * (b.x >> 16u) + (one >> 16u) + (two >> 16u) + a.x * b.y + a.y * b.x);
+}
+fn shl64(a: vec2<u32>, n: u32) -> vec2<u32> {
+  if (n >= 32u) { return vec2(0u, a.x << (n - 32u)); }
+  return vec2(a.x << n, select((a.y << n) | (a.x >> (32u - n)), a.y, n == 0u));
+}
+fn shr64(a: vec2<u32>, n: u32) -> vec2<u32> {
+  if (n >= 32u) { return vec2(a.y >> (n - 32u), 0u); }
+  return vec2(select((a.x >> n) | (a.y << (32u - n)), a.x, n == 0u), a.y >> n);
+}
+fn sar64(a: vec2<u32>, n: u32) -> vec2<u32> {
+  let high = bitcast<i32>(a.y);
+  if (n >= 32u) { return vec2(u32(high >> (n - 32u)), u32(high >> 31u)); }
+  return vec2(select((a.x >> n) | (a.y << (32u - n)), a.x, n == 0u), u32(high >> n));
+}
+"""
+
+_DIALECTS: dict[str, type[C]] = {  # by the class of tinygrad's renderer or one of its bases
+    "ClangRenderer": C,
+    "CUDARenderer": CUDA,
+    "HIPRenderer": HIP,
+    "OpenCLRenderer": OpenCL,
+    "MetalRenderer": Metal,
+    "WGSLRenderer": WGSL,
+}
+SUPPORTED = ", ".join(language.__name__ for language in _DIALECTS.values())
+
+
+def dialect(renderer: Any) -> type[C] | None:
+    """Return the language that a device's renderer writes; None for one without a dialect."""
+    names = (base.__name__ for base in type(renderer).__mro__)
+    return next((_DIALECTS[name] for name in names if name in _DIALECTS), None)

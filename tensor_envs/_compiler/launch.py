@@ -1,0 +1,87 @@
+"""Kernels as nodes of tinygrad's graph, or compiled for a direct launch."""
+
+from __future__ import annotations
+
+import gc
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from tinygrad import Device, Tensor, UOp, dtypes
+from tinygrad.dtype import DType
+from tinygrad.engine.realize import run_linear
+
+from tensor_envs._compiler.devices import buffer_of, compiling_in_process, device_of, is_gpu, primary
+from tensor_envs._compiler.programs import ProgramFuture, compile_graph, compile_tape
+from tensor_envs._compiler.tape import Tape
+from tensor_envs._compiler.threads import blocks_of
+
+# dtype and size of each array, and whether a thread plays one game -> the recorded kernel
+Recorder = Callable[[Sequence[tuple[DType, int]], bool], Tape]
+
+
+def launch(name: str, record: Recorder, *arrays: Tensor, any_size: bool = False) -> list[Tensor]:
+    """Return the arrays as they are after a kernel, lazy.
+
+    Args:
+        name: the name of the kernel.
+        record: records the kernel; on several devices its arrays are of a shard's size.
+        arrays: what the kernel reads and writes.
+        any_size: whether the kernel is the same for arrays of any length, and its program too.
+    """
+    used, program = _compiled(name, record, arrays, any_size)
+    after = Tensor.custom_kernel(*(arrays[k] for k in used), fxn=lambda *_: program())
+    results = list(arrays)
+    for k, tensor in zip(used, after, strict=True):
+        # there is no gradient through a game, and tinygrad would ask the kernel for it
+        results[k] = tensor.detach() if dtypes.is_float(tensor.dtype) else tensor
+    return results
+
+
+def compiled(name: str, record: Recorder, *arrays: Tensor) -> Callable[[], tuple[UOp, list[int]]]:
+    """Compile a kernel for a `ProgramLauncher` and arrays of any length; see `launch`.
+
+    Returns:
+        A function that waits for the program and returns it with the numbers of the arrays that it takes.
+    """
+    used, program = _compiled(name, record, arrays, any_size=True)
+    return lambda: (program(), used)
+
+
+def _compiled(
+    name: str, record: Recorder, arrays: tuple[Tensor, ...], any_size: bool
+) -> tuple[list[int], ProgramFuture]:
+    device = primary(device_of(arrays[0]))
+    sizes = [math.prod(array.uop.max_shard_shape) for array in arrays]
+    blocks = max(blocks_of(buffer_of(array)) or 1 for array in arrays)
+    with without_collecting():
+        parameters = [(array.dtype, size) for array, size in zip(arrays, sizes, strict=True)]
+        tape = record(parameters, is_gpu(device))
+        return compile_tape(name, tape, Device[device].renderer, None if any_size else sizes, blocks)
+
+
+def realize(first: Tensor, *more: Tensor) -> Tensor:
+    """Realise tensors like tinygrad, which would wait for the compiler of one kernel after the other.
+
+    Returns:
+        The first of them.
+    """
+    lazy = [t for t in (first, *more) if not (t.uop.is_virtual or t.uop.has_buffer_identity())]  # type: ignore[no-untyped-call]
+    if lazy:
+        with compiling_in_process(), without_collecting():
+            linear, variables = Tensor.linear_with_vars(*lazy)
+            compile_graph(linear)
+            run_linear(linear, variables)
+    return first
+
+
+@contextmanager
+def without_collecting() -> Iterator[None]:
+    """Switch the search for reference cycles off, which takes long while many objects are made."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()

@@ -1,0 +1,127 @@
+"""A tape as tinygrad's list of operations, for renderers without a dialect: its interpreter and LLVM."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tinygrad import UOp, dtypes
+from tinygrad.dtype import AddrSpace
+from tinygrad.uop.ops import AxisType, Ops
+
+from tensor_envs._compiler.tape import BOOL, INT, REAL, WORD, Block, Instruction, Tape
+
+OPERATIONS = {
+    "+": Ops.ADD,
+    "*": Ops.MUL,
+    "%": Ops.CMOD,
+    "&": Ops.AND,
+    "|": Ops.OR,
+    "^": Ops.XOR,
+    "<<": Ops.SHL,
+    ">>": Ops.SHR,
+    "<": Ops.CMPLT,
+    "==": Ops.CMPEQ,
+    "!=": Ops.CMPNE,
+    "?": Ops.WHERE,
+}
+
+
+class Linear:
+    """Converter of a finished tape."""
+
+    def __init__(self, tape: Tape, divides: bool):
+        """divides: whether the renderer has a division of floats, not reciprocals alone."""
+        tape.finish()
+        self.tape, self.divides = tape, divides
+
+    def uops(self, parameters: Sequence[UOp]) -> list[UOp]:
+        """Return the operations. parameters: of the used arrays, in order."""
+        self.list: list[UOp] = []
+        self.found: dict[Any, UOp] = {}
+        for array, parameter in zip((a for a in self.tape.arrays if a.used), parameters, strict=True):
+            self.found[array] = self.append(parameter)
+        for slot, array in enumerate(a for a in self.tape.registers if a.used):
+            self.found[array] = self.append(
+                UOp.placeholder((array.size,), array.dtype, len(self.tape.arrays) + slot, AddrSpace.REG)
+            )
+        self.block(self.tape.root)
+        return self.list
+
+    def append(self, u: UOp) -> UOp:
+        self.list += [s for s in u.src if s.op is Ops.CONST] + [u]
+        return u
+
+    def new(self, op: Ops, dtype: Any, *src: UOp, arg: Any = None) -> UOp:
+        """Append an operation that stays apart from equal ones: two loads may read different values."""
+        return self.append(UOp(op, dtype, src, arg, tag=len(self.list)))
+
+    def const(self, value: Any, dtype: Any) -> UOp:
+        return self.append(UOp.cconst(value, dtype))
+
+    def value(self, x: Instruction) -> UOp:
+        return self.const(x.arg, x.dtype) if x.op == "const" else self.found[x]
+
+    def block(self, block: Block) -> None:
+        for x in block.body:
+            if isinstance(x, Block):
+                if x.live:
+                    self.inner(x)
+            elif x.op == "store":
+                if x.arg.used:
+                    cell = self.new(Ops.INDEX, x.arg.dtype, self.found[x.arg], self.value(x.operands[0]))
+                    self.new(Ops.STORE, dtypes.void, cell, self.value(x.operands[1]))
+            elif x.uses:
+                self.found[x] = self.instruction(x, [self.value(operand) for operand in x.operands])
+
+    def inner(self, block: Block) -> None:
+        if block.kind == "if":
+            assert block.head is not None
+            begin = self.new(Ops.IF, dtypes.void, self.value(block.head))
+        else:
+            size = self.append(UOp(Ops.NOOP)) if block.head is None else self.value(block.head)
+            dtype = dtypes.void if block.head is None else INT
+            begin = self.new(Ops.RANGE, dtype, size, arg=(len(self.list), AxisType.WEAK))
+            self.found[block.index] = begin
+        self.block(block)
+        if block.kind == "if":
+            self.new(Ops.ENDIF, dtypes.void, begin)
+        else:
+            again = [] if block.condition is None else [self.value(block.condition)]
+            self.new(Ops.END, dtypes.void, self.append(UOp(Ops.NOOP)), begin, *again)
+
+    def instruction(self, x: Instruction, src: list[UOp]) -> UOp:
+        dtype = x.dtype
+        match x.op:
+            case "load":
+                return self.new(Ops.LOAD, dtype, self.new(Ops.INDEX, dtype, self.found[x.arg], *src))
+            case "group" | "thread":
+                return self.new(
+                    Ops.SPECIAL, INT, self.const(x.high + 1, INT), arg=f"{'gl'[x.op == 'thread']}idx0"
+                )
+            case "!":
+                return self.new(Ops.CMPNE, BOOL, src[0], self.const(True, BOOL))
+            case ">=":
+                less = self.new(Ops.CMPLT, BOOL, *src)
+                return self.new(Ops.CMPNE, BOOL, less, self.const(True, BOOL))
+            case "/":
+                if dtype is REAL and not self.divides:
+                    return self.new(Ops.MUL, dtype, src[0], self.new(Ops.RECIPROCAL, dtype, src[1]))
+                return self.new(Ops.FDIV if dtype is REAL else Ops.CDIV, dtype, *src)
+            case "-":
+                return self.new(
+                    Ops.ADD, dtype, src[0], self.new(Ops.MUL, dtype, src[1], self.const(-1, dtype))
+                )
+            case "cast" | "bitcast":
+                return self.new(Ops.CAST if x.op == "cast" else Ops.BITCAST, dtype, src[0], arg=dtype)
+            case "popcount":
+                return self.popcount(src[0])
+        return self.new(OPERATIONS[x.op], dtype, *src)
+
+    def popcount(self, x: UOp) -> UOp:
+        """Add the bits of a word in pairs, then in groups of four, and so on."""
+        for size, mask in ((1, 0x55555555), (2, 0x33333333), (4, 0x0F0F0F0F), (8, 0x00FF00FF), (16, 0xFFFF)):
+            low, shift = self.const(mask, WORD), self.const(size, WORD)
+            parts = (self.new(Ops.AND, WORD, part, low) for part in (x, self.new(Ops.SHR, WORD, x, shift)))
+            x = self.new(Ops.ADD, WORD, *parts)
+        return x

@@ -1,0 +1,65 @@
+"""CPU memory of our own, which a forked process gets a copy of.
+
+tinygrad maps memory as shared, so a process and its fork would write into each other's states. Buffers that tinygrad
+makes itself stay shared: in a fork none of them is released to be used again, and captured functions, whose
+intermediate results stand in such buffers, are captured again.
+"""
+
+from __future__ import annotations
+
+import functools
+import mmap
+import os
+from collections import defaultdict
+from typing import Any
+
+from tinygrad.device import BufferSpec
+from tinygrad.helpers import mv_address
+from tinygrad.uop.ops import buffers
+
+OWNS_MEMORY = hasattr(os, "fork")
+NOT_POOLED = BufferSpec(nolru=True)  # else tinygrad would keep the memory for buffers of its own
+_free: defaultdict[int, list[mmap.mmap]] = defaultdict(list)
+_inherited: list[Any] = []  # buffers of the process that this one was forked from
+
+
+class _Lease:
+    """Memory that returns to the free list when its last user lets go of it."""
+
+    def __init__(self, size: int):
+        self.size = size
+        try:
+            self.memory = _free[size].pop()
+        except IndexError:
+            flags, access = mmap.MAP_ANON | mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_WRITE
+            try:
+                self.memory = mmap.mmap(-1, size, flags, access)
+            except OSError:  # no memory is left
+                _free.clear()
+                self.memory = mmap.mmap(-1, size, flags, access)
+
+    def __del__(
+        self, free: defaultdict[int, list[mmap.mmap]] = _free
+    ) -> None:  # the interpreter may be ending
+        free[self.size].append(self.memory)
+
+
+def allocate(buffer: Any, allocator: Any) -> None:
+    """Allocate a buffer of tinygrad's CPU device, uninitialised."""
+    lease = _Lease(buffer.nbytes)
+    address: int = mv_address(lease.memory)  # type: ignore[no-untyped-call]
+    memory = allocator._alloc(lease.size, BufferSpec(external_ptr=address))
+    memory.meta = lease
+    buffer.options = NOT_POOLED
+    buffer.allocate(memory)
+
+
+def keep_in_forks(allocator: Any) -> None:
+    """Have forks of this process keep the memory of buffers that tinygrad made."""
+    if OWNS_MEMORY:
+        os.register_at_fork(after_in_child=functools.partial(_inherit, allocator))
+
+
+def _inherit(allocator: Any) -> None:
+    _inherited.extend(buffers.values())
+    allocator.free_cache()

@@ -1,0 +1,185 @@
+"""Programs of kernels: compiled ahead of need in a pool of threads, their binaries cached on disk.
+
+The cache is a folder of files, one for each binary, named by a hash of everything that the binary depends on. A file is
+written whole or not at all and starts with a checksum, so damage costs a compilation and never gives a wrong program.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from tinygrad import Device, UOp
+from tinygrad.codegen import do_to_program, to_program_cache, to_program_key
+from tinygrad.device import Compiler
+from tinygrad.helpers import BEAM, DEBUG, getenv, to_tuple
+from tinygrad.renderer import Estimates, Renderer
+from tinygrad.renderer.cstyle import ClangRenderer
+from tinygrad.uop.ops import KernelInfo, Ops, ProgramInfo
+
+from tensor_envs._compiler import clang
+from tensor_envs._compiler.devices import usable_cores
+from tensor_envs._compiler.dialects import dialect
+from tensor_envs._compiler.linear import Linear
+from tensor_envs._compiler.tape import Tape
+
+FOLDER, FORMAT = "programs", 1
+CACHE_MAX_BYTES = 2**29
+DIGEST_BYTES = 32
+THREAD_SAFE = {"ClangCompiler", "NVRTCCompiler"}
+ANY_SIZE = 2**40  # stands for the length of an array, which is a part of tinygrad's programs
+
+ProgramFuture = Callable[[], UOp]  # waits for the compiler and returns the PROGRAM
+
+
+def compile_tape(
+    name: str, tape: Tape, renderer: Renderer, sizes: Sequence[int] | None = None, blocks: int = 1
+) -> tuple[list[int], ProgramFuture]:
+    """Compile a tape for a device.
+
+    Args:
+        sizes: length of each of the tape's arrays; None makes a program that serves arrays of any length.
+        blocks: number of blocks that a launch plays on a CPU, for tinygrad's statistics.
+
+    Returns:
+        The numbers of the arrays that the program takes, in order, and a function that waits for it.
+    """
+    language = dialect(renderer)
+    printer = Linear(tape, Ops.FDIV in renderer.code_for_op) if language is None else language(tape)
+    used = [k for k, array in enumerate(tape.arrays) if array.used]
+    parameters = [
+        UOp.placeholder((ANY_SIZE if sizes is None else sizes[k],), tape.arrays[k].dtype, slot)
+        for slot, k in enumerate(used)
+    ]
+    slots, written = tuple(range(len(used))), tuple(n for n, k in enumerate(used) if tape.arrays[k].written)
+    groups, threads = ((tape.grid.get(axis, 1), 1, 1) for axis in ("group", "thread"))
+    # all are inputs: what a kernel does not write stays
+    info = ProgramInfo(name, groups, threads, (), slots, written, slots, renderer.target)
+    if isinstance(printer, Linear):
+        source = renderer.render(printer.uops(parameters))
+    else:
+        source = printer.source(info.function_name)
+    if DEBUG >= 4:
+        print(source)
+    binary = compiled_binary(source, renderer)
+    operations, size = (x * blocks for x in tape.work())
+    head = (
+        UOp(Ops.SINK, arg=KernelInfo(name, estimates=Estimates(operations, size, size))),
+        UOp(Ops.LINEAR, src=tuple(parameters)),
+        UOp(Ops.SOURCE, arg=source),
+    )
+    return used, lambda: UOp(Ops.PROGRAM, src=(*head, UOp(Ops.BINARY, arg=binary())), arg=info)
+
+
+def compile_graph(linear: UOp) -> None:
+    """Compile tinygrad's own kernels of a graph side by side and put their programs into its cache in memory.
+
+    tinygrad would wait for one compiler after the other, or start processes, and its cache on disk has no checksums.
+    """
+    found: dict[Any, tuple[UOp, BinaryFuture]] = {}
+    for call in () if BEAM else linear.toposort():
+        if call.op is not Ops.CALL or call.src[0].op is not Ops.SINK:
+            continue
+        renderer = Device[to_tuple(call.device)[0]].renderer
+        key = to_program_key(call.src[0], renderer)
+        if key not in found and key not in to_program_cache and _compiles_in_threads(renderer):
+            *rest, source, _ = (program := do_to_program(call.src[0], _printer(renderer))).src
+            found[key] = program.replace(src=(*rest, source)), compiled_binary(source.arg, renderer)
+    for key, (program, binary) in found.items():
+        to_program_cache[key] = program.replace(src=(*program.src, UOp(Ops.BINARY, arg=binary())))
+
+
+def _compiles_in_threads(renderer: Renderer) -> bool:
+    return type(renderer.compiler).__name__ in THREAD_SAFE
+
+
+@functools.cache
+def _printer(renderer: Renderer) -> Renderer:
+    """Return a renderer like this one whose compiler returns the source."""
+    printer = copy.copy(renderer)  # a new one for the same target
+    printer.compiler = Compiler()
+    return printer
+
+
+class BinaryFuture:
+    """The binary of a source: from the cache, or from a compiler that may still be running. A call waits for it."""
+
+    def __init__(self, source: str, renderer: Renderer):
+        self.source, self.is_clang = source, isinstance(renderer, ClangRenderer)
+        self.compiler: Any = renderer.compiler
+        self.file = self._file()
+        self.binary = None if self.file is None else _read(self.file)
+        self.process = os.getpid()
+        self.future: Future[bytes] | None = None
+        if self.binary is None and _compiles_in_threads(renderer):
+            with suppress(RuntimeError):  # no thread can be started while the interpreter ends
+                self.future = _pool(self.process).submit(self._compile)
+
+    def __call__(self) -> bytes:
+        future, self.future = self.future, None
+        if future is not None and self.process == os.getpid():  # a forked process has no such thread
+            with suppress(Exception):  # an earlier call may have seen the error, and its cause may be gone
+                self.binary = future.result()
+        if self.binary is None:
+            self.binary = self._compile()
+        return self.binary
+
+    def _compile(self) -> bytes:
+        if self.is_clang:
+            binary = clang.compile_object(self.source, self.compiler.arch, self.compiler.args)
+        else:
+            binary = self.compiler.compile(self.source)
+        if self.file is not None:
+            clang.store(self.file, hashlib.sha256(binary).digest() + binary)
+        return binary
+
+    def _file(self) -> str | None:
+        """Return the name of the file in the cache; None without a cache, or where a device takes the source."""
+        if self.compiler.cachekey is None or getenv("CACHELEVEL", 2) < 1:
+            return None
+        flags = [x for x in vars(self.compiler).values() if isinstance(x, (str, bool, list))]
+        compiler = (clang.FLAGS, clang.identity()) if self.is_clang else clang.processor()
+        key = f"{FORMAT} {type(self.compiler).__name__} {flags} {compiler}\n{self.source}"
+        return f"{FOLDER}/{hashlib.sha256(key.encode()).hexdigest()}"
+
+
+compiled_binary = functools.lru_cache(512)(BinaryFuture)
+
+
+def _read(file: str) -> bytes | None:
+    """Return the binary in a file of the cache, if there is one and it is whole."""
+    for folder in clang.cache_folders():
+        with suppress(OSError):
+            content = (folder / file).read_bytes()
+            if hashlib.sha256(content[DIGEST_BYTES:]).digest() == content[:DIGEST_BYTES]:
+                return content[DIGEST_BYTES:]
+    return None
+
+
+@functools.cache
+def _pool(process: int) -> ThreadPoolExecutor:
+    """Return the threads of a process."""
+    pool = ThreadPoolExecutor(usable_cores(), "compiler")
+    pool.submit(_trim, clang.cache_folders()[0] / FOLDER)
+    return pool
+
+
+def _trim(folder: Path) -> None:
+    """Remove the files that were read longest ago from a folder that has grown too large."""
+    with suppress(OSError):
+        files = sorted(
+            (about.st_atime, about.st_size, file) for file in folder.iterdir() if (about := file.stat())
+        )
+        total = sum(size for _, size, _ in files)
+        for _, size, file in files:
+            if total <= CACHE_MAX_BYTES:
+                break
+            file.unlink(missing_ok=True)
+            total -= size

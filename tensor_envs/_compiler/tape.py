@@ -1,0 +1,339 @@
+"""Kernels as instructions in program order, in blocks for loops and branches.
+
+Each instruction is in static single assignment form: it has a dtype, operands and exact bounds. Pure instructions are
+shared, and placed in the outermost loop that computes their operands; loads and stores stay where they are recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from math import prod
+from typing import Any
+
+from tinygrad import dtypes
+from tinygrad.dtype import DType
+
+BOOL, INT, WORD, WORD64, REAL, LONG = (
+    dtypes.bool,
+    dtypes.int32,
+    dtypes.uint32,
+    dtypes.uint64,
+    dtypes.float32,
+    dtypes.int64,
+)
+SIGNED = (dtypes.int8, dtypes.int16, INT, LONG)
+UNSIGNED = (dtypes.uint8, dtypes.uint16, WORD, WORD64)
+LIMITS: dict[DType, tuple[Any, Any]] = {  # the lowest and the highest value of each dtype
+    BOOL: (0, 1),
+    REAL: (float("-inf"), float("inf")),
+    **{d: (0, (1 << 8 * d.itemsize) - 1) for d in UNSIGNED},
+    **{d: (-1 << 8 * d.itemsize - 1, (1 << 8 * d.itemsize - 1) - 1) for d in SIGNED},
+}
+
+
+class Array:
+    """Memory of a kernel: the parameter in `slot`, or without one the kernel's own.
+
+    Attributes:
+        version: number of stores recorded so far.
+        used, written: whether a live instruction touches it, or stores to it; set by `Tape.finish`.
+    """
+
+    def __init__(self, dtype: DType, size: int, slot: int | None, name: str):
+        self.dtype, self.size, self.slot, self.name = dtype, size, slot, name
+        self.version = 0
+        self.used = self.written = False
+
+
+class Instruction:
+    """A value of a kernel.
+
+    Attributes:
+        op: "const", "index" (of a loop), "group" and "thread" (of a GPU), "load", "store", "cast", "bitcast",
+            "popcount", "!", "?" (a choice), or the C operator of two operands.
+        arg: a constant's value, the array of a load or store; True for an operation that may wrap around.
+        low, high: bounds of the value, inclusive.
+        number: position in the order of recording; 0 for constants.
+        uses, user, text: number of live users, the block of the last one, and the printed form; set when printing.
+    """
+
+    __slots__ = ("arg", "block", "dtype", "high", "low", "number", "op", "operands", "text", "user", "uses")
+
+    def __init__(self, op: str, dtype: Any, operands: tuple[Instruction, ...], arg: Any, low: Any, high: Any):
+        self.op, self.dtype, self.operands, self.arg, self.low, self.high = (
+            op,
+            dtype,
+            operands,
+            arg,
+            low,
+            high,
+        )
+        self.block: Any = None
+        self.number = self.uses = 0
+        self.user: Block | None = None
+        self.text = ""
+
+
+class Block:
+    """A sequence of instructions and nested blocks.
+
+    Attributes:
+        kind: "kernel", "for", "while" (runs once, then while `condition` holds) or "if".
+        head: the number of turns of a "for", the condition of an "if".
+        condition: whether a "while" runs again.
+        index: the counter of a "for".
+        unroll: whether compilers may unroll a "for".
+        live: whether it contains a store to a used array; set by `Tape.finish`.
+    """
+
+    __slots__ = (
+        "barrier",
+        "body",
+        "condition",
+        "depth",
+        "head",
+        "index",
+        "is_open",
+        "kind",
+        "live",
+        "parent",
+        "shared",
+        "unroll",
+    )
+
+    def __init__(self, kind: str, parent: Block | None = None, head: Instruction | None = None):
+        self.kind, self.parent, self.head = kind, parent, head
+        self.depth: int = 0 if parent is None else parent.depth + 1
+        # the block that no instruction is hoisted out of: work in a branch is done only there
+        self.barrier: Block = self if parent is None or kind == "if" else parent.barrier
+        self.body: list[Instruction | Block] = []
+        self.shared: dict[Any, Instruction] = {}
+        self.index: Instruction | None = None
+        self.condition: Instruction | None = None
+        self.is_open, self.live, self.unroll = True, False, True
+
+    def ends_with_short_loop(self, size: int) -> bool:
+        """Return whether the last entry is a block of at most `size` instructions and no blocks."""
+        last = self.body[-1]
+        return (
+            isinstance(last, Block)
+            and len(last.body) <= size
+            and not any(isinstance(x, Block) for x in last.body)
+        )
+
+
+class Tape:
+    """A kernel being recorded, or recorded."""
+
+    def __init__(self, parameters: Sequence[tuple[DType, int]] = (), gpu: bool = False):
+        """parameters: dtype and size of each array. gpu: whether a thread plays one game."""
+        self.gpu = gpu
+        self.root = self.block = Block("kernel")
+        self.arrays = [Array(dtype, size, k, f"data{k}") for k, (dtype, size) in enumerate(parameters)]
+        self.registers: list[Array] = []
+        self.grid: dict[str, int] = {}  # workgroups ("group") and threads ("thread") of a GPU
+        self.count = 0  # instructions recorded
+        self._constants: dict[Any, Instruction] = {}
+
+    # *** instructions ***
+
+    def const(self, value: Any, dtype: DType) -> Instruction:
+        """Return the constant; `value` must be one of the dtype."""
+        key = (repr(value) if dtype is REAL else int(value), dtype)  # 0.0 and -0.0 are two
+        if (found := self._constants.get(key)) is None:
+            found = self._constants[key] = Instruction("const", dtype, (), value, value, value)
+            found.block = self.root
+        return found
+
+    def pure(
+        self, op: str, dtype: DType, operands: tuple[Instruction, ...], low: Any, high: Any, arg: Any = None
+    ) -> Instruction:
+        """Return an instruction without side effects, shared with an equal one that is visible."""
+        block = self.block.barrier
+        for x in operands:
+            if x.block.depth > block.depth:
+                block = x.block
+        key, visible = (op, dtype, arg, *map(id, operands)), block
+        while visible is not None:
+            if (found := visible.shared.get(key)) is not None:
+                return found
+            visible = visible.parent  # type: ignore[assignment]
+        new = self._append(Instruction(op, dtype, operands, arg, low, high), block)
+        block.shared[key] = new
+        return new
+
+    def load(self, array: Array, index: Instruction) -> Instruction:
+        return self._append(
+            Instruction("load", array.dtype, (index,), array, *LIMITS[array.dtype]), self.block
+        )
+
+    def store(self, array: Array, index: Instruction, value: Instruction) -> None:
+        assert value.dtype is array.dtype, f"a value of {value.dtype} for an array of {array.dtype}"
+        array.version += 1
+        self._append(Instruction("store", None, (index, value), array, 0, 0), self.block)
+
+    def place(self, axis: str, size: int) -> Instruction:
+        """Return the number of the workgroup ("group") or of the thread in it ("thread"), of `size` on the grid."""
+        assert self.gpu and self.grid.setdefault(axis, size) == size
+        return self.pure(axis, INT, (), 0, size - 1)
+
+    def register(self, dtype: DType, size: int) -> Array:
+        """Return an uninitialised array of the kernel's own."""
+        self.registers.append(Array(dtype, size, None, f"r{len(self.registers)}"))
+        return self.registers[-1]
+
+    def _append(self, new: Instruction, block: Block) -> Instruction:
+        for x in new.operands:
+            assert x.block.is_open, f"the value of a {x.op!r} is used after its loop or branch has ended"
+        self.count += 1
+        new.number, new.block = self.count, block
+        block.body.append(new)
+        return new
+
+    # *** blocks ***
+
+    @contextmanager
+    def nested(self, kind: str, head: Instruction | None = None) -> Iterator[Block]:
+        """Record a block of a kind, see `Block`."""
+        outer = self.block
+        block = self.block = Block(kind, outer, head)
+        if kind == "for":
+            assert head is not None
+            block.index = Instruction("index", INT, (), None, 0, max(head.high - 1, 0))
+            block.index.block = block
+        yield block
+        assert self.block is block
+        block.is_open, self.block = False, outer
+        outer.body.append(block)
+
+    def interleave(self, copies: Iterable[Callable[[], None]]) -> None:
+        """Record independent copies of code without blocks so that their instructions alternate; stores come last.
+
+        A processor then works on all of them at once; and a store between the loads of two copies would keep a compiler
+        from vectorising the loop around them.
+        """
+        body, first = self.block.body, len(self.block.body)
+        ranks: dict[Any, int] = {}  # places in the order that all copies share
+        ranked: list[tuple[int, Instruction]] = []
+        stores: list[Instruction] = []
+        for copy in copies:
+            copy()
+            rank, stored = 0, set()
+            for x in body[first:]:
+                assert isinstance(x, Instruction)
+                if x.op == "store":
+                    stored.add(x.arg)
+                    stores.append(x)
+                    continue
+                assert x.op != "load" or x.arg not in stored, (
+                    "a store comes last, and this array is read after it"
+                )
+                rank = ranks[x] = max(rank, *(ranks.get(operand, 0) for operand in x.operands), 0) + 1
+                ranked.append((rank, x))
+            del body[first:]
+        ranked.sort(key=lambda item: item[0])
+        body += [x for _, x in ranked]
+        body += stores
+
+    # *** the recorded kernel ***
+
+    def finish(self) -> None:
+        """Find what the stores to parameters depend on: the live instructions, blocks and arrays."""
+        assert self.block is self.root, "a loop or branch has not ended"
+        stores: dict[Array, list[Instruction]] = {}
+        waiting: list[Instruction] = []
+
+        def collect(block: Block) -> None:
+            for x in block.body:
+                if isinstance(x, Block):
+                    collect(x)
+                elif x.op == "store":
+                    stores.setdefault(x.arg, []).append(x)
+
+        def use(x: Instruction, block: Block) -> None:
+            if not x.uses:
+                waiting.append(x)
+            x.uses += 1
+            x.user = block
+
+        def use_array(array: Array) -> None:
+            array.used = True
+            for store in stores.pop(array, ()):
+                array.written = True
+                for operand in store.operands:
+                    use(operand, store.block)
+                block = store.block
+                while not block.live:
+                    block.live = True
+                    if block.head is not None:
+                        use(block.head, block.parent)
+                    if block.condition is not None:
+                        use(block.condition, block)
+                    block = block.parent or block
+
+        collect(self.root)
+        for array in self.arrays:
+            if array in stores:
+                use_array(array)
+        while waiting:
+            x = waiting.pop()
+            if x.op == "load":
+                use_array(x.arg)
+            for operand in x.operands:
+                use(operand, x.block)
+
+    def live(self) -> Iterator[tuple[Instruction, int]]:
+        """Yield the live instructions of the finished tape, and how often each runs.
+
+        A loop of unknown length counts as one turn, a branch as taken.
+        """
+
+        def walk(block: Block, times: int) -> Iterator[tuple[Instruction, int]]:
+            for x in block.body:
+                if isinstance(x, Block):
+                    if x.live:
+                        known = x.kind == "for" and x.head is not None and x.head.op == "const"
+                        yield from walk(x, times * (x.head.arg if known else 1))  # type: ignore[union-attr]
+                elif x.arg.used if x.op == "store" else x.uses:
+                    yield x, times
+
+        return walk(self.root, prod(self.grid.values()))
+
+    def work(self) -> tuple[int, int]:
+        """Return the number of operations in loops, or on a GPU, and the bytes of parameters that are moved there."""
+        operations = moved = 0
+        for x, times in self.live():
+            if not self.gpu and x.block is self.root:
+                continue
+            if x.op not in ("load", "store"):
+                operations += times
+            elif x.arg.slot is not None:
+                moved += x.arg.dtype.itemsize * times
+        return operations, moved
+
+
+_recording: ContextVar[Tape | None] = ContextVar("_recording", default=None)
+
+
+def recording() -> Tape | None:
+    """Return the tape of the kernel that is being recorded, if any."""
+    return _recording.get()
+
+
+def current() -> Tape:
+    """Return the tape of the kernel that is being recorded."""
+    tape = _recording.get()
+    assert tape is not None, "no kernel is being recorded"
+    return tape
+
+
+@contextmanager
+def record(tape: Tape) -> Iterator[Tape]:
+    """Make a tape the current one."""
+    token = _recording.set(tape)
+    try:
+        yield tape
+    finally:
+        _recording.reset(token)

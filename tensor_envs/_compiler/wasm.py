@@ -1,0 +1,51 @@
+"""WebAssembly from C, by the clang of the ziglang wheel."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tensor_envs._compiler.clang import NO_EPILOGUES
+
+# vectors of 128 bits and filling memory at once are in every browser since 2023
+COMPILE = [
+    "clang",
+    *[
+        "-target",
+        "wasm32",
+        "-msimd128",
+        "-mbulk-memory",
+        "-O2",
+        "-ffreestanding",
+        "-fno-math-errno",
+        "-ffp-contract=off",
+    ],
+]
+COMPILE += [*["-std=gnu11", "-w"], *NO_EPILOGUES.split(), *["-c", "-x", "c", "-"]]
+LINK = [
+    "wasm-ld",
+    *["--no-entry", "--strip-all", "--stack-first", "--export=__heap_base", "-z", "stack-size=1048576"],
+]
+
+
+def webassembly(source: str, names: Iterable[str]) -> bytes:
+    """Return a module that exports these functions of a source, its memory, and where the free memory begins.
+
+    Raises:
+        RuntimeError: if the compiler refuses the source.
+    """
+    with TemporaryDirectory(prefix="tensor_envs-") as folder:
+        compiled, linked = (str(Path(folder, name)) for name in ("game.o", "game.wasm"))
+        _zig(*COMPILE, "-o", compiled, text=source)
+        _zig(*LINK, *(f"--export={name}" for name in names), compiled, "-o", linked)
+        return Path(linked).read_bytes()
+
+
+def _zig(*arguments: str, text: str = "") -> None:
+    command = [sys.executable, "-m", "ziglang", *arguments]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{arguments[0]} cannot make WebAssembly: {done.stderr.strip()[:200]}")

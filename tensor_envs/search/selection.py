@@ -1,0 +1,262 @@
+"""Selection of actions: one strategy for each method of search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from tensor_envs._compiler.tape import INT, LONG, REAL
+from tensor_envs.core.kernels.block import Coords
+from tensor_envs.rules.kernel import bitcast, divide, registers
+from tensor_envs.rules.scalar import Scalar, Value, integer, maximum, minimum, real, where
+from tensor_envs.search.memory import Edge, Mask, Node, TreeMemory, below, within
+
+FIXED_POINT = 2.0**22  # unit of sums of ints, which are vectorised where sums of reals are not
+MIN_KEY, MAX_KEY = -(2**31) + 1, 2**31 - 1  # of `sort_key`: beyond all numbers
+MIN_KEY_64 = -(2**63) + 1
+
+# an action -> its score, and whether it may be chosen if it is legal
+Score = Callable[[Scalar], tuple[Scalar, Value]]
+
+
+def sort_key(x: Scalar) -> Scalar:
+    """Return the bits of a real as an int of the same order."""
+    return _flip(bitcast(x, INT))
+
+
+def from_sort_key(key: Scalar) -> Scalar:
+    return bitcast(_flip(key), REAL)
+
+
+def _flip(bits: Scalar) -> Scalar:
+    return bits ^ where(bits < 0, 0x7FFFFFFF, 0)
+
+
+def is_finite(x: Scalar) -> Scalar:
+    return bitcast(x, INT) & 0x7F800000 != 0x7F800000
+
+
+def exp(x: Scalar) -> Scalar:
+    """Return e**x for x <= 0, about 0 below -80: a power of two by its bits, times a polynomial."""
+    y = maximum(x, -80.0) * 1.4426950408889634
+    whole = integer(y - 0.5)  # rounded towards 0, so that the rest is within -0.5..0.5
+    rest, power = y - real(whole), real(1.0)
+    for k in range(7, 0, -1):
+        power = rest * power * (real(0.6931471805599453) * (1.0 / k)) + 1.0
+    return power * bitcast(whole + 127 << 23, REAL)
+
+
+class ActionSelection:
+    """Strategy of a search: how it scores actions, what its nodes record, and which action it plays.
+
+    Attributes:
+        name: of the method.
+        uses_network: whether a network evaluates positions, and gives priors.
+        noise_count: numbers of noise for an action of the root.
+    """
+
+    name: ClassVar[str]
+    uses_network: ClassVar[bool] = True
+    noise_count: ClassVar[int] = 0
+
+    def __init__(self, tree: TreeMemory):
+        self.tree = tree
+
+    def score(self, at: Coords, slot: Scalar) -> Score:
+        """Return the scores by which a simulation chooses an action of a node."""
+        raise NotImplementedError
+
+    def prior(self, at: Coords, slot: Scalar, action: Scalar, prior: Scalar, logit: Scalar) -> Scalar:
+        """Return the prior of a new node's action, given the network's prior and logit."""
+        return prior
+
+    def record(self, node: Node, edge: Edge, visits: Scalar, total: Scalar, gain: Scalar) -> None:
+        """Record a return in a node. visits, total: those of the action before."""
+
+    def final(self, at: Coords) -> tuple[Callable[[Scalar], Scalar], Score]:
+        """Return the weights of a root's actions, and the scores by which one is played."""
+        many = real(maximum(self.visits(at, 0), 1))
+
+        def score(action: Scalar) -> tuple[Scalar, Value]:
+            return self.final_score(at, action, self.tree.edge(at, 0, action).visits), True
+
+        return lambda action: divide(real(self.tree.edge(at, 0, action).visits), many), score
+
+    def final_score(self, at: Coords, action: Scalar, visits: Scalar) -> Scalar:
+        """Return the score by which an action of so many visits is played."""
+        return real(visits)
+
+    # *** what strategies share ***
+
+    def best(self, mask: Mask, score: Score) -> Scalar:
+        """Return the legal action of the highest score, the first of several."""
+        last, best = self.tree.width - 1, registers(1, LONG)
+        best[0] = MIN_KEY_64
+        with self.tree.each_action(mask) as (action, legal):
+            value, allowed = score(action)
+            key = (sort_key(value).to(LONG) << 32) | (last - action)
+            best[0] = maximum(best[0], where(legal & allowed, key, MIN_KEY_64))
+        return below(last - best[0].to(INT), self.tree.width)
+
+    def visits(self, at: Coords, slot: Value) -> Scalar:
+        return below(self.tree.node(at, slot).visits, self.tree.config.slots)
+
+    def value_range(self, at: Coords, slot: Value) -> tuple[Scalar, Scalar]:
+        """Return the lowest and the highest value of the actions tried, two NaNs if there is none."""
+        low, high = registers(1, INT), registers(1, INT)
+        low[0], high[0] = MAX_KEY, MIN_KEY
+        with self.tree.each_action() as (action, _):
+            edge = self.tree.edge(at, slot, action)
+            key, tried = sort_key(edge.value), edge.visits > 0
+            low[0] = minimum(low[0], where(tried, key, MAX_KEY))
+            high[0] = maximum(high[0], where(tried, key, MIN_KEY))
+        return from_sort_key(low[0]), from_sort_key(high[0])
+
+    def normalized(
+        self, mask: Mask | None, term: Callable[[Scalar, Scalar], Scalar]
+    ) -> Callable[[Scalar], Scalar]:
+        """Return the share that an action has in the sum of all actions' terms.
+
+        term: an action and whether it is legal -> a number within 0..1.
+        """
+        terms, total = registers(self.tree.width, REAL), registers(1, INT)
+        total[0] = 0
+        with self.tree.each_action(mask) as (action, legal):
+            x = term(action, legal)
+            terms[action] = x
+            total[0] += integer(x * FIXED_POINT)
+        whole = maximum(real(total[0]) * (1 / FIXED_POINT), 1e-30)
+        return lambda action: divide(terms[action], whole)
+
+
+class UCB(ActionSelection):
+    """Upper confidence bounds: the mean return, plus exploration that decreases with an action's visits.
+
+    Returns are divided by the largest one found: exploration would not count in a game of large ones.
+    """
+
+    name, uses_network = "playout", False
+
+    def score(self, at: Coords, slot: Scalar) -> Score:
+        tree = self.tree
+        exploration, largest = tree.params.table(self.visits(at, slot)), tree.root(at).largest
+
+        def score(action: Scalar) -> tuple[Scalar, Value]:
+            edge = tree.edge(at, slot, action)
+            n = real(edge.visits)
+            return divide(edge.value_sum, maximum(n, 1.0) * largest) + divide(exploration, n + 1.0), True
+
+        return score
+
+
+class MuZero(ActionSelection):
+    """MuZero's rule: values between the lowest and the highest of the node and its actions, and priors.
+
+    A node's `value_sum` is that of its actions' returns.
+    """
+
+    name, noise_count = "muzero", 2  # for the priors and for the choice
+
+    def score(self, at: Coords, slot: Scalar) -> Score:
+        tree, node, visits = self.tree, self.tree.node(at, slot), self.visits(at, slot)
+        exploration = tree.params.table(visits)
+        value = divide(node.raw_value + node.value_sum, real(visits) + 1.0)
+        low, high = self.value_range(at, slot)
+        low, high = minimum(value, low), maximum(value, high)
+        spread = maximum(high - low, 1e-8)
+
+        def score(action: Scalar) -> tuple[Scalar, Value]:
+            edge = tree.edge(at, slot, action)
+            n = edge.visits
+            value = where(n > 0, divide(edge.value - low, spread), 0.0)
+            return value + divide(exploration * edge.prior, real(n) + 1.0), True
+
+        return score
+
+    def prior(self, at: Coords, slot: Scalar, action: Scalar, prior: Scalar, logit: Scalar) -> Scalar:
+        fraction = where(slot == 0, self.tree.params.table(2 * self.tree.config.slots), 0.0)
+        return prior * (1.0 - fraction) + self.tree.root_noise[self.tree.noise(at, 0, action)] * fraction
+
+    def record(self, node: Node, edge: Edge, visits: Scalar, total: Scalar, gain: Scalar) -> None:
+        node.value_sum += gain
+
+    def final_score(self, at: Coords, action: Scalar, visits: Scalar) -> Scalar:
+        slots = self.tree.config.slots
+        power = self.tree.params.table(below(visits, slots) + slots)
+        return power + self.tree.root_noise[self.tree.noise(at, 1, action)]
+
+
+class GumbelMuZero(ActionSelection):
+    """Gumbel MuZero's rule: sequential halving at the root; below it, visits approach the improved policy.
+
+    A node's `prior_sum` and `value_sum` are those of the priors and of the priors times values of the actions tried.
+    The root's noise includes the logits.
+    """
+
+    name, noise_count = "gumbel", 1
+
+    def completed_values(self, at: Coords, slot: Value) -> tuple[Callable[[Scalar], Scalar], Scalar]:
+        """Return the values of all actions, scaled, and the scale; those not tried have an estimate of the node's."""
+        tree, node = self.tree, self.tree.node(at, slot)
+        visits, tried = real(node.visits), node.tried
+        mixed = node.raw_value + visits * divide(node.value_sum, maximum(node.prior_sum, 1e-30))
+        mixed = divide(mixed, visits + 1.0)
+        low, high = (where(tried > 0, x, mixed) for x in self.value_range(at, slot))
+        complete = tried >= tree.actions
+        low, high = where(complete, low, minimum(low, mixed)), where(complete, high, maximum(high, mixed))
+        scale = real(node.max_visits) + 50.0
+        factor = divide(scale, maximum(high - low, 1e-8))
+
+        def value(action: Scalar) -> Scalar:
+            edge = tree.edge(at, slot, action)
+            return factor * (where(edge.visits > 0, edge.value, mixed) - low) * 0.1
+
+        return value, scale * 0.1
+
+    def improved_policy(
+        self, at: Coords, slot: Value
+    ) -> tuple[Callable[[Scalar], Scalar], Callable[[Scalar], Scalar]]:
+        """Return the softmax of priors and completed values, and these values."""
+        value, scale = self.completed_values(at, slot)
+
+        def term(action: Scalar, legal: Scalar) -> Scalar:
+            return self.tree.edge(at, slot, action).prior * exp(value(action) - scale)
+
+        return self.normalized(None, term), value
+
+    def score(self, at: Coords, slot: Scalar) -> Score:
+        tree, config = self.tree, self.tree.config
+        weight, value = self.improved_policy(at, slot)
+        visits, considered = self.visits(at, slot), within(tree.root(at).num_legal, config.considered + 1)
+        turn = considered * config.simulations + minimum(visits, config.simulations - 1)
+        wanted, at_root = tree.params.table(turn, INT), slot == 0
+
+        def score(action: Scalar) -> tuple[Scalar, Value]:
+            n = tree.edge(at, slot, action).visits
+            below_root = weight(action) - divide(real(n), real(visits) + 1.0)
+            root = tree.root_noise[tree.noise(at, 0, action)] + value(action)
+            return where(at_root, root, below_root), ~at_root | (n == wanted)
+
+        return score
+
+    def prior(self, at: Coords, slot: Scalar, action: Scalar, prior: Scalar, logit: Scalar) -> Scalar:
+        self.tree.root_noise[self.tree.noise(at, 0, action)] += where(slot == 0, logit, 0.0)
+        return prior
+
+    def record(self, node: Node, edge: Edge, visits: Scalar, total: Scalar, gain: Scalar) -> None:
+        first, prior = visits == 0, edge.prior
+        before = where(first, 0.0, divide(total, maximum(real(visits), 1.0)))
+        node.tried += integer(first)
+        node.max_visits = maximum(node.max_visits, visits + 1)
+        node.prior_sum += where(first, prior, 0.0)
+        node.value_sum += prior * (divide(total + gain, real(visits + 1)) - before)
+
+    def final(self, at: Coords) -> tuple[Callable[[Scalar], Scalar], Score]:
+        weight, value = self.improved_policy(at, 0)
+        most = self.tree.node(at, 0).max_visits
+
+        def score(action: Scalar) -> tuple[Scalar, Value]:
+            noise = self.tree.root_noise[self.tree.noise(at, 0, action)]
+            return noise + value(action), self.tree.edge(at, 0, action).visits == most
+
+        return weight, score

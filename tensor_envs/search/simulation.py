@@ -1,0 +1,338 @@
+"""Stages of a search: roots are initialised, simulations select actions and play them, and returns are backed up.
+
+A simulation goes from the root down to an action that has not been tried there, plays it, and adds the value of the new
+position to every action on its path. An action's sum is that of the returns of the player who chose it, for any number
+of players. An action that ends its game leads to no slot: it is played again the next time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from tensor_envs._compiler.tape import INT, REAL
+from tensor_envs.core.kernels.block import Coords, load, store
+from tensor_envs.core.kernels.tracer import Tracer
+from tensor_envs.rules.bits import num_words
+from tensor_envs.rules.chance import KeyedChance, threefry
+from tensor_envs.rules.kernel import Cells, bitcast, divide, do_while, loop, registers
+from tensor_envs.rules.lists import select
+from tensor_envs.rules.scalar import Scalar, Value, integer, maximum, minimum, real, scalar, where, word
+from tensor_envs.rules.spec import GameState
+from tensor_envs.search.memory import (
+    MAX_ROWS,
+    Counts,
+    Position,
+    SearchConfig,
+    TreeArrays,
+    TreeMemory,
+    Walk,
+    below,
+    within,
+)
+from tensor_envs.search.selection import MIN_KEY, exp, from_sort_key, is_finite, sort_key
+
+# stores what else is wanted of a new position: its state, flags, returns so far, and the rewards of its last action
+Arrived = Callable[[Coords, GameState, Sequence[Scalar], Sequence[Scalar], Sequence[Scalar]], None]
+
+
+class Evaluation(NamedTuple):
+    """A network's output for the positions that simulations have reached."""
+
+    logits: Any  # float32 [rows, actions]
+    values: Any  # float32 [rows, SearchConfig.values]
+
+
+class Result(NamedTuple):
+    """What a search reports of the roots."""
+
+    action: Any  # int32; -1 if the network's output was not finite
+    numbers: Any  # int32 [rows, 3 A + 1]: visits, weights and values of all actions, the root's value; reals by bits
+
+
+class Search(TreeMemory):
+    """The stages of a search, recorded into a kernel."""
+
+    def __init__(
+        self, t: Tracer, arrays: TreeArrays, params: Cells, config: SearchConfig, root_noise: Any = None
+    ):
+        super().__init__(t, arrays, params, config, root_noise)
+        self.selection = config.selection(self)
+        self.walk_words = Walk.size + self.players + num_words(self.actions)
+        self.walks = t.block.registers(self.walk_words, INT)
+        self.games = t.registers()  # those that simulations play
+        self.queue, self.counts = t.block.registers(1, INT), Counts(registers(Counts.size, INT))
+
+    def each_root(self, stage: Callable[[Coords], None]) -> None:
+        self.t.block.each(stage, once=True)
+
+    def walk(self, at: Coords) -> Walk:
+        return Walk(self.walks, at.register.index(0, self.walk_words), at.register.lanes, self.players)
+
+    # *** roots and nodes ***
+
+    def init_root(self, at: Coords, old: Cells, row_keys: Cells) -> tuple[GameState, list[Scalar]]:
+        """Write a root without visits and return its state and flags."""
+        t, there, root, params = self.t, self.in_batch(at), self.root(at), self.params
+        loaded = t.words(old).load(there)
+        s, flags = t.layout.get_state(loaded), t.layout.get_flags(loaded)
+        key = threefry((params.seed_low, params.seed_high), (t.row_keys(row_keys, there)[2], s.episode))
+        root.key_low, root.key_high = threefry(key, (word(s.ply), 0))
+        root.slot = root.num_steps = root.num_legal = 0
+        if not self.config.resumed:
+            root.largest = 1.0
+        words, place = self.words(at, 0)
+        words.store(place, s=s, flags=flags)
+        self._init_node(at, integer(0), self.mover(s, flags), [0.0] * self.players, self.mask(s))
+        return s, flags
+
+    def _init_node(
+        self, at: Coords, slot: Scalar, mover: Value, returns: Sequence[Value], mask: Sequence[Scalar]
+    ) -> None:
+        node = self.node(at, slot)
+        node.visits = self.initial(slot, node.visits)
+        node.set_position(mover, returns, mask)
+
+    def init_edges(self, at: Coords, slot: Value) -> None:
+        """Write the actions of a new node, without priors."""
+        with self.each_action() as (action, _):
+            edge = self.edge(at, slot, action)
+            edge.visits = edge.value_sum = edge.child = 0
+
+    def mover(self, s: GameState, flags: Sequence[Scalar]) -> Scalar:
+        """Return the player to move, or -1 once the game has ended."""
+        return where(flags[0] | flags[1], -1, s.current_player)
+
+    def mask(self, s: GameState) -> list[Scalar]:
+        mask = self.t.game.mask(s)
+        assert isinstance(mask, list), "a tree has no room for memory"
+        return mask
+
+    # *** simulation ***
+
+    def key(self, at: Coords, slot: Scalar) -> list[Scalar]:
+        """Return the random key of a simulation's playout; its chance and its resampling use others."""
+        root = self.root(at)
+        return [root.key_low ^ word(slot - self.config.resumed), root.key_high]
+
+    def _rekeyed(self, at: Coords, slot: Scalar, s: GameState) -> GameState:
+        """Return the state with the chance of a simulation."""
+        if not self.t.game.spec.chance:
+            return s
+        low, high = self.key(at, slot)
+        return s.replace(key=[low, ~high])
+
+    def simulate(self, slot: Scalar, arrived: Arrived) -> None:
+        """Go down to an action that has not been tried, play it, and write the node that it leads to."""
+        self._descend(slot)
+        # compilers vectorise a stage only if it reads no trees: nodes are written after it, root by root
+        stage = self._arrive if self.config.replays else self._advance
+        self.t.block.each(lambda at: stage(at, slot, arrived))
+        self.each_root(lambda at: self._link(at, slot))
+
+    def _descend(self, slot: Scalar) -> None:
+        """Choose actions in all roots, a level at a time: no processor could predict how deep a single one goes.
+
+        Where simulations replay, the actions are played on the way, with chance and hidden information of their own.
+        """
+        each, replays, counts = self.t.block.each, self.config.replays, self.counts
+        if replays:
+            each(lambda at: self._begin(at, slot))
+        counts.queued = counts.steps = 0
+        self.each_root(self._start)
+        with do_while() as turn:
+            active, counts.queued = counts.queued, 0
+            with loop(active) as k:
+                lane = below(self.queue[below(k, self.roots)], self.roots)
+                self._choose(self.first_root if self.roots == 1 else self.t.block.at(lane), counts.steps + k)
+            if replays:
+                each(self._play)
+                self.each_root(lambda at: self._enqueue(at, self.walk(at).live != 0))
+            counts.steps += active
+            turn.again = counts.queued > 0
+        self.root(self.first_root).num_steps = counts.steps
+        if not replays:
+            self.each_root(self._fetch)
+
+    def _start(self, at: Coords) -> None:
+        """Put a simulation at the root; there is none of a game that has ended."""
+        walk = self.walk(at)
+        walk.node = walk.leaf = walk.action = 0
+        self._enqueue(at, walk.live != 0 if self.config.replays else self.node(at, 0).mover >= 0)
+
+    def _enqueue(self, at: Coords, live: Scalar) -> None:
+        """Let a live root take the next step; another one is overwritten in the queue."""
+        queued = self.counts.queued
+        if self.roots > 1:
+            self.queue[below(queued, self.roots)] = at.batch.lane
+        self.counts.queued = queued + live
+
+    def _choose(self, at: Coords, number: Scalar) -> None:
+        """Choose the next action of a root, the step of a number."""
+        walk = self.walk(at)
+        slot = below(walk.node, self.config.slots)
+        position: Position = walk if self.config.replays else self.node(at, slot)
+        mover, returns = position.mover, position.returns()
+        action = self.selection.best(position.mask, self.selection.score(at, slot))
+        child = self.edge(at, slot, action).child
+        step = self.step(number)
+        step.node, step.action, step.player, step.lane = slot, action, mover, at.batch.lane
+        step.returned = select(returns, mover)
+        walk.node, walk.leaf, walk.action = child, slot, action
+        if self.config.replays:
+            walk.untried = child == 0
+        else:
+            self._enqueue(at, child > 0)
+
+    def _fetch(self, at: Coords) -> None:
+        """Load a simulation's leaf from the tree, for vectors."""
+        walk = self.walk(at)
+        leaf = below(walk.leaf, self.config.slots)
+        words, place = self.words(at, leaf)
+        self.games.store_words(at, words.load(place), words.count)
+        walk.set_returns(self.node(at, leaf).returns())
+
+    def _advance(self, at: Coords, slot: Scalar, arrived: Arrived) -> None:
+        """Play the leaf's action in the state of its node."""
+        t, walk, loaded = self.t, self.walk(at), self.games.load(at)
+        s, was = self._rekeyed(at, slot, t.layout.get_state(loaded)), t.layout.get_flags(loaded)
+        s, rewards, *flags = t.game.step(s, within(walk.action, self.actions), None)
+        flags = [x | y for x, y in zip(was, flags, strict=True)]  # of roots that have ended
+        returns = [x + r for x, r in zip(walk.returns(), rewards, strict=True)]
+        words, place = self.words(at, slot)
+        words.store(place, s=s, flags=flags)
+        walk.untried = 1
+        walk.set_position(self.mover(s, flags), returns, self.mask(s))
+        arrived(at, s, flags, returns, rewards)
+
+    def _begin(self, at: Coords, slot: Scalar) -> None:
+        """Load the root for a simulation that replays."""
+        t, (words, place) = self.t, self.words(at, 0)
+        loaded, walk = words.load(place), self.walk(at)
+        s, flags = self._rekeyed(at, slot, t.layout.get_state(loaded)), t.layout.get_flags(loaded)
+        if self.config.determinizes:
+            low, high = self.key(at, slot)
+            s = t.game.determinize(s, s.current_player, KeyedChance([~low, high]))
+        self.games.store(at, s=s, flags=flags)
+        walk.live, walk.untried = ~(flags[0] | flags[1]), 0
+        walk.set_position(self.mover(s, flags), [0.0] * self.players, self.mask(s))
+
+    def _play(self, at: Coords) -> None:
+        """Play the chosen action of a simulation that replays."""
+        t, walk, loaded = self.t, self.walk(at), self.games.load(at)
+        s, was, live = t.layout.get_state(loaded), t.layout.get_flags(loaded), walk.live != 0
+        after, rewards, *flags = t.game.step(s, within(walk.action, self.actions), None)
+        s = t.game.where(live, after, s)
+        flags = [where(live, new, old) for new, old in zip(flags, was, strict=True)]
+        returns = [x + where(live, r, 0.0) for x, r in zip(walk.returns(), rewards, strict=True)]
+        self.games.store(at, s=s, flags=flags)
+        walk.live = live & (walk.untried == 0) & ~(flags[0] | flags[1])
+        walk.set_position(self.mover(s, flags), returns, self.mask(s))
+
+    def _arrive(self, at: Coords, slot: Scalar, arrived: Arrived) -> None:
+        loaded = self.games.load(at)
+        s, flags = self.t.layout.get_state(loaded), self.t.layout.get_flags(loaded)
+        arrived(at, s, flags, self.walk(at).returns(), [scalar(0.0)] * self.players)
+
+    def _link(self, at: Coords, slot: Scalar) -> None:
+        """Write the node that a simulation has reached, and link it to its parent."""
+        walk = self.walk(at)
+        edge = self.edge(at, below(walk.leaf, self.config.slots), within(walk.action, self.actions))
+        edge.child = where((walk.untried != 0) & (walk.mover >= 0), slot, edge.child)
+        self.root(at).slot = slot
+        if not self.selection.uses_network:
+            self.init_edges(at, slot)
+        mask = [walk.mask(w) for w in range(num_words(self.actions))]
+        self._init_node(at, slot, walk.mover, walk.returns(), mask)
+
+    def backward(self, returns: Callable[[Coords], Sequence[Scalar]]) -> None:
+        """Add the returns of a simulation, of all players, to every action on its path."""
+        final = self.t.block.registers(self.players, REAL)
+
+        def settle(at: Coords) -> None:
+            values, root = returns(at), self.root(at)
+            largest = root.largest
+            for x in values:
+                largest = maximum(largest, maximum(x, -x))
+            root.largest = largest
+            store(final, at.register, values)
+
+        self.each_root(settle)
+        with loop(self.root(self.first_root).num_steps) as number:
+            step = self.step(number)
+            lane, player, action = step.lane, step.player, below(step.action, self.width)
+            at = self.first_root if self.roots == 1 else self.t.block.at(below(lane, self.roots))
+            slot = below(step.node, self.config.slots)
+            node, edge = self.node(at, slot), self.edge(at, slot, action)
+            gain = select(load(final, at.register, self.players), player) - step.returned
+            visits, total = edge.visits, edge.value_sum
+            self.selection.record(node, edge, visits, total, gain)
+            edge.visits, edge.value_sum = visits + 1, total + gain
+            node.visits += 1
+
+    # *** a network's part ***
+
+    def _row(self, at: Coords) -> Scalar:
+        """Return a root's row in an evaluation."""
+        return within(minimum(at.batch.row, self.params.rows - 1), MAX_ROWS)
+
+    def expand(self, at: Coords, slot: Scalar, evaluation: Evaluation) -> None:
+        """Write the actions of a new node with their priors, and the network's value of it."""
+        row, node, root = self._row(at), self.node(at, slot), self.root(at)
+        top, num_legal, invalid = (registers(1, INT) for _ in range(3))
+        top[0], num_legal[0], invalid[0] = MIN_KEY, 0, 0
+
+        def logit(action: Scalar) -> Scalar:
+            return evaluation.logits[row * self.actions + minimum(action, self.actions - 1)]
+
+        with self.each_action(node.mask) as (action, legal):
+            x = logit(action)
+            top[0] = maximum(top[0], where(legal, sort_key(x), MIN_KEY))
+            num_legal[0] += legal
+            invalid[0] |= integer(legal & ~is_finite(x))
+        highest = from_sort_key(top[0])
+
+        def power(action: Scalar, legal: Scalar) -> Scalar:
+            return where(legal, exp(logit(action) - highest), 0.0)
+
+        prior = self.selection.normalized(node.mask, power)
+        with self.each_action() as (action, _):
+            edge = self.edge(at, slot, action)
+            edge.visits, edge.value_sum, edge.child = (
+                self.initial(slot, x) for x in (edge.visits, edge.value_sum, edge.child)
+            )
+            edge.prior = self.selection.prior(at, slot, action, prior(action), logit(action))
+        values = [evaluation.values[row * self.config.values + p] for p in range(self.config.values)]
+        node.raw_value = where(invalid[0] != 0, float("nan"), select(values, node.mover))
+        node.tried, node.max_visits = (self.initial(slot, x) for x in (node.tried, node.max_visits))
+        node.prior_sum, node.value_sum = (self.initial(slot, x) for x in (node.prior_sum, node.value_sum))
+        root.num_legal = where(slot == 0, num_legal[0], root.num_legal)
+
+    def network_returns(self, at: Coords, slot: Scalar, evaluation: Evaluation) -> list[Scalar]:
+        """Return a simulation's returns: those so far, plus the network's value of the rest of the game."""
+        row, node, count = self._row(at), self.node(at, slot), self.config.values
+        mover = node.mover
+        rest = [evaluation.values[row * count + (p if count > 1 else 0)] for p in range(self.players)]
+        if count == 1 and self.players == 2:
+            rest = [where(mover == p, x, -x) for p, x in enumerate(rest)]
+        return [x + where(mover < 0, 0.0, y) for x, y in zip(node.returns(), rest, strict=True)]
+
+    # *** the result ***
+
+    def finalize(self, at: Coords, result: Result) -> None:
+        """Choose the action to be played at a root and report its visits, weights and values."""
+        node, size = self.node(at, 0), self.actions
+        row, mover = self.in_batch(at).batch.row, node.mover
+        weight, score = self.selection.final(at)
+        best = self.selection.best(node.mask, score)
+        total, first = registers(1, REAL), row * (3 * size + 1)
+        total[0] = node.raw_value if self.config.values else 0.0
+        with loop(size) as action:
+            edge = self.edge(at, 0, action)
+            for part, x in enumerate((edge.visits, bitcast(weight(action), INT), bitcast(edge.value, INT))):
+                result.numbers[first + part * size + action] = x
+            total[0] += edge.value_sum
+        visits = self.selection.visits(at, 0)
+        value = divide(total[0], real(visits) + 1.0 if self.config.values else real(maximum(visits, 1)))
+        result.action[row] = where(mover < 0, 0, where(is_finite(value), best, -1))
+        result.numbers[first + 3 * size] = bitcast(where(mover < 0, 0.0, value), INT)
