@@ -45,6 +45,7 @@ class C:
     prefix = (
         "#pragma STDC FP_CONTRACT OFF\n"  # a fused multiply-add rounds once where other devices round twice
     )
+    suffixes: ClassVar[dict[DType, str]] = {WORD: "u", LONG: "ll", WORD64: "ull"}  # of constants
     infinity, nan = "__builtin_inff()", '__builtin_nanf("")'
     popcounts: ClassVar[dict[DType, str]] = {WORD: "__builtin_popcount", WORD64: "__builtin_popcountll"}
     keep_loop = ""  # stands before a loop that is not to be unrolled
@@ -92,7 +93,7 @@ class C:
             return str(int(value))
         if value in (-(2**31), -(2**63)):  # in C a minus is no part of a number
             return f"({self.constant(value + 1, dtype)}-1)"
-        text = f"{value}{ {WORD: 'u', WORD64: 'ull', LONG: 'll'}.get(dtype, '') }"
+        text = f"{value}{self.suffixes.get(dtype, '')}"
         return f"({text})" if value < 0 else text
 
     def cast(self, x: Instruction, value: str) -> str:
@@ -248,6 +249,7 @@ class HIP(GPU):
 
 class OpenCL(GPU):
     types: ClassVar = GPU.types | {dtypes.int8: "char", LONG: "long", WORD64: "ulong"}
+    suffixes: ClassVar = {WORD: "u", LONG: "l", WORD64: "ul"}
     prefix = "#pragma OPENCL FP_CONTRACT OFF\n"
     infinity, nan = "INFINITY", "NAN"
     popcounts: ClassVar = {WORD: "popcount", WORD64: "popcount"}

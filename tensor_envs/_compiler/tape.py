@@ -135,6 +135,7 @@ class Tape:
         self.registers: list[Array] = []
         self.grid: dict[str, int] = {}  # workgroups ("group") and threads ("thread") of a GPU
         self.count = 0  # instructions recorded
+        self.is_finished = False
         self._constants: dict[Any, Instruction] = {}
 
     # *** instructions ***
@@ -242,6 +243,9 @@ class Tape:
     def finish(self) -> None:
         """Find what the stores to parameters depend on: the live instructions, blocks and arrays."""
         assert self.block is self.root, "a loop or branch has not ended"
+        if self.is_finished:
+            return
+        self.is_finished = True
         stores: dict[Array, list[Instruction]] = {}
         waiting: list[Instruction] = []
 

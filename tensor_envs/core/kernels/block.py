@@ -19,7 +19,7 @@ LANES = 64  # games a block at most: on a GPU, threads a workgroup
 # A kernel on the CPU is told how many blocks to play, so that one serves every batch up to this many: indices have 32
 # bits then, and 64 in the kernels of larger ones.
 MANY_BLOCKS = 2**14
-UNROLL_MAX_INSTRUCTIONS = 400  # of a stage that several lanes play at once
+UNROLL_MAX_INSTRUCTIONS = 1000  # of a stage that several lanes play at once
 UNROLL_LANES = 4  # those lanes: one hides the latency of another
 
 
