@@ -11,8 +11,10 @@ from tinygrad import Tensor
 
 from tensor_envs._compiler.devices import download, empty_buffer, upload
 from tensor_envs._compiler.launch import launch
+from tensor_envs._compiler.tape import BOOL, INT, REAL, WORD, WORD64
 from tensor_envs.rules.kernel import Cells, loop, trace
-from tensor_envs.rules.scalar import BOOL, INT, REAL, WORD, WORD64, Scalar, scalar
+from tensor_envs._compiler.tape import 
+from tensor_envs.rules.scalar import Scalar, scalar
 
 KINDS = {"bool": BOOL, "int": INT, "word": WORD, "word64": WORD64, "real": REAL}
 NUMPY = {"bool": np.bool_, "int": np.int32, "word": np.uint32, "word64": np.uint64, "real": np.float32}

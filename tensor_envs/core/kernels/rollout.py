@@ -15,7 +15,7 @@ from tensor_envs.core.kernels.block import Coords, Place, load, store
 from tensor_envs.core.kernels.tracer import NEVER, AutoReset, Tracer, row_index
 from tensor_envs.rules.chance import threefry
 from tensor_envs.rules.kernel import do_while, loop, registers
-from tensor_envs.rules.scalar import Scalar, maximum, minimum, real, where
+from tensor_envs.rules.scalar import Scalar, integer, maximum, minimum, real, where
 from tensor_envs.rules.spec import GameState
 
 # of a game and its mask: whether, what and how legally it plays in place of the uniform policy
@@ -34,8 +34,9 @@ class BlockState:
         self.again = t.block.registers(1, WORD)
         self.mirrored = self.players == 2 and t.game.spec.zero_sum  # the other player's rewards follow
         self.each = 1 if self.mirrored else self.players
-        self.num_sums = 2 * self.each + self.players if counts else self.each  # returns, rewards, wins
+        self.num_sums = 2 * self.each if counts else self.each  # returns, rewards
         self.sums = t.block.registers(self.num_sums, REAL)
+        self.wins = t.block.registers(self.players, INT)
         self.stays = reset == "none"  # else no game is over where a step begins
 
     def begin(
@@ -44,12 +45,14 @@ class BlockState:
         self.words.store(at, s=s, flags=flags if self.stays else NEVER)
         sums = [*returns[: self.each], *[0.0] * self.num_sums][: self.num_sums]
         store(self.sums, at.register, sums)
+        store(self.wins, at.register, [0] * self.players)
 
     def step(self, at: Coords, given: GivenAction | None = None) -> None:
         """Play one action in one game, of the uniform policy where nothing is given."""
         t, words = self.t, self.words.load(at)
         s, was = t.layout.get_state(words), t.layout.get_flags(words) if self.stays else NEVER
         sums = load(self.sums, at.register, self.num_sums)
+        wins = load(self.wins, at.register, self.players)
         mask, keys = t.game.mask(s), self.keys(at)
         action = uniform_action(s, mask, t.game.spec.num_actions, keys[3:], live=not self.stays)
         legal = None
@@ -57,15 +60,14 @@ class BlockState:
             when, chosen, allowed = given(at, mask)
             action, legal = where(when, chosen, action), ~when | allowed
         after, rewards, now, again = t.play(s, was, action, legal, self.reset, keys)
-        wins = [real((now[0] | now[1]) & (r > 0.0)) for r in rewards]
+        wins = [n + integer((now[0] | now[1]) & (r > 0.0)) for n, r in zip(wins, rewards, strict=True)]
         paid = rewards[: self.each]
-        returns, counted = sums[: self.each], sums[2 * self.each :]
-        sums = [a + b for a, b in zip(returns, paid, strict=True)] + paid
-        sums += [a + b for a, b in zip(counted, wins, strict=False)]
+        sums = [a + b for a, b in zip(sums, paid, strict=False)] + paid
         self.words.store(at, s=after, flags=now if self.stays else NEVER)
         if t.resets_in_branch(self.reset):
             store(self.again, at.register, [again])
         store(self.sums, at.register, sums[: self.num_sums])
+        store(self.wins, at.register, wins)
 
     def play_to_end(self, limit: Scalar, given: Callable[[Scalar], GivenAction] | None = None) -> None:
         """Step until all games of the block are over, or `limit` times.
@@ -86,8 +88,8 @@ class BlockState:
 
     def counts(self, at: Coords) -> tuple[list[Scalar], list[Scalar]]:
         """Return the rewards of the last step, and the wins, of all players."""
-        sums = load(self.sums, at.register, self.num_sums)[self.each :]
-        return self._of_all(sums[: self.each]), sums[self.each :]
+        rewards = load(self.sums, at.register, self.num_sums)[self.each :]
+        return self._of_all(rewards), [real(n) for n in load(self.wins, at.register, self.players)]
 
     def _of_all(self, values: list[Scalar]) -> list[Scalar]:
         return [*values, 0.0 - values[0]] if self.mirrored else values

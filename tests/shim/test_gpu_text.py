@@ -1,0 +1,253 @@
+"""The CUDA and Metal text of all kernels computes what the CPU computes, bit for bit."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from tinygrad import Tensor
+from tinygrad.dtype import _from_np_dtype
+
+import tensor_envs as te
+from tensor_envs._compiler.devices import download, empty_buffer, write
+from tensor_envs._compiler.dialects import CUDA, GPU, Metal
+from tensor_envs._compiler.tape import Tape
+from tensor_envs.core import engine as engine_module
+from tensor_envs.search import running
+from tensor_envs.search.memory import SearchConfig
+from tests.shim.emulator import POISON, Kernel, KernelFault, load
+
+BATCH = 70  # two blocks, the second padded
+LIMIT = 9  # actions of a playout
+FAST = ("2048", "connect_four", "kuhn_poker", "othello", "three_will", "tic_tac_toe")
+LANGUAGES = {language.__name__: language for language in (CUDA, Metal)}
+
+
+class Launch(NamedTuple):
+    """A launch on the CPU.
+
+    Attributes:
+        name: the kernel's name, with a number for its options.
+        record: returns the kernel's tape, given its parameters and whether it is for a GPU.
+        search: options of a search; its trees are the first arrays.
+        before, after: all arrays before and after the launch.
+    """
+
+    name: str
+    record: Callable[..., Tape]
+    search: SearchConfig | None
+    before: list[np.ndarray]
+    after: list[np.ndarray]
+
+
+class Watched:
+    """A captured function that records its launches."""
+
+    def __init__(self, function: Any, launches: list[Launch], about: tuple[str, Any, SearchConfig | None]):
+        self.function, self.launches, self.about = function, launches, about
+
+    def __call__(self, *tensors: Tensor) -> None:
+        self._launch(self.function, tensors, tensors)
+
+    def bind(self, *tensors: Tensor) -> Callable[[], None]:
+        return functools.partial(self._launch, self.function.bind(*tensors), (), tensors)
+
+    def _launch(self, function: Any, arguments: Sequence[Tensor], tensors: Sequence[Tensor]) -> None:
+        arrays = tensors[:-1]  # the last are the blocks to play
+        before = [download(x) for x in arrays]
+        function(*arguments)
+        self.launches.append(Launch(*self.about, before, [download(x) for x in arrays]))
+
+
+def watch(env: te.Env) -> list[Launch]:
+    """Return a list to which all later launches of an environment are added."""
+    engine: Any = env._engine
+    captured, launches, names = engine._captured, list[Launch](), dict[Any, str]()
+
+    def watched(kernel: Any, grid: Any, device: Any, arrays: Any) -> tuple[Watched, list[Tensor]]:
+        function, arguments = captured(kernel, grid, device, arrays)
+        name = names.setdefault((function, grid), f"{kernel.name}_{len(names)}")
+        record = engine.recorder(kernel, replace(grid, gpu=True), arrays)
+        return Watched(function, launches, (name, record, getattr(kernel, "config", None))), arguments
+
+    engine._captured = watched
+    return launches
+
+
+def poisoned(*arguments: Any) -> Tensor:
+    """Return an uninitialised buffer with bytes that no kernel may depend on."""
+    buffer = empty_buffer(*arguments)
+    write(buffer, np.full(buffer.nbytes(), POISON, np.uint8))
+    return buffer
+
+
+def actions_of(state: te.State, ply: int) -> np.ndarray:
+    """Return actions of the uniform policy; in a later ply some are illegal."""
+    actions = te.random_policy(state).numpy()
+    if ply == 12:
+        actions[::11], actions[5::11] = state.env.num_actions, -1
+    return actions
+
+
+def play(env: te.Env) -> None:
+    """Launch the kernels of steps, resets, copies, observations, rollouts and playouts."""
+    middle = state = env.init(BATCH, seed=3, first_row=2**31 - 3)
+    for ply in range(20):
+        state = env.step(state, actions_of(state, ply))
+        middle = state if ply == 2 else middle
+    env.reset(state)
+    env.reset(middle, np.arange(BATCH) % 3 == 1)
+    env.take(middle, np.arange(BATCH)[::-1])
+    for player in (None, env.num_players - 1, np.arange(BATCH) % env.num_players):
+        env.observe(middle, player)
+    middle.legal_action_mask  # noqa: B018
+    step_vector(te.VectorEnv(env, BATCH, 4, observe=True))
+    te.rollout_from(middle, "uniform", 60)
+    te.playout(middle, 3, seed=1, limit=LIMIT)
+
+
+def step_vector(vector: te.VectorEnv) -> None:
+    for ply in range(20):
+        vector.step(actions_of(vector.state, ply)) if ply % 2 == 0 else vector.step_uniform()
+
+
+def play_vectors(env: te.Env) -> None:
+    """Launch the kernels of all forms of `VectorEnv`, the other rollout, and those that read a state."""
+    for autoreset, more in itertools.product(("same_step", "next_step", "disabled"), (False, True)):
+        step_vector(te.VectorEnv(env, BATCH, 4, None, autoreset, observe=more, final_states=more))  # type: ignore[arg-type]
+    state = te.rollout_from(env.init(BATCH, seed=5), "uniform", 3, autoreset=False).state
+    te.rollout_from(state, "uniform", 60, autoreset=False)
+    env._engine.refresh(state._games)
+    for name in (*env.spec_fields, "rewards", "truncated", "action_key"):
+        getattr(state, name)
+
+
+def search(env: te.Env) -> None:
+    """Launch the kernels of searches by playouts and with a network."""
+    state = searched_state(env)
+    te.search.playout_policy(state, 6, seed=1, limit=LIMIT)
+    te.search.gumbel_muzero_policy(state, network(env), 4, seed=2)
+
+
+def search_more(env: te.Env) -> None:
+    """Launch the kernels of searches that return trees, resume them, or add noise."""
+    state = searched_state(env)
+    found = te.search.playout_policy(state, 6, seed=2, limit=LIMIT, keep_tree=True)
+    tree = te.search.subtree(found.search_tree, found.action)
+    te.search.playout_policy(env.step(state, found.action), 6, seed=3, limit=LIMIT, tree=tree)
+    te.search.muzero_policy(state, network(env), 4, seed=2)
+
+
+def searched_state(env: te.Env) -> te.State:
+    state = env.init(BATCH, seed=6)
+    return env.step(state, te.random_policy(state))
+
+
+def network(env: te.Env) -> Callable[[te.State], tuple[Tensor, Tensor]]:
+    """Return a function that evaluates all positions of a game alike."""
+    random, sizes = np.random.default_rng(5), (env.num_actions, env.num_players)
+    logits, values = (Tensor(random.uniform(-1, 1, (BATCH, n)).astype(np.float32)).realize() for n in sizes)
+    return lambda state: (logits + 0, values + 0)
+
+
+Task = Callable[[te.Env], None]
+TASKS: dict[Task, set[str]] = {  # and the kernels that each launches
+    play: {"seed", "init", "sample", "step", "uniform", "reset", "gather", "observe", "rollout", "playout"},
+    play_vectors: {"step", "uniform", "copy", "rollout", "refresh", "read"},
+    search: {"search", "init_root", "expand_and_select", "finalize"},
+    search_more: {"search", "init_root", "expand_and_select", "finalize"},
+}
+
+
+@functools.lru_cache(1)
+def launches_of(game: str, task: Task) -> list[Launch]:
+    """Return the launches of a task on the CPU."""
+    env = te.make(game)
+    launches = watch(env)
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (engine_module, running):
+            patch.setattr(module, "empty_buffer", poisoned)
+        task(env)
+    return launches
+
+
+def kernels_of(launches: list[Launch], language: type[GPU]) -> dict[str, Kernel]:
+    """Record and print all kernels for a GPU."""
+    kernels = {}
+    for name, launch in {x.name: x for x in launches}.items():
+        tape = launch.record([(_from_np_dtype(x.dtype), x.size) for x in launch.before], True)
+        kernels[name] = Kernel(language(tape).source(name), tape, language)
+    return kernels
+
+
+def assert_same(launches: list[Launch], kernels: dict[str, Kernel]) -> None:
+    """Compile and run kernels, and compare the arrays after each launch with the CPU's.
+
+    Threads of a CPU lay trees out in their own way, so a search has trees of its own here; its leaves and results are
+    compared, and the trees that it returns but for their `nodes`, which contain steps.
+    """
+    run = load(kernels)
+    trees: dict[SearchConfig, list[np.ndarray]] = {}
+    for name, _, search, before, expected in launches:
+        if search is None:
+            after, own = run(name, before), set[int]()
+        else:
+            after = run(name, [*trees.get(search, before[:3]), *before[3:]])
+            trees[search], own = after[:3], {1} if search.return_tree else {0, 1, 2}
+        for k, (x, y) in enumerate(zip(after, expected, strict=True)):
+            if k not in own and x.tobytes() != y.tobytes():
+                raise AssertionError(f"{name}: data{k} differs from the CPU's, {(x != y).sum()} of {x.size}")
+
+
+def cases() -> Iterator[Any]:
+    for game, task, language in itertools.product(te.registered(), TASKS, LANGUAGES):
+        slow = game not in FAST or task not in (play, search)
+        marks = [pytest.mark.slow] if slow else []
+        yield pytest.param(game, task, language, marks=marks, id=f"{game}-{task.__name__}-{language}")
+
+
+@pytest.mark.parametrize(("game", "task", "language"), list(cases()))
+def test_same_as_on_the_cpu(game: str, task: Task, language: str) -> None:
+    launches = launches_of(game, task)
+    kernels = kernels_of(launches, LANGUAGES[language])
+    assert {name.rpartition("_")[0] for name in kernels} >= TASKS[task]
+    assert all(math.prod(kernel.tape.grid.values()) >= BATCH for kernel in kernels.values())
+    changes = {
+        x.name for x in launches for a, b in zip(x.before, x.after, strict=True) if a.tobytes() != b.tobytes()
+    }
+    assert changes == kernels.keys()
+    assert_same(launches, kernels)
+
+
+LOAD, STORE, END = r"= (data\d)\[(.+)\];", r"(data\d)\[(.+)\] = ", r"\n}\n$"
+PLANTED = {  # a pattern of a kernel's text, what replaces it once, and the error that must follow
+    "a wrong operator": (r"\^", "|", "data. differs"),
+    "a wrong choice": (r"\?([^:?]+):([^)]+)\)", r"?\2:\1)", "data. differs"),
+    "a store after an array": (STORE, r"\1[\2+8192] = ", r"data\d\[\d"),
+    "a store before an array": (STORE, r"\1[\2-8192] = ", r"data\d\[-"),
+    "a load after an array": (LOAD, r"= \1[\2+8192];", r"data\d\["),
+    "a store after registers": (r"(r\d)\[(.+)\] = ", r"\1[\2+99] = ", r"r\d\["),
+    "a store to an input": (END, "\n  data2[0] = 1u;\n}\n", "const"),
+    "a word of another language": (END, "\n  barrier();\n}\n", "barrier"),
+    "an overflow": (END, "\n  int x = data4[0] + 2147483647;\n}\n", r"signed \+"),
+}
+
+
+@pytest.mark.parametrize("fault", PLANTED)
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_planted_faults_are_found(fault: str, language: str) -> None:
+    pattern, replacement, message = PLANTED[fault]
+    launches = [x for x in launches_of("tic_tac_toe", play) if x.name.startswith("rollout")]
+    ((name, kernel),) = kernels_of(launches, LANGUAGES[language]).items()
+    assert_same(launches, {name: kernel})
+    text, count = re.subn(pattern, replacement, kernel.text, count=1)
+    assert count == 1
+    with pytest.raises((AssertionError, KernelFault), match=message):
+        assert_same(launches, {name: kernel._replace(text=text)})
