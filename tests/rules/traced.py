@@ -13,7 +13,6 @@ from tensor_envs._compiler.devices import download, empty_buffer, upload
 from tensor_envs._compiler.launch import launch
 from tensor_envs._compiler.tape import BOOL, INT, REAL, WORD, WORD64
 from tensor_envs.rules.kernel import Cells, loop, trace
-from tensor_envs._compiler.tape import 
 from tensor_envs.rules.scalar import Scalar, scalar
 
 KINDS = {"bool": BOOL, "int": INT, "word": WORD, "word64": WORD64, "real": REAL}

@@ -1,0 +1,435 @@
+"""Random programs in the rules language: kernels, plain numbers and an independent reference agree bit for bit."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tinygrad import Tensor
+
+from tensor_envs import rules
+from tensor_envs._compiler import arithmetic
+from tensor_envs._compiler.devices import download, empty_buffer, resolve, upload
+from tensor_envs._compiler.launch import launch
+from tensor_envs._compiler.tape import LIMITS, WORD, WORD64, Instruction, current, recording
+from tensor_envs.rules import Scalar, halves, integer, map_range, scalar, word
+from tensor_envs.rules.kernel import Cells, bitcast, grid_index, loop, no_unroll, trace
+from tests.rules import reference
+from tests.rules.programs import ARGUMENTS, FIELDS, columns, function, source
+from tests.rules.reference import Number, decoded, encoded
+from tests.rules.traced import KINDS, NUMPY
+
+ROOT = Path(__file__).parents[2]
+ROWS = 16  # of a table of fields
+PER_KERNEL = 50  # programs
+SEQUENTIAL = ("CPU", "PYTHON")  # the interpreter evaluates the condition of a loop for its first thread only
+REQUIRED_DEVICES = os.environ.get("TENSOR_ENVS_TEST_DEVICES")
+
+Table = dict[str, np.ndarray]
+Difference = tuple[int, int, int, Any, Any]  # program, result, row, expected value, value found
+
+
+# *** languages ***
+
+
+def _map_range(size: int, term: Callable[[Scalar], Any]) -> list[Scalar]:
+    return map_range(size, lambda i: term(integer(i)))  # the index of an unrolled one is a plain int
+
+
+def _rolled_map_range(size: int, term: Callable[[Scalar], Any]) -> list[Scalar]:
+    if recording() is None:
+        return _map_range(size, term)
+    with no_unroll():
+        return _map_range(size, term)
+
+
+RULES = {name: getattr(rules, name) for name in rules.__all__}
+RULES |= {"map_range": _map_range, "rolled_map_range": _rolled_map_range}
+# functions of plain ints, or of observations
+NOT_NUMERIC = {"bits", "entries", "number", "one_hot", "num_words", "pack", "unpack"}
+REFERENCE = {name: value for name, value in vars(reference).items() if not name.startswith("_")}
+
+
+# *** runs ***
+
+
+class Suite:
+    """Programs over one table of fields, with the results of the reference.
+
+    Attributes:
+        kinds: the kinds of each program's results.
+        expected: uint32, (words of all results, rows); a word64 takes two words.
+    """
+
+    def __init__(self, texts: Sequence[str], table: Table):
+        self.texts, self.table = texts, table
+        self.size = len(next(iter(table.values())))
+        self.kinds: list[list[str]] = []
+        lines: list[tuple[int, ...]] = []
+        for text in texts:
+            rows = [function(text, REFERENCE)(**row) for row in self.rows(Number)]
+            kinds = [[x.kind for x in row] for row in rows]
+            assert all(row == kinds[0] for row in kinds), f"the kinds of results depend on values:\n{text}"
+            self.kinds.append(kinds[0])
+            for result in zip(*rows, strict=True):
+                lines += zip(*(encoded(x.value, x.kind) for x in result), strict=True)
+        self.expected = np.array(lines, np.uint32)
+
+    def rows(self, make: Callable[[Any, str], Any]) -> Iterator[dict[str, Any]]:
+        """Yield the fields of each row; `make` is called with a value and its kind."""
+        for i in range(self.size):
+            yield {name: make(self.table[name][i].item(), kind) for name, kind in ARGUMENTS.items()}
+
+    def plain(self) -> np.ndarray:
+        """Return the results of `tensor_envs.rules` with plain numbers, like `expected`."""
+        lines: list[tuple[int, ...]] = []
+        for text, kinds in zip(self.texts, self.kinds, strict=True):
+            program = function(text, RULES)
+            rows = [program(**row) for row in self.rows(lambda value, kind: Scalar(value, KINDS[kind]))]
+            assert all([x.kind for x in row] == kinds for row in rows), text
+            for result in zip(*rows, strict=True):
+                lines += zip(*(encoded(x.value, x.kind) for x in result), strict=True)
+        return np.array(lines, np.uint32)
+
+    def record(self, device: str, results: Cells, *fields: Cells) -> None:
+        """Record a kernel with all programs; `fields` are arrays with the columns of each kind."""
+        line = 0
+        for text, kinds in zip(self.texts, self.kinds, strict=True):
+            for row in _each_row(self.size, device):
+                arguments: dict[str, Scalar] = {}
+                for cells, names in zip(fields, FIELDS.values(), strict=True):
+                    arguments |= {name: cells[row + k * self.size] for k, name in enumerate(names)}
+                values = [scalar(x) for x in function(text, RULES)(**arguments)]
+                assert [x.kind for x in values] == kinds
+                for x in (part for value in values for part in _words(value)):
+                    results[row + line * self.size] = x
+                    line += 1
+
+    def kernel(self, device: str) -> np.ndarray:
+        """Return the results of a kernel with all programs, like `expected`."""
+        inputs = [np.concatenate([self.table[name] for name in names]) for names in FIELDS.values()]
+        arrays = [empty_buffer(self.expected.size, WORD, device), *(upload(x, device) for x in inputs)]
+        after = launch("programs", partial(trace, partial(self.record, device)), *arrays)
+        Tensor.realize(after[0])
+        return download(after[0]).reshape(self.expected.shape)
+
+    def divides_word64(self) -> bool:
+        """Return whether a kernel of the programs divides numbers of 64 bits."""
+        inputs = [(KINDS[kind], self.size * len(names)) for kind, names in FIELDS.items()]
+        tape = trace(partial(self.record, "GPU"), [(WORD, self.expected.size), *inputs], gpu=True)
+        tape.finish()
+        return any(x.op in ("/", "%") and x.dtype is WORD64 for x, _ in tape.live())
+
+    def differences(self, found: np.ndarray) -> list[Difference]:
+        """Return the first difference of every program, if any."""
+        differences, start = [], 0
+        for number, kinds in enumerate(self.kinds):
+            sizes = [2 if kind == "word64" else 1 for kind in kinds]
+            stop = start + sum(sizes)
+            wrong = np.argwhere(self.expected[start:stop] != found[start:stop])
+            if len(wrong):
+                line, row = (int(x) for x in wrong[0])
+                result = next(k for k in range(len(kinds)) if sum(sizes[: k + 1]) > line)
+                first = start + sum(sizes[:result])
+                values = (
+                    decoded(words[first : first + sizes[result], row].tolist(), kinds[result])
+                    for words in (self.expected, found)
+                )
+                differences.append((number, result, row, *values))
+            start = stop
+        return differences
+
+    def describe(self, difference: Difference) -> str:
+        """Return a program, the fields of a row, and both values of a result."""
+        number, result, row, expected, found = difference
+        fields = {name: column[row].item() for name, column in self.table.items()}
+        return f"{self.texts[number]}{fields}\nr{result}: expected {expected}, got {found}\n"
+
+
+def _each_row(size: int, device: str) -> Iterator[Scalar]:
+    """Yield the row inside a loop over all, or that of a thread."""
+    if device not in SEQUENTIAL:
+        yield grid_index("thread", size)
+        return
+    with loop(size) as row:
+        yield row
+
+
+def _words(x: Scalar) -> list[Scalar]:
+    """Return a number as words, like `encoded`."""
+    if x.kind == "real":
+        return [bitcast(x, WORD)]
+    return list(halves(x)) if x.kind == "word64" else [word(x)]
+
+
+def find_differences(seeds: range, device: str, plain: bool = False, portable: bool = False) -> list[str]:
+    """Run random programs, and describe those whose results are not those of the reference.
+
+    Args:
+        seeds: a program is written from each.
+        device: runs the kernels.
+        plain: whether the programs run with plain numbers, too.
+        portable: whether to leave out programs with reals, or with a quotient of 64 bits.
+    """
+    found = []
+    for first in range(seeds.start, seeds.stop, PER_KERNEL):
+        some, table = range(first, min(first + PER_KERNEL, seeds.stop)), columns(ROWS, first)
+        texts = {source(seed): seed for seed in some}
+        if portable:
+            texts = {text: seed for text, seed in texts.items() if _is_portable(text)}
+        suite = Suite(list(texts), table)
+        runs = {device: suite.kernel(device)} | ({"plain numbers": suite.plain()} if plain else {})
+        for name, results in runs.items():
+            wrong = suite.differences(results)
+            found += [f"{name}, seed {texts[suite.texts[d[0]]]}\n{suite.describe(d)}" for d in wrong]
+    return found
+
+
+def _is_portable(text: str) -> bool:
+    """Return whether all devices agree on a program: some compilers reorder sums and products of reals."""
+    body = text.partition("\n")[2]
+    return not re.search(r"\breal\(|\bq\b", body) and not Suite([text], columns(1, 0)).divides_word64()
+
+
+# *** devices ***
+
+
+@cache
+def _problem(device: str) -> str | None:
+    """Return why a device cannot be used, if so."""
+    try:
+        resolve(device)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def _require(device: str) -> None:
+    """Skip the test without the device, as `tests.test_devices` does."""
+    if device in ("CL", "WEBGPU") and REQUIRED_DEVICES is not None and device not in REQUIRED_DEVICES.split():
+        pytest.skip(f"TENSOR_ENVS_TEST_DEVICES does not name {device}")
+    if why := _problem(device):
+        assert REQUIRED_DEVICES is None, why
+        pytest.skip(why)
+
+
+def _check(seeds: range, device: str, plain: bool = False, portable: bool = False) -> None:
+    found = find_differences(seeds, device, plain, portable)
+    assert not found, f"{len(found)} of {len(seeds)} programs differ\n" + "\n".join(found[:5])
+
+
+# *** tests ***
+
+
+def test_programs() -> None:
+    _check(range(200), "CPU", plain=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", range(0, 10_000, 1000))
+def test_many_programs_on_the_cpu(start: int) -> None:
+    _check(range(start, start + 1000), "CPU", plain=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", range(0, 10_000, 1000))
+def test_many_programs_in_opencl(start: int) -> None:
+    _require("CL")
+    _check(range(start, start + 1000), "CL")
+
+
+@pytest.mark.slow
+@pytest.mark.xfail(
+    strict=True, raises=RuntimeError, reason="dialects.C.inner may name a loop's index i32, in WGSL a type"
+)
+def test_programs_in_webgpu() -> None:
+    _require("WEBGPU")
+    _check(range(300), "WEBGPU", portable=True)
+
+
+@pytest.mark.slow
+def test_programs_in_the_interpreter() -> None:
+    _check(range(100), "PYTHON")
+
+
+@pytest.mark.slow
+def test_programs_in_llvm() -> None:
+    """A process has one renderer for its CPU device."""
+    check = "from tests.rules.test_programs import _check; _check(range(300), 'CPU', portable=True)"
+    environment = os.environ | {"DEV": "CPU:LLVM"}
+    done = subprocess.run(
+        [sys.executable, "-c", check], env=environment, cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if "defined with type '[1 x i32]*'" in done.stderr:
+        pytest.skip("this LLVM is too old for tinygrad's registers")
+    assert done.returncode == 0, done.stderr
+
+
+def test_generator() -> None:
+    """Every function of the language occurs, and most results depend on the row."""
+    texts = [source(seed) for seed in range(1000)]
+    used = {node.id for text in texts for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
+    numeric = {name for name in rules.__all__ if name[0].islower()} - NOT_NUMERIC
+    assert numeric | {"MemoryArray", "rolled_map_range"} <= used, numeric - used
+    suite = Suite(texts[:100], columns(ROWS, 0))
+    assert (suite.expected != suite.expected[:, :1]).any(axis=1).mean() > 0.5
+
+
+def _unmarked(op: str, a: Instruction, b: Instruction, low: int, high: int) -> Instruction:
+    """Record a sum or product as if it could not wrap around."""
+    return current().pure(op, a.dtype, (a, b), low, high)
+
+
+def _truncated(a: Instruction, b: Instruction) -> Instruction:
+    """Record a quotient that is rounded towards 0."""
+    return current().pure("/", a.dtype, (a, b), *LIMITS[a.dtype])
+
+
+def _too_narrow(x: Instruction, low: Any, high: Any) -> Instruction:
+    """Tighten the bounds of an instruction by one too much."""
+    if x.op != "const":
+        x.low, x.high = max(x.low, low), min(x.high, high - 1)
+    return x
+
+
+FAULTS: dict[str, Callable[..., Any]] = {
+    "_wrapping": _unmarked,
+    "_round_down": _truncated,
+    "_ones": lambda x: (1 << x.bit_length()) // 2,
+    "_narrowed": _too_narrow,
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_planted_fault_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arithmetic, name, FAULTS[name])
+    assert find_differences(range(PER_KERNEL), "CPU")
+
+
+# *** single expressions ***
+
+
+def _table(**fields: Sequence[int]) -> Table:
+    """Return a table with these fields; the others are 0."""
+    size = len(next(iter(fields.values())))
+    return {name: np.array(fields.get(name, [0] * size), NUMPY[kind]) for name, kind in ARGUMENTS.items()}
+
+
+def _results(expression: str, device: str = "CPU", **fields: Any) -> list[Any]:
+    """Return an expression's value for each row after the kernel, plain numbers and the reference have agreed."""
+    text = f"def program({', '.join(ARGUMENTS)}):\n    return [{expression}]\n"
+    suite = Suite([text], _table(**fields))
+    for found in (suite.kernel(device), suite.plain()):
+        assert not (wrong := suite.differences(found)), suite.describe(wrong[0])
+    return [decoded(words.tolist(), suite.kinds[0][0]) for words in suite.expected.T]
+
+
+HEIGHTS = [9, 6, 3, 5, 2, 4, 5, 0]
+LOW, HIGH = -(2**31), 2**31 - 1
+
+
+def test_repeat_that_starts_from_a_constant() -> None:
+    assert _results("repeat(3, [integer(0)], lambda v: [v[0] + a])[0]", a=HEIGHTS) == [3 * h for h in HEIGHTS]
+
+
+def test_repeat_that_starts_from_a_field_in_a_loop() -> None:
+    found = _results("sum_in_range(4, lambda i: repeat(2, [a], lambda v: [v[0] + i])[0])", a=HEIGHTS)
+    assert found == [sum(h + 2 * i for i in range(4)) for h in HEIGHTS]
+    assert found[0] == 48
+
+
+STARTS = ["integer(2)", "a", "i", "a + i", "j", "b", "i * 4 + j"]
+STEPS = ["v[0] + 1", "v[0] + a", "v[0] * 2 + i", "v[0] + j", "b - v[0]"]
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_repeats_in_loops_and_repeats(start: str) -> None:
+    """Starts and steps depend on constants, fields and the indices of loops around them."""
+    inner = [f"repeat(3, [{start}], lambda v: [{step}])[0]" for step in STEPS]
+    sums = ", ".join(f"sum_in_range(3, lambda i: sum_in_range(2, lambda j: {x} & 1023))" for x in inner)
+    unions = ", ".join(
+        f"union_in_range(3, lambda i: union_in_range(2, lambda j: (word({x}) & 31) << i * 10 + j * 5))"
+        for x in inner
+    )
+    nested = ", ".join(f"repeat(2, [a, i], lambda u: [u[0] + ({x}), u[1] + 1])" for x in inner)
+    body = f"[{sums}, {unions}, *(lambda i, j: [x for r in [{nested}] for x in r])(c, b)]"
+    _results(f"*{body}", a=HEIGHTS, b=[0, 1, 2, 3, -1, -2, HIGH, LOW], c=[3, 1, 4, 1, 5, -9, 2, 6])
+
+
+INT_EXPRESSIONS: list[tuple[str, dict[str, list[int]], list[int]]] = [
+    ("a // (b + b)", {"a": [7, -7], "b": [LOW, LOW]}, [0, 0]),
+    ("a % (b + b)", {"a": [7, -7], "b": [LOW, LOW]}, [0, 0]),
+    ("a // (b * 65536)", {"a": [7, -7], "b": [65536, 65536]}, [0, 0]),
+    ("a % (b * 65536)", {"a": [7, -7], "b": [65536, 65536]}, [0, 0]),
+    ("a // (b * b)", {"a": [7, -7], "b": [65536, 65536]}, [0, 0]),
+    ("a % (b * b)", {"a": [7, -7], "b": [65536, 65536]}, [0, 0]),
+    ("a // (b + b + 1)", {"a": [LOW, 7, LOW], "b": [HIGH, HIGH, 1]}, [LOW, -7, -715827883]),
+    ("a % (b + b + 1)", {"a": [LOW, 7, LOW], "b": [HIGH, HIGH, 1]}, [0, 0, 1]),
+    (f"integer({LOW}) // (b + b + 1)", {"b": [HIGH]}, [LOW]),
+    (f"integer({LOW}) % (b + b + 1)", {"b": [HIGH]}, [0]),
+    ("(a - 2000000000 + b) < 5", {"a": [2 * 10**9, 0], "b": [2 * 10**9, 0]}, [0, 1]),
+    ("minimum(a + b, 32767)", {"a": [HIGH, HIGH], "b": [-1, 1]}, [32767, LOW]),
+    ("(a + 1) < a", {"a": [HIGH, 3, -1]}, [1, 0, 0]),
+    ("-a > 0", {"a": [LOW, -1, 0, 1]}, [0, 1, 0, 0]),
+    ("maximum(a + a, 7)", {"a": [HIGH, 2**30, LOW, 4]}, [7, 7, 7, 8]),
+    ("(a & 2147483647) // -5", {"a": [0, 1, 4, 5, 6, HIGH]}, [0, -1, -1, -1, -2, -429496730]),
+    ("(a & 15) // -5", {"a": [0, 1, 4, 5, 6, 15]}, [0, -1, -1, -1, -2, -3]),
+    ("(a & 15) % -5", {"a": [0, 1, 4, 5, 6, 15]}, [0, -4, -1, 0, -4, 0]),
+    ("where(a >= 0, a // -5, 0)", {"a": [0, 1, 4, 5, 6, HIGH]}, [0, -1, -1, -1, -2, -429496730]),
+    ("w - 3 < 5", {"w": [0, 2, 3, 7, 8]}, [0, 0, 1, 1, 0]),
+    ("(w + 5) // 3", {"w": [2**32 - 1, 1]}, [1, 2]),
+    ("(y - 3) < 5", {"y": [0, 2, 3, 7, 8]}, [0, 0, 1, 1, 0]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("expression", "fields", "expected"), INT_EXPRESSIONS, ids=[x[0] for x in INT_EXPRESSIONS]
+)
+def test_numbers_that_wrap_around(expression: str, fields: dict[str, list[int]], expected: list[int]) -> None:
+    assert _results(expression, "CPU", **fields) == expected
+
+
+def test_quotients_of_bounded_numbers() -> None:
+    """Divisors that are constants become a product and a shift where the bounds allow it."""
+    divisors, masks = (3, 5, 6, 7, 10, 12, 100, 641, 1000), (15, 255, 1023, 65535, 2**20 - 1, HIGH)
+    values = {x * y + z for x in divisors for y in (1, 2, 51, 1023, 10**6) for z in (-1, 0)} | {0, *masks}
+    found = ", ".join(f"(a & {m}) {op} {d}" for m in masks for d in divisors for op in ("//", "%"))
+    _results(found, a=sorted(values))
+
+
+@pytest.mark.xfail(
+    strict=True, reason="arithmetic.wrap rounds a word64 to a double before it rounds to float32"
+)
+def test_a_word64_is_rounded_to_a_real_once() -> None:
+    assert _results("real(y)", y=[2**63 + 2**39 + 1]) == [2.0**63 + 2**40]
+
+
+@pytest.mark.slow
+def test_constants_of_64_bits_in_opencl() -> None:
+    """The sum is compared where it is printed: a declaration would cut off what lies beyond 64 bits."""
+    _require("CL")
+    assert _results("y - 3 < 5", "CL", y=[0, 2, 3, 7, 8]) == [0, 0, 1, 1, 0]
+
+
+@pytest.mark.slow
+@pytest.mark.xfail(strict=True, raises=KeyError, reason="dialects.WGSL has no quotient of 64 bits")
+@pytest.mark.parametrize("operator", ["//", "%"])
+def test_quotients_of_64_bits_in_webgpu(operator: str) -> None:
+    _require("WEBGPU")
+    _results(f"y {operator} z", "WEBGPU", y=[7, 2**63, 5], z=[3, 10, 0])
+
+
+@pytest.mark.slow
+@pytest.mark.xfail(strict=True, reason="dialects.WGSL.cast takes the low word of a word64 only")
+def test_reals_of_64_bits_in_webgpu() -> None:
+    _require("WEBGPU")
+    _results("real(y)", "WEBGPU", y=[7, 2**40, 2**63])
