@@ -14,7 +14,9 @@ from tinygrad import Device, Tensor
 from tinygrad.helpers import ContextVar
 
 DEVICES = "CPU", "PYTHON"
-MODULES = "codegen engine.jit engine.realize nn.optim renderer.cstyle renderer.llvmir renderer.wgsl runtime.ops_cpu"
+MODULES = (
+    "codegen engine.jit engine.realize nn.optim renderer.cstyle renderer.llvmir renderer.wgsl runtime.ops_cpu"
+)
 MODULES += " runtime.ops_python runtime.ops_null"
 
 # what tinygrad itself assigns while it runs

@@ -1,0 +1,55 @@
+"""The programs of the exporter's page are compiled and run as the page says, and print what it promises."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import tensor_envs
+from tensor_envs.export import export
+from tensor_envs.export.files import PURPOSE
+
+PAGE = (Path(tensor_envs.__file__).parent / "export" / "README.md").read_text()
+FILES = {"c": "main.c", "rust": "main.rs", "js": "main.mjs"}
+COMMANDS = [
+    line for block in re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL) for line in block.splitlines()
+]
+SHIMS = {"python": "", "cc": "-m ziglang cc -Wall -Wextra -Werror"}
+
+
+def test_every_program_prints_what_the_page_says(tmp_path: Path) -> None:
+    for language, text in re.findall(r"```(c|rust|js)\n(.*?)```", PAGE, re.DOTALL):
+        (tmp_path / FILES[language]).write_text(text)
+    for name, arguments in SHIMS.items():
+        (tmp_path / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {arguments} "$@"\n')
+        (tmp_path / name).chmod(0o755)
+    root = str(Path(tensor_envs.__file__).parents[1])
+    environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}", "PYTHONPATH": root}
+    checked = []
+    for line in COMMANDS:
+        command, _, promised = (part.strip() for part in line.partition("#"))
+        if not all(shutil.which(tool) for tool in ("rustc", "node") if tool in command):
+            continue
+        done = subprocess.run(
+            ["sh", "-c", command], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stdout.strip(), done.stderr) == (0, promised, ""), command
+        checked.append(command)
+    assert len(checked) == len(COMMANDS) - (not shutil.which("rustc")) - (not shutil.which("node"))
+    assert {*FILES.values()} == {path.name for path in tmp_path.glob("main.*")}
+
+
+def test_every_function_is_in_the_table() -> None:
+    assert re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE) == [*PURPOSE]
+
+
+def test_arguments_are_those_of_the_file(tmp_path: Path) -> None:
+    export("connect_four", "c", tmp_path / "game.c")
+    text = (tmp_path / "game.c").read_text()
+    for function, listed in re.findall(r"^\| `(\w+)` \| ([\w, ]+) \|", PAGE, re.MULTILINE):
+        (arguments,) = re.findall(rf"^void connect_four_{function}\((.*)\);$", text, re.MULTILINE)
+        assert [argument.split()[-1].strip("*") for argument in arguments.split(", ")] == listed.split(", ")
