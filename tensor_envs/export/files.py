@@ -7,7 +7,6 @@ import re
 import textwrap
 from collections.abc import Mapping
 
-from tensor_envs import __version__
 from tensor_envs._compiler.dialects import PAIRS
 from tensor_envs._compiler.wasm import webassembly
 from tensor_envs.core.env import Env
@@ -44,7 +43,7 @@ PURPOSE = {
 }
 HEAD = """\
 /*
-{env}, {mark} {version}
+{env}, {generator}
 {rules}
 
 MEMORY. The caller allocates all arrays. They hold whole blocks of {lanes} games, and the last block is padded:
@@ -148,7 +147,7 @@ def wasm(env: Env, lanes: int) -> bytes:
     """Return the game as a WebAssembly module with its metadata as JSON in a custom section."""
     chosen, types, grid = functions(lanes), arrays(env), _grid(env, lanes, "wasm")
     about = {
-        "generator": f"{MARK} {__version__}",
+        "generator": _generator(),
         **metadata(env),
         "lanes": lanes,
         "max_blocks": grid.blocks - 1,
@@ -186,6 +185,12 @@ def name_of(env: Env) -> str:
     """Return the prefix of the names in a file."""
     name = re.sub(r"\W", "_", env.id.rpartition(":")[2].lower(), flags=re.ASCII)
     return name if name[0].isalpha() else f"game_{name}"
+
+
+def _generator() -> str:
+    from tensor_envs import __version__  # the page's Python imports this module, and has no such name
+
+    return f"{MARK} {__version__}"
 
 
 def _grid(env: Env, lanes: int, to: str) -> Grid:
@@ -228,8 +233,7 @@ def _head(env: Env, grid: Grid, use: str) -> str:
     return HEAD.format(
         env=f"{env.id}-v{env.version}",
         rules=_wrap(str(env.rules)),
-        mark=MARK,
-        version=__version__,
+        generator=_generator(),
         lanes=lanes,
         most=grid.blocks - 1,
         arrays="\n".join(rows),
