@@ -17,8 +17,9 @@ def wrap(value: Any, dtype: DType) -> Any:
     """Return a Python number as one of a dtype: integers wrap around, reals are rounded."""
     if dtype is BOOL:
         return bool(value)
-    if dtype is REAL:
-        return float(np.float32(value))
+    if dtype is REAL:  # integers are rounded once, not to a float64 before
+        exact = value if isinstance(value, float) else (np.int64 if value < 0 else np.uint64)(value)
+        return float(np.float32(exact))
     low, high = LIMITS[dtype]
     return (int(value) - low) % (high - low + 1) + low
 

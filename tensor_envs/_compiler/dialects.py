@@ -110,7 +110,8 @@ class C:
         return f"({condition}?{a}:{b})"
 
     def arithmetic(self, x: Instruction, a: str, b: str) -> str:
-        if x.arg and (unsigned := UNSIGNED_OF.get(x.dtype)):  # overflow of a signed type is undefined
+        undefined = x.arg or (x.op == "<<" and x.operands[0].low < 0)  # in C, for signed types
+        if undefined and (unsigned := UNSIGNED_OF.get(x.dtype)):
             right = b if x.op == "<<" else self.converted(unsigned, b)
             return self.converted(x.dtype, f"{self.converted(unsigned, a)}{x.op}{right}")
         text = f"({a}{x.op}{b})"
@@ -144,7 +145,7 @@ class C:
     def inner(self, block: Block) -> None:
         if block.kind == "for":
             assert block.head is not None and block.index is not None
-            block.index.text = self.fresh("i")
+            block.index.text = self.fresh("n")  # i32 is a type in WGSL
             if not block.unroll and self.keep_loop:
                 self.line(self.keep_loop)
             self.line(self.loop(block.index.text, self.value(block.head)))
@@ -370,6 +371,9 @@ class WGSL(C):
         old, new = x.operands[0].dtype, x.dtype
         if new.itemsize == old.itemsize == 8:
             return value
+        if REAL in (old, new) and 8 in (old.itemsize, new.itemsize):
+            signed = "s" * (LONG in (old, new))
+            return f"{'real' if new is REAL else 'whole'}64{signed}({value})"
         if new.itemsize == 8:
             high = f"u32(({value})>>31u)" if old in SIGNED and x.operands[0].low < 0 else "0u"
             return f"vec2<u32>(u32({value}), {high})"
@@ -386,8 +390,8 @@ class WGSL(C):
     def arithmetic(self, x: Instruction, a: str, b: str) -> str:
         dtype = x.operands[0].dtype
         if dtype in (WORD64, LONG):
-            name = PAIR_OPERATIONS[x.op + "s" * (dtype is LONG and x.op in ("<", ">=", ">>"))]
-            return name.format(a, b)
+            signed = f"{x.op}s" if dtype is LONG else x.op
+            return PAIR_OPERATIONS.get(signed, PAIR_OPERATIONS[x.op]).format(a, b)
         if x.op in ("<<", ">>"):
             return f"({a}{x.op}{b if dtype is WORD else f'u32({b})'})"
         if x.op == "^" and dtype is BOOL:
@@ -399,6 +403,9 @@ PAIR_OPERATIONS = {
     "+": "add64({0}, {1})",
     "-": "sub64({0}, {1})",
     "*": "mul64({0}, {1})",
+    "/": "divmod64({0}, {1}).xy",
+    "/s": "div64s({0}, {1})",
+    "%": "divmod64({0}, {1}).zw",
     "&": "({0}&{1})",
     "|": "({0}|{1})",
     "^": "({0}^{1})",
@@ -438,6 +445,40 @@ fn sar64(a: vec2<u32>, n: u32) -> vec2<u32> {
   if (n >= 32u) { return vec2(u32(high >> (n - 32u)), u32(high >> 31u)); }
   return vec2(select((a.x >> n) | (a.y << (32u - n)), a.x, n == 0u), u32(high >> n));
 }
+fn negative64(a: vec2<u32>) -> bool { return a.y >> 31u != 0u; }
+fn negate64(a: vec2<u32>, when: bool) -> vec2<u32> { return select(a, sub64(vec2(0u, 0u), a), when); }
+fn divmod64(a: vec2<u32>, b: vec2<u32>) -> vec4<u32> {
+  var q = vec2(0u, 0u);
+  var r = vec2(0u, 0u);
+  for (var k = 64u; k > 0u; k--) {
+    let beyond = negative64(r);
+    r = shl64(r, 1u) | vec2(shr64(a, k - 1u).x & 1u, 0u);
+    if (beyond || !less64(r, b)) {
+      r = sub64(r, b);
+      q |= shl64(vec2(1u, 0u), k - 1u);
+    }
+  }
+  return vec4(q, r);
+}
+fn div64s(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
+  let q = divmod64(negate64(a, negative64(a)), negate64(b, negative64(b))).xy;
+  return negate64(q, negative64(a) != negative64(b));
+}
+fn real64(a: vec2<u32>) -> f32 {
+  if (a.y == 0u) { return f32(a.x); }
+  let n = countLeadingZeros(a.y);
+  let b = shl64(a, n);
+  return ldexp(f32(b.y | u32(b.x != 0u)), i32(32u - n));
+}
+fn real64s(a: vec2<u32>) -> f32 {
+  let x = real64(negate64(a, negative64(a)));
+  return select(x, -x, negative64(a));
+}
+fn whole64(x: f32) -> vec2<u32> {
+  let high = u32(trunc(x) / 4294967296.0);
+  return vec2(u32(trunc(x) - f32(high) * 4294967296.0), high);
+}
+fn whole64s(x: f32) -> vec2<u32> { return negate64(whole64(abs(x)), x < 0.0); }
 """
 
 _DIALECTS: dict[str, type[C]] = {  # by the class of tinygrad's renderer or one of its bases

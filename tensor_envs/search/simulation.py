@@ -64,7 +64,7 @@ class Search(TreeMemory):
         self.queue, self.counts = t.block.registers(1, INT), Counts(registers(Counts.size, INT))
 
     def each_root(self, stage: Callable[[Coords], None]) -> None:
-        self.t.block.each(stage, once=True)
+        self.t.block.each(stage, unroll_max=0)
 
     def walk(self, at: Coords) -> Walk:
         return Walk(self.walks, at.register.index(0, self.walk_words), at.register.lanes, self.players)

@@ -248,9 +248,6 @@ def test_many_programs_in_opencl(start: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(
-    strict=True, raises=RuntimeError, reason="dialects.C.inner may name a loop's index i32, in WGSL a type"
-)
 def test_programs_in_webgpu() -> None:
     _require("WEBGPU")
     _check(range(300), "WEBGPU", portable=True)
@@ -406,9 +403,6 @@ def test_quotients_of_bounded_numbers() -> None:
     _results(found, a=sorted(values))
 
 
-@pytest.mark.xfail(
-    strict=True, reason="arithmetic.wrap rounds a word64 to a double before it rounds to float32"
-)
 def test_a_word64_is_rounded_to_a_real_once() -> None:
     assert _results("real(y)", y=[2**63 + 2**39 + 1]) == [2.0**63 + 2**40]
 
@@ -421,7 +415,6 @@ def test_constants_of_64_bits_in_opencl() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(strict=True, raises=KeyError, reason="dialects.WGSL has no quotient of 64 bits")
 @pytest.mark.parametrize("operator", ["//", "%"])
 def test_quotients_of_64_bits_in_webgpu(operator: str) -> None:
     _require("WEBGPU")
@@ -429,7 +422,6 @@ def test_quotients_of_64_bits_in_webgpu(operator: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(strict=True, reason="dialects.WGSL.cast takes the low word of a word64 only")
 def test_reals_of_64_bits_in_webgpu() -> None:
     _require("WEBGPU")
     _results("real(y)", "WEBGPU", y=[7, 2**40, 2**63])

@@ -16,10 +16,10 @@ from tensor_envs.rules.kernel import Cells, grid_index, loop, registers
 from tensor_envs.rules.scalar import Scalar, integer, maximum, minimum
 
 LANES = 64  # games a block at most: on a GPU, threads a workgroup
-# A kernel on the CPU is told how many blocks to play, so that one serves every batch up to this many: indices have 32
-# bits then, and 64 in the kernels of larger ones.
+# A kernel on the CPU has the number of blocks as a parameter and serves every batch of up to this many. Its indices
+# have 32 bits, or 64 where an array of such a batch would have more values.
 MANY_BLOCKS = 2**14
-UNROLL_MAX_INSTRUCTIONS = 1000  # of a stage that several lanes play at once
+UNROLL_MAX_INSTRUCTIONS = 960  # of a stage that several lanes play at once
 UNROLL_LANES = 4  # those lanes: one hides the latency of another
 
 
@@ -106,14 +106,16 @@ class Block:
             share: int32, the first block to play and how many; None on a GPU.
             unroll: whether several lanes may be played at once.
         """
+        # of an array's last value; without arrays, of a kernel that is only analysed
+        values = max((array.size for array in current().arrays), default=0) // grid.rows + 1
+        blocks = grid.blocks if share is None else grid.most_blocks
+        dtype = LONG if blocks * grid.lanes * values > 2**31 else INT
         if share is None:
-            yield cls(
-                grid.lanes, grid_index("group", grid.blocks), unroll, thread=grid_index("thread", grid.lanes)
-            )
+            number, thread = grid_index("group", grid.blocks).to(dtype), grid_index("thread", grid.lanes)
+            yield cls(grid.lanes, number, unroll, thread=thread)
             return
         first, count = (minimum(maximum(share[k], 0), grid.most_blocks - 1) for k in range(2))
-        if grid.most_blocks > MANY_BLOCKS:
-            first = first.to(LONG)
+        first = first.to(dtype)
         with loop(count) as turn:
             yield cls(grid.lanes, first + turn, unroll, first)
 
@@ -121,15 +123,15 @@ class Block:
         batch = Place(self.number, lane, self.lanes)
         return Coords(batch, Place(0, lane, self.lanes) if self.thread is None else Place(0, 0, 1))
 
-    def each(self, stage: Callable[[Coords], None], once: bool = False) -> None:
-        """Record a stage for every lane. once: playing several lanes at once is not worth the code."""
+    def each(self, stage: Callable[[Coords], None], unroll_max: int = UNROLL_MAX_INSTRUCTIONS) -> None:
+        """Record a stage for every lane. unroll_max: instructions up to which several lanes are played at once."""
         if self.thread is not None:
             stage(self.at(self.thread))
             return
         with loop(self.lanes) as lane:
             stage(self.at(lane))
         block = current().block
-        if once or self.together == 1 or not block.ends_with_short_loop(UNROLL_MAX_INSTRUCTIONS):
+        if self.together == 1 or not block.ends_with_short_loop(unroll_max):
             return
         block.body.pop()  # and record several lanes at once
         share = self.lanes // self.together

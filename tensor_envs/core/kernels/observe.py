@@ -25,6 +25,7 @@ from tensor_envs.rules.observation import Number, OneHot, Part
 from tensor_envs.rules.scalar import Scalar, integer, where, word
 
 BYTE = 8
+FILL_UNROLL_MAX_INSTRUCTIONS = 100  # bytes of several lanes are rarely vectorised
 DTYPES = {name: getattr(dtypes, name) for name in ("bool", "int8", "int16", "int32", "float32")}
 
 
@@ -132,7 +133,7 @@ class ObservationStage:
 
     def trace(self, words: Words) -> None:
         """Write the observations and masks of a block, given its games."""
-        self.t.block.each(lambda at: self._fill(words, at))
+        self.t.block.each(lambda at: self._fill(words, at), FILL_UNROLL_MAX_INSTRUCTIONS)
         pieces = [(self.a.observation, piece) for piece in self.plan.pieces if self.a.observation is not None]
         if self.a.mask is not None and self.plan.mask:
             pieces.append((self.a.mask, self.plan.mask))
@@ -149,7 +150,7 @@ class ObservationStage:
 
     def _each_lane(self, stage: Callable[[Coords], None]) -> None:
         """Record a short stage for every lane; unrolled vectors would not pay."""
-        self.t.block.each(stage, once=True)
+        self.t.block.each(stage, unroll_max=0)
 
     def _index(self, array: Cells, at: Coords, entry: Any) -> Any:
         entries = array.size // self.t.grid.rows

@@ -31,7 +31,7 @@ class Seed:
             policy_key = threefry((low, high), (row, POLICY_EPISODE))
             store(a.row_keys, at.batch, [low, high, row, *policy_key])
 
-        t.block.each(seed, once=True)
+        t.block.each(seed, unroll_max=0)
 
 
 def _store_first(t: Tracer, at: Coords, new: Cells, s: GameState, flags: list[Scalar]) -> None:
@@ -54,7 +54,7 @@ class Init:
         def init(at: Coords) -> None:
             _store_first(t, at, a.new, t.game.init(t.row_keys(a.row_keys, at), word(0)), NEVER)
 
-        t.block.each(init, once=True)
+        t.block.each(init, unroll_max=0)
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Refresh:
                 s = s.replace(key=t.game.key(t.row_keys(a.row_keys, at), s.episode))
             _store_first(t, at, a.new, s, t.layout.get_flags(old))
 
-        t.block.each(refresh, once=True)
+        t.block.each(refresh, unroll_max=0)
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class Reset:
             s = t.game.where(again, t.game.init(t.row_keys(a.row_keys, at), s.episode + 1), s)
             _store_first(t, at, a.new, s, [flag & ~again for flag in flags])
 
-        t.block.each(reset, once=True)
+        t.block.each(reset, unroll_max=0)
 
 
 @dataclass(frozen=True)
