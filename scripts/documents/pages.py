@@ -27,10 +27,11 @@ SECTIONS: dict[str, dict[str, str | Callable[[], str]]] = {
         "adapters.md": "tensor_envs/adapters/README.md",
         "devices.md": "scripts/documents/devices.md",
         "questions.md": "scripts/documents/questions.md",
+        "export.md": "tensor_envs/export/README.md",
         "browser.md": "tensor_envs/web/README.md",
         "scripts.md": "scripts/README.md",
         "contributing.md": ".github/CONTRIBUTING.md",
-        "backend.md": "tensor_envs/_compiler/README.md",
+        "compiler.md": "tensor_envs/_compiler/README.md",
         "changes.md": ".github/CHANGELOG.md",
     },
     "Games": {

@@ -6,7 +6,6 @@ written whole or not at all and starts with a checksum, so damage costs a compil
 
 from __future__ import annotations
 
-import copy
 import functools
 import hashlib
 import os
@@ -18,7 +17,6 @@ from typing import Any
 
 from tinygrad import Device, UOp
 from tinygrad.codegen import do_to_program, to_program_cache, to_program_key
-from tinygrad.device import Compiler
 from tinygrad.helpers import BEAM, DEBUG, getenv, to_tuple
 from tinygrad.renderer import Estimates, Renderer
 from tinygrad.renderer.cstyle import ClangRenderer
@@ -28,6 +26,7 @@ from tensor_envs._compiler import clang
 from tensor_envs._compiler.devices import usable_cores
 from tensor_envs._compiler.dialects import dialect
 from tensor_envs._compiler.linear import Linear
+from tensor_envs._compiler.matmul import printer, unrolled
 from tensor_envs._compiler.tape import Tape
 
 FOLDER, FORMAT = "programs", 1
@@ -51,8 +50,7 @@ def compile_tape(
     Returns:
         The numbers of the arrays that the program takes, in order, and a function that waits for it.
     """
-    language = dialect(renderer)
-    printer = Linear(tape, Ops.FDIV in renderer.code_for_op) if language is None else language(tape)
+    tape.finish()
     used = [k for k, array in enumerate(tape.arrays) if array.used]
     parameters = [
         UOp.placeholder((ANY_SIZE if sizes is None else sizes[k],), tape.arrays[k].dtype, slot)
@@ -62,10 +60,11 @@ def compile_tape(
     groups, threads = ((tape.grid.get(axis, 1), 1, 1) for axis in ("group", "thread"))
     # all are inputs: what a kernel does not write stays
     info = ProgramInfo(name, groups, threads, (), slots, written, slots, renderer.target)
-    if isinstance(printer, Linear):
-        source = renderer.render(printer.uops(parameters))
+    language = dialect(renderer)
+    if language is None:
+        source = renderer.render(Linear(tape, Ops.FDIV in renderer.code_for_op).uops(parameters))
     else:
-        source = printer.source(info.function_name)
+        source = language(tape).source(info.function_name)
     if DEBUG >= 4:
         print(source)
     binary = compiled_binary(source, renderer)
@@ -90,7 +89,8 @@ def compile_graph(linear: UOp) -> None:
         renderer = Device[to_tuple(call.device)[0]].renderer
         key = to_program_key(call.src[0], renderer)
         if key not in found and key not in to_program_cache and _compiles_in_threads(renderer):
-            *rest, source, _ = (program := do_to_program(call.src[0], _printer(renderer))).src
+            kernel = unrolled(call.src[0], renderer)
+            *rest, source, _ = (program := do_to_program(kernel, printer(renderer))).src
             found[key] = program.replace(src=(*rest, source)), compiled_binary(source.arg, renderer)
     for key, (program, binary) in found.items():
         to_program_cache[key] = program.replace(src=(*program.src, UOp(Ops.BINARY, arg=binary())))
@@ -98,14 +98,6 @@ def compile_graph(linear: UOp) -> None:
 
 def _compiles_in_threads(renderer: Renderer) -> bool:
     return type(renderer.compiler).__name__ in THREAD_SAFE
-
-
-@functools.cache
-def _printer(renderer: Renderer) -> Renderer:
-    """Return a renderer like this one whose compiler returns the source."""
-    printer = copy.copy(renderer)  # a new one for the same target
-    printer.compiler = Compiler()
-    return printer
 
 
 class BinaryFuture:
