@@ -17,11 +17,16 @@ def wrap(value: Any, dtype: DType) -> Any:
     """Return a Python number as one of a dtype: integers wrap around, reals are rounded."""
     if dtype is BOOL:
         return bool(value)
-    if dtype is REAL:  # integers are rounded once, not to a float64 before
-        exact = value if isinstance(value, float) else (np.int64 if value < 0 else np.uint64)(value)
-        return float(np.float32(exact))
+    if dtype is REAL:
+        return float(np.float32(value if isinstance(value, float) else _to_float64(int(value))))
     low, high = LIMITS[dtype]
     return (int(value) - low) % (high - low + 1) + low
+
+
+def _to_float64(value: int) -> float:
+    """Return a float64 that rounds to the float32 next to an integer: its last bit stands for all bits lost."""
+    lost = max(abs(value).bit_length() - 50, 0)
+    return float((value >> lost | (value & (1 << lost) - 1 != 0)) << lost)
 
 
 def const(value: Any, dtype: DType) -> I:
