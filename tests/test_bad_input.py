@@ -64,6 +64,7 @@ NO_ENV: tuple[Any, ...] = (None, 5, "tic_tac_toe", te.Env, STATE)
 NO_INTEGERS: tuple[Any, ...] = (
     None, "abc", 1.5, [], [0.0, 1.0, 2.0], [[0, 1, 2]], [[0], [1, 2]], ["a", "b", "c"], [None] * 3, [True] * 3,
     object(), {0: 1}, np.zeros((3, 1), int), np.array([1j] * 3), Tensor([1.0, 2.0, 3.0]), Tensor([[1, 2, 3]]),
+    STATE, np.ma.masked_array([0, 1, 2], [False, True, False]),
 )  # fmt: skip
 NO_ROWS = (*NO_INTEGERS, [0], np.zeros(4, int), Tensor([1, 2]))  # of a batch of three
 BOARD = np.zeros((3, 3), np.int8)

@@ -145,6 +145,8 @@ def _flatten(value: Any, leaves: list[Tensor], plain: Any) -> Any:
         return "object", type(value), about, _flatten(tensors, leaves, plain)
     if isinstance(value, (tuple, list)):
         return "items", type(value), *(_flatten(item, leaves, plain) for item in value)
+    if plain is Hashable and isinstance(value, np.generic):  # an argument: the same number of Python's
+        value = value.item()
     if not isinstance(value, plain):
         kind = type(value).__name__
         raise TypeError(
