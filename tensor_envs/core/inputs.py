@@ -77,7 +77,9 @@ def _array(name: str, value: Any) -> np.ndarray:
     except ValueError as error:
         raise ValueError(f"{name} must be rectangular: {error}") from None
     except Exception as error:  # whatever another library raises
-        raise TypeError(f"{name} must be an array that NumPy can read, got {type(value).__name__}: {error}") from None
+        raise TypeError(
+            f"{name} must be an array that NumPy can read, got {type(value).__name__}: {error}"
+        ) from None
 
 
 def _on_device(name: str, values: Tensor, where: BatchLayout) -> Tensor:

@@ -290,10 +290,13 @@ class Tables:
         return {"table": name, **self.find(name).view()}
 
     def position(self, name: str) -> dict[str, Any]:
-        """What makes the same position again. Refusal while cards are hidden, which follow from the seed."""
+        """Return what makes the same position again. Refusal while the seed would give away cards or chance."""
         table = self.find(name)
-        if table.variant.secret and not table.over and table.viewer is not None:
-            raise Refusal(409, "a link would tell hidden cards: there is one when the game is over")
+        spec = table.env.spec
+        if not table.over and (spec.chance or not spec.perfect_information):
+            raise Refusal(
+                409, "the seed would give away hidden cards or chance: there is a link when the game is over"
+            )
         actions = [move.action for move in table.moves]
         return {"game": table.key, "seats": list(table.seats), "seed": table.seed, "actions": actions}
 

@@ -180,12 +180,20 @@ def test_moves_are_taken_back(url: str) -> None:
 
 
 def test_a_link_tells_no_hidden_cards(url: str) -> None:
-    """Nor does anything else before the end; where nobody plays who must not know them, there is a link."""
-    for seats, status in ((["person", "uniform"], 409), (["person"] * 2, 409), (["uniform"] * 2, 200)):
+    """The seed gives away cards and dice, whoever plays: there is no link before the end."""
+    open_games = {"tic_tac_toe": True, "connect_four": True, "othello": True}
+    closed = dict.fromkeys(
+        ("three_will", "kuhn_poker", "leduc_poker", "2048", "backgammon", "tensor_stars"), False
+    )
+    for game, is_open in (open_games | closed).items():
+        seats = ["uniform"] * te.make(game).num_players
+        view = create(url, game=game, seats=seats, seed=5)
+        answer = ask(url, "GET", f"/api/tables/{view['table']}/position")
+        assert answer.status == (200 if is_open else 409), game
+    for seats in (["person", "uniform"], ["person"] * 2):
         view = create(url, game="kuhn_poker", seats=seats, seed=5)
         answer = ask(url, "GET", f"/api/tables/{view['table']}/position")
-        assert answer.status == status and view["seed"] is None
-    assert answer.json == {"game": "kuhn_poker", "seats": ["uniform"] * 2, "seed": 5, "actions": []}
+        assert answer.status == 409 and view["seed"] is None
 
 
 def test_the_seed_is_told_at_the_end() -> None:
