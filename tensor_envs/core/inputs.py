@@ -65,13 +65,13 @@ def _array(name: str, value: Any) -> np.ndarray:
     """Return a value as an array.
 
     Raises:
-        TypeError: for what is no array, such as a State, or cannot be read, such as a tensor on PyTorch's device "meta".
+        TypeError: for what is no array (a State), or cannot be read (a tensor on PyTorch's device "meta").
         ValueError: for nested lists of different lengths, and for masked entries.
     """
     if hasattr(value, "__flatten__"):  # has rows, which NumPy would read one by one
         raise TypeError(f"{name} must be an array, got a {type(value).__name__}")
     if np.ma.is_masked(value):
-        raise ValueError(f"{name} must not have masked entries, got {np.ma.count_masked(value)} of them")
+        raise ValueError(f"{name} must not have masked entries, got {np.ma.getmaskarray(value).sum()} of them")
     try:
         return np.asarray(value)
     except ValueError as error:
