@@ -104,3 +104,16 @@ def test_playouts_whose_games_part() -> None:
     assert (found["returns"] != te.playout(state, 20, seed=seed, limit=limit - 2).numpy()).any()
     actions = [0, 4, 9]  # the last one ends its games at once
     both(env, 3, lambda state: {"returns": te.playout(state, 20, actions, seed=seed, limit=4).numpy()})
+
+
+@pytest.mark.slow
+def test_a_search_stays_within_its_tables() -> None:
+    """The interpreter checks every index. It has all threads take every turn of a loop, so only one game is equal."""
+    env = shared_env("shed")
+
+    def run(state: te.State) -> dict[str, np.ndarray]:
+        return te.search.playout_policy(state, 16).search_tree.summary()
+
+    assert both(env, 1, run)["visit_counts"].sum() == 16
+    several = te.search.playout_policy(env.init(3, 1, device="PYTHON"), 16)
+    assert several.search_tree.visit_counts.numpy().sum() >= 3 * 16

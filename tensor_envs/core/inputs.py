@@ -71,7 +71,9 @@ def _array(name: str, value: Any) -> np.ndarray:
     if hasattr(value, "__flatten__"):  # has rows, which NumPy would read one by one
         raise TypeError(f"{name} must be an array, got a {type(value).__name__}")
     if np.ma.is_masked(value):
-        raise ValueError(f"{name} must not have masked entries, got {np.ma.getmaskarray(value).sum()} of them")
+        raise ValueError(
+            f"{name} must not have masked entries, got {np.ma.getmaskarray(value).sum()} of them"
+        )
     try:
         return np.asarray(value)
     except ValueError as error:

@@ -253,9 +253,14 @@ def within(x: Scalar, count: int) -> Scalar:
     return maximum(minimum(x, count - 1), 0)
 
 
+def room(count: int) -> int:
+    """Return the length of a table that is indexed by `below` of a count, a power of two."""
+    return 1 << (count - 1).bit_length()
+
+
 def below(x: Scalar, count: int) -> Scalar:
-    """Bound an index that is within 0..count-1 anyway; cheaper than `within`."""
-    return x & (1 << (count - 1).bit_length()) - 1
+    """Bound an index that is within 0..count-1 wherever its load counts to 0..room(count)-1; cheaper than `within`."""
+    return x & room(count) - 1
 
 
 class TreeMemory:

@@ -9,7 +9,7 @@ from tensor_envs._compiler.tape import INT, LONG, REAL
 from tensor_envs.core.kernels.block import Coords
 from tensor_envs.rules.kernel import bitcast, divide, registers
 from tensor_envs.rules.scalar import Scalar, Value, integer, maximum, minimum, real, where
-from tensor_envs.search.memory import Edge, Mask, Node, TreeMemory, below, within
+from tensor_envs.search.memory import Edge, Mask, Node, TreeMemory, below, room, within
 
 FIXED_POINT = 2.0**22  # unit of sums of ints, which are vectorised where sums of reals are not
 MIN_KEY, MAX_KEY = -(2**31) + 1, 2**31 - 1  # of `sort_key`: beyond all numbers
@@ -174,7 +174,7 @@ class MuZero(ActionSelection):
         return score
 
     def prior(self, at: Coords, slot: Scalar, action: Scalar, prior: Scalar, logit: Scalar) -> Scalar:
-        fraction = where(slot == 0, self.tree.params.table(2 * self.tree.config.slots), 0.0)
+        fraction = where(slot == 0, self.tree.params.table(2 * room(self.tree.config.slots)), 0.0)
         return prior * (1.0 - fraction) + self.tree.root_noise[self.tree.noise(at, 0, action)] * fraction
 
     def record(self, node: Node, edge: Edge, visits: Scalar, total: Scalar, gain: Scalar) -> None:
@@ -182,7 +182,7 @@ class MuZero(ActionSelection):
 
     def final_score(self, at: Coords, action: Scalar, visits: Scalar) -> Scalar:
         slots = self.tree.config.slots
-        power = self.tree.params.table(below(visits, slots) + slots)
+        power = self.tree.params.table(below(visits, slots) + room(slots))
         return power + self.tree.root_noise[self.tree.noise(at, 1, action)]
 
 

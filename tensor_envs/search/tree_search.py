@@ -20,7 +20,7 @@ from tensor_envs.core.random import seed_words
 from tensor_envs.core.state import State
 from tensor_envs.core.validate import function, instance, integer, number, one_of
 from tensor_envs.search.host_tree import HostTree, fetch
-from tensor_envs.search.memory import Node, SearchConfig, TreeSizes
+from tensor_envs.search.memory import Node, SearchConfig, TreeSizes, room
 from tensor_envs.search.noise import gumbel_noise, muzero_noise
 from tensor_envs.search.picture import tree_svg
 from tensor_envs.search.running import (
@@ -269,7 +269,7 @@ def muzero_policy(
     init, base = number("pb_c_init", pb_c_init, 0.0, 1e6), number("pb_c_base", pb_c_base, 1.0, 1e12)
     temperature = number("temperature", temperature, 0.0, 1e6)
     config = _config(state, MuZero, count, chance, keep_tree, tree)
-    visits = np.arange(config.slots) + 1.0
+    visits = np.arange(room(config.slots)) + 1.0
     explore = np.sqrt(visits) * (init + np.log((visits + base + 1) / base))
     powers = np.log(np.maximum(visits - 1, 1e-30)) / temperature if temperature else (visits - 1) * 1e6
     table = _reals(np.concatenate([explore, powers, [fraction]]))
@@ -323,8 +323,8 @@ def subtree(tree: SearchTree, action: Tensor | np.ndarray | Sequence[int]) -> Se
 
 @functools.lru_cache(64)
 def exploration_table(factor: float, slots: int) -> bytes:
-    """Return the weight of few visits, by the node's visits; float32."""
-    return _reals(factor * np.sqrt(np.arange(slots)) + 1e-6)
+    """Return the exploration factor for each parent visit count, float32 [room(slots)]."""
+    return _reals(factor * np.sqrt(np.arange(room(slots))) + 1e-6)
 
 
 def _reals(values: np.ndarray) -> bytes:

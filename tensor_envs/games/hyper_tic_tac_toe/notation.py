@@ -53,10 +53,12 @@ def action_to_string(rules: HyperTicTacToe, action: int) -> str:
 
 
 def symmetries(rules: HyperTicTacToe) -> Iterator[Symmetry]:
-    """Every permutation of equal sides with every flip of axes of more than one cell; of gravity's axis none."""
+    """Yield every permutation of equal sides with every flip; axes of one cell and gravity's axis stay as they are."""
     shape, steps = rules.shape, strides(rules.shape)
     for axes in permutations(range(len(shape))):
         if [shape[a] for a in axes] != list(shape) or (rules.gravity and axes[0] != 0):
+            continue
+        if any(n == 1 and axes[a] != a for a, n in enumerate(shape)):  # moves no cell
             continue
         may = [n > 1 and not (rules.gravity and a == 0) for a, n in enumerate(shape)]
         for flips in product(*((False, True) if flip else (False,) for flip in may)):

@@ -141,3 +141,10 @@ def test_a_million_cells() -> None:
         state = env.step(state, [cell])
     now = state.numpy()
     assert now["terminated"][0] and now["rewards"][0].tolist() == [1.0, -1.0]
+
+
+@pytest.mark.parametrize("shape, count", (((1, 1, 3), 2), ((1, 3, 3), 8), ((1, 1, 2, 1), 2), ((1, 1), 1)))
+def test_symmetries_are_distinct(shape: tuple[int, ...], count: int) -> None:
+    """Axes of one cell move nothing, whatever their order."""
+    found = [symmetry.actions for symmetry in te.make("hyper_tic_tac_toe", shape=shape, k=1).symmetries()]
+    assert len(found) == len(set(found)) == count
