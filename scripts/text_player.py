@@ -28,7 +28,7 @@ if __name__ == "__main__":
 import numpy as np
 
 import tensor_envs as te
-from command import MOST, Parser, busy, named, new_file, run, whole
+from command import MOST, Parser, busy, command_line, named, new_file, run, whole
 from command.games import add_game, device_of, game_of
 
 Player = Callable[[str], str]
@@ -94,13 +94,13 @@ def at_the_keyboard(env: te.Env) -> Player:
     return player
 
 
-def program(line: str) -> Player:
+def program(words: Sequence[str]) -> Player:
     """A program that reads a text and writes its answer, started anew for each."""
 
     def player(text: str) -> str:
-        done = subprocess.run(shlex.split(line), input=text, stdout=subprocess.PIPE, text=True, check=False)
+        done = subprocess.run(words, input=text, stdout=subprocess.PIPE, text=True, check=False)
         if done.returncode:
-            raise RuntimeError(f"--command {line!r} ended with exit code {done.returncode}")
+            raise RuntimeError(f"--command {shlex.join(words)!r} ended with exit code {done.returncode}")
         return done.stdout
 
     return player
@@ -156,7 +156,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add_game(parser)
     who = parser.add_mutually_exclusive_group()
     who.add_argument("--player", type=named, metavar="MODULE:FUNCTION", help="of a str to a str")
-    who.add_argument("--command", metavar="LINE", help="a program that reads a text and writes its answer")
+    who.add_argument(
+        "--command",
+        type=command_line,
+        metavar="LINE",
+        help="a program that reads a text and writes its answer",
+    )
     parser.add_argument("--against", default="uniform", metavar="POLICY", help="default: uniform")
     parser.add_argument("--games", type=whole(1, MOST), default=2, help="default: 2")
     parser.add_argument("--tries", type=whole(1, 100), default=3, help="answers to a question; default: 3")

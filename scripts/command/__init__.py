@@ -11,6 +11,7 @@ import atexit
 import importlib
 import os
 import re
+import shlex
 import signal
 import sys
 import threading
@@ -58,6 +59,11 @@ def run(
         if own:  # the process is a script's
             _heed_ctrl_c(parser.prog)
         work(parser.parse_args(arguments))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        from tensor_envs.web.command import closed_pipe  # a script has imported the package by now
+
+        return closed_pipe()
     except SystemExit as exit_:  # of --help, or of `Parser.error`
         return int(exit_.code or 0)
     except KeyboardInterrupt:
@@ -138,6 +144,17 @@ def busy(what: str) -> Iterator[None]:
 
 
 # *** types of arguments ***
+
+
+def command_line(text: str) -> list[str]:
+    """Parse a program and its arguments, quoted as in a shell."""
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"must be a command line, got {text!r}: {error}") from None
+    if not words:
+        raise argparse.ArgumentTypeError(f"must be a command line, got {text!r}")
+    return words
 
 
 def named(text: str) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import command
-from command import Failure, Parser, busy, new_file, real, run, whole
+from command import Failure, Parser, busy, command_line, new_file, real, run, whole
 from tests.core import dice_race
 from tests.scripts.here import SCRIPTS, complaints, run_here
 
@@ -278,3 +279,26 @@ def test_ctrl_c(name: str, seconds: float, tmp_path: Path) -> None:
     if name in PACKAGES:
         pytest.importorskip(PACKAGES[name])
     assert interrupted(name, LONG[name], tmp_path, seconds) == (130, f"{Path(name).name}: stopped\n")
+
+
+@pytest.mark.parametrize("program", ["print('a line\\n' * 10**6)", "print('a line')"])
+def test_a_closed_pipe_ends_a_command_quietly(program: str) -> None:
+    """As in `command | head -1`: no message, no traceback, whether the pipe closes during the work or at its end."""
+    code = f"import sys, command; sys.exit(command.run(command.Parser('it'), lambda _: {program}, []))"
+    known = os.environ | {"PYTHONPATH": str(SCRIPTS)}
+    done = subprocess.Popen(
+        [sys.executable, "-c", code], env=known, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert done.stdout is not None and done.stderr is not None
+    done.stdout.close()
+    assert done.stderr.read() == "" and done.wait(60) == 141
+    done.stderr.close()
+
+
+@pytest.mark.parametrize("line, reason", [("''", ""), ("'\"'", ": No closing quotation")])
+def test_a_command_line_is_checked(line: str, reason: str) -> None:
+    text = line[1:-1]
+    with pytest.raises(
+        argparse.ArgumentTypeError, match=re.escape(f"must be a command line, got {text!r}{reason}")
+    ):
+        command_line(text)
