@@ -396,6 +396,8 @@ class WGSL(C):
             return f"({a}{x.op}{b if dtype is WORD else f'u32({b})'})"
         if x.op == "^" and dtype is BOOL:
             return f"({a}!={b})"
+        if x.op == "-" and dtype is REAL and x.operands[0].arg == 0:  # drivers make -x of it: -0.0 for 0.0
+            return f"select(-{b}, 0.0, {b}==0.0)"
         return f"({a}{x.op}{b})"  # integers wrap around
 
 
