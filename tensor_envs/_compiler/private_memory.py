@@ -11,6 +11,7 @@ import functools
 import mmap
 import os
 from collections import defaultdict
+from collections.abc import Callable
 from typing import Any
 
 from tinygrad.device import BufferSpec
@@ -18,7 +19,6 @@ from tinygrad.helpers import mv_address
 from tinygrad.uop.ops import buffers
 
 OWNS_MEMORY = hasattr(os, "fork")
-NOT_POOLED = BufferSpec(nolru=True)  # else tinygrad would keep the memory for buffers of its own
 _free: defaultdict[int, list[mmap.mmap]] = defaultdict(list)
 _inherited: list[Any] = []  # buffers of the process that this one was forked from
 
@@ -26,10 +26,12 @@ _inherited: list[Any] = []  # buffers of the process that this one was forked fr
 class _Lease:
     """Memory that returns to the free list when its last user lets go of it."""
 
-    def __init__(self, size: int):
+    def __init__(self, size: int, synchronize: Callable[[], object]):
+        """synchronize: waits for kernels, which may still use memory that was released."""
         self.size = size
         try:
             self.memory = _free[size].pop()
+            synchronize()
         except IndexError:
             flags, access = mmap.MAP_ANON | mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_WRITE
             try:
@@ -46,11 +48,11 @@ class _Lease:
 
 def allocate(buffer: Any, allocator: Any) -> None:
     """Allocate a buffer of tinygrad's CPU device, uninitialised."""
-    lease = _Lease(buffer.nbytes)
+    lease = _Lease(buffer.nbytes, allocator.dev.synchronize)
     address: int = mv_address(lease.memory)  # type: ignore[no-untyped-call]
-    memory = allocator._alloc(lease.size, BufferSpec(external_ptr=address))
+    buffer.options = BufferSpec(external_ptr=address)  # tinygrad neither keeps nor frees it
+    memory = allocator._alloc(lease.size, buffer.options)
     memory.meta = lease
-    buffer.options = NOT_POOLED
     buffer.allocate(memory)
 
 

@@ -12,7 +12,7 @@ from tinygrad import Tensor, dtypes
 from tinygrad.helpers import GlobalCounters
 
 import tensor_envs as te
-from tensor_envs._compiler import capture
+from tensor_envs._compiler import capture, private_memory
 from tensor_envs._compiler.devices import POOL_MAX_BYTES, POOL_SIZE, buffer_of, empty_buffer, upload
 from tests.games.shared import shared_env
 
@@ -225,7 +225,12 @@ def test_no_buffer_is_used_again_that_somebody_holds() -> None:
 
 
 def test_large_buffers_are_given_back() -> None:
-    size, before = POOL_MAX_BYTES // 4 + 1, GlobalCounters.mem_used
-    empty_buffer(size, dtypes.int32, "CPU")
+    """Memory that nobody refers to is free for the next buffer of its size."""
+    size = POOL_MAX_BYTES // 4 + 1
+    made = [empty_buffer(size, dtypes.int32, "CPU") for _ in range(3)]
+    assert len(private_memory._free[4 * size]) == 0
+    del made
     gc.collect()
-    assert GlobalCounters.mem_used <= before  # less where garbage of other tests has gone, too
+    assert len(private_memory._free[4 * size]) == 3
+    again = empty_buffer(size, dtypes.int32, "CPU")
+    assert len(private_memory._free[4 * size]) == 2 and again.numel() == size
