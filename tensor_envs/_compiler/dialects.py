@@ -195,7 +195,7 @@ class C:
 
 
 class GPU(C):
-    """What languages of GPUs with C's syntax share."""
+    """Base of GPU languages with C's syntax."""
 
     types: ClassVar = C.types | {BOOL: "bool"}
     prefix = ""

@@ -141,7 +141,7 @@ class Node(Position):
 
 
 class Walk(Position):
-    """Where a simulation is, in registers."""
+    """Position of a simulation, in registers."""
 
     node = Number()  # to choose an action at; 0 beyond the tree
     leaf = Number()  # node and action that the simulation ends with

@@ -1,4 +1,4 @@
-"""What searches share: memory for trees, prepared kernels, a captured network."""
+"""Resources that searches share: memory for trees, prepared kernels, a captured network."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class Evaluation(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What a search reports of the roots."""
+    """Result of a search at its roots."""
 
     action: Any  # int32; -1 if the network's output was not finite
     numbers: Any  # int32 [rows, 3 A + 1]: visits, weights and values of all actions, the root's value; reals by bits

@@ -1,4 +1,4 @@
-"""Where the games of a batch stand in a kernel: arrays [blocks, words, lanes], and the loops over them."""
+"""Positions of games in a kernel's arrays [blocks, words, lanes], and the loops over them."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class Piece(NamedTuple):
 
 
 class ObservationPlan:
-    """How the entries of a game's observation, and of its mask, are found in registers.
+    """Map from the entries of a game's observation, and of its mask, to registers.
 
     Attributes:
         pieces: of the observation; what is in none (numbers, sets in memory) is stored without registers.

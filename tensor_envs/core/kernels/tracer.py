@@ -1,4 +1,4 @@
-"""What kernels have in common: one is recorded by a `Tracer`, with the arrays that it reads and writes."""
+"""Base of all kernels: a `Tracer` records one, with the arrays that it reads and writes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NEVER = [scalar(False)] * 2
 
 
 class Kernel(Protocol):
-    """What a kernel does with every game: a frozen dataclass of its options, which with a grid identify it."""
+    """Work of a kernel on every game: a frozen dataclass of its options, which with a grid identify the kernel."""
 
     @property
     def name(self) -> str: ...
