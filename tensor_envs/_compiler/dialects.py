@@ -134,12 +134,10 @@ class C:
     def block(self, block: Block) -> None:
         for x in block.body:
             if isinstance(x, Block):
-                if x.live:
-                    self.inner(x)
+                self.inner(x)
             elif x.op == "store":
-                if x.arg.used:
-                    self.line(self.write(x.arg, *map(self.value, x.operands)))
-            elif x.uses:
+                self.line(self.write(x.arg, *map(self.value, x.operands)))
+            else:
                 self.instruction(x)
 
     def inner(self, block: Block) -> None:

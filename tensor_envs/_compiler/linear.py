@@ -65,13 +65,11 @@ class Linear:
     def block(self, block: Block) -> None:
         for x in block.body:
             if isinstance(x, Block):
-                if x.live:
-                    self.inner(x)
+                self.inner(x)
             elif x.op == "store":
-                if x.arg.used:
-                    cell = self.new(Ops.INDEX, x.arg.dtype, self.found[x.arg], self.value(x.operands[0]))
-                    self.new(Ops.STORE, dtypes.void, cell, self.value(x.operands[1]))
-            elif x.uses:
+                cell = self.new(Ops.INDEX, x.arg.dtype, self.found[x.arg], self.value(x.operands[0]))
+                self.new(Ops.STORE, dtypes.void, cell, self.value(x.operands[1]))
+            else:
                 self.found[x] = self.instruction(x, [self.value(operand) for operand in x.operands])
 
     def inner(self, block: Block) -> None:

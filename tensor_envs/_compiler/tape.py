@@ -85,7 +85,7 @@ class Block:
         condition: whether a "while" runs again.
         index: the counter of a "for".
         unroll: whether compilers may unroll a "for".
-        live: whether it contains a store to a used array; set by `Tape.finish`.
+        live: whether it contains a store to a used array; set by `Tape.finish`, which removes other blocks.
     """
 
     __slots__ = (
@@ -241,7 +241,7 @@ class Tape:
     # *** the recorded kernel ***
 
     def finish(self) -> None:
-        """Find what the stores to parameters depend on: the live instructions, blocks and arrays."""
+        """Remove the instructions and blocks that no store to a parameter depends on."""
         assert self.block is self.root, "a loop or branch has not ended"
         if self.is_finished:
             return
@@ -288,27 +288,35 @@ class Tape:
             for operand in x.operands:
                 use(operand, x.block)
 
-    def live(self) -> Iterator[tuple[Instruction, int]]:
-        """Yield the live instructions of the finished tape, and how often each runs.
+        def is_live(x: Instruction | Block) -> Any:
+            return x.live if isinstance(x, Block) else x.arg.used if x.op == "store" else x.uses
 
-        A loop of unknown length counts as one turn, a branch as taken.
-        """
+        def prune(block: Block) -> None:
+            block.body = [x for x in block.body if is_live(x)]
+            for x in block.body:
+                if isinstance(x, Block):
+                    prune(x)
+
+        prune(self.root)
+
+    def instructions(self) -> Iterator[tuple[Instruction, int]]:
+        """Yield the instructions, and how often each runs: a loop of unknown length for one turn, a branch as taken."""
 
         def walk(block: Block, times: int) -> Iterator[tuple[Instruction, int]]:
             for x in block.body:
-                if isinstance(x, Block):
-                    if x.live:
-                        known = x.kind == "for" and x.head is not None and x.head.op == "const"
-                        yield from walk(x, times * (x.head.arg if known else 1))  # type: ignore[union-attr]
-                elif x.arg.used if x.op == "store" else x.uses:
+                if not isinstance(x, Block):
                     yield x, times
+                elif x.kind == "for" and x.head is not None and x.head.op == "const":
+                    yield from walk(x, times * x.head.arg)
+                else:
+                    yield from walk(x, times)
 
         return walk(self.root, prod(self.grid.values()))
 
     def work(self) -> tuple[int, int]:
         """Return the number of operations in loops, or on a GPU, and the bytes of parameters that are moved there."""
         operations = moved = 0
-        for x, times in self.live():
+        for x, times in self.instructions():
             if not self.gpu and x.block is self.root:
                 continue
             if x.op not in ("load", "store"):

@@ -225,7 +225,7 @@ class Engine:
         return _like(arrays, launch(self._name(kernel), record, *tensors, *blocks, any_size=bool(blocks)))
 
     def recorder(self, kernel: Kernel, grid: Grid, arrays: A) -> Recorder:
-        """Return what records a kernel, whose parameters are its arrays, flat, and on the CPU the blocks to play."""
+        """Return the recorder of a kernel; its parameters are the arrays, flat, and on the CPU the blocks to play."""
         if isinstance(kernel, (Rollout, Playout)) and self.game.has_memory:
             raise NotImplementedError(f"a game with memory fields has no {kernel.name} kernel")
         body = trace_blocks(kernel, self.game, self.layout, grid, functools.partial(_like, arrays))

@@ -73,7 +73,7 @@ USE. Launch a kernel with {lanes} threads for each block of games, on pointers t
 USE_WGSL = """\
 USE. Dispatch an entry point with one workgroup for each block of games. All entry points share one bind group; give its
 layout explicitly, since an entry point does not use all bindings. `numbers` holds the numbers that are named above an
-entry point. Values of one byte are packed into u32, the lowest byte first. WGSL leaves open the sign of a zero."""
+entry point. Values of one byte are packed into u32, the lowest byte first."""
 UNUSED = "__attribute__((unused)) "
 MACROS = """\
 #define {P}_INDEX(game, value, values) (((game) / {P}_LANES * (values) + (value)) * {P}_LANES + (game) % {P}_LANES)

@@ -64,11 +64,8 @@ def union_in_range(size: int, term: Callable[[Scalar], Scalar]) -> Scalar:
     terms = _unrolled(size, term)
     if terms is not None:
         return reduce(or_, terms)
-    total = registers(1, scalar(term(integer(0))).dtype)
-    total[0] = 0
-    with loop(size) as i:
-        total[0] = total[0] | term(i)
-    return total[0]
+    kind = scalar(term(integer(0))).dtype
+    return _accumulated(size, scalar(0, kind), lambda total, i: total | term(i))
 
 
 def repeat(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,8 +10,7 @@ from tensor_envs.core.kernels.block import Coords, load, store
 from tensor_envs.core.kernels.rollout import BlockState
 from tensor_envs.core.kernels.tracer import Tracer
 from tensor_envs.rules.kernel import Cells, loop
-from tensor_envs.rules.scalar import Scalar, maximum, minimum, scalar, word
-from tensor_envs.rules.spec import GameState
+from tensor_envs.rules.scalar import maximum, minimum, scalar, word
 from tensor_envs.search.memory import SearchConfig, TreeArrays
 from tensor_envs.search.simulation import Arrived, Evaluation, Result, Search
 
@@ -36,15 +34,6 @@ class PlayoutSearch:
         keys = t.block.registers(2, WORD)
         games = BlockState(t, "none", lambda at: [word(0)] * 3 + load(keys, at.register, 2), counts=False)
 
-        def begin_playout(
-            at: Coords,
-            s: GameState,
-            flags: Sequence[Scalar],
-            returns: Sequence[Scalar],
-            rewards: Sequence[Scalar],
-        ) -> None:
-            games.begin(at, s, flags, returns)
-
         def init_root(at: Coords) -> None:
             search.init_root(at, a.old, a.row_keys)
 
@@ -53,7 +42,7 @@ class PlayoutSearch:
             search.each_root(lambda at: search.init_edges(at, 0))
         with loop(self.config.simulations) as k:
             slot = k + (1 + resumed)
-            search.simulate(slot, begin_playout)
+            search.simulate(slot, lambda at, s, flags, returns, _: games.begin(at, s, flags, returns))
             t.block.each(lambda at: store(keys, at.register, search.key(at, slot)))
             games.play_to_end(search.params.limit)
             search.backward(games.returns)
@@ -63,16 +52,9 @@ class PlayoutSearch:
 def writer(t: Tracer, leaf: Cells) -> Arrived:
     """Return a function that writes the states that a network evaluates."""
 
-    def write(
-        at: Coords,
-        s: GameState,
-        flags: Sequence[Scalar],
-        returns: Sequence[Scalar],
-        rewards: Sequence[Scalar],
-    ) -> None:
-        t.words(leaf).store(at, s=s, flags=flags, rewards=rewards, mask=t.live_mask(s, flags, "none"))
-
-    return write
+    return lambda at, s, flags, _, rewards: t.words(leaf).store(
+        at, s=s, flags=flags, rewards=rewards, mask=t.live_mask(s, flags, "none")
+    )
 
 
 @dataclass(frozen=True)

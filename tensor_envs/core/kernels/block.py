@@ -106,8 +106,7 @@ class Block:
             share: int32, the first block to play and how many; None on a GPU.
             unroll: whether several lanes may be played at once.
         """
-        # of an array's last value; without arrays, of a kernel that is only analysed
-        values = max((array.size for array in current().arrays), default=0) // grid.rows + 1
+        values = max(-(-array.size // grid.rows) for array in current().arrays)  # of a game, at most
         blocks = grid.blocks if share is None else grid.most_blocks
         dtype = LONG if blocks * grid.lanes * values > 2**31 else INT
         if share is None:
