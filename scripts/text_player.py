@@ -52,7 +52,7 @@ class Game:
 
 
 def play(
-    env: te.Env, player: Player, against: te.policies.Policy, seat: int, seed: int, tries: int, limit: int
+    env: te.Env, player: Player, against: te.agents.Policy, seat: int, seed: int, tries: int, limit: int
 ) -> Game:
     """One game: row 0 of a seed. It is left as it is after `limit` actions."""
     game, state = Game(seat), env.init(1, seed)
@@ -67,14 +67,14 @@ def play(
 
 def ask(env: te.Env, state: te.State, player: Player, game: Game, tries: int) -> int:
     """The action of an answer, or NO_ACTION."""
-    question = text = env.prompt(state)
+    question = text = te.text.prompt(state)
     for _ in range(tries):
-        answer = player(f"{env.describe()}\n{text}")
+        answer = player(f"{te.text.describe(env)}\n{text}")
         if not isinstance(answer, str):
             raise TypeError(f"the player must answer with a str, got {type(answer).__name__}")
         game.talk.append((text, answer))
         try:
-            return env.parse(answer, state)
+            return te.text.parse(env, answer, state)
         except ValueError as error:
             game.misunderstood += 1
             text = f"{question}\nYour answer was: {answer.strip()}\nIt cannot be played: {error}\n"
@@ -82,10 +82,10 @@ def ask(env: te.Env, state: te.State, player: Player, game: Game, tries: int) ->
 
 
 def at_the_keyboard(env: te.Env) -> Player:
-    print(env.describe())
+    print(te.text.describe(env))
 
     def player(text: str) -> str:
-        print(text.removeprefix(env.describe()), end="> ", flush=True)
+        print(text.removeprefix(te.text.describe(env)), end="> ", flush=True)
         answer = sys.stdin.readline()
         if not answer:
             raise ValueError("there was no more input")
@@ -106,20 +106,20 @@ def program(words: Sequence[str]) -> Player:
     return player
 
 
-def opponent(name: str, env: te.Env, seed: int) -> te.policies.Policy:
-    known: dict[str, te.policies.Policy] = {
-        "uniform": te.policies.uniform,
-        "search": te.policies.playout_search(SIMULATIONS, seed),
-        "perfect": te.policies.perfect(),
+def opponent(name: str, env: te.Env, seed: int) -> te.agents.Policy:
+    known: dict[str, te.agents.Policy] = {
+        "uniform": te.agents.uniform,
+        "search": te.agents.playout_search(SIMULATIONS, seed),
+        "perfect": te.agents.perfect(),
     }
     if name == "perfect" and not te.search.is_solved(env):
         raise ValueError(f"--against perfect needs a game that is solved, and {env!r} is not")
     if name.endswith(".safetensors"):
-        return te.policies.load(name, num_simulations=0)
+        return te.agents.load(name, num_simulations=0)
     if name not in known and ":" not in name:
         ways = f"{', '.join(known)}, a .safetensors file or package.module:function"
         raise ValueError(f"--against must be {ways}, got {name!r}")
-    policy: te.policies.Policy = known[name] if name in known else named(name)
+    policy: te.agents.Policy = known[name] if name in known else named(name)
     return policy
 
 
@@ -128,7 +128,7 @@ def work(options: argparse.Namespace) -> None:
     against = opponent(options.against, env, options.seed)
     player = options.player or (program(options.command) if options.command else at_the_keyboard(env))
     with busy("compiling"):
-        env.step(env.init(1), te.random_policy(env.init(1))).numpy()
+        env.step(env.init(1), te.agents.uniform(env.init(1))).numpy()
     games = []
     for number in range(options.games):
         seat = number % env.num_players

@@ -1,29 +1,44 @@
 """Batched board- and card-game environments in pure tinygrad: exact rules, one kernel a step, on any device."""
 
-from tensor_envs import ops, policies, search, testing
+import functools
+import sys
+import warnings
+from typing import Any
+
+from tensor_envs import agents, ops, search, testing, text
 from tensor_envs._compiler.threads import num_threads, set_num_threads
-from tensor_envs.core.combine import concat, where
-from tensor_envs.core.entry import GameEntry
-from tensor_envs.core.env import Env
-from tensor_envs.core.jit import jit
-from tensor_envs.core.plain import PlainGame, debug
-from tensor_envs.core.registry import make, register, registered
-from tensor_envs.core.state import State
-from tensor_envs.core.vector import Transition, VectorEnv
-from tensor_envs.exact.counts import Perft, perft
-from tensor_envs.exact.values import Solution, solve
+from tensor_envs._engine.entry import GameEntry
+from tensor_envs.agents import Oracle
+from tensor_envs.env import Env
+from tensor_envs.evaluation import Evaluation, Ratings, arena, evaluate, regret
 from tensor_envs.interop import from_numpy, from_torch, to_numpy, to_torch
-from tensor_envs.learning import advantages
-from tensor_envs.matches import Evaluation, Ratings, arena, evaluate, regret
+from tensor_envs.interpreter import ScalarGame, debug
+from tensor_envs.io import load_state, save_state
+from tensor_envs.jit import jit
 from tensor_envs.pictures import contact_sheet, save_animation
-from tensor_envs.policies import Oracle
-from tensor_envs.policy import masked_logits, random_policy, sample_action
+from tensor_envs.registry import make, register, registered
 from tensor_envs.rollout import Rollout, playout, rollout, rollout_from
 from tensor_envs.rules import Chance, Field, GameState, Outcome, Rules, Spec, Symmetry
-from tensor_envs.saving import load_state, save_state
+from tensor_envs.sampling import masked_logits, sample_action
 from tensor_envs.sharding import Shard, shard
+from tensor_envs.solve.perft import Perft, perft
+from tensor_envs.solve.solver import Solution, solve
+from tensor_envs.state import State, concat, where
+from tensor_envs.train.advantages import advantages
+from tensor_envs.vector import Transition, VectorEnv
 
 __version__ = "0.2.0"
+
+# names of version 0.2, until 0.4
+_RENAMED = {"PlainGame": "ScalarGame", "policies": "agents", "random_policy": "agents.uniform"}
+
+
+def __getattr__(name: str) -> Any:
+    """Return what a deprecated name stands for."""
+    if name not in _RENAMED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    warnings.warn(f"{__name__}.{name} is {__name__}.{_RENAMED[name]} now", DeprecationWarning, stacklevel=2)
+    return functools.reduce(getattr, _RENAMED[name].split("."), sys.modules[__name__])
 
 
 __all__ = [
@@ -36,10 +51,10 @@ __all__ = [
     "Oracle",
     "Outcome",
     "Perft",
-    "PlainGame",
     "Ratings",
     "Rollout",
     "Rules",
+    "ScalarGame",
     "Shard",
     "Solution",
     "Spec",
@@ -49,6 +64,7 @@ __all__ = [
     "VectorEnv",
     "__version__",
     "advantages",
+    "agents",
     "arena",
     "concat",
     "contact_sheet",
@@ -64,8 +80,6 @@ __all__ = [
     "ops",
     "perft",
     "playout",
-    "policies",
-    "random_policy",
     "register",
     "registered",
     "regret",
@@ -79,6 +93,7 @@ __all__ = [
     "shard",
     "solve",
     "testing",
+    "text",
     "to_numpy",
     "to_torch",
     "where",

@@ -28,7 +28,7 @@ from tinygrad.dtype import DType, strong_dtype
 from tinygrad.uop.ops import Ops
 
 from tensor_envs._compiler.devices import buffer_of, is_capturing, resolve, shards, upload
-from tensor_envs.core.validate import instance
+from tensor_envs._validate import instance
 
 NUMPY_NAMES = {
     getattr(dtypes, name): name

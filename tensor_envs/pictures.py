@@ -6,10 +6,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tensor_envs.core.state import SHOWN_GAMES, State
-from tensor_envs.core.state import contact_sheet as sheet
-from tensor_envs.core.validate import file_path, instance, integer, integers, number, shown
-from tensor_envs.render.compose import Picture, film
+from tensor_envs._validate import file_path, instance, integer, integers, number, shown
+from tensor_envs.render.compose import film, table
+from tensor_envs.state import DISPLAYED_GAMES, State
 
 FORMATS = (".svg", ".gif")
 PALETTE_FRAMES = 8  # pictures at most, and the last, from which a GIF's colours are chosen
@@ -55,8 +54,8 @@ def save_animation(
     if path.suffix.lower() == ".gif":
         _save_gif([_pixels(state, i, player, scale) for state in states], path, seconds, hold, loop)
     else:
-        pictures = [Picture.of(state.env.render(state, i, player)) for state in states]
-        path.write_text(film(pictures, seconds, hold, loop), encoding="utf-8")
+        documents = [state.env.render(state, i, player) for state in states]
+        path.write_text(film(documents, seconds, hold, loop), encoding="utf-8")
 
 
 def contact_sheet(
@@ -87,12 +86,12 @@ def contact_sheet(
         True
     """
     instance("state", state, State)
-    rows = integers(
-        "games", range(min(SHOWN_GAMES, len(state))) if games is None else games, 0, len(state) - 1
-    )
+    chosen = range(min(DISPLAYED_GAMES, len(state))) if games is None else games
+    rows = integers("games", chosen, 0, len(state) - 1)
     integer("columns", columns, 1, 1000)
     number("width", width, 16, 4000)
-    return sheet(state, rows, columns, width, player)
+    documents = [state.env.render(state, row, player) for row in rows]
+    return table(documents, [f"game {row}" for row in rows], columns, width)
 
 
 def _states(states: Iterable[State]) -> list[State]:
@@ -103,13 +102,13 @@ def _states(states: Iterable[State]) -> list[State]:
         raise ValueError("states must be at least one state")
     for i, state in enumerate(found):
         instance(f"states[{i}]", state, State)
-        if state.env.rules != found[0].env.rules or state.env._entry != found[0].env._entry:
+        if not state.env.plays_like(found[0].env):
             raise ValueError(f"states[{i}] is of {state.env!r}, states[0] of {found[0].env!r}")
     return found
 
 
 def _pixels(state: State, i: int, player: int | None, scale: float) -> Any:
-    render = state.env._entry.load("render")
+    render = state.env.entry.load("render")
     if not hasattr(render, "draw"):
         raise ValueError(f"{state.env.id!r} has no `draw` for a GIF in {render.__name__}; write an .svg")
     return render.draw(state.env.rules, state.env.state_to_dict(state, i, player)).image(scale)

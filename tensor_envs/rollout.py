@@ -10,14 +10,14 @@ from tinygrad import Tensor, dtypes
 
 from tensor_envs._compiler.capture import CapturedFunction
 from tensor_envs._compiler.devices import DeviceName, stays_lazy, upload
-from tensor_envs.core.engine import BatchBuffers
-from tensor_envs.core.env import MAX_BATCH, Env
-from tensor_envs.core.inputs import int_array
-from tensor_envs.core.kernels.tracer import AutoReset
-from tensor_envs.core.random import seed_words
-from tensor_envs.core.state import State
-from tensor_envs.core.validate import instance, integer, shown
-from tensor_envs.policy import random_policy
+from tensor_envs._engine.batch_layout import MAX_BATCH, BatchBuffers
+from tensor_envs._engine.inputs import int_array
+from tensor_envs._engine.kernels.tracer import AutoReset
+from tensor_envs._engine.random import seed_words
+from tensor_envs._validate import instance, integer, shown
+from tensor_envs.env import Env
+from tensor_envs.sampling import uniform
+from tensor_envs.state import State
 
 Policy = Callable[[State], Tensor]
 
@@ -51,7 +51,7 @@ class Rollout:
 
     def _columns(self, first: int) -> Tensor:
         """P columns of the totals; made when asked for, since building a view takes longer than a short rollout."""
-        return self.state._games.layout.view(self._totals, first, self.state.env.num_players)
+        return self.state.buffers.layout.view(self._totals, first, self.state.env.num_players)
 
     @property
     def episodes(self) -> Tensor:
@@ -130,8 +130,8 @@ def _play(
     env = state.env
     state = env.reset(state) if autoreset and not fresh else state
     reset: AutoReset = "same_step" if autoreset else "none"
-    if not callable(policy) and not env._engine.game.has_memory:
-        games, totals = env._engine.rollout(state._games, steps, reset)
+    if not callable(policy) and not env.engine.game.has_memory:
+        games, totals = env.engine.rollout(state.buffers, steps, reset)
         return Rollout(State(env, games), totals, state, autoreset)
     if callable(policy) and env.illegal == "raise":
         raise ValueError(
@@ -139,7 +139,7 @@ def _play(
         )
     if stays_lazy():
         raise RuntimeError("a rollout of a policy captures its own steps, so a jit cannot capture it")
-    chosen = policy if callable(policy) else random_policy
+    chosen = policy if callable(policy) else uniform
     games, totals = _captured(chosen, state, steps, reset)
     return Rollout(State(env, games), totals, state, autoreset)
 
@@ -163,18 +163,18 @@ def playout(state: State, n: int, action: Any = None, seed: int = 0, limit: int 
         NotImplementedError: a game too large to unroll.
     """
     instance("state", state, State)
-    env, games = state.env, state._games
+    env, games = state.env, state.buffers
     n = integer("n", n, 1, MAX_BATCH // state.batch)
     limit, words = integer("limit", limit, 1, 2**31 - 1), seed_words(seed)
-    actions = None if action is None else env._actions(state, action)
-    returns = env._engine.playout(games, n, actions, words, limit)
+    actions = None if action is None else env.action_buffer(state, action)
+    returns = env.engine.playout(games, n, actions, words, limit)
     return returns.reshape(state.batch, n, env.num_players).mean(1)
 
 
 def _captured(policy: Policy, state: State, steps: int, reset: AutoReset) -> tuple[BatchBuffers, Tensor]:
     """One captured graph a step: the policy, the step and the sums, between two buffers -> games, totals."""
-    env, engine = state.env, state.env._engine
-    games, where, players = state._games, state._games.layout, state.env.num_players
+    env, engine = state.env, state.env.engine
+    games, where, players = state.buffers, state.buffers.layout, state.env.num_players
     first = policy(state)
     if not isinstance(first, Tensor):
         raise TypeError(f"policy must return a Tensor of integers, got {type(first).__name__}")
@@ -192,7 +192,7 @@ def _captured(policy: Policy, state: State, steps: int, reset: AutoReset) -> tup
             ((0, 0), (0, where.grid.rows - where.share), (0, 0))
         )
         more = more.reshape(-1, where.grid.lanes, 2 * players).permute(0, 2, 1).flatten()
-        Tensor.realize(done._games.words, totals.assign(totals + more))
+        Tensor.realize(done.buffers.words, totals.assign(totals + more))
 
     replay = CapturedFunction(step)
     buffers = [engine.empty(games), engine.empty(games)]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
-from tensor_envs.core.env import MAX_BATCH
-from tensor_envs.core.kernels.block import LANES
-from tensor_envs.core.validate import integer, shown
+from tensor_envs._engine.batch_layout import MAX_BATCH
+from tensor_envs._engine.kernels.block import LANES
+from tensor_envs._validate import integer, shown
 
 
 class Shard(NamedTuple):

@@ -20,21 +20,22 @@ from tinygrad import Tensor
 from tinygrad.helpers import GlobalCounters
 
 from tensor_envs._compiler.devices import DeviceName, resolve
-from tensor_envs.core.env import Env
-from tensor_envs.core.jit import jit
-from tensor_envs.core.kernels.observe import DTYPES
-from tensor_envs.core.layout import FLAGS
-from tensor_envs.core.plain import PlainGame
-from tensor_envs.core.state import State
-from tensor_envs.core.validate import instance, integer
-from tensor_envs.core.vector import VectorEnv
-from tensor_envs.policy import random_policy
+from tensor_envs._engine.kernels.observe import DTYPES
+from tensor_envs._engine.layout import FLAGS
+from tensor_envs._validate import instance, integer
+from tensor_envs.env import Env
+from tensor_envs.interpreter import ScalarGame
+from tensor_envs.io import load_state, save_state
+from tensor_envs.jit import jit
 from tensor_envs.rollout import rollout
 from tensor_envs.rules.chance import KeyedChance
 from tensor_envs.rules.scalar import integer as as_int
 from tensor_envs.rules.scalar import word
 from tensor_envs.rules.spec import GameState
-from tensor_envs.saving import load_state, save_state
+from tensor_envs.sampling import uniform
+from tensor_envs.state import State
+from tensor_envs.text import prompt
+from tensor_envs.vector import VectorEnv
 
 BATCH, SEED = 6, 11
 MOST_STEPS = 20_000  # of a check that waits for something, such as an end
@@ -68,7 +69,7 @@ def check_env(env: Env, steps: int = 40, device: DeviceName | None = None) -> di
     instance("env", env, Env)
     integer("steps", steps, 1, MOST_STEPS)
     resolve(device)
-    env = env if env.illegal == "lose" else Env(env._entry, env.rules, env.id)
+    env = env if env.illegal == "lose" else Env(env.entry, env.rules, env.id)
     report = {}
     for check in CHECKS:
         try:
@@ -96,16 +97,16 @@ def over(now: Values) -> np.ndarray:
 @functools.lru_cache(4)
 def short(env: Env) -> Env:
     """The environment under rule fields with which games end soon; one for all checks, which share its kernels."""
-    if not env._entry.short:
+    if not env.entry.short:
         return env
-    rules = dataclasses.replace(env.rules, **env._entry.short)
-    return Env(env._entry, rules, env.id, env.illegal)
+    rules = dataclasses.replace(env.rules, **env.entry.short)
+    return Env(env.entry, rules, env.id, env.illegal)
 
 
 def part(env: Env, name: str) -> Any:
     """The game's module of that name; the check is skipped if it has none."""
     try:
-        return env._entry.load(name)
+        return env.entry.load(name)
     except NotImplementedError:
         raise Skipped(f"the game has no {name}") from None
 
@@ -122,7 +123,7 @@ def playing(env: Env, steps: int, device: Any) -> State:
     """Games that have been played for some steps."""
     state = env.init(BATCH, SEED, device)
     for _ in range(steps):
-        state = env.step(state, random_policy(state))
+        state = env.step(state, uniform(state))
     return state
 
 
@@ -141,7 +142,7 @@ def check_shapes(env: Env, steps: int, device: Any) -> str:
     for name, (view, shape, dtype) in expected.items():
         require(tuple(view.shape) == shape, f"{name} has shape {view.shape}, not {shape}")
         require(view.dtype is dtype, f"{name} has dtype {view.dtype}, not {dtype}")
-    stepped = env.step(state, random_policy(state))
+    stepped = env.step(state, uniform(state))
     for name, column in stepped.numpy().items():
         require(
             (getattr(stepped, name).numpy() == column).all(), f"{name} reads otherwise from state.numpy()"
@@ -163,16 +164,16 @@ def check_play(env: Env, steps: int, device: Any) -> str:
         players = before["current_player"][~was_over]
         require(((players >= 0) & (players < env.num_players)).all(), "current_player is no player")
         moved |= set(players.tolist())
-        actions = random_policy(state).numpy()
+        actions = uniform(state).numpy()
         require(
             mask[np.arange(BATCH), actions][~was_over].all(), "the uniform policy chose an illegal action"
         )
         stepped = env.step(state, actions)
         require_equal(before, state.numpy(), "a step must leave the state it starts from as it was")
         after, rewards = stepped.numpy(), stepped.numpy()["rewards"]
-        games = stepped._games
+        games = stepped.buffers
         try:
-            env._engine.layout.check(games.layout.table(games.words))
+            env.engine.layout.check(games.layout.table(games.words))
         except ValueError as error:
             raise ConformanceError(f"after {step + 1} steps: {error}") from None
         require(not rewards[was_over].any(), "a finished game paid")
@@ -216,7 +217,7 @@ def check_rows(env: Env, steps: int, device: Any) -> str:
     head = slice(0, BATCH)
     for step in range(min(steps, 12)):
         require_equal(small.numpy(), {k: v[head] for k, v in large.numpy().items()}, "another batch size")
-        actions = random_policy(large).numpy()
+        actions = uniform(large).numpy()
         small = env.step(small, actions[head])
         actions[BATCH:] = -1 if step == 2 else actions[BATCH:]  # the other rows all lose
         large = env.step(large, actions)
@@ -232,12 +233,12 @@ def check_jit(env: Env, steps: int, device: Any) -> str:
 
     @jit
     def captured(state: State) -> State:
-        return env.step(state, random_policy(state))
+        return env.step(state, uniform(state))
 
     for seed in (SEED, SEED + 1):
         inside = outside = env.init(BATCH, seed, device)
         for _ in range(min(steps, 8)):
-            inside, outside = captured(inside), env.step(outside, random_policy(outside))
+            inside, outside = captured(inside), env.step(outside, uniform(outside))
             require_equal(inside.numpy(), outside.numpy(), "a captured step")
     return f"{2 * min(steps, 8)} captured steps"
 
@@ -246,7 +247,7 @@ def check_plain_python(env: Env, steps: int, device: Any) -> str:
     """The kernels do what the same rules do in plain Python, through an end and the next episode's beginning."""
     env = short(env)
     vector = VectorEnv(env, BATCH, SEED, device)
-    games = [PlainGame(env.rules, SEED, row) for row in range(2)]
+    games = [ScalarGame(env.rules, SEED, row) for row in range(2)]
     plies = ended = 0
     for _ in waiting(steps, "no game ended"):
         before = vector.state
@@ -282,7 +283,7 @@ def check_plain_python(env: Env, steps: int, device: Any) -> str:
         if ended and plies >= steps:
             break
     if env.illegal == "lose":
-        illegal = PlainGame(env.rules, SEED)
+        illegal = ScalarGame(env.rules, SEED)
         illegal.step(env.num_actions)
         state = env.step(env.init(BATCH, SEED, device), [env.num_actions] * BATCH).numpy()
         same = illegal.rewards == state["rewards"][0].tolist() and illegal.terminated == bool(
@@ -325,11 +326,11 @@ def check_observations(env: Env, steps: int, device: Any) -> str:
 def check_determinize(env: Env, steps: int, device: Any) -> str:
     """What a player does not know is dealt anew, and what it sees stays."""
     env, rows = short(env), range(4)
-    if not env._engine.game.determinizes:
+    if not env.engine.game.determinizes:
         return "nothing is hidden, or the rules deal nothing anew"
     changed, decisions = 0, 0
     for row in rows:
-        plain = PlainGame(env.rules, SEED, row)
+        plain = ScalarGame(env.rules, SEED, row)
         for _ in range(steps):
             if plain.over:
                 plain.reset()
@@ -358,7 +359,7 @@ def check_determinize(env: Env, steps: int, device: Any) -> str:
     return f"{changed} of {3 * decisions} deals were others, and none could be seen"
 
 
-def _fields(plain: PlainGame, s: GameState) -> dict[str, Any]:
+def _fields(plain: ScalarGame, s: GameState) -> dict[str, Any]:
     plain.state = s
     return plain.fields()
 
@@ -417,7 +418,7 @@ def check_rollout(env: Env, steps: int, device: Any) -> str:
         ended += int(over(told).sum())
         if step + 1 >= steps and ended:
             break
-    for policy in ("uniform", random_policy):
+    for policy in ("uniform", uniform):
         result = rollout(env, policy, BATCH, step + 1, SEED, device)  # type: ignore[arg-type]
         require_equal(result.state.numpy(), vector.state.numpy(), f"a rollout ({policy})")
         require(np.allclose(result.returns.numpy(), returns), "a rollout's returns")
@@ -452,7 +453,7 @@ def check_dictionaries(env: Env, steps: int, device: Any) -> str:
                 seen += BATCH
         if ended and step >= min(steps, 5):
             break
-        state = env.step(state, random_policy(state))
+        state = env.step(state, uniform(state))
     for foreign in ({}, {"no such field": 0}):
         try:
             env.state_from_dicts([foreign], SEED, device)
@@ -479,7 +480,7 @@ def check_saving(env: Env, steps: int, device: Any) -> str:
         loaded = load_state(Path(folder) / "state.safetensors", device)
     for _ in range(2):
         require_equal(state.numpy(), loaded.numpy(), "a loaded state")
-        state, loaded = env.step(state, random_policy(state)), loaded.env.step(loaded, random_policy(loaded))
+        state, loaded = env.step(state, uniform(state)), loaded.env.step(loaded, uniform(loaded))
     return f"{BATCH} games"
 
 
@@ -500,7 +501,7 @@ def check_symmetries(env: Env, steps: int, device: Any) -> str:
             require((two["legal_action_mask"] == mapped).all(), "a symmetry maps the mask otherwise")
             require((two["rewards"] == one["rewards"]).all(), "a symmetry changes the rewards")
             require((over(two) == over(one)).all(), "a symmetry changes the end")
-            chosen = random_policy(plain).numpy()
+            chosen = uniform(plain).numpy()
             plain, image = env.step(plain, chosen), env.step(image, back[chosen])
         seen = env.observe(plain, 0).numpy().reshape(BATCH, -1)[:, np.array(symmetry.observation)]
         same = (env.observe(image, 0).numpy().reshape(BATCH, -1) == seen).all()
@@ -524,7 +525,7 @@ def check_hidden_information(env: Env, steps: int, device: Any) -> str:
             seen = env.observe(state, player).numpy()
             groups: dict[str, list[int]] = {}
             for i, game in enumerate(games):
-                known = env._entry.load("render").seen_by(env.rules, game, player)
+                known = env.entry.load("render").seen_by(env.rules, game, player)
                 groups.setdefault(json.dumps(known, sort_keys=True), []).append(i)
             for rows in groups.values():
                 first, told = rows[0], set[str]()
@@ -535,12 +536,12 @@ def check_hidden_information(env: Env, steps: int, device: Any) -> str:
                     what = f"games {first} and {i} look the same to player {player}"
                     require((seen[i] == seen[first]).all(), f"{what}, but the observation tells them apart")
                     if not told:  # of one pair in every group: it takes a hundred times as long
-                        told = {env.prompt(state, row, player) for row in (first, i)}
+                        told = {prompt(state, row, player) for row in (first, i)}
                     require(len(told) == 1, f"{what}, but the prompt tells them apart")
                     if now["current_player"][i] == player:
                         same = (now["legal_action_mask"][i] == now["legal_action_mask"][first]).all()
                         require(same, f"{what}, but the mask tells them apart")
-        state = env.step(state, random_policy(state))
+        state = env.step(state, uniform(state))
     require(compared, "no two games differed only in what is hidden")
     return f"{compared} pairs of games that differ in what is hidden alone"
 

@@ -19,11 +19,11 @@ from tinygrad import Tensor, dtypes
 
 import tensor_envs as te
 from tensor_envs import ops
-from tensor_envs.core.registry import _entries
 from tensor_envs.games.shed.solve import solve
 from tensor_envs.games.shed.tablebase import Tablebase
 from tensor_envs.games.tensor_equilibrium.data import load_rules as load_equilibrium
 from tensor_envs.games.tensor_stars.data import Board, Card, load_rules
+from tensor_envs.registry import _entries
 from tensor_envs.testing import check_env
 from tests.core.dice_race import DiceRace
 from tests.games.shared import shared_env
@@ -137,7 +137,7 @@ def cases() -> Iterator[Case]:
         "Env.state_to_dict": TTT.state_to_dict,
         "Env.to_string": TTT.to_string,
         "Env.render": TTT.render,
-        "random_policy": te.random_policy,
+        "uniform": te.agents.uniform,
         "rollout_from": lambda x: te.rollout_from(x, "uniform", 2),
         "playout": lambda x: te.playout(x, 2),
         "flat_monte_carlo": lambda x: te.search.flat_monte_carlo(x, 2),
@@ -255,12 +255,17 @@ def cases() -> Iterator[Case]:
         lambda x: te.rollout(TTT, "uniform", 2, 2, first_row=x),
         (*NO_INT, -1, 2**32 - 1),
     )
-    yield Case("Env.prompt", "state", TTT.prompt, (None, 5, OTHER))
-    yield Case("Env.prompt", "i", lambda x: TTT.prompt(STATE, x), (*NO_INT, -1, 3))
-    yield Case("Env.prompt", "player", lambda x: TTT.prompt(STATE, 0, x), (*NO_INT[1:], -1, 2))
-    yield Case("Env.parse", "text", TTT.parse, (*NO_TEXT, "", "x", "(0,0) or (1,1)", "9" * 400))
-    yield Case("Env.parse", "state", lambda x: TTT.parse("(0,0)", x), (5, OTHER))
-    yield Case("Env.parse", "i", lambda x: TTT.parse("(0,0)", STATE, x), (*NO_INT, -1, 3))
+    yield Case("text.prompt", "state", te.text.prompt, (None, 5))
+    yield Case("text.prompt", "i", lambda x: te.text.prompt(STATE, x), (*NO_INT, -1, 3))
+    yield Case("text.prompt", "player", lambda x: te.text.prompt(STATE, 0, x), (*NO_INT[1:], -1, 2))
+    yield Case(
+        "text.parse",
+        "answer",
+        lambda x: te.text.parse(TTT, x),
+        (*NO_TEXT, "", "x", "(0,0) or (1,1)", "9" * 400),
+    )
+    yield Case("text.parse", "state", lambda x: te.text.parse(TTT, "(0,0)", x), (5, OTHER))
+    yield Case("text.parse", "i", lambda x: te.text.parse(TTT, "(0,0)", STATE, x), (*NO_INT, -1, 3))
     yield Case("shard", "batch", lambda x: te.shard(x, 0, 1), NO_COUNT)
     yield Case("shard", "rank", lambda x: te.shard(5, x, 3), (*NO_INT[1:], -1, 3))
     yield Case("shard", "world_size", lambda x: te.shard(5, 0, x), (*NO_COUNT[1:], 6))
@@ -325,10 +330,10 @@ def cases() -> Iterator[Case]:
     yield Case("debug", "row", lambda x: te.debug(TTT, row=x), (*NO_INT, -1, 2**32, HUGE))
     yield Case("debug", "episode", lambda x: te.debug(TTT, episode=x), (*NO_INT, -1, 2**32, HUGE))
     yield Case("debug", "game", lambda x: te.debug(TTT, game=x), (5, [], "x", {}, {"board": [[3] * 3] * 3}))
-    yield Case("PlainGame", "rules", te.PlainGame, (None, 5, TTT, DiceRace, Soft()))
-    yield Case("PlainGame", "seed", lambda x: te.PlainGame(TTT.rules, x), (*NO_INT, -1, HUGE))
-    yield Case("PlainGame.step", "action", lambda x: te.debug(TTT).step(x), NO_INT)
-    yield Case("PlainGame.observe", "player", lambda x: te.debug(TTT).observe(x), (*NO_INT[1:], -1, 2, HUGE))
+    yield Case("ScalarGame", "rules", te.ScalarGame, (None, 5, TTT, DiceRace, Soft()))
+    yield Case("ScalarGame", "seed", lambda x: te.ScalarGame(TTT.rules, x), (*NO_INT, -1, HUGE))
+    yield Case("ScalarGame.step", "action", lambda x: te.debug(TTT).step(x), NO_INT)
+    yield Case("ScalarGame.observe", "player", lambda x: te.debug(TTT).observe(x), (*NO_INT[1:], -1, 2, HUGE))
     yield Case("masked_logits", "logits", lambda x: te.masked_logits(x, MASK), (None, 5, [[0.0] * 9], np.zeros((3, 9)),
                Tensor.zeros(3, 9, dtype=dtypes.int32), Tensor.zeros(2, 9)))  # fmt: skip
     yield Case("masked_logits", "mask", lambda x: te.masked_logits(LOGITS, x), (None, 5, np.ones((3, 9), bool),

@@ -75,13 +75,13 @@ def env_of(game: str) -> te.Env:
 
 def words(state: te.State) -> np.ndarray:
     """All bits of a state, game by game."""
-    layout = state._games.layout
+    layout = state.buffers.layout
     return np.concatenate([layout.table(tensor) for tensor in state.tensors], axis=1)
 
 
 def given(state: te.State, ply: int) -> np.ndarray:
     """Actions of the uniform policy, but now and then one that is illegal or none at all."""
-    actions, count = te.random_policy(state).numpy(), state.env.num_actions
+    actions, count = te.agents.uniform(state).numpy(), state.env.num_actions
     rows = np.arange(len(actions))
     actions[(rows + ply) % 11 == 5] = count - 1
     actions[(rows + 3 * ply) % 13 == 7] = (-1, count, 2**31 - 1)[ply % 3]
@@ -109,7 +109,7 @@ def resets(env: te.Env, batch: int, device: str) -> Found:
     state = played(env, batch, device)
     yield "reset", words(env.reset(state))
     yield "masked reset", words(env.reset(state, np.arange(batch) % 3 == 1))
-    yield "recomputed", words(te.State(env, env._engine.refresh(state._games)))
+    yield "recomputed", words(te.State(env, env.engine.refresh(state.buffers)))
 
 
 def looks(env: te.Env, batch: int, device: str) -> Found:

@@ -281,7 +281,7 @@ def test_steps_driven_from_pytorch() -> None:
         mask = mask | ~mask.any(1, keepdim=True)  # any action in games that are over
         actions = torch.multinomial(mask.float(), 1, generator=generator).squeeze(1).to(torch.int32)
         lent = te.from_torch(actions, copy=False)
-        assert address(TTT._actions(state, lent)) == place(actions)
+        assert address(TTT.action_buffer(state, lent)) == place(actions)
         state, own = TTT.step(state, lent), TTT.step(own, actions.numpy())
         transition = vector.step(lent)
         for theirs in (own, transition.final_state):

@@ -42,7 +42,7 @@ def test_steps(env: te.Env) -> None:
     def run(state: te.State) -> dict[str, np.ndarray]:
         plies: dict[str, np.ndarray] = {}
         for ply in range(2):
-            action = te.random_policy(state)
+            action = te.agents.uniform(state)
             state = env.step(state, action)
             plies |= {f"{ply} {name}": column for name, column in state.numpy().items()}
             plies[f"{ply} action"] = action.numpy()
@@ -71,7 +71,7 @@ def test_steps_in_place_over_the_ends_of_games(autoreset: str) -> None:
         vector = te.VectorEnv(env, 66, 1, state.device, autoreset, observe=True)  # type: ignore[arg-type]
         found: dict[str, np.ndarray] = {}
         for count in range(11):
-            given = te.random_policy(vector.state).numpy()
+            given = te.agents.uniform(vector.state).numpy()
             given[: 7 * (count == 4)] = 9  # illegal
             transition = vector.step_uniform() if count % 2 else vector.step(given)
             found |= {f"{count} {name}": column for name, column in transition.numpy().items()}

@@ -10,10 +10,10 @@ import pytest
 from tinygrad import Tensor, nn
 
 import tensor_envs as te
-from tensor_envs import policies
+from tensor_envs import agents
+from tensor_envs.evaluation import _elo
 from tensor_envs.games.shed.solve import solve
-from tensor_envs.matches import _elo
-from tensor_envs.network import FOLDER, Network, load, look, save
+from tensor_envs.train.network import FOLDER, Network, load, look, save
 from tests.games.shared import shared_env
 
 
@@ -24,8 +24,8 @@ def first_legal(state: te.State) -> np.ndarray:
 @pytest.mark.slow
 def test_perfect_play_loses_nothing_and_the_players_take_turns() -> None:
     env = shared_env("tic_tac_toe")
-    result = te.evaluate(env, [policies.perfect(), policies.uniform], games=200)
-    again = te.evaluate(env, [policies.perfect(), policies.uniform], games=200)
+    result = te.evaluate(env, [agents.perfect(), agents.uniform], games=200)
+    again = te.evaluate(env, [agents.perfect(), agents.uniform], games=200)
     assert result.wins[1] == 0 and result.wins[0] > 150 and result.wins.sum() + result.draws[0] == 200
     assert (result.returns == again.returns).all() and (result.plies == again.plies).all()
     assert (result.players[:100] == [0, 1]).all() and (result.players[100:] == [1, 0]).all()
@@ -36,10 +36,10 @@ def test_perfect_play_loses_nothing_and_the_players_take_turns() -> None:
 
 def test_points_and_intervals() -> None:
     env = shared_env("tic_tac_toe")
-    same = te.evaluate(env, [policies.uniform] * 2, games=4000)
+    same = te.evaluate(env, [agents.uniform] * 2, games=4000)
     assert abs(same.scores[0] - 0.5) < same.interval()[0] < 0.02
     assert np.isclose(same.interval()[0], 1.96 * same.points[:, 0].std() / 4000**0.5)
-    fixed = te.evaluate(env, [policies.uniform] * 2, games=2000, seats="fixed")
+    fixed = te.evaluate(env, [agents.uniform] * 2, games=2000, seats="fixed")
     assert (
         abs(fixed.mean_returns[0] - 0.2965) < 0.06
     )  # the first of two uniform players, from 255,168 games weighed
@@ -68,10 +68,10 @@ def test_ratings_are_those_of_maximum_likelihood() -> None:
 
 def test_a_round_robin_orders_the_players() -> None:
     env = shared_env("tic_tac_toe")
-    players: dict[str, policies.Policy] = {
-        "uniform": policies.uniform,
-        "search": policies.playout_search(64),
-        "perfect": policies.perfect(),
+    players: dict[str, agents.Policy] = {
+        "uniform": agents.uniform,
+        "search": agents.playout_search(64),
+        "perfect": agents.perfect(),
     }
     ratings = te.arena(env, players, games=128)
     assert ratings.elo[0] < ratings.elo[1] < ratings.elo[2] and abs(ratings.elo.sum()) < 1e-6
@@ -82,9 +82,9 @@ def test_a_round_robin_orders_the_players() -> None:
 @pytest.mark.slow
 def test_regret_of_perfect_play_is_none() -> None:
     env, table = te.make("shed", cards=6), solve(6, "CPU", progress=False)
-    assert te.regret(env, policies.perfect(table), table, games=64) == 0
-    lost = te.regret(env, policies.uniform, table, games=64)
-    assert te.regret(env, policies.playout_search(256), table, games=64) < lost / 2 < 0.5
+    assert te.regret(env, agents.perfect(table), table, games=64) == 0
+    lost = te.regret(env, agents.uniform, table, games=64)
+    assert te.regret(env, agents.playout_search(256), table, games=64) < lost / 2 < 0.5
 
 
 def test_an_opening_makes_games_of_regret_differ() -> None:
@@ -104,8 +104,8 @@ def network(state: te.State) -> tuple[Tensor, Tensor]:
 def test_networks_play() -> None:
     env = shared_env("tic_tac_toe")
     state = env.step(env.init(3), [0, 4, 8])
-    assert policies.greedy(network)(state).tolist() == [4, 8, 4]
-    result = te.evaluate(env, [policies.gumbel(network, 32), policies.uniform], games=64)
+    assert agents.greedy(network)(state).tolist() == [4, 8, 4]
+    result = te.evaluate(env, [agents.gumbel(network, 32), agents.uniform], games=64)
     assert result.scores[0] > 0.85
 
 
@@ -130,36 +130,36 @@ def wrong(says: Any) -> Any:
     ("call", "message"),
     [
         (lambda e: te.evaluate(cast(Any, 5), [], 2), "env must be of type Env"),
-        (lambda e: te.evaluate(e, [policies.uniform], 2), "policies must be 2"),
-        (lambda e: te.evaluate(e, cast(Any, policies.uniform), 2), "policies must be a list"),
-        (lambda e: te.evaluate(e, [policies.uniform, cast(Any, 5)], 2), r"policies\[1\] must be a function"),
-        (lambda e: te.evaluate(e, [policies.uniform] * 2, 3), "games must be a multiple of the 2 players"),
-        (lambda e: te.evaluate(e, [policies.uniform] * 2, 0), r"games must be in 1\.\."),
-        (lambda e: te.evaluate(e, [policies.uniform] * 2, 2, cast(Any, "turns")), "seats must be one of"),
+        (lambda e: te.evaluate(e, [agents.uniform], 2), "policies must be 2"),
+        (lambda e: te.evaluate(e, cast(Any, agents.uniform), 2), "policies must be a list"),
+        (lambda e: te.evaluate(e, [agents.uniform, cast(Any, 5)], 2), r"policies\[1\] must be a function"),
+        (lambda e: te.evaluate(e, [agents.uniform] * 2, 3), "games must be a multiple of the 2 players"),
+        (lambda e: te.evaluate(e, [agents.uniform] * 2, 0), r"games must be in 1\.\."),
+        (lambda e: te.evaluate(e, [agents.uniform] * 2, 2, cast(Any, "turns")), "seats must be one of"),
         (lambda e: te.evaluate(e, [lambda s: [0.5, 1.0]] * 2, 4), "a policy's actions must be integers"),
         (lambda e: te.evaluate(e, [lambda s: [1]] * 2, 4), "a policy's actions must have shape"),
-        (lambda e: te.arena(e, {"a": policies.uniform}, 2), "policies must be two or more"),
-        (lambda e: te.arena(e, cast(Any, [policies.uniform]), 2), "policies must be of type Mapping"),
+        (lambda e: te.arena(e, {"a": agents.uniform}, 2), "policies must be two or more"),
+        (lambda e: te.arena(e, cast(Any, [agents.uniform]), 2), "policies must be of type Mapping"),
         (
-            lambda e: te.arena(te.make("2048"), {"a": policies.uniform, "b": policies.uniform}, 2),
+            lambda e: te.arena(te.make("2048"), {"a": agents.uniform, "b": agents.uniform}, 2),
             "two players",
         ),
-        (lambda e: te.regret(e, policies.uniform, cast(Any, 5)), "oracle.regret must be a function"),
-        (lambda e: te.regret(e, policies.uniform, wrong(np.zeros(8)), 8, opening=-1), "opening must be in 0"),
-        (lambda e: policies.greedy(cast(Any, 5)), "evaluate must be a function"),
-        (lambda e: policies.gumbel(network, 0), "num_simulations must be in 1"),
-        (lambda e: policies.playout_search(cast(Any, "1")), "num_simulations must be an int"),
-        (lambda e: policies.perfect()(te.make("qubic").init(1)), "perfect play"),
-        (lambda e: policies.perfect(cast(Any, 5)), "oracle.best_actions must be a function"),
-        (lambda e: policies.perfect(wrong(np.ones((3, 7), bool)))(e.init(3)), r"must give bool \(3, 9\)"),
-        (lambda e: policies.perfect(wrong(np.ones((3, 9))))(e.init(3)), r"must give bool \(3, 9\)"),
-        (lambda e: policies.perfect(wrong(np.zeros((3, 9), bool)))(e.init(3)), "missing in 3 games"),
-        (lambda e: te.regret(e, policies.uniform, wrong(np.zeros(3)), 8), r"must give finite numbers \[8\]"),
-        (lambda e: te.regret(e, policies.uniform, wrong(np.full(8, np.nan)), 8), "must give finite numbers"),
-        (lambda e: te.arena(e, cast(Any, {1: policies.uniform, 2: policies.uniform}), 2), "a policy's name"),
-        (lambda e: policies.greedy(cast(Any, lambda s: None))(e.init(2)), "evaluate must return two Tensors"),
+        (lambda e: te.regret(e, agents.uniform, cast(Any, 5)), "oracle.regret must be a function"),
+        (lambda e: te.regret(e, agents.uniform, wrong(np.zeros(8)), 8, opening=-1), "opening must be in 0"),
+        (lambda e: agents.greedy(cast(Any, 5)), "evaluate must be a function"),
+        (lambda e: agents.gumbel(network, 0), "num_simulations must be in 1"),
+        (lambda e: agents.playout_search(cast(Any, "1")), "num_simulations must be an int"),
+        (lambda e: agents.perfect()(te.make("qubic").init(1)), "perfect play"),
+        (lambda e: agents.perfect(cast(Any, 5)), "oracle.best_actions must be a function"),
+        (lambda e: agents.perfect(wrong(np.ones((3, 7), bool)))(e.init(3)), r"must give bool \(3, 9\)"),
+        (lambda e: agents.perfect(wrong(np.ones((3, 9))))(e.init(3)), r"must give bool \(3, 9\)"),
+        (lambda e: agents.perfect(wrong(np.zeros((3, 9), bool)))(e.init(3)), "missing in 3 games"),
+        (lambda e: te.regret(e, agents.uniform, wrong(np.zeros(3)), 8), r"must give finite numbers \[8\]"),
+        (lambda e: te.regret(e, agents.uniform, wrong(np.full(8, np.nan)), 8), "must give finite numbers"),
+        (lambda e: te.arena(e, cast(Any, {1: agents.uniform, 2: agents.uniform}), 2), "a policy's name"),
+        (lambda e: agents.greedy(cast(Any, lambda s: None))(e.init(2)), "evaluate must return two Tensors"),
         (
-            lambda e: policies.greedy(lambda s: (Tensor.full((2, 9), float("nan")), s.ply))(e.init(2)),
+            lambda e: agents.greedy(lambda s: (Tensor.full((2, 9), float("nan")), s.ply))(e.init(2)),
             "2 games",
         ),
     ],
@@ -182,7 +182,7 @@ def test_trained_players_come_with_the_package() -> None:
         )
     env = shared_env("tic_tac_toe")
     same = te.make("hyper_tic_tac_toe", shape=(3, 3), k=3)
-    player = policies.load("tic_tac_toe", 0)
+    player = agents.load("tic_tac_toe", 0)
     assert (player(env.init(2)) == player(same.init(2))).all().item()
 
 
@@ -192,30 +192,30 @@ def test_only_weights_of_the_game_are_played(tmp_path: Path) -> None:
     weights = nn.state.get_state_dict(made)
     save(env, weights, path)
     seen, mask = look(env, env.init(1))
-    assert policies.load(path, 0)(env.init(1)).item() == made(seen, mask)[0].argmax(1).item()
+    assert agents.load(path, 0)(env.init(1)).item() == made(seen, mask)[0].argmax(1).item()
     with pytest.raises(ValueError, match=r"state must be of <Env tic_tac_toe.*got one of <Env kuhn_poker"):
-        policies.load(path)(shared_env("kuhn_poker").init(1))
+        agents.load(path)(shared_env("kuhn_poker").init(1))
     with pytest.raises(FileNotFoundError, match=r"no file 'checkers'; games whose weights .*: connect_four"):
-        policies.load("checkers")
+        agents.load("checkers")
     for simulations in (-1, 2**20 + 1, 1.5, None):
         with pytest.raises((ValueError, TypeError), match="num_simulations must be"):
-            policies.load(path, simulations)  # type: ignore[arg-type]
+            agents.load(path, simulations)  # type: ignore[arg-type]
     for wrong in (3, None, ""):
         with pytest.raises((ValueError, TypeError), match="path must"):
-            policies.load(wrong)  # type: ignore[arg-type]
+            agents.load(wrong)  # type: ignore[arg-type]
     whole = path.read_bytes()
     for part in (whole[:8], whole[: len(whole) // 2], whole[:-4], whole[:-1] + b"x"):
         path.write_bytes(part)
         with pytest.raises(ValueError, match=r"weights.safetensors"):
-            policies.load(path)
+            agents.load(path)
     save(shared_env("connect_four"), weights, path)
     with pytest.raises(
         ValueError, match="no weights that fit: their shapes are not those of a network for <Env conn"
     ):
-        policies.load(path)
+        agents.load(path)
     save(env, {"other": Tensor.zeros(3)}, path)
     with pytest.raises(ValueError, match="no weights that fit"):
-        policies.load(path)
+        agents.load(path)
     te.save_state(env.init(1), path)
     with pytest.raises(ValueError, match="is a 'tensor_envs state 2', not a 'tensor_envs network 1'"):
-        policies.load(path)
+        agents.load(path)

@@ -1,4 +1,4 @@
-"""Would the tests notice? Wrong lines of core and rules, one at a time, each with a fast test that fails."""
+"""Would the tests notice? Wrong lines of the engine and rules, one at a time, each with a fast test that fails."""
 
 from __future__ import annotations
 
@@ -28,85 +28,85 @@ CONFORMANCE = "test_conformance.py::test_promise"
 STARS, WILL, SHED = "games/tensor_stars", "games/three_will", "games/shed"
 MUTANTS = {
     "a later episode begins at once": Mutant(
-        "core/kernels/tracer.py",
+        "_engine/kernels/tracer.py",
         "self.game.init(row_keys, s.episode + 1), after)",
         "self.game.init(row_keys, s.episode + 7), after)",
         "core/test_vector.py::test_finished_games_start_again[dice_race-same_step]",
     ),
     "a later episode begins in a branch": Mutant(
-        "core/kernels/tracer.py",
+        "_engine/kernels/tracer.py",
         'self.layout.get(old, "episode") + 1)',
         'self.layout.get(old, "episode") + 7)',
         "core/test_vector.py::test_finished_games_start_again[slow_start-next_step]",
     ),
     "an end is told once more": Mutant(
-        "core/kernels/tracer.py",
+        "_engine/kernels/tracer.py",
         "flags = [~over & flag for flag in flags]",
         "flags = [over | flag for flag in flags]",
         "core/test_vector.py::test_finished_games_start_again[dice_race-next_step]",
     ),
     "a finished game pays": Mutant(
-        "core/kernels/tracer.py",
+        "_engine/kernels/tracer.py",
         "rewards = [where(over, 0.0, r) for r in rewards]",
         "rewards = [where(over, 1.0, r) for r in rewards]",
         f"{CONFORMANCE}[tic_tac_toe-check_play]",
     ),
     "a finished game has legal actions": Mutant(
-        "core/kernels/tracer.py",
+        "_engine/kernels/tracer.py",
         "return [where(over, 0, w) for w in mask]",
         "return [where(over, 1, w) for w in mask]",
         f"{CONFORMANCE}[tic_tac_toe-check_play]",
     ),
     "a tie is a win": Mutant(
-        "core/kernels/rollout.py",
+        "_engine/kernels/rollout.py",
         "& (r > 0.0)) for r in rewards]",
         "& (r >= 0.0)) for r in rewards]",
         "core/test_vector.py::test_rollouts_are_steps[tic_tac_toe]",
     ),
     "playouts have the game's own chance": Mutant(
-        "core/kernels/rollout.py",
+        "_engine/kernels/rollout.py",
         "if t.game.spec.chance:  # a future of its own",
         "if False:  # a future of its own",
         "core/test_playout.py::test_playouts_are_uniform_games_from_the_state",
     ),
     "the end by the limit and by the rules are swapped": Mutant(
-        "core/game.py",
+        "_engine/game.py",
         "return after, rewards, terminated, truncated",
         "return after, rewards, truncated, terminated",
         f"{SHED}/test_rulebook.py::test_f4_holding_all_cards_loses",
     ),
     "the limit comes a ply late": Mutant(
-        "core/game.py",
+        "_engine/game.py",
         "(ply >= self.spec.max_plies)",
         "(ply > self.spec.max_plies)",
         f"{SHED}/test_rulebook.py::test_g1_max_plies",
     ),
     "an illegal action is another player's fault": Mutant(
-        "core/game.py",
+        "_engine/game.py",
         "where(s.current_player == p, -1.0, share)",
         "where(s.current_player != p, -1.0, share)",
         f"{CONFORMANCE}[tic_tac_toe-check_illegal_actions]",
     ),
     "the uniform policy swaps ply and episode": Mutant(
-        "core/game.py",
+        "_engine/game.py",
         "threefry(policy_key, (word(s.ply), s.episode))",
         "threefry(policy_key, (s.episode, word(s.ply)))",
         f"{SHED}/test_env.py::test_golden_games",
     ),
     "a field may be above its bound": Mutant(
-        "core/game.py",
+        "_engine/game.py",
         "not field.low <= int(x.value) <= field.high",
         "not field.low <= int(x.value)",
         "core/test_own_game.py::test_wrong_rules_are_named",
     ),
     "a number has a bit too few": Mutant(
-        "core/layout.py",
+        "_engine/layout.py",
         "(field.high - field.low).bit_length()",
         "(field.high - field.low - 1).bit_length()",
         "core/test_layout.py::test_packed_and_unpacked",
     ),
     "two numbers share a bit": Mutant(
-        "core/layout.py",
+        "_engine/layout.py",
         "return Slot(place[0], place[1] - width, width, low)",
         "return Slot(place[0], max(0, place[1] - width - 1), width, low)",
         "core/test_layout.py::test_no_two_numbers_share_a_bit",

@@ -10,8 +10,8 @@ import pytest
 from tinygrad import Tensor, nn
 
 import tensor_envs as te
-from tensor_envs import policies
-from tensor_envs.network import Network, load, look, save
+from tensor_envs import agents
+from tensor_envs.train.network import Network, load, look, save
 from tests.games.shared import shared_env
 
 HIDDEN, BLOCKS, CHANNELS = 8, 2, 4
@@ -68,8 +68,8 @@ def test_a_tower_is_saved_and_played(tmp_path: Path) -> None:
     assert again.keys() == weights.keys() and all((again[name] == weights[name]).all() for name in weights)
     state = env.step(env.init(3), [0, 4, 8])
     logits = Network(env, weights=weights)(*look(env, state))[0].numpy()
-    assert (policies.load(path, 0)(state).numpy() == logits.argmax(1)).all()
-    found = policies.load(path, 4)(state).numpy()
+    assert (agents.load(path, 0)(state).numpy() == logits.argmax(1)).all()
+    found = agents.load(path, 4)(state).numpy()
     assert state.legal_action_mask.numpy()[range(3), found].all()
 
 
@@ -97,7 +97,7 @@ def test_weights_that_do_not_fit(name: str, shape: tuple[int, ...] | None, tmp_p
         weights[name] = Tensor.zeros(shape)
     save(env, weights, path)
     with pytest.raises(ValueError, match=r"weights.safetensors' has no weights that fit: "):
-        policies.load(path)
+        agents.load(path)
 
 
 def test_a_tower_needs_a_board(tmp_path: Path) -> None:
@@ -106,4 +106,4 @@ def test_a_tower_needs_a_board(tmp_path: Path) -> None:
         Network(env, blocks=1)
     save(env, {k: Tensor(w) for k, w in random_weights(shared_env("tic_tac_toe")).items()}, path)
     with pytest.raises(ValueError, match="no weights that fit: blocks must be 0 where"):
-        policies.load(path)
+        agents.load(path)

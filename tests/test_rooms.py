@@ -17,19 +17,23 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 TOP_LEVEL = {"pyproject.toml", "tensor_envs", "tests", "scripts", "cube.png", "README.md", "LICENSE"}
 # from the ground up; a folder's floor is that of all in it that is not named itself
 FLOORS = [
-    {"core.validate"},  # arguments
+    {"_validate"},  # arguments
     {"_compiler"},
-    {"rules", "render", "core.files", "core.entry"},  # the language; the drawing kit
-    {"ops", "core.random"},
-    {"core.game"},
-    {"core.layout"},
-    {"core.kernels"},
-    {"core.engine"},
-    {"core"},
-    {"policy", "rollout", "saving", "interop", "pictures", "learning", "sharding"},
+    {"jit"},
+    {"rules", "render", "_files", "_engine.entry"},  # the language; the drawing kit
+    {"ops", "_engine.random"},
+    {"_engine.game"},
+    {"_engine.layout"},
+    {"_engine.kernels"},
+    {"_engine.batch_layout"},
+    {"_engine"},
+    {"env", "state"},
+    {"registry", "vector", "interpreter", "text"},
+    {"sampling", "rollout", "io", "interop", "pictures", "sharding"},
     {"games"},
-    {"search", "exact"},
-    {"network", "policies", "matches"},
+    {"search", "solve"},
+    {"train"},
+    {"agents", "evaluation"},
     {"adapters", "web", "export"},
     {"play"},
     {"testing"},
@@ -138,7 +142,7 @@ def test_rules_are_written_in_the_language(module: str) -> None:
     for imported, name in imports(NAMES[module]):
         own = imported.startswith(f"tensor_envs.games.{game}")
         language = imported == "tensor_envs.rules" or imported.startswith("tensor_envs.ops.")
-        language = language or imported == "tensor_envs.core.validate"
+        language = language or imported == "tensor_envs._validate"
         standard = imported.split(".")[0] in sys.stdlib_module_names
         assert own or language or standard, f"{module} imports {name} from {imported}"
 

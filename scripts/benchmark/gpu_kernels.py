@@ -37,7 +37,7 @@ REGISTERS, UNIT, THREADS, BLOCKS = 65536, 256, 2048, 32
 WARP, BLOCK = 32, 64
 # what makes them: of the package, an environment, a state
 KERNELS: dict[str, Callable[[Any, Any, Any], object]] = {
-    "step": lambda te, env, state: env.step(state, te.random_policy(state)),
+    "step": lambda te, env, state: env.step(state, te.agents.uniform(state)),
     "uniform": lambda te, env, state: te.VectorEnv(env, GAMES).step_uniform(),
     "uniform, next_step": lambda te, env, state: te.VectorEnv(
         env, GAMES, autoreset="next_step"
@@ -50,7 +50,7 @@ KERNELS: dict[str, Callable[[Any, Any, Any], object]] = {
     "observe": lambda te, env, state: env.observe(state),
     "gather": lambda te, env, state: env.take(state, range(GAMES)),
     "reset": lambda te, env, state: env.reset(state),
-    "refresh": lambda te, env, state: env._engine.refresh(state._games),
+    "refresh": lambda te, env, state: env.engine.refresh(state.buffers),
 }
 
 
@@ -107,7 +107,7 @@ def compiled(te: Any, name: str, kernel: str) -> Any:
     env = te.make(name)
     KERNELS[kernel](te, env, env.init(GAMES))
     name = f"{type(env.rules).__name__}_{kernel.split(',')[0]}"
-    programs = [program for function in env._engine._captures.values() for program in function.programs()]
+    programs = [program for function in env.engine._captures.values() for program in function.programs()]
     return [program for program in programs if program.arg.function_name == name][-1]
 
 

@@ -31,7 +31,7 @@ import tensor_envs as te
 from benchmark.c_baseline import library
 from command import Parser, busy, run, whole
 from command.games import add_games, device_of
-from tensor_envs.core.kernels.block import LANES
+from tensor_envs._engine.kernels.block import LANES
 
 STEPS, RUNS, SECONDS = 64, 5, 0.2
 
@@ -68,7 +68,7 @@ def bandwidth(size: int) -> float:
 
 def operations(env: te.Env, task: str, batch: int) -> float:
     """Return the operations a game (and, of a rollout, step) of its kernel that was compiled last."""
-    found = [function for (kernel, *_), function in env._engine._captures.items() if kernel.name == task]
+    found = [function for (kernel, *_), function in env.engine._captures.items() if kernel.name == task]
     assert found and found[-1].launcher is not None, f"{task} has not been compiled"
     (program,) = found[-1].programs()
     blocks = next(filter(None, found[-1].launcher.blocks))

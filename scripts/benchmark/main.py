@@ -7,7 +7,7 @@
 
 Uniformly random legal play, drawn on the device, games that end start again. Modes: "step": `VectorEnv.step_uniform`,
 one call a step that computes mask, rewards and flags; "read": the same with `observe=True`, whose step works out the
-observation and the legal_action_mask too; "policy": `random_policy` and `VectorEnv.step` as two calls; "rollout":
+observation and the legal_action_mask too; "policy": `te.agents.uniform` and `VectorEnv.step` as two calls; "rollout":
 `te.rollout` whole, its first states included.
 
 Everybody plays in a process of their own on the same core, and all take turns run by run, so that what else the machine

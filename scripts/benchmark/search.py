@@ -45,7 +45,7 @@ def ours(name: str, evaluation: str, batch: int, simulations: int, hidden: int) 
     env = te.make(name)
     state = env.init(batch, seed=1)
     for _ in range(OPENING):
-        state = env.step(state, te.random_policy(state))
+        state = env.step(state, te.agents.uniform(state))
     if evaluation == "playout":
         return lambda: te.to_numpy(te.search.playout_policy(state, simulations).action)
     random, size = np.random.default_rng(1), math.prod(env.observation_shape)

@@ -50,7 +50,7 @@ class TensorEnvs:
         if self.mode == "rollout":
             self.te.rollout(self.env, "uniform", self.batch, self.length, device=self.device)
         elif self.mode == "policy":
-            self.vector.step(self.te.random_policy(self.vector.state))
+            self.vector.step(self.te.agents.uniform(self.vector.state))
         else:
             self.vector.step_uniform()
 
@@ -62,7 +62,7 @@ class TensorEnvs:
 
         def step() -> tuple[np.ndarray, np.ndarray]:
             own_policy = self.mode == "policy"
-            done = vector.step(self.te.random_policy(vector.state)) if own_policy else vector.step_uniform()
+            done = vector.step(self.te.agents.uniform(vector.state)) if own_policy else vector.step_uniform()
             return done.rewards[:, 0].numpy(), (done.terminated | done.truncated).numpy()
 
         if self.mode == "rollout":

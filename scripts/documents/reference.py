@@ -16,7 +16,8 @@ GROUPS: dict[str, tuple[str, dict[str, str]]] = {
         {
             "Environments": "make register registered GameEntry Env",
             "States": "State concat where save_state load_state",
-            "One game in plain Python": "debug PlainGame",
+            "One game in plain Python": "debug ScalarGame",
+            "te.text": "text.*",
             "The conformance test": "testing.check_env",
         },
     ),
@@ -24,7 +25,7 @@ GROUPS: dict[str, tuple[str, dict[str, str]]] = {
         "Loops and rollouts",
         {
             "Loops": "VectorEnv Transition jit",
-            "Policies": "random_policy masked_logits sample_action advantages",
+            "Policies": "masked_logits sample_action advantages",
             "Many steps in a kernel": "rollout rollout_from Rollout playout",
             "Devices and processes": "shard Shard num_threads set_num_threads",
             "Arrays of other libraries": "to_numpy from_numpy to_torch from_torch",
@@ -35,7 +36,7 @@ GROUPS: dict[str, tuple[str, dict[str, str]]] = {
         "Search, players, solutions",
         {
             "te.search": "search.*",
-            "te.policies": "policies.*",
+            "te.agents": "agents.*",
             "Matches": "evaluate Evaluation arena Ratings regret",
             "Counting and solving": "perft Perft solve Solution",
         },

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 import tensor_envs as te
-from tensor_envs.exact.packed import Array, Packed, concat, groups
-from tensor_envs.exact.positions import Expander, canonical, images, joined
+from tensor_envs.solve.packed import Array, Packed, concat, groups
+from tensor_envs.solve.positions import Expander, canonical, images, joined
 
 SIDE, PLANES = 8, 2
 DISCS, PLIES = 14, 10  # placed at the start, 4, and one a ply, unless somebody passes

@@ -68,7 +68,7 @@ def played(env: te.Env, state: te.State) -> list[te.State]:
     """All positions of the first game of a batch, to its end."""
     states = [state]
     while states[-1].numpy()["legal_action_mask"][0].any():
-        states.append(env.step(states[-1], te.random_policy(states[-1])))
+        states.append(env.step(states[-1], te.agents.uniform(states[-1])))
     return states
 
 
@@ -81,7 +81,7 @@ def draw_svgs(folder: Path) -> None:
     env = te.make("tic_tac_toe")
     state = env.init(BATCH, SEED)
     for _ in range(env.num_actions):
-        state = env.step(state, te.random_policy(state))
+        state = env.step(state, te.agents.uniform(state))
     sheet = te.contact_sheet(state, range(BATCH), columns=4, width=200)
     (folder / "batch.svg").write_text(sheet, encoding="utf-8")
     speed = draw_speeds(README.read_text(encoding="utf-8"))

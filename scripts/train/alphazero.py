@@ -11,7 +11,7 @@ In every game `te.search.gumbel_muzero_policy` chooses and gives the weights tha
 the mover was paid to the end of the game, or where the games are cut what the search says it will be. With --warm
 `te.search.playout_policy`, which needs no network, does all that at first. Positions of the last rounds are learned
 from under all symmetries of the game. The player is rated against `te.search.playout_policy` and, with --regret, by
-exact values: the mean that it and its network alone give away in a decision of their own games. `te.policies.load`
+exact values: the mean that it and its network alone give away in a decision of their own games. `te.agents.load`
 plays what --save has saved.
 
 Sources: D. Silver and others, "A general reinforcement learning algorithm that masters chess, shogi, and Go through
@@ -37,9 +37,9 @@ from tinygrad.helpers import Context
 
 import tensor_envs as te
 from command import MOST, Parser, real, whole
-from tensor_envs import policies
-from tensor_envs.network import evaluator
+from tensor_envs import agents
 from tensor_envs.rules.spec import Symmetry
+from tensor_envs.train.network import evaluator
 from train import training
 
 
@@ -198,15 +198,15 @@ class Learner:
     def rates(self) -> list[float]:
         """Against playouts, and by exact values; the player searches without noise."""
         options, env = self.options, self.env
-        mine = policies.gumbel(self.evaluate, options.simulations)
-        others = [policies.playout_search(options.rival, seed=1)] * (env.num_players - 1)
+        mine = agents.gumbel(self.evaluate, options.simulations)
+        others = [agents.playout_search(options.rival, seed=1)] * (env.num_players - 1)
         about: dict[str, Any] = {"seed": options.seed + 1, "device": self.device, "opening": options.opening}
         games = options.games - options.games % env.num_players
         found = te.evaluate(env, [mine, *others], games, **about)
         score = float((found.mean_returns if env.num_players == 1 else found.scores)[0])
         if self.oracle is None:
             return [score]
-        players = (mine, policies.greedy(self.evaluate))
+        players = (mine, agents.greedy(self.evaluate))
         return [score, *(te.regret(env, p, self.oracle, options.games, **about) for p in players)]
 
 

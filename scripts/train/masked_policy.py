@@ -27,7 +27,7 @@ from tinygrad.helpers import Context, trange
 import tensor_envs as te
 from command import MOST, Parser, busy, real, run, whole
 from command.games import add_game, device_of, game_of
-from tensor_envs.network import Network, look
+from tensor_envs.train.network import Network, look
 from train.training import one_hot
 
 HIDDEN = 128
@@ -79,7 +79,7 @@ class Learner:
     def win_rate(self, batch: int, seed: int, device: str | None) -> float:
         """Share of games that seat 0 wins, of those that are over."""
         cap = HORIZON.get(self.env.id, LONGEST)
-        others = [te.policies.uniform] * (self.env.num_players - 1)
+        others = [te.agents.uniform] * (self.env.num_players - 1)
         found = te.evaluate(
             self.env, [self.act, *others], batch, "fixed", seed=seed, limit=cap, device=device
         )

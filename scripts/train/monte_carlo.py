@@ -36,7 +36,7 @@ def play(env: te.Env, games: int, playouts: int, limit: int, seed: int) -> np.nd
         live = ~(now["terminated"] | now["truncated"])
         if not live.any():
             return returns
-        actions, mine = te.random_policy(state).numpy(), live & (now["current_player"] == player)
+        actions, mine = te.agents.uniform(state).numpy(), live & (now["current_player"] == player)
         if mine.any():
             rows = np.flatnonzero(mine)
             chosen = flat_monte_carlo(state, playouts, seed * 2**20 + turn, limit, rows)

@@ -24,7 +24,7 @@ from tinygrad import Tensor, nn
 from tinygrad.helpers import Context
 
 import tensor_envs as te
-from tensor_envs.network import look
+from tensor_envs.train.network import look
 from train import training
 from train.loss import check_minibatches, ppo_loss, ppo_parser
 from train.training import one_hot

@@ -32,9 +32,9 @@ def work(options: argparse.Namespace) -> None:
     if options.games % 2:
         raise ValueError(f"--games must be even, got {options.games}")
     path, oracle = options.weights or env.id, oracle_of(env) if options.regret else None
-    players: dict[str, te.policies.Policy] = {"uniform": te.policies.uniform}
-    players |= {f"playout search of {n}": te.policies.playout_search(n, seed=1) for n in options.rivals}
-    trained = {f"trained, {n} simulations": te.policies.load(path, n) for n in options.simulations}
+    players: dict[str, te.agents.Policy] = {"uniform": te.agents.uniform}
+    players |= {f"playout search of {n}": te.agents.playout_search(n, seed=1) for n in options.rivals}
+    trained = {f"trained, {n} simulations": te.agents.load(path, n) for n in options.simulations}
     print(f"{env.id} on {device_of()}, {options.games} games of each pair, weights of {path}", flush=True)
     with busy("compiling and playing"):
         print(te.arena(env, players | trained, options.games, opening=2, seed=options.seed), flush=True)

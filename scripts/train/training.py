@@ -18,10 +18,10 @@ from tinygrad import Tensor
 import tensor_envs as te
 from command import MOST, Parser, busy, need, new_file, run, whole
 from command.games import add_game, device_of, game_of
-from tensor_envs import network
+from tensor_envs.agents import Oracle, Policy, uniform
 from tensor_envs.games.shed.rules import Shed
 from tensor_envs.games.shed.solve import solve
-from tensor_envs.policies import Oracle, Policy, uniform
+from tensor_envs.train import network
 
 TARGET = 0.95
 CAP = 2000  # decisions after which a game against the uniform player is left as it is

@@ -29,7 +29,7 @@ from tinygrad.uop.ops import UOp
 
 from tensor_envs._compiler.devices import DeviceName, buffer_of, is_cpu, upload, usable_cores
 from tensor_envs._compiler.programs import compiled_binary
-from tensor_envs.core.validate import integer
+from tensor_envs._validate import integer
 
 WHOLE, BLOCKS, CORES = range(3)  # kinds of programs, by their slices
 WORTH_NS = 15_000  # the work that is worth waking one more thread

@@ -26,14 +26,15 @@ from typing import Any
 
 import numpy as np
 
+from tensor_envs import registry
 from tensor_envs._compiler.devices import DeviceName
+from tensor_envs._engine.batch_layout import MAX_BATCH
+from tensor_envs._validate import integer, one_of
 from tensor_envs.adapters.single_agent import Policy, SingleAgent
-from tensor_envs.core import registry
-from tensor_envs.core.env import MAX_BATCH, Env
-from tensor_envs.core.registry import make
-from tensor_envs.core.state import State
-from tensor_envs.core.validate import integer, one_of
+from tensor_envs.env import Env
+from tensor_envs.registry import make
 from tensor_envs.rules import Spec
+from tensor_envs.state import State
 
 try:
     import gymnasium
@@ -58,7 +59,7 @@ def observation_space(spec: Spec) -> spaces.Box:
 
 
 def _pixels(env: Env, state: State, i: int) -> np.ndarray:
-    draw = getattr(env._entry.load("render"), "draw", None)
+    draw = getattr(env.entry.load("render"), "draw", None)
     if draw is None:
         raise ValueError(f"{env.id!r} has no pictures in pixels; render_mode may be 'ansi' or 'svg'")
     return np.asarray(draw(env.rules, env.state_to_dict(state, i)).image(scale=1))

@@ -11,11 +11,11 @@ from tinygrad.dtype import DType
 
 from tensor_envs._compiler.capture import Launch
 from tensor_envs._compiler.devices import DeviceName, buffer_of, cached_upload, download, shards, write
-from tensor_envs.core.engine import BatchLayout
-from tensor_envs.core.env import Env
-from tensor_envs.core.kernels.observe import DTYPES, ObservationArrays, Observe
-from tensor_envs.core.state import State
-from tensor_envs.core.vector import VectorEnv
+from tensor_envs._engine.batch_layout import BatchLayout
+from tensor_envs._engine.kernels.observe import DTYPES, ObservationArrays, Observe
+from tensor_envs.env import Env
+from tensor_envs.state import State
+from tensor_envs.vector import VectorEnv
 
 
 class HostBuffer:
@@ -78,7 +78,7 @@ class HostGame:
 
     def __init__(self, env: Env, seed: int, device: DeviceName):
         self.env, self._vector = env, VectorEnv(env, 1, seed, device, "disabled")
-        self._cut = self._vector._games.layout
+        self._cut = self._vector.buffers.layout
         self._seen = observation_buffer(env, self._cut)
         self._bound_to: Tensor | None = None
         self._observe: list[Launch] = []
@@ -105,8 +105,8 @@ class HostGame:
         self._read()
 
     def _read(self) -> None:
-        layout = self.env._engine.layout
-        self._words = words = self._cut.table(self._vector._games.words)[0]
+        layout = self.env.engine.layout
+        self._words = words = self._cut.table(self._vector.buffers.words)[0]
         self.rewards: list[float] = words[layout.rewards : layout.mask].view(np.float32).tolist()
         bits = words[layout.mask :].astype("<u4").view(np.uint8)
         self.mask = np.unpackbits(bits, count=self.env.num_actions, bitorder="little").view(np.int8)
@@ -115,12 +115,12 @@ class HostGame:
 
     def number(self, name: str) -> int:
         """A field that is a single number."""
-        slot = self.env._engine.layout.slots[name][0]
+        slot = self.env.engine.layout.slots[name][0]
         return (int(self._words[slot.word]) >> slot.shift & (1 << slot.width) - 1) + slot.low
 
     def observe(self, player: int) -> np.ndarray:
         """What a player sees, int8 for bool."""
-        engine, where, words = self.env._engine, self._cut, self._vector._games.words
+        engine, where, words = self.env.engine, self._cut, self._vector.buffers.words
         if self._bound_to is words:
             self._observe[player]()
         else:

@@ -23,13 +23,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tensor_envs.core import registry, words
-from tensor_envs.core.entry import GameEntry
-from tensor_envs.core.env import Env
-from tensor_envs.core.layout import FLAGS, KEY_WORDS
-from tensor_envs.core.state import State
-from tensor_envs.exact.outcomes import facts, first_states
+from tensor_envs import registry, text
+from tensor_envs._engine.entry import GameEntry
+from tensor_envs._engine.layout import FLAGS, KEY_WORDS
+from tensor_envs.env import Env
 from tensor_envs.rules.spec import MAX_PLAYERS
+from tensor_envs.solve.outcomes import facts, first_states
+from tensor_envs.state import State
 
 try:
     import pyspiel
@@ -55,14 +55,14 @@ class Played(NamedTuple):
 
     @staticmethod
     def of(state: State) -> Played:
-        now, words_ = state.env._row(state, 0), state._games.layout.table(state.tensors[0])
+        now, table = state.env.row(state, 0), state.buffers.layout.table(state.tensors[0])
         over, legal = now["terminated"] or now["truncated"], np.flatnonzero(now["legal_action_mask"])
-        return Played(words_.tobytes(), now["rewards"], over, now["current_player"], tuple(legal.tolist()))
+        return Played(table.tobytes(), now["rewards"], over, now["current_player"], tuple(legal.tolist()))
 
 
 def loaded(env: Env, table: np.ndarray, row_keys: np.ndarray) -> State:
     """A game's words as a State of batch 1."""
-    return State(env, env._engine.load(table, row_keys, "CPU"))
+    return State(env, env.engine.load(table, row_keys, "CPU"))
 
 
 class SpielState(pyspiel.State):
@@ -98,11 +98,11 @@ class SpielState(pyspiel.State):
         game = self._game()
         if action == BEGIN:
             state = game.begin(outcome)
-            self._row_keys, played = state._games.layout.table(state.tensors[1]), Played.of(state)
+            self._row_keys, played = state.buffers.layout.table(state.tensors[1]), Played.of(state)
         else:
             self._past += ((self._words.tobytes(), self._mover, action),)
             if game.draws:  # chance of this action alone
-                for slot in game.env._engine.layout.slots["key"]:
+                for slot in game.env.engine.layout.slots["key"]:
                     self._words[0, slot.word] = game.rng.integers(2**32)
             played = game.after(self._words.tobytes(), self._row_keys.tobytes(), action)
         self._pending = None
@@ -133,7 +133,7 @@ class SpielState(pyspiel.State):
 
     def _action_to_string(self, player: int, action: int) -> str:
         return (
-            f"draw {action}" if player == pyspiel.PlayerId.CHANCE else self._game().env._action_names[action]
+            f"draw {action}" if player == pyspiel.PlayerId.CHANCE else self._game().env.action_names[action]
         )
 
     def is_terminal(self) -> bool:
@@ -145,7 +145,7 @@ class SpielState(pyspiel.State):
     def __str__(self) -> str:
         if self._pending is not None:
             return f"chance, after {self.history()}"
-        return words.position(self._game().env, self.state, 0, None)
+        return text.position(self.state, 0, None)
 
 
 class Memory:
@@ -168,8 +168,8 @@ class Memory:
         if state._pending == BEGIN:
             return ""
         text = [f"player {player}"]
-        for words_, mover, action in state._past:
-            text += [self._seen(words_, player)] + [f"did {action}"] * (mover == player)
+        for table, mover, action in state._past:
+            text += [self._seen(table, player)] + [f"did {action}"] * (mover == player)
         return " ".join([*text, self._seen(state._words.tobytes(), player)])
 
 
@@ -186,12 +186,12 @@ class Observer:
         self.dict["observation"][...] = seen
 
     def string_from(self, state: SpielState, player: int) -> str:
-        return "" if state._pending == BEGIN else words.position(self.env, state.state, 0, player)
+        return "" if state._pending == BEGIN else text.position(state.state, 0, player)
 
 
 def begun(env: Env) -> np.ndarray | None:
     """The words of every first state, all equally likely, of a game in which chance only begins; else None."""
-    if not env.spec.chance or env._engine.game.has_memory:
+    if not env.spec.chance or env.engine.game.has_memory:
         return None
     try:
         if facts(env.rules).outcomes > 1:
@@ -199,7 +199,7 @@ def begun(env: Env) -> np.ndarray | None:
         first = list(first_states(env.rules))
     except ValueError:  # too many to count
         return None
-    return env._engine.layout.pack([game | dict.fromkeys(FLAGS, False) for game in first])
+    return env.engine.layout.pack([game | dict.fromkeys(FLAGS, False) for game in first])
 
 
 def game_class(name: str, entry: GameEntry) -> tuple[pyspiel.GameType, type]:
@@ -257,8 +257,8 @@ def game_class(name: str, entry: GameEntry) -> tuple[pyspiel.GameType, type]:
         def begin(self, outcome: int) -> State:
             if self.first is None:
                 return self.env.init(1, int(self.rng.integers(2**63)), "CPU")
-            games = self.env._engine.load(self.first[outcome : outcome + 1], NO_RNG, "CPU")
-            return State(self.env, self.env._engine.refresh(games))
+            games = self.env.engine.load(self.first[outcome : outcome + 1], NO_RNG, "CPU")
+            return State(self.env, self.env.engine.refresh(games))
 
         def _after(self, words: bytes, row_keys: bytes, action: int) -> Played:
             table, rng = (np.frombuffer(part, np.uint32)[None] for part in (words, row_keys))

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from pettingzoo import ParallelEnv  # type: ignore[import-untyped,import-not-found]
 
+from tensor_envs._validate import instance
 from tensor_envs.adapters.host import HostGame
 from tensor_envs.adapters.zoo import Info, Seen, ZooBase
-from tensor_envs.core.validate import instance
 from tensor_envs.games.tensor_stars.data import PIECES
 from tensor_envs.games.tensor_stars.resolution import ALL_PLACED
 
@@ -36,7 +36,7 @@ class parallel_env(ZooBase, ParallelEnv[str, Seen, int]):  # type: ignore[misc]
 
     def __init__(self, id: str = "tensor_stars", render_mode: str | None = None, **arguments: Any):
         super().__init__(id, render_mode, **arguments)
-        if self.game._entry.id != "tensor_stars":
+        if self.game.entry.id != "tensor_stars":
             raise ValueError(
                 f"the turns of {id!r} are sequential: use env; parallel_env is for 'tensor_stars'"
             )

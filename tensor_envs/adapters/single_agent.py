@@ -10,16 +10,16 @@ from tinygrad import Tensor, dtypes
 
 from tensor_envs._compiler.capture import Launch
 from tensor_envs._compiler.devices import resolve
+from tensor_envs._engine.batch_layout import BatchBuffers, batch_layout
+from tensor_envs._engine.inputs import host_ints
+from tensor_envs._engine.kernels import until
+from tensor_envs._engine.kernels.observe import ObservationArrays
+from tensor_envs._engine.kernels.until import PlayUntil
+from tensor_envs._validate import instance, integer
 from tensor_envs.adapters.host import HostBuffer, observation_buffer
-from tensor_envs.core.engine import BatchBuffers, batch_layout
-from tensor_envs.core.env import Env
-from tensor_envs.core.inputs import host_ints
-from tensor_envs.core.kernels import until
-from tensor_envs.core.kernels.observe import ObservationArrays
-from tensor_envs.core.kernels.until import PlayUntil
-from tensor_envs.core.state import State
-from tensor_envs.core.validate import instance, integer
-from tensor_envs.policy import random_policy
+from tensor_envs.env import Env
+from tensor_envs.sampling import uniform
+from tensor_envs.state import State
 
 Policy = Callable[[State], Any]  # -> integers [B], a Tensor or what NumPy takes
 
@@ -49,9 +49,9 @@ class SingleAgent:
         if not callable(policy) and policy != "uniform":
             raise ValueError(f"policy must be 'uniform' or a function of a State, got {policy!r}")
         self.env, self.batch, self.player = env, batch, integer("player", player, 0, env.num_players - 1)
-        uniform = not callable(policy) and not env._engine.game.has_memory
-        self._policy = None if uniform else policy if callable(policy) else random_policy
-        self._kernel = PlayUntil(self.player, uniform)
+        in_kernel = not callable(policy) and not env.engine.game.has_memory
+        self._policy = None if in_kernel else policy if callable(policy) else uniform
+        self._kernel = PlayUntil(self.player, in_kernel)
         self._cut = where = batch_layout(batch, resolve(device))
         self._actions = HostBuffer(where, 1, dtypes.int32)
         self._tally = HostBuffer(where, 4, dtypes.float32)
@@ -61,8 +61,8 @@ class SingleAgent:
 
     def begin(self, seed: int) -> None:
         """New games, row r being game r of the seed."""
-        engine = self.env._engine
-        games = self.env.init(self.batch, seed, self._cut.device)._games
+        engine = self.env.engine
+        games = self.env.init(self.batch, seed, self._cut.device).buffers
         memory = engine.game.has_memory
         both = [games, games._replace(words=engine.empty(games))] if memory else [games]
         others = None if self._policy is None else engine.empty(games)
@@ -74,7 +74,7 @@ class SingleAgent:
             self._bound = engine.bind(self._kernel, self._cut, self._turns[0])
 
     def _arrays(self, new: BatchBuffers, old: BatchBuffers, others: Tensor | None) -> PlayUntil.Arrays:
-        table = self.env._engine.table(self._cut)
+        table = self.env.engine.table(self._cut)
         seen = ObservationArrays(self._observation.tensor, self._mask.tensor, table)
         before = None if new is old else old.words
         return PlayUntil.Arrays(
@@ -95,7 +95,7 @@ class SingleAgent:
         self._advance(np.maximum(host_ints("action", action, self.batch), until.PASS))
 
     def _given(self, state: State, action: Any) -> np.ndarray:
-        return self._cut.table(self.env._actions(state, action))[:, 0]
+        return self._cut.table(self.env.action_buffer(state, action))[:, 0]
 
     def _advance(self, what: np.ndarray) -> None:
         """Do `what` says with the games, see `PlayUntil`, until nobody waits for the others."""
@@ -120,7 +120,7 @@ class SingleAgent:
         """One kernel -> its status."""
         self._actions.write(what)
         if self._bound is None:
-            self.env._engine.run(self._kernel, self._cut, self._turns[0])
+            self.env.engine.run(self._kernel, self._cut, self._turns[0])
         else:
             self._bound()
         self._turns.reverse()
@@ -133,5 +133,5 @@ class SingleAgent:
     @property
     def state(self) -> State:
         """The state of all games: a snapshot."""
-        now = self._state(self._turns[-1].new)._games
-        return State(self.env, self.env._engine.copy(now, live=False))
+        now = self._state(self._turns[-1].new).buffers
+        return State(self.env, self.env.engine.copy(now, live=False))

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tensor_envs.adapters.gymnasium import Info, SingleAgentVectorEnv
-from tensor_envs.core.env import Env
+from tensor_envs.env import Env
 
 try:
     from stable_baselines3.common.vec_env import VecEnv
@@ -44,10 +44,10 @@ class SingleAgentVecEnv(VecEnv):
         return observation
 
     def step_async(self, actions: np.ndarray) -> None:
-        self._actions = actions
+        self.action_buffer = actions
 
     def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[Info]]:
-        observation, rewards, terminated, truncated, info = self.vector.step(self._actions)
+        observation, rewards, terminated, truncated, info = self.vector.step(self.action_buffer)
         ended = terminated | truncated
         infos: list[Info] = [{} for _ in range(self.num_envs)]
         if ended.any():

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tensor_envs.adapters.gymnasium import SingleAgentVectorEnv
-from tensor_envs.core.env import Env
+from tensor_envs.env import Env
 
 try:
     import torch

@@ -11,13 +11,13 @@ from gymnasium.error import ResetNeeded
 from gymnasium.utils import EzPickle
 
 from tensor_envs._compiler.devices import resolve
+from tensor_envs._engine.inputs import INT32
+from tensor_envs._validate import integer, one_of
 from tensor_envs.adapters.gymnasium import FRAMES, observation_space
 from tensor_envs.adapters.host import HostGame
-from tensor_envs.core.env import Illegal
-from tensor_envs.core.inputs import INT32
-from tensor_envs.core.registry import make
-from tensor_envs.core.state import State
-from tensor_envs.core.validate import integer, one_of
+from tensor_envs.env import Illegal
+from tensor_envs.registry import make
+from tensor_envs.state import State
 
 Info = dict[str, Any]
 Seen = dict[str, np.ndarray]

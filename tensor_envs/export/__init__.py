@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tensor_envs.core.env import Env
-from tensor_envs.core.kernels.block import LANES
-from tensor_envs.core.registry import make
-from tensor_envs.core.validate import file_path, instance, integer, one_of, shown
+from tensor_envs._engine.kernels.block import LANES
+from tensor_envs._validate import file_path, instance, integer, one_of, shown
+from tensor_envs.env import Env
+from tensor_envs.registry import make
 
 TARGETS = "c", "cuda", "wgsl", "wasm"
 
@@ -53,7 +53,7 @@ def export(env: Env | str, to: str, out: str | Path, lanes: int = LANES) -> None
         raise ValueError(f"out must be in a folder that exists, got {shown(str(out))}")
     if path.is_file() and files.MARK.encode() not in path.read_bytes():
         raise ValueError(f"out must be a new file or an earlier export, got the file {shown(str(out))}")
-    if env._engine.game.has_memory:
+    if env.engine.game.has_memory:
         raise NotImplementedError(
             f"env {env.id!r} with {shown(env.rules)} cannot be exported: its board is too large"
         )

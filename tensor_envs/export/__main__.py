@@ -16,9 +16,9 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from tensor_envs.core.kernels.block import LANES
-from tensor_envs.core.registry import make, registered
+from tensor_envs._engine.kernels.block import LANES
 from tensor_envs.export import TARGETS, export
+from tensor_envs.registry import make, registered
 from tensor_envs.web.command import Parser, run
 
 

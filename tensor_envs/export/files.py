@@ -9,8 +9,8 @@ from collections.abc import Mapping
 
 from tensor_envs._compiler.dialects import PAIRS
 from tensor_envs._compiler.wasm import webassembly
-from tensor_envs.core.env import Env
-from tensor_envs.core.kernels.block import MANY_BLOCKS, Grid
+from tensor_envs._engine.kernels.block import MANY_BLOCKS, Grid
+from tensor_envs.env import Env
 from tensor_envs.export.functions import (
     Arrays,
     ExportC,
@@ -222,7 +222,7 @@ def _wrap(text: str, first: str = "", others: str = "") -> str:
 
 
 def _head(env: Env, grid: Grid, use: str) -> str:
-    layout, lanes, rows, slots = env._engine.layout, grid.lanes, list[str](), list[str]()
+    layout, lanes, rows, slots = env.engine.layout, grid.lanes, list[str](), list[str]()
     shapes = {"observations": env.observation_shape, "masks": (env.num_actions,)}
     for name, (dtype, values) in sizes(arrays(env)).items():
         shape = (lanes, *shapes[name]) if name in shapes else (values, lanes)
@@ -256,15 +256,15 @@ def _constants(env: Env, grid: Grid) -> dict[str, int]:
         "ACTIONS": env.num_actions,
         "OBSERVATION_SIZE": values["observations"],
         "TOTALS": values["totals"],
-        "REWARDS": env._engine.layout.rewards,
-        "MASK": env._engine.layout.mask,
+        "REWARDS": env.engine.layout.rewards,
+        "MASK": env.engine.layout.mask,
     }
     return {f"{name_of(env).upper()}_{name}": number for name, number in constants.items()}
 
 
 def _macros(env: Env, grid: Grid, attribute: str = UNUSED) -> str:
     constants = "".join(f"#define {name} {value}\n" for name, value in _constants(env, grid).items())
-    slots, name = env._engine.layout.slots, name_of(env)
+    slots, name = env.engine.layout.slots, name_of(env)
     places = {x: ", ".join(map(str, slots[x][0][:3])) for x in ("current_player", "terminated", "truncated")}
     low = slots["current_player"][0].low
     return constants + MACROS.format(P=name.upper(), name=name, attribute=attribute, low=low, **places)

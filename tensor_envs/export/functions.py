@@ -11,14 +11,14 @@ from tinygrad.dtype import DType
 
 from tensor_envs._compiler.dialects import CUDA, WGSL, C
 from tensor_envs._compiler.tape import BOOL, INT, Array, Tape
-from tensor_envs.core.env import Env
-from tensor_envs.core.kernels.block import Grid
-from tensor_envs.core.kernels.observe import DTYPES, ObservationArrays, Observe
-from tensor_envs.core.kernels.rollout import Rollout
-from tensor_envs.core.kernels.states import Init, Reset, Seed
-from tensor_envs.core.kernels.step import Sample, Step
-from tensor_envs.core.kernels.tracer import Kernel, trace_blocks
-from tensor_envs.core.layout import KEY_WORDS
+from tensor_envs._engine.kernels.block import Grid
+from tensor_envs._engine.kernels.observe import DTYPES, ObservationArrays, Observe
+from tensor_envs._engine.kernels.rollout import Rollout
+from tensor_envs._engine.kernels.states import Init, Reset, Seed
+from tensor_envs._engine.kernels.step import Sample, Step
+from tensor_envs._engine.kernels.tracer import Kernel, trace_blocks
+from tensor_envs._engine.layout import KEY_WORDS
+from tensor_envs.env import Env
 from tensor_envs.rules.kernel import Cells, trace
 
 Arrays = Mapping[str, tuple[DType, int]]  # dtype and values per game, by name
@@ -71,7 +71,7 @@ def arrays(env: Env) -> dict[str, tuple[DType, int]]:
     """Return the arrays of these functions, by name."""
     spec = env.spec
     return {
-        "states": (dtypes.uint32, env._engine.layout.words),
+        "states": (dtypes.uint32, env.engine.layout.words),
         "keys": (dtypes.uint32, KEY_WORDS),
         "actions": (dtypes.int32, 1),
         "observations": (DTYPES[spec.observation_dtype], math.prod(spec.observation_shape)),
@@ -82,12 +82,12 @@ def arrays(env: Env) -> dict[str, tuple[DType, int]]:
 
 def action_names(env: Env) -> list[str]:
     """Return the names of all actions; a game without a notation has their numbers for names."""
-    return [env.action_to_string(a) if env._entry.notation else str(a) for a in range(env.num_actions)]
+    return [env.action_to_string(a) if env.entry.notation else str(a) for a in range(env.num_actions)]
 
 
 def metadata(env: Env) -> dict[str, Any]:
     """Return a description of a game's states for JSON."""
-    layout = env._engine.layout
+    layout = env.engine.layout
     return {
         "id": env.id,
         "players": env.num_players,
@@ -131,7 +131,7 @@ def _traced(env: Env, function: Function, arrays: Arrays, grid: Grid) -> Tape:
 
         return fill(function.arrays)
 
-    engine = env._engine
+    engine = env.engine
     body = trace_blocks(function.kernel, engine.game, engine.layout, grid, pack)
     return named(trace(body, list(parameters.values()), grid.gpu), parameters)
 

@@ -6,7 +6,7 @@ A state has the same as two sets of cells, those of the player to move and the o
 from collections.abc import Sequence
 from typing import Any
 
-from tensor_envs.core.validate import integer, nested
+from tensor_envs._validate import integer, nested
 from tensor_envs.rules import pack, unpack
 
 STONES = (1, -1)  # of player 0, of player 1

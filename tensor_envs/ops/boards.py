@@ -8,7 +8,7 @@ import numpy as np
 from tinygrad import Tensor, dtypes
 
 from tensor_envs._compiler.devices import resolve
-from tensor_envs.core.validate import integer
+from tensor_envs._validate import integer
 from tensor_envs.ops.lines import MAX_CELLS, MAX_RANK
 
 Board = Tensor | np.ndarray

@@ -14,7 +14,7 @@ from operator import add
 from tinygrad import Tensor, dtypes
 
 from tensor_envs._compiler.devices import DeviceName, resolve
-from tensor_envs.core.validate import integer
+from tensor_envs._validate import integer
 from tensor_envs.ops.boards import Board, as_board
 from tensor_envs.ops.lines import MAX_CELLS, MAX_RANK, Direction, flat_step, line_directions, placements
 

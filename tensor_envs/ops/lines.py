@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from math import prod
 from typing import Any
 
-from tensor_envs.core.validate import integer, integers, shown
+from tensor_envs._validate import integer, integers, shown
 
 Shape = Sequence[int]
 Direction = tuple[int, ...]

@@ -23,7 +23,7 @@ from tinygrad import Tensor, dtypes
 from tensor_envs._compiler.devices import DeviceName, is_gpu, resolve
 from tensor_envs._compiler.launch import launch
 from tensor_envs._compiler.tape import INT, LONG
-from tensor_envs.core.validate import integer, shown
+from tensor_envs._validate import integer, shown
 from tensor_envs.ops.boards import Board, as_board
 from tensor_envs.ops.lines import Direction, flat_step, line_directions, placements, strides
 from tensor_envs.rules import WORD_BITS, Scalar, maximum, num_words, popcount, word

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from tensor_envs.core.state import State
+from tensor_envs.agents import load
 from tensor_envs.games.shed.tablebase import Tablebase
-from tensor_envs.policies import load
-from tensor_envs.policy import random_policy
+from tensor_envs.sampling import uniform
 from tensor_envs.search import best_actions, playout_policy
+from tensor_envs.state import State
 from tensor_envs.web.variants import SIMULATIONS
 
 Choose = Callable[[State], int | None]  # the action of a batch of one game; None: not known yet, ask again
@@ -27,9 +27,9 @@ solve(int(sys.argv[1]), progress=False, path=sys.argv[2])
 """
 
 
-def uniform(state: State) -> int:
-    """A random legal action, a function of the game's seed and ply."""
-    return int(random_policy(state).item())
+def at_random(state: State) -> int:
+    """Return a random legal action, a function of the game's seed and ply."""
+    return int(uniform(state).item())
 
 
 def search(state: State) -> int:

@@ -21,7 +21,7 @@ from typing import Any, get_args
 from urllib.parse import unquote
 
 from tensor_envs import web
-from tensor_envs.core.validate import shown
+from tensor_envs._validate import shown
 from tensor_envs.play.tables import MOST_SEED, Refusal, Tables
 
 ADDRESS = "127.0.0.1"

@@ -10,9 +10,10 @@ from urllib.parse import quote
 
 import numpy as np
 
-from tensor_envs.core.env import Env
+from tensor_envs.env import Env
 from tensor_envs.play import opponents
 from tensor_envs.render.moves import told
+from tensor_envs.text import describe
 from tensor_envs.web.form import env_of, fields_of, form_id, name_of
 from tensor_envs.web.variants import (
     PERFECT,
@@ -66,7 +67,7 @@ class Table:
         """actions: those that have been played already. Refusal if they are illegal."""
         self.key, self.env, self.seats, self.seed = key, env, seats, seed
         self.variant = variant or VARIANTS[key]
-        self.choose: dict[str, opponents.Choose] = {UNIFORM: opponents.uniform, SEARCH: opponents.search}
+        self.choose: dict[str, opponents.Choose] = {UNIFORM: opponents.at_random, SEARCH: opponents.search}
         if TRAINED in seats:
             self.choose[TRAINED] = opponents.trained(env.id)
         if PERFECT in seats:
@@ -284,7 +285,7 @@ class Tables:
         return {"table": name, **table.view()}
 
     def rules(self, game: str) -> str:
-        return self.game(game)[1].describe()
+        return describe(self.game(game)[1])
 
     def view(self, name: str) -> dict[str, Any]:
         return {"table": name, **self.find(name).view()}

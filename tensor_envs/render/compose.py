@@ -71,8 +71,9 @@ def _document(attributes: dict[str, str], elements: Sequence[str]) -> str:
     return f'<svg xmlns="{NAMESPACE}"{_written(attributes)}>\n' + "\n".join(elements) + "\n</svg>\n"
 
 
-def table(pictures: Sequence[Picture], titles: Sequence[str], columns: int, width: float) -> str:
-    """Pictures in rows, each with a title above it and scaled to a width, rows as high as the highest needs."""
+def table(documents: Sequence[str], titles: Sequence[str], columns: int = 4, width: float = 240) -> str:
+    """Arrange SVG documents in rows, each below its title and scaled to a width in pixels."""
+    pictures = [Picture.of(document) for document in documents]
     heights = [picture.size[1] * width / picture.size[0] for picture in pictures]
     row = max(heights) + TITLE + MARGIN
     columns = min(columns, len(pictures))
@@ -87,12 +88,13 @@ def table(pictures: Sequence[Picture], titles: Sequence[str], columns: int, widt
     return _document(root, elements)
 
 
-def film(pictures: Sequence[Picture], seconds: float, hold: float, loop: bool) -> str:
-    """Pictures one after the other, each for `seconds`, the last for `hold` more; SMIL, without scripts.
+def film(documents: Sequence[str], seconds: float, hold: float, loop: bool) -> str:
+    """Animate SVG documents by SMIL, without scripts: each for `seconds`, the last for `hold` more.
 
     What several pictures have in common is written once and shown in all of them, so a game takes little more room
-    than its last position. A viewer that knows no SMIL shows the last picture.
+    than its last position. A viewer without SMIL shows the last picture.
     """
+    pictures = [Picture.of(document) for document in documents]
     if len({picture.attributes for picture in pictures}) == 1:
         root, frames = dict(pictures[0].attributes), [picture.elements for picture in pictures]
     else:

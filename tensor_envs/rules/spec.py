@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol
 from tinygrad.dtype import DType
 
 from tensor_envs._compiler.tape import BOOL, INT, WORD, WORD64
-from tensor_envs.core.validate import instance, integer, one_of, shown
+from tensor_envs._validate import instance, integer, one_of, shown
 from tensor_envs.rules.chance import Chance
 from tensor_envs.rules.lists import FixedList
 from tensor_envs.rules.observation import Part

@@ -2,7 +2,7 @@
 
 from tensor_envs.search.exact import best_actions, is_solved
 from tensor_envs.search.monte_carlo import flat_monte_carlo
-from tensor_envs.search.tree_search import (
+from tensor_envs.search.policies import (
     SearchOutput,
     SearchTree,
     gumbel_muzero_policy,

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tensor_envs.core.env import Env
-from tensor_envs.core.state import State
-from tensor_envs.core.validate import instance
+from tensor_envs._validate import instance
+from tensor_envs.env import Env
 from tensor_envs.ops.lines import Shape, flat_step, line_directions, placements, starts, strides
+from tensor_envs.state import State
 
 if TYPE_CHECKING:
     from tensor_envs.games.shed.tablebase import Tablebase

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tensor_envs._compiler.tape import WORD
-from tensor_envs.core.kernels.block import Coords, load, store
-from tensor_envs.core.kernels.rollout import BlockState
-from tensor_envs.core.kernels.tracer import Tracer
+from tensor_envs._engine.kernels.block import Coords, load, store
+from tensor_envs._engine.kernels.rollout import BlockState
+from tensor_envs._engine.kernels.tracer import Tracer
 from tensor_envs.rules.kernel import Cells, loop
 from tensor_envs.rules.scalar import maximum, minimum, scalar, word
-from tensor_envs.search.memory import SearchConfig, TreeArrays
 from tensor_envs.search.simulation import Arrived, Evaluation, Result, Search
+from tensor_envs.search.tables import SearchConfig, TreeArrays
 
 
 @dataclass(frozen=True)

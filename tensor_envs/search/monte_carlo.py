@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from tensor_envs.core.inputs import host_ints
-from tensor_envs.core.state import State
-from tensor_envs.core.validate import instance, integer
+from tensor_envs._engine.inputs import host_ints
+from tensor_envs._validate import instance, integer
 from tensor_envs.rollout import playout
+from tensor_envs.state import State
 
 BRANCHES = 512  # (game, action) pairs whose playouts are one kernel: always as many, so that it compiles once
 

@@ -6,10 +6,10 @@ import math
 
 from tinygrad import Tensor, dtypes
 
-from tensor_envs.core.jit import jit
-from tensor_envs.core.random import threefry
-from tensor_envs.core.state import State
-from tensor_envs.policy import masked_logits
+from tensor_envs._engine.random import threefry
+from tensor_envs.jit import jit
+from tensor_envs.sampling import masked_logits
+from tensor_envs.state import State
 
 REFUSED = -1e9
 TRIES = 8  # of a draw by rejection, each accepted three times of four
@@ -20,7 +20,7 @@ def _uniform(state: State, seed: Tensor, draws: int) -> Tensor:
 
     seed: uint32 [B * 2], the same two words for every game: one of several devices has them at hand.
     """
-    games, shape = state._games, (state.batch, draws, state.env.num_actions)
+    games, shape = state.buffers, (state.batch, draws, state.env.num_actions)
     row = games.layout.view(games.row_keys, 2, 1)
 
     def spread(x: Tensor) -> Tensor:

@@ -12,13 +12,14 @@ from tinygrad import Tensor, dtypes
 from tensor_envs._compiler.capture import CapturedFunction
 from tensor_envs._compiler.devices import DeviceName, before_capture, empty_buffer, is_gpu, upload
 from tensor_envs._compiler.launch import realize
-from tensor_envs.core.engine import BatchBuffers, BatchLayout, Engine, batch_layout
-from tensor_envs.core.env import Env
-from tensor_envs.core.state import State
-from tensor_envs.core.validate import shown
+from tensor_envs._engine.batch_layout import BatchBuffers, BatchLayout, batch_layout
+from tensor_envs._engine.engine import Engine
+from tensor_envs._validate import shown
+from tensor_envs.env import Env
 from tensor_envs.search.kernels import ExpandAndSelect, Finalize, InitRoot, PlayoutSearch
-from tensor_envs.search.memory import SearchConfig, TreeArrays, TreeSizes, padded
 from tensor_envs.search.simulation import Evaluation, Result
+from tensor_envs.search.tables import SearchConfig, TreeArrays, TreeSizes, padded
+from tensor_envs.state import State
 
 Evaluate = Callable[[State], tuple[Tensor, Tensor]]
 TREE_BYTES = 2**28  # of the trees that are in memory at once
@@ -95,7 +96,7 @@ class NetworkRunner:
 
     def _prepare(self, table: bytes) -> None:
         env, config, chunk = self.env, self.config, self.chunk
-        self.tree = memory_for(env._engine, config, chunk)
+        self.tree = memory_for(env.engine, config, chunk)
         self.output = Evaluation(
             *(
                 empty_buffer(chunk.batch * size, dtypes.float32, chunk.device)
@@ -112,10 +113,10 @@ class NetworkRunner:
         )
         for kernel, arrays in (
             (ExpandAndSelect(config), self.expansion),
-            (InitRoot(config), self._init_arrays(self.leaf._games, params, self.root_noise)),
+            (InitRoot(config), self._init_arrays(self.leaf.buffers, params, self.root_noise)),
             (Finalize(config), self._final_arrays(params, result_arrays(env, chunk))),
         ):
-            env._engine.prepare(kernel, chunk, arrays)
+            env.engine.prepare(kernel, chunk, arrays)
 
     def _init_arrays(self, games: BatchBuffers, params: Tensor, noise: Tensor) -> InitRoot.Arrays:
         leaf = self.leaf.tensors[0]
@@ -162,10 +163,10 @@ class NetworkRunner:
 
     def _bind(self) -> None:
         self.look = self.evaluation.bind(*self.leaf.tensors, *self.output)
-        self.expand = self.env._engine.bind(ExpandAndSelect(self.config), self.chunk, self.expansion)
+        self.expand = self.env.engine.bind(ExpandAndSelect(self.config), self.chunk, self.expansion)
 
     def search(self, noise: Tensor, games: BatchBuffers, params: Tensor, result: Result) -> None:
-        engine = self.env._engine
+        engine = self.env.engine
         engine.run(InitRoot(self.config), self.chunk, self._init_arrays(games, params, noise))
         for _ in range(self.config.simulations):
             self.look()

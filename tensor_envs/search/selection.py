@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from tensor_envs._compiler.tape import INT, LONG, REAL
-from tensor_envs.core.kernels.block import Coords
+from tensor_envs._engine.kernels.block import Coords
 from tensor_envs.rules.kernel import bitcast, divide, registers
 from tensor_envs.rules.scalar import Scalar, Value, integer, maximum, minimum, real, where
-from tensor_envs.search.memory import Edge, Mask, Node, TreeMemory, below, room, within
+from tensor_envs.search.tables import Edge, Mask, Node, TreeMemory, below, room, within
 
 FIXED_POINT = 2.0**22  # unit of sums of ints, which are vectorised where sums of reals are not
 MIN_KEY, MAX_KEY = -(2**31) + 1, 2**31 - 1  # of `sort_key`: beyond all numbers

@@ -11,15 +11,16 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from tensor_envs._compiler.tape import INT, REAL
-from tensor_envs.core.kernels.block import Coords, load, store
-from tensor_envs.core.kernels.tracer import Tracer
+from tensor_envs._engine.kernels.block import Coords, load, store
+from tensor_envs._engine.kernels.tracer import Tracer
 from tensor_envs.rules.bits import num_words
 from tensor_envs.rules.chance import KeyedChance, threefry
 from tensor_envs.rules.kernel import Cells, bitcast, divide, do_while, loop, registers
 from tensor_envs.rules.lists import select
 from tensor_envs.rules.scalar import Scalar, Value, integer, maximum, minimum, real, scalar, where, word
 from tensor_envs.rules.spec import GameState
-from tensor_envs.search.memory import (
+from tensor_envs.search.selection import MIN_KEY, exp, from_sort_key, is_finite, sort_key
+from tensor_envs.search.tables import (
     MAX_ROWS,
     Counts,
     Position,
@@ -30,7 +31,6 @@ from tensor_envs.search.memory import (
     below,
     within,
 )
-from tensor_envs.search.selection import MIN_KEY, exp, from_sort_key, is_finite, sort_key
 
 # stores what else is wanted of a new position: its state, flags, returns so far, and the rewards of its last action
 Arrived = Callable[[Coords, GameState, Sequence[Scalar], Sequence[Scalar], Sequence[Scalar]], None]

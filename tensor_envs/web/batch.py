@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tensor_envs.core.env import Env
-from tensor_envs.core.kernels.block import LANES
-from tensor_envs.core.kernels.step import Step
+from tensor_envs._engine.kernels.block import LANES
+from tensor_envs._engine.kernels.step import Step
+from tensor_envs.env import Env
 from tensor_envs.export.files import name_of, shader
 from tensor_envs.export.functions import Function, arrays, functions, metadata, sizes
 

@@ -13,10 +13,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile
 
-from tensor_envs.core.env import Env
-from tensor_envs.core.validate import shown, wrong_type
-from tensor_envs.core.words import rulebook
+from tensor_envs._validate import shown, wrong_type
+from tensor_envs.env import Env
 from tensor_envs.games.shed.solve import solve
+from tensor_envs.text import describe, rulebook
 from tensor_envs.web.batch import described
 from tensor_envs.web.kernels import of_batch, of_player, of_table
 from tensor_envs.web.tile import tile
@@ -81,7 +81,7 @@ def build(
     found = {id: variant(id) for id in ids}
     envs = {id: env for id, (_, env) in found.items()}
     for id, env in envs.items():
-        if env._engine.game.has_memory:
+        if env.engine.game.has_memory:
             raise NotImplementedError(f"{id!r} is too large for a page")
     if pyodide is not None and (gone := [name for name in PYODIDE if not Path(pyodide, name).is_file()]):
         raise ValueError(
@@ -115,7 +115,7 @@ def write_game(id: str, which: Variant, env: Env, path: Path) -> int:
         made["table."] = of_table(env)
         solve(env.rules.cards, progress=False).write(path.with_name(f"{path.name}.table.safetensors"))
     told = {**described(env), "id": id, "hidden": which.secret, "python": _has_python(env)}
-    files: dict[str, bytes] = {"txt": env.describe().encode()}
+    files: dict[str, bytes] = {"txt": describe(env).encode()}
     for part, kernels in made.items():
         more = {} if part else {**told, "table": table, "tile": tile(env)}
         files |= {f"{part}wasm": kernels.wasm, f"{part}json": _json({**more, **kernels.metadata})}
@@ -132,7 +132,7 @@ def _json(value: Any) -> bytes:
 
 def _has_python(env: Env) -> bool:
     """Whether the page has the game's own Python."""
-    return env._entry.render.startswith(GAMES)
+    return env.entry.render.startswith(GAMES)
 
 
 def write_packages(found: Mapping[str, tuple[Variant, Env]], folder: Path) -> None:
@@ -140,19 +140,19 @@ def write_packages(found: Mapping[str, tuple[Variant, Env]], folder: Path) -> No
     own = {id: both for id, both in found.items() if _has_python(both[1])}
     games = {
         id: (
-            env._entry.render.rpartition(".")[0],
-            {**env._entry.presets.get(env.id, {}), **which.fields},
+            env.entry.render.rpartition(".")[0],
+            {**env.entry.presets.get(env.id, {}), **which.fields},
             described(env)["slots"],
             which.secret,
         )
         for id, (which, env) in own.items()
     }
     books = {
-        f"{env._entry.render.rpartition('.')[0].replace('.', '/')}/RULES.md": rulebook(env.rules)
+        f"{env.entry.render.rpartition('.')[0].replace('.', '/')}/RULES.md": rulebook(env.rules)
         for _, env in own.values()
     }
     states = {id: env.init(1) for id, (_, env) in own.items()}
-    words = {id: state._games.layout.table(state.tensors[0])[0].tolist() for id, state in states.items()}
+    words = {id: state.buffers.layout.table(state.tensors[0])[0].tolist() for id, state in states.items()}
     texts = [{f"{part}.py": (HERE / "python" / f"{part}.py").read_text()} for part in PARTS]
     texts[0] |= {"games.json": json.dumps(games)}
     with TemporaryDirectory(prefix="tensor_envs-") as where:

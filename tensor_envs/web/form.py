@@ -13,9 +13,9 @@ from collections.abc import Collection
 from dataclasses import asdict, replace
 from typing import Any
 
-from tensor_envs.core.env import Env
-from tensor_envs.core.registry import make
-from tensor_envs.core.validate import shown
+from tensor_envs._validate import shown
+from tensor_envs.env import Env
+from tensor_envs.registry import make
 
 BEYOND = 2**63  # of every field's range
 # what is larger would be traced and compiled for minutes, and nothing else be played meanwhile
@@ -24,7 +24,7 @@ MOST_STATE, MOST_OBSERVATION = 1024, 2048  # bytes, numbers
 
 def form_id(env: Env) -> str:
     """The id that has all rule fields, a preset's game, say."""
-    return env.id if ":" in env.id else env._entry.id
+    return env.id if ":" in env.id else env.entry.id
 
 
 def fields_of(rules: Any) -> list[dict[str, Any]]:
@@ -103,6 +103,6 @@ def env_of(name: str, known: Collection[str]) -> Env:
     ):
         if size > most:
             raise NotImplementedError(f"{too}: {size:,} {what}, at most {most:,}")
-    if env._engine.game.has_memory:
+    if env.engine.game.has_memory:
         raise NotImplementedError(f"{too}: its fields are memory")
     return env

@@ -8,18 +8,18 @@ from typing import Any, NamedTuple
 from tinygrad import dtypes
 
 from tensor_envs._compiler.wasm import webassembly
-from tensor_envs.core.env import Env
-from tensor_envs.core.kernels.block import LANES, MANY_BLOCKS, Grid
+from tensor_envs._engine.kernels.block import LANES, MANY_BLOCKS, Grid
+from tensor_envs.env import Env
 from tensor_envs.export.files import module
 from tensor_envs.export.functions import Arrays, ExportC, Function, arrays, functions, named, sizes
 from tensor_envs.games.shed.layers import first_bytes, result_bytes
 from tensor_envs.games.shed.lookup import judge
 from tensor_envs.rules.kernel import trace
 from tensor_envs.search.kernels import PlayoutSearch
-from tensor_envs.search.memory import TreeArrays, TreeSizes
+from tensor_envs.search.policies import EXPLORATION, exploration_table, search_config
 from tensor_envs.search.selection import UCB
 from tensor_envs.search.simulation import Result
-from tensor_envs.search.tree_search import EXPLORATION, exploration_table, search_config
+from tensor_envs.search.tables import TreeArrays, TreeSizes
 from tensor_envs.web.batch import FUNCTIONS, batch_arrays
 from tensor_envs.web.variants import SIMULATIONS
 
@@ -56,7 +56,7 @@ def of_batch(env: Env) -> Kernels:
 
 def of_player(env: Env) -> Kernels:
     """Compile what a computer player needs: the search of `te.search.playout_policy`, and the observation."""
-    config, engine, known = search_config(env, UCB, SIMULATIONS), env._engine, arrays(env)
+    config, engine, known = search_config(env, UCB, SIMULATIONS), env.engine, arrays(env)
     room, table = (
         TreeSizes.of(config, engine.game, engine.layout),
         exploration_table(EXPLORATION, config.slots),
@@ -89,7 +89,7 @@ def of_table(env: Env) -> Kernels:
         "b_to_move": results,
         "first_bytes": (dtypes.int32, 1 << cards),
     }
-    tape = trace(judge(cards, env._engine.layout, Grid(1, 1, gpu=False)), list(known.values()))
+    tape = trace(judge(cards, env.engine.layout, Grid(1, 1, gpu=False)), list(known.values()))
     wasm = webassembly(ExportC(named(tape, known)).source("judge"), ["judge"])
     initial = {"first_bytes": first_bytes(cards).tolist()}
     return Kernels(wasm, {"arrays": sizes(known), "calls": {"judge": list(known)}, "initial": initial})

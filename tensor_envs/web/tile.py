@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from tensor_envs.core.env import Env
-from tensor_envs.core.layout import Slot
-from tensor_envs.core.vector import VectorEnv
+from tensor_envs._engine.layout import Slot
+from tensor_envs.env import Env
 from tensor_envs.render.drawing import Circle, Drawing, Text
+from tensor_envs.vector import VectorEnv
 
 GAMES, STEPS, KEPT = 512, 240, 4  # played at once; how long; positions taken of each step
 CELL = 6  # pixels that the smallest place for an action should take
@@ -33,7 +33,7 @@ FEWEST = 2  # positions of another colour that are asked for
 
 def positions(env: Env, seed: int = 0) -> tuple[list[list[int]], list[Drawing]]:
     """States of uniform play and their drawings; finished games are among them. NotImplementedError without `draw`."""
-    draw = getattr(env._entry.load("render"), "draw", None)
+    draw = getattr(env.entry.load("render"), "draw", None)
     if draw is None:
         raise NotImplementedError(f"{env.id!r} has no draw, which small pictures are made from")
     words: list[list[int]] = []
@@ -43,7 +43,7 @@ def positions(env: Env, seed: int = 0) -> tuple[list[list[int]], list[Drawing]]:
         vector.step_uniform()
         state = vector.state
         rows = np.sort(chance.choice(GAMES, KEPT, replace=False))
-        words += state._games.layout.table(state.tensors[0])[rows].tolist()
+        words += state.buffers.layout.table(state.tensors[0])[rows].tolist()
         drawings += [draw(env.rules, env.state_to_dict(state, int(row))) for row in rows]
     return words, drawings
 
@@ -252,7 +252,7 @@ def tile(env: Env) -> dict[str, Any]:
 
 def growing(env: Env, words: list[list[int]], drawings: list[Drawing]) -> Iterator[dict[str, Any]]:
     """The same from some positions, at last; nothing while it is found out."""
-    layout = env._engine.layout
+    layout = env.engine.layout
     paid = [0] * (layout.mask - layout.rewards)  # no part of a picture
     words = [[*game[: layout.rewards], *paid, *game[layout.mask :]] for game in words]
     raster = Raster(drawings)

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tensor_envs.core.env import Env
-from tensor_envs.core.registry import make
-from tensor_envs.network import FOLDER
+from tensor_envs.env import Env
+from tensor_envs.registry import make
 from tensor_envs.search import is_solved
+from tensor_envs.train.network import FOLDER
 
 PERSON, UNIFORM, SEARCH, TRAINED, PERFECT = "person", "uniform", "search", "trained", "perfect"
 SIMULATIONS = 400  # of the playout search, for every action
@@ -81,5 +81,5 @@ def weights_of(env: Env) -> Path:
 def kinds(env: Env) -> list[str]:
     """Who can play, from the weakest on."""
     trained = weights_of(env).is_file() and env.rules == make(env.id).rules
-    searched = [SEARCH] * (not env._engine.game.has_memory)
+    searched = [SEARCH] * (not env.engine.game.has_memory)
     return [PERSON, UNIFORM, *searched, *[TRAINED] * trained, *[PERFECT] * is_solved(env)]

@@ -15,7 +15,7 @@ Choose = Callable[[te.State], np.ndarray]
 
 
 def uniform(state: te.State) -> np.ndarray:
-    return te.random_policy(state).numpy()
+    return te.agents.uniform(state).numpy()
 
 
 def random_actions(info: dict[str, Any], rng: np.random.Generator, illegal: float = 0.0) -> np.ndarray:

@@ -11,7 +11,7 @@ from open_spiel.python.observation import make_observation  # noqa: E402
 
 import tensor_envs as te  # noqa: E402
 import tensor_envs.adapters.open_spiel  # noqa: E402
-from tensor_envs.core import registry  # noqa: E402
+from tensor_envs import registry  # noqa: E402
 from tests.core import dice_race  # noqa: E402
 from tests.games.shared import shared_env  # noqa: E402
 
@@ -42,7 +42,7 @@ def test_the_same_game() -> None:
             assert (observation.tensor == env.observe(state, player).numpy().reshape(-1)).all()
             assert observation.string_from(spiel, player) == env.to_string(state, 0, player).rstrip()
             hidden += "[?]" in observation.string_from(spiel, player)
-        action = int(te.random_policy(state).item())
+        action = int(te.agents.uniform(state).item())
         spiel.apply_action(action)
         state = env.step(state, [action])
         returns += state.rewards.numpy()[0]

@@ -14,10 +14,10 @@ import numpy as np
 from tinygrad import Tensor, dtypes
 
 import tensor_envs as te
-from tensor_envs.core import kernels
-from tensor_envs.core.engine import batch_layout
-from tensor_envs.core.kernels.observe import DTYPES, ObservationArrays
-from tensor_envs.core.kernels.until import PlayUntil
+from tensor_envs._engine import kernels
+from tensor_envs._engine.batch_layout import batch_layout
+from tensor_envs._engine.kernels.observe import DTYPES, ObservationArrays
+from tensor_envs._engine.kernels.until import PlayUntil
 from tests.core import dice_race
 
 BATCH = 70  # two blocks, the second padded
@@ -37,7 +37,7 @@ def classes() -> dict[str, type]:
 def use(env: te.Env) -> None:
     """Launch all kernels, by the calls that users make where there are such."""
     state, actions, memory = env.init(BATCH), [0] * BATCH, any(field.memory for field in env.spec.fields)
-    env.step(state, te.random_policy(state))
+    env.step(state, te.agents.uniform(state))
     for autoreset in ("same_step", "next_step", "disabled"):
         for options in ({}, {"observe": True}, {"final_states": True}):
             vector = te.VectorEnv(env, BATCH, autoreset=autoreset, **options)  # type: ignore[arg-type]
@@ -46,7 +46,7 @@ def use(env: te.Env) -> None:
             vector.state  # noqa: B018
     env.reset(state)
     env.reset(state, [True] * BATCH)
-    env._engine.refresh(state._games)
+    env.engine.refresh(state.buffers)
     env.take(state, range(BATCH))
     for player in (None, env.num_players - 1, actions):
         env.observe(state, player)
@@ -57,7 +57,7 @@ def use(env: te.Env) -> None:
             te.rollout_from(state, "uniform", 8, autoreset=again)
         for first in (None, actions):
             te.playout(state, 3, first)
-    where, engine = batch_layout(BATCH, state.device), env._engine
+    where, engine = batch_layout(BATCH, state.device), env.engine
     size = int(np.prod(env.observation_shape))
     seen = ObservationArrays(
         where.empty(size, DTYPES[env.spec.observation_dtype]),
@@ -65,9 +65,9 @@ def use(env: te.Env) -> None:
         engine.table(where),
     )
     for uniform in (True, False) if not memory else (False,):
-        others = None if uniform else engine.empty(state._games)
+        others = None if uniform else engine.empty(state.buffers)
         old = state.tensors[0] if memory else None
-        new = engine.empty(state._games) if memory else state.tensors[0]
+        new = engine.empty(state.buffers) if memory else state.tensors[0]
         arrays = PlayUntil.Arrays(
             new,
             old,
@@ -105,7 +105,7 @@ def programs(name: str, use: Callable[[te.Env], None]) -> list[tuple[str, list[i
     env = GAMES[name]()
     use(env)
     own = f"{type(env.rules).__name__}_"
-    infos = [program.arg for function in env._engine._captures.values() for program in function.programs()]
+    infos = [program.arg for function in env.engine._captures.values() for program in function.programs()]
     return [(info.function_name.removeprefix(own), list(info.globals)) for info in infos]
 
 

@@ -33,13 +33,13 @@ def either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
 def test_results_stay_valid() -> None:
     @te.jit
     def step(state: te.State, extra: Tensor) -> tuple[te.State, Tensor, Tensor]:
-        after = TTT.step(state, te.random_policy(state))
+        after = TTT.step(state, te.agents.uniform(state))
         return after, (extra + 1).reshape(2, 1), after.legal_action_mask
 
     state, extra = TTT.init(8, seed=3), numbers(0, 1)
     kept = []
     for _ in range(6):
-        expected = TTT.step(state, te.random_policy(state))
+        expected = TTT.step(state, te.agents.uniform(state))
         state, more, mask = step(state, extra)
         extra = more.reshape(2)
         kept.append((state, more, mask, expected))
@@ -172,7 +172,7 @@ def test_a_jit_within_a_jit_becomes_part_of_it() -> None:
 
 
 def test_a_replay_launches_its_kernels_and_nothing_else() -> None:
-    act = te.jit(lambda state: TTT.step(state, te.random_policy(state)))
+    act = te.jit(lambda state: TTT.step(state, te.agents.uniform(state)))
     state = TTT.init(64)
     for _ in range(3):
         state = act(state)
@@ -183,7 +183,7 @@ def test_a_replay_launches_its_kernels_and_nothing_else() -> None:
 
 @pytest.mark.slow
 def test_sharded_replays() -> None:
-    act = te.jit(lambda state: (TTT.step(state, te.random_policy(state)), TTT.observe(state).sum()))
+    act = te.jit(lambda state: (TTT.step(state, te.agents.uniform(state)), TTT.observe(state).sum()))
     whole, parts = TTT.init(8), TTT.init(8, device=("CPU:0", "CPU:1"))
     for _ in range(5):
         (whole, total), (parts, sharded) = act(whole), act(parts)

@@ -18,19 +18,19 @@ def states(name: str) -> tuple[te.Env, te.State, te.State]:
     env = shared_env(name)
     a, b = env.init(5, seed=1), env.init(3, seed=2)
     for _ in range(2):
-        a = env.step(a, te.random_policy(a))
-    return env, a, env.step(b, te.random_policy(b))
+        a = env.step(a, te.agents.uniform(a))
+    return env, a, env.step(b, te.agents.uniform(b))
 
 
 def words(state: te.State) -> list[np.ndarray]:
     """Words and random keys of every game."""
-    return [state._games.layout.table(t) for t in state.tensors]
+    return [state.buffers.layout.table(t) for t in state.tensors]
 
 
 def follow(state: te.State) -> list[np.ndarray]:
     """After two more actions of each row's own policy."""
     for _ in range(2):
-        state = state.env.step(state, te.random_policy(state))
+        state = state.env.step(state, te.agents.uniform(state))
     return words(state)
 
 
@@ -79,7 +79,7 @@ def test_a_large_batch_is_put_together_in_one_kernel() -> None:
 
 def test_memory_fields_are_put_together() -> None:
     env = te.make("hyper_tic_tac_toe", shape=(40, 40), k=5)
-    assert env._engine.game.has_memory
+    assert env.engine.game.has_memory
     a, b = env.init(3), env.step(env.init(2), [7, 9])
     state = env.put(a, [2, 0], b)
     assert (state.numpy()["ply"] == [1, 0, 1]).all()

@@ -11,7 +11,7 @@ import pytest
 from tinygrad import Tensor, TinyJit, dtypes
 
 import tensor_envs as te
-from tensor_envs.core import registry
+from tensor_envs import registry
 from tests.core.dice_race import DiceRace
 from tests.games.shared import shared_env
 
@@ -21,7 +21,7 @@ DEVICES = ("CPU:0", "CPU:1", "CPU:2", "CPU:3")
 
 def rows_of(state: te.State) -> np.ndarray:
     """What is fixed for life in every row, [B, 5]: words of the seed, the row, the uniform policy's key."""
-    return state._games.layout.table(state.tensors[1])
+    return state.buffers.layout.table(state.tensors[1])
 
 
 def test_ids() -> None:
@@ -160,7 +160,7 @@ def test_any_batch_size(batch: int) -> None:
     """Lanes are a power of two; 97 is odd and above their number: then there are games that nobody sees."""
     large, one = TTT.init(130, seed=9), TTT.init(batch, seed=9)
     for _ in range(9):
-        one, large = TTT.step(one, te.random_policy(one)), TTT.step(large, te.random_policy(large))
+        one, large = TTT.step(one, te.agents.uniform(one)), TTT.step(large, te.agents.uniform(large))
     for name, column in one.numpy().items():
         assert (column == large.numpy()[name][:batch]).all(), name
 
@@ -187,8 +187,8 @@ def test_sharded_batches_equal_one_device() -> None:
     assert len(sharded.device) == 4
     for _ in range(6):
         plain, sharded = (
-            TTT.step(plain, te.random_policy(plain)),
-            TTT.step(sharded, te.random_policy(sharded)),
+            TTT.step(plain, te.agents.uniform(plain)),
+            TTT.step(sharded, te.agents.uniform(sharded)),
         )
         for name, column in plain.numpy().items():
             assert (column == sharded.numpy()[name]).all(), name
@@ -223,7 +223,7 @@ def test_earlier_states_stay_valid() -> None:
     kept = []
     for _ in range(9):
         kept.append(states[-1].numpy())
-        states.append(TTT.step(states[-1], te.random_policy(states[-1])))
+        states.append(TTT.step(states[-1], te.agents.uniform(states[-1])))
     for state, expected in zip(states, kept, strict=False):
         for name, column in state.numpy().items():
             assert (column == expected[name]).all(), name
@@ -236,12 +236,12 @@ def test_a_step_inside_the_callers_tinyjit_sees_new_inputs() -> None:
     @TinyJit
     def step(*tensors: Tensor) -> tuple[Tensor, ...]:
         before = te.State.__unflatten__((TTT, 8), tensors)  # type: ignore[arg-type]
-        return TTT.step(before, te.random_policy(before)).tensors
+        return TTT.step(before, te.agents.uniform(before)).tensors
 
     inside: tuple[Tensor, ...] = state.tensors
     outside = state
     for _ in range(8):
-        inside, outside = step(*inside), TTT.step(outside, te.random_policy(outside))
+        inside, outside = step(*inside), TTT.step(outside, te.agents.uniform(outside))
         for name, column in te.State.__unflatten__((TTT, 8), inside).numpy().items():  # type: ignore[arg-type]
             assert (column == outside.numpy()[name]).all(), name
 
@@ -319,7 +319,7 @@ def test_errors_name_the_argument() -> None:
         te.rollout(TTT, lambda state: np.zeros(2, int), 2, 3)  # type: ignore[arg-type, return-value]
     strict = te.make("tic_tac_toe", illegal="raise")
     with pytest.raises(ValueError, match="nobody looks at its actions"):
-        te.rollout(strict, te.random_policy, 2, 3)
+        te.rollout(strict, te.agents.uniform, 2, 3)
     assert te.rollout(strict, "uniform", 2, 3).state.numpy()["ply"].tolist() == [3, 3]
     large = te.make("hyper_tic_tac_toe", shape=(20, 20, 20), k=5, illegal="raise")
     assert te.rollout(large, "uniform", 2, 3).state.numpy()["ply"].tolist() == [3, 3]
@@ -392,7 +392,7 @@ def test_entries_of_dictionaries_that_are_none(name: str) -> None:
     env, tried = shared_env(name), 0
     state = env.init(1, seed=4)
     for _ in range(3):
-        state = env.step(state, te.random_policy(state))
+        state = env.step(state, te.agents.uniform(state))
     game = env.state_to_dict(state)
     for entry, value in game.items():
         wrong = [None, 1.5, 10**30, b"x", {"a": 1}, [[[[1]]]]]
@@ -467,13 +467,16 @@ def test_the_spec_names_its_environment() -> None:
 def test_saved_states_load_on_any_number_of_devices(tmp_path: Path) -> None:
     for saved, loaded in ((None, DEVICES), (DEVICES[:2], "CPU"), ("CPU", DEVICES[:2])):
         state = TTT.init(96, seed=3, device=saved)
-        state = TTT.step(state, te.random_policy(state))
+        state = TTT.step(state, te.agents.uniform(state))
         te.save_state(state, tmp_path / "state")
         again = te.load_state(tmp_path / "state", loaded)
         for _ in range(3):
             for name, column in state.numpy().items():
                 assert (column == again.numpy()[name]).all(), name
-            state, again = TTT.step(state, te.random_policy(state)), TTT.step(again, te.random_policy(again))
+            state, again = (
+                TTT.step(state, te.agents.uniform(state)),
+                TTT.step(again, te.agents.uniform(again)),
+            )
     te.save_state(TTT.init(3), tmp_path / "state")
     with pytest.raises(ValueError, match="batch must be a multiple of the 2 devices"):
         te.load_state(tmp_path / "state", DEVICES[:2])

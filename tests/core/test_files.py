@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
-from tensor_envs.core import files
-from tensor_envs.core.files import read_arrays, write_arrays
-from tensor_envs.saving import FORMAT
+from tensor_envs import _files
+from tensor_envs._files import read_arrays, write_arrays
+from tensor_envs.io import FORMAT
 from tests.games.shared import shared_env
 
 TTT = shared_env("tic_tac_toe")
@@ -41,7 +41,7 @@ def some_state() -> te.State:
 
 def same(one: te.State, other: te.State) -> None:
     for mine, theirs in zip(one.tensors, other.tensors, strict=True):
-        np.testing.assert_array_equal(one._games.layout.table(mine), other._games.layout.table(theirs))
+        np.testing.assert_array_equal(one.buffers.layout.table(mine), other.buffers.layout.table(theirs))
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def test_a_single_game(tmp_path: Path) -> None:
 
 
 def test_arrays_of_every_dtype(tmp_path: Path) -> None:
-    arrays = {dtype: np.arange(12).astype(dtype).reshape(3, 4) for dtype in files.DTYPES.values()}
+    arrays = {dtype: np.arange(12).astype(dtype).reshape(3, 4) for dtype in _files.DTYPES.values()}
     arrays |= {"empty": np.zeros((0, 3), np.uint32), "turned": np.arange(6, dtype=np.int64).reshape(2, 3).T}
     about = {"words": ["ä", 1, None, 2.5], "nested": {"a": [1]}}
     write_arrays(tmp_path / "file", "a kind", about, arrays)
@@ -193,7 +193,7 @@ def test_what_a_file_is_about_is_checked(path: Path, about: dict[str, Any], mess
 def test_what_a_files_words_say_is_checked(path: Path) -> None:
     words = np.array(read_arrays(path, FORMAT)[1]["words"])
     rng = np.array(read_arrays(path, FORMAT)[1]["row_rng"])
-    slot = TTT._engine.layout.slots["current_player"][0]
+    slot = TTT.engine.layout.slots["current_player"][0]
     impossible = words.copy()
     impossible[1, slot.word] |= np.uint32(3 << slot.shift)  # player 2 of 0..1
     wrong: list[tuple[dict[str, np.ndarray], str]] = [
@@ -271,7 +271,7 @@ def test_a_disk_that_fills_up_is_an_error_and_no_end_of_the_process(
     def opened(name: Any, mode: str) -> Any:
         return Full(open(name, mode))
 
-    monkeypatch.setattr(files, "open", opened, raising=False)
+    monkeypatch.setattr(_files, "open", opened, raising=False)
     with pytest.raises(OSError, match="cannot save: No space left on device") as caught:
         te.save_state(TTT.init(5), path)
     assert caught.value.errno == errno.ENOSPC and caught.value.filename == str(path)

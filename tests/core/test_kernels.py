@@ -68,7 +68,7 @@ def test_how_many_kernels_calls_take(name: str) -> None:
     env = shared_env(name)
     state = env.init(BATCH)
     assert cost(lambda: env.init(BATCH))[0] == 2, "keys of the rows, first states"
-    assert cost(lambda: te.random_policy(state))[0] == 1
+    assert cost(lambda: te.agents.uniform(state))[0] == 1
     assert cost(lambda: env.reset(state))[0] == cost(lambda: env.observe(state))[0] == 1
     assert cost(lambda: state.current_player)[0] == cost(lambda: state.legal_action_mask)[0] == 1
     assert cost(lambda: state.numpy())[0] == 0, "the host unpacks"

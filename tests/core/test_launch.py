@@ -99,7 +99,7 @@ def test_shards_count_what_each_moves() -> None:
     whole, parts = env.init(256, seed=1), env.init(256, seed=1, device=("CPU:0", "CPU:1"))
     moved = []
     for state in (whole, parts):
-        actions = te.random_policy(state).numpy()
+        actions = te.agents.uniform(state).numpy()
         for _ in range(2):
             before = GlobalCounters.global_mem
             after = env.step(state, actions)

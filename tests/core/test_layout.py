@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
-from tensor_envs.core.layout import FLAGS, KEY_WORDS, Layout
+from tensor_envs._engine.layout import FLAGS, KEY_WORDS, Layout
 from tensor_envs.rules import Chance, Field, GameState, MemoryArray, Outcome, Part, Scalar, Spec, number, put
 from tests.rules.traced import numbers
 
@@ -80,8 +80,8 @@ def random_games(spec: Spec, count: int, seed: int = 0) -> list[dict[str, Any]]:
 
 
 def as_state(env: te.Env, games: list[dict[str, Any]], device: Any = "CPU") -> te.State:
-    table = env._engine.layout.pack(games)
-    return te.State(env, env._engine.load(table, np.zeros((len(games), KEY_WORDS), np.uint32), device))
+    table = env.engine.layout.pack(games)
+    return te.State(env, env.engine.load(table, np.zeros((len(games), KEY_WORDS), np.uint32), device))
 
 
 def test_no_two_numbers_share_a_bit() -> None:
@@ -155,9 +155,9 @@ def test_registers_hold_what_memory_holds() -> None:
     games = [
         game | {"terminated": False, "truncated": False, "ply": 5} for game in random_games(env.spec, 66)
     ]
-    state = env._engine.refresh(as_state(env, games)._games)
+    state = env.engine.refresh(as_state(env, games).buffers)
     rolled = te.rollout_from(te.State(env, state), "uniform", 1, autoreset=False)
-    stepped = env.step(te.State(env, state), te.random_policy(te.State(env, state)))
+    stepped = env.step(te.State(env, state), te.agents.uniform(te.State(env, state)))
     for name, column in stepped.numpy().items():
         np.testing.assert_array_equal(rolled.state.numpy()[name], column, err_msg=name)
     assert (stepped.rewards.numpy() == [0, 0.25, -7]).all() and (
@@ -171,7 +171,7 @@ def test_a_memory_field_is_changed_where_it_stands() -> None:
     env = kinds(memory=True)
     live = {"terminated": False, "truncated": False, "ply": 1}
     games = [game | live | {"large": [1, *game["large"][1:]]} for game in random_games(env.spec, 5)]
-    state = te.State(env, env._engine.refresh(as_state(env, games)._games))
+    state = te.State(env, env.engine.refresh(as_state(env, games).buffers))
     vector = te.VectorEnv(env, 5, device="CPU", autoreset="disabled")
     vector.state = state
     action = np.zeros(5, np.int32)  # which is legal, being bit 0 of the field

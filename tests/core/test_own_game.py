@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
-from tensor_envs.core import registry
+from tensor_envs import registry
 from tensor_envs.rules import Part, Scalar, bits, integer, number, one_hot, real, scalar, where, word, word64
 from tensor_envs.testing import check_env
 from tests.core import dice_race
@@ -363,7 +363,7 @@ def test_parts_of_every_type_are_observed() -> None:
             seen = env.observe(state, player).numpy()
             for row, game in enumerate(games):
                 np.testing.assert_array_equal(seen[row], game.observe(player))
-        action = te.random_policy(state).numpy()
+        action = te.agents.uniform(state).numpy()
         state = env.step(state, action)
         for game, one in zip(games, action, strict=True):
             game.step(int(one))

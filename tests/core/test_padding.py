@@ -11,7 +11,7 @@ import pytest
 from tinygrad import Tensor, dtypes
 
 import tensor_envs as te
-from tensor_envs.core.engine import batch_layout
+from tensor_envs._engine.batch_layout import batch_layout
 from tests.core import dice_race
 from tests.games.shared import shared_env
 
@@ -26,7 +26,7 @@ ON = pytest.mark.parametrize(
 def played(env: te.Env, batch: int, device: Any, plies: int = 4) -> te.State:
     state = env.init(batch, seed=3, device=device)
     for _ in range(plies):
-        state = env.step(state, te.random_policy(state))
+        state = env.step(state, te.agents.uniform(state))
     return state
 
 
@@ -60,7 +60,7 @@ def test_how_a_batch_is_cut() -> None:
 def test_games(env: te.Env, device: Any) -> None:
     """Steps with actions of every form, resets, observations, copies."""
     whole, state = played(env, WHOLE, "CPU"), played(env, 38, device)
-    assert state._games.layout.rows > 38
+    assert state.buffers.layout.rows > 38
     same_rows(state, whole)
     for player in (None, 1):
         np.testing.assert_array_equal(
@@ -71,7 +71,7 @@ def test_games(env: te.Env, device: Any) -> None:
     np.testing.assert_array_equal(env.observe(state, players[:38]).numpy(), seen)
     given = Tensor(players[:38].astype(np.int8), device=device)
     np.testing.assert_array_equal(env.observe(state, given).numpy(), seen)
-    actions = te.random_policy(whole).numpy()
+    actions = te.agents.uniform(whole).numpy()
     actions[::5] = -1  # illegal
     after = env.step(whole, actions)
     for form in (actions[:38], actions[:38].tolist(), Tensor(actions[:38], device=device)):
@@ -94,7 +94,7 @@ def test_loops(env: te.Env, device: Any, tmp_path: Path) -> None:
         if count % 2:
             one, other = vector.step_uniform(), whole.step_uniform()
         else:
-            actions = te.random_policy(whole.state).numpy()
+            actions = te.agents.uniform(whole.state).numpy()
             one, other = vector.step(actions[:38]), whole.step(actions)
         for name, column in other.numpy().items():
             np.testing.assert_array_equal(one.numpy()[name], column[:38], err_msg=name)
@@ -106,7 +106,7 @@ def test_loops(env: te.Env, device: Any, tmp_path: Path) -> None:
         te.save_state(vector.state, tmp_path / "state")
         for where in DEVICES:
             same_rows(te.load_state(tmp_path / "state", where), whole.state)
-    for policy in ("uniform", te.random_policy):
+    for policy in ("uniform", te.agents.uniform):
         many, few = (
             te.rollout(env, policy, n, 30, seed=7, device=d) for n, d in ((WHOLE, "CPU"), (38, device))
         )
@@ -133,7 +133,7 @@ def test_games_taken_and_playouts(env: te.Env) -> None:
     np.testing.assert_array_equal(te.playout(state, 5, seed=2, limit=40).numpy(), whole[:37])
     two = te.playout(played(env, 38, DEVICES[1]), 5, seed=2, limit=40)
     np.testing.assert_array_equal(two.numpy(), whole[:38])
-    actions = te.random_policy(played(env, WHOLE, "CPU")).numpy()
+    actions = te.agents.uniform(played(env, WHOLE, "CPU")).numpy()
     first = te.playout(played(env, WHOLE, "CPU"), 3, actions, seed=2, limit=40).numpy()
     np.testing.assert_array_equal(te.playout(state, 3, actions[:37], seed=2, limit=40).numpy(), first[:37])
     assert first.any()

@@ -17,7 +17,7 @@ RACE = dice_race.shared()
 LARGE = te.make("hyper_tic_tac_toe", shape=(24, 24), k=2)  # its boards are memory fields
 
 
-def check(game: te.PlainGame, state: te.State, row: int) -> None:
+def check(game: te.ScalarGame, state: te.State, row: int) -> None:
     now, env = state.numpy(), state.env
     for name, value in game.fields().items():
         np.testing.assert_array_equal(np.ravel(now[name][row]), np.ravel(value), err_msg=name)
@@ -25,7 +25,7 @@ def check(game: te.PlainGame, state: te.State, row: int) -> None:
     np.testing.assert_array_equal(game.rewards, now["rewards"][row])
     assert game.legal_actions() == np.flatnonzero(now["legal_action_mask"][row]).tolist()
     if not game.over:
-        assert game.uniform_action() == te.random_policy(state).numpy()[row]
+        assert game.uniform_action() == te.agents.uniform(state).numpy()[row]
         for player in (None, 1):
             seen = env.observe(state, player).numpy()[row]
             plain = game.observe(player)
@@ -47,7 +47,7 @@ def test_a_row_of_a_batch(env: te.Env) -> None:
             for game in games.values():
                 game.reset()
             continue
-        actions = te.random_policy(state).numpy()
+        actions = te.agents.uniform(state).numpy()
         if ply == 33:
             actions[3] = -1
         elif ply == 35:  # of a game that is over
@@ -65,13 +65,13 @@ def test_a_row_of_a_batch(env: te.Env) -> None:
 def test_a_game_goes_on_from_a_position(env: te.Env) -> None:
     state = env.init(5, 3)
     for _ in range(3):
-        state = env.step(state, te.random_policy(state))
+        state = env.step(state, te.agents.uniform(state))
     told = env.state_to_dict(state, 4)
     state, game = env.state_from_dicts([told] * 5, seed=8), te.debug(env, 8, 2, game=told)
     for _ in range(4):
         check(game, state, 2)
         game.step(game.uniform_action())
-        state = env.step(state, te.random_policy(state))
+        state = env.step(state, te.agents.uniform(state))
     check(game, state, 2)
     assert int(te.debug(env, episode=7, game=told).state.episode.value) == 7
 

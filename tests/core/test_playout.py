@@ -21,13 +21,13 @@ GAMES: list[tuple[str, dict[str, Any]]] = [
 def after(env: te.Env, batch: int, steps: int) -> te.State:
     state = env.init(batch, seed=3)
     for _ in range(steps):
-        state = env.step(state, te.random_policy(state))
+        state = env.step(state, te.agents.uniform(state))
     return state
 
 
 def rows_of(state: te.State) -> np.ndarray:
     """What is fixed for life in every row, [B, 5]."""
-    return state._games.layout.table(state.tensors[1])
+    return state.buffers.layout.table(state.tensors[1])
 
 
 @pytest.mark.few("tic_tac_toe")
@@ -40,7 +40,7 @@ def test_take_copies_games_with_their_chance(name: str, fields: dict[str, Any]) 
     for field, values in before.items():
         np.testing.assert_array_equal(found[field], values[rows], err_msg=field)
     np.testing.assert_array_equal(rows_of(taken), rows_of(state)[rows])
-    one, other = env.step(state, te.random_policy(state)), env.step(taken, te.random_policy(taken))
+    one, other = env.step(state, te.agents.uniform(state)), env.step(taken, te.agents.uniform(taken))
     np.testing.assert_array_equal(other.rewards.numpy(), one.rewards.numpy()[rows])
 
 
@@ -90,11 +90,11 @@ def stepwise(env: te.Env, state: te.State, n: int, action: Any, seed: int, limit
     """What `te.playout` means, one step at a time: copies with the keys of fresh rows of the seed."""
     copies = env.take(state, np.repeat(np.arange(state.batch), n))
     fresh = env.init(copies.batch, seed)
-    loaded = env._engine.load(copies._games.layout.table(copies.tensors[0]), rows_of(fresh), fresh.device)
-    now = te.State(env, env._engine.refresh(loaded))
+    loaded = env.engine.load(copies.buffers.layout.table(copies.tensors[0]), rows_of(fresh), fresh.device)
+    now = te.State(env, env.engine.refresh(loaded))
     returns = np.zeros((copies.batch, env.num_players))
     for i in range(limit):
-        now = env.step(now, te.random_policy(now) if i or action is None else np.repeat(action, n))
+        now = env.step(now, te.agents.uniform(now) if i or action is None else np.repeat(action, n))
         returns += now.rewards.numpy()
     return returns.reshape(state.batch, n, -1).mean(1)
 
@@ -179,8 +179,8 @@ def test_with_and_without_an_action_and_within_a_jit() -> None:
     env = TTT
     state = env.init(4, seed=3)
     for _ in range(2):
-        state = env.step(state, te.random_policy(state))
-    action = te.random_policy(state)
+        state = env.step(state, te.agents.uniform(state))
+    action = te.agents.uniform(state)
     plain, given = (te.playout(state, 32, a).numpy() for a in (None, action))
     assert (plain != given).any()
     for a, expected in ((None, plain), (action, given), (None, plain)):
@@ -200,7 +200,7 @@ def test_with_and_without_an_action_and_within_a_jit() -> None:
         )
         for mine, other in zip(inside(state), outside, strict=True):
             assert (mine.numpy() == other.numpy()).all()
-        state = env.step(state, te.random_policy(state))
-    within = te.jit(lambda state: te.rollout_from(state, te.random_policy, 2).returns)
+        state = env.step(state, te.agents.uniform(state))
+    within = te.jit(lambda state: te.rollout_from(state, te.agents.uniform, 2).returns)
     with pytest.raises(RuntimeError, match="a jit cannot capture it"):
         within(state)

@@ -109,7 +109,7 @@ def test_a_policy_of_tinygrads_own_randomness_draws_anew_at_every_step() -> None
 def test_rollouts_begin_finished_games_anew_or_leave_them() -> None:
     over = {"board": [1, 1, 1, -1, -1, 0, 0, 0, 0], "current_player": 1}
     state = TTT.state_from_dicts([over, {"board": [0] * 9, "current_player": 0}])
-    for policy in ("uniform", te.random_policy):
+    for policy in ("uniform", te.agents.uniform):
         again = te.rollout_from(state, policy, 1)
         assert again.state.numpy()["ply"].tolist() == [1, 1]
         assert not again.wins.numpy().any() and not again.episodes.numpy().any()

@@ -95,7 +95,7 @@ def test_a_compiler_that_fails_leaves_nothing_half_made(monkeypatch: pytest.Monk
 
 def test_a_capture_needs_no_other_kernels_than_the_first_run(sources: list[str]) -> None:
     def play(state: te.State) -> tuple[te.State, Tensor, Tensor, Tensor]:
-        after = TTT.step(state, te.random_policy(state))
+        after = TTT.step(state, te.agents.uniform(state))
         return after, TTT.observe(after), after.ply + 1, after.legal_action_mask
 
     step, state = te.jit(play), TTT.init(6, seed=2)
@@ -114,7 +114,7 @@ def test_what_a_first_run_keeps_is_there() -> None:
 
     def play(state: te.State, fails: bool) -> Tensor:
         for _ in range(3):
-            state = TTT.step(state, te.random_policy(state))
+            state = TTT.step(state, te.agents.uniform(state))
             kept.append(state)
         if fails:
             raise KeyError
@@ -126,10 +126,10 @@ def test_what_a_first_run_keeps_is_there() -> None:
     assert te.jit(play)(state, False).tolist() == [2] * 4
     expected = state
     for one, other in zip(kept[:3], kept[3:], strict=True):
-        expected = TTT.step(expected, te.random_policy(expected))
+        expected = TTT.step(expected, te.agents.uniform(expected))
         for after in (one, other):
             assert (after.tensors[0].numpy() == expected.tensors[0].numpy()).all()
-            assert TTT.step(after, te.random_policy(after)).ply.tolist() == (expected.ply + 1).tolist()
+            assert TTT.step(after, te.agents.uniform(after)).ply.tolist() == (expected.ply + 1).tolist()
 
 
 def run(code: str, folder: Path) -> subprocess.CompletedProcess[str]:

@@ -5,7 +5,7 @@ import pytest
 from tinygrad import Tensor, dtypes
 
 import tensor_envs as te
-from tensor_envs.core.random import seed_words, threefry
+from tensor_envs._engine.random import seed_words, threefry
 from tensor_envs.rules.chance import KeyedChance
 from tests.games import chance
 from tests.games.shared import shared_env
@@ -58,7 +58,7 @@ def test_draws() -> None:
 @pytest.mark.parametrize("seed", [0, 2026, 2**40 + 5, 2**64 - 1])
 def test_the_keys_of_a_batch(seed: int) -> None:
     state = TTT.init(70, seed)
-    rows = state._games.layout.table(state.tensors[1]).tolist()
+    rows = state.buffers.layout.table(state.tensors[1]).tolist()
     assert rows == [[*chance.words(seed), row, *chance.policy_key(seed, row)] for row in range(70)]
     expected = [list(chance.threefry(chance.policy_key(seed, row), (2**32 - 1, 0))) for row in range(70)]
     assert state.action_key.numpy().tolist() == expected, "no draw of the uniform policy's"

@@ -40,7 +40,7 @@ def played(env: te.Env, batch: int) -> list[np.ndarray]:
     state = env.init(batch, seed=5)
     vector = te.VectorEnv(env, batch, seed=2, observe=True)
     for _ in range(12):
-        state = env.reset(env.step(state, te.random_policy(state)))
+        state = env.reset(env.step(state, te.agents.uniform(state)))
         vector.step_uniform()
     out = te.rollout_from(state, "uniform", 9)
     results = [*state.numpy().values(), *vector.state.numpy().values(), *vector.numpy().values()]
@@ -75,7 +75,7 @@ def test_a_network_beside_it() -> None:
 
     state = TTT.init(4096)
     for _ in range(4):
-        state = TTT.reset(TTT.step(state, te.random_policy(state)))
+        state = TTT.reset(TTT.step(state, te.agents.uniform(state)))
         seen = TTT.observe(state).numpy().reshape(4096, -1)
         expected = np.maximum(seen @ weights.numpy()[: seen.shape[1]], 0).sum(1)
         for n in (1, 4):
@@ -98,12 +98,12 @@ def test_python_threads() -> None:
 
     @te.jit
     def step(state: te.State) -> te.State:
-        return TTT.reset(TTT.step(state, te.random_policy(state)))
+        return TTT.reset(TTT.step(state, te.agents.uniform(state)))
 
     def play(seed: int) -> Any:
         state = TTT.init(70 + seed, seed)
         for _ in range(8):
-            state = TTT.reset(TTT.step(step(state), te.random_policy(state)))
+            state = TTT.reset(TTT.step(step(state), te.agents.uniform(state)))
         return state.numpy()["episode"].tolist(), TTT.observe(state).numpy().sum()
 
     expected = [play(seed) for seed in range(3)]
@@ -190,7 +190,7 @@ def test_a_forked_process_has_memory_of_its_own() -> None:
 def test_what_a_forked_process_writes_stays_there() -> None:
     """Steps in place, and captured functions with results in between, whose memory tinygrad makes."""
     step = te.jit(
-        lambda state: (TTT.step(state, te.random_policy(state)), TTT.observe(state).float().sum(0) * 2)
+        lambda state: (TTT.step(state, te.agents.uniform(state)), TTT.observe(state).float().sum(0) * 2)
     )
     vector, state, total = te.VectorEnv(TTT, 70, seed=1, observe=True), TTT.init(70, seed=2), Tensor.zeros(1)
     for _ in range(3):
@@ -271,14 +271,14 @@ def test_the_environment_variable() -> None:
 def test_a_new_batch_size_compiles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """The number of blocks is a parameter of kernels."""
     played(TTT, 200)
-    captures, recorded = dict(TTT._engine._captures), []
+    captures, recorded = dict(TTT.engine._captures), []
     monkeypatch.setattr(
         "tensor_envs._compiler.capture.CapturedFunction._record", lambda *_: recorded.append(1)
     )
     for batch in (201, 330, 5000):
         state = TTT.init(batch)
-        state = TTT.reset(TTT.step(state, te.random_policy(state)))
+        state = TTT.reset(TTT.step(state, te.agents.uniform(state)))
         te.VectorEnv(TTT, batch, observe=True).step_uniform()
         te.playout(state, 2)
         TTT.take(state, [1, 2, 0] * 40)
-    assert TTT._engine._captures == captures and not recorded
+    assert TTT.engine._captures == captures and not recorded

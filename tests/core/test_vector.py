@@ -14,7 +14,7 @@ from tinygrad import Tensor
 from tinygrad.helpers import GlobalCounters
 
 import tensor_envs as te
-from tensor_envs.core.kernels.tracer import BRANCH_MIN_INSTRUCTIONS
+from tensor_envs._engine.kernels.tracer import BRANCH_MIN_INSTRUCTIONS
 from tests.core import dice_race
 from tests.games.shared import shared_env
 
@@ -51,15 +51,15 @@ def test_a_step_in_place_is_a_step_of_the_environment(env: te.Env) -> None:
     """With actions that are given, illegal ones among them, over the ends of games."""
     vector = te.VectorEnv(env, 20, seed=6, autoreset="disabled")
     state = env.init(20, seed=6)
-    places = {id(vector._games.words.uop)}
+    places = {id(vector.buffers.words.uop)}
     for count in range(12):
         equal(vector.state, state)
-        actions = te.random_policy(state).numpy()
+        actions = te.agents.uniform(state).numpy()
         actions[count::17] = -1 if count % 2 else env.num_actions
         transition = vector.step(actions if count % 3 else Tensor(actions))
         state = env.step(state, actions)
         after = state.numpy()
-        places.add(id(vector._games.words.uop))
+        places.add(id(vector.buffers.words.uop))
         for name, column in transition.numpy().items():
             np.testing.assert_array_equal(column, actions if name == "actions" else after[name], err_msg=name)
     assert len(places) == (2 if env is LARGE else 1), "memory fields go from buffer to buffer"
@@ -78,7 +78,7 @@ def test_drawn_steps_are_steps_with_the_actions_drawn(env: te.Env, autoreset: An
             mask = np.arange(20) % 3 == 0
             drawn.reset(mask)
             given.reset(mask)
-        actions = te.random_policy(given.state)
+        actions = te.agents.uniform(given.state)
         live = ~(drawn.state.terminated | drawn.state.truncated).numpy()
         if count % 10 == 3:
             one = drawn.step(actions)
@@ -99,12 +99,12 @@ def test_drawn_steps_are_steps_with_the_actions_drawn(env: te.Env, autoreset: An
 @pytest.mark.parametrize("env", [RACE, SLOW], ids=lambda env: env.id)
 def test_finished_games_start_again(env: te.Env, autoreset: Any) -> None:
     """At once, a step later without pay, or not at all: against states stepped and reset one by one."""
-    assert (env._engine.game.init_instructions > BRANCH_MIN_INSTRUCTIONS) == (env is SLOW)
+    assert (env.engine.game.init_instructions > BRANCH_MIN_INSTRUCTIONS) == (env is SLOW)
     vector, state = te.VectorEnv(env, 20, 9, autoreset=autoreset), env.init(20, 9)
     for _ in range(70):
         before = state.numpy()
         over = before["terminated"] | before["truncated"]
-        actions = te.random_policy(state).numpy()
+        actions = te.agents.uniform(state).numpy()
         transition = vector.step(actions).numpy()
         after = env.step(state, actions)
         wanted = after.numpy()
@@ -175,7 +175,7 @@ def test_a_transition_is_read_before_the_next_step() -> None:
                 read()
         assert repr(first) == "<Transition, gone with the next step>"
         first = vector.step_uniform()
-    assert (actions == te.random_policy(TTT.init(4)).numpy()).all()
+    assert (actions == te.agents.uniform(TTT.init(4)).numpy()).all()
     assert not rewards.numpy().any(), "what has been read stays"
 
 
@@ -229,7 +229,7 @@ def test_a_state_that_is_held_does_not_change(autoreset: Any, final_states: bool
         if count % 3:
             vector.step_uniform()
         else:
-            vector.step(te.random_policy(state))
+            vector.step(te.agents.uniform(state))
         assert vector.state is not state
     for state, expected in zip(held, values, strict=True):
         for name, column in state.numpy().items():
@@ -244,7 +244,7 @@ def test_a_state_that_is_held_does_not_change(autoreset: Any, final_states: bool
 def going_on(vector: te.VectorEnv, steps: int = 6) -> list[dict[str, np.ndarray]]:
     found = []
     for count in range(steps):
-        actions = te.random_policy(vector.state).numpy()
+        actions = te.agents.uniform(vector.state).numpy()
         actions[0] = -1 if count == 2 else actions[0]
         transition = vector.step(actions) if count % 2 else vector.step_uniform()
         seen = {} if vector._observations is None else {"seen": vector.observation.numpy()}
@@ -294,7 +294,7 @@ def test_what_the_next_player_sees_is_written_by_the_step(env: te.Env, autoreset
         if count % 9 == 4:
             vector.reset(np.arange(20) % 2 == 0)
         elif count % 2:
-            ends += int(vector.step(te.random_policy(vector.state).numpy()).numpy()["terminated"].sum())
+            ends += int(vector.step(te.agents.uniform(vector.state).numpy()).numpy()["terminated"].sum())
         else:
             before = GlobalCounters.kernel_count
             vector.step_uniform()
@@ -346,7 +346,7 @@ def test_going_on_from_a_state(autoreset: Any, tmp_path: Path) -> None:
         second.state = 5  # type: ignore[assignment]
     finished = TTT.init(6)
     for _ in range(9):
-        finished = TTT.step(finished, te.random_policy(finished))
+        finished = TTT.step(finished, te.agents.uniform(finished))
     second.state = finished
     assert (second.state.terminated.numpy() == (autoreset != "same_step")).all()
     assert finished.terminated.numpy().all()

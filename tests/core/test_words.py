@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import tensor_envs as te
-from tensor_envs.core import registry
+from tensor_envs import registry
 from tests.core.dice_race import DiceRace
 from tests.games.shared import shared_env
 from tests.types.program import Nim
@@ -21,24 +21,24 @@ def test_rules_prompts_and_answers_of_every_game(name: str) -> None:
     """Each legal move is listed for the player to move and for nobody else, and is understood in any clothes."""
     env = shared_env(name)
     folder = registry._all_ids()[name].load_rules().__module__.split(".")[2]
-    assert (GAMES / folder / "RULES.md").read_text().strip() in env.describe()
+    assert (GAMES / folder / "RULES.md").read_text().strip() in te.text.describe(env)
     state = env.init(3, seed=4)
     for _ in range(7):
-        state = env.step(state, te.random_policy(state))
+        state = env.step(state, te.agents.uniform(state))
     now = state.numpy()
     for row in range(3):
         mover, over = now["current_player"][row], now["terminated"][row] | now["truncated"][row]
         for player in range(env.num_players):
-            text = env.prompt(state, row, player)
+            text = te.text.prompt(state, row, player)
             assert env.to_string(state, row, player).rstrip() in text
             assert ("Legal moves: " in text) == (player == mover and not over)
         legal = now["legal_action_mask"][row].nonzero()[0].tolist()
-        listed = env.prompt(state, row).partition("Legal moves: ")[2].partition("\n")[0].split("; ")
+        listed = te.text.prompt(state, row).partition("Legal moves: ")[2].partition("\n")[0].split("; ")
         assert over or listed == [env.action_to_string(action) for action in legal]
         for action in legal:
             called = env.action_to_string(action)
             for answer in (called, called.lower(), f"I see.\nMove: **{called}**", f"My move is {called}.\n"):
-                assert env.parse(answer, state, row) == env.parse(answer) == action
+                assert te.text.parse(env, answer, state, row) == te.text.parse(env, answer) == action
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_rules_prompts_and_answers_of_every_game(name: str) -> None:
     ],
 )
 def test_answers(answer: str, action: int) -> None:
-    assert TTT.parse(answer, TTT.step(TTT.init(1), [0])) == action
+    assert te.text.parse(TTT, answer, TTT.step(TTT.init(1), [0])) == action
 
 
 @pytest.mark.parametrize(
@@ -62,43 +62,48 @@ def test_answers(answer: str, action: int) -> None:
     [
         (
             "I resign",
-            r"text must name a move, got 'I resign'; legal moves are \(0,1\); \(0,2\); .*; \(2,2\)$",
+            r"answer must name a move, got 'I resign'; legal moves are \(0,1\); \(0,2\); .*; \(2,2\)$",
         ),
         ("(0,0)", r"\(0,0\) is not legal; legal moves are \(0,1\); .*"),
         (
             "(0,1) or (0,2)",
-            r"text must name one move, got '\(0,1\) or \(0,2\)', which names \(0,1\), \(0,2\)",
+            r"answer must name one move, got '\(0,1\) or \(0,2\)', which names \(0,1\), \(0,2\)",
         ),
-        ("(0,10)", "text must name a move, got"),
+        ("(0,10)", "answer must name a move, got"),
     ],
 )
 def test_answers_that_are_none(answer: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        TTT.parse(answer, TTT.step(TTT.init(1), [0]))
+        te.text.parse(TTT, answer, TTT.step(TTT.init(1), [0]))
     with pytest.raises(ValueError, match=r"\(0,0\) is not legal; no move is legal, the game is over"):
-        TTT.parse("(0,0)", TTT.step(TTT.init(1), [99]))
+        te.text.parse(TTT, "(0,0)", TTT.step(TTT.init(1), [99]))
 
 
 def test_numbers_are_no_parts_of_others() -> None:
     four = shared_env("connect_four")
-    assert four.parse("Column 4 of 7.\nmove: 4") == 3 and four.parse("In 10 moves I win with 7!") == 6
+    assert (
+        te.text.parse(four, "Column 4 of 7.\nmove: 4") == 3
+        and te.text.parse(four, "In 10 moves I win with 7!") == 6
+    )
     for answer in ("14", "4.5", "x4", "0.4"):
         with pytest.raises(ValueError, match="must name a move"):
-            four.parse(answer)
+            te.text.parse(four, answer)
 
 
 def test_a_game_without_notation_and_render() -> None:
     """Its fields and the numbers of its actions; unless something is hidden."""
     env = te.Env(te.GameEntry("nim", Nim), Nim(heap=7), "nim")
     state = env.step(env.init(1), [2])
-    assert "left: 4\n" in env.prompt(state) and "Legal moves: 0; 1; 2\n" in env.prompt(state)
-    assert "key" not in env.prompt(state) and env.parse("2", state) == 2
-    assert env.describe().startswith("Take 1 to 3 of a heap") and "nim with heap=7" in env.describe()
+    assert "left: 4\n" in te.text.prompt(state) and "Legal moves: 0; 1; 2\n" in te.text.prompt(state)
+    assert "key" not in te.text.prompt(state) and te.text.parse(env, "2", state) == 2
+    assert te.text.describe(env).startswith(
+        "Take 1 to 3 of a heap"
+    ) and "nim with heap=7" in te.text.describe(env)
     race = te.Env(te.GameEntry("dice_race", DiceRace), DiceRace(), "dice_race")
-    assert "key" not in race.prompt(race.init(1))  # it would tell how the dice fall
+    assert "key" not in te.text.prompt(race.init(1))  # it would tell how the dice fall
     object.__setattr__(env.spec, "perfect_information", False)
     with pytest.raises(NotImplementedError, match="name a render"):
-        env.prompt(state)
+        te.text.prompt(state)
 
 
 def test_what_is_hidden_is_not_told() -> None:
@@ -107,6 +112,6 @@ def test_what_is_hidden_is_not_told() -> None:
     first = env.init(10, seed=1)
     state = env.step(first, list(range(10)))  # in every game another card
     mover, other = (int(p) for p in (first.current_player.numpy()[0], 1 - first.current_player.numpy()[0]))
-    assert len({env.prompt(state, row, mover) for row in range(10)}) == 10
-    assert len({env.prompt(state, row, other) for row in range(10)}) == 1
+    assert len({te.text.prompt(state, row, mover) for row in range(10)}) == 10
+    assert len({te.text.prompt(state, row, other) for row in range(10)}) == 1
     assert len({json.dumps(env.state_to_dict(state, row)) for row in range(10)}) == 10

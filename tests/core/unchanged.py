@@ -65,9 +65,9 @@ def run_everything() -> None:
 
     state, vector = env.init(70), te.VectorEnv(env, 70, observe=True)
     vector.step_uniform()
-    vector.step(te.random_policy(vector.state).numpy())
+    vector.step(te.agents.uniform(vector.state).numpy())
     vector.numpy()
-    te.jit(lambda state: env.step(state, te.random_policy(state)))(state)
+    te.jit(lambda state: env.step(state, te.agents.uniform(state)))(state)
     te.search.playout_policy(state, 2, limit=4)
     for policy in (te.search.gumbel_muzero_policy, te.search.muzero_policy):
         policy(state, evaluate, 2).action.numpy()

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
-from tensor_envs.exact import packed, positions
-from tensor_envs.exact.packed import Array, Index, Packed, concat, groups
-from tensor_envs.exact.positions import EDGES, room
 from tensor_envs.rules import Chance, Field, GameState, Mask, Outcome, Part, Scalar, Spec, number
+from tensor_envs.solve import packed, positions
+from tensor_envs.solve.packed import Array, Index, Packed, concat, groups
+from tensor_envs.solve.positions import EDGES, room
 from tests.exact.pig import pig
 from tests.games.chance import game_key
 from tests.games.shared import reference, shared_env

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
-from tensor_envs.exact import positions, values
+from tensor_envs.solve import positions, solver
 from tests.core import dice_race
 from tests.exact.pig import pig
 from tests.exact.test_counts import wide
@@ -51,7 +51,7 @@ def random_games(env: te.Env, plies: int) -> Iterator[te.State]:
     state = env.init(40, seed=3)
     for _ in range(plies):
         yield state
-        state = env.step(state, te.random_policy(state))
+        state = env.step(state, te.agents.uniform(state))
     yield state
 
 
@@ -91,8 +91,8 @@ def test_an_oracle() -> None:
             lost = exact.regret(state, np.full(state.batch, action))
             assert (lost[live] == value[live] - np.maximum(actions[live, action], -1)).all()
     knows: te.Oracle = exact
-    assert te.regret(exact.env, te.policies.perfect(knows), knows, games=16) == 0
-    assert te.regret(exact.env, te.policies.uniform, knows, games=16) > 0
+    assert te.regret(exact.env, te.agents.perfect(knows), knows, games=16) == 0
+    assert te.regret(exact.env, te.agents.uniform, knows, games=16) > 0
 
 
 def test_the_quickest_line() -> None:
@@ -212,7 +212,7 @@ def test_from_games_that_have_begun_and_in_a_file(tmp_path: Path, monkeypatch: p
         exact.value(env.init(1))
     assert te.solve(begun, path=path).sha256() == exact.sha256()
     with monkeypatch.context() as m:  # it is not worked out again
-        m.setattr(values, "_explored", None)
+        m.setattr(solver, "_explored", None)
         assert te.solve(begun, path=path).sha256() == exact.sha256()
         other = env.step(env.init(1), [2])
         for start, depth, symmetry in (
@@ -283,5 +283,5 @@ def test_any_number_of_threads_finds_the_same(monkeypatch: pytest.MonkeyPatch) -
 
 def test_many_edges_are_looked_at_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = solution("connect_four", **BOARD)
-    monkeypatch.setattr(values, "EDGES", 7)
+    monkeypatch.setattr(solver, "EDGES", 7)
     assert te.solve(shared_env("connect_four", **BOARD)).sha256() == whole.sha256()

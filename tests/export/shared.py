@@ -39,7 +39,7 @@ def transcript(name: str, games: int, steps: int) -> list[bytes]:
     rows, finished, illegal = np.arange(games), 0, 0
     parts += [state.tensors[1], state.tensors[0]]
     for step in range(steps):
-        actions = download(te.random_policy(state)).copy()
+        actions = download(te.agents.uniform(state)).copy()
         turns = rows + step
         chosen = turns % 13 == 0
         actions[chosen] = np.where(turns % 26, turns % (env.num_actions + 2) - 1, -1)[chosen]

@@ -117,7 +117,7 @@ def test_blocks_beyond_the_limit_are_not_played(tmp_path: Path) -> None:
             text = (tmp_path / "game").read_text()
             (limit,) = {int(x) for x in re.findall(r"_MAX_BLOCKS (?:= )?(\d+)", text)}
             assert f"at most\n{limit} blocks" in text
-            largest = max(env._engine.layout.words, env.num_actions, 2 * env.num_players)
+            largest = max(env.engine.layout.words, env.num_actions, 2 * env.num_players)
             assert limit * 64 * largest < 2**31
             assert limit <= {"c": 16383, "cuda": 2**31, "wgsl": 65535}[target]
     (tmp_path / "main.c").write_text(

@@ -15,7 +15,7 @@ Start = Callable[..., Any]
 
 def written(env: te.Env, values: dict[str, Any]) -> dict[str, Any]:
     """What the game itself writes of its fields and flags, as references do."""
-    game: dict[str, Any] = env._entry.load("notation").to_dict(env.rules, values)
+    game: dict[str, Any] = env.entry.load("notation").to_dict(env.rules, values)
     return game
 
 
@@ -64,7 +64,7 @@ class EnvGame:
 class RulesGame:
     """One game of an environment by its rules in plain Python, with the same interface."""
 
-    def __init__(self, env: te.Env, plain: te.PlainGame):
+    def __init__(self, env: te.Env, plain: te.ScalarGame):
         self.env, self.plain = env, plain
         self.legal_actions = plain.legal_actions
 

@@ -38,7 +38,7 @@ def play_in_lockstep(
             compare_observations(state, games, f"ply {ply}")
         if not live:
             break
-        actions = te.random_policy(state).numpy()
+        actions = te.agents.uniform(state).numpy()
         state = env.step(state, actions)
         after = state.numpy()
         for row in live:
@@ -78,7 +78,7 @@ def replay_traces(game: str, batch: int = 6) -> int:
         lists: list[list[list[int]]] = [[] for _ in recorded]
         returns = np.zeros((batch, env.num_players))
         for ply in range(max(len(one["actions"]) for one in recorded)):
-            mask, actions = state.numpy()["legal_action_mask"], te.random_policy(state).numpy()
+            mask, actions = state.numpy()["legal_action_mask"], te.agents.uniform(state).numpy()
             for one, legal in zip(recorded, lists, strict=True):
                 if ply < len(one["actions"]):
                     assert actions[one["row"]] == one["actions"][ply], (

@@ -13,7 +13,7 @@ Choose = Callable[[te.State, np.ndarray], np.ndarray]  # of a state, and which g
 
 
 def random_actions(state: te.State, ended: np.ndarray) -> np.ndarray:
-    return te.random_policy(state).numpy()
+    return te.agents.uniform(state).numpy()
 
 
 def play_beside(

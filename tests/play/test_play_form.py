@@ -54,13 +54,13 @@ def test_a_game_of_the_form_is_played_to_its_end(url: str) -> None:
     }
     assert ask(url, "GET", f"/api/games/{quote(SMALL)}").json == told
     env, chance = shared_env("hyper_tic_tac_toe", shape=(4, 4)), random.Random(1)
-    assert ask(url, "GET", f"/{rules}").content.decode() == env.describe()
+    assert ask(url, "GET", f"/{rules}").content.decode() == te.text.describe(env)
     assert offered == ask(url, "GET", "/games.json").json  # of another tab
     view, state = create(url, SMALL, ["person", "uniform"], seed=7), env.init(1, 7)
     while not view["over"]:
         assert (view["svg"], view["text"]) == (env.render(state, 0, 0), env.to_string(state, 0, 0))
         if view["computer"]:
-            action = int(te.random_policy(state).item())
+            action = int(te.agents.uniform(state).item())
             view = ask(url, "POST", f"/api/tables/{view['table']}/advance", {"ply": view["ply"]}).json
         else:
             legal = state.legal_action_mask.numpy()[0].nonzero()[0].tolist()

@@ -65,7 +65,7 @@ def test_legal_actions_are_in_the_picture(name: str) -> None:
             assert found <= set(range(env.num_actions))
             asked |= (legal := set(np.flatnonzero(mask).tolist()))
             missing |= legal - found
-        state = env.step(state, te.random_policy(state))
+        state = env.step(state, te.agents.uniform(state))
     assert not [a for a in missing if not re.fullmatch(elsewhere, env.action_to_string(a))]
     if name == "tensor_equilibrium":
         kinds, all_kinds = (
@@ -128,7 +128,7 @@ def test_numbers_and_top_card_are_hidden_until_the_end() -> None:
     alike = [i for i in range(32) if all(games[i][f] == games[0][f] for f in ("die", "player"))]
     assert len({str(games[i]["ids"]) for i in alike}) > 1 and len({games[i]["ces"] for i in alike}) > 1
     assert len({env.render(state, i, player) for i in alike for player in (0, 1)}) == 2  # a chair each
-    seen = env._entry.load("render").seen_by(env.rules, games[0], 1)
+    seen = env.entry.load("render").seen_by(env.rules, games[0], 1)
     assert seen["ids"] == [0] * 16 and seen["ces"] == -1
     rows = [env.to_string(state, 0, player).splitlines()[:9] for player in (0, 1)]
     assert [row.split()[0] for row in rows[0]] == [*"76543210", "0"]

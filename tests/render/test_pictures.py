@@ -21,7 +21,7 @@ def game(name: str = "tic_tac_toe", plies: int = 100, batch: int = 1, **fields: 
     env = te.make(name, **fields)
     states = [env.init(batch, seed=2)]
     while len(states) <= plies and states[-1].numpy()["legal_action_mask"].any():
-        states.append(env.step(states[-1], te.random_policy(states[-1])))
+        states.append(env.step(states[-1], te.agents.uniform(states[-1])))
     return states
 
 
@@ -64,14 +64,14 @@ def test_an_animation_shows_every_position_in_its_turn(name: str, tmp_path: Path
 
 
 def test_an_animation_that_stops() -> None:
-    pictures = [Picture.of(Drawing(20, 10, background=colour).to_svg()) for colour in ("#ff0000", "#00ff00")]
+    pictures = [Drawing(20, 10, background=colour).to_svg() for colour in ("#ff0000", "#00ff00")]
     svg = film(pictures, seconds=1, hold=0, loop=False)
     assert svg.count('dur="2s" fill="freeze"') == 2 and "repeatCount" not in svg
 
 
 def test_pictures_of_several_sizes_share_a_canvas() -> None:
     sizes = [(20, 10), (10, 30)]
-    svg = film([Picture.of(Drawing(*size).to_svg()) for size in sizes], 1, 0, True)
+    svg = film([Drawing(*size).to_svg() for size in sizes], 1, 0, True)
     root = ElementTree.fromstring(svg)
     assert (root.get("width"), root.get("height")) == ("20", "30")
     frames = [element for element in root.iter(f"{SVG}svg") if element is not root]
@@ -115,7 +115,7 @@ def test_gif(tmp_path: Path) -> None:
             times.append(found.info["duration"])
             frames.append(np.asarray(found.convert("RGB"), dtype=int))
     assert times == [300] * (len(states) - 1) + [1500]
-    draw = states[0].env._entry.load("render").draw
+    draw = states[0].env.entry.load("render").draw
     for state, frame in zip(states, frames, strict=True):
         drawn = np.asarray(draw(state.env.rules, state.env.state_to_dict(state)).image(0.5), dtype=int)
         assert abs(drawn - frame).mean() < 2

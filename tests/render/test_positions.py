@@ -41,7 +41,7 @@ def positions(env: te.Env, seed: int, every: int = 1) -> Iterator[te.State]:
     while (mask := state.numpy()["legal_action_mask"]).any():
         if state.ply.item() % every == 0:
             yield state
-        state = env.step(state, te.random_policy(state))
+        state = env.step(state, te.agents.uniform(state))
     assert not mask.any()
     yield state
 
@@ -89,7 +89,7 @@ def test_the_winner_of_an_equilibrium_is_named() -> None:
     env = te.make("tensor_equilibrium", players=3)
     state, best = env.init(24, seed=1), np.zeros((24, 3))
     while (now := state.numpy())["legal_action_mask"].any():
-        state = env.step(state, te.random_policy(state))
+        state = env.step(state, te.agents.uniform(state))
         best += state.numpy()["rewards"]
     assert now["terminated"].all()
     for i in range(24):

@@ -42,7 +42,7 @@ def resigning(text: str) -> str:
 
 def learning(text: str) -> str:
     """Wrong at first, right once it is told so."""
-    return legal(text)[-1] if "cannot be played: text must name a move" in text else "(9,9)"
+    return legal(text)[-1] if "cannot be played: answer must name a move" in text else "(9,9)"
 
 
 def wordless(text: str) -> None:

@@ -47,7 +47,7 @@ def played(env: te.Env, plies: int) -> tuple[te.State, list[np.ndarray]]:
     """Positions, and the actions that led there; some games may be over."""
     state, actions = env.init(BATCH, seed=plies), []
     for _ in range(plies):
-        actions.append(te.random_policy(state).numpy())
+        actions.append(te.agents.uniform(state).numpy())
         state = env.step(state, actions[-1])
     return state, actions
 

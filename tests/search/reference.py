@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 import tensor_envs as te
-from tensor_envs.core.game import uniform_action
-from tensor_envs.core.random import seed_words
+from tensor_envs._engine.game import uniform_action
+from tensor_envs._engine.random import seed_words
 from tensor_envs.rules.chance import threefry
 from tensor_envs.rules.scalar import integer, scalar, word
 

@@ -19,7 +19,7 @@ def play(env: te.Env, perfect: Sequence[int]) -> np.ndarray:
     chance, state = np.random.default_rng(0), env.init(ROWS, 0)
     returns = np.zeros((ROWS, 2))
     while (mask := state.numpy()["legal_action_mask"]).any():
-        actions, best = te.random_policy(state).numpy(), best_actions(state)
+        actions, best = te.agents.uniform(state).numpy(), best_actions(state)
         assert (best <= mask).all() and (best.any(1) == mask.any(1)).all()
         for row in np.flatnonzero(np.isin(state.numpy()["current_player"], perfect) & best.any(1)):
             actions[row] = chance.choice(np.flatnonzero(best[row]))

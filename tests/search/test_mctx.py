@@ -10,7 +10,7 @@ import pytest
 from tinygrad import Tensor
 
 import tensor_envs as te
-from tensor_envs.search import tree_search
+from tensor_envs.search import policies
 from tests.games.shared import shared_env
 from tests.search.mctx_trees import RECORDED, SETTINGS, by_mctx, noise, played, weights
 
@@ -24,7 +24,7 @@ def found(name: str, simulations: int, plies: int, monkeypatch: pytest.MonkeyPat
         x = (env.observe(state).flatten(1).float() @ first).relu()
         return x @ policy, (x @ value).tanh().squeeze(1)
 
-    monkeypatch.setattr(tree_search, "gumbel_noise", lambda *_: Tensor(noise(env).ravel()).realize())
+    monkeypatch.setattr(policies, "gumbel_noise", lambda *_: Tensor(noise(env).ravel()).realize())
     result = te.search.gumbel_muzero_policy(state, evaluate, simulations)
     live = ~(state.terminated.numpy() | state.truncated.numpy())
     return result.search_tree.summary()["visit_counts"], result.action.numpy(), live

@@ -13,7 +13,7 @@ import pytest
 from tinygrad import Tensor
 
 import tensor_envs as te
-from tensor_envs.search import noise, running, tree_search
+from tensor_envs.search import noise, policies, running
 from tensor_envs.search.exact import board_value
 from tests.games.shared import shared_env
 from tests.search.reference import searched
@@ -24,7 +24,7 @@ GAMES = ["tic_tac_toe", "connect_four", "shed", "othello"]
 def played(env: te.Env, batch: int, plies: int) -> te.State:
     state = env.init(batch, seed=5)
     for _ in range(plies):
-        state = env.step(state, te.random_policy(state))
+        state = env.step(state, te.agents.uniform(state))
     return state
 
 
@@ -89,7 +89,7 @@ def test_as_the_plain_search(name: str) -> None:
     env, simulations = shared_env(name), 12
     state, actions = env.init(3, seed=9), list[list[int]]()
     for _ in range(2):
-        actions.append(te.random_policy(state).numpy().tolist())
+        actions.append(te.agents.uniform(state).numpy().tolist())
         state = env.step(state, actions[-1])
     found = te.search.playout_policy(state, simulations, seed=4, chance="sampled").search_tree.summary()
     for row in range(3):
@@ -109,9 +109,9 @@ def test_replayed_simulations_find_the_same_without_chance(
     if env.spec.chance:
         pytest.skip("chance goes another way in every simulation")
     once = te.search.playout_policy(state, 30).search_tree.summary()
-    config = tree_search._config
+    config = policies._config
     monkeypatch.setattr(
-        tree_search, "_config", lambda *a: dataclasses.replace(config(*a), replays=True, determinizes=False)
+        policies, "_config", lambda *a: dataclasses.replace(config(*a), replays=True, determinizes=False)
     )
     again = te.search.playout_policy(state, 30).search_tree.summary()
     for key, value in once.items():
@@ -269,7 +269,7 @@ def test_chunks_and_threads_make_no_difference(monkeypatch: pytest.MonkeyPatch) 
     env = shared_env("tic_tac_toe")
     state, evaluate = played(env, 300, 1), network(env)
     once = outcomes(state, evaluate)
-    for module in (tree_search, running):
+    for module in (policies, running):
         monkeypatch.setattr(module, "chunk_of", lambda engine, form, whole: whole)
     running.playout_runner.cache_clear()  # which remembers the parts of before
     before = te.num_threads()

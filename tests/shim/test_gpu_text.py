@@ -19,9 +19,10 @@ import tensor_envs as te
 from tensor_envs._compiler.devices import download, empty_buffer, write
 from tensor_envs._compiler.dialects import CUDA, GPU, Metal
 from tensor_envs._compiler.tape import Tape
-from tensor_envs.core import engine as engine_module
+from tensor_envs._engine import batch_layout
+from tensor_envs._engine import engine as engine_module
 from tensor_envs.search import running
-from tensor_envs.search.memory import SearchConfig
+from tensor_envs.search.tables import SearchConfig
 from tests.shim.emulator import POISON, Kernel, KernelFault, load
 
 BATCH = 70  # two blocks, the second padded
@@ -68,7 +69,7 @@ class Watched:
 
 def watch(env: te.Env) -> list[Launch]:
     """Return a list to which all later launches of an environment are added."""
-    engine: Any = env._engine
+    engine: Any = env.engine
     captured, launches, names = engine._captured, list[Launch](), dict[Any, str]()
 
     def watched(kernel: Any, grid: Any, device: Any, arrays: Any) -> tuple[Watched, list[Tensor]]:
@@ -90,7 +91,7 @@ def poisoned(*arguments: Any) -> Tensor:
 
 def actions_of(state: te.State, ply: int) -> np.ndarray:
     """Return actions of the uniform policy; in a later ply some are illegal."""
-    actions = te.random_policy(state).numpy()
+    actions = te.agents.uniform(state).numpy()
     if ply == 12:
         actions[::11], actions[5::11] = state.env.num_actions, -1
     return actions
@@ -124,7 +125,7 @@ def play_vectors(env: te.Env) -> None:
         step_vector(te.VectorEnv(env, BATCH, 4, None, autoreset, observe=more, final_states=more))  # type: ignore[arg-type]
     state = te.rollout_from(env.init(BATCH, seed=5), "uniform", 3, autoreset=False).state
     te.rollout_from(state, "uniform", 60, autoreset=False)
-    env._engine.refresh(state._games)
+    env.engine.refresh(state.buffers)
     for name in (*env.spec_fields, "rewards", "truncated", "action_key"):
         getattr(state, name)
 
@@ -147,7 +148,7 @@ def search_more(env: te.Env) -> None:
 
 def searched_state(env: te.Env) -> te.State:
     state = env.init(BATCH, seed=6)
-    return env.step(state, te.random_policy(state))
+    return env.step(state, te.agents.uniform(state))
 
 
 def network(env: te.Env) -> Callable[[te.State], tuple[Tensor, Tensor]]:
@@ -172,7 +173,7 @@ def launches_of(game: str, task: Task) -> list[Launch]:
     env = te.make(game)
     launches = watch(env)
     with pytest.MonkeyPatch.context() as patch:
-        for module in (engine_module, running):
+        for module in (engine_module, batch_layout, running):
             patch.setattr(module, "empty_buffer", poisoned)
         task(env)
     return launches

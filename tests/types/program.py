@@ -50,7 +50,7 @@ def games() -> None:
     env = te.make("nim_of_the_types", illegal="raise", heap=5)
     assert_type(env, te.Env)
     game = te.debug(env, game=None)
-    assert_type(game, te.PlainGame)
+    assert_type(game, te.ScalarGame)
     assert_type(game.legal_actions(), list[int])
     assert_type(game.uniform_action(), int)
 
@@ -61,7 +61,7 @@ def states(folder: Path) -> None:
     assert_type(state, te.State)
     assert_type(env.step(state, [0, 1, 2, 3]), te.State)
     assert_type(env.step(state, np.zeros(4, np.int32)), te.State)
-    state = env.step(state, te.random_policy(state))
+    state = env.step(state, te.agents.uniform(state))
     assert_type(state.legal_action_mask, Tensor)
     assert_type(state.own, Tensor)  # a field of the game
     assert_type(state.numpy()["rewards"], np.ndarray)
@@ -99,20 +99,20 @@ def only_looked_at(state: te.State) -> te.State:
     def evaluate(state: te.State) -> tuple[Tensor, Tensor]:
         return state.legal_action_mask.float(), state.ply.float()
 
-    class Knows(te.policies.Oracle):
+    class Knows(te.agents.Oracle):
         def best_actions(self, state: te.State) -> Tensor:
             return state.legal_action_mask
 
         def regret(self, state: te.State, action: np.ndarray) -> Tensor:
             return state.rewards[:, 0]
 
-    network = (te.policies.greedy(evaluate), te.policies.gumbel(evaluate, num_simulations=4))
-    assert_type(te.policies.load("tic_tac_toe", num_simulations=0), te.policies.Policy)
+    network = (te.agents.greedy(evaluate), te.agents.gumbel(evaluate, num_simulations=4))
+    assert_type(te.agents.load("tic_tac_toe", num_simulations=0), te.agents.Policy)
     assert_type(te.regret(state.env, network[0], Knows(), games=8), float)
     found = search.gumbel_muzero_policy(state, evaluate, num_simulations=8, chance="sampled")
     assert_type(found.action_weights, Tensor)
     assert_type(search.muzero_policy(state, evaluate, num_simulations=8), search.SearchOutput)
-    return state.env.step(state, te.from_torch(te.to_torch(te.random_policy(state))))
+    return state.env.step(state, te.from_torch(te.to_torch(te.agents.uniform(state))))
 
 
 def loops() -> None:
@@ -138,7 +138,7 @@ def loops() -> None:
     assert_type(vector.observation, Tensor)
     result = te.rollout(env, "uniform", batch=4, steps=9)
     assert_type(result, te.Rollout)
-    assert_type(te.rollout_from(result.state, te.random_policy, steps=2).wins, Tensor)
+    assert_type(te.rollout_from(result.state, te.agents.uniform, steps=2).wins, Tensor)
     assert_type(te.playout(env.init(2), n=4), Tensor)
     found = search.playout_policy(env.init(2), num_simulations=8)
     assert_type(found, search.SearchOutput)
@@ -153,13 +153,11 @@ def loops() -> None:
     assert_type(search.best_actions(env.init(2)), np.ndarray)
     zero, first = np.zeros(1, np.float32), np.array([[1, 0]], np.float32)
     te.advantages([(0 * first, first, zero, zero, zero + 1)], first, zero, gamma=1.0, lam=0.95)
-    policies: list[te.policies.Policy] = [te.policies.perfect(), te.policies.uniform]
+    policies: list[te.agents.Policy] = [te.agents.perfect(), te.agents.uniform]
     evaluation = te.evaluate(env, policies, games=4, seats="rotate", opening=2)
     assert_type(evaluation, te.Evaluation)
     assert_type(evaluation.scores, np.ndarray)
-    ratings = te.arena(
-        env, {"perfect": te.policies.perfect(), "search": te.policies.playout_search(8)}, games=2
-    )
+    ratings = te.arena(env, {"perfect": te.agents.perfect(), "search": te.agents.playout_search(8)}, games=2)
     assert_type(ratings, te.Ratings)
     counts = te.perft(env, depth=2, unique=True, symmetry=True)
     assert_type(counts, te.Perft)
@@ -171,7 +169,7 @@ def loops() -> None:
     assert_type(solution, te.Solution)
     oracles: list[te.Oracle] = [solution]
     assert_type(oracles, list[te.Oracle])
-    assert_type(te.regret(env, te.policies.perfect(solution), solution, games=2), float)
+    assert_type(te.regret(env, te.agents.perfect(solution), solution, games=2), float)
     te.set_num_threads(te.num_threads())
     share = te.shard(1000, rank=0, world_size=3)
     assert_type(share, te.Shard)

@@ -19,10 +19,10 @@ te.VectorEnv(te.make("tic_tac_toe"), 4, autoreset="sometimes")
 te.rollout(te.make("tic_tac_toe"), "greedy", 4, 9)
 te.make("tic_tac_toe").init(4, device=5)
 Field("left", high=3, kind="float")
-te.jit(te.random_policy)("no state")
+te.jit(te.agents.uniform)("no state")
 search.playout_policy(te.make("tic_tac_toe").init(4), 8, chance="closed")
-te.evaluate(te.make("tic_tac_toe"), [te.policies.uniform] * 2, 2, seats="window")
-te.jit(te.random_policy)(te.make("tic_tac_toe").init(4)).no_method_of_a_tensor()
+te.evaluate(te.make("tic_tac_toe"), [te.agents.uniform] * 2, 2, seats="window")
+te.jit(te.agents.uniform)(te.make("tic_tac_toe").init(4)).no_method_of_a_tensor()
 """
 
 
@@ -45,7 +45,7 @@ def test_program_runs() -> None:
 
 def test_program_names_everything() -> None:
     text = PROGRAM.read_text()
-    for module, prefix in ((te, "te."), (te.policies, "te.policies."), (search, "search."), (ops, "ops.")):
+    for module, prefix in ((te, "te."), (te.agents, "te.agents."), (search, "search."), (ops, "ops.")):
         for name in module.__all__:
             assert re.search(rf"\b({re.escape(prefix)}{name}|import.*\b{name})\b", text), prefix + name
 

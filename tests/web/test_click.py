@@ -176,7 +176,7 @@ def test_a_game_under_rules_of_the_form(page: Any) -> None:
     state = env.init(1, 7)
     for action in map(int, parse_qs(urlsplit(link).fragment)["moves"][0].split(".")):
         if state.current_player.item() == 1:
-            assert te.random_policy(state).tolist() == [action]
+            assert te.agents.uniform(state).tolist() == [action]
         state = env.step(state, [action])
     assert state.terminated.item() and told == env.to_string(state)
     page.goto("about:blank")

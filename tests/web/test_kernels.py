@@ -46,11 +46,11 @@ def digest(env: te.Env, steps: int = STEPS, rollout: int = 16) -> str:
     vector = te.VectorEnv(env, BATCH, SEED, device="CPU")
     add(first.tensors[1], first.tensors[0])
     for _ in range(steps):
-        add(vector.step_uniform().actions, vector._games.words)  # with the flags of the step
+        add(vector.step_uniform().actions, vector.buffers.words)  # with the flags of the step
     if rollout:
         add(te.rollout_from(first, "uniform", rollout).state.tensors[0])
     for _ in range(8):
-        actions = te.random_policy(state)
+        actions = te.agents.uniform(state)
         state = env.step(state, actions)
         add(actions, state.tensors[0])
     return chain.hexdigest()
@@ -68,11 +68,11 @@ def held_small(name: str, path: Path) -> None:
     assert len(gzip.compress(path.read_bytes(), 9)) <= (MOST_OF_CHESS if name == "chess" else MOST_BYTES)
 
 
-def policies(env: te.Env) -> dict[str, te.policies.Policy]:
+def policies(env: te.Env) -> dict[str, te.agents.Policy]:
     """Who plays in a page, by the package."""
-    found: dict[str, te.policies.Policy] = {"search": te.policies.playout_search(SIMULATIONS)}
+    found: dict[str, te.agents.Policy] = {"search": te.agents.playout_search(SIMULATIONS)}
     if "trained" in kinds(env):
-        found["trained"] = te.policies.load(env.id, 0)
+        found["trained"] = te.agents.load(env.id, 0)
     return found
 
 
@@ -107,7 +107,7 @@ def test_perfect_play_by_a_table_gives_nothing_away(name: str, site: Callable[..
     state, actions, best = env.init(1, SEED, "CPU"), list[int](), list[np.ndarray]()
     while len(actions) < 40 and not state.terminated.item():
         best.append(te.search.best_actions(state)[0])
-        actions.append(int(te.random_policy(state).item()))
+        actions.append(int(te.agents.uniform(state).item()))
         state = env.step(state, actions[-1:])
     chosen = json.loads(told(site(name), "choices.js", "perfect", name, len(actions), *actions))
     assert all(kept[action] for kept, action in zip(best, chosen, strict=True))

@@ -17,6 +17,7 @@ import pytest
 
 import tensor_envs as te
 from tensor_envs import web
+from tensor_envs._engine.layout import Slot
 from tensor_envs.web import build, tile
 from tensor_envs.web.__main__ import main
 from tensor_envs.web.build import write_packages
@@ -104,7 +105,7 @@ def answers(folder: Path, script: str, asked: object) -> Any:
 
 
 def words_of(state: te.State) -> list[int]:
-    words: list[int] = state._games.layout.table(state.tensors[0])[0].tolist()
+    words: list[int] = state.buffers.layout.table(state.tensors[0])[0].tolist()
     return words
 
 
@@ -183,17 +184,17 @@ def test_the_form_is_made_from_the_rules_and_plays_what_the_environment_does(tmp
     names = "hyper_tic_tac_toe(shape=(4, 4))", "shed(cards=6, max_plies=7)"
     envs = shared_env("hyper_tic_tac_toe", shape=(4, 4)), shared_env("shed", cards=6, max_plies=7)
     for name, env, (_, found, games, small) in zip(names, envs, told[len(wrong) :], strict=True):
-        assert found["game"] == name and found["players"] == 2 and found["rules"] == env.describe()
+        assert found["game"] == name and found["players"] == 2 and found["rules"] == te.text.describe(env)
         state = env.init(1, 5)
         assert games[0]["words"] == words_of(state)
         picture = tile.painted(small, games[3]["words"])
         assert (len(picture[0]), len(picture)) == (small["width"], small["height"])
         assert len({*chain.from_iterable(picture)}) > 2
         for game in games[1:]:
-            assert te.random_policy(state).tolist() == [game["action"]]
+            assert te.agents.uniform(state).tolist() == [game["action"]]
             state = env.step(state, [game["action"]])
             assert game["words"] == words_of(state)
-        assert games[0]["keys"] == state._games.layout.table(state.tensors[1])[0].tolist()
+        assert games[0]["keys"] == state.buffers.layout.table(state.tensors[1])[0].tolist()
 
 
 PLAYOUTS = """
@@ -231,7 +232,7 @@ def test_playouts_in_the_page_win_block_and_do_not_peek(tmp_path: Path) -> None:
 def test_trees_ask_for_what_only_two_numbers_tell() -> None:
     words = np.random.default_rng(0).integers(0, 2**32, (400, 2), np.uint32)
     told = (words[:, 0] >> 3 ^ words[:, 1] >> 7) & 1
-    trees = tile.Trees(words.tolist(), [te.core.layout.Slot(1, 7, 1)])
+    trees = tile.Trees(words.tolist(), [Slot(1, 7, 1)])
     root = trees.grow([*tile.classes(told.tolist()).values()])
     assert [trees.questions[k] for k in trees.nodes[root : root + 1]] == [(1, 7, 1, 1)] and len(
         trees.nodes

@@ -1,4 +1,4 @@
-/* Threefry-2x32-20 (tensor_envs/core/random.py), on scalars and vectors alike.
+/* Threefry-2x32-20 (tensor_envs/_engine/random.py), on scalars and vectors alike.
 
    Compiled free-standing, so there are no headers to include. */
 typedef __UINT8_TYPE__ u8;

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from tensor_envs.core.validate import integer as checked
-from tensor_envs.core.validate import nested, shown
+from tensor_envs._validate import integer as checked
+from tensor_envs._validate import nested, shown
 from tensor_envs.games.backgammon.rules import BAR, FACES, MEN, POINTS, SOURCES, Backgammon, legal_moves
 from tensor_envs.rules import Symmetry, integer, unpack
 

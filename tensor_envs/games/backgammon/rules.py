@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
-from tensor_envs.core.validate import shown
+from tensor_envs._validate import shown
 from tensor_envs.rules import (
     WORD_BITS,
     Chance,

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from tensor_envs.core.validate import instance, shown, wrong_type
+from tensor_envs._validate import instance, shown, wrong_type
 from tensor_envs.games.chess.rules import (
     CASTLES,
     FORWARD,

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tensor_envs.core.validate import integer as checked
+from tensor_envs._validate import integer as checked
 from tensor_envs.rules import (
     WORD_BITS,
     Chance,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from tensor_envs.core.validate import integer as checked
+from tensor_envs._validate import integer as checked
 from tensor_envs.ops.bits import completed, shift_down
 from tensor_envs.rules import (
     WORD_BITS,

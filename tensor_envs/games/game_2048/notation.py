@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
-from tensor_envs.core.validate import nested
+from tensor_envs._validate import nested
 from tensor_envs.games.game_2048.rules import CELLS, HIGHEST, SIDE, Game2048, slides
 from tensor_envs.rules import Symmetry, integer
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from tensor_envs.core.validate import instance, nested
+from tensor_envs._validate import instance, nested
 from tensor_envs.games.go.rules import Go
 from tensor_envs.games.stones import STONES, board_and_player, to_board, to_sets
 from tensor_envs.rules import GameState, Symmetry, integer, pack, unpack, word

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from tensor_envs.core.validate import instance
-from tensor_envs.core.validate import integer as checked
+from tensor_envs._validate import instance
+from tensor_envs._validate import integer as checked
 from tensor_envs.rules import (
     WORD_BITS,
     Chance,

@@ -14,7 +14,7 @@ from itertools import chain
 from math import prod
 from typing import Any
 
-from tensor_envs.core.validate import instance
+from tensor_envs._validate import instance
 from tensor_envs.ops.bits import completed
 from tensor_envs.ops.lines import check_board, direction, num_directions, strides
 from tensor_envs.rules import (

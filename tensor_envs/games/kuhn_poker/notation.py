@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from tensor_envs.core.validate import nested, shown
+from tensor_envs._validate import nested, shown
 from tensor_envs.games.kuhn_poker.rules import BET, CARDS, PASS, KuhnPoker
 from tensor_envs.rules import Symmetry
 

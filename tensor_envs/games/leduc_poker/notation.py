@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from tensor_envs.core.validate import nested
+from tensor_envs._validate import nested
 from tensor_envs.games.leduc_poker.rules import ANTE, CALL, CARDS, FOLD, RAISE, ROUND_BITS, LeducPoker
 from tensor_envs.rules import GameState, Symmetry, integer, scalar
 from tensor_envs.rules.chance import NoChance

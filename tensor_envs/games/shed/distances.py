@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from tensor_envs.core.state import State
-from tensor_envs.core.validate import instance, integer, one_of
+from tensor_envs._validate import instance, integer, one_of
 from tensor_envs.games.shed.rules import Shed
+from tensor_envs.state import State
 
 Counts = np.ndarray[Any, np.dtype[np.int16]]
 MOST_CARDS = 13  # of which the arrays take 300 MB

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tensor_envs.core.validate import integer, nested
+from tensor_envs._validate import integer, nested
 from tensor_envs.games.shed.rules import MAX_CARDS, Shed
 from tensor_envs.rules import WORD_BITS, Symmetry, pack, unpack
 

@@ -20,7 +20,7 @@ from tinygrad.helpers import tqdm
 from tensor_envs._compiler.capture import CapturedFunction, launches_directly
 from tensor_envs._compiler.devices import download, empty_buffer, is_gpu, resolve, upload, write
 from tensor_envs._compiler.threads import all_blocks, runs_natively
-from tensor_envs.core.validate import file_path, instance, integer, number
+from tensor_envs._validate import file_path, instance, integer, number
 from tensor_envs.games.shed import strata
 from tensor_envs.games.shed.layers import (
     Group,

@@ -13,17 +13,17 @@ from tinygrad import Tensor, dtypes
 from tensor_envs._compiler.capture import CapturedFunction
 from tensor_envs._compiler.devices import device_of, primary, resolve, stays_lazy, upload
 from tensor_envs._compiler.launch import launch
-from tensor_envs.core.files import read_arrays, write_arrays
-from tensor_envs.core.inputs import int_array
-from tensor_envs.core.kernels.block import Grid
-from tensor_envs.core.state import State
-from tensor_envs.core.validate import file_path, instance, integer
+from tensor_envs._engine.inputs import int_array
+from tensor_envs._engine.kernels.block import Grid
+from tensor_envs._files import read_arrays, write_arrays
+from tensor_envs._validate import file_path, instance, integer
 from tensor_envs.games.shed.layers import Words, first_bytes, result_bytes
 from tensor_envs.games.shed.lookup import DRAW, ILLEGAL, LOSS, WIN, judge
 from tensor_envs.games.shed.rules import Shed
 from tensor_envs.games.shed.strata import MAX_CARDS
 from tensor_envs.interop import to_numpy
 from tensor_envs.rules.kernel import trace
+from tensor_envs.state import State
 
 FORMAT = "tensor_envs shed table 3"
 
@@ -68,7 +68,7 @@ class Tablebase:
     def regret(self, state: State, action: Any) -> Tensor:
         """Return how much of the position's value an action gives away, int32 [B], 0..2; an illegal one loses."""
         judged = self._judged(state)
-        actions = int_array("action", action, state._games.layout)[: state.batch]
+        actions = int_array("action", action, state.buffers.layout)[: state.batch]
         chosen = actions.reshape(-1, 1) == Tensor.arange(self.cards + 1, dtype=dtypes.int32)
         got = chosen.where(judged[:, :-1], ILLEGAL).max(axis=1).maximum(LOSS)
         return judged[:, -1] - got
@@ -85,9 +85,9 @@ class Tablebase:
             raise ValueError(f"the table is for shed with {self.cards} cards, the state is of {state.env!r}")
         if state.device != self.device:
             raise ValueError(f"the table is on {self.device}, the state on {state.device}")
-        words, where = state.tensors[0], state._games.layout
+        words, where = state.tensors[0], state.buffers.layout
         values = where.empty(self.cards + 2, dtypes.int32)
-        record = partial(trace, judge(self.cards, state.env._engine.layout, where.grid))
+        record = partial(trace, judge(self.cards, state.env.engine.layout, where.grid))
 
         def lookup(*arrays: Tensor) -> list[Tensor]:
             return launch("shed_judge", record, *arrays)

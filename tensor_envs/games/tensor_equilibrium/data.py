@@ -19,7 +19,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from tensor_envs.core.validate import file_path, shown
+from tensor_envs._validate import file_path, shown
 
 TYPES = 5
 TYPE_NAMES = "ABCDE"

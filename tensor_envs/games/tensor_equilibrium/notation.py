@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from math import prod
 from typing import Any
 
-from tensor_envs.core.validate import nested
+from tensor_envs._validate import nested
 from tensor_envs.games.tensor_equilibrium import tally
 from tensor_envs.games.tensor_equilibrium.board import CODE_BITS, light_cells
 from tensor_envs.games.tensor_equilibrium.cards import partner_word, row_bits

@@ -15,7 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from tensor_envs.core.validate import file_path, shown
+from tensor_envs._validate import file_path, shown
 
 Space = tuple[int, int]  # (x, y): x from Black to White, y downwards
 Line = tuple[Space, Space]

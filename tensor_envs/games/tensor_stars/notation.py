@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tensor_envs.core.validate import nested
+from tensor_envs._validate import nested
 from tensor_envs.games.tensor_stars.data import CARDS, PIECES, TURNS
 from tensor_envs.games.tensor_stars.resolution import ALL_PLACED, EVENTS
 from tensor_envs.games.tensor_stars.rules import NUM_ACTIONS, StarsRules

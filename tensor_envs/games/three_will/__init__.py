@@ -1,6 +1,6 @@
 """Three Will: agents, one die, risk cards, stacks of two, and a hidden swap that may undo a win."""
 
-from tensor_envs.core.entry import GameEntry
+from tensor_envs._engine.entry import GameEntry
 
 GAME = GameEntry(
     id="three_will",

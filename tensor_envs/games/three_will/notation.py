@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tensor_envs.core.validate import nested
+from tensor_envs._validate import nested
 from tensor_envs.games.three_will.agents import packed, unpacked
 from tensor_envs.games.three_will.data import (
     ACTIONS,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from tensor_envs.core.validate import shown
+from tensor_envs._validate import shown
 from tensor_envs.games.three_will.agents import SIDE_WORDS, active, count, locked, packed
 from tensor_envs.games.three_will.data import (
     ACTIONS,

@@ -40,7 +40,7 @@ KINDS = "bool_", "floating", "generic", "integer", "int8", "int32", "uint32", "u
 _stand_in("numpy", float32=_single, **{name: _nobody(name) for name in KINDS})
 stand_in_for_package("tensor_envs")
 stand_in_for_package("tensor_envs.ops")
-sys.modules["tensor_envs"].GameEntry = import_module("tensor_envs.core.entry").GameEntry  # type: ignore[attr-defined]
+sys.modules["tensor_envs"].GameEntry = import_module("tensor_envs._engine.entry").GameEntry  # type: ignore[attr-defined]
 
 told = import_module("tensor_envs.render.moves").told
 # of each id the module of its GameEntry, the fields of its rules, where its state's lie, and whether hands are secret

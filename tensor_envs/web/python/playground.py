@@ -19,8 +19,9 @@ from typing import Any
 bridge = import_module("bridge")
 bridge.stand_in_for_package("tensor_envs.web")
 
-PlainGame = import_module("tensor_envs.core.plain").PlainGame
+ScalarGame = import_module("tensor_envs.interpreter").ScalarGame
 batch = import_module("tensor_envs.web.batch")
+describe = import_module("tensor_envs.text").describe
 rule_form = import_module("tensor_envs.web.form")
 growing = import_module("tensor_envs.web.tile").growing
 KeyedChance = import_module("tensor_envs.rules.chance").KeyedChance
@@ -64,13 +65,11 @@ def about(name: str) -> dict[str, Any]:
     told = batch.described(env) | {"id": name, "hidden": secret, "python": True}
     chosen = {field.name: getattr(env.rules, field.name) for field in fields(env.rules)}
     bridge.GAMES[name] = module, chosen, told["slots"], secret
-    fair = (
-        env.spec.perfect_information or env._engine.game.determinizes
-    )  # playouts see nothing that is hidden
+    fair = env.spec.perfect_information or env.engine.game.determinizes  # playouts see nothing that is hidden
     return {
         "game": name,
         "title": name,
-        "rules": env.describe(),
+        "rules": describe(env),
         "players": env.num_players,
         "kinds": ["person", "uniform", *["playouts"] * fair],
         "about": told,
@@ -79,19 +78,19 @@ def about(name: str) -> dict[str, Any]:
 
 @cache
 def _plain(name: str) -> Any:
-    return PlainGame(_env(name).rules)
+    return ScalarGame(_env(name).rules)
 
 
 def begin(name: str, seed: int) -> dict[str, Any]:
     """The first position of a seed: words and keys, as a batch of one game has them."""
     env = _env(name)
-    game = PlainGame(env.rules, seed)
+    game = ScalarGame(env.rules, seed)
     return {"words": _words(env, game), "keys": [int(x.value) for x in game._row_keys]}
 
 
 def _at(name: str, words: list[int], keys: list[int]) -> Any:
     """A plain game that stands at a position."""
-    game, layout = _plain(name), _env(name)._engine.layout
+    game, layout = _plain(name), _env(name).engine.layout
 
     def load(w: int) -> Any:
         return scalars.word(words[w])
@@ -142,7 +141,7 @@ def playouts(name: str, words: list[int], keys: list[int]) -> int:
 
 def _words(env: Any, game: Any) -> list[int]:
     """A plain game as the words of a state."""
-    layout = env._engine.layout
+    layout = env.engine.layout
     words = [0] * layout.words
     flags = [scalars.scalar(flag) for flag in (game.terminated, game.truncated)]
     layout.put(lambda w, x: words.__setitem__(w, int(x.value)), s=game.state, flags=flags, mask=game._mask())
@@ -173,7 +172,7 @@ def _tiles(name: str) -> Iterator[dict[str, Any]]:
     if draw is None:
         return
     for seed in count():
-        game = PlainGame(rules, seed)
+        game = ScalarGame(rules, seed)
         while len(words) < POSITIONS and not game.over:
             yield {}
             if game.state.ply.value % APART == seed % APART:  # those next to each other say little

@@ -64,7 +64,7 @@ def play_in_lockstep(fens: list[str], seed: int) -> Counter[str]:
                 assert now["current_player"][row] == 1 - other.current_player()
         if not live:
             return ends
-        actions = te.random_policy(state).numpy()
+        actions = te.agents.uniform(state).numpy()
         for row in live:
             others[row].apply_action(int(actions[row]))
         state = env.step(state, actions)

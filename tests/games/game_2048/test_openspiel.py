@@ -54,7 +54,7 @@ def play_in_lockstep(batch: int, seed: int) -> int:
                 assert tried.is_chance_node() and tried.rewards()[0] > 0
         if now["terminated"].all():
             return left_out
-        live, actions = np.flatnonzero(~now["terminated"]), te.random_policy(state).numpy()
+        live, actions = np.flatnonzero(~now["terminated"]), te.agents.uniform(state).numpy()
         state = env.step(state, actions)
         rewards = state.numpy()["rewards"][:, 0]
         for row in live.tolist():

@@ -71,7 +71,7 @@ def test_no_board_comes_again() -> None:
         live = ~state.terminated.numpy()
         assert (known | ~mask)[live].all()
         closed += int((known & ~mask)[live].sum())
-        actions = te.random_policy(state).numpy()
+        actions = te.agents.uniform(state).numpy()
         state, ko = superko.step(state, actions), simple.step(ko, actions)
         for row in np.flatnonzero(live & (actions < 9)):
             board = superko.state_to_dict(state, int(row))["board"]

@@ -49,7 +49,7 @@ def test_gravity_makes_connect_four() -> None:
     env, falls = shared_env("connect_four"), shared_env("hyper_tic_tac_toe", shape=(6, 7), k=4, gravity=True)
     one, other, results = env.init(48, seed=2), falls.init(48, seed=2), set[float]()
     for _ in range(42):
-        actions, mask = te.random_policy(one).numpy(), other.numpy()["legal_action_mask"].reshape(48, 6, 7)
+        actions, mask = te.agents.uniform(one).numpy(), other.numpy()["legal_action_mask"].reshape(48, 6, 7)
         assert (mask.sum(1) == one.numpy()["legal_action_mask"]).all()
         cells = mask.argmax(1)[np.arange(48), actions] * 7 + actions
         one, other = env.step(one, actions), falls.step(other, cells.astype(np.int32))

@@ -76,7 +76,7 @@ def play_in_lockstep(name: str, shape: Shape, k: int, rows: int, seed: int, mise
             assert ended[row] or now["current_player"][row] == other.current_player() == ply % 2, where
         if ended.all():
             break
-        actions = te.random_policy(state).numpy()
+        actions = te.agents.uniform(state).numpy()
         for row in np.flatnonzero(~ended).tolist():
             others[row].apply_action(int(actions[row]))
         state = env.step(state, actions)
@@ -135,7 +135,7 @@ def test_a_wrapped_board_differs_where_a_line_crosses_a_side(size: int, dims: in
     state, others = env.init(rows, 5), [game.new_initial_state() for _ in range(rows)]
     going, crossing = np.ones(rows, bool), 0
     for _ in range(env.num_actions):
-        actions = te.random_policy(state).numpy()
+        actions = te.agents.uniform(state).numpy()
         state = env.step(state, actions)
         now, planes = state.numpy(), env.observe(state, 0).numpy().astype(np.int8)
         boards = planes[:, 0] - planes[:, 1]

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tensor_envs.core.plain import PlainGame
 from tensor_envs.games.kuhn_poker.rules import KuhnPoker
+from tensor_envs.interpreter import ScalarGame
 from tensor_envs.rules import integer
 from tensor_envs.rules.chance import KeyedChance
 from tests.games.chance import draw
@@ -91,7 +91,7 @@ def test_information_sets() -> None:
 def test_determinize_deals_the_other_card_alone(player: int) -> None:
     rules, dealt = KuhnPoker(), set()
     for row in range(30):
-        game = PlainGame(rules, seed=3, row=row)
+        game = ScalarGame(rules, seed=3, row=row)
         game.step(0)
         again = rules.determinize(game.state, integer(player), KeyedChance((3, row)))
         old, new = ([int(card.value) for card in s.cards] for s in (game.state, again))

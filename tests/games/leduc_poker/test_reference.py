@@ -5,8 +5,8 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from tensor_envs.core.plain import PlainGame
 from tensor_envs.games.leduc_poker.rules import LeducPoker
+from tensor_envs.interpreter import ScalarGame
 from tensor_envs.rules import integer
 from tensor_envs.rules.chance import KeyedChance
 from tests.games.leduc_poker.reference import CALL
@@ -59,7 +59,7 @@ def test_information_sets_and_ended_games() -> None:
 @pytest.mark.parametrize("rounds", (1, 2))
 def test_determinize_deals_what_is_not_seen_alone(player: int, rounds: int) -> None:
     """What is seen stays; over many draws every deal of the others is as likely."""
-    game, rules = PlainGame(LeducPoker(), seed=3), LeducPoker()
+    game, rules = ScalarGame(LeducPoker(), seed=3), LeducPoker()
     for _ in range(2 * rounds - 2):
         game.step(CALL)
     seen = [int(game.state.cards[player].value), int(game.state.public.value)][:rounds]

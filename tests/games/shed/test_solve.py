@@ -13,7 +13,7 @@ import pytest
 from tinygrad import Tensor, dtypes
 
 import tensor_envs as te
-from tensor_envs.core.files import write_arrays
+from tensor_envs._files import write_arrays
 from tensor_envs.games.shed import solve as solver
 from tensor_envs.games.shed import strata
 from tensor_envs.games.shed.distances import Distances
@@ -95,7 +95,7 @@ def test_distances_are_those_of_the_game_solved_move_by_move(cards: int) -> None
         less = tricks.of(state)
         assert (less <= found)[live].all() and ((less < 0) == (found < 0)).all()
         seen |= {*found.tolist()}
-        state = env.step(state, te.random_policy(state))
+        state = env.step(state, te.agents.uniform(state))
     assert len(seen) > 5 and moves.longest() >= max(seen)
 
 
@@ -125,7 +125,7 @@ def test_values_fit_together_in_play(cards: int) -> None:
     env, solution = shared_env("shed", cards=cards), table(cards)
     state = env.init(32, seed=cards, device="CPU")
     for _ in range(25):
-        values, actions = solution.action_values(state).numpy(), te.random_policy(state)
+        values, actions = solution.action_values(state).numpy(), te.agents.uniform(state)
         now = state.numpy()
         live = ~(now["terminated"] | now["truncated"])
         mask, value = now["legal_action_mask"], solution.value(state).numpy()
@@ -181,7 +181,7 @@ def test_perfect_play_never_gives_anything_away() -> None:
             best = solution.best_actions(state).numpy()
             actions: Any = best.argmax(axis=1).astype(np.int32)
         else:
-            actions = te.random_policy(state)
+            actions = te.agents.uniform(state)
         before = state.numpy()["terminated"]
         state = env.step(state, actions)
         after = state.numpy()
@@ -216,7 +216,7 @@ def test_lookups_of_games_whose_states_lie_differently() -> None:
     for env in (usual, long):
         state = env.init(32, 1, device="CPU")
         for _ in range(3):
-            state = env.step(state, te.random_policy(state))
+            state = env.step(state, te.agents.uniform(state))
         values.append(table(6).action_values(state).tolist())
     assert values[0] == values[1]
 

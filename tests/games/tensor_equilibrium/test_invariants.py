@@ -203,7 +203,7 @@ def some_steps() -> tuple[Arrays, Arrays]:
         state = default_env(2).init(BATCH, seed)
         for _ in range(150):
             before.append(state.numpy())
-            state = state.env.step(state, te.random_policy(state))
+            state = state.env.step(state, te.agents.uniform(state))
             after.append(state.numpy())
     one, two = (
         {name: np.concatenate([s[name] for s in part]) for name in part[0]} for part in (before, after)

@@ -97,7 +97,7 @@ def middle_games() -> list[dict[str, Any]]:
     state = env.init(48, seed=7)
     found: list[dict[str, Any]] = []
     for ply in range(240):
-        state = env.step(state, te.random_policy(state))
+        state = env.step(state, te.agents.uniform(state))
         rows = range(48) if ply % 60 == 59 else np.flatnonzero(state.numpy()["phase"] == CHALLENGE).tolist()
         found += [env.state_to_dict(state, row) for row in rows]
     assert {game["phase"] for game in found} == {MOVE, FREE, FMOVE, CHALLENGE, OVER}

@@ -80,7 +80,7 @@ def test_a_game(game: str, least: int, most: int, binds: str) -> None:
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("| `")]
     name, kernel, moved, instructions, branched, *_, by = [cell.strip() for cell in line.split("|")[1:-1]]
     # the state twice, but for the rewards, which are not read; an action, the policy's key
-    layout = te.make(game)._engine.layout
+    layout = te.make(game).engine.layout
     assert int(moved) == 4 * (2 * layout.words - 2 + 1 + 2)
     assert (name, kernel, by) == (f"`{game}`", "uniform", binds)
     assert int(branched) <= (0 if game == "tic_tac_toe" else 20), "loops that may be skipped"

@@ -12,7 +12,7 @@ from tinygrad import Tensor
 from tinygrad.helpers import Context
 
 import tensor_envs as te
-from tensor_envs import policies
+from tensor_envs import agents
 from tests.games.shared import shared_env
 from tests.scripts import here  # noqa: F401 (what the scripts share)
 from train import alphazero, training
@@ -45,7 +45,7 @@ def lost_lines(env: te.Env, policy: Any, player: int) -> int:
 @pytest.mark.slow
 def test_lines_are_counted() -> None:
     env = shared_env("tic_tac_toe")
-    assert lost_lines(env, policies.perfect(), 0) == lost_lines(env, policies.perfect(), 1) == 0
+    assert lost_lines(env, agents.perfect(), 0) == lost_lines(env, agents.perfect(), 1) == 0
     assert lost_lines(env, lambda s: s.legal_action_mask.numpy().argmax(1), 1) > 10
 
 
@@ -182,4 +182,4 @@ def test_no_lost_line_of_tic_tac_toe_after_30_seconds(tmp_path: Path) -> None:
     assert alphazero.main([*options.split(), "--save", str(weights)]) == 0
     env = shared_env("tic_tac_toe")
     for player in range(2):
-        assert lost_lines(env, policies.load(weights, 32), player) == 0
+        assert lost_lines(env, agents.load(weights, 32), player) == 0

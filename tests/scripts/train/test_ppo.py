@@ -15,8 +15,8 @@ from tinygrad import nn
 
 import tensor_envs as te
 import text_player
-from tensor_envs.core import registry
-from tensor_envs.network import Network, load, look, save
+from tensor_envs import registry
+from tensor_envs.train.network import Network, load, look, save
 from tests.core import dice_race
 from tests.scripts.here import SCRIPTS
 from tests.test_learning import Steps, reference
@@ -151,7 +151,7 @@ def test_what_is_measured_and_saved(name: str, tmp_path: Path, capsys: pytest.Ca
     weights, kept = made[0].weights(), nn.state.safe_load(path)
     assert weights.keys() == kept.keys() and len(kept) == 8
     assert all((weights[key].numpy().astype(np.float16) == kept[key].numpy()).all() for key in kept)
-    assert (te.policies.load(path, 0)(state).numpy() == made[0].choose(state)).all()
+    assert (te.agents.load(path, 0)(state).numpy() == made[0].choose(state)).all()
     before = load(path)[1]["policy.bias"]
     again = COMMANDS[name].main([*arguments, "--updates=1", "--resume", str(path)])
     assert again == 0
@@ -164,7 +164,7 @@ def test_what_is_measured_and_saved(name: str, tmp_path: Path, capsys: pytest.Ca
 def test_evaluation_is_fair() -> None:
     """The uniform player's own figures, known exactly: it does not lose 71.2 % of its games first and 41.5 % second."""
     env = te.make("tic_tac_toe")
-    rates = evaluate(env, lambda state: te.random_policy(state).numpy(), 8192, 3)
+    rates = evaluate(env, lambda state: te.agents.uniform(state).numpy(), 8192, 3)
     assert np.allclose(rates, [1 - 121 / 420, 1 - 737 / 1260], atol=4 * (0.25 / 4096) ** 0.5)
     illegal = evaluate(env, lambda state: np.full(state.batch, -1, np.int32), 64, 3)
     assert illegal == [0, 0]

@@ -1,0 +1,1 @@
+"""Game states and the kernels that work on them."""

@@ -1,0 +1,127 @@
+"""Partition of a batch into device shards and blocks of lanes."""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from tinygrad import Tensor, dtypes
+from tinygrad.dtype import DType
+
+from tensor_envs._compiler.devices import (
+    DeviceName,
+    device_of,
+    download,
+    empty_buffer,
+    is_gpu,
+    primary,
+    upload,
+)
+from tensor_envs._engine.kernels.block import LANES, Grid
+
+MAX_BATCH = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class BatchLayout:
+    """Partition of a batch into device shards and blocks of lanes.
+
+    Lanes are a power of two, so that a loop over them is whole vectors: a remainder is slow, and LLVM 21 miscompiles
+    it. The last block of a shard is padded; padding is never read.
+    """
+
+    batch: int
+    device: DeviceName
+    shards: int
+    grid: Grid  # of a device's share
+
+    @functools.cached_property
+    def share(self) -> int:
+        return self.batch // self.shards
+
+    @functools.cached_property
+    def rows(self) -> int:
+        """Games, padding included."""
+        return self.grid.rows * self.shards
+
+    @functools.cached_property
+    def exact(self) -> Grid:
+        """A partition of a shard without padding, for what users read."""
+        lanes = math.gcd(self.share, LANES)
+        return replace(self.grid, blocks=self.share // lanes, lanes=lanes)
+
+    def empty(self, words: int, dtype: DType = dtypes.uint32) -> Tensor:
+        """A buffer of so many values a game, allocated and not written."""
+        return empty_buffer(self.rows * words, dtype, self.device)
+
+    def view(self, buffer: Tensor, first: int, count: int) -> Tensor:
+        """Values `first` to `first + count - 1` of every game, lazy [B, count]."""
+        blocks = buffer.reshape(self.rows // self.grid.lanes, -1, self.grid.lanes)[:, first : first + count]
+        rows = blocks.permute(0, 2, 1)
+        if self.rows == self.batch:
+            return rows.reshape(self.batch, count)
+        return rows.reshape(self.shards, self.grid.rows, count)[:, : self.share].reshape(self.batch, count)
+
+    def column(self, buffer: Tensor) -> Tensor:
+        """A buffer of one value a game as [B]."""
+        if self.rows == self.batch:
+            return buffer
+        return buffer.reshape(self.shards, self.grid.rows)[:, : self.share].reshape(self.batch)
+
+    def table(self, buffer: Tensor) -> np.ndarray:
+        """A buffer on the host, [B, values]."""
+        return self.rows_of(download(buffer))
+
+    def rows_of(self, flat: np.ndarray) -> np.ndarray:
+        """Like `table`, for an array already on the host."""
+        blocks = flat.reshape(self.rows // self.grid.lanes, -1, self.grid.lanes)
+        rows = blocks.transpose(0, 2, 1).reshape(self.shards, self.grid.rows, blocks.shape[1])[
+            :, : self.share
+        ]
+        return np.ascontiguousarray(rows).reshape(self.batch, blocks.shape[1])
+
+    def upload(self, table: np.ndarray) -> Tensor:
+        """Upload a table [B, values]; padding repeats the last game."""
+        rows = self.padded(table).reshape(-1, self.grid.lanes, table.shape[1])
+        return upload(rows.transpose(0, 2, 1), self.device)
+
+    def padded(self, values: np.ndarray) -> np.ndarray:
+        """Pad values [B, ...] by repeating each shard's last game."""
+        if self.rows == self.batch:
+            return values
+        shares = values.reshape(self.shards, self.share, *values.shape[1:])
+        more = np.repeat(shares[:, -1:], self.grid.rows - self.share, axis=1)
+        return np.concatenate([shares, more], axis=1).reshape(self.rows, *values.shape[1:])
+
+
+@functools.lru_cache(1024)
+def batch_layout(batch: int, device: DeviceName) -> BatchLayout:
+    """Return the partition of a batch. ValueError if the devices cannot share it equally."""
+    shards = 1 if isinstance(device, str) else len(device)
+    if batch % shards:
+        raise ValueError(f"batch must be a multiple of the {shards} devices, got {batch}")
+    share, gpu = batch // shards, is_gpu(device)
+    fewest = min(LANES, 1 << (share - 1).bit_length())
+    # an interpreter pays for every thread, and keeps those of a block in step
+    interpreted = primary(device) == "PYTHON"
+    lanes = LANES if gpu and not interpreted else fewest
+    return BatchLayout(batch, device, shards, Grid(-(-share // lanes), lanes, gpu, not interpreted))
+
+
+class BatchBuffers(NamedTuple):
+    """The buffers of a batch: the words of its state, and its rows' random keys."""
+
+    words: Tensor
+    row_keys: Tensor
+    batch: int
+
+    @property
+    def device(self) -> DeviceName:
+        return device_of(self.words)
+
+    @property
+    def layout(self) -> BatchLayout:
+        return batch_layout(self.batch, device_of(self.words))

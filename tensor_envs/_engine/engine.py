@@ -1,0 +1,338 @@
+"""Trace, cache and launch kernels on the buffers of a batch."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from tinygrad import Tensor, dtypes
+from tinygrad.dtype import DType
+
+from tensor_envs._compiler.capture import (
+    CapturedFunction,
+    Launch,
+    ProgramLauncher,
+    base_of,
+    get_or_create,
+    launches_directly,
+)
+from tensor_envs._compiler.devices import (
+    DeviceName,
+    cached_upload,
+    empty_buffer,
+    primary,
+    stays_lazy,
+    upload,
+)
+from tensor_envs._compiler.launch import Recorder, compiled, launch
+from tensor_envs._compiler.threads import all_blocks, runs_natively
+from tensor_envs._engine.batch_layout import BatchBuffers, BatchLayout, batch_layout
+from tensor_envs._engine.game import Game
+from tensor_envs._engine.kernels.block import Grid
+from tensor_envs._engine.kernels.observe import DTYPES, ObservationArrays, ObservationPlan, Observe
+from tensor_envs._engine.kernels.read import ACTION_COUNTER, Read
+from tensor_envs._engine.kernels.rollout import Playout, Rollout
+from tensor_envs._engine.kernels.states import Copy, Gather, Init, Refresh, Reset, Seed
+from tensor_envs._engine.kernels.step import Sample, Step
+from tensor_envs._engine.kernels.tracer import AutoReset, Kernel, trace_blocks
+from tensor_envs._engine.layout import FLAGS, KEY_WORDS, Layout
+from tensor_envs._engine.random import threefry
+from tensor_envs.rules.kernel import trace
+from tensor_envs.rules.spec import Rules
+
+A = TypeVar("A", bound=tuple[Any, ...])
+
+
+class Observations(NamedTuple):
+    """Buffers that an observation and a mask are written into, and views of them, made once."""
+
+    arrays: ObservationArrays
+    observation: Tensor  # [B, *observation_shape]
+    legal_action_mask: Tensor  # [B, A]
+
+
+class Engine:
+    """A game's kernels, and what is done by them."""
+
+    def __init__(self, rules: Rules):
+        self.game = Game(rules)
+        self.spec = self.game.spec
+        self.layout = Layout(self.spec)
+        self._captures: dict[tuple[Any, ...], CapturedFunction] = {}
+        self._tables: dict[DeviceName, Tensor] = {}
+
+    # *** launching ***
+
+    def run(self, kernel: Kernel, where: BatchLayout, arrays: A, exact: bool = False) -> A:
+        """Run a kernel and return its arrays after it.
+
+        Eagerly this replays a captured call; while somebody's TinyJit records, it adds a node to their graph, and the
+        arrays given are those from before.
+        """
+        grid = where.exact if exact else where.grid
+        if stays_lazy():
+            return self._lazily(kernel, grid, arrays, share(grid, where.device))
+        function, arguments = self._captured(kernel, grid, where.device, arrays)
+        function(*arguments)
+        return arrays
+
+    def bind(self, kernel: Kernel, where: BatchLayout, arrays: A) -> Launch:
+        """Return a prepared launch of a kernel on these arrays."""
+        function, arguments = self._captured(kernel, where.grid, where.device, arrays)
+        return function.bind(*arguments)
+
+    def prepare(self, kernel: Kernel, where: BatchLayout, arrays: A) -> Callable[..., object]:
+        """Return a function that runs a kernel on other arrays like these, given leaf by leaf."""
+        function, arguments = self._captured(kernel, where.grid, where.device, arrays)
+        blocks = arguments[len(_flat(arrays)) :]
+        return lambda *leaves: function(*leaves, *blocks)
+
+    def _captured(
+        self, kernel: Kernel, grid: Grid, device: DeviceName, arrays: A
+    ) -> tuple[CapturedFunction, list[Tensor]]:
+        """Return what launches a kernel, and its arguments."""
+        leaves, blocks = list(_leaves(arrays)), share(grid, device)
+        present, tensors = tuple([t is not None for t in leaves]), [t for t in leaves if t is not None]
+        any_size = launches_directly() and blocks
+        key = (kernel, grid.form if any_size else grid, device, present)
+
+        def capture() -> CapturedFunction:
+            form, count = _like(arrays, (True for _ in tensors)), len(tensors)
+
+            def function(*tensors: Tensor) -> None:
+                given, blocks = _like(form, tensors), tensors[count:]
+                Tensor.realize(*_flat(self._lazily(kernel, grid, given, blocks)))
+
+            if not (any_size and runs_natively(primary(device))):
+                return CapturedFunction(function)
+            given = [base_of(t.uop) for t in (*tensors, *blocks)]
+            program = compiled(self._name(kernel), self.recorder(kernel, grid, arrays), *tensors, *blocks)
+            return CapturedFunction(function, ProgramLauncher(lambda: [program()], device, given))
+
+        return get_or_create(self._captures, key, capture), [*tensors, *blocks]
+
+    def _lazily(self, kernel: Kernel, grid: Grid, arrays: A, blocks: Sequence[Tensor]) -> A:
+        """Return the arrays after a kernel, lazy. blocks: see `share`."""
+        record, tensors = self.recorder(kernel, grid, arrays), _flat(arrays)
+        return _like(arrays, launch(self._name(kernel), record, *tensors, *blocks, any_size=bool(blocks)))
+
+    def recorder(self, kernel: Kernel, grid: Grid, arrays: A) -> Recorder:
+        """Return the recorder of a kernel; its parameters are the arrays, flat, and on the CPU the blocks to play."""
+        if isinstance(kernel, (Rollout, Playout)) and self.game.has_memory:
+            raise NotImplementedError(f"a game with memory fields has no {kernel.name} kernel")
+        body = trace_blocks(kernel, self.game, self.layout, grid, functools.partial(_like, arrays))
+        return functools.partial(trace, body)
+
+    def _name(self, kernel: Kernel) -> str:
+        return f"{type(self.game.rules).__name__}_{kernel.name}"
+
+    # *** states ***
+
+    def row_keys(self, batch: int, words: tuple[int, int], device: DeviceName, first_row: int) -> Tensor:
+        """Return each row's constants: words of the seed, number of the row, key of the uniform policy."""
+        where = batch_layout(batch, device)
+        shards = [[*words, first_row + shard * where.share] for shard in range(where.shards)]
+        scalars = np.array(shards, np.uint32).view(np.int32).ravel().tolist()
+        arrays = Seed.Arrays(where.empty(KEY_WORDS), cached_upload(tuple(scalars), device))
+        return self.run(Seed(), where, arrays).row_keys
+
+    def empty(self, games: BatchBuffers) -> Tensor:
+        """The buffer of another state of the same rows, not written yet."""
+        return games.layout.empty(self.layout.words)
+
+    def init(self, batch: int, words: tuple[int, int], device: DeviceName, first_row: int) -> BatchBuffers:
+        row_keys, where = self.row_keys(batch, words, device, first_row), batch_layout(batch, device)
+        new = self.run(Init(), where, Init.Arrays(where.empty(self.layout.words), row_keys)).new
+        return BatchBuffers(new, row_keys, batch)
+
+    def step(
+        self, games: BatchBuffers, actions: Tensor, reset: AutoReset = "none", new: Tensor | None = None
+    ) -> BatchBuffers:
+        """Play given actions; into the buffer `new`, if any."""
+        where = games.layout
+        new = where.empty(self.layout.words) if new is None else new
+        arrays = Step.Arrays(new, games.words, games.row_keys, actions)
+        return BatchBuffers(self.run(Step(reset), where, arrays).new, games.row_keys, games.batch)
+
+    def reset(self, games: BatchBuffers, chosen: Tensor | None = None) -> BatchBuffers:
+        arrays = Reset.Arrays(self.empty(games), games.words, games.row_keys, chosen)
+        return games._replace(words=self.run(Reset(), games.layout, arrays).new)
+
+    def refresh(self, games: BatchBuffers) -> BatchBuffers:
+        arrays = Refresh.Arrays(self.empty(games), games.words, games.row_keys)
+        return games._replace(words=self.run(Refresh(), games.layout, arrays).new)
+
+    def copy(self, games: BatchBuffers, live: bool, new: Tensor | None = None) -> BatchBuffers:
+        """A copy; live: no game in it is over."""
+        arrays = Copy.Arrays(self.empty(games) if new is None else new, games.words)
+        return games._replace(words=self.run(Copy(live), games.layout, arrays).new)
+
+    def gather(
+        self, games: BatchBuffers, rows: Tensor, count: int, more: BatchBuffers | None = None
+    ) -> BatchBuffers:
+        """The games of some rows, in a batch of `count`; those of `more` have the rows after those of `games`."""
+        where = batch_layout(count, games.device)
+        new, new_keys = where.empty(self.layout.words), where.empty(KEY_WORDS)
+        sizes = (games.batch,) if more is None else (games.batch, more.batch)
+        arrays = Gather.Arrays(
+            new,
+            new_keys,
+            games.words,
+            games.row_keys,
+            rows,
+            cached_upload(sizes * where.shards, games.device),
+        )
+        kernel = Gather(games.layout.grid.lanes)
+        if more is not None:
+            kernel = Gather(games.layout.grid.lanes, more.layout.grid.lanes)
+            alike = [x.uop is y.uop for x, y in zip(games[:2], more[:2], strict=True)]  # no array comes twice
+            arrays = arrays._replace(
+                more=more.words.clone().realize() if alike[0] else more.words,
+                more_keys=None if alike[1] else more.row_keys,
+            )
+        after = self.run(kernel, where, arrays)
+        return BatchBuffers(after.new, after.new_keys, count)
+
+    def sample(self, games: BatchBuffers) -> Tensor:
+        """The uniform policy's actions, int32 [B]; 0 for a game that is over."""
+        arrays = Sample.Arrays(games.words, games.row_keys, games.layout.empty(1, dtypes.int32))
+        return games.layout.column(self.run(Sample(), games.layout, arrays).actions)
+
+    def load(self, table: np.ndarray, rng: np.ndarray, device: DeviceName) -> BatchBuffers:
+        """A batch from the host, [B, words] and [B, KEY_WORDS]."""
+        where = batch_layout(len(table), device)
+        return BatchBuffers(where.upload(table), where.upload(rng), len(table))
+
+    # *** many steps ***
+
+    def rollout(self, games: BatchBuffers, steps: int, reset: AutoReset) -> tuple[BatchBuffers, Tensor]:
+        """Many steps of the uniform policy -> the state after them, and a buffer of 2 P values: returns, then wins."""
+        where = games.layout
+        totals = where.empty(2 * self.spec.num_players, dtypes.float32)
+        scalars = cached_upload((steps,) * where.shards, games.device)
+        arrays = Rollout.Arrays(self.empty(games), games.words, games.row_keys, totals, scalars)
+        after = self.run(Rollout(reset), where, arrays)
+        return games._replace(words=after.new), after.totals
+
+    def playout(
+        self, games: BatchBuffers, copies: int, actions: Tensor | None, words: tuple[int, int], limit: int
+    ) -> Tensor:
+        """Uniform games from copies of every game to their ends -> their returns, float32 [B * copies, P]."""
+        where, old, device = batch_layout(games.batch * copies, games.device), games.layout, games.device
+        row_keys = self.row_keys(where.batch, words, device, 0)
+        totals = where.empty(self.spec.num_players, dtypes.float32)
+        scalars = cached_upload((limit, old.share) * where.shards, device)
+        kernel = Playout(old.grid.lanes, copies)
+        arrays = Playout.Arrays(games.words, row_keys, totals, scalars, actions)
+        return where.view(self.run(kernel, where, arrays).totals, 0, self.spec.num_players)
+
+    # *** observations ***
+
+    @functools.cached_property
+    def observation_plan(self) -> ObservationPlan:
+        return ObservationPlan(self.game, self.layout)
+
+    def table(self, where: BatchLayout) -> Tensor:
+        """The table of `ObservationPlan` on the devices."""
+        if where.device not in self._tables:
+            entries = np.concatenate([self.observation_plan.table.ravel()] * where.shards)
+            self._tables[where.device] = upload(entries, where.device)
+        return self._tables[where.device]
+
+    def observations(self, where: BatchLayout) -> Observations:
+        """Buffers for the observations and masks of a batch, by lanes."""
+        shape, actions = self.spec.observation_shape, self.spec.num_actions
+        size = math.prod(shape)
+        seen, mask = where.empty(size, DTYPES[self.spec.observation_dtype]), where.empty(actions, dtypes.bool)
+        views = where.view(seen, 0, size).reshape(where.batch, *shape), where.view(mask, 0, actions)
+        return Observations(ObservationArrays(seen, mask, self.table(where)), *views)
+
+    def observe(self, games: BatchBuffers, player: int | None, players: Tensor | None = None) -> Tensor:
+        """What a player sees, [B, *observation_shape]: `player` in all games, that of `players`, or who is to move."""
+        where, shape, who = games.layout, self.spec.observation_shape, player if players is None else "each"
+        size, dtype, table = math.prod(shape), DTYPES[self.spec.observation_dtype], self.table(where)
+        if stays_lazy():  # for a network: by lanes
+            seen = ObservationArrays(where.empty(size, dtype), None, table)
+            after = self.run(Observe(who), where, Observe.Arrays(seen, games.words, players)).seen.observation
+            return where.view(after, 0, size).reshape(where.batch, *shape)
+        # for the host: game by game
+        seen = ObservationArrays(empty_buffer(where.batch * size, dtype, where.device), None, table)
+        self.run(
+            Observe(who, where.grid.lanes),
+            where,
+            Observe.Arrays(seen, games.words, players),
+            exact=True,
+        )
+        return seen.observation.reshape(where.batch, *shape)
+
+    def read(self, games: BatchBuffers, name: str) -> Tensor:
+        """A field, a flag, the rewards, the mask or the action_key, [B, ...]; lazy in a jit."""
+        where = games.layout
+        if stays_lazy():
+            return self._lazy(games, name)
+        lanes = where.grid.lanes
+        if name == "legal_action_mask":
+            mask = empty_buffer(where.batch * self.spec.num_actions, dtypes.bool, where.device)
+            seen = ObservationArrays(None, mask, self.table(where))
+            self.run(Observe(None, lanes), where, Observe.Arrays(seen, games.words), exact=True)
+            return mask.reshape(where.batch, self.spec.num_actions)
+        shape, dtype = self._property(name)
+        new = empty_buffer(where.batch * math.prod(shape), dtype, where.device)
+        row_keys = games.row_keys if name == "action_key" else None
+        self.run(Read(name, lanes), where, Read.Arrays(new, games.words, row_keys), exact=True)
+        return new.reshape(where.batch, *shape)
+
+    def _property(self, name: str) -> tuple[tuple[int, ...], DType]:
+        known: dict[str, tuple[tuple[int, ...], DType]] = {
+            "rewards": ((self.spec.num_players,), dtypes.float32),
+            "action_key": ((2,), dtypes.uint32),
+            **dict.fromkeys(FLAGS, ((), dtypes.bool)),
+        }
+        field = self.layout.fields.get(name)
+        return known[name] if field is None else (field.shape, field.dtype)
+
+    def _lazy(self, games: BatchBuffers, name: str) -> Tensor:
+        """A property as an expression of the buffers."""
+        where = games.layout
+        if name != "action_key":
+            return self.layout.lazy(lambda first, count: where.view(games.words, first, count), name)
+        low, high = (where.view(games.row_keys, 3 + k, 1).reshape(where.batch) for k in range(2))
+        episode = self._lazy(games, "episode")
+        return Tensor.stack(*threefry((low, high), (episode.const_like(ACTION_COUNTER), episode)), dim=1)
+
+    def write_observations(self, games: BatchBuffers, into: Observations) -> None:
+        """What the player to move sees, and may do, into buffers that are there."""
+        self.run(Observe(None), games.layout, Observe.Arrays(into.arrays, games.words))
+
+
+def share(grid: Grid, device: DeviceName) -> list[Tensor]:
+    """Return the last argument of a kernel on the CPU: the blocks to play, all of them. A GPU has workgroups."""
+    return [] if grid.gpu else [all_blocks(grid.blocks, device)]
+
+
+def _leaves(value: Any) -> Iterable[Any]:
+    """The arrays of nested named tuples, None where there is none."""
+    for part in value:
+        if isinstance(part, tuple):
+            yield from _leaves(part)
+        else:
+            yield part
+
+
+def _flat(value: tuple[Any, ...]) -> list[Any]:
+    return [leaf for leaf in _leaves(value) if leaf is not None]
+
+
+def _like(value: A, leaves: Iterable[Any] | Sequence[Any]) -> A:
+    """The same structure, filled with other arrays of its flat order."""
+    left = iter(leaves)
+
+    def filled(part: Any) -> Any:
+        if isinstance(part, tuple):
+            return type(part)(*map(filled, part))  # named tuples
+        return None if part is None else next(left)
+
+    return filled(value)  # type: ignore[no-any-return]

@@ -1,0 +1,122 @@
+"""What a game's folder says about itself."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any
+
+from tensor_envs._validate import instance, integer, shown
+
+FUNCTIONS = {  # and their arguments
+    "notation": {
+        "to_dict": "rules, fields",
+        "from_dict": "rules, game",
+        "action_to_string": "rules, action",
+        "symmetries": "rules",
+    },
+    "render": {"to_string": "rules, game", "to_svg": "rules, game"},
+}
+
+
+@dataclass(frozen=True)
+class GameEntry:
+    """A game's id and where its parts are. Modules and classes are named, "package.module:Class", and imported late.
+
+    Attributes:
+        id: lower case letters, digits and underscores.
+        rules: a frozen dataclass, see `tensor_envs.Rules`, or its name.
+        notation: a module with `to_dict(rules, fields)`, `from_dict(rules, game)`, `action_to_string(rules, action)`
+            and `symmetries(rules)`. Fields are a dictionary of plain ints, bools and nested lists; `from_dict` gives
+            all fields of the Spec, `current_player`, `terminated` and `truncated`; without `ply` it is 0. Entries of a
+            dictionary that are called `current_player`, `ply`, `terminated` or `truncated` are the state's, and come
+            first: the environment adds those that `from_dict` would not give back.
+        render: a module with `to_string(rules, game)` and `to_svg(rules, game)`, of dictionaries as `to_dict` gives
+            them; for pixels also `draw(rules, game)`, which gives a `render.Drawing`; if
+            the game hides anything also `seen_by(rules, game, player)`, the dictionary as that player knows it.
+        version: grows whenever a game with the same seed and actions would run otherwise.
+        presets: further ids with fixed rule fields.
+        short: rule fields under which games end soon, for tests.
+
+    A game without notation and render can be played, but not read or drawn.
+
+    Raises:
+        ValueError, TypeError: ids, rules or versions that are none.
+    """
+
+    id: str
+    rules: str | type
+    notation: str = ""
+    render: str = ""
+    version: int = 0
+    presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    short: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        instance("presets", self.presets, Mapping)
+        for name in (self.id, *self.presets):
+            instance("an id", name, str)
+            if not re.fullmatch(r"[a-z0-9][a-z0-9_]*", name):
+                raise ValueError(
+                    f"an id must be lower case letters, digits and underscores, got {shown(name)}"
+                )
+        integer("version", self.version, 0, 2**31 - 1)
+        for part in ("notation", "render"):
+            instance(part, getattr(self, part), str)
+        if not isinstance(self.rules, str):
+            _check_rules(self, self.rules)
+        elif not re.fullmatch(r"[\w.]+:\w+", self.rules):
+            raise ValueError(
+                f"rules must be a class or its name 'package.module:Class', got {shown(self.rules)}"
+            )
+
+    def load_rules(self) -> Any:
+        """The rules dataclass. TypeError if it is none."""
+        rules = self.rules
+        if isinstance(rules, str):
+            module, _, name = rules.partition(":")
+            rules = getattr(importlib.import_module(module), name)
+            _check_rules(self, rules)
+        return rules
+
+    def load(self, part: str) -> ModuleType:
+        """The module "notation" or "render". NotImplementedError if the game has none."""
+        name = getattr(self, part)
+        if not name:
+            raise NotImplementedError(f"{self.id!r} has no module for this: name a {part} in its GameEntry")
+        module = importlib.import_module(name)
+        if missing := [function for function in FUNCTIONS[part] if not hasattr(module, function)]:
+            raise TypeError(
+                f"the {part} {name!r} of {self.id!r} must have {missing[0]}({FUNCTIONS[part][missing[0]]})"
+            )
+        return module
+
+
+def _check_rules(entry: GameEntry, rules: Any) -> None:
+    """TypeError or ValueError unless they are rules, and presets and `short` fields of theirs."""
+    parameters = getattr(rules, "__dataclass_params__", None)
+    if (
+        not isinstance(rules, type)
+        or not dataclasses.is_dataclass(rules)
+        or not getattr(parameters, "frozen", False)
+    ):
+        raise TypeError(f"the rules of {entry.id!r} must be a frozen dataclass, got {shown(rules)}")
+    for name in ("init", "legal_action_mask", "step", "observe"):
+        if not callable(getattr(rules, name, None)):
+            raise TypeError(f"the rules of {entry.id!r} must have a method {name}, see tensor_envs.Rules")
+    if callable(getattr(rules, "spec", None)):
+        raise TypeError(
+            f"spec must be a property of the rules of {entry.id!r}, got a method: write @property above it"
+        )
+    known = [f.name for f in dataclasses.fields(rules)]
+    for name, values in (
+        ("short", entry.short),
+        *((f"presets[{id!r}]", p) for id, p in entry.presets.items()),
+    ):
+        instance(name, values, Mapping)
+        if unknown := [field for field in values if field not in known]:
+            raise ValueError(f"{name} must name fields of the rules, {known}, got {shown(unknown[0])}")

@@ -1,0 +1,264 @@
+"""One game: the rules with all that is the same in every game.
+
+Keys and chance, the ply count, episodes, illegal actions, truncation and the uniform policy live here, once. Everything
+is written in the language of rules: with plain numbers it plays one game in Python, traced it is a kernel.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from functools import cached_property, reduce
+from operator import add
+from typing import Any
+
+from tensor_envs._compiler.tape import BOOL, INT, REAL, WORD
+from tensor_envs._validate import instance
+from tensor_envs.rules.bits import WORD_BITS, nth_bit, num_words, pack_flags, popcount
+from tensor_envs.rules.chance import Chance, KeyedChance, NoChance, scale, threefry
+from tensor_envs.rules.control import sum_in_range
+from tensor_envs.rules.kernel import loop, registers, tracing
+from tensor_envs.rules.lists import MemoryArray
+from tensor_envs.rules.observation import Number, Part
+from tensor_envs.rules.scalar import Scalar, Value, integer, scalar, where, word
+from tensor_envs.rules.spec import Field, GameState, Outcome, Rules, Spec
+
+MaskWords = list[Scalar] | MemoryArray  # num_words(A) words of 32 actions each
+
+
+def as_list(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+class Game:
+    """The rules with everything that is the same in every game: chance, plies, ends, illegal actions, resets."""
+
+    def __init__(self, rules: Rules):
+        kind = type(rules)
+        parameters = getattr(kind, "__dataclass_params__", None)
+        if not dataclasses.is_dataclass(kind) or parameters is None or not parameters.frozen:
+            raise TypeError(f"rules must be a frozen dataclass, got {kind.__name__}")
+        self.rules: Rules = rules
+        self.spec: Spec = rules.spec
+        self.fields: dict[str, Field] = {field.name: field for field in self.spec.all_fields}
+        self.has_memory: bool = any(field.memory for field in self.spec.fields)
+
+    def chance(self, s: GameState) -> Chance:
+        return KeyedChance(s.key) if self.spec.chance else NoChance()
+
+    def key(self, row_keys: Sequence[Value], episode: Value) -> list[Scalar]:
+        """The game key of an episode of a row."""
+        return list(threefry(row_keys[:2], (row_keys[2], episode)))
+
+    def init(self, row_keys: Sequence[Value], episode: Value) -> GameState:
+        """The first state of an episode of a row."""
+        known: dict[str, Any] = {"episode": episode}
+        if not self.spec.chance:
+            return self.begun(known, NoChance())
+        known["key"] = self.key(row_keys, episode)
+        return self.begun(known, KeyedChance(known["key"]))
+
+    def begun(self, known: dict[str, Any], chance: Chance) -> GameState:
+        """The first state under some chance, with some fields of the core's known."""
+        values: dict[str, Any] = {
+            name: MemoryArray(lambda i: word(0), field.size) if field.memory else [0] * field.size
+            for name, field in self.fields.items()
+        }
+        given = self.rules.init(chance)
+        instance("what init gives", given, dict)
+        if unknown := given.keys() - values.keys():
+            raise ValueError(f"init gives {', '.join(sorted(unknown))}; the fields are {', '.join(values)}")
+        return self.typed(values | known | dict(given), "init")
+
+    @cached_property
+    def init_instructions(self) -> int:
+        """Number of instructions of a first state."""
+        with tracing() as tape:
+            keys = registers(5, WORD)
+            self.init([keys[k] for k in range(5)], word(0))
+            return tape.count
+
+    def typed(self, values: dict[str, Any], where_from: str) -> GameState:
+        """Values of all fields as scalars of the fields' kinds, plain numbers checked against the bounds."""
+        return GameState(
+            {name: self._typed(field, values[name], where_from) for name, field in self.fields.items()}
+        )
+
+    def _typed(self, field: Field, value: Any, where_from: str) -> Any:
+        if field.memory:
+            if not isinstance(value, MemoryArray):
+                raise TypeError(f"{where_from}: the memory field {field.name!r} must be a MemoryArray")
+            return value
+        numbers = [_as_kind(field, x, where_from) for x in as_list(value)]
+        if len(numbers) != field.size:
+            raise ValueError(
+                f"{where_from}: field {field.name!r} must have {field.size} values, got {len(numbers)}"
+            )
+        return numbers if field.shape else numbers[0]
+
+    def step(
+        self, s: GameState, action: Scalar, legal: Scalar | None
+    ) -> tuple[GameState, list[Scalar], Scalar, Scalar]:
+        """One action -> state, rewards [P], terminated, truncated. `legal` None: known to be legal."""
+        if legal is not None and legal.known and not legal.value:  # rules know of legal actions alone
+            outcome = Outcome(s, [0] * self.spec.num_players, terminated=True)
+        else:
+            outcome = self.rules.step(s, action, self.chance(s))
+        instance("what step gives", outcome, Outcome)
+        instance("the state of an Outcome", outcome.state, GameState)
+        instance("the rewards of an Outcome", outcome.rewards, Sequence)
+        ply, players = s.ply + 1, self.spec.num_players
+        if len(outcome.rewards) != players:
+            raise ValueError(f"step must give {players} rewards, one a player, got {len(outcome.rewards)}")
+        terminated, truncated = flag("terminated", outcome.terminated), flag("truncated", outcome.truncated)
+        if self.spec.max_plies is not None:
+            truncated = truncated | (ply >= self.spec.max_plies)
+        truncated = truncated & ~terminated
+        after = self.typed(outcome.state.replace(ply=ply).asdict(), "step")
+        rewards = [scalar(r).to(REAL) for r in outcome.rewards]
+        if legal is not None:
+            after = self.where(legal, after, s)
+            # the mover of an illegal action loses 1, which the others share
+            share = 1 / max(players - 1, 1)
+            penalties = [where(s.current_player == p, -1.0, share) for p in range(players)]
+            rewards = where(legal, rewards, penalties)
+            terminated, truncated = terminated | ~legal, truncated & legal
+        return after, rewards, terminated, truncated
+
+    @property
+    def determinizes(self) -> bool:
+        """Whether the rules can deal anew what a player does not see."""
+        return not self.spec.perfect_information and hasattr(self.rules, "determinize")
+
+    def determinize(self, s: GameState, player: Scalar, chance: Chance) -> GameState:
+        """The rules' determinize, checked."""
+        dealt = self.rules.determinize(s, player, chance)  # type: ignore[attr-defined] # optional
+        instance("what determinize gives", dealt, GameState)
+        return self.typed(dealt.asdict(), "determinize")
+
+    def mask(self, s: GameState) -> MaskWords:
+        """The rules' legal_action_mask as words, checked."""
+        mask, words, actions = (
+            self.rules.legal_action_mask(s),
+            num_words(self.spec.num_actions),
+            self.spec.num_actions,
+        )
+        if isinstance(mask, MemoryArray):
+            if len(mask) == words:
+                return mask
+            raise ValueError(f"legal_action_mask must give {words} words, got {len(mask)}")
+        given = [scalar(x, WORD) for x in as_list(mask)]
+        if len(given) == actions and all(x.dtype is BOOL for x in given):
+            return pack_flags(given)
+        if len(given) == words and all(x.dtype is WORD for x in given):
+            return given
+        kinds = ", ".join(sorted({x.kind for x in given}))
+        raise ValueError(
+            f"legal_action_mask must give {actions} bools, one an action, or {words} words of 32 actions; "
+            f"got {len(given)} of kind {kinds}"
+        )
+
+    def observe(self, s: GameState, mask: MaskWords, player: Scalar) -> list[Part]:
+        """What a player sees, in parts, checked. `mask`: of a game that goes on, else zeros."""
+        parts = self.rules.observe(GameState(s.asdict() | {"legal_action_mask": mask}), player)
+        if not isinstance(parts, (list, tuple)) or not all(isinstance(p, Part) for p in parts):
+            raise TypeError("observe must give a list of parts: bits(...), one_hot(...) and number(...)")
+        size, dtype = math.prod(self.spec.observation_shape), self.spec.observation_dtype
+        if sum(part.size for part in parts) != size:
+            raise ValueError(
+                f"observe must give the {size} entries of {self.spec.observation_shape}, "
+                f"got {sum(part.size for part in parts)}"
+            )
+        for part in parts:
+            if isinstance(part, Number) and (
+                dtype == "bool" or (part.value.dtype is REAL and dtype != "float32")
+            ):
+                raise TypeError(f"observe gives a number of kind {part.value.kind}; its dtype is {dtype}")
+        return list(parts)
+
+    def where(self, condition: Scalar, a: GameState, b: GameState) -> GameState:
+        """condition ? a : b, field by field."""
+        if condition.known:
+            return a if condition.value else b
+        chosen: dict[str, Any] = {}
+        for name, field in self.fields.items():
+            x, y = getattr(a, name), getattr(b, name)
+            chosen[name] = _where_array(condition, x, y) if field.memory else where(condition, x, y)
+        return GameState(chosen)
+
+
+def flag(name: str, value: Any) -> Scalar:
+    """A condition that rules give. TypeError for another kind."""
+    condition = scalar(value)
+    if condition.dtype is not BOOL:
+        raise TypeError(f"{name} must be a bool, got {condition.kind}: write x != 0")
+    return condition
+
+
+def _as_kind(field: Field, x: Any, where_from: str) -> Scalar:
+    """A value of a field, of its kind; as strict with plain numbers as in a kernel."""
+    if not isinstance(x, Scalar):
+        if field.kind == "bool" and x not in (0, 1):
+            raise ValueError(f"{where_from}: field {field.name!r} must be a bool, got {x!r}")
+        if isinstance(x, float):
+            raise TypeError(f"{where_from}: field {field.name!r} is of kind {field.kind}, got {x!r}")
+        x = scalar(bool(x) if field.kind == "bool" else x, field.dtype)
+    if x.dtype is BOOL:
+        x = x.to(field.dtype)
+    if x.dtype is not field.dtype:
+        raise TypeError(
+            f"{where_from}: field {field.name!r} is of kind {field.kind}, got a scalar of kind {x.kind}"
+        )
+    if x.known and field.kind == "int" and not field.low <= int(x.value) <= field.high:  # type: ignore[operator]
+        raise ValueError(
+            f"{where_from}: field {field.name!r} must be in {field.low}..{field.high}, got {int(x.value)}"
+        )
+    return x
+
+
+def _where_array(condition: Scalar, x: MemoryArray, y: MemoryArray) -> MemoryArray:
+    return MemoryArray(lambda i: where(condition, x[i], y[i]), x.size)
+
+
+def uniform_action(
+    s: GameState, mask: MaskWords, count: int, policy_key: Sequence[Value], live: bool
+) -> Scalar:
+    """The uniform policy's action of `count`, by the mask; 0 where nothing is legal, which `live` says is nowhere."""
+    bits = threefry(policy_key, (word(s.ply), s.episode))[0]
+    width = min(WORD_BITS, 1 << (count - 1).bit_length())
+    if isinstance(mask, MemoryArray):
+        total = sum_in_range(len(mask), lambda w: popcount(mask[w]))
+        chosen = nth_in_memory(mask, scale(bits, total))
+        return chosen if live else where(total == 0, 0, chosen)
+    counts = [popcount(w, width) for w in mask]
+    total = reduce(add, counts)
+    n = scale(bits, total)
+    # the word that holds the n-th legal action, and the number of that action within it
+    chosen_word, first = mask[0], integer(0)
+    for i in range(1, len(mask)):
+        beyond = (n >= counts[i - 1]) & (first == WORD_BITS * (i - 1))
+        n = where(beyond, n - counts[i - 1], n)
+        chosen_word, first = where(beyond, mask[i], chosen_word), where(beyond, WORD_BITS * i, first)
+    chosen = first + nth_bit(chosen_word, n, width)
+    return chosen if live else where(total == 0, 0, chosen)
+
+
+def nth_in_memory(mask: MemoryArray, n: Scalar) -> Scalar:
+    """The n-th legal action by a mask that is too large to unroll: a loop finds the word that holds it."""
+    if n.known:
+        passed, which = 0, 0
+        while passed + int(popcount(mask[which]).value) <= n.value:
+            passed, which = passed + int(popcount(mask[which]).value), which + 1
+        return which * WORD_BITS + nth_bit(mask[which], n - passed)
+    found = registers(3, INT)  # actions passed, the word, those before it
+    for k in range(3):
+        found[k] = 0
+    with loop(len(mask)) as i:
+        passed_, which_, before = (found[k] for k in range(3))
+        inside = popcount(mask[i])
+        here = (n >= passed_) & (n < passed_ + inside)
+        found[0] = passed_ + inside
+        found[1] = where(here, i, which_)
+        found[2] = where(here, passed_, before)
+    return found[1] * WORD_BITS + nth_bit(mask[found[1]], n - found[2])

@@ -1,0 +1,118 @@
+"""Arguments with one entry a game, from NumPy or tinygrad: checked, and brought to the state's device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from tinygrad import Tensor, dtypes
+
+from tensor_envs._compiler.capture import base_of
+from tensor_envs._compiler.devices import buffer_of, stays_lazy, upload
+from tensor_envs._compiler.launch import realize
+from tensor_envs._engine.batch_layout import BatchLayout
+from tensor_envs.jit import jit
+
+INT32 = 2**31
+
+
+def int_array(name: str, value: Any, where: BatchLayout, below: int | None = None) -> Tensor:
+    """Integers [B] as an int32 buffer of the batch's form; a Tensor on its device or anything that NumPy takes.
+
+    below: an array's entries must be in 0..below-1; a Tensor's are not looked at. What int32 cannot hold becomes -1.
+    TypeError for another dtype, ValueError for another shape, device or range.
+    """
+    if not isinstance(value, Tensor):
+        return upload(where.padded(host_ints(name, value, where.batch, below)), where.device)
+    _check(name, value.shape, value.dtype, dtypes.is_int(value.dtype), where.batch)
+    return _buffer(_on_device(name, value, where), where)
+
+
+def host_ints(name: str, value: Any, size: int | None, below: int | None = None) -> np.ndarray:
+    """Anything that NumPy takes as int32 [size] (None: any number above 0), checked."""
+    value = _array(name, value)
+    if size is None and not value.size:
+        raise ValueError(f"{name} must have one or more entries, got none")
+    _check(name, value.shape, value.dtype, value.dtype.kind in "iu", size)
+    if below is not None and not (value.min() >= 0 and value.max() < below):
+        raise ValueError(f"{name} must be in 0..{below - 1}, got {value.min()} to {value.max()}")
+    narrow = value.astype(np.int32, copy=False)
+    if np.can_cast(value.dtype, np.int32) or (narrow == value).all():
+        return narrow
+    return np.where(narrow == value, narrow, -1).astype(np.int32)
+
+
+def bool_array(name: str, value: Any, where: BatchLayout) -> Tensor:
+    """bool [B] as an int32 buffer of the batch's form. TypeError or ValueError for anything else."""
+    chosen = value if isinstance(value, Tensor) else _array(name, value)
+    if chosen.dtype not in (dtypes.bool, np.dtype(bool)):
+        raise TypeError(f"{name} must be bool, got dtype {chosen.dtype}")
+    if chosen.shape != (where.batch,):
+        raise ValueError(f"{name} must have shape ({where.batch},), got {chosen.shape}")
+    if isinstance(chosen, Tensor):
+        return _buffer(_on_device(name, chosen, where), where)
+    return upload(where.padded(chosen).astype(np.int32), where.device)
+
+
+def _check(name: str, shape: Any, dtype: Any, integral: bool, size: int | None) -> None:
+    if not integral:
+        raise TypeError(f"{name} must be integers, got dtype {dtype}")
+    if len(shape) != 1 or shape[0] == 0 or size not in (None, shape[0]):
+        raise ValueError(f"{name} must have shape ({'N' if size is None else size},), got {tuple(shape)}")
+
+
+def _array(name: str, value: Any) -> np.ndarray:
+    """Return a value as an array.
+
+    Raises:
+        TypeError: for what is no array (a State), or cannot be read (a tensor on PyTorch's device "meta").
+        ValueError: for nested lists of different lengths, and for masked entries.
+    """
+    if hasattr(value, "__flatten__"):  # has rows, which NumPy would read one by one
+        raise TypeError(f"{name} must be an array, got a {type(value).__name__}")
+    if np.ma.is_masked(value):
+        raise ValueError(
+            f"{name} must not have masked entries, got {np.ma.getmaskarray(value).sum()} of them"
+        )
+    try:
+        return np.asarray(value)
+    except ValueError as error:
+        raise ValueError(f"{name} must be rectangular: {error}") from None
+    except Exception as error:  # whatever another library raises
+        raise TypeError(
+            f"{name} must be an array that NumPy can read, got {type(value).__name__}: {error}"
+        ) from None
+
+
+def _on_device(name: str, values: Tensor, where: BatchLayout) -> Tensor:
+    """Values on the batch's device, else ValueError; a Tensor without any device is on every one."""
+    if values.device is None:
+        return values if stays_lazy() else upload(values.numpy(), where.device)
+    if values.device != where.device:
+        raise ValueError(f"{name} must be on the state's device {where.device}, got {values.device}")
+    if where.shards > 1 and values.uop.axis is None:  # all of it on every device
+        values = values.to(where.device[0]).shard(where.device, axis=0)  # type: ignore[arg-type]
+    return values
+
+
+def _buffer(values: Tensor, where: BatchLayout) -> Tensor:
+    """Values [B] of a checked dtype as an int32 buffer with an entry for every game, unseen ones included."""
+    if values.dtype is dtypes.int32 and where.rows == where.batch:
+        if stays_lazy() or buffer_of(values) is not None:
+            return values
+        return realize(values.clone())
+    whole = Tensor(base_of(values.uop))
+    is_whole = values.dtype is dtypes.int32 and buffer_of(whole) is not None and whole.numel() == where.rows
+    if is_whole and where.column(whole).uop is values.uop:  # from a kernel, such as the uniform policy's
+        return whole
+    return _converted(values, where.shards, where.share, where.grid.rows)
+
+
+@jit
+def _converted(values: Tensor, shards: int, share: int, rows: int) -> Tensor:
+    if values.dtype in (dtypes.uint32, dtypes.int64, dtypes.uint64):
+        values = ((values >= 0) & (values < INT32)).where(values, -1)
+    values = values.cast(dtypes.int32)
+    if rows > share:
+        values = values.reshape(shards, share).pad(((0, 0), (0, rows - share))).reshape(shards * rows)
+    return values.contiguous()

@@ -1,0 +1,54 @@
+"""One property of every game, row by row, for those who look at states outside of a jit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from tensor_envs._compiler.tape import REAL
+from tensor_envs._engine.game import as_list
+from tensor_envs._engine.kernels.block import Coords, Words
+from tensor_envs._engine.kernels.tracer import Tracer
+from tensor_envs.rules.chance import threefry
+from tensor_envs.rules.kernel import bitcast, loop
+from tensor_envs.rules.lists import MemoryArray
+
+ACTION_COUNTER = (
+    0xFFFFFFFF  # no decision has this number: the uniform policy's key makes keys for other policies
+)
+
+
+@dataclass(frozen=True)
+class Read:
+    """Write a field, a flag, the rewards or the action_key of every game. lanes: of the state."""
+
+    property: str
+    lanes: int
+    name = "read"
+
+    class Arrays(NamedTuple):
+        new: Any
+        old: Any
+        row_keys: Any = None  # for the action_key
+
+    def trace(self, t: Tracer, a: Arrays) -> None:
+        count = a.new.size // t.grid.rows
+
+        def read(at: Coords) -> None:
+            place = t.place_in(self.lanes, at)
+            word = Words(t.layout, a.old).load(place)
+            if self.property == "action_key":
+                low, high = t.row_keys(a.row_keys, place)[3:]
+                values: Any = threefry((low, high), (ACTION_COUNTER, t.layout.get(word, "episode")))
+            elif self.property == "rewards":
+                values = [bitcast(word(t.layout.rewards + p), REAL) for p in range(count)]
+            else:
+                values = t.layout.get(word, self.property)
+            if isinstance(values, MemoryArray):
+                with loop(count) as i:
+                    a.new[at.batch.row * count + i] = values[i]
+                return
+            for k, x in enumerate(as_list(values)):
+                a.new[at.batch.row * count + k] = x
+
+        t.block.each(read)

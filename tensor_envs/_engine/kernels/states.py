@@ -1,0 +1,186 @@
+"""Kernels that make a state without playing: keys, first states, resets, copies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from tensor_envs._engine.kernels.block import Coords, Place, load, store
+from tensor_envs._engine.kernels.tracer import NEVER, Tracer, row_index
+from tensor_envs._engine.layout import FLAGS, KEY_WORDS
+from tensor_envs.rules.chance import POLICY_EPISODE, threefry
+from tensor_envs.rules.kernel import Cells, loop
+from tensor_envs.rules.scalar import Scalar, maximum, minimum, scalar, where, word
+from tensor_envs.rules.spec import GameState
+
+
+@dataclass(frozen=True)
+class Seed:
+    """Write the random keys of every row, which never change."""
+
+    name = "seed"
+
+    class Arrays(NamedTuple):
+        row_keys: Any
+        scalars: Any  # int32: the seed's words, the first row of this device
+
+    def trace(self, t: Tracer, a: Arrays) -> None:
+        def seed(at: Coords) -> None:
+            low, high, first = (word(a.scalars[k]) for k in range(3))
+            row = first + word(row_index(at))
+            policy_key = threefry((low, high), (row, POLICY_EPISODE))
+            store(a.row_keys, at.batch, [low, high, row, *policy_key])
+
+        t.block.each(seed, unroll_max=0)
+
+
+def _store_first(t: Tracer, at: Coords, new: Cells, s: GameState, flags: list[Scalar]) -> None:
+    """Store a state that no action has led to."""
+    rewards = [scalar(0.0)] * t.players
+    t.words(new).store(at, s=s, flags=flags, rewards=rewards, mask=t.live_mask(s, flags, "none"))
+
+
+@dataclass(frozen=True)
+class Init:
+    """Write the first states of episode 0."""
+
+    name = "init"
+
+    class Arrays(NamedTuple):
+        new: Any
+        row_keys: Any
+
+    def trace(self, t: Tracer, a: Arrays) -> None:
+        def init(at: Coords) -> None:
+            _store_first(t, at, a.new, t.game.init(t.row_keys(a.row_keys, at), word(0)), NEVER)
+
+        t.block.each(init, unroll_max=0)
+
+
+@dataclass(frozen=True)
+class Refresh:
+    """Copy the fields and flags, but compute the key and the mask; rewards are 0."""
+
+    name = "refresh"
+
+    class Arrays(NamedTuple):
+        new: Any
+        old: Any
+        row_keys: Any
+
+    def trace(self, t: Tracer, a: Arrays) -> None:
+        def refresh(at: Coords) -> None:
+            old = t.words(a.old).load(at)
+            s = t.layout.get_state(old)
+            if t.game.spec.chance:
+                s = s.replace(key=t.game.key(t.row_keys(a.row_keys, at), s.episode))
+            _store_first(t, at, a.new, s, t.layout.get_flags(old))
+
+        t.block.each(refresh, unroll_max=0)
+
+
+@dataclass(frozen=True)
+class Reset:
+    """Start the next episode of the games whose entry in `chosen` is not 0, or without it of finished ones."""
+
+    name = "reset"
+
+    class Arrays(NamedTuple):
+        new: Any
+        old: Any
+        row_keys: Any
+        chosen: Any = None  # int32
+
+    def trace(self, t: Tracer, a: Arrays) -> None:
+        def reset(at: Coords) -> None:
+            old = t.words(a.old).load(at)
+            s, flags = t.layout.get_state(old), t.layout.get_flags(old)
+            again = flags[0] | flags[1] if a.chosen is None else load(a.chosen, at.batch)[0] != 0
+            s = t.game.where(again, t.game.init(t.row_keys(a.row_keys, at), s.episode + 1), s)
+            _store_first(t, at, a.new, s, [flag & ~again for flag in flags])
+
+        t.block.each(reset, unroll_max=0)
+
+
+@dataclass(frozen=True)
+class Copy:
+    """Copy every game; live: with flags that say that it goes on."""
+
+    live: bool
+    name = "copy"
+
+    class Arrays(NamedTuple):
+        new: Any
+        old: Any
+
+    def trace(self, t: Tracer, a: Arrays) -> None:
+        kept = dict.fromkeys(range(t.layout.words), 0xFFFFFFFF)
+        for name in FLAGS if self.live else ():
+            (slot,) = t.layout.slots[name]
+            kept[slot.word] &= ~(1 << slot.shift)
+
+        def copy(at: Coords) -> None:
+            if t.game.has_memory:
+                _copy_words(a.new, a.old, at.batch, kept)
+            else:
+                store(a.new, at.batch, [x & kept[w] for w, x in enumerate(load(a.old, at.batch, len(kept)))])
+
+        t.block.each(copy)
+
+
+def _copy_words(new: Cells, old: Cells, place: Place, kept: dict[int, int]) -> None:
+    """Copy the bits that are kept in a loop over a game's words, which are too many to unroll."""
+    with loop(len(kept)) as k:
+        x = old[place.index(k, len(kept))]
+        for w, bits in kept.items():
+            if bits != 0xFFFFFFFF:
+                x = where(k == w, x & bits, x)
+        new[place.index(k, len(kept))] = x
+
+
+@dataclass(frozen=True)
+class Gather:
+    """Copy the games of another batch, or of two one after the other, whose rows are in `rows`; lanes: theirs."""
+
+    lanes: int
+    more_lanes: int = 1
+    name = "gather"
+
+    class Arrays(NamedTuple):
+        new: Any
+        new_keys: Any
+        old: Any
+        old_keys: Any
+        rows: Any  # int32
+        games: Any  # int32: those of the other batches
+        more: Any = None
+        more_keys: Any = None  # None: the same as `old_keys`
+
+    def trace(self, t: Tracer, a: Arrays) -> None:
+        words = t.layout.words
+
+        def gather(at: Coords) -> None:
+            row, count = load(a.rows, at.batch)[0], a.games[0]
+            sources = [(a.old, a.old_keys, _place(row, count, self.lanes))]
+            if a.more is not None:
+                more_keys = a.old_keys if a.more_keys is None else a.more_keys
+                sources.append((a.more, more_keys, _place(row - count, a.games[1], self.more_lanes)))
+
+            def chosen(values: list[Any]) -> Any:
+                return values[0] if len(values) == 1 else where(row < count, *values)
+
+            if t.game.has_memory:
+                with loop(words) as k:
+                    x = chosen([old[place.index(k, words)] for old, _, place in sources])
+                    a.new[at.batch.index(k, words)] = x
+            else:
+                store(a.new, at.batch, chosen([load(old, place, words) for old, _, place in sources]))
+            store(a.new_keys, at.batch, chosen([load(keys, place, KEY_WORDS) for _, keys, place in sources]))
+
+        t.block.each(gather)
+
+
+def _place(row: Scalar, games: Scalar, lanes: int) -> Place:
+    """Return where the game of a row stands, clipped to a batch of so many games."""
+    row = maximum(minimum(row, games - 1), 0)
+    return Place(row // lanes, row % lanes, lanes)

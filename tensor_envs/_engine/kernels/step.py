@@ -1,0 +1,95 @@
+"""The step: one action in every game, with all that follows from it, in one kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from tensor_envs._compiler.tape import WORD
+from tensor_envs._engine.game import uniform_action
+from tensor_envs._engine.kernels.block import Coords, store
+from tensor_envs._engine.kernels.observe import ObservationArrays, ObservationStage
+from tensor_envs._engine.kernels.tracer import NEVER, AutoReset, Tracer
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Write an action of the uniform policy for every game."""
+
+    name = "sample"
+
+    class Arrays(NamedTuple):
+        old: Any
+        row_keys: Any
+        actions: Any
+
+    def trace(self, t: Tracer, a: Arrays) -> None:
+        def sample(at: Coords) -> None:
+            old, keys = t.words(a.old).load(at), t.row_keys(a.row_keys, at)
+            s, mask = t.layout.get_state(old), t.layout.get_mask(old)
+            action = uniform_action(s, mask, t.game.spec.num_actions, keys[3:], live=False)
+            store(a.actions, at.batch, [action])
+
+        t.block.each(sample)
+
+
+@dataclass(frozen=True)
+class Step:
+    """Play the given actions, or uniformly random legal ones and write them out."""
+
+    reset: AutoReset = "none"
+    uniform: bool = False
+
+    class Arrays(NamedTuple):
+        new: Any
+        old: Any  # None: the step is made in place
+        row_keys: Any
+        actions: Any  # int32
+        seen: ObservationArrays | None = (
+            None  # the observation of the player to move after the step, if wanted
+        )
+
+    @property
+    def name(self) -> str:
+        return "uniform" if self.uniform else "step"
+
+    def trace(self, t: Tracer, a: Arrays) -> None:
+        new, old = t.words(a.new), t.words(a.new if a.old is None else a.old)
+        same_step, branches = self.reset == "same_step", t.resets_in_branch(self.reset)
+        again = t.block.registers(1, WORD)
+        # a thread holds its fields in registers until its game has reset: then the mask is computed once
+        held = t.registers() if branches and t.grid.gpu else None
+
+        def play(at: Coords) -> None:
+            words, keys = old.load(at), t.row_keys(a.row_keys, at)
+            s, mask = t.layout.get_state(words), t.layout.get_mask(words)
+            was = NEVER if same_step else t.layout.get_flags(words)
+            legal = None
+            if self.uniform:
+                action = uniform_action(s, mask, t.game.spec.num_actions, keys[3:], live=same_step)
+                store(a.actions, at.batch, [action])
+            else:
+                action, legal = t.given_action(mask, a.actions, at)
+            s, rewards, flags, resets = t.play(s, was, action, legal, self.reset, keys)
+            if branches:
+                store(again, at.register, [resets])
+            if held is None:
+                new.store(at, s=s, flags=flags, rewards=rewards, mask=t.live_mask(s, flags, self.reset))
+            else:
+                held.store(at, s=s, flags=flags)
+                new.store(at, rewards=rewards)
+
+        def write_back(at: Coords) -> None:
+            assert held is not None
+            words = held.load(at)
+            mask = t.live_mask(t.layout.get_state(words), t.layout.get_flags(words), self.reset)
+            new.store_words(at, words, t.layout.field_words)
+            new.store(at, mask=mask)
+
+        t.block.each(play)
+        if branches:
+            t.auto_reset(held or new, again, a.row_keys)
+        if held is not None:
+            t.block.each(write_back)
+        if a.seen is not None:
+            ObservationStage(t, a.seen).trace(new)

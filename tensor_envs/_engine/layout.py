@@ -1,0 +1,291 @@
+"""Where everything of a game lies in its words: the only place that knows it, for kernels and for the host.
+
+A state is one buffer of uint32 words, [blocks, words, lanes], and a second one, never written after `init`, with the
+rows' random keys. Ints take as many bits as their bounds need, bools and the two flags one each; sets, keys, rewards
+(float32) and the legal_action_mask take whole words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from tinygrad import Tensor, dtypes
+
+from tensor_envs._compiler.tape import BOOL, REAL, WORD, WORD64
+from tensor_envs._engine.game import MaskWords, as_list
+from tensor_envs.rules.bits import WORD_BITS, halves, joined, num_words
+from tensor_envs.rules.kernel import bitcast, loop
+from tensor_envs.rules.lists import MemoryArray
+from tensor_envs.rules.scalar import Scalar, integer, word
+from tensor_envs.rules.spec import Field, GameState, Spec
+
+Load = Callable[[Any], Scalar]  # the word of a number, plain or of a kernel
+KEY_WORDS = 5  # of a row, fixed for life: seed words 0-1, row number 2, the uniform policy's key 3-4
+FLAGS = ("terminated", "truncated")
+
+
+class Slot(NamedTuple):
+    """Bits `shift` to `shift + width - 1` of a word hold a number minus `low`; a word64 takes two whole words."""
+
+    word: int
+    shift: int
+    width: int
+    low: int = 0
+
+
+class _WholeWords(Sequence[Slot]):
+    """The slots of a memory field, which has millions of them."""
+
+    def __init__(self, first: int, size: int):
+        self.words = range(first, first + size)
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __getitem__(self, i: Any) -> Any:
+        return Slot(self.words[i], 0, WORD_BITS)
+
+
+class Layout:
+    """The slots of a game's fields, flags, rewards and mask.
+
+    Attributes:
+        slots: name of a field or flag -> a slot for every number in it.
+        words: of a state, rewards and mask included.
+        field_words: those of fields and flags, which come first.
+        rewards, mask: their first words.
+    """
+
+    def __init__(self, spec: Spec):
+        self.spec = spec
+        self.fields = {field.name: field for field in spec.all_fields}
+        self.slots: dict[str, Sequence[Slot]] = {}
+        self._free: list[list[int]] = []  # [word, bits used]
+        self.words = 0
+        for name, field in self.fields.items():
+            if field.memory:
+                self.slots[name] = _WholeWords(self.words, field.size)
+                self.words += field.size
+            else:
+                self.slots[name] = [self._slot(field) for _ in range(field.size)]
+        for name in FLAGS:
+            self.slots[name] = [self._small(1, 0)]
+        self.field_words = self.words
+        self.rewards, self.mask = self.words, self.words + spec.num_players
+        self.mask_words = num_words(spec.num_actions)
+        self.words = self.mask + self.mask_words
+
+    def _slot(self, field: Field) -> Slot:
+        if field.kind == "int":
+            assert field.low is not None and field.high is not None
+            width = max(1, (field.high - field.low).bit_length())
+            if width < WORD_BITS:
+                return self._small(width, field.low)
+        elif field.kind == "bool":
+            return self._small(1, 0)
+        self.words += 2 if field.kind == "word64" else 1
+        return Slot(
+            self.words - (2 if field.kind == "word64" else 1), 0, 64 if field.kind == "word64" else WORD_BITS
+        )
+
+    def _small(self, width: int, low: int) -> Slot:
+        for place in self._free:
+            if place[1] + width <= WORD_BITS:
+                place[1] += width
+                return Slot(place[0], place[1] - width, width, low)
+        self._free.append([self.words, width])
+        self.words += 1
+        return Slot(self.words - 1, 0, width, low)
+
+    # *** one game in a kernel ***
+
+    def get(self, load: Load, name: str) -> Any:
+        """A field's scalar, or list of them, or a flag."""
+        field = self.fields.get(name)
+        if field is None:
+            return _get(load, self.slots[name][0], BOOL)
+        slots = self.slots[name]
+        if field.memory:
+            first = slots[0].word
+            return MemoryArray(lambda i: load(i + first), field.size)
+        values = [_get(load, slot, field.dtype) for slot in slots]
+        return values if field.shape else values[0]
+
+    def get_state(self, load: Load) -> GameState:
+        return GameState({name: self.get(load, name) for name in self.fields})
+
+    def get_flags(self, load: Load) -> list[Scalar]:
+        """Whether the game is terminated, and truncated."""
+        return [self.get(load, name) for name in FLAGS]
+
+    def get_mask(self, load: Load) -> MaskWords:
+        if any(field.memory for field in self.fields.values()):
+            return MemoryArray(lambda i: load(i + self.mask), self.mask_words)
+        return [load(self.mask + w) for w in range(self.mask_words)]
+
+    def put(
+        self,
+        store: Callable[[Any, Scalar], None],
+        s: GameState | None = None,
+        flags: Sequence[Scalar] = (),
+        rewards: Sequence[Scalar] = (),
+        mask: MaskWords | None = None,
+    ) -> None:
+        """Store what is given; fields and flags share words, so they are given together."""
+        words: dict[int, Scalar] = {}
+        if s is not None:
+            for name, field in self.fields.items():
+                value = getattr(s, name)
+                if field.memory:
+                    _put_memory(store, self.slots[name][0].word, value)
+                    continue
+                for slot, x in zip(self.slots[name], as_list(value), strict=True):
+                    _add(words, slot, x)
+            for name, flag in zip(FLAGS, flags, strict=True):
+                _add(words, self.slots[name][0], flag)
+        for p, reward in enumerate(rewards):
+            words[self.rewards + p] = bitcast(reward.to(REAL), WORD)
+        if isinstance(mask, MemoryArray):
+            _put_memory(store, self.mask, mask)
+        elif mask is not None:
+            words |= {self.mask + w: x for w, x in enumerate(mask)}
+        for w, x in sorted(words.items(), key=lambda item: item[0]):
+            store(w, x)
+
+    # *** a batch on the host, and as Tensors ***
+
+    def unpack(self, table: np.ndarray) -> dict[str, np.ndarray]:
+        """uint32 [B, words] -> every field [B, *shape], legal_action_mask, rewards, terminated, truncated."""
+        values: dict[str, np.ndarray] = {}
+        for name, slots in self.slots.items():
+            field = self.fields.get(name)
+            columns = np.stack([_column(table, slot) for slot in slots], axis=1)
+            dtype = bool if field is None or field.kind == "bool" else NUMPY_KINDS[field.kind]
+            values[name] = columns.astype(dtype).reshape(len(table), *(field.shape if field else ()))
+        bits = np.ascontiguousarray(table[:, self.mask :]).astype("<u4").view(np.uint8)
+        values["legal_action_mask"] = np.unpackbits(
+            bits, axis=1, count=self.spec.num_actions, bitorder="little"
+        ).view(bool)
+        values["rewards"] = np.ascontiguousarray(table[:, self.rewards : self.mask]).view(np.float32)
+        return values
+
+    def game(self, words: np.ndarray) -> dict[str, Any]:
+        """One game's words as plain numbers and nested lists by name, as `unpack` tells them of many."""
+        return {name: column[0].tolist() for name, column in self.unpack(words[np.newaxis]).items()}
+
+    def pack(self, games: Sequence[Mapping[str, Any]]) -> np.ndarray:
+        """Plain values of all fields and flags of every game -> uint32 [B, words]; rewards and mask are 0.
+
+        Raises:
+            ValueError: a value is missing, or not within its field's bounds.
+        """
+        table = np.zeros((len(games), self.words), np.uint32)
+        for name, slots in self.slots.items():
+            field = self.fields.get(name, Field(name, kind="bool"))
+            for row, game in enumerate(games):
+                numbers = np.ravel(np.asarray(game[name], object)).tolist()
+                if len(numbers) != len(slots):
+                    raise ValueError(
+                        f"game {row}: field {name!r} must have {len(slots)} values, got {len(numbers)}"
+                    )
+                for slot, x in zip(slots, numbers, strict=True):
+                    for k, part in enumerate(_plain_words(field, row, x)):
+                        table[row, slot.word + k] |= (part - slot.low) << slot.shift & 0xFFFFFFFF
+        return table
+
+    def check(self, table: np.ndarray) -> None:
+        """ValueError if a field of a table [B, words] is not within its bounds."""
+        for name, field in self.fields.items():
+            for slot in self.slots[name] if field.kind == "int" else ():
+                column = _column(table, slot)
+                if slot.width == WORD_BITS:  # as it is, with its sign
+                    column = column.astype(np.int32)
+                low, high = int(column.min()), int(column.max())
+                if low < field.low or high > field.high:  # type: ignore[operator]
+                    wrong = low if low < field.low else high  # type: ignore[operator]
+                    raise ValueError(f"field {name!r} must be in {field.low}..{field.high}, got {wrong}")
+
+    def lazy(self, word_of: Callable[[int, int], Tensor], name: str) -> Tensor:
+        """A field or flag, the mask or the rewards as an expression; `word_of(first, n)` is uint32 [B, n]."""
+        if name == "legal_action_mask":
+            words = word_of(self.mask, self.mask_words).unsqueeze(-1)
+            bits = words >> Tensor.arange(WORD_BITS, dtype=dtypes.uint32) & 1
+            return bits.reshape(words.shape[0], -1)[:, : self.spec.num_actions] != 0
+        if name == "rewards":
+            return word_of(self.rewards, self.spec.num_players).bitcast(dtypes.float32)
+        field = self.fields.get(name, Field(name, kind="bool"))
+        slots, dtype = self.slots[name], field.dtype
+        if dtype is WORD64:
+            pairs = word_of(slots[0].word, 2 * len(slots)).reshape(-1, len(slots), 2).cast(dtypes.uint64)
+            values = pairs[:, :, 0] | pairs[:, :, 1] << WORD_BITS
+        elif slots[0].width == WORD_BITS:
+            values = word_of(slots[0].word, len(slots)).bitcast(dtype)
+        else:
+            columns = [_lazy_small(word_of, slot, dtype) for slot in slots]
+            values = columns[0].cat(*columns[1:], dim=1) if len(columns) > 1 else columns[0]
+        return values.reshape(values.shape[0], *field.shape)
+
+
+NUMPY_KINDS = {"int": np.int32, "word": np.uint32, "word64": np.uint64}
+
+
+def _get(load: Load, slot: Slot, dtype: Any) -> Scalar:
+    """The number in a slot, as a kernel reads it."""
+    if dtype is WORD64:
+        return joined(load(slot.word), load(slot.word + 1))
+    x = load(slot.word)
+    if slot.width == WORD_BITS:
+        return x.to(dtype)
+    if slot.shift:
+        x = x >> slot.shift
+    if slot.shift + slot.width < WORD_BITS:
+        x = x & (1 << slot.width) - 1
+    return x != 0 if dtype is BOOL else integer(x) + slot.low if slot.low else integer(x)
+
+
+def _add(words: dict[int, Scalar], slot: Slot, x: Scalar) -> None:
+    """Put a number into its slot of the words."""
+    if x.dtype is WORD64:
+        words[slot.word], words[slot.word + 1] = halves(x)
+        return
+    bits = word(x - slot.low if slot.low else x)
+    if slot.shift:
+        bits = bits << slot.shift
+    words[slot.word] = words[slot.word] | bits if slot.word in words else bits
+
+
+def _put_memory(store: Callable[[Any, Scalar], None], first: int, values: MemoryArray) -> None:
+    with loop(len(values)) as k:
+        store(k + first, values[k])
+
+
+def _column(table: np.ndarray, slot: Slot) -> np.ndarray:
+    """The numbers in a slot, of every game: int64, or uint64 of a word64."""
+    x = table[:, slot.word].astype(np.int64)
+    if slot.width == 64:
+        return table[:, slot.word].astype(np.uint64) | table[:, slot.word + 1].astype(np.uint64) << np.uint64(
+            32
+        )
+    return (x >> slot.shift & (1 << slot.width) - 1) + slot.low
+
+
+def _plain_words(field: Field, row: int, x: Any) -> list[int]:
+    """A plain number as words, checked."""
+    low, high = {
+        "int": (field.low, field.high),
+        "bool": (0, 1),
+        "word": (0, 2**32 - 1),
+        "word64": (0, 2**64 - 1),
+    }[field.kind]
+    if isinstance(x, np.generic):
+        x = x.item()
+    if not isinstance(x, int) or not low <= x <= high:  # type: ignore[operator]
+        raise ValueError(f"game {row}: field {field.name!r} must be an int in {low}..{high}, got {x!r}")
+    return [x & 0xFFFFFFFF, x >> 32] if field.kind == "word64" else [int(x)]
+
+
+def _lazy_small(word_of: Callable[[int, int], Tensor], slot: Slot, dtype: Any) -> Tensor:
+    bits = word_of(slot.word, 1) >> slot.shift & (1 << slot.width) - 1
+    return bits != 0 if dtype is BOOL else bits.cast(dtype) + slot.low

@@ -1,0 +1,25 @@
+"""Threefry on Tensors, for actions that are drawn outside of kernels; the definition is in `rules.chance`."""
+
+from __future__ import annotations
+
+from tinygrad import Tensor, dtypes
+
+from tensor_envs._validate import integer
+
+MAX_SEED = 2**64 - 1
+
+
+def threefry(key: tuple[Tensor, Tensor], counter: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+    """Key words and counter words, uint32 -> two output words, uint32."""
+    x = _join(*counter).threefry(_join(*key))
+    return x.cast(dtypes.uint32), (x >> 32).cast(dtypes.uint32)
+
+
+def _join(low: Tensor, high: Tensor) -> Tensor:
+    return low.cast(dtypes.uint64) | high.cast(dtypes.uint64) << 32
+
+
+def seed_words(seed: int) -> tuple[int, int]:
+    """The words of a seed. TypeError or ValueError unless it is an int in 0..2^64-1."""
+    seed = integer("seed", seed, 0, MAX_SEED)
+    return seed & 0xFFFFFFFF, seed >> 32

@@ -1,0 +1,456 @@
+"""Environments: games under fixed rules, stepped in batches."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import math
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, replace
+from typing import Any, Literal, get_args
+
+import numpy as np
+from tinygrad import Tensor
+
+from tensor_envs._compiler.devices import DeviceName, is_capturing, resolve
+from tensor_envs._engine.batch_layout import MAX_BATCH, batch_layout
+from tensor_envs._engine.engine import Engine
+from tensor_envs._engine.entry import GameEntry
+from tensor_envs._engine.inputs import bool_array, host_ints, int_array
+from tensor_envs._engine.layout import FLAGS, KEY_WORDS
+from tensor_envs._engine.random import seed_words
+from tensor_envs._validate import instance, integer, one_of, shown
+from tensor_envs.rules.spec import INT_HIGH, INT_LOW, Spec, Symmetry
+from tensor_envs.state import State, check_on_one_device
+
+Illegal = Literal["lose", "raise"]
+
+SEED_ROWS = 2**32  # rows of a seed
+DICT_DEFAULTS = {"ply": 0, "episode": 0, "key": (0, 0)}  # the key follows from seed and row
+# entries of a dictionary where the game's own do not imply them
+STATE_ENTRIES = ("current_player", "ply", *FLAGS)
+
+
+class Env:
+    """A game under fixed rules, for any number of games at once. Made by `tensor_envs.make`.
+
+    Games differ in their rules; this class is the same for all of them.
+
+    Attributes:
+        id, version: identity of the environment.
+        rules: frozen dataclass of rule fields.
+        spec: facts about the game, see `tensor_envs.Spec`.
+        num_players, num_actions, observation_shape: those of the spec.
+        illegal: "lose" or "raise".
+        entry, engine: the registered game and its kernels. They are for adapters and searches, and may change in any
+            version.
+    """
+
+    def __init__(self, entry: GameEntry, rules: Any, name: str, illegal: Illegal = "lose"):
+        one_of("illegal", illegal, get_args(Illegal))
+        self.illegal: Illegal = illegal
+        self.rules, self.id, self.version = rules, name, entry.version
+        self.entry, self.engine = entry, Engine(rules)
+        self.spec: Spec = replace(self.engine.spec, id=name, version=entry.version)
+        self.spec_fields = tuple(self.engine.layout.fields)
+        taken = [field for field in self.spec_fields if field in dir(State) and field != "key"]
+        if taken:
+            raise ValueError(f"the field name {taken[0]!r} of {name!r} is a state's own; choose another")
+        self.num_players, self.num_actions = self.spec.num_players, self.spec.num_actions
+        self.observation_shape = self.spec.observation_shape
+
+    def __repr__(self) -> str:
+        """Return the id, the version and the rule fields that differ from their defaults."""
+        values = ((f, getattr(self.rules, f.name)) for f in fields(self.rules))
+        chosen = ", ".join(f"{f.name}={value!r}" for f, value in values if value != f.default)
+        return f"<Env {self.id}-v{self.version}{' ' * bool(chosen)}{chosen}>"
+
+    def __reduce__(self) -> Any:
+        return Env, (self.entry, self.rules, self.id, self.illegal)
+
+    @property
+    def state_bytes(self) -> int:
+        """Bytes of one game's state: fields, flags, rewards and mask. The row's random keys take 20 more."""
+        return 4 * self.engine.layout.words
+
+    def plays_like(self, other: Env) -> bool:
+        """Return whether another environment has the same game and rules, so that each can step the other's states."""
+        return self is other or (self.rules == other.rules and self.entry == other.entry)
+
+    # *** states ***
+
+    def init(self, batch: int, seed: int = 0, device: DeviceName | None = None, first_row: int = 0) -> State:
+        """Start new games. Row r is game r of the seed, whatever the batch size.
+
+        Args:
+            batch: B.
+            seed: 0..2^64-1.
+            device: any tinygrad device; a tuple of them shards the batch axis; None is tinygrad's default.
+            first_row: the rows are first_row, first_row + 1, ... of the seed, so that several processes share one
+                large batch.
+
+        Returns:
+            The state of B games.
+
+        Raises:
+            ValueError, TypeError: a batch below 1, a seed or row out of range, a device that does not exist, or a batch
+                that is no multiple of the number of devices.
+
+        Examples:
+            >>> te.make("tic_tac_toe").init(batch=3, seed=1).ply.tolist()
+            [0, 0, 0]
+        """
+        batch, words = integer("batch", batch, 1, MAX_BATCH), seed_words(seed)
+        first_row = integer("first_row", first_row, 0, SEED_ROWS - batch)
+        return State(self, self.engine.init(batch, words, resolve(device), first_row))
+
+    def step(self, state: State, action: Any) -> State:
+        """Play one action in every game; earlier states stay valid.
+
+        A finished game stays as it is, with rewards 0, whatever its action. The kernel is compiled at the first call
+        for a number of blocks and a device. Inside a TinyJit of the caller's the step becomes part of its graph.
+
+        Args:
+            state: of this environment.
+            action: integers [B], a Tensor on the state's device or anything that NumPy takes.
+
+        Returns:
+            The next state.
+
+        Raises:
+            ValueError, TypeError: a state of another environment; actions of another shape, dtype or device; with
+                illegal="raise" actions that are not legal.
+
+        Examples:
+            >>> env = te.make("tic_tac_toe")
+            >>> state = env.step(env.init(2), [4, 8])
+            >>> env.action_to_string(4), state.current_player.tolist(), state.legal_action_mask.numpy().sum().item()
+            ('(1,1)', [1, 1], 16)
+        """
+        buffers = self.check_state(state).buffers
+        return State(self, self.engine.step(buffers, self.action_buffer(state, action)))
+
+    def reset(self, state: State, mask: Any = None) -> State:
+        """Start next episodes.
+
+        Args:
+            state: of this environment.
+            mask: bool [B], the games to reset; default: every finished one.
+
+        Returns:
+            The next state; all rewards are 0.
+
+        Raises:
+            ValueError, TypeError: a state of another environment; a mask of another shape, dtype or device.
+
+        Examples:
+            >>> env = te.make("tic_tac_toe")
+            >>> state = env.step(env.init(2), [0, 1])
+            >>> env.reset(state, [True, False]).ply.tolist()
+            [0, 1]
+        """
+        buffers = self.check_state(state).buffers
+        chosen = None if mask is None else bool_array("mask", mask, buffers.layout)
+        return State(self, self.engine.reset(buffers, chosen))
+
+    def take(self, state: State, rows: Any) -> State:
+        """Return the games at some rows of a state. Each keeps its own chance; a row may come several times.
+
+        Args:
+            state: on one device.
+            rows: integers [N] in 0..B-1, a Tensor on the state's device or anything that NumPy takes. The values of a
+                Tensor are not checked but clamped to the batch.
+
+        Returns:
+            A state of N games.
+
+        Raises:
+            ValueError, TypeError: rows of another dtype or shape or beyond the batch, or a state on several devices.
+
+        Examples:
+            >>> env = te.make("tic_tac_toe")
+            >>> env.take(env.step(env.init(3), [0, 1, 2]), [2, 2, 0]).ply.tolist()
+            [1, 1, 1]
+        """
+        buffers = self.check_state(state).buffers
+        check_on_one_device("take", state)
+        if isinstance(rows, Tensor):
+            count = int(rows.shape[0]) if rows.ndim == 1 and rows.shape[0] else -1
+        else:
+            rows = host_ints("rows", rows, None, below=state.batch)
+            count = len(rows)
+        layout = batch_layout(count if count > 0 else 1, buffers.device)
+        return State(self, self.engine.gather(buffers, int_array("rows", rows, layout), layout.batch))
+
+    def put(self, state: State, rows: Any, other: State) -> State:
+        """Return a state in which the games at some rows are those of another state. Each keeps its own chance.
+
+        Args:
+            state: on one device.
+            rows: integers [N] in 0..B-1, all different, as NumPy takes them.
+            other: N games of this environment on the same device, one for each row.
+
+        Returns:
+            A state of B games; `state` and `other` stay as they are.
+
+        Raises:
+            ValueError, TypeError: other states; rows of another dtype or shape, beyond the batch, or repeated.
+
+        Examples:
+            >>> env = te.make("tic_tac_toe")
+            >>> played = env.step(env.init(3), [0, 1, 2])
+            >>> env.put(env.init(3), [1], played[[2]]).ply.tolist()
+            [0, 1, 0]
+        """
+        buffers = self.check_state(state).buffers
+        rows = host_ints("rows", rows, None, below=state.batch)
+        index = np.arange(state.batch, dtype=np.int32)
+        if len(np.unique(rows)) < len(rows):
+            raise ValueError(f"rows must be different ones, got {shown(rows.tolist())}")
+        if state.check_beside(other, "other").batch != len(rows):
+            raise ValueError(f"other must have a game for each of the {len(rows)} rows, got {other.batch}")
+        index[rows] = state.batch + np.arange(len(rows))
+        places = int_array("rows", index, buffers.layout)
+        return State(self, self.engine.gather(buffers, places, state.batch, other.buffers))
+
+    def observe(self, state: State, player: Any = None) -> Tensor:
+        """Return the observation of a player. It is a node of a jit that captures.
+
+        Args:
+            state: of this environment.
+            player: None (each game's player to move), a player for all games, or integers [B], a Tensor or what NumPy
+                takes.
+
+        Returns:
+            [B, *observation_shape] of dtype spec.observation_dtype.
+
+        Raises:
+            ValueError, TypeError: a state of another environment, or another player.
+
+        Examples:
+            >>> env = te.make("tic_tac_toe")
+            >>> env.observe(env.init(2)).shape
+            (2, 2, 3, 3)
+        """
+        buffers = self.check_state(state).buffers
+        if isinstance(player, (Tensor, np.ndarray, list, tuple)):
+            players = int_array("player", player, buffers.layout, self.num_players)
+            return self.engine.observe(buffers, None, players)
+        chosen = None if player is None else integer("player", player, 0, self.num_players - 1)
+        return self.engine.observe(buffers, chosen)
+
+    # *** checks, for adapters and searches too ***
+
+    def check_state(self, state: Any) -> State:
+        """Return the state. TypeError or ValueError unless it is one of this environment."""
+        if not isinstance(state, State):
+            raise TypeError(f"state must be a State, got {type(state).__name__}")
+        if not self.plays_like(state.env):
+            raise ValueError(f"the state belongs to {state.env!r}, not to {self!r}")
+        return state
+
+    def action_buffer(self, state: State, action: Any) -> Tensor:
+        """Return an action argument as an int32 buffer; see `step` for the errors."""
+        actions = int_array("action", action, state.buffers.layout)
+        if self.illegal == "raise":
+            self._check_legal(state, actions)
+        return actions
+
+    def _check_legal(self, state: State, actions: Tensor) -> None:
+        """Raise ValueError that names rows and actions if a game in progress gets an illegal one. Reads the device."""
+        if is_capturing():
+            raise RuntimeError('illegal="raise" reads the actions on the host, so a jit cannot capture it')
+        now, chosen = state.numpy(), state.buffers.layout.table(actions)[:, 0]
+        inside = (chosen >= 0) & (chosen < self.num_actions)
+        legal = inside & now["legal_action_mask"][np.arange(len(chosen)), np.where(inside, chosen, 0)]
+        wrong = np.flatnonzero(~legal & ~now["terminated"] & ~now["truncated"])
+        if len(wrong):
+            some = ", ".join(f"row {row}: {chosen[row]}" for row in wrong[:8]) + ", ..." * (len(wrong) > 8)
+            raise ValueError(f"{len(wrong)} illegal actions ({some}); legal_action_mask says what is allowed")
+
+    # *** one game as plain Python ***
+
+    def state_to_dict(self, state: State, i: int = 0, player: int | None = None) -> dict[str, Any]:
+        """Return one game with the field names and encodings of its rules file.
+
+        Where these do not imply it, as for a game that an illegal action has ended, the dictionary also has
+        `current_player`, `ply`, `terminated` or `truncated`, so that `state_from_dicts` restores the game. It has
+        neither the game's random key and episode nor the rewards of its last step.
+
+        Args:
+            state: of this environment.
+            i: the game's row.
+            player: leaves out what is hidden from that player.
+
+        Returns:
+            Plain ints, bools and nested lists by name.
+
+        Raises:
+            ValueError, TypeError: another state, row or player.
+
+        Examples:
+            >>> env = te.make("shed", cards=3)
+            >>> env.state_to_dict(env.step(env.init(1), [1]))
+            {'hands': [[], []], 'pile': [2], 'talon': [1, 3], 'current_player': 1, 'ply': 1}
+        """
+        i = integer("i", i, 0, self.check_state(state).batch - 1)
+        values = self.row(state, i)
+        game: dict[str, Any] = self.entry.load("notation").to_dict(self.rules, values)
+        implied = self._from_dict(game)
+        game |= {name: values[name] for name in STATE_ENTRIES if implied[name] != values[name]}
+        if player is None:
+            return game
+        player = integer("player", player, 0, self.num_players - 1)
+        hide = getattr(self.entry.load("render"), "seen_by", None)
+        return game if hide is None else hide(self.rules, game, player)
+
+    def row(self, state: State, i: int) -> dict[str, Any]:
+        """Return every field and flag of one game by name, as plain numbers and nested lists."""
+        layout = state.buffers.layout
+        return self.engine.layout.game(layout.table(state.buffers.words)[i])
+
+    def state_from_dicts(
+        self, games: Sequence[dict[str, Any]], seed: int = 0, device: DeviceName | None = None
+    ) -> State:
+        """Return a batch of plain games. Row r gets the chance of row r, episode 0, of the seed.
+
+        Args:
+            games: dictionaries as `state_to_dict` returns them.
+            seed, device: as in `init`.
+
+        Returns:
+            A state of as many games.
+
+        Raises:
+            ValueError: names the game and what is wrong with it, if one is no position of this game.
+
+        Examples:
+            >>> env = te.make("tic_tac_toe")
+            >>> games = [env.state_to_dict(env.init(1))] * 3
+            >>> env.state_from_dicts(games).batch
+            3
+        """
+        table, where = self.pack(games), resolve(device)
+        fresh = self.engine.load(table, np.zeros((len(table), KEY_WORDS), np.uint32), where)
+        keys = self.engine.row_keys(len(table), seed_words(seed), where, 0)
+        return State(self, self.engine.refresh(fresh._replace(row_keys=keys)))
+
+    def pack(self, games: Sequence[dict[str, Any]]) -> np.ndarray:
+        """Return the words of games [N, W], uint32, without mask, rewards and keys. ValueError for an invalid game."""
+        instance("games", games, Sequence)
+        values = []
+        for i, game in enumerate(games):
+            try:
+                values.append(self._from_dict(game))
+            except (ValueError, TypeError, KeyError) as error:
+                what = f"{error} missing" if isinstance(error, KeyError) else error
+                raise ValueError(f"game {i} is no state of {self.id!r}: {what}") from None
+        integer("the number of games", len(values), 1, MAX_BATCH)
+        table, known = self.engine.layout.pack(values), {*STATE_ENTRIES}
+        for i, game in enumerate(games):
+            if game.keys() - known:
+                known |= (
+                    self.entry.load("notation").to_dict(self.rules, self.engine.layout.game(table[i])).keys()
+                )
+            if unknown := game.keys() - known:
+                raise ValueError(
+                    f"game {i} of {self.id!r} has no {shown(min(unknown, key=repr))}; it has {sorted(known)}"
+                )
+        return table
+
+    def _from_dict(self, game: dict[str, Any]) -> dict[str, Any]:
+        """Return the values of all fields and flags. ValueError, TypeError or KeyError for an invalid game."""
+        instance("a game", game, dict)
+        entries = {name: game[name] for name in STATE_ENTRIES if name in game}
+        for name in entries.keys() - {*FLAGS}:
+            entries[name] = integer(name, entries[name], INT_LOW, INT_HIGH)
+        own = self.entry.load("notation").from_dict(self.rules, game)
+        values = DICT_DEFAULTS | own | entries
+        if missing := self.engine.layout.slots.keys() - values.keys():
+            raise ValueError(f"{', '.join(sorted(missing))} missing")
+        for name in FLAGS:
+            if values[name] not in (0, 1):
+                raise ValueError(f"{name} must be True or False, got {values[name]!r}")
+        if any(own.get(name) for name in FLAGS) and not any(values[name] for name in FLAGS):
+            raise ValueError("terminated or truncated must be True, since the position is over")
+        limit, player = self.spec.max_plies, values["current_player"]
+        if limit is not None and values["ply"] >= limit and not values["terminated"]:
+            values["truncated"] = True
+        if values["terminated"] and values["truncated"]:
+            raise ValueError("a game that is terminated is not truncated")
+        if not values["terminated"] and not values["truncated"] and player not in range(self.num_players):
+            raise ValueError(f"current_player must be in 0..{self.num_players - 1}, got {player!r}")
+        return values
+
+    # *** notation ***
+
+    def action_to_string(self, action: int) -> str:
+        """Return the name of an action, such as "(0,2)". ValueError if there is no such action."""
+        action = integer("action", action, 0, self.num_actions - 1)
+        name: str = self.entry.load("notation").action_to_string(self.rules, action)
+        return name
+
+    def string_to_action(self, name: str) -> int:
+        """Return the action of a name; spaces do not count. ValueError, with examples, if no action has it."""
+        instance("name", name, str)
+        wanted = name.replace(" ", "")
+        for action in range(self.num_actions):
+            if self.action_to_string(action).replace(" ", "") == wanted:
+                return action
+        examples = ", ".join(self.action_to_string(a) for a in range(min(3, self.num_actions)))
+        raise ValueError(
+            f"no action of {self.id!r} is called {shown(name)}; actions are called {examples}, ..."
+        )
+
+    @functools.cached_property
+    def action_names(self) -> tuple[str, ...]:
+        """Names of all actions; their numbers if the game has no notation module."""
+        try:
+            return tuple(map(self.action_to_string, range(self.num_actions)))
+        except NotImplementedError:
+            return tuple(map(str, range(self.num_actions)))
+
+    def to_string(self, state: State, i: int = 0, player: int | None = None) -> str:
+        """Return one game as text, without what is hidden from `player` if that is given."""
+        text: str = self.entry.load("render").to_string(self.rules, self.state_to_dict(state, i, player))
+        return text
+
+    def render(self, state: State, i: int = 0, player: int | None = None) -> str:
+        """Return one game as an SVG document, without what is hidden from `player` if that is given.
+
+        Parts of the picture that stand for actions have these as `data-actions`, numbers with spaces between them.
+        """
+        svg: str = self.entry.load("render").to_svg(self.rules, self.state_to_dict(state, i, player))
+        return svg
+
+    def symmetries(self) -> Iterator[Symmetry]:
+        """Yield index maps under which the game is unchanged (see `tensor_envs.Symmetry`), the identity first.
+
+        A game without a notation module yields the identity alone.
+        """
+        if not self.entry.notation:
+            size = math.prod(self.observation_shape)
+            return iter([Symmetry(tuple(range(self.num_actions)), tuple(range(size)), {})])
+        found: Iterator[Symmetry] = self.entry.load("notation").symmetries(self.rules)
+        return found
+
+    # *** names of version 0.2, until 0.4 ***
+
+    def describe(self) -> str:
+        """Return `tensor_envs.text.describe(self)`. Deprecated."""
+        return _text("describe(env)").describe(self)
+
+    def prompt(self, state: State, i: int = 0, player: int | None = None) -> str:
+        """Return `tensor_envs.text.prompt(state, i, player)`. Deprecated."""
+        return _text("prompt(state, i, player)").prompt(self.check_state(state), i, player)
+
+    def parse(self, text: str, state: State | None = None, i: int = 0) -> int:
+        """Return `tensor_envs.text.parse(self, text, state, i)`. Deprecated."""
+        return _text("parse(env, answer, state, i)").parse(self, text, state, i)
+
+
+def _text(call: str) -> Any:
+    """Return the module `tensor_envs.text`, with a warning that a method of Env is one of its functions now."""
+    warnings.warn(f"write tensor_envs.text.{call}", DeprecationWarning, stacklevel=3)
+    return importlib.import_module("tensor_envs.text")

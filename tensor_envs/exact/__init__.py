@@ -1,1 +1,0 @@
-"""Counts and values of whole games: what can be checked by those who trust nobody."""

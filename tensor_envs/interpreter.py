@@ -1,0 +1,171 @@
+"""Rules run as plain Python, one game at a time, for debuggers and to check compiled kernels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensor_envs._engine.game import Game, MaskWords, uniform_action
+from tensor_envs._engine.random import seed_words
+from tensor_envs._validate import instance, integer
+from tensor_envs.env import SEED_ROWS, Env
+from tensor_envs.rules.bits import WORD_BITS, has_bit
+from tensor_envs.rules.chance import POLICY_EPISODE, threefry
+from tensor_envs.rules.lists import MemoryArray
+from tensor_envs.rules.observation import entries
+from tensor_envs.rules.scalar import Scalar, scalar, word
+from tensor_envs.rules.scalar import integer as as_int
+from tensor_envs.rules.spec import INT_HIGH, INT_LOW, GameState, Rules
+
+
+class ScalarGame:
+    """One game that Python plays by calling the rules, so that `print` and a debugger work inside them.
+
+    It is game `row` of the seed: the same actions lead to exactly the same states as in that row of a batch.
+
+    Attributes:
+        state: the fields as Scalars with known values.
+        rewards: floats [P], the rewards of the last action.
+        terminated, truncated: whether the game is over.
+    """
+
+    def __init__(self, rules: Rules, seed: int = 0, row: int = 0, episode: int = 0):
+        self.game = Game(rules)
+        low, high = seed_words(seed)
+        row, episode = integer("row", row, 0, SEED_ROWS - 1), integer("episode", episode, 0, SEED_ROWS - 1)
+        policy_key = threefry((low, high), (row, POLICY_EPISODE))
+        self._row_keys = [word(x) for x in (low, high, row)] + list(policy_key)
+        self._begin(episode)
+
+    def _begin(self, episode: int) -> None:
+        self.state = self._stored(self.game.init(self._row_keys, word(episode)))
+        self._mask_of: GameState | None = None
+        self.rewards = [0.0] * self.game.spec.num_players
+        self.terminated = self.truncated = False
+
+    def _go_to(self, values: dict[str, Any]) -> None:
+        """Set all fields and flags but the random key and the episode."""
+        known = {name: np.ravel(values[name]).tolist() for name in self.game.fields}
+        for name, field in self.game.fields.items():
+            if field.memory:
+                known[name] = _memory([word(x) for x in known[name]])
+            elif name in ("episode", "key"):
+                known[name] = getattr(self.state, name)
+        self.state = self.game.typed(known, "game")
+        self.terminated, self.truncated = values["terminated"], values["truncated"]
+
+    def _stored(self, s: GameState) -> GameState:
+        """Evaluate the elements of memory fields."""
+        values: dict[str, Any] = s.asdict()
+        for name, field in self.game.fields.items():
+            if field.memory:
+                values[name] = _memory([values[name][i] for i in range(field.size)])
+        return GameState(values)
+
+    @property
+    def over(self) -> bool:
+        """Whether the game is terminated or truncated."""
+        return self.terminated or self.truncated
+
+    def _mask(self) -> MaskWords:
+        """Return the legal action mask, computed once per state."""
+        if self._mask_of is not self.state:
+            mask = self.game.mask(self.state)
+            self._mask_of, self._words = self.state, [word(0)] * len(mask) if self.over else mask
+        return self._words
+
+    def legal_actions(self) -> list[int]:
+        """Return the legal actions; none once the game is over."""
+        mask = self._mask()
+        words = [int(mask[w].value) for w in range(len(mask))]
+        return [a for a in range(self.game.spec.num_actions) if words[a // WORD_BITS] >> a % WORD_BITS & 1]
+
+    def uniform_action(self) -> int:
+        """Return the action of the uniform policy; 0 once the game is over."""
+        count = self.game.spec.num_actions
+        return int(uniform_action(self.state, self._mask(), count, self._row_keys[3:], live=False).value)
+
+    def step(self, action: int) -> None:
+        """Play an action. An illegal one ends the game as in a batch; a finished game stays as it is."""
+        action = integer("action", action, INT_LOW, INT_HIGH)
+        self.rewards = [0.0] * self.game.spec.num_players
+        if self.over:
+            return
+        count = self.game.spec.num_actions
+        near = min(max(action, 0), count - 1)
+        legal = scalar(near == action) & has_bit(self._mask(), near)
+        s, rewards, terminated, truncated = self.game.step(self.state, as_int(near), legal)
+        self.state = self._stored(s)
+        self.rewards = [float(r.value) for r in rewards]
+        self.terminated, self.truncated = bool(terminated.value), bool(truncated.value)
+
+    def reset(self) -> None:
+        """Start the row's next episode."""
+        self._begin(int(self.state.episode.value) + 1)
+
+    def observe(self, player: int | None = None) -> np.ndarray:
+        """Return the observation of a player.
+
+        Args:
+            player: the player; None is the player to move.
+
+        Returns:
+            An array of the observation's shape and dtype.
+        """
+        if player is not None:
+            player = integer("player", player, 0, self.game.spec.num_players - 1)
+        seen = self.state.current_player if player is None else as_int(player)
+        parts = self.game.observe(self.state, self._mask(), seen)
+        spec, seen = self.game.spec, entries(parts)
+        try:
+            return np.array(seen, np.dtype(spec.observation_dtype)).reshape(spec.observation_shape)
+        except OverflowError as error:
+            raise ValueError(
+                f"observe must give numbers of dtype {spec.observation_dtype}: {error}"
+            ) from None
+
+    def fields(self) -> dict[str, Any]:
+        """Return all fields as plain numbers and flat lists."""
+        values = {}
+        for name, field in self.game.fields.items():
+            value = getattr(self.state, name)
+            numbers = (
+                [int(x.value) for x in (value[i] for i in range(field.size))]
+                if field.shape
+                else int(value.value)
+            )
+            values[name] = numbers
+        return values
+
+
+def debug(
+    env: Env, seed: int = 0, row: int = 0, episode: int = 0, game: dict[str, Any] | None = None
+) -> ScalarGame:
+    """Start one game in plain Python: breakpoints and `print` work inside the rules.
+
+    Args:
+        env: the environment.
+        seed, row, episode: of the game, which is the same as in that row of a batch.
+        game: a position to start from, a dictionary as `state_to_dict` returns it; None for the initial one.
+
+    Returns:
+        The game.
+
+    Raises:
+        ValueError, TypeError: other arguments, or no position of this game.
+
+    Examples:
+        >>> game = te.debug(te.make("tic_tac_toe"), seed=1)
+        >>> while not game.over:
+        ...     game.step(game.uniform_action())
+    """
+    instance("env", env, Env)
+    started = ScalarGame(env.rules, seed, row, episode)
+    if game is not None:
+        started._go_to(env.engine.layout.game(env.pack([game])[0]))
+    return started
+
+
+def _memory(values: list[Scalar]) -> MemoryArray:
+    return MemoryArray(lambda i: values[int(i.value)], len(values))

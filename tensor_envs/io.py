@@ -1,0 +1,99 @@
+"""States on disk, with the game and the rules that they belong to."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tensor_envs._compiler.devices import DeviceName, resolve
+from tensor_envs._engine.batch_layout import MAX_BATCH
+from tensor_envs._engine.layout import KEY_WORDS
+from tensor_envs._files import read_arrays, write_arrays
+from tensor_envs._validate import file_path, instance
+from tensor_envs.env import Env
+from tensor_envs.registry import make
+from tensor_envs.state import State
+
+FORMAT = "tensor_envs state 2"
+
+
+def save_state(state: State, path: str | Path) -> None:
+    """Write a state with its environment's id, version and rule fields; it loads bit for bit on any device.
+
+    Args:
+        state: the games.
+        path: of the file, a safetensors file; one that is there is replaced once all is written.
+
+    Raises:
+        TypeError: another argument.
+        OSError: names the path, where everything is as it was.
+    """
+    instance("state", state, State)
+    path = file_path("path", path)
+    env, games = state.env, state.buffers
+    arrays = {"words": games.layout.table(games.words), "row_rng": games.layout.table(games.row_keys)}
+    write_arrays(path, FORMAT, about(env), arrays)
+
+
+def about(env: Env) -> dict[str, Any]:
+    """What a file says of an environment."""
+    fixed = env.entry.presets.get(env.id, {})
+    rules = {name: value for name, value in asdict(env.rules).items() if name not in fixed}
+    return {"id": env.id, "version": env.version, "illegal": env.illegal, "rules": rules}
+
+
+def env_of(about: dict[str, Any]) -> Env:
+    """The environment that a file tells of. KeyError, TypeError, ValueError or AttributeError if it does not."""
+    env = make(about["id"], illegal=about["illegal"], **{k: _tuples(v) for k, v in about["rules"].items()})
+    if env.version != about["version"]:
+        raise ValueError(f"it was saved by version {about['version']} of {env.id!r}, this is {env.version}")
+    return env
+
+
+def load_state(path: str | Path, device: DeviceName | None = None) -> State:
+    """The state in a file.
+
+    Args:
+        path: of the file.
+        device: as in `Env.init`.
+
+    Returns:
+        The state, with an environment of its own (`state.env`).
+
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: names the file, if it is no saved state, is damaged, or was written by another version.
+
+    Examples:
+        >>> import tempfile
+        >>> state = te.make("tensor_stars").init(3, seed=1)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     te.save_state(state, f"{folder}/state")
+        ...     te.load_state(f"{folder}/state").env
+        <Env tensor_stars-v0>
+    """
+    path = file_path("path", path)
+    written, arrays = read_arrays(path, FORMAT)
+    try:
+        env = env_of(written)
+        table, rng, layout = arrays["words"], arrays["row_rng"], env.engine.layout
+        if (
+            table.dtype != np.uint32
+            or table.shape != (len(table), layout.words)
+            or not 0 < len(table) <= MAX_BATCH
+        ):
+            raise ValueError(f"its words are not those of {env!r}")
+        if rng.dtype != np.uint32 or rng.shape != (len(table), KEY_WORDS):
+            raise ValueError("its rows' random keys are of another shape")
+        layout.check(table)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ValueError(f"{str(path)!r} holds no state that can be read: {error}") from None
+    return State(env, env.engine.load(table, rng, resolve(device)))
+
+
+def _tuples(value: Any) -> Any:
+    """JSON has lists where the rules have tuples."""
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value

@@ -1,0 +1,167 @@
+"""Functions of States and Tensors, captured and replayed with the hazards of TinyJit kept away from everybody.
+
+What TinyJit does not do and is done here: containers such as a `State` are flattened into tensors and rebuilt; calls
+are told apart by shapes, dtypes and devices, since a capture replayed with other sizes reads out of bounds; inputs that
+are no plain buffers are made so; results stand in buffers of their own.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
+from enum import Enum
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+from tinygrad import Tensor
+from tinygrad.dtype import DType
+from tinygrad.helpers import GlobalCounters
+from tinygrad.uop.ops import Ops
+
+from tensor_envs._compiler.capture import CapturedFunction, NothingRecordedError, base_of, get_or_create
+from tensor_envs._compiler.devices import LOCK, before_capture, buffer_of, stays_lazy
+from tensor_envs._compiler.launch import realize
+from tensor_envs._validate import function as check_function
+
+# what a result may hold: an object of another kind could have tensors in it, which would be those of the capture
+PLAIN = (bool, int, float, complex, str, bytes, np.generic, DType, Enum, type(None))
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def jit(function: Callable[P, R]) -> Callable[P, R]:
+    """Capture a function of States, Tensors and plain values (nested in tuples or lists) and replay its kernels.
+
+    The first call for a signature (structure, shapes, dtypes, devices, plain values) runs the function, with the
+    kernels of the second, which captures it; later ones replay it. Within another capture the function becomes part of
+    that.
+
+    A replay runs no Python: tensors that the function closes over are those of the capture (assign to them, do not put
+    others in their place, and realise what is assigned), and a plain value that is new in every call is captured anew
+    in every call. What the function keeps for itself is that of its first run. An argument that is returned is itself;
+    one that is a part of a buffer, or lazy, is copied first, so that assigning to it has no effect outside.
+
+    Args:
+        function: what to capture.
+
+    Returns:
+        A function of the same arguments and results, which stay valid as long as somebody holds them. It raises
+        TypeError for arguments or results of other kinds.
+
+    Examples:
+        >>> env = te.make("tic_tac_toe")
+        >>> step = te.jit(lambda state: env.reset(env.step(state, te.agents.uniform(state))))
+        >>> state = env.init(64)
+        >>> for _ in range(3):
+        ...     state = step(state)
+        >>> state.ply.tolist()[0]
+        3
+    """
+    check_function("function", function)
+    captures: dict[Any, _Capture] = {}
+
+    @functools.wraps(function)
+    def call(*arguments: P.args, **named: P.kwargs) -> R:
+        if stays_lazy():
+            return function(*arguments, **named)
+        leaves: list[Tensor] = []
+        structure = _flatten((arguments, tuple(sorted(named.items()))), leaves, Hashable)
+        with LOCK:
+            capture = get_or_create(captures, structure, lambda: _Capture(function, structure))
+            result: R = capture(leaves)
+        return result
+
+    return call
+
+
+class _Capture:
+    """A function for one signature."""
+
+    def __init__(self, function: Callable[..., Any], structure: Any):
+        self.function, self.structure = function, structure
+        self.results: Any = None  # their structure, once the function has run
+        self.idle = False  # it runs no kernels: there is nothing to capture
+        self.replay = CapturedFunction(self.flat)
+
+    def flat(self, *tensors: Tensor) -> tuple[Tensor, ...]:
+        """The function from tensors to tensors.
+
+        What is passed through is not among them, since a capture would give back the argument of its own call; of a
+        part of a buffer that is there already they have a copy.
+        """
+        arguments, named = _rebuild(self.structure, tensors)
+        outputs, given = list(tensors), {buffer_of(t) for t in tensors}
+        self.results = _flatten(self.function(*arguments, **dict(named)), outputs, PLAIN)
+
+        def is_part(t: Tensor) -> bool:
+            whole = buffer_of(t)
+            return whole in given if whole is not None else base_of(t.uop).op is Ops.BUFFER
+
+        return tuple(t.clone() if is_part(t) else t for t in outputs[len(tensors) :])
+
+    def __call__(self, leaves: Sequence[Tensor]) -> Any:
+        tensors = _buffers(leaves)
+        if self.results is not None and not self.idle:
+            with suppress(NothingRecordedError):  # kernels of another thread were counted as its own
+                return _rebuild(self.results, [*leaves, *self.replay(*tensors)])
+        before = GlobalCounters.kernel_count
+        with before_capture():
+            outputs = self.flat(*tensors)
+            if outputs:
+                realize(*outputs)
+            # without the kernels of states that the function keeps, which run in the end
+            self.idle = GlobalCounters.kernel_count == before
+        return _rebuild(self.results, [*leaves, *outputs])
+
+
+def _buffers(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """The same values in whole buffers, each in one of its own."""
+    plain, seen = [], set()
+    for t in tensors:
+        buffer = buffer_of(t)
+        if buffer is None or buffer in seen:
+            t = realize(t.clone())
+            buffer = buffer_of(t)
+        seen.add(buffer)
+        plain.append(t)
+    return plain
+
+
+def _flatten(value: Any, leaves: list[Tensor], plain: Any) -> Any:
+    """Append the tensors of a value to `leaves`, unless they are there -> its structure, in which they are numbered.
+
+    plain: what may be in it besides. TypeError for anything else.
+    """
+    if isinstance(value, Tensor):
+        known = next((i for i, leaf in enumerate(leaves) if leaf.uop is value.uop), len(leaves))
+        if known == len(leaves):
+            leaves.append(value)
+        return "tensor", known, tuple(value.shape), value.dtype, value.device
+    if hasattr(value, "__flatten__"):
+        about, tensors = value.__flatten__()
+        return "object", type(value), about, _flatten(tensors, leaves, plain)
+    if isinstance(value, (tuple, list)):
+        return "items", type(value), *(_flatten(item, leaves, plain) for item in value)
+    if plain is Hashable and isinstance(value, np.generic):  # an argument: the same number of Python's
+        value = value.item()
+    if not isinstance(value, plain):
+        kind = type(value).__name__
+        raise TypeError(
+            f"a jitted function takes and returns States, Tensors, tuples, lists and plain values, got {kind}"
+        )
+    return "plain", type(value), value, repr(value) if isinstance(value, float) else ""  # -0.0 equals 0.0
+
+
+def _rebuild(structure: Any, leaves: Sequence[Tensor]) -> Any:
+    kind, *rest = structure
+    if kind == "tensor":
+        return leaves[rest[0]]
+    if kind == "object":
+        return rest[0].__unflatten__(rest[1], _rebuild(rest[2], leaves))
+    if kind == "plain":
+        return rest[1]
+    items = [_rebuild(item, leaves) for item in rest[1:]]
+    return rest[0](*items) if hasattr(rest[0], "_fields") else rest[0](items)

@@ -1,0 +1,135 @@
+"""Games by id. A folder under `games` registers itself with the data in its `__init__.py`; `register` adds others."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import importlib
+import pkgutil
+import re
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+
+from tensor_envs._engine.entry import GameEntry
+from tensor_envs._validate import SHOWN, instance, shown
+from tensor_envs.env import Env, Illegal
+
+_entries: dict[str, GameEntry] = {}
+listeners: list[Callable[[], None]] = []  # told of every game that is registered: other libraries' registries
+
+
+def register(entry: GameEntry, *, replace: bool = False) -> None:
+    """Make a game known to `make` under its id and its presets' ids.
+
+    Args:
+        entry: the game as data.
+        replace: whether it may take the place of a game registered before under its id, as in a notebook's cell that is
+            run again. Environments that are there keep the rules that they have.
+
+    Raises:
+        TypeError: `entry` is no GameEntry, `replace` no bool.
+        ValueError: an id is taken.
+    """
+    instance("entry", entry, GameEntry)
+    instance("replace", replace, bool)
+    for name in (entry.id, *entry.presets):
+        known = _all_ids().get(name)
+        replaceable = known is _entries.get(entry.id)
+        if known is not None and not (replace and replaceable):
+            hint = "; register(..., replace=True) puts another game in its place" * replaceable
+            raise ValueError(f"the id {name!r} is registered already{hint}")
+    _entries[entry.id] = entry
+    for listener in listeners:
+        listener()
+
+
+def registered() -> tuple[str, ...]:
+    """All ids that `make` knows, presets included, sorted.
+
+    Returns:
+        A tuple of ids.
+
+    Examples:
+        >>> "connect_four" in te.registered()
+        True
+    """
+    return tuple(sorted(_all_ids()))
+
+
+def _all_ids() -> dict[str, GameEntry]:
+    return {
+        name: entry for entry in (*_built_in(), *_entries.values()) for name in (entry.id, *entry.presets)
+    }
+
+
+@functools.cache
+def _built_in() -> tuple[GameEntry, ...]:
+    games = importlib.import_module("tensor_envs.games")
+    names = [module.name for module in pkgutil.iter_modules(games.__path__) if module.ispkg]
+    return tuple(importlib.import_module(f"tensor_envs.games.{name}").GAME for name in names)
+
+
+def _named(name: str) -> GameEntry:
+    """The game that an importable name is of."""
+    module, _, attribute = name.partition(":")
+    if not re.fullmatch(r"\w+(\.\w+)*:\w+", name):
+        raise ValueError(f"id must be one of registered() or 'package.module:Name', got {shown(name)}")
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except AttributeError:
+        raise ValueError(f"the module {module!r} has no {attribute!r}, which the id {name!r} names") from None
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module}.".startswith(
+            f"{error.name}."
+        ):  # what the module itself lacks
+            raise
+        raise ValueError(f"there is no module {error.name!r}, which the id {name!r} names") from None
+    if isinstance(found, GameEntry):
+        return found
+    own = (entry for entry in _entries.values() if entry.rules in (found, name))  # with notation and render
+    return next(own, GameEntry(attribute.lower(), found))
+
+
+def make(id: str, *, illegal: Illegal = "lose", **rule_fields: Any) -> Env:
+    """An environment by id, with the fields of the game's rules as keyword arguments.
+
+    Args:
+        id: one of `registered()`, or "package.module:Name" for a game of one's own: Name is its GameEntry, or its
+            rules dataclass (with the entry that the module registers for it, if it does).
+        illegal: "lose" (an illegal action ends the game: the mover gets -1, every other player 1/(P-1)) or "raise"
+            (`step` looks first, on the host, and raises ValueError).
+        **rule_fields: fields of the game's rules dataclass; those of a preset are fixed.
+
+    Returns:
+        The environment.
+
+    Raises:
+        ValueError: an unknown id, with the nearest ones, or values that the rules refuse.
+        TypeError: an unknown rule field, or a name that is of no game.
+
+    Examples:
+        >>> te.make("hyper_tic_tac_toe", shape=(3, 4, 5), k=3).num_actions
+        60
+    """
+    instance("id", id, str)
+    ids = {id: _named(id)} if ":" in id else _all_ids()
+    if id not in ids:
+        near = " or ".join(map(repr, difflib.get_close_matches(id[:SHOWN], ids, n=3, cutoff=0.4)))
+        hint = f"did you mean {near}? " if near else ""
+        raise ValueError(f"unknown id {shown(id)}; {hint}registered() has all of them")
+    entry = ids[id]
+    rules = entry.load_rules()
+    known = [f.name for f in fields(rules)]
+    unknown = [name for name in rule_fields if name not in known]
+    if unknown:
+        raise TypeError(
+            f"{id!r} has no rule field {unknown[0]!r}; its fields are {', '.join(known) or 'none'}"
+        )
+    fixed = entry.presets.get(id, {})
+    clash = [name for name in rule_fields if name in fixed]
+    if clash:
+        raise TypeError(
+            f"the preset {id!r} fixes {clash[0]}={fixed[clash[0]]!r}; use make({entry.id!r}, ...) to choose it"
+        )
+    return Env(entry, rules(**fixed, **rule_fields), name=id, illegal=illegal)

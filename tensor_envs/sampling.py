@@ -1,0 +1,112 @@
+"""From logits and masks to actions, and the uniform policy. All of it is lazy, so it fuses into what surrounds it."""
+
+from __future__ import annotations
+
+from tinygrad import Tensor, dtypes
+
+from tensor_envs._engine.random import threefry
+from tensor_envs._validate import instance, integer
+from tensor_envs.state import State
+
+FLOOR = -1e9  # finite, so that a softmax over a row without legal actions is uniform and never NaN
+
+
+def masked_logits(logits: Tensor, mask: Tensor) -> Tensor:
+    """Logits with a finite floor where an action is illegal.
+
+    The floor is -1e9, or the lowest finite value of a float16. A row without legal actions becomes constant, so that
+    its softmax is uniform, never NaN.
+
+    Args:
+        logits: floats [..., A].
+        mask: bool of the same shape.
+
+    Returns:
+        The logits' dtype and shape, lazy.
+
+    Raises:
+        TypeError: logits are no floats, or the mask is not bool.
+        ValueError: the shapes differ.
+
+    Examples:
+        >>> from tinygrad import Tensor
+        >>> te.masked_logits(Tensor([[2.0, 3.0]]), Tensor([[True, False]])).softmax().tolist()
+        [[1.0, 0.0]]
+    """
+    instance("logits", logits, Tensor)
+    instance("mask", mask, Tensor)
+    if not dtypes.is_float(logits.dtype):
+        raise TypeError(f"logits must have a float dtype, got {logits.dtype}")
+    if mask.dtype is not dtypes.bool:
+        raise TypeError(f"mask must be bool, got {mask.dtype}")
+    if logits.shape != mask.shape:
+        raise ValueError(f"logits and mask must have one shape, got {logits.shape} and {mask.shape}")
+    floor = -65504.0 if logits.dtype is dtypes.float16 else FLOOR
+    return mask.where(logits, logits.const_like(floor))
+
+
+def sample_action(logits: Tensor, mask: Tensor, key: Tensor, counter: Tensor | int) -> Tensor:
+    """One action a row, drawn from the softmax of the legal logits by Gumbel-max.
+
+    Args:
+        logits: floats [B, A].
+        mask: bool [B, A].
+        key: uint32 [B, 2], a key a row, such as `state.action_key`.
+        counter: an int or integers [B]. The same key and counter always give the same draw, so use another one for
+            every decision of an episode: `state.ply`.
+
+    Returns:
+        int32 [B], lazy. Row i depends on row i alone; a row without legal actions gets some action.
+
+    Raises:
+        TypeError, ValueError: another dtype or shape.
+
+    Examples:
+        >>> state = te.make("tic_tac_toe").init(2)
+        >>> logits = state.legal_action_mask.float()
+        >>> te.sample_action(logits, state.legal_action_mask, state.action_key, state.ply).shape
+        (2,)
+    """
+    masked = masked_logits(logits, mask)
+    if masked.ndim != 2:
+        raise ValueError(f"logits must have shape [B, A], got {logits.shape}")
+    batch, actions = masked.shape
+    instance("key", key, Tensor)
+    if key.shape != (batch, 2) or key.dtype is not dtypes.uint32:
+        raise ValueError(f"key must be uint32 of shape ({batch}, 2), got {key.dtype} of shape {key.shape}")
+    index = Tensor.arange(actions, dtype=dtypes.uint32).reshape(1, actions).expand(batch, actions)
+    if isinstance(counter, Tensor):
+        if counter.shape != (batch,) or not dtypes.is_int(counter.dtype):
+            raise ValueError(
+                f"counter must be integers of shape ({batch},), got {counter.dtype} of {counter.shape}"
+            )
+        count = counter.cast(dtypes.uint32).reshape(batch, 1).expand(batch, actions)
+    else:
+        count = index.const_like(integer("counter", counter, 0, 2**32 - 1))
+    keys = (key[:, :1].expand(batch, actions), key[:, 1:].expand(batch, actions))
+    numbers = (
+        (threefry(keys, (count, index))[0] >> 8).cast(dtypes.float32) + 0.5
+    ) * 2.0**-24  # in (0, 1), both ends excluded
+    # Gumbel noise is below 18 and above -3, so no illegal action's floor can win
+    noisy = masked.cast(dtypes.float32) - (-numbers.log()).log()
+    return noisy.argmax(1).cast(dtypes.int32)
+
+
+def uniform(state: State) -> Tensor:
+    """Return a random legal action per game, a function of its seed, row, episode and ply.
+
+    Args:
+        state: the games.
+
+    Returns:
+        int32 [B]; 0 where none is legal.
+
+    Raises:
+        TypeError: `state` is no State.
+
+    Examples:
+        >>> te.agents.uniform(te.make("tic_tac_toe").init(4)).shape
+        (4,)
+    """
+    instance("state", state, State)
+    return state.env.engine.sample(state.buffers)

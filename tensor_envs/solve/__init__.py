@@ -1,0 +1,1 @@
+"""Exact solving and counting of positions."""

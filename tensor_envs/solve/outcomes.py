@@ -1,0 +1,131 @@
+"""Enumerated chance: each outcome of a step's draws is an action."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any, NamedTuple
+
+from tensor_envs._compiler.tape import INT, WORD
+from tensor_envs._engine.game import Game, as_list
+from tensor_envs._engine.layout import Layout
+from tensor_envs.rules import Mask, Outcome, Part, Rules, Scalar, Spec, Value, has_bit, integer, scalar, word
+from tensor_envs.rules.kernel import depends_on, registers, tracing
+from tensor_envs.rules.spec import GameState
+
+MAX_OUTCOMES = 4096  # upper bound for the draws of a step, or of a first state
+
+
+class Digits:
+    """Chance whose draws are the digits of a number, the first draw the lowest.
+
+    Attributes:
+        sizes: number of values of each draw so far, by its counter.
+    """
+
+    def __init__(self, number: Value, anew: bool):
+        """anew: whether draws must differ from ply to ply."""
+        self.number, self.anew = scalar(number), anew
+        self.sizes: dict[Any, int] = {}
+        self._drawn: dict[Any, Scalar] = {}
+
+    @property
+    def outcomes(self) -> int:
+        return prod(self.sizes.values())
+
+    def bits(self, counter: Value) -> Scalar:
+        raise ValueError("the game draws whole words of chance, whose values are too many to count")
+
+    def draw(self, counter: Value, n: Value) -> Scalar:
+        count, size = word(counter), scalar(n)
+        if not size.known:
+            raise ValueError("the game draws among a number of values that differs: they cannot be counted")
+        if count.known and self.anew:
+            raise ValueError(
+                f"the game draws event {count.value} at every ply: it is hidden until it has come"
+            )
+        event = count.node
+        if event not in self.sizes:
+            self._drawn[event] = self.number // self.outcomes % int(size.value)
+            self.sizes[event] = int(size.value)
+        if self.sizes[event] != int(size.value):
+            raise ValueError("the game draws one event among different numbers of values")
+        return self._drawn[event]
+
+
+class Facts(NamedTuple):
+    """Properties of rules that tracing shows: outcomes of a step's draws, and whether anything depends on the ply."""
+
+    outcomes: int
+    by_ply: bool
+
+
+def facts(rules: Rules) -> Facts:
+    """Return the facts about rules without memory fields. ValueError for chance that cannot be counted."""
+    game = Game(rules)
+    layout = Layout(game.spec)
+    with tracing():
+        words, others = registers(layout.words, WORD), registers(3, INT)
+        loaded = [words[w] for w in range(layout.words)]
+        ply, action, number = (others[k] for k in range(3))
+        s = layout.get_state(loaded.__getitem__).replace(ply=ply)
+        digits = Digits(number, anew=True)
+        outcome = game.rules.step(s, action, digits)
+        after = game.typed(outcome.state.replace(ply=0).asdict(), "step").asdict().values()
+        results = [*(x for value in after for x in as_list(value)), *map(scalar, outcome.rewards)]
+        mask = game.mask(s)
+        results += [
+            scalar(outcome.terminated),
+            scalar(outcome.truncated),
+            *(mask[w] for w in range(len(mask))),
+        ]
+        by_ply = depends_on(results, ply)
+    _check("a step", digits.outcomes)
+    return Facts(digits.outcomes, by_ply)
+
+
+def _check(what: str, outcomes: int) -> None:
+    if outcomes > MAX_OUTCOMES:
+        raise ValueError(f"the draws of {what} must have at most {MAX_OUTCOMES} outcomes, got {outcomes}")
+
+
+def first_states(rules: Rules) -> Iterator[dict[str, Any]]:
+    """Yield the fields of each first state, all equally likely, as plain numbers and flat lists."""
+    game, number, outcomes = Game(rules), 0, 1
+    while number < outcomes:
+        chance = Digits(number, anew=False)
+        s = game.begun({}, chance)
+        outcomes = chance.outcomes
+        _check("a first state", outcomes)
+        yield {
+            name: [int(x.value) for x in value] if isinstance(value, list) else int(value.value)
+            for name, value in s.asdict().items()
+        }
+        number += 1
+
+
+@dataclass(frozen=True)
+class Explicit:
+    """Game without chance that stands for one with it: action a * outcomes + d is action a with the draws d."""
+
+    rules: Rules
+    outcomes: int
+
+    @property
+    def spec(self) -> Spec:
+        spec = self.rules.spec
+        return replace(spec, num_actions=spec.num_actions * self.outcomes, chance=False)
+
+    def init(self, chance: Any) -> dict[str, Any]:
+        return {}  # see `first_states`
+
+    def legal_action_mask(self, s: GameState) -> Mask:
+        mask, count = Game(self.rules).mask(s), self.spec.num_actions
+        return [has_bit(mask, integer(a // self.outcomes)) for a in range(count)]
+
+    def step(self, s: GameState, action: Scalar, chance: Any) -> Outcome:
+        return self.rules.step(s, action // self.outcomes, Digits(action % self.outcomes, anew=True))
+
+    def observe(self, s: GameState, player: Scalar) -> list[Part]:
+        return list(self.rules.observe(s, player))

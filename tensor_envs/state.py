@@ -1,0 +1,230 @@
+"""States of batches of games."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from tinygrad import Tensor, dtypes
+
+from tensor_envs._compiler.devices import DeviceName, keep_valid, resolve
+from tensor_envs._engine.batch_layout import MAX_BATCH, BatchBuffers, batch_layout
+from tensor_envs._engine.inputs import bool_array, int_array
+from tensor_envs._validate import instance, integer, wrong_type
+from tensor_envs.jit import jit
+
+if TYPE_CHECKING:
+    from tensor_envs.env import Env
+
+DISPLAYED_GAMES = 16  # of a batch, by default
+
+
+class State:
+    """B games of one environment. It is immutable: a step returns a new state and leaves this one valid.
+
+    Every declared field of the game is a property by name, as are `current_player` (int32 [B]), `ply` (int32 [B],
+    decisions so far in the episode) and `episode` (uint32 [B]): a Tensor [B, *shape], computed when read. It is lazy
+    while a jit captures.
+
+    Attributes:
+        env: the environment.
+        tensors: the buffers, for a custom `TinyJit`.
+        buffers: the same with the batch size, for adapters and searches; may change in any version.
+    """
+
+    __slots__ = ("buffers", "env")
+
+    def __init__(self, env: Env, buffers: BatchBuffers):
+        self.env, self.buffers = env, buffers
+        keep_valid(buffers.words, buffers.row_keys)
+
+    @property
+    def tensors(self) -> tuple[Tensor, Tensor]:
+        return self.buffers.words, self.buffers.row_keys
+
+    def __flatten__(self) -> tuple[Any, tuple[Tensor, ...]]:
+        """Return the static part and the tensors, for `jit`."""
+        return (self.env, self.batch), self.tensors
+
+    @classmethod
+    def __unflatten__(cls, metadata: Any, tensors: tuple[Tensor, Tensor]) -> State:
+        return cls(metadata[0], BatchBuffers(*tensors, metadata[1]))
+
+    def __reduce__(self) -> Any:
+        """Pickle by values: tinygrad identifies a buffer by a number that another process may use for another one."""
+        layout = self.buffers.layout
+        return _restored, (self.env, *(layout.table(t) for t in self.tensors), self.device)
+
+    @property
+    def batch(self) -> int:
+        """B, the number of games."""
+        return self.buffers.batch
+
+    @property
+    def device(self) -> DeviceName:
+        """Name of the device, or a tuple of names."""
+        return self.buffers.device
+
+    def __len__(self) -> int:
+        return self.batch
+
+    def __getitem__(self, rows: Any) -> State:
+        """Return the games at a row, a slice, rows, or where a bool [B] is True. IndexError beyond the batch."""
+        if isinstance(rows, slice):
+            rows = np.arange(self.batch)[rows]
+        elif not isinstance(rows, Tensor):
+            rows = np.arange(self.batch)[np.atleast_1d(rows)]  # as NumPy indexes: -1 is the last
+        return self.env.take(self, rows)
+
+    def __repr__(self) -> str:
+        return f"<State of {self.batch} games of {self.env!r} on {self.device}>"
+
+    def __dir__(self) -> list[str]:
+        """Return the public attributes, the game's fields included."""
+        return [*(name for name in super().__dir__() if not name.startswith("_")), *self.env.spec_fields]
+
+    def _repr_svg_(self) -> str | None:
+        """Return a picture of the first games, for notebooks; None if the game has no pictures."""
+        from tensor_envs.render.compose import table  # needed here alone
+
+        rows = range(min(DISPLAYED_GAMES, self.batch))
+        try:
+            return table([self.env.render(self, row) for row in rows], [f"game {row}" for row in rows])
+        except NotImplementedError:
+            return None
+
+    def __getattr__(self, name: str) -> Tensor:
+        if not name.startswith("_") and name in self.env.spec_fields:
+            return self.env.engine.read(self.buffers, name)
+        if name.startswith("__"):
+            raise AttributeError(name)
+        known = ", ".join(self.env.spec_fields)
+        raise AttributeError(
+            f"a state of {self.env.id!r} has no field {name!r}; its fields are {known}; it also has "
+            "legal_action_mask, rewards, terminated, truncated"
+        )
+
+    @property
+    def legal_action_mask(self) -> Tensor:
+        """bool [B, A]; all False once the game is over."""
+        return self.env.engine.read(self.buffers, "legal_action_mask")
+
+    @property
+    def rewards(self) -> Tensor:
+        """float32 [B, P]: rewards of the last step for every player."""
+        return self.env.engine.read(self.buffers, "rewards")
+
+    @property
+    def terminated(self) -> Tensor:
+        """bool [B]: whether the game has ended by its rules."""
+        return self.env.engine.read(self.buffers, "terminated")
+
+    @property
+    def truncated(self) -> Tensor:
+        """bool [B]: whether a limit has cut the game off."""
+        return self.env.engine.read(self.buffers, "truncated")
+
+    @property
+    def action_key(self) -> Tensor:
+        """uint32 [B, 2]: random key of the row and episode, for `sample_action`; the uniform policy has another."""
+        return self.env.engine.read(self.buffers, "action_key")
+
+    def numpy(self) -> dict[str, np.ndarray]:
+        """Return all fields, legal_action_mask, rewards, terminated and truncated on the host, by name.
+
+        It reads the buffer once, which is far cheaper than reading the properties one by one.
+        """
+        layout = self.buffers.layout
+        return self.env.engine.layout.unpack(layout.table(self.buffers.words))
+
+    def check_beside(self, other: Any, name: str) -> State:
+        """Return another state. TypeError or ValueError unless both have one environment and one device."""
+        instance(name, other, State)
+        self.env.check_state(other)
+        for one in (self, other):
+            check_on_one_device("what is put together", one)
+        if other.device != self.device:
+            raise ValueError(f"{name} must be on {self.device} as the first state is, got {other.device}")
+        return other  # type: ignore[no-any-return]
+
+
+def check_on_one_device(what: str, state: State) -> None:
+    """Raise ValueError for a sharded state."""
+    if state.buffers.layout.shards > 1:
+        raise ValueError(f"{what} needs a state on one device, got one on {state.device}")
+
+
+def _restored(env: Env, table: np.ndarray, row_keys: np.ndarray, device: Any) -> State:
+    return State(env, env.engine.load(table, row_keys, resolve(device)))
+
+
+def concat(states: Sequence[State]) -> State:
+    """Concatenate states along the batch. Each game keeps its own chance.
+
+    Args:
+        states: one or more, of one environment and on one device.
+
+    Returns:
+        A state of all games.
+
+    Raises:
+        ValueError, TypeError: states of other environments or devices, or none.
+
+    Examples:
+        >>> env = te.make("tic_tac_toe")
+        >>> te.concat([env.init(2), env.step(env.init(1), [4])]).ply.tolist()
+        [0, 0, 1]
+    """
+    if not isinstance(states, (list, tuple)):
+        raise wrong_type("states", "a list of States", states)
+    if not states:
+        raise ValueError("states must be one or more, got none")
+    instance("states[0]", states[0], State)
+    first: State = states[0]
+    for i, other in enumerate(states):
+        first.check_beside(other, f"states[{i}]")
+    buffers = first.buffers
+    for other in states[1:]:
+        count = integer("the number of games", buffers.batch + other.batch, 1, MAX_BATCH)
+        rows = int_array("rows", np.arange(count, dtype=np.int32), batch_layout(count, buffers.device))
+        buffers = first.env.engine.gather(buffers, rows, count, other.buffers)
+    return State(first.env, buffers)
+
+
+def where(mask: Any, a: State, b: State) -> State:
+    """Select each row's game from one of two states. Each game keeps its own chance.
+
+    Args:
+        mask: bool [B], a Tensor on the states' device or anything that NumPy takes.
+        a, b: of one environment, device and batch.
+
+    Returns:
+        A state with the games of `a` where the mask is True and those of `b` elsewhere.
+
+    Raises:
+        ValueError, TypeError: states that do not go together; a mask of another shape, dtype or device.
+
+    Examples:
+        >>> env = te.make("tic_tac_toe")
+        >>> state = env.init(3)
+        >>> te.where([True, False, True], env.step(state, [0, 1, 2]), state).ply.tolist()
+        [1, 0, 1]
+    """
+    if not isinstance(a, State):
+        raise wrong_type("a", "a State (tensor_envs.rules.where chooses between numbers)", a)
+    buffers = a.buffers
+    a.check_beside(b, "b")
+    if b.batch != a.batch:
+        raise ValueError(f"b must have {a.batch} games as a has, got {b.batch}")
+    rows = _selected_rows(buffers.layout.column(bool_array("mask", mask, buffers.layout)))
+    places = int_array("mask", rows, buffers.layout)
+    return State(a.env, a.env.engine.gather(buffers, places, a.batch, b.buffers))
+
+
+@jit
+def _selected_rows(mask: Tensor) -> Tensor:
+    """Return the rows that a mask selects from two concatenated states."""
+    count = int(mask.shape[0])
+    row = Tensor.arange(count, dtype=dtypes.int32)
+    return (mask != 0).where(row, row + count).contiguous()

@@ -1,0 +1,209 @@
+"""Games as text, for players that read and write: language models and people at a prompt."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+from collections.abc import Sequence
+from dataclasses import asdict
+from itertools import compress, islice
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from tensor_envs._validate import instance, integer, shown
+from tensor_envs.env import Env
+from tensor_envs.state import State
+
+__all__ = ["describe", "parse", "prompt"]
+
+# what precedes an answer, as a prompt asks for it or as models like to write it
+ANSWER = re.compile(r"\b(?:move|action|answer)\b[\s*_`'\"]*(?:[:=]|is\b)|\\boxed\{", re.IGNORECASE)
+MAX_LISTED = 8  # names of actions in an error
+
+
+def describe(env: Env) -> str:
+    """Return the rules as text: the game's RULES.md, or the docstring of its rules, and the rule fields.
+
+    Args:
+        env: the environment.
+
+    Returns:
+        Text that ends with a newline.
+
+    Raises:
+        TypeError: `env` is no Env.
+
+    Examples:
+        >>> te.text.describe(te.make("tic_tac_toe")).splitlines()[-1]
+        'This game is tic_tac_toe with shape=(3, 3), k=3, misere=False, gravity=False; it has player 0, player 1.'
+    """
+    instance("env", env, Env)
+    fields = ", ".join(f"{name}={value!r}" for name, value in asdict(env.rules).items())
+    players = ", ".join(f"player {player}" for player in range(env.num_players))
+    return f"{rulebook(env.rules).strip()}\n\nThis game is {env.id} with {fields or 'no fields'}; it has {players}.\n"
+
+
+def prompt(state: State, i: int = 0, player: int | None = None) -> str:
+    """Return one game as text: what a player may know and, if that player is to move, the legal moves.
+
+    Args:
+        state: the games.
+        i: the game's row.
+        player: the one who is asked; default: the player to move.
+
+    Returns:
+        Text that ends with an instruction for an answer that `parse` understands. It does not depend on anything that
+        is hidden from the player.
+
+    Raises:
+        ValueError, TypeError: no State, or no such row or player.
+        NotImplementedError: a game of imperfect information without a render module.
+
+    Examples:
+        >>> env = te.make("tic_tac_toe")
+        >>> print(te.text.prompt(env.step(env.init(1), [4])))
+        You are player 1 in tic_tac_toe; the players are 0 to 1.
+        <BLANKLINE>
+           0  1  2
+        0  .  .  .
+        1  .  X  .
+        2  .  .  .
+        <BLANKLINE>
+        the second player (O) to move
+        <BLANKLINE>
+        You are to move. Legal moves: (0,0); (0,1); (0,2); (1,0); (1,2); (2,0); (2,1); (2,2)
+        End your answer with a line that names one of them, such as: move: (0,0)
+        <BLANKLINE>
+    """
+    instance("state", state, State)
+    i, env = integer("i", i, 0, state.batch - 1), state.env
+    if player is not None:
+        player = integer("player", player, 0, env.num_players - 1)
+    now = env.row(state, i)
+    mover, over = now["current_player"], now["terminated"] or now["truncated"]
+    player = mover if player is None else player
+    lines = [
+        f"You are player {player} in {env.id}; the players are 0 to {env.num_players - 1}.",
+        "",
+        position(state, i, player),
+        "",
+    ]
+    if over:
+        lines.append("The game is over.")
+    elif player != mover:  # the mover's legal moves may reveal what is hidden
+        lines.append(f"Player {mover} is to move.")
+    else:
+        legal = list(compress(env.action_names, now["legal_action_mask"]))
+        lines.append(f"You are to move. Legal moves: {'; '.join(legal)}")
+        lines.append(f"End your answer with a line that names one of them, such as: move: {legal[0]}")
+    return "\n".join(lines) + "\n"
+
+
+def position(state: State, i: int, player: int | None) -> str:
+    """Return what a player sees, or the fields of a game that has no render module and hides nothing."""
+    try:
+        return state.env.to_string(state, i, player).rstrip()
+    except NotImplementedError:
+        if not state.env.spec.perfect_information:
+            raise
+    now = state.env.row(state, i)
+    return "\n".join(f"{field.name}: {now[field.name]}" for field in state.env.spec.fields)
+
+
+def parse(env: Env, answer: str, state: State | None = None, i: int = 0) -> int:
+    """Return the action that an answer names: after the last "move:" or "answer:", in its last line, or anywhere.
+
+    Case and spaces do not count. Where an answer names several moves, the only legal one of them is taken.
+
+    Args:
+        env: the environment.
+        answer: any text.
+        state: of this environment; the action must be legal in it.
+        i: the game's row.
+
+    Returns:
+        The action.
+
+    Raises:
+        ValueError: the answer names no move, several, or an illegal one; the message is fit to ask again.
+        TypeError: `answer` is no str, or `state` is of another environment.
+
+    Examples:
+        >>> env = te.make("tic_tac_toe")
+        >>> te.text.parse(env, "The centre is taken by (1,1), so I take a corner.\\nMove: **( 0, 2 )**")
+        2
+    """
+    instance("env", env, Env)
+    instance("answer", answer, str)
+    legal: list[int] | None = None
+    if state is not None:
+        row = env.row(state, integer("i", i, 0, env.check_state(state).batch - 1))
+        legal = np.flatnonzero(row["legal_action_mask"]).tolist()
+    names = _names(env.action_names)
+    marks = [mark.end() for mark in ANSWER.finditer(answer)]
+    marked = answer[marks[-1] :].partition("\n")[0] if marks else ""
+    last = (answer.rstrip().splitlines() or [""])[-1]
+    for place, limit in ((marked, 1), (last, None), (answer, None)):  # the likeliest first
+        named = {
+            names.actions[_squeezed(match.group())] for match in islice(names.pattern.finditer(place), limit)
+        }
+        if legal is not None and len(named) > 1:
+            named &= set(legal)
+        if len(named) == 1:
+            (action,) = named
+            if legal is None or action in legal:
+                return action
+            raise ValueError(f"{env.action_names[action]} is not legal; {_listed(env, legal)}")
+        if len(named) > 1:
+            several = ", ".join(env.action_names[action] for action in sorted(named)[:MAX_LISTED])
+            raise ValueError(f"answer must name one move, got {shown(place.strip())}, which names {several}")
+    raise ValueError(f"answer must name a move, got {shown(answer)}; {_listed(env, legal)}")
+
+
+def rulebook(rules: object) -> str:
+    """Return RULES.md beside the module of the rules, or else their docstring."""
+    source = (
+        inspect.getsourcefile(type(rules)) if hasattr(inspect.getmodule(type(rules)), "__file__") else None
+    )
+    path = Path(source).with_name("RULES.md") if source else None
+    return path.read_text(encoding="utf-8") if path and path.is_file() else inspect.getdoc(rules) or ""
+
+
+def _listed(env: Env, legal: Sequence[int] | None) -> str:
+    some = list(range(env.num_actions) if legal is None else legal)
+    if not some:
+        return "no move is legal, the game is over"
+    names = "; ".join(env.action_names[action] for action in some[:MAX_LISTED]) + "; ..." * (
+        len(some) > MAX_LISTED
+    )
+    return f"{'moves' if legal is None else 'legal moves'} are {names}"
+
+
+def _squeezed(name: str) -> str:
+    """Return a name as it is compared: without spaces and case."""
+    return "".join(name.split()).lower()
+
+
+class _Names(NamedTuple):
+    """Pattern that finds names of actions in a text, the longest first, and the actions by squeezed name."""
+
+    pattern: re.Pattern[str]
+    actions: dict[str, int]
+
+
+@functools.lru_cache(64)
+def _names(names: tuple[str, ...]) -> _Names:
+    """Return the pattern and the actions of some action names."""
+    actions = {_squeezed(name): action for action, name in reversed(list(enumerate(names)))}
+
+    def spaced(name: str) -> str:
+        words = re.findall(r"\w+|[^\w\s]", name)
+        before = r"(?<!\w)(?<!\d\.)" if name[0].isalnum() else ""
+        after = r"(?!\w)(?!\.\d)" if name[-1].isalnum() else ""
+        return before + r"\s*".join(map(re.escape, words)) + after
+
+    longest_first = sorted(names, key=len, reverse=True)
+    return _Names(re.compile("|".join(map(spaced, longest_first)), re.IGNORECASE), actions)
