@@ -9,6 +9,7 @@ from tensor_envs import agents, ops, search, testing, text
 from tensor_envs._compiler.threads import num_threads, set_num_threads
 from tensor_envs._engine.entry import GameEntry
 from tensor_envs.agents import Oracle
+from tensor_envs.combine import concat, where
 from tensor_envs.env import Env
 from tensor_envs.evaluation import Evaluation, Ratings, arena, evaluate, regret
 from tensor_envs.interop import from_numpy, from_torch, to_numpy, to_torch
@@ -23,7 +24,7 @@ from tensor_envs.sampling import masked_logits, sample_action
 from tensor_envs.sharding import Shard, shard
 from tensor_envs.solve.perft import Perft, perft
 from tensor_envs.solve.solver import Solution, solve
-from tensor_envs.state import State, concat, where
+from tensor_envs.state import State
 from tensor_envs.train.advantages import advantages
 from tensor_envs.vector import Transition, VectorEnv
 

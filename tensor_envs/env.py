@@ -18,8 +18,8 @@ from tensor_envs._engine.batch_layout import MAX_BATCH, batch_layout
 from tensor_envs._engine.engine import Engine
 from tensor_envs._engine.entry import GameEntry
 from tensor_envs._engine.inputs import bool_array, host_ints, int_array
-from tensor_envs._engine.layout import FLAGS, KEY_WORDS
-from tensor_envs._engine.random import seed_words
+from tensor_envs._engine.layout import FLAGS
+from tensor_envs._engine.random import KEY_WORDS, seed_words
 from tensor_envs._validate import instance, integer, one_of, shown
 from tensor_envs.rules.spec import INT_HIGH, INT_LOW, Spec, Symmetry
 from tensor_envs.state import State, check_on_one_device

@@ -6,15 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from tensor_envs._engine.game import Game, MaskWords, uniform_action
+from tensor_envs._engine.game import Game, uniform_action
+from tensor_envs._engine.layout import MaskWords
 from tensor_envs._engine.random import seed_words
 from tensor_envs._validate import instance, integer
 from tensor_envs.env import SEED_ROWS, Env
-from tensor_envs.rules.bits import WORD_BITS, has_bit
+from tensor_envs.rules.bits import has_bit
 from tensor_envs.rules.chance import POLICY_EPISODE, threefry
 from tensor_envs.rules.lists import MemoryArray
 from tensor_envs.rules.observation import entries
-from tensor_envs.rules.scalar import Scalar, scalar, word
+from tensor_envs.rules.scalar import WORD_BITS, Scalar, scalar, word
 from tensor_envs.rules.scalar import integer as as_int
 from tensor_envs.rules.spec import INT_HIGH, INT_LOW, GameState, Rules
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from tensor_envs._compiler.devices import DeviceName, resolve
 from tensor_envs._engine.batch_layout import MAX_BATCH
-from tensor_envs._engine.layout import KEY_WORDS
+from tensor_envs._engine.random import KEY_WORDS
 from tensor_envs._files import read_arrays, write_arrays
 from tensor_envs._validate import file_path, instance
 from tensor_envs.env import Env

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
-from tensor_envs._engine.batch_layout import MAX_BATCH
-from tensor_envs._engine.kernels.block import LANES
+from tensor_envs._engine.batch_layout import LANES, MAX_BATCH
 from tensor_envs._validate import integer, shown
 
 

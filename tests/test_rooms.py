@@ -15,19 +15,15 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "tensor_envs"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 TOP_LEVEL = {"pyproject.toml", "tensor_envs", "tests", "scripts", "cube.png", "README.md", "LICENSE"}
-# from the ground up; a folder's floor is that of all in it that is not named itself
+# from the ground up; the floor of a folder is that of all modules in it
 FLOORS = [
     {"_validate"},  # arguments
     {"_compiler"},
     {"jit"},
-    {"rules", "render", "_files", "_engine.entry"},  # the language; the drawing kit
-    {"ops", "_engine.random"},
-    {"_engine.game"},
-    {"_engine.layout"},
-    {"_engine.kernels"},
-    {"_engine.batch_layout"},
+    {"rules", "render", "_files"},  # the language of rules; the drawing kit
+    {"ops"},
     {"_engine"},
-    {"env", "state"},
+    {"env", "state", "combine"},
     {"registry", "vector", "interpreter", "text"},
     {"sampling", "rollout", "io", "interop", "pictures", "sharding"},
     {"games"},
@@ -39,6 +35,7 @@ FLOORS = [
     {"testing"},
     {""},  # the public names
 ]
+MAX_DEPTH = 12  # of a chain of imports
 # the solver of Shed's cells: tensor programs, no rules
 SOLVER = {
     f"tensor_envs.games.shed.{name}"

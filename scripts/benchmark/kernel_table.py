@@ -31,7 +31,7 @@ import tensor_envs as te
 from benchmark.c_baseline import library
 from command import Parser, busy, run, whole
 from command.games import add_games, device_of
-from tensor_envs._engine.kernels.block import LANES
+from tensor_envs._engine.batch_layout import LANES
 
 STEPS, RUNS, SECONDS = 64, 5, 0.2
 

@@ -11,7 +11,6 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -43,20 +42,6 @@ POOL_SIZE, POOL_PROBES = 16, 4  # buffers of a kind that are pooled, and those t
 _before_captures: list[list[Tensor]] = []  # for each that runs, the tensors to realise at its end
 _alone = deque([object()])
 UNSHARED_REFCOUNT = sys.getrefcount(_alone[0])  # by a container and, during the call, by the argument
-
-
-def usable_cores() -> int:
-    """Return the number of cores that this process may use, by affinity and by a container's quota."""
-    try:
-        cores = len(os.sched_getaffinity(0))
-    except AttributeError:  # not on this system
-        cores = os.cpu_count() or 1
-    try:
-        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
-        cores = min(cores, max(1, round(int(quota) / int(period))))
-    except (OSError, ValueError):  # no such file, or "max"
-        pass
-    return cores
 
 
 # *** opening ***

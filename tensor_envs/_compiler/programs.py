@@ -23,7 +23,6 @@ from tinygrad.renderer.cstyle import ClangRenderer
 from tinygrad.uop.ops import KernelInfo, Ops, ProgramInfo
 
 from tensor_envs._compiler import clang
-from tensor_envs._compiler.devices import usable_cores
 from tensor_envs._compiler.dialects import dialect
 from tensor_envs._compiler.linear import Linear
 from tensor_envs._compiler.matmul import printer, unrolled
@@ -36,6 +35,20 @@ THREAD_SAFE = {"ClangCompiler", "NVRTCCompiler"}
 ANY_SIZE = 2**40  # stands for the length of an array, which is a part of tinygrad's programs
 
 ProgramFuture = Callable[[], UOp]  # waits for the compiler and returns the PROGRAM
+
+
+def usable_cores() -> int:
+    """Return the number of cores that this process may use, by affinity and by a container's quota."""
+    try:
+        cores = len(os.sched_getaffinity(0))
+    except AttributeError:  # not on this system
+        cores = os.cpu_count() or 1
+    try:
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
+        cores = min(cores, max(1, round(int(quota) / int(period))))
+    except (OSError, ValueError):  # no such file, or "max"
+        pass
+    return cores
 
 
 def compile_tape(

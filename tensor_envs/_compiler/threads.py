@@ -27,8 +27,8 @@ from tinygrad.device import TinyELF
 from tinygrad.renderer.cstyle import ClangRenderer
 from tinygrad.uop.ops import UOp
 
-from tensor_envs._compiler.devices import DeviceName, buffer_of, is_cpu, upload, usable_cores
-from tensor_envs._compiler.programs import compiled_binary
+from tensor_envs._compiler.devices import DeviceName, buffer_of, is_cpu, upload
+from tensor_envs._compiler.programs import compiled_binary, usable_cores
 from tensor_envs._validate import integer
 
 WHOLE, BLOCKS, CORES = range(3)  # kinds of programs, by their slices

@@ -20,9 +20,37 @@ from tensor_envs._compiler.devices import (
     primary,
     upload,
 )
-from tensor_envs._engine.kernels.block import LANES, Grid
 
 MAX_BATCH = 2**31 - 1
+LANES = 64  # games in a block, at most; on a GPU, threads in a workgroup
+# A kernel on the CPU has the number of blocks as a parameter and serves every batch of up to this many. Its indices
+# have 32 bits, or 64 where an array of such a batch would have more values.
+MANY_BLOCKS = 2**14
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Partition of a device's share of a batch into blocks of lanes. The last block is padded."""
+
+    blocks: int
+    lanes: int
+    gpu: bool
+    branches: bool = True  # whether each game may take its own
+    most: int = MANY_BLOCKS
+
+    @property
+    def rows(self) -> int:
+        return self.blocks * self.lanes
+
+    @property
+    def most_blocks(self) -> int:
+        """Upper bound of the blocks that a kernel for this grid is compiled for."""
+        return self.most if self.blocks <= self.most else 2**31
+
+    @functools.cached_property
+    def form(self) -> Grid:
+        """The grid that stands for all grids with the same kernels."""
+        return self if self.gpu else Grid(self.most_blocks, self.lanes, False, most=self.most)
 
 
 @dataclass(frozen=True)

@@ -29,17 +29,16 @@ from tensor_envs._compiler.devices import (
 )
 from tensor_envs._compiler.launch import Recorder, compiled, launch
 from tensor_envs._compiler.threads import all_blocks, runs_natively
-from tensor_envs._engine.batch_layout import BatchBuffers, BatchLayout, batch_layout
+from tensor_envs._engine.batch_layout import BatchBuffers, BatchLayout, Grid, batch_layout
 from tensor_envs._engine.game import Game
-from tensor_envs._engine.kernels.block import Grid
 from tensor_envs._engine.kernels.observe import DTYPES, ObservationArrays, ObservationPlan, Observe
 from tensor_envs._engine.kernels.read import ACTION_COUNTER, Read
 from tensor_envs._engine.kernels.rollout import Playout, Rollout
 from tensor_envs._engine.kernels.states import Copy, Gather, Init, Refresh, Reset, Seed
 from tensor_envs._engine.kernels.step import Sample, Step
 from tensor_envs._engine.kernels.tracer import AutoReset, Kernel, trace_blocks
-from tensor_envs._engine.layout import FLAGS, KEY_WORDS, Layout
-from tensor_envs._engine.random import threefry
+from tensor_envs._engine.layout import FLAGS, Layout
+from tensor_envs._engine.random import KEY_WORDS, threefry
 from tensor_envs.rules.kernel import trace
 from tensor_envs.rules.spec import Rules
 

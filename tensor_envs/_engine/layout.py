@@ -14,15 +14,14 @@ import numpy as np
 from tinygrad import Tensor, dtypes
 
 from tensor_envs._compiler.tape import BOOL, REAL, WORD, WORD64
-from tensor_envs._engine.game import MaskWords, as_list
-from tensor_envs.rules.bits import WORD_BITS, halves, joined, num_words
+from tensor_envs.rules.bits import halves, joined, num_words
 from tensor_envs.rules.kernel import bitcast, loop
-from tensor_envs.rules.lists import MemoryArray
-from tensor_envs.rules.scalar import Scalar, integer, word
+from tensor_envs.rules.lists import MemoryArray, as_list
+from tensor_envs.rules.scalar import WORD_BITS, Scalar, integer, word
 from tensor_envs.rules.spec import Field, GameState, Spec
 
+MaskWords = list[Scalar] | MemoryArray  # num_words(A) words of 32 actions each
 Load = Callable[[Any], Scalar]  # the word of a number, plain or of a kernel
-KEY_WORDS = 5  # of a row, fixed for life: seed words 0-1, row number 2, the uniform policy's key 3-4
 FLAGS = ("terminated", "truncated")
 
 

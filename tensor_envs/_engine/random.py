@@ -7,6 +7,7 @@ from tinygrad import Tensor, dtypes
 from tensor_envs._validate import integer
 
 MAX_SEED = 2**64 - 1
+KEY_WORDS = 5  # constants of a row: words 0-1 of the seed, 2 the row, 3-4 the uniform policy's key
 
 
 def threefry(key: tuple[Tensor, Tensor], counter: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:

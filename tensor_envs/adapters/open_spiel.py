@@ -25,7 +25,8 @@ import numpy as np
 
 from tensor_envs import registry, text
 from tensor_envs._engine.entry import GameEntry
-from tensor_envs._engine.layout import FLAGS, KEY_WORDS
+from tensor_envs._engine.layout import FLAGS
+from tensor_envs._engine.random import KEY_WORDS
 from tensor_envs.env import Env
 from tensor_envs.rules.spec import MAX_PLAYERS
 from tensor_envs.solve.outcomes import facts, first_states

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tensor_envs._engine.kernels.block import LANES
+from tensor_envs._engine.batch_layout import LANES
 from tensor_envs._validate import file_path, instance, integer, one_of, shown
 from tensor_envs.env import Env
 from tensor_envs.registry import make

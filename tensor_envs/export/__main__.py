@@ -16,7 +16,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from tensor_envs._engine.kernels.block import LANES
+from tensor_envs._engine.batch_layout import LANES
 from tensor_envs.export import TARGETS, export
 from tensor_envs.registry import make, registered
 from tensor_envs.web.command import Parser, run

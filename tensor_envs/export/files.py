@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from tensor_envs._compiler.dialects import PAIRS
 from tensor_envs._compiler.wasm import webassembly
-from tensor_envs._engine.kernels.block import MANY_BLOCKS, Grid
+from tensor_envs._engine.batch_layout import MANY_BLOCKS, Grid
 from tensor_envs.env import Env
 from tensor_envs.export.functions import (
     Arrays,

@@ -11,13 +11,13 @@ from tinygrad.dtype import DType
 
 from tensor_envs._compiler.dialects import CUDA, WGSL, C
 from tensor_envs._compiler.tape import BOOL, INT, Array, Tape
-from tensor_envs._engine.kernels.block import Grid
+from tensor_envs._engine.batch_layout import Grid
 from tensor_envs._engine.kernels.observe import DTYPES, ObservationArrays, Observe
 from tensor_envs._engine.kernels.rollout import Rollout
 from tensor_envs._engine.kernels.states import Init, Reset, Seed
 from tensor_envs._engine.kernels.step import Sample, Step
 from tensor_envs._engine.kernels.tracer import Kernel, trace_blocks
-from tensor_envs._engine.layout import KEY_WORDS
+from tensor_envs._engine.random import KEY_WORDS
 from tensor_envs.env import Env
 from tensor_envs.rules.kernel import Cells, trace
 

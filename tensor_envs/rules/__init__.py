@@ -1,7 +1,6 @@
 """The language that rules are written in: everything that the author of a game imports."""
 
 from tensor_envs.rules.bits import (
-    WORD_BITS,
     bit,
     halves,
     has_bit,
@@ -27,6 +26,7 @@ from tensor_envs.rules.lists import (
 )
 from tensor_envs.rules.observation import Part, bits, entries, number, one_hot
 from tensor_envs.rules.scalar import (
+    WORD_BITS,
     Scalar,
     Value,
     integer,

@@ -15,9 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from tensor_envs.rules.bits import WORD_BITS
-from tensor_envs.rules.kernel import is_gpu
-from tensor_envs.rules.scalar import Scalar, Value, integer, refuse, scalar, word, word64
+from tensor_envs.rules.scalar import WORD_BITS, Scalar, Value, integer, is_gpu, refuse, scalar, word, word64
 
 POLICY_EPISODE = 0xFFFFFFFF
 _PARITY = 0x1BD11BDA

@@ -26,7 +26,6 @@ from tensor_envs._compiler.tape import (
     Tape,
     current,
     record,
-    recording,
 )
 from tensor_envs.rules.scalar import Scalar, Value, scalar
 
@@ -58,12 +57,6 @@ def _index(index: Value) -> Instruction:
 def registers(size: int, dtype: DType) -> Cells:
     """Return an uninitialised array of the kernel's own."""
     return Cells(current().register(dtype, size))
-
-
-def is_gpu() -> bool:
-    """Return whether the kernel that is being recorded plays one game a thread."""
-    tape = recording()
-    return tape is not None and tape.gpu
 
 
 def grid_index(axis: str, size: int) -> Scalar:

@@ -41,6 +41,11 @@ class FixedList(list[Any]):
 Array = Sequence[Value] | MemoryArray
 
 
+def as_list(value: Any) -> list[Any]:
+    """Return a field's value as a list of numbers."""
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
 def _alike(values: Sequence[Value]) -> list[Scalar]:
     """Plain numbers among scalars take the kind of the first of these."""
     like = _kind(values)

@@ -19,8 +19,20 @@ from tinygrad.dtype import DType
 
 from tensor_envs._compiler import arithmetic
 from tensor_envs._compiler.arithmetic import wrap
-from tensor_envs._compiler.tape import BOOL, INT, LONG, REAL, SIGNED, UNSIGNED, WORD, WORD64, Instruction
+from tensor_envs._compiler.tape import (
+    BOOL,
+    INT,
+    LONG,
+    REAL,
+    SIGNED,
+    UNSIGNED,
+    WORD,
+    WORD64,
+    Instruction,
+    recording,
+)
 
+WORD_BITS = 32
 BITS = {BOOL: 1} | {
     kind: 8 * kind.itemsize for kind in SIGNED + UNSIGNED
 }  # of the kinds that are whole numbers
@@ -42,6 +54,12 @@ def _author() -> str:
 def refuse(what: str, error: type[Exception] = TypeError) -> NoReturn:
     """Raise an error that begins with the author's line."""
     raise error(f"{_author()}\n  {what}")
+
+
+def is_gpu() -> bool:
+    """Return whether the kernel that is being recorded plays one game a thread."""
+    tape = recording()
+    return tape is not None and tape.gpu
 
 
 def _a(dtype: DType) -> str:

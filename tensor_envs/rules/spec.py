@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from tinygrad.dtype import DType
 
 from tensor_envs._compiler.tape import BOOL, INT, WORD, WORD64
 from tensor_envs._validate import instance, integer, one_of, shown
-from tensor_envs.rules.chance import Chance
 from tensor_envs.rules.lists import FixedList
-from tensor_envs.rules.observation import Part
 from tensor_envs.rules.scalar import Scalar, Value
+
+if TYPE_CHECKING:
+    from tensor_envs.rules.chance import Chance
+    from tensor_envs.rules.observation import Part
 
 Kind = Literal["int", "bool", "word", "word64"]
 KINDS: dict[str, DType] = {"int": INT, "bool": BOOL, "word": WORD, "word64": WORD64}

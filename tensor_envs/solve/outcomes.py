@@ -8,10 +8,11 @@ from math import prod
 from typing import Any, NamedTuple
 
 from tensor_envs._compiler.tape import INT, WORD
-from tensor_envs._engine.game import Game, as_list
+from tensor_envs._engine.game import Game
 from tensor_envs._engine.layout import Layout
 from tensor_envs.rules import Mask, Outcome, Part, Rules, Scalar, Spec, Value, has_bit, integer, scalar, word
 from tensor_envs.rules.kernel import depends_on, registers, tracing
+from tensor_envs.rules.lists import as_list
 from tensor_envs.rules.spec import GameState
 
 MAX_OUTCOMES = 4096  # upper bound for the draws of a step, or of a first state

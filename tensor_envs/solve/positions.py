@@ -11,11 +11,11 @@ import numpy as np
 
 from tensor_envs._compiler.devices import resolve
 from tensor_envs._compiler.threads import num_threads
-from tensor_envs._engine.batch_layout import BatchBuffers, batch_layout
+from tensor_envs._engine.batch_layout import LANES, BatchBuffers, batch_layout
 from tensor_envs._engine.engine import Engine
 from tensor_envs._engine.inputs import int_array
-from tensor_envs._engine.kernels.block import LANES
-from tensor_envs._engine.layout import FLAGS, KEY_WORDS, Slot
+from tensor_envs._engine.layout import FLAGS, Slot
+from tensor_envs._engine.random import KEY_WORDS
 from tensor_envs._validate import wrong_type
 from tensor_envs.env import Env
 from tensor_envs.solve.outcomes import Explicit, facts, first_states

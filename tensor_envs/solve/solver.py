@@ -12,7 +12,7 @@ import numpy as np
 
 from tensor_envs._compiler.devices import resolve
 from tensor_envs._engine.inputs import host_ints
-from tensor_envs._engine.layout import KEY_WORDS
+from tensor_envs._engine.random import KEY_WORDS
 from tensor_envs._files import read_arrays, write_arrays
 from tensor_envs._validate import file_path, instance, integer
 from tensor_envs.env import Env

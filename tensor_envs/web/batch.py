@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tensor_envs._engine.kernels.block import LANES
+from tensor_envs._engine.batch_layout import LANES
 from tensor_envs._engine.kernels.step import Step
 from tensor_envs.env import Env
 from tensor_envs.export.files import name_of, shader

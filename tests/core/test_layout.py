@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
-from tensor_envs._engine.layout import FLAGS, KEY_WORDS, Layout
+from tensor_envs._engine.layout import FLAGS, Layout
+from tensor_envs._engine.random import KEY_WORDS
 from tensor_envs.rules import Chance, Field, GameState, MemoryArray, Outcome, Part, Scalar, Spec, number, put
 from tests.rules.traced import numbers
 

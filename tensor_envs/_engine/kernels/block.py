@@ -5,47 +5,20 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tinygrad.dtype import DType
 
 from tensor_envs._compiler.tape import INT, LONG, current
-from tensor_envs._engine.layout import Layout
+from tensor_envs._engine.batch_layout import Grid
 from tensor_envs.rules.kernel import Cells, grid_index, loop, registers
 from tensor_envs.rules.scalar import Scalar, integer, maximum, minimum
 
-LANES = 64  # games a block at most: on a GPU, threads a workgroup
-# A kernel on the CPU has the number of blocks as a parameter and serves every batch of up to this many. Its indices
-# have 32 bits, or 64 where an array of such a batch would have more values.
-MANY_BLOCKS = 2**14
+if TYPE_CHECKING:
+    from tensor_envs._engine.layout import Layout
+
 UNROLL_MAX_INSTRUCTIONS = 960  # of a stage that several lanes play at once
 UNROLL_LANES = 4  # those lanes: one hides the latency of another
-
-
-@dataclass(frozen=True)
-class Grid:
-    """Partition of a device's share of a batch into blocks of lanes. The last block is padded."""
-
-    blocks: int
-    lanes: int
-    gpu: bool
-    branches: bool = True  # whether each game may take its own
-    most: int = MANY_BLOCKS
-
-    @property
-    def rows(self) -> int:
-        return self.blocks * self.lanes
-
-    @property
-    def most_blocks(self) -> int:
-        """Upper bound of the blocks that a kernel for this grid is compiled for."""
-        return self.most if self.blocks <= self.most else 2**31
-
-    @functools.cached_property
-    def form(self) -> Grid:
-        """The grid that stands for all grids with the same kernels."""
-        return self if self.gpu else Grid(self.most_blocks, self.lanes, False, most=self.most)
 
 
 class Place(NamedTuple):

@@ -8,21 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from tinygrad import dtypes
 
 from tensor_envs._compiler.tape import INT, WORD
-from tensor_envs._engine.game import Game
 from tensor_envs._engine.kernels.block import Coords, Words, load
 from tensor_envs._engine.kernels.tracer import Tracer
-from tensor_envs._engine.layout import Layout
-from tensor_envs.rules.bits import WORD_BITS
 from tensor_envs.rules.kernel import Cells, loop, registers, tracing
 from tensor_envs.rules.lists import MemoryArray
 from tensor_envs.rules.observation import Number, OneHot, Part
-from tensor_envs.rules.scalar import Scalar, integer, where, word
+from tensor_envs.rules.scalar import WORD_BITS, Scalar, integer, where, word
+
+if TYPE_CHECKING:
+    from tensor_envs._engine.game import Game
+    from tensor_envs._engine.layout import Layout
 
 BYTE = 8
 FILL_UNROLL_MAX_INSTRUCTIONS = 100  # bytes of several lanes are rarely vectorised

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tensor_envs._compiler.tape import REAL
-from tensor_envs._engine.game import as_list
 from tensor_envs._engine.kernels.block import Coords, Words
 from tensor_envs._engine.kernels.tracer import Tracer
 from tensor_envs.rules.chance import threefry
 from tensor_envs.rules.kernel import bitcast, loop
-from tensor_envs.rules.lists import MemoryArray
+from tensor_envs.rules.lists import MemoryArray, as_list
 
 ACTION_COUNTER = (
     0xFFFFFFFF  # no decision has this number: the uniform policy's key makes keys for other policies

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 from tensor_envs._engine.kernels.block import Coords, Place, load, store
 from tensor_envs._engine.kernels.tracer import NEVER, Tracer, row_index
-from tensor_envs._engine.layout import FLAGS, KEY_WORDS
+from tensor_envs._engine.layout import FLAGS
+from tensor_envs._engine.random import KEY_WORDS
 from tensor_envs.rules.chance import POLICY_EPISODE, threefry
 from tensor_envs.rules.kernel import Cells, loop
 from tensor_envs.rules.scalar import Scalar, maximum, minimum, scalar, where, word

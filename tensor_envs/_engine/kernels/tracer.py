@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from tensor_envs._compiler.tape import INT, WORD
-from tensor_envs._engine.game import Game, MaskWords
-from tensor_envs._engine.kernels.block import Block, Coords, Grid, Place, Words, load
-from tensor_envs._engine.layout import KEY_WORDS, Layout
+from tensor_envs._engine.batch_layout import Grid
+from tensor_envs._engine.kernels.block import Block, Coords, Place, Words, load
+from tensor_envs._engine.random import KEY_WORDS
 from tensor_envs.rules.bits import has_bit
 from tensor_envs.rules.kernel import Cells, branch, loop, no_unroll
 from tensor_envs.rules.lists import MemoryArray
 from tensor_envs.rules.scalar import Scalar, integer, maximum, minimum, scalar, where, word
 from tensor_envs.rules.spec import GameState
+
+if TYPE_CHECKING:
+    from tensor_envs._engine.game import Game
+    from tensor_envs._engine.layout import Layout, MaskWords
 
 # what happens to a finished game: nothing; a reset in the same step; a reset in the next step
 AutoReset = Literal["none", "same_step", "next_step"]

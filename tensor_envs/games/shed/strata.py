@@ -39,7 +39,8 @@ from tinygrad import Tensor
 from tensor_envs._compiler.launch import launch
 from tensor_envs._compiler.tape import LONG
 from tensor_envs.rules import Scalar, integer, maximum, minimum, where, word
-from tensor_envs.rules.kernel import Cells, branch, grid_index, is_gpu, loop, trace
+from tensor_envs.rules.kernel import Cells, branch, grid_index, loop, trace
+from tensor_envs.rules.scalar import is_gpu
 
 LOW = 3  # ranks within a word
 MIDDLE = 5  # ranks within a block

@@ -13,8 +13,8 @@ from tinygrad import Tensor, dtypes
 from tensor_envs._compiler.capture import CapturedFunction
 from tensor_envs._compiler.devices import device_of, primary, resolve, stays_lazy, upload
 from tensor_envs._compiler.launch import launch
+from tensor_envs._engine.batch_layout import Grid
 from tensor_envs._engine.inputs import int_array
-from tensor_envs._engine.kernels.block import Grid
 from tensor_envs._files import read_arrays, write_arrays
 from tensor_envs._validate import file_path, instance, integer
 from tensor_envs.games.shed.layers import Words, first_bytes, result_bytes
