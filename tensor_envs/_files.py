@@ -1,8 +1,8 @@
-"""Arrays on disk that load as they were saved or not at all: safetensors files with a digest, written atomically.
+"""Safetensors files of arrays with a digest, written atomically: they load as they were saved, or not at all.
 
-The digest is the SHA-256 of the whole file with zeros in the digest's own place, so that no bit of data or metadata can
-change without a word. A file is written beside its place, flushed to the disk and renamed: what was there before stays
-until then, whatever happens. What a process that was killed has left beside it goes at the next save.
+The digest is the SHA-256 of the whole file with zeros in the digest's own place, so that every changed bit of data or
+metadata is detected. A file is written under a temporary name beside its place, flushed to the disk and renamed; until
+then an existing file stays. The next save removes temporary files of processes that were killed.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ WRITERS = {
 def write_arrays(
     path: str | Path, kind: str, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
 ) -> None:
-    """Write arrays, with what they are about (JSON), in place of the file of that name.
+    """Write arrays with metadata (JSON); a file of that name is replaced.
 
     Raises:
         OSError: names the path; what was there before still is.
@@ -68,7 +68,7 @@ def write_arrays(
 
 
 def replace_file(path: Path, chunks: Iterable[Any]) -> None:
-    """Write bytes in place of the file of that name, all or nothing.
+    """Write bytes to a file, all or nothing; a file of that name is replaced.
 
     Raises:
         OSError: names the path; what was there before still is.
@@ -92,7 +92,7 @@ def replace_file(path: Path, chunks: Iterable[Any]) -> None:
 
 
 def _new_part(target: Path) -> BinaryIO:
-    """A file beside another, locked for as long as it is open."""
+    """Open a new file beside another, locked as long as it is open."""
     while True:
         file = open(target.with_name(f".{target.name}.{secrets.token_hex(8)}.part"), "xb")  # noqa: SIM115
         with suppress(OSError):  # not every file system has locks
@@ -103,7 +103,7 @@ def _new_part(target: Path) -> BinaryIO:
 
 
 def _remove_left_parts(target: Path) -> None:
-    """Those that nobody writes: a lock ends with its process."""
+    """Remove the parts that no process writes any more: a lock ends with its process."""
     pattern = re.compile(rf"\.{re.escape(target.name)}\.[0-9a-f]{{16}}\.part")
     with suppress(OSError):
         for part in filter(lambda other: pattern.fullmatch(other.name), target.parent.iterdir()):
@@ -117,7 +117,7 @@ def _bytes(array: np.ndarray) -> Any:
 
 
 def read_arrays(path: str | Path, kind: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """What `write_arrays` wrote: about, and the arrays (read-only, on the disk until they are used).
+    """Read the metadata and the arrays of `write_arrays`; arrays are read-only memory maps.
 
     Raises:
         FileNotFoundError: no such file.

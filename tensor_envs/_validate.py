@@ -1,4 +1,4 @@
-"""Arguments that users get wrong: clear errors that name the argument, what came and what is allowed."""
+"""Checks of arguments. Errors name the argument, the value that came and what is allowed."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ SHOWN = 80  # characters of a value in a message
 
 
 def shown(value: Any) -> str:
-    """A value in a message: its repr, cut where it is long."""
+    """Return the repr of a value for a message, truncated."""
     try:
         text = repr(value)
-    except Exception:  # of an int of too many digits, or of an object half made
+    except Exception:  # an int of too many digits, or an object that is only partly initialised
         text = f"<{type(value).__name__}>"
     text = " ".join(text.split())
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
@@ -26,7 +26,7 @@ def wrong_type(name: str, wanted: str, value: Any) -> TypeError:
 
 
 def integer(name: str, value: Any, low: int, high: int) -> int:
-    """An int, NumPy's included, in low..high. TypeError if it is none (a bool is none), ValueError out of range."""
+    """Return an int, NumPy's included. TypeError for other types and bools, ValueError outside low..high."""
     try:
         if isinstance(value, bool):
             raise TypeError
@@ -39,7 +39,7 @@ def integer(name: str, value: Any, low: int, high: int) -> int:
 
 
 def number(name: str, value: Any, low: float, high: float) -> float:
-    """An int or a float, finite, in low..high."""
+    """Return an int or a finite float. TypeError for other types, ValueError outside low..high."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise wrong_type(name, "a number", value)
     if not low <= value <= high or not math.isfinite(value):
@@ -48,7 +48,7 @@ def number(name: str, value: Any, low: float, high: float) -> float:
 
 
 def integers(name: str, value: Any, low: int, high: int) -> tuple[int, ...]:
-    """A tuple or list of one or more ints in low..high, as a tuple."""
+    """Return one or more ints in low..high as a tuple."""
     if not isinstance(value, (tuple, list, range)):
         raise wrong_type(name, "a tuple of ints", value)
     if not value:
@@ -57,7 +57,7 @@ def integers(name: str, value: Any, low: int, high: int) -> tuple[int, ...]:
 
 
 def nested(name: str, value: Any, shape: tuple[int | None, ...], low: int, high: int) -> Any:
-    """Lists of lists of ints in low..high, of these lengths; None is any length, no length an int."""
+    """Return nested lists of ints in low..high; `shape` has their lengths, None for any, and () for an int."""
     if not shape:
         return integer(name, value, low, high)
     length, *rest = shape
@@ -69,7 +69,7 @@ def nested(name: str, value: Any, shape: tuple[int | None, ...], low: int, high:
 
 
 def one_of(name: str, value: Any, allowed: tuple[str, ...]) -> str:
-    """A string among those allowed, else TypeError or ValueError."""
+    """Return a string. TypeError or ValueError unless it is among those allowed."""
     instance(name, value, str)
     if value not in allowed:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {shown(value)}")
@@ -77,13 +77,13 @@ def one_of(name: str, value: Any, allowed: tuple[str, ...]) -> str:
 
 
 def instance(name: str, value: Any, kind: type) -> None:
-    """TypeError unless the value is of a kind."""
+    """Raise TypeError unless a value is an instance of a type."""
     if not isinstance(value, kind):
         raise wrong_type(name, f"of type {kind.__name__}", value)
 
 
 def function(name: str, value: Any) -> Callable[..., Any]:
-    """Anything that can be called, else TypeError."""
+    """Return a callable. TypeError for anything else."""
     if not callable(value):
         raise wrong_type(name, "a function", value)
     found: Callable[..., Any] = value
@@ -91,7 +91,7 @@ def function(name: str, value: Any) -> Callable[..., Any]:
 
 
 def file_path(name: str, value: Any) -> Path:
-    """A path. TypeError if it is neither str nor Path, ValueError if no file can be called so."""
+    """Return a path. TypeError if it is neither str nor Path, ValueError for an impossible name."""
     if not isinstance(value, (str, Path)):
         raise wrong_type(name, "a str or a Path", value)
     if not str(value) or "\0" in str(value):

@@ -1,4 +1,4 @@
-"""States on disk, with the game and the rules that they belong to."""
+"""States in files, with their game and rules."""
 
 from __future__ import annotations
 
@@ -25,11 +25,19 @@ def save_state(state: State, path: str | Path) -> None:
 
     Args:
         state: the games.
-        path: of the file, a safetensors file; one that is there is replaced once all is written.
+        path: of the safetensors file. An existing file is replaced once all is written.
 
     Raises:
         TypeError: another argument.
-        OSError: names the path, where everything is as it was.
+        OSError: names the path; an existing file is unchanged.
+
+    Examples:
+        >>> import tempfile
+        >>> state = te.make("tic_tac_toe").init(2)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     te.save_state(state, f"{folder}/state")
+        ...     len(te.load_state(f"{folder}/state"))
+        2
     """
     instance("state", state, State)
     path = file_path("path", path)
@@ -39,14 +47,14 @@ def save_state(state: State, path: str | Path) -> None:
 
 
 def about(env: Env) -> dict[str, Any]:
-    """What a file says of an environment."""
+    """Return the metadata of an environment for a file."""
     fixed = env.entry.presets.get(env.id, {})
     rules = {name: value for name, value in asdict(env.rules).items() if name not in fixed}
     return {"id": env.id, "version": env.version, "illegal": env.illegal, "rules": rules}
 
 
 def env_of(about: dict[str, Any]) -> Env:
-    """The environment that a file tells of. KeyError, TypeError, ValueError or AttributeError if it does not."""
+    """Return the environment of a file's metadata. KeyError, TypeError, ValueError or AttributeError if invalid."""
     env = make(about["id"], illegal=about["illegal"], **{k: _tuples(v) for k, v in about["rules"].items()})
     if env.version != about["version"]:
         raise ValueError(f"it was saved by version {about['version']} of {env.id!r}, this is {env.version}")
@@ -54,18 +62,18 @@ def env_of(about: dict[str, Any]) -> Env:
 
 
 def load_state(path: str | Path, device: DeviceName | None = None) -> State:
-    """The state in a file.
+    """Load a state from a file.
 
     Args:
         path: of the file.
         device: as in `Env.init`.
 
     Returns:
-        The state, with an environment of its own (`state.env`).
+        The state, with a new environment (`state.env`).
 
     Raises:
         FileNotFoundError: no such file.
-        ValueError: names the file, if it is no saved state, is damaged, or was written by another version.
+        ValueError: names the file, if it is no saved state, is damaged, or is of another version.
 
     Examples:
         >>> import tempfile
@@ -95,5 +103,5 @@ def load_state(path: str | Path, device: DeviceName | None = None) -> State:
 
 
 def _tuples(value: Any) -> Any:
-    """JSON has lists where the rules have tuples."""
+    """Convert the lists of JSON to tuples, which rules use."""
     return tuple(map(_tuples, value)) if isinstance(value, list) else value

@@ -1,8 +1,8 @@
-"""Functions of States and Tensors, captured and replayed with the hazards of TinyJit kept away from everybody.
+"""Capture and replay of functions of States and Tensors, without the hazards of TinyJit.
 
-What TinyJit does not do and is done here: containers such as a `State` are flattened into tensors and rebuilt; calls
-are told apart by shapes, dtypes and devices, since a capture replayed with other sizes reads out of bounds; inputs that
-are no plain buffers are made so; results stand in buffers of their own.
+Beyond TinyJit, containers such as a `State` are flattened into tensors and rebuilt. Captures are distinguished by
+shapes, dtypes and devices, since a replay with other sizes would read out of bounds. Inputs become whole buffers, and
+results are in new buffers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tensor_envs._compiler.devices import LOCK, before_capture, buffer_of, stays
 from tensor_envs._compiler.launch import realize
 from tensor_envs._validate import function as check_function
 
-# what a result may hold: an object of another kind could have tensors in it, which would be those of the capture
+# types of a result's plain values: another object could hold tensors, which would be those of the capture
 PLAIN = (bool, int, float, complex, str, bytes, np.generic, DType, Enum, type(None))
 
 
@@ -39,17 +39,20 @@ def jit(function: Callable[P, R]) -> Callable[P, R]:
     kernels of the second, which captures it; later ones replay it. Within another capture the function becomes part of
     that.
 
-    A replay runs no Python: tensors that the function closes over are those of the capture (assign to them, do not put
-    others in their place, and realise what is assigned), and a plain value that is new in every call is captured anew
-    in every call. What the function keeps for itself is that of its first run. An argument that is returned is itself;
-    one that is a part of a buffer, or lazy, is copied first, so that assigning to it has no effect outside.
+    A replay runs no Python. Tensors that the function closes over are those of the capture: assign realised values to
+    them instead of replacing them. A plain value that is new in every call causes a capture in every call. Objects that
+    the function stores are those of its first run. A returned argument is the same object. An argument that is lazy or
+    part of a buffer is copied first, so that assigning to it has no effect outside.
 
     Args:
         function: what to capture.
 
     Returns:
-        A function of the same arguments and results, which stay valid as long as somebody holds them. It raises
-        TypeError for arguments or results of other kinds.
+        A function of the same arguments and results; results stay valid. It raises TypeError for arguments or results
+        of other types.
+
+    Raises:
+        TypeError: `function` is not callable.
 
     Examples:
         >>> env = te.make("tic_tac_toe")
@@ -78,19 +81,19 @@ def jit(function: Callable[P, R]) -> Callable[P, R]:
 
 
 class _Capture:
-    """A function for one signature."""
+    """Capture of a function for one signature."""
 
     def __init__(self, function: Callable[..., Any], structure: Any):
         self.function, self.structure = function, structure
-        self.results: Any = None  # their structure, once the function has run
-        self.idle = False  # it runs no kernels: there is nothing to capture
+        self.results: Any = None  # structure of the results, once the function has run
+        self.idle = False  # whether it runs no kernels, so that there is nothing to capture
         self.replay = CapturedFunction(self.flat)
 
     def flat(self, *tensors: Tensor) -> tuple[Tensor, ...]:
-        """The function from tensors to tensors.
+        """Call the function with tensors and return the new tensors of its results.
 
-        What is passed through is not among them, since a capture would give back the argument of its own call; of a
-        part of a buffer that is there already they have a copy.
+        Arguments among the results are left out, since a replay would return those of the capture; a part of an
+        existing buffer is copied.
         """
         arguments, named = _rebuild(self.structure, tensors)
         outputs, given = list(tensors), {buffer_of(t) for t in tensors}
@@ -105,20 +108,20 @@ class _Capture:
     def __call__(self, leaves: Sequence[Tensor]) -> Any:
         tensors = _buffers(leaves)
         if self.results is not None and not self.idle:
-            with suppress(NothingRecordedError):  # kernels of another thread were counted as its own
+            with suppress(NothingRecordedError):  # kernels of another thread were counted
                 return _rebuild(self.results, [*leaves, *self.replay(*tensors)])
         before = GlobalCounters.kernel_count
         with before_capture():
             outputs = self.flat(*tensors)
             if outputs:
                 realize(*outputs)
-            # without the kernels of states that the function keeps, which run in the end
+            # without the kernels of states that the function stores, which run at the end
             self.idle = GlobalCounters.kernel_count == before
         return _rebuild(self.results, [*leaves, *outputs])
 
 
 def _buffers(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """The same values in whole buffers, each in one of its own."""
+    """Return the values in whole buffers, a different one for each."""
     plain, seen = [], set()
     for t in tensors:
         buffer = buffer_of(t)

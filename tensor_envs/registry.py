@@ -1,4 +1,4 @@
-"""Games by id. A folder under `games` registers itself with the data in its `__init__.py`; `register` adds others."""
+"""Registry of games by id: those under `games`, each by the GAME in its `__init__.py`, and those of `register`."""
 
 from __future__ import annotations
 
@@ -16,20 +16,27 @@ from tensor_envs._validate import SHOWN, instance, shown
 from tensor_envs.env import Env, Illegal
 
 _entries: dict[str, GameEntry] = {}
-listeners: list[Callable[[], None]] = []  # told of every game that is registered: other libraries' registries
+listeners: list[
+    Callable[[], None]
+] = []  # called after each registration, for the registries of other libraries
 
 
 def register(entry: GameEntry, *, replace: bool = False) -> None:
-    """Make a game known to `make` under its id and its presets' ids.
+    """Register a game under its id and the ids of its presets.
 
     Args:
         entry: the game as data.
-        replace: whether it may take the place of a game registered before under its id, as in a notebook's cell that is
-            run again. Environments that are there keep the rules that they have.
+        replace: whether it may replace a game registered under the same id, as when a notebook's cell runs again.
+            Existing environments keep their rules.
 
     Raises:
         TypeError: `entry` is no GameEntry, `replace` no bool.
         ValueError: an id is taken.
+
+    Examples:
+        >>> te.register(te.GameEntry("my_hex", "tensor_envs.games.hex.rules:Hex"))
+        >>> te.make("my_hex", size=5).num_actions
+        26
     """
     instance("entry", entry, GameEntry)
     instance("replace", replace, bool)
@@ -45,7 +52,7 @@ def register(entry: GameEntry, *, replace: bool = False) -> None:
 
 
 def registered() -> tuple[str, ...]:
-    """All ids that `make` knows, presets included, sorted.
+    """Return all ids of `make`, presets included, sorted.
 
     Returns:
         A tuple of ids.
@@ -71,7 +78,7 @@ def _built_in() -> tuple[GameEntry, ...]:
 
 
 def _named(name: str) -> GameEntry:
-    """The game that an importable name is of."""
+    """Return the game of an importable name."""
     module, _, attribute = name.partition(":")
     if not re.fullmatch(r"\w+(\.\w+)*:\w+", name):
         raise ValueError(f"id must be one of registered() or 'package.module:Name', got {shown(name)}")
@@ -80,9 +87,7 @@ def _named(name: str) -> GameEntry:
     except AttributeError:
         raise ValueError(f"the module {module!r} has no {attribute!r}, which the id {name!r} names") from None
     except ModuleNotFoundError as error:
-        if error.name is None or not f"{module}.".startswith(
-            f"{error.name}."
-        ):  # what the module itself lacks
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):  # an import within the module
             raise
         raise ValueError(f"there is no module {error.name!r}, which the id {name!r} names") from None
     if isinstance(found, GameEntry):
@@ -92,21 +97,21 @@ def _named(name: str) -> GameEntry:
 
 
 def make(id: str, *, illegal: Illegal = "lose", **rule_fields: Any) -> Env:
-    """An environment by id, with the fields of the game's rules as keyword arguments.
+    """Make an environment by id, with the fields of the game's rules as keyword arguments.
 
     Args:
-        id: one of `registered()`, or "package.module:Name" for a game of one's own: Name is its GameEntry, or its
-            rules dataclass (with the entry that the module registers for it, if it does).
+        id: one of `registered()`, or "package.module:Name" for a custom game. Name is its GameEntry, or its rules
+            dataclass (with the entry that the module registers for it, if there is one).
         illegal: "lose" (an illegal action ends the game: the mover gets -1, every other player 1/(P-1)) or "raise"
-            (`step` looks first, on the host, and raises ValueError).
+            (`step` checks actions on the host and raises ValueError).
         **rule_fields: fields of the game's rules dataclass; those of a preset are fixed.
 
     Returns:
         The environment.
 
     Raises:
-        ValueError: an unknown id, with the nearest ones, or values that the rules refuse.
-        TypeError: an unknown rule field, or a name that is of no game.
+        ValueError: an unknown id, with the nearest ones, or invalid values of rule fields.
+        TypeError: an unknown rule field, or a name of something that is no game.
 
     Examples:
         >>> te.make("hyper_tic_tac_toe", shape=(3, 4, 5), k=3).num_actions

@@ -1,4 +1,4 @@
-"""One batch for several processes or machines, each of which plays its share of the rows."""
+"""Shares of a batch for several processes or machines."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from tensor_envs._validate import integer, shown
 
 
 class Shard(NamedTuple):
-    """A share of a batch: `batch` rows from `first_row` on, as `Env.init`, `VectorEnv` and `rollout` take them."""
+    """Share of a batch: `batch` rows from `first_row` on, as `Env.init`, `VectorEnv` and `rollout` take them."""
 
     first_row: int
     batch: int
 
 
 def shard(batch: int, rank: int | None = None, world_size: int | None = None) -> Shard:
-    """The rows of one batch that a process is to play.
+    """Return the rows of a batch that a process plays.
 
-    Row r of a seed is the same game wherever it is played, so the shares of all ranks, put together, are bit for bit
-    what one process plays. They are as equal as can be, in whole blocks of 64 games as long as there are enough.
+    Row r of a seed is the same game in every process, so the concatenated shares of all ranks equal the batch of one
+    process bit for bit. Shares are as equal as possible, in whole blocks of 64 games as long as there are enough.
 
     Args:
-        batch: B, of all processes together.
+        batch: B, the sum over all processes.
         rank: of this process, 0..world_size-1; default: the environment variable RANK, as torchrun sets it, else 0.
-        world_size: how many there are, at most B; default: the environment variable WORLD_SIZE, else 1.
+        world_size: number of processes, at most B; default: the environment variable WORLD_SIZE, else 1.
 
     Returns:
         first_row and batch of this process.
 
     Raises:
-        ValueError, TypeError: numbers out of range, or variables that are none.
+        ValueError, TypeError: numbers out of range, or environment variables that are no numbers.
 
     Examples:
         >>> first_row, batch = te.shard(1000, rank=1, world_size=3)

@@ -1,4 +1,4 @@
-"""Many games in a loop: buffers owned and stepped in place, finished games started again."""
+"""Vectorised environments: batches that own their buffers, are stepped in place and reset finished games."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ RESETS: dict[str, AutoReset] = {"same_step": "same_step", "next_step": "next_ste
 
 
 class Transition:
-    """What one step of a `VectorEnv` led to; RuntimeError when asked after the next step.
+    """Result of a step of a `VectorEnv`. Reading it after the next step raises RuntimeError.
 
     Attributes:
-        actions: int32 [B], in a buffer that the next step writes again.
-        rewards: float32 [B, P]: of the step itself, as are
-        terminated, truncated: bool [B].
+        actions: int32 [B], in a buffer that the next step overwrites.
+        rewards: float32 [B, P], of the step.
+        terminated, truncated: bool [B], of the step.
     """
 
     __slots__ = ("_actions", "_count", "_vector")
@@ -37,7 +37,7 @@ class Transition:
         self._vector, self._actions, self._count = vector, actions, vector._count
 
     def _state(self) -> State:
-        """The games after the step, with the step's own flags."""
+        """Return the games after the step, with the step's flags."""
         vector = self._vector
         if vector._count != self._count:
             raise RuntimeError("a transition must be read before the next step of its VectorEnv")
@@ -45,7 +45,7 @@ class Transition:
 
     def __repr__(self) -> str:
         if self._vector._count != self._count:
-            return "<Transition, gone with the next step>"
+            return "<Transition, invalidated by the next step>"
         now = self.numpy()
         ended = int((now["terminated"] | now["truncated"]).sum())
         return f"<Transition of {self._vector.num_envs} games on {self._vector.device}, {ended} ended>"
@@ -68,14 +68,14 @@ class Transition:
         return self._state().truncated
 
     def numpy(self) -> dict[str, np.ndarray]:
-        """`actions`, `rewards`, `terminated` and `truncated` on the host, far cheaper than one by one."""
+        """Return `actions`, `rewards`, `terminated` and `truncated` on the host, far cheaper than one by one."""
         values, where = self._state().numpy(), self._vector.buffers.layout
         chosen = {name: values[name] for name in ("rewards", "terminated", "truncated")}
         return {"actions": where.table(self._actions)[:, 0], **chosen}
 
     @property
     def final_state(self) -> State:
-        """The state that the step led to before finished games started again; worked out when asked for.
+        """State after the step and before finished games were reset, computed when read.
 
         RuntimeError unless the VectorEnv was made with final_states=True, which keeps the state before the step.
         """
@@ -83,19 +83,17 @@ class Transition:
         if vector.autoreset != "same_step":
             return State(vector.env, vector.engine.copy(after.buffers, live=False))
         if vector._before is None:
-            raise RuntimeError(
-                "final_state needs a VectorEnv made with final_states=True, which keeps what it takes"
-            )
+            raise RuntimeError("final_state needs a VectorEnv made with final_states=True")
         before = vector.engine.copy(vector._before, live=True)  # whose flags are those of the step before
         return State(vector.env, vector.engine.step(before, self._actions))
 
     def final_observation(self, player: Any = None) -> Tensor:
-        """`observe` of the final state."""
+        """Return the observation of the final state, see `Env.observe`."""
         return self._vector.env.observe(self.final_state, player)
 
 
 class VectorEnv:
-    """B games of an environment that are stepped together, in place: the fast path for loops.
+    """Batch of B games that is stepped in place: the fast path for loops.
 
     Row r plays the episodes 0, 1, 2, ... of row first_row + r of the seed.
 
@@ -104,9 +102,17 @@ class VectorEnv:
         num_envs: B.
         seed, device, first_row: as in `Env.init`.
         autoreset: "same_step": a finished game starts its next episode in the step that ends it; "next_step": in the
-            step after, which ignores its action and pays nothing; "disabled": it stays until `reset`.
-        observe: whether every step works out `observation` and `legal_action_mask`, in its own kernel.
-        final_states: whether a transition's `final_state` can be asked for; costs a second set of buffers.
+            step after, which ignores its action and has rewards 0; "disabled": it stays until `reset`.
+        observe: whether the kernel of a step also computes `observation` and `legal_action_mask`.
+        final_states: whether a transition has a `final_state`; takes a second set of buffers.
+
+    Raises:
+        ValueError, TypeError: as in `Env.init`; another autoreset.
+
+    Examples:
+        >>> vector = te.VectorEnv(te.make("tic_tac_toe"), num_envs=4, observe=True)
+        >>> vector.step([0, 1, 2, 3]).rewards.shape, vector.observation.shape
+        ((4, 2), (4, 2, 3, 3))
     """
 
     def __init__(
@@ -133,10 +139,10 @@ class VectorEnv:
         self._adopt(first)
 
     def _adopt(self, games: BatchBuffers) -> None:
-        """Go on from games whose buffer is this VectorEnv's own."""
+        """Continue with games whose buffer belongs to this VectorEnv."""
         self.buffers = games
         self._before: BatchBuffers | None = None
-        # a memory field's changes are not worked out before they are stored
+        # changes of a memory field are computed while they are stored, so they need another buffer
         self._spare = self.engine.empty(games) if self._keeps_old or self.engine.game.has_memory else None
         where = games.layout
         self._drawn, self._given = (where.empty(1, dtypes.int32) for _ in range(2))
@@ -159,18 +165,18 @@ class VectorEnv:
 
     @property
     def device(self) -> DeviceName:
-        """Where the games are: a name, or a tuple of them."""
+        """Name of the device, or a tuple of names."""
         return self.buffers.device
 
     @property
     def state(self) -> State:
-        """The games as they are now, in buffers of their own: a copy, made when first asked for after a step.
+        """Copy of the games, made when first read after a step.
 
-        Set it to go on from another state of the environment, which stays valid. With "same_step" its finished games
-        start again at once. TypeError or ValueError for a state of another environment, batch or device.
+        Setting it continues from another state of the environment, which stays valid; with "same_step" its finished
+        games are reset. TypeError or ValueError for a state of another environment, batch or device.
         """
         if self._snapshot is None:
-            live = self.autoreset == "same_step"  # whose flags are those of the last step's transition
+            live = self.autoreset == "same_step"  # the flags are those of the last transition
             self._snapshot = State(self.env, self.engine.copy(self.buffers, live))
         return self._snapshot
 
@@ -188,22 +194,22 @@ class VectorEnv:
             self._snapshot = self._before = None
             if self._observations is not None:
                 self.engine.write_observations(now, self._observations)
-        else:  # steps are bound to the rows' keys, too
+        else:  # prepared steps are bound to the row keys, too
             self._adopt(self.engine.copy(games, live=False))
         self._count += 1
 
     @property
     def observation(self) -> Tensor:
-        """What the player to move sees now, [B, *observation_shape]; the next step writes it again."""
+        """Observation of the player to move, [B, *observation_shape]; the next step overwrites it."""
         return self._observed().observation
 
     @property
     def legal_action_mask(self) -> Tensor:
-        """bool [B, A]: what may be played now; the next step writes it again."""
+        """bool [B, A]: the legal actions; the next step overwrites it."""
         return self._observed().legal_action_mask
 
     def numpy(self) -> dict[str, np.ndarray]:
-        """`observation` and `legal_action_mask` on the host, far cheaper than by the Tensors' own `numpy`."""
+        """Return `observation` and `legal_action_mask` on the host, far cheaper than by `Tensor.numpy`."""
         arrays, where = self._observed().arrays, self.buffers.layout
         shape = (self.num_envs, *self.env.observation_shape)
         return {
@@ -223,7 +229,7 @@ class VectorEnv:
             action: as in `Env.step`.
 
         Returns:
-            What the step led to, to be read before the next one.
+            The result of the step, to be read before the next one.
 
         Raises:
             ValueError, TypeError: as in `Env.step`.
@@ -243,7 +249,7 @@ class VectorEnv:
         """Play one action of the uniform policy in every game, drawn in the same kernel.
 
         Returns:
-            What the step led to, to be read before the next one; its `actions` are those drawn.
+            The result of the step, to be read before the next one, with the drawn `actions`.
 
         Raises:
             RuntimeError: inside a jit.
@@ -265,7 +271,7 @@ class VectorEnv:
         games, spare = self.buffers, self._spare
         if spare is not None:  # from one buffer into the other
             self._before, self.buffers, self._spare = games, games._replace(words=spare), games.words
-        # what has been looked up once: a kernel and the buffers that it is bound to
+        # launches are prepared for a kernel and the buffers that it is bound to
         own = actions is self._given or actions is self._drawn
         key = (kernel.uniform, id(self.buffers.words)) if own else None
         launch = self._launches.get(key)
@@ -285,7 +291,7 @@ class VectorEnv:
         """Start next episodes.
 
         Args:
-            mask: bool [B], the games that begin again; default: every finished one.
+            mask: bool [B], the games to reset; default: every finished one.
 
         Returns:
             The new state.
@@ -300,7 +306,7 @@ class VectorEnv:
     def _outside(self) -> None:
         if stays_lazy():
             raise RuntimeError(
-                "a VectorEnv cannot be stepped inside a jit, which would play one step for ever: step its env there, "
+                "a VectorEnv cannot be stepped inside a jit, which would replay one step: step its env there, "
                 "env.reset(env.step(state, action))"
             )
 

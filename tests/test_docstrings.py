@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
-from tensor_envs import rules, search
+from tensor_envs import registry, rules, search
 
 MODULES = [m.name for m in pkgutil.walk_packages(te.__path__, "tensor_envs.") if ".adapters" not in m.name]
 FINDER = doctest.DocTestFinder()
@@ -23,7 +23,8 @@ def test_there_are_examples() -> None:
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
-def test_example(example: doctest.DocTest) -> None:
+def test_example(example: doctest.DocTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_entries", {})
     example.globs |= vars(rules) | {"te": te, "np": np}
     assert doctest.DocTestRunner().run(example).failed == 0
 

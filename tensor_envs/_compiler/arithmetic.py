@@ -173,7 +173,7 @@ def bit_xor(a: I, b: I) -> I:
 
 
 def shift_left(a: I, b: I) -> I:
-    """a << b for b within 0..bits-1."""
+    """Return a << b for b within 0..bits-1."""
     if _is_const(b):
         if _is_const(a):
             return const(a.arg << b.arg, a.dtype)
@@ -183,7 +183,7 @@ def shift_left(a: I, b: I) -> I:
 
 
 def shift_right(a: I, b: I) -> I:
-    """a >> b for b within 0..bits-1, with the sign."""
+    """Return a >> b for b within 0..bits-1, with the sign."""
     if _is_const(b):
         if _is_const(a):
             return const(a.arg >> b.arg, a.dtype)

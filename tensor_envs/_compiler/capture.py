@@ -49,7 +49,7 @@ class CapturedFunction:
     """
 
     def __init__(self, function: Callable[..., Any], launcher: ProgramLauncher | None = None):
-        """launcher: of a function without results whose programs are known, so that nothing has to be captured."""
+        """Wrap a function; a `launcher` of known programs, for a function without results, makes captures unnecessary."""
         self.function = function
         self.captured: Any = None
         self.process = 0  # that has captured it
@@ -78,7 +78,7 @@ class CapturedFunction:
 
     @property
     def _is_ready(self) -> bool:
-        """Whether nothing has to be captured: a fork would share the memory of intermediate results."""
+        """Whether captures are unnecessary: a fork would share the memory of intermediate results."""
         if self.captured is None:
             return self.launcher is not None
         return self.process == os.getpid()

@@ -31,7 +31,7 @@ class Linear:
     """Converter of a finished tape."""
 
     def __init__(self, tape: Tape, divides: bool):
-        """divides: whether the renderer has a division of floats, not reciprocals alone."""
+        """Prepare a conversion; `divides` says whether the renderer has a division of floats, not only reciprocals."""
         tape.finish()
         self.tape, self.divides = tape, divides
 

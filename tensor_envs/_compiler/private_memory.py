@@ -27,7 +27,7 @@ class _Lease:
     """Memory that returns to the free list when its last user lets go of it."""
 
     def __init__(self, size: int, synchronize: Callable[[], object]):
-        """synchronize: waits for kernels, which may still use memory that was released."""
+        """Keep a function that waits for kernels, which may still use memory that was released."""
         self.size = size
         try:
             self.memory = _free[size].pop()

@@ -128,7 +128,7 @@ class Tape:
     """A kernel being recorded, or recorded."""
 
     def __init__(self, parameters: Sequence[tuple[DType, int]] = (), gpu: bool = False):
-        """parameters: dtype and size of each array. gpu: whether a thread plays one game."""
+        """Start a tape with parameters (dtype and size of each array); on a `gpu` a thread plays one game."""
         self.gpu = gpu
         self.root = self.block = Block("kernel")
         self.arrays = [Array(dtype, size, k, f"data{k}") for k, (dtype, size) in enumerate(parameters)]

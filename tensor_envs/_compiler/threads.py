@@ -80,7 +80,7 @@ class _Native:
         return ctypes.cast(getattr(self._libc, name), ctypes.c_void_p).value
 
     def reset(self) -> None:
-        """Forget the workers: a process has none at first, and a forked one none of its parent's."""
+        """Drop the workers: a process has none at first, and a forked one none of its parent's."""
         self.pool.threads = num_threads()
         for name in ("workers", "asleep", "waiting", "busy", "next", "slices"):
             setattr(self.pool, name, 0)
@@ -177,7 +177,7 @@ class Job:
     """A program, and the measured cost of its slices."""
 
     def __init__(self, program: Any, dimensions: Any, share: int | None):
-        """share: position of the argument that holds the blocks to play, if there is one."""
+        """Prepare a launch; `share` is the position of the argument with the blocks to play, if there is one."""
         values = [0 if v is None else int(v) for v in dimensions["vals"]]
         self.program, self.values, self.place = program, values, share or 0
         self.kind, self.cores = WHOLE if share is None else BLOCKS, 1

@@ -82,11 +82,11 @@ class BatchLayout:
         return replace(self.grid, blocks=self.share // lanes, lanes=lanes)
 
     def empty(self, words: int, dtype: DType = dtypes.uint32) -> Tensor:
-        """A buffer of so many values a game, allocated and not written."""
+        """Return an uninitialised buffer of `words` values per game."""
         return empty_buffer(self.rows * words, dtype, self.device)
 
     def view(self, buffer: Tensor, first: int, count: int) -> Tensor:
-        """Values `first` to `first + count - 1` of every game, lazy [B, count]."""
+        """Return values `first` to `first + count - 1` of every game, lazy [B, count]."""
         blocks = buffer.reshape(self.rows // self.grid.lanes, -1, self.grid.lanes)[:, first : first + count]
         rows = blocks.permute(0, 2, 1)
         if self.rows == self.batch:
@@ -94,17 +94,17 @@ class BatchLayout:
         return rows.reshape(self.shards, self.grid.rows, count)[:, : self.share].reshape(self.batch, count)
 
     def column(self, buffer: Tensor) -> Tensor:
-        """A buffer of one value a game as [B]."""
+        """Return a buffer of one value per game as [B]."""
         if self.rows == self.batch:
             return buffer
         return buffer.reshape(self.shards, self.grid.rows)[:, : self.share].reshape(self.batch)
 
     def table(self, buffer: Tensor) -> np.ndarray:
-        """A buffer on the host, [B, values]."""
+        """Return a buffer on the host, [B, values]."""
         return self.rows_of(download(buffer))
 
     def rows_of(self, flat: np.ndarray) -> np.ndarray:
-        """Like `table`, for an array already on the host."""
+        """Return what `table` returns, of an array already on the host."""
         blocks = flat.reshape(self.rows // self.grid.lanes, -1, self.grid.lanes)
         rows = blocks.transpose(0, 2, 1).reshape(self.shards, self.grid.rows, blocks.shape[1])[
             :, : self.share

@@ -46,7 +46,7 @@ A = TypeVar("A", bound=tuple[Any, ...])
 
 
 class Observations(NamedTuple):
-    """Buffers that an observation and a mask are written into, and views of them, made once."""
+    """Buffers for an observation and a mask, with views of them."""
 
     arrays: ObservationArrays
     observation: Tensor  # [B, *observation_shape]
@@ -54,7 +54,7 @@ class Observations(NamedTuple):
 
 
 class Engine:
-    """A game's kernels, and what is done by them."""
+    """Kernels of a game, launched on the buffers of batches."""
 
     def __init__(self, rules: Rules):
         self.game = Game(rules)
@@ -139,7 +139,7 @@ class Engine:
         return self.run(Seed(), where, arrays).row_keys
 
     def empty(self, games: BatchBuffers) -> Tensor:
-        """The buffer of another state of the same rows, not written yet."""
+        """Return an uninitialised buffer for another state of the same rows."""
         return games.layout.empty(self.layout.words)
 
     def init(self, batch: int, words: tuple[int, int], device: DeviceName, first_row: int) -> BatchBuffers:
@@ -150,7 +150,7 @@ class Engine:
     def step(
         self, games: BatchBuffers, actions: Tensor, reset: AutoReset = "none", new: Tensor | None = None
     ) -> BatchBuffers:
-        """Play given actions; into the buffer `new`, if any."""
+        """Play given actions, into the buffer `new` if there is one."""
         where = games.layout
         new = where.empty(self.layout.words) if new is None else new
         arrays = Step.Arrays(new, games.words, games.row_keys, actions)
@@ -165,14 +165,14 @@ class Engine:
         return games._replace(words=self.run(Refresh(), games.layout, arrays).new)
 
     def copy(self, games: BatchBuffers, live: bool, new: Tensor | None = None) -> BatchBuffers:
-        """A copy; live: no game in it is over."""
+        """Copy games; `live` clears the flags, so that no game is over."""
         arrays = Copy.Arrays(self.empty(games) if new is None else new, games.words)
         return games._replace(words=self.run(Copy(live), games.layout, arrays).new)
 
     def gather(
         self, games: BatchBuffers, rows: Tensor, count: int, more: BatchBuffers | None = None
     ) -> BatchBuffers:
-        """The games of some rows, in a batch of `count`; those of `more` have the rows after those of `games`."""
+        """Gather the games of some rows into a batch of `count`; the rows of `more` follow those of `games`."""
         where = batch_layout(count, games.device)
         new, new_keys = where.empty(self.layout.words), where.empty(KEY_WORDS)
         sizes = (games.batch,) if more is None else (games.batch, more.batch)
@@ -196,19 +196,19 @@ class Engine:
         return BatchBuffers(after.new, after.new_keys, count)
 
     def sample(self, games: BatchBuffers) -> Tensor:
-        """The uniform policy's actions, int32 [B]; 0 for a game that is over."""
+        """Return the uniform policy's actions, int32 [B]; 0 for a game that is over."""
         arrays = Sample.Arrays(games.words, games.row_keys, games.layout.empty(1, dtypes.int32))
         return games.layout.column(self.run(Sample(), games.layout, arrays).actions)
 
     def load(self, table: np.ndarray, rng: np.ndarray, device: DeviceName) -> BatchBuffers:
-        """A batch from the host, [B, words] and [B, KEY_WORDS]."""
+        """Upload a batch, [B, words] and [B, KEY_WORDS]."""
         where = batch_layout(len(table), device)
         return BatchBuffers(where.upload(table), where.upload(rng), len(table))
 
     # *** many steps ***
 
     def rollout(self, games: BatchBuffers, steps: int, reset: AutoReset) -> tuple[BatchBuffers, Tensor]:
-        """Many steps of the uniform policy -> the state after them, and a buffer of 2 P values: returns, then wins."""
+        """Play many steps of the uniform policy; return the last state and a buffer of 2 P values, returns and wins."""
         where = games.layout
         totals = where.empty(2 * self.spec.num_players, dtypes.float32)
         scalars = cached_upload((steps,) * where.shards, games.device)
@@ -219,7 +219,7 @@ class Engine:
     def playout(
         self, games: BatchBuffers, copies: int, actions: Tensor | None, words: tuple[int, int], limit: int
     ) -> Tensor:
-        """Uniform games from copies of every game to their ends -> their returns, float32 [B * copies, P]."""
+        """Play copies of every game to their ends by the uniform policy; return float32 [B * copies, P]."""
         where, old, device = batch_layout(games.batch * copies, games.device), games.layout, games.device
         row_keys = self.row_keys(where.batch, words, device, 0)
         totals = where.empty(self.spec.num_players, dtypes.float32)
@@ -235,14 +235,14 @@ class Engine:
         return ObservationPlan(self.game, self.layout)
 
     def table(self, where: BatchLayout) -> Tensor:
-        """The table of `ObservationPlan` on the devices."""
+        """Return the table of `ObservationPlan` on the devices."""
         if where.device not in self._tables:
             entries = np.concatenate([self.observation_plan.table.ravel()] * where.shards)
             self._tables[where.device] = upload(entries, where.device)
         return self._tables[where.device]
 
     def observations(self, where: BatchLayout) -> Observations:
-        """Buffers for the observations and masks of a batch, by lanes."""
+        """Return buffers for the observations and masks of a batch, by lanes."""
         shape, actions = self.spec.observation_shape, self.spec.num_actions
         size = math.prod(shape)
         seen, mask = where.empty(size, DTYPES[self.spec.observation_dtype]), where.empty(actions, dtypes.bool)
@@ -250,7 +250,7 @@ class Engine:
         return Observations(ObservationArrays(seen, mask, self.table(where)), *views)
 
     def observe(self, games: BatchBuffers, player: int | None, players: Tensor | None = None) -> Tensor:
-        """What a player sees, [B, *observation_shape]: `player` in all games, that of `players`, or who is to move."""
+        """Return observations [B, *observation_shape] of `player`, of the games' own `players`, or of the mover."""
         where, shape, who = games.layout, self.spec.observation_shape, player if players is None else "each"
         size, dtype, table = math.prod(shape), DTYPES[self.spec.observation_dtype], self.table(where)
         if stays_lazy():  # for a network: by lanes
@@ -268,7 +268,7 @@ class Engine:
         return seen.observation.reshape(where.batch, *shape)
 
     def read(self, games: BatchBuffers, name: str) -> Tensor:
-        """A field, a flag, the rewards, the mask or the action_key, [B, ...]; lazy in a jit."""
+        """Return a field, a flag, the rewards, the mask or the action_key, [B, ...]; lazy in a jit."""
         where = games.layout
         if stays_lazy():
             return self._lazy(games, name)
@@ -294,7 +294,7 @@ class Engine:
         return known[name] if field is None else (field.shape, field.dtype)
 
     def _lazy(self, games: BatchBuffers, name: str) -> Tensor:
-        """A property as an expression of the buffers."""
+        """Return a property as an expression of the buffers."""
         where = games.layout
         if name != "action_key":
             return self.layout.lazy(lambda first, count: where.view(games.words, first, count), name)
@@ -303,7 +303,7 @@ class Engine:
         return Tensor.stack(*threefry((low, high), (episode.const_like(ACTION_COUNTER), episode)), dim=1)
 
     def write_observations(self, games: BatchBuffers, into: Observations) -> None:
-        """What the player to move sees, and may do, into buffers that are there."""
+        """Write the mover's observation and mask into existing buffers."""
         self.run(Observe(None), games.layout, Observe.Arrays(into.arrays, games.words))
 
 
@@ -313,7 +313,7 @@ def share(grid: Grid, device: DeviceName) -> list[Tensor]:
 
 
 def _leaves(value: Any) -> Iterable[Any]:
-    """The arrays of nested named tuples, None where there is none."""
+    """Yield the arrays of nested named tuples, and None for absent ones."""
     for part in value:
         if isinstance(part, tuple):
             yield from _leaves(part)
@@ -326,7 +326,7 @@ def _flat(value: tuple[Any, ...]) -> list[Any]:
 
 
 def _like(value: A, leaves: Iterable[Any] | Sequence[Any]) -> A:
-    """The same structure, filled with other arrays of its flat order."""
+    """Return the same structure with other arrays, in flat order."""
     left = iter(leaves)
 
     def filled(part: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What a game's folder says about itself."""
+"""Entries of games in the registry."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FUNCTIONS = {  # and their arguments
 
 @dataclass(frozen=True)
 class GameEntry:
-    """A game's id and where its parts are. Modules and classes are named, "package.module:Class", and imported late.
+    """Id of a game and the places of its parts. Modules and classes are names, imported when first used.
 
     Attributes:
         id: lower case letters, digits and underscores.
@@ -36,9 +36,9 @@ class GameEntry:
             dictionary that are called `current_player`, `ply`, `terminated` or `truncated` are the state's, and come
             first: the environment adds those that `from_dict` would not give back.
         render: a module with `to_string(rules, game)` and `to_svg(rules, game)`, of dictionaries as `to_dict` gives
-            them; for pixels also `draw(rules, game)`, which gives a `render.Drawing`; if
-            the game hides anything also `seen_by(rules, game, player)`, the dictionary as that player knows it.
-        version: grows whenever a game with the same seed and actions would run otherwise.
+            them; for pixels also `draw(rules, game)`, which returns a `render.Drawing`; if
+            the game hides anything also `seen_by(rules, game, player)`, which removes what is hidden from a player.
+        version: grows whenever a game with the same seed and actions would take another course.
         presets: further ids with fixed rule fields.
         short: rule fields under which games end soon, for tests.
 
@@ -75,7 +75,7 @@ class GameEntry:
             )
 
     def load_rules(self) -> Any:
-        """The rules dataclass. TypeError if it is none."""
+        """Return the rules dataclass. TypeError if it is none."""
         rules = self.rules
         if isinstance(rules, str):
             module, _, name = rules.partition(":")
@@ -84,7 +84,7 @@ class GameEntry:
         return rules
 
     def load(self, part: str) -> ModuleType:
-        """The module "notation" or "render". NotImplementedError if the game has none."""
+        """Return the module "notation" or "render". NotImplementedError if the game has none."""
         name = getattr(self, part)
         if not name:
             raise NotImplementedError(f"{self.id!r} has no module for this: name a {part} in its GameEntry")
@@ -97,7 +97,7 @@ class GameEntry:
 
 
 def _check_rules(entry: GameEntry, rules: Any) -> None:
-    """TypeError or ValueError unless they are rules, and presets and `short` fields of theirs."""
+    """Raise TypeError or ValueError for invalid rules, or presets and `short` that name no fields of theirs."""
     parameters = getattr(rules, "__dataclass_params__", None)
     if (
         not isinstance(rules, type)

@@ -1,7 +1,6 @@
-"""One game: the rules with all that is the same in every game.
+"""Rules completed by what all games share: chance, ply count, episodes, illegal actions, truncation, uniform policy.
 
-Keys and chance, the ply count, episodes, illegal actions, truncation and the uniform policy live here, once. Everything
-is written in the language of rules: with plain numbers it plays one game in Python, traced it is a kernel.
+Everything is written in the language of rules: with plain numbers it plays one game in Python, traced it is a kernel.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Game:
-    """The rules with everything that is the same in every game: chance, plies, ends, illegal actions, resets."""
+    """Rules of one game, completed by what all games share."""
 
     def __init__(self, rules: Rules):
         kind = type(rules)
@@ -45,11 +44,11 @@ class Game:
         return KeyedChance(s.key) if self.spec.chance else NoChance()
 
     def key(self, row_keys: Sequence[Value], episode: Value) -> list[Scalar]:
-        """The game key of an episode of a row."""
+        """Return the game key of an episode of a row."""
         return list(threefry(row_keys[:2], (row_keys[2], episode)))
 
     def init(self, row_keys: Sequence[Value], episode: Value) -> GameState:
-        """The first state of an episode of a row."""
+        """Return the first state of an episode of a row."""
         known: dict[str, Any] = {"episode": episode}
         if not self.spec.chance:
             return self.begun(known, NoChance())
@@ -57,7 +56,7 @@ class Game:
         return self.begun(known, KeyedChance(known["key"]))
 
     def begun(self, known: dict[str, Any], chance: Chance) -> GameState:
-        """The first state under some chance, with some fields of the core's known."""
+        """Return the first state under some chance, with given values for some of the common fields."""
         values: dict[str, Any] = {
             name: MemoryArray(lambda i: word(0), field.size) if field.memory else [0] * field.size
             for name, field in self.fields.items()
@@ -70,14 +69,14 @@ class Game:
 
     @cached_property
     def init_instructions(self) -> int:
-        """Number of instructions of a first state."""
+        """Number of instructions that compute a first state."""
         with tracing() as tape:
             keys = registers(5, WORD)
             self.init([keys[k] for k in range(5)], word(0))
             return tape.count
 
     def typed(self, values: dict[str, Any], where_from: str) -> GameState:
-        """Values of all fields as scalars of the fields' kinds, plain numbers checked against the bounds."""
+        """Convert the values of all fields to scalars of the fields' kinds; check plain numbers against the bounds."""
         return GameState(
             {name: self._typed(field, values[name], where_from) for name, field in self.fields.items()}
         )
@@ -97,7 +96,7 @@ class Game:
     def step(
         self, s: GameState, action: Scalar, legal: Scalar | None
     ) -> tuple[GameState, list[Scalar], Scalar, Scalar]:
-        """One action -> state, rewards [P], terminated, truncated. `legal` None: known to be legal."""
+        """Play an action; return state, rewards [P], terminated, truncated. `legal` is None if it is known to hold."""
         if legal is not None and legal.known and not legal.value:  # rules know of legal actions alone
             outcome = Outcome(s, [0] * self.spec.num_players, terminated=True)
         else:
@@ -125,17 +124,17 @@ class Game:
 
     @property
     def determinizes(self) -> bool:
-        """Whether the rules can deal anew what a player does not see."""
+        """Whether the rules can resample what is hidden from a player."""
         return not self.spec.perfect_information and hasattr(self.rules, "determinize")
 
     def determinize(self, s: GameState, player: Scalar, chance: Chance) -> GameState:
-        """The rules' determinize, checked."""
+        """Resample what is hidden from a player by the rules' determinize, checked."""
         dealt = self.rules.determinize(s, player, chance)  # type: ignore[attr-defined] # optional
         instance("what determinize gives", dealt, GameState)
         return self.typed(dealt.asdict(), "determinize")
 
     def mask(self, s: GameState) -> MaskWords:
-        """The rules' legal_action_mask as words, checked."""
+        """Return the rules' legal_action_mask as words, checked."""
         mask, words, actions = (
             self.rules.legal_action_mask(s),
             num_words(self.spec.num_actions),
@@ -157,7 +156,7 @@ class Game:
         )
 
     def observe(self, s: GameState, mask: MaskWords, player: Scalar) -> list[Part]:
-        """What a player sees, in parts, checked. `mask`: of a game that goes on, else zeros."""
+        """Return the parts of a player's observation, checked. `mask` is 0 once the game is over."""
         parts = self.rules.observe(GameState(s.asdict() | {"legal_action_mask": mask}), player)
         if not isinstance(parts, (list, tuple)) or not all(isinstance(p, Part) for p in parts):
             raise TypeError("observe must give a list of parts: bits(...), one_hot(...) and number(...)")
@@ -175,7 +174,7 @@ class Game:
         return list(parts)
 
     def where(self, condition: Scalar, a: GameState, b: GameState) -> GameState:
-        """condition ? a : b, field by field."""
+        """Select between two states, field by field."""
         if condition.known:
             return a if condition.value else b
         chosen: dict[str, Any] = {}
@@ -186,7 +185,7 @@ class Game:
 
 
 def flag(name: str, value: Any) -> Scalar:
-    """A condition that rules give. TypeError for another kind."""
+    """Return a condition of the rules as a scalar. TypeError unless it is a bool."""
     condition = scalar(value)
     if condition.dtype is not BOOL:
         raise TypeError(f"{name} must be a bool, got {condition.kind}: write x != 0")
@@ -194,7 +193,7 @@ def flag(name: str, value: Any) -> Scalar:
 
 
 def _as_kind(field: Field, x: Any, where_from: str) -> Scalar:
-    """A value of a field, of its kind; as strict with plain numbers as in a kernel."""
+    """Convert a value to its field's kind, as strictly for plain numbers as for those of a kernel."""
     if not isinstance(x, Scalar):
         if field.kind == "bool" and x not in (0, 1):
             raise ValueError(f"{where_from}: field {field.name!r} must be a bool, got {x!r}")
@@ -221,7 +220,7 @@ def _where_array(condition: Scalar, x: MemoryArray, y: MemoryArray) -> MemoryArr
 def uniform_action(
     s: GameState, mask: MaskWords, count: int, policy_key: Sequence[Value], live: bool
 ) -> Scalar:
-    """The uniform policy's action of `count`, by the mask; 0 where nothing is legal, which `live` says is nowhere."""
+    """Return the uniform policy's action of `count`; 0 where nothing is legal, unless `live` excludes that."""
     bits = threefry(policy_key, (word(s.ply), s.episode))[0]
     width = min(WORD_BITS, 1 << (count - 1).bit_length())
     if isinstance(mask, MemoryArray):
@@ -242,7 +241,7 @@ def uniform_action(
 
 
 def nth_in_memory(mask: MemoryArray, n: Scalar) -> Scalar:
-    """The n-th legal action by a mask that is too large to unroll: a loop finds the word that holds it."""
+    """Return the n-th legal action of a mask too large to unroll; a loop finds its word."""
     if n.known:
         passed, which = 0, 0
         while passed + int(popcount(mask[which]).value) <= n.value:

@@ -1,4 +1,4 @@
-"""Arguments with one entry a game, from NumPy or tinygrad: checked, and brought to the state's device."""
+"""Arguments with one entry per game, from NumPy or tinygrad, checked and uploaded."""
 
 from __future__ import annotations
 
@@ -17,10 +17,17 @@ INT32 = 2**31
 
 
 def int_array(name: str, value: Any, where: BatchLayout, below: int | None = None) -> Tensor:
-    """Integers [B] as an int32 buffer of the batch's form; a Tensor on its device or anything that NumPy takes.
+    """Return integers [B] as an int32 buffer with an entry for every game, padding included.
 
-    below: an array's entries must be in 0..below-1; a Tensor's are not looked at. What int32 cannot hold becomes -1.
-    TypeError for another dtype, ValueError for another shape, device or range.
+    Args:
+        name: of the argument, for errors.
+        value: a Tensor on the batch's device or anything that NumPy takes. What int32 cannot hold becomes -1.
+        layout: of the batch.
+        below: entries of an array must be in 0..below-1; those of a Tensor are not read.
+
+    Raises:
+        TypeError: another dtype.
+        ValueError: another shape, device or range.
     """
     if not isinstance(value, Tensor):
         return upload(where.padded(host_ints(name, value, where.batch, below)), where.device)
@@ -29,7 +36,7 @@ def int_array(name: str, value: Any, where: BatchLayout, below: int | None = Non
 
 
 def host_ints(name: str, value: Any, size: int | None, below: int | None = None) -> np.ndarray:
-    """Anything that NumPy takes as int32 [size] (None: any number above 0), checked."""
+    """Convert anything that NumPy takes to int32 [size], checked; size None stands for any length above 0."""
     value = _array(name, value)
     if size is None and not value.size:
         raise ValueError(f"{name} must have one or more entries, got none")
@@ -43,7 +50,7 @@ def host_ints(name: str, value: Any, size: int | None, below: int | None = None)
 
 
 def bool_array(name: str, value: Any, where: BatchLayout) -> Tensor:
-    """bool [B] as an int32 buffer of the batch's form. TypeError or ValueError for anything else."""
+    """Return bool [B] as an int32 buffer with an entry for every game. TypeError or ValueError for anything else."""
     chosen = value if isinstance(value, Tensor) else _array(name, value)
     if chosen.dtype not in (dtypes.bool, np.dtype(bool)):
         raise TypeError(f"{name} must be bool, got dtype {chosen.dtype}")
@@ -85,7 +92,7 @@ def _array(name: str, value: Any) -> np.ndarray:
 
 
 def _on_device(name: str, values: Tensor, where: BatchLayout) -> Tensor:
-    """Values on the batch's device, else ValueError; a Tensor without any device is on every one."""
+    """Return values on the batch's device. ValueError for another one; a Tensor without a device is on every one."""
     if values.device is None:
         return values if stays_lazy() else upload(values.numpy(), where.device)
     if values.device != where.device:
@@ -96,7 +103,7 @@ def _on_device(name: str, values: Tensor, where: BatchLayout) -> Tensor:
 
 
 def _buffer(values: Tensor, where: BatchLayout) -> Tensor:
-    """Values [B] of a checked dtype as an int32 buffer with an entry for every game, unseen ones included."""
+    """Return values [B] of a checked dtype as an int32 buffer with an entry for every game, padding included."""
     if values.dtype is dtypes.int32 and where.rows == where.batch:
         if stays_lazy() or buffer_of(values) is not None:
             return values

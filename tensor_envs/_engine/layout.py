@@ -1,7 +1,7 @@
-"""Where everything of a game lies in its words: the only place that knows it, for kernels and for the host.
+"""Bit layout of a state: field offsets, packing and unpacking, in kernels and on the host.
 
 A state is one buffer of uint32 words, [blocks, words, lanes], and a second one, never written after `init`, with the
-rows' random keys. Ints take as many bits as their bounds need, bools and the two flags one each; sets, keys, rewards
+keys of its rows. Ints take as many bits as their bounds need, bools and the two flags one each; sets, keys, rewards
 (float32) and the legal_action_mask take whole words.
 """
 
@@ -26,7 +26,7 @@ FLAGS = ("terminated", "truncated")
 
 
 class Slot(NamedTuple):
-    """Bits `shift` to `shift + width - 1` of a word hold a number minus `low`; a word64 takes two whole words."""
+    """Place of a number: bits shift..shift+width-1 of a word hold it minus `low`; a word64 takes two words."""
 
     word: int
     shift: int
@@ -35,7 +35,7 @@ class Slot(NamedTuple):
 
 
 class _WholeWords(Sequence[Slot]):
-    """The slots of a memory field, which has millions of them."""
+    """Slots of a memory field, computed on access since there are millions of them."""
 
     def __init__(self, first: int, size: int):
         self.words = range(first, first + size)
@@ -48,7 +48,7 @@ class _WholeWords(Sequence[Slot]):
 
 
 class Layout:
-    """The slots of a game's fields, flags, rewards and mask.
+    """Bit layout of a game's fields, flags, rewards and mask.
 
     Attributes:
         slots: name of a field or flag -> a slot for every number in it.
@@ -101,7 +101,7 @@ class Layout:
     # *** one game in a kernel ***
 
     def get(self, load: Load, name: str) -> Any:
-        """A field's scalar, or list of them, or a flag."""
+        """Return a field as a scalar or a list of scalars, or a flag."""
         field = self.fields.get(name)
         if field is None:
             return _get(load, self.slots[name][0], BOOL)
@@ -116,7 +116,7 @@ class Layout:
         return GameState({name: self.get(load, name) for name in self.fields})
 
     def get_flags(self, load: Load) -> list[Scalar]:
-        """Whether the game is terminated, and truncated."""
+        """Return the flags terminated and truncated."""
         return [self.get(load, name) for name in FLAGS]
 
     def get_mask(self, load: Load) -> MaskWords:
@@ -132,7 +132,7 @@ class Layout:
         rewards: Sequence[Scalar] = (),
         mask: MaskWords | None = None,
     ) -> None:
-        """Store what is given; fields and flags share words, so they are given together."""
+        """Store the given parts. Fields and flags share words, so they come together."""
         words: dict[int, Scalar] = {}
         if s is not None:
             for name, field in self.fields.items():
@@ -156,7 +156,7 @@ class Layout:
     # *** a batch on the host, and as Tensors ***
 
     def unpack(self, table: np.ndarray) -> dict[str, np.ndarray]:
-        """uint32 [B, words] -> every field [B, *shape], legal_action_mask, rewards, terminated, truncated."""
+        """Unpack uint32 [B, words] to every field [B, *shape], legal_action_mask, rewards, terminated, truncated."""
         values: dict[str, np.ndarray] = {}
         for name, slots in self.slots.items():
             field = self.fields.get(name)
@@ -171,11 +171,11 @@ class Layout:
         return values
 
     def game(self, words: np.ndarray) -> dict[str, Any]:
-        """One game's words as plain numbers and nested lists by name, as `unpack` tells them of many."""
+        """Unpack one game's words to plain numbers and nested lists by name."""
         return {name: column[0].tolist() for name, column in self.unpack(words[np.newaxis]).items()}
 
     def pack(self, games: Sequence[Mapping[str, Any]]) -> np.ndarray:
-        """Plain values of all fields and flags of every game -> uint32 [B, words]; rewards and mask are 0.
+        """Pack plain values of all fields and flags to uint32 [B, words]; rewards and mask are 0.
 
         Raises:
             ValueError: a value is missing, or not within its field's bounds.
@@ -195,7 +195,7 @@ class Layout:
         return table
 
     def check(self, table: np.ndarray) -> None:
-        """ValueError if a field of a table [B, words] is not within its bounds."""
+        """Raise ValueError if a field of a table [B, words] is not within its bounds."""
         for name, field in self.fields.items():
             for slot in self.slots[name] if field.kind == "int" else ():
                 column = _column(table, slot)
@@ -207,7 +207,7 @@ class Layout:
                     raise ValueError(f"field {name!r} must be in {field.low}..{field.high}, got {wrong}")
 
     def lazy(self, word_of: Callable[[int, int], Tensor], name: str) -> Tensor:
-        """A field or flag, the mask or the rewards as an expression; `word_of(first, n)` is uint32 [B, n]."""
+        """Return a field, a flag, the mask or the rewards as an expression; `word_of(first, n)` is uint32 [B, n]."""
         if name == "legal_action_mask":
             words = word_of(self.mask, self.mask_words).unsqueeze(-1)
             bits = words >> Tensor.arange(WORD_BITS, dtype=dtypes.uint32) & 1
@@ -231,7 +231,7 @@ NUMPY_KINDS = {"int": np.int32, "word": np.uint32, "word64": np.uint64}
 
 
 def _get(load: Load, slot: Slot, dtype: Any) -> Scalar:
-    """The number in a slot, as a kernel reads it."""
+    """Load the number in a slot, in a kernel."""
     if dtype is WORD64:
         return joined(load(slot.word), load(slot.word + 1))
     x = load(slot.word)
@@ -261,7 +261,7 @@ def _put_memory(store: Callable[[Any, Scalar], None], first: int, values: Memory
 
 
 def _column(table: np.ndarray, slot: Slot) -> np.ndarray:
-    """The numbers in a slot, of every game: int64, or uint64 of a word64."""
+    """Return the number in a slot for every game: int64, or uint64 for a word64."""
     x = table[:, slot.word].astype(np.int64)
     if slot.width == 64:
         return table[:, slot.word].astype(np.uint64) | table[:, slot.word + 1].astype(np.uint64) << np.uint64(
@@ -271,7 +271,7 @@ def _column(table: np.ndarray, slot: Slot) -> np.ndarray:
 
 
 def _plain_words(field: Field, row: int, x: Any) -> list[int]:
-    """A plain number as words, checked."""
+    """Convert a plain number to words, checked."""
     low, high = {
         "int": (field.low, field.high),
         "bool": (0, 1),

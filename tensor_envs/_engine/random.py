@@ -1,4 +1,4 @@
-"""Threefry on Tensors, for actions that are drawn outside of kernels; the definition is in `rules.chance`."""
+"""Seeds, and Threefry on Tensors for actions that are drawn outside of kernels; `rules.chance` defines it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ KEY_WORDS = 5  # constants of a row: words 0-1 of the seed, 2 the row, 3-4 the u
 
 
 def threefry(key: tuple[Tensor, Tensor], counter: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-    """Key words and counter words, uint32 -> two output words, uint32."""
+    """Return two output words, uint32, for two key words and two counter words."""
     x = _join(*counter).threefry(_join(*key))
     return x.cast(dtypes.uint32), (x >> 32).cast(dtypes.uint32)
 
@@ -21,6 +21,6 @@ def _join(low: Tensor, high: Tensor) -> Tensor:
 
 
 def seed_words(seed: int) -> tuple[int, int]:
-    """The words of a seed. TypeError or ValueError unless it is an int in 0..2^64-1."""
+    """Return the two words of a seed. TypeError or ValueError unless it is an int in 0..2^64-1."""
     seed = integer("seed", seed, 0, MAX_SEED)
     return seed & 0xFFFFFFFF, seed >> 32

@@ -25,7 +25,7 @@ from tensor_envs.rules.scalar import (
 
 
 def num_words(size: int) -> int:
-    """Words of a set with members 0..size-1.
+    """Return the number of words of a set with members 0..size-1.
 
     Examples:
         >>> num_words(33)
@@ -35,7 +35,7 @@ def num_words(size: int) -> int:
 
 
 def pack(members: Iterable[int], size: int) -> list[int]:
-    """Members, plain ints below size -> words, plain ints.
+    """Pack members, plain ints below size, to words, plain ints.
 
     Examples:
         >>> pack([0, 2, 33], 40)
@@ -48,7 +48,7 @@ def pack(members: Iterable[int], size: int) -> list[int]:
 
 
 def unpack(words: Sequence[int], size: int) -> list[int]:
-    """Words, plain ints -> the members, ascending.
+    """Unpack words, plain ints, to members in ascending order.
 
     Examples:
         >>> unpack([5, 2], 40)
@@ -58,7 +58,7 @@ def unpack(words: Sequence[int], size: int) -> list[int]:
 
 
 def pack_flags(flags: Sequence[Value]) -> list[Scalar]:
-    """Conditions, one a member -> words.
+    """Pack conditions, one per member, to words.
 
     Examples:
         >>> pack_flags([True, False, True])
@@ -69,7 +69,7 @@ def pack_flags(flags: Sequence[Value]) -> list[Scalar]:
 
 
 def has_bit(words: Any, index: Value) -> Scalar:
-    """Whether a member of a computed index (in range) is in a set: a Scalar, a list of words or a MemoryArray.
+    """Return whether a set (a Scalar, a list of words or a MemoryArray) has a member of a computed index, in range.
 
     Examples:
         >>> has_bit(word(5), 2), has_bit([0, word(2)], integer(33))
@@ -86,7 +86,7 @@ def has_bit(words: Any, index: Value) -> Scalar:
 
 
 def bit(index: Value) -> Scalar:
-    """The word with the one bit 0..31 of a computed index.
+    """Return the word with the one bit 0..31 of a computed index.
 
     Examples:
         >>> bit(integer(3))
@@ -96,7 +96,7 @@ def bit(index: Value) -> Scalar:
 
 
 def _counts(x: Scalar, width: int) -> list[Scalar]:
-    """Numbers of bits in groups of 1, 2, 4, .. width adjacent bits, each in place of its group."""
+    """Count the bits in groups of 1, 2, 4, ... width adjacent bits, each count in place of its group."""
     counts, size = [x], 1
     while size < width:
         size *= 2
@@ -106,7 +106,7 @@ def _counts(x: Scalar, width: int) -> list[Scalar]:
 
 
 def popcount(x: Value, width: int | None = None) -> Scalar:
-    """Number of bits set in a word or word64, an int; bits from `width` (a power of two) on must be clear.
+    """Count the set bits of a word or word64, an int; bits from `width` (a power of two) on must be clear.
 
     Examples:
         >>> popcount(word(7))
@@ -126,7 +126,7 @@ def popcount(x: Value, width: int | None = None) -> Scalar:
 
 
 def nth_bit(x: Value, n: Value, width: int | None = None) -> Scalar:
-    """Index of the n-th bit set, from 0, among the lowest `width` (a power of two), an int; n below their number.
+    """Return the index of the n-th set bit, from 0, among the lowest `width` (a power of two), an int; n must exist.
 
     Examples:
         >>> nth_bit(word(0b1010), 1)
@@ -142,7 +142,7 @@ def nth_bit(x: Value, n: Value, width: int | None = None) -> Scalar:
     levels = _counts(x, size)[:-1]
     # a GPU's threads shift each by a number of its own, which the lanes of a vector cannot in WebAssembly
     apart = is_gpu()
-    while levels:  # halve: is it in the lower half of the group, or further on?
+    while levels:  # halve the group: the bit is in its lower half or beyond
         size, groups = size // 2, levels.pop()
         lower = integer((groups >> position if apart else groups) & (2 * size - 1))
         upper = n >= lower
@@ -152,7 +152,7 @@ def nth_bit(x: Value, n: Value, width: int | None = None) -> Scalar:
 
 
 def halves(x: Scalar) -> tuple[Scalar, Scalar]:
-    """A word64 -> its low and high words.
+    """Split a word64 into its low and high words.
 
     Examples:
         >>> halves(joined(1, 2))
@@ -162,7 +162,7 @@ def halves(x: Scalar) -> tuple[Scalar, Scalar]:
 
 
 def joined(low: Value, high: Value) -> Scalar:
-    """Two words -> one word64.
+    """Join a low and a high word to a word64.
 
     Examples:
         >>> joined(0, 1)

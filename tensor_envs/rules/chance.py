@@ -1,4 +1,4 @@
-"""The one source of chance: Threefry-2x32 with 20 rounds, a pure function of a key and a counter.
+"""Threefry-2x32 with 20 rounds, the only source of chance: a pure function of a key and a counter.
 
 Source: J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011; tinygrad carries
 the function as a primitive on 64-bit words (word 0 in the low half).
@@ -23,7 +23,7 @@ _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 
 
 def threefry(key: Sequence[Value], counter: Sequence[Value]) -> tuple[Scalar, Scalar]:
-    """Two key words and two counter words -> two words.
+    """Return two random words for two key words and two counter words.
 
     Examples:
         >>> threefry((0, 0), (0, 0))
@@ -51,21 +51,21 @@ def scale(bits: Scalar, n: Value) -> Scalar:
 
 
 class Chance(Protocol):
-    """A game's chance events, by counter.
+    """Chance events of a game, by counter.
 
-    A counter names one value for the whole episode, in `init` as in every `step`: an event of every ply takes a
+    A counter stands for one value in the whole episode, in `init` as in every `step`: an event of every ply needs a
     counter with `s.ply` in it.
     """
 
     def bits(self, counter: Value) -> Scalar:
-        """A word, all values equally likely."""
+        """Return a word, all values equally likely."""
 
     def draw(self, counter: Value, n: Value) -> Scalar:
-        """An int, uniform in 0..n-1."""
+        """Return an int, uniform in 0..n-1."""
 
 
 class KeyedChance:
-    """The chance events of one game under its game key, two words."""
+    """Chance events of one game under its game key, two words."""
 
     def __init__(self, key: Sequence[Value]):
         self.key = key
@@ -74,14 +74,14 @@ class KeyedChance:
         return threefry(self.key, (word(counter), 0))[0]
 
     def draw(self, counter: Value, n: Value) -> Scalar:
-        # a number of values that is worked out may be 0 where nobody reads the draw
+        # a computed number of values may be 0 where the draw is not used
         if not isinstance(n, Scalar) and not 1 <= n <= 1 << 31:
             refuse(f"one of 1..2^31 values is drawn, got {n!r} of them", ValueError)
         return scale(self.bits(counter), n)
 
 
 class NoChance:
-    """Stands in for the chance of a game whose Spec declares none."""
+    """Placeholder for the chance of a game whose Spec declares none."""
 
     def bits(self, counter: Value) -> Scalar:
         refuse("these rules draw chance, so their Spec must say chance=True", RuntimeError)

@@ -1,4 +1,4 @@
-"""Loops in rules, for what is too long to unroll. Called with plain numbers they are Python's."""
+"""Loops in rules, for what is too long to unroll. Plain numbers make them loops of Python."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _accumulated(size: int, start: Scalar, combine: Callable[[Scalar, Scalar], S
 
 
 def any_in_range(size: int, condition: Callable[[Scalar], Scalar]) -> Scalar:
-    """Whether the condition holds for some index 0..size-1: a loop.
+    """Return whether a condition holds for some index 0..size-1, by a loop.
 
     Examples:
         >>> any_in_range(5, lambda i: i * i == 9)
@@ -42,7 +42,7 @@ def any_in_range(size: int, condition: Callable[[Scalar], Scalar]) -> Scalar:
 
 
 def sum_in_range(size: int, term: Callable[[Scalar], Scalar]) -> Scalar:
-    """The sum of a term that is never negative over the indices 0..size-1, an int: a loop.
+    """Sum a non-negative term over the indices 0..size-1 to an int, by a loop.
 
     Examples:
         >>> sum_in_range(5, lambda i: i)
@@ -55,7 +55,7 @@ def sum_in_range(size: int, term: Callable[[Scalar], Scalar]) -> Scalar:
 
 
 def union_in_range(size: int, term: Callable[[Scalar], Scalar]) -> Scalar:
-    """All bits that a term has for some index 0..size-1, no bit for two of them: a loop.
+    """Return all bits that a term has for some index 0..size-1, by a loop; no bit may come twice.
 
     Examples:
         >>> union_in_range(3, lambda i: word(1) << i)
@@ -71,7 +71,7 @@ def union_in_range(size: int, term: Callable[[Scalar], Scalar]) -> Scalar:
 def repeat(
     size: int, start: Sequence[Value], step: Callable[[list[Scalar]], Sequence[Value]]
 ) -> list[Scalar]:
-    """What becomes of a list of numbers of one kind in so many steps: a loop, left once a step changes nothing.
+    """Apply a step `size` times to a list of numbers of one kind, by a loop that ends once a step changes nothing.
 
     Examples:
         >>> repeat(3, [integer(1), 0], lambda values: [values[0] * 2, values[0]])
@@ -108,7 +108,7 @@ def repeat(
 
 
 def map_range(size: int, term: Callable[[Any], Scalar]) -> list[Scalar]:
-    """A term for every index 0..size-1; a loop in code that runs once in a while (a game's first state).
+    """Return a term for every index 0..size-1; it is a loop in code that runs rarely, as for a first state.
 
     Examples:
         >>> map_range(3, lambda i: integer(2) * i)

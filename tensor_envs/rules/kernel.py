@@ -1,4 +1,4 @@
-"""Imperative code of kernels: arrays, loops and branches. For the core; rules have the functions of `control`.
+"""Imperative code of kernels: arrays, loops and branches. Rules have the functions of `control` instead.
 
 Instructions are recorded in the order in which Python runs. Loads and stores happen exactly where they stand;
 arithmetic is shared and moved out of loops. A value from inside a loop or branch cannot be used after it: store it in

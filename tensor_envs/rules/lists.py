@@ -14,7 +14,7 @@ from tensor_envs.rules.scalar import Scalar, Value, refuse, scalar, where
 
 
 class MemoryArray:
-    """A `memory` field of one game, element by element. Changes are overlays until the kernel stores them."""
+    """Memory field of one game, computed element by element. Changes are overlays until the kernel stores them."""
 
     def __init__(self, element: Callable[[Scalar], Scalar], size: int):
         self.element, self.size = element, size
@@ -27,7 +27,7 @@ class MemoryArray:
 
 
 class FixedList(list[Any]):
-    """A field's list, of a state that is still in use: it does not change. Slices and copies are plain lists."""
+    """Immutable list of a field's numbers. Slices and copies are plain lists."""
 
     def _refused(self, *_: Any, **__: Any) -> NoReturn:
         refuse(
@@ -47,7 +47,7 @@ def as_list(value: Any) -> list[Any]:
 
 
 def _alike(values: Sequence[Value]) -> list[Scalar]:
-    """Plain numbers among scalars take the kind of the first of these."""
+    """Convert plain numbers among scalars to the kind of the first scalar."""
     like = _kind(values)
     return [scalar(x, like) for x in values]
 
@@ -62,7 +62,7 @@ def _known(index: Any) -> int | None:
 
 
 def select(values: Array, index: Value) -> Scalar:
-    """values[index] at a computed index, which must be in range.
+    """Return values[index] at a computed index, which must be in range.
 
     Examples:
         >>> select([4, 5, 6], integer(2))
@@ -83,7 +83,7 @@ def select(values: Array, index: Value) -> Scalar:
 
 
 def put(values: Array, index: Value, value: Value) -> Any:
-    """The list with one entry changed at a computed index; unchanged for an index out of range.
+    """Return the list with one entry replaced at a computed index; an index out of range changes nothing.
 
     Examples:
         >>> put([4, 5, 6], integer(0), 7)
@@ -95,7 +95,7 @@ def put(values: Array, index: Value, value: Value) -> Any:
 
 
 def lookup(table: Sequence[Value], index: Value) -> Scalar:
-    """table[index] of a constant table at a computed index, which must be in range: by halves.
+    """Return table[index] of a constant table at a computed index, which must be in range, by halving.
 
     Examples:
         >>> lookup([4, 5, 6], integer(1))
@@ -115,7 +115,7 @@ def lookup(table: Sequence[Value], index: Value) -> Scalar:
 
 
 def any_of(conditions: Iterable[Value]) -> Scalar:
-    """Whether one of several conditions holds; False of none.
+    """Return whether one of several conditions holds; False for none.
 
     Examples:
         >>> any_of(integer(3) == x for x in (1, 3))
@@ -125,7 +125,7 @@ def any_of(conditions: Iterable[Value]) -> Scalar:
 
 
 def all_of(conditions: Iterable[Value]) -> Scalar:
-    """Whether all of several conditions hold; True of none.
+    """Return whether all of several conditions hold; True for none.
 
     Examples:
         >>> all_of(integer(3) == x for x in (1, 3))
@@ -135,7 +135,7 @@ def all_of(conditions: Iterable[Value]) -> Scalar:
 
 
 def sum_of(values: Iterable[Value]) -> Scalar:
-    """The sum of several numbers, bools counting as 0 or 1; 0 of none.
+    """Sum several numbers, bools counting as 0 or 1; 0 for none.
 
     Examples:
         >>> sum_of([True, integer(2), 3])
@@ -145,7 +145,7 @@ def sum_of(values: Iterable[Value]) -> Scalar:
 
 
 def union_of(words: Iterable[Value]) -> Scalar:
-    """All bits that one of several words has; there must be one.
+    """Return the bitwise or of one or more words.
 
     Examples:
         >>> union_of([word(1), word(6)])

@@ -1,4 +1,4 @@
-"""What a player sees of one game, in parts: sets of bits, one-hot entries and numbers, end to end."""
+"""Parts of an observation, concatenated: sets of bits, one-hot entries and numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tensor_envs.rules.scalar import WORD_BITS, Scalar, Value, integer, refuse, 
 
 @dataclass(frozen=True)
 class Bits:
-    """Entries 0 or 1: the members 0..size-1 of a set."""
+    """Entries 0 or 1 for the members 0..size-1 of a set."""
 
     words: Any  # a list of words, or a MemoryArray
     size: int
@@ -22,7 +22,7 @@ class Bits:
 
 @dataclass(frozen=True)
 class OneHot:
-    """Entry `value` of `size` is 1, the others 0; all are 0 for a value out of range."""
+    """Entries of which entry `value` is 1 and the others are 0; all are 0 for a value out of range."""
 
     value: Scalar
     size: int
@@ -40,7 +40,7 @@ Part = Bits | OneHot | Number
 
 
 def bits(words: Any, size: int) -> Bits:
-    """The members 0..size-1 of a set: a word, a word64, a list of words or of conditions, or a MemoryArray.
+    """Observe a set with members 0..size-1: a word, a word64, a list of words or of conditions, or a MemoryArray.
 
     Examples:
         >>> entries([bits(word(5), 4)])
@@ -64,7 +64,7 @@ def bits(words: Any, size: int) -> Bits:
 
 
 def one_hot(value: Value, size: int) -> OneHot:
-    """`size` entries, of which entry `value` is 1; all 0 for a value out of range.
+    """Observe a value as `size` entries, of which entry `value` is 1; all are 0 for a value out of range.
 
     Examples:
         >>> entries([one_hot(1, 3)])
@@ -74,7 +74,7 @@ def one_hot(value: Value, size: int) -> OneHot:
 
 
 def number(value: Value) -> Number:
-    """One entry; `real(x) * (1 / most)` makes a share of it.
+    """Observe a number as one entry; `real(x) * (1 / high)` scales it to 0..1.
 
     Examples:
         >>> entries([number(integer(7)), number(0.5)])
@@ -85,7 +85,7 @@ def number(value: Value) -> Number:
 
 
 def entries(parts: Sequence[Part]) -> list[Any]:
-    """The entries of an observation in plain numbers.
+    """Return the entries of an observation of plain numbers.
 
     Examples:
         >>> entries([one_hot(0, 2), number(3)])

@@ -1,4 +1,4 @@
-"""Scalars: the numbers that rules compute with, one game's at a time.
+"""Scalars, the numbers that rules compute with.
 
 A `Scalar` is a plain number or a node of the kernel that is being traced. Operations on plain numbers give plain
 numbers, with the wrap-around of their kind: the same rules are an ordinary Python program for one game when they are
@@ -33,9 +33,8 @@ from tensor_envs._compiler.tape import (
 )
 
 WORD_BITS = 32
-BITS = {BOOL: 1} | {
-    kind: 8 * kind.itemsize for kind in SIGNED + UNSIGNED
-}  # of the kinds that are whole numbers
+# of the kinds that are whole numbers
+BITS = {BOOL: 1} | {kind: 8 * kind.itemsize for kind in SIGNED + UNSIGNED}
 NAMES = {BOOL: "bool", INT: "int", WORD: "word", WORD64: "word64", REAL: "real"}
 _LANGUAGE = os.path.dirname(os.path.abspath(__file__))
 
@@ -43,7 +42,7 @@ Number = bool | int | float
 
 
 def _author() -> str:
-    """File, line and text of the rules that are being traced: the first caller outside of the language."""
+    """Return file, line and text of the traced rules: the first caller outside of the language."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_LANGUAGE):
         frame = frame.f_back
@@ -63,12 +62,12 @@ def is_gpu() -> bool:
 
 
 def _a(dtype: DType) -> str:
-    """A kind's name with its article."""
+    """Return a kind's name with its article."""
     return f"{'an' if dtype is INT else 'a'} {NAMES[dtype]}"
 
 
 class Scalar:
-    """One number of one game: a bool, an int (32 bits), a word (32 bits, unsigned), a word64 or a real (float32).
+    """Number of one game: a bool, an int (32 bits), a word (32 bits, unsigned), a word64 or a real (float32).
 
     Operators (`+ - * // % << >> & | ^ ~ == != < <= > >=`) read as NumPy's do: `==` compares, `~` negates, `&` and `|`
     are for bools, too; plain numbers mix in, and a bool counts as 0 or 1. `//` rounds down; by 0 it is 0. An int and a
@@ -86,14 +85,14 @@ class Scalar:
 
     @property
     def value(self) -> Number:
-        """The plain number; TypeError in a kernel."""
+        """Plain number; TypeError in a kernel."""
         if not self.known:
             refuse("a scalar of a kernel has no value: it differs from game to game")
         return self.node
 
     @property
     def kind(self) -> str:
-        """ "bool", "int", "word", "word64" or "real"."""
+        """Name of the kind: "bool", "int", "word", "word64" or "real"."""
         return NAMES.get(self.dtype, str(self.dtype))
 
     def instruction(self) -> Instruction:
@@ -101,7 +100,7 @@ class Scalar:
         return arithmetic.const(self.node, self.dtype) if self.known else self.node
 
     def to(self, dtype: DType) -> Scalar:
-        """The same number as another kind; bits beyond it are cut off."""
+        """Convert to another kind; bits beyond it are cut off."""
         if self.dtype is dtype:
             return self
         if self.known:
@@ -111,7 +110,7 @@ class Scalar:
     def __repr__(self) -> str:
         return f"{self.kind}({self.node if self.known else '...'})"
 
-    # *** what Python would get wrong ***
+    # *** operations that Python would evaluate wrongly ***
 
     def __bool__(self) -> bool:
         refuse(
@@ -249,7 +248,7 @@ T = TypeVar("T")
 
 
 def scalar(x: Any, like: DType | None = None) -> Scalar:
-    """A Scalar, or a plain number as one.
+    """Convert a plain number to a Scalar.
 
     Args:
         x: a Scalar or a plain number.
@@ -265,7 +264,7 @@ def scalar(x: Any, like: DType | None = None) -> Scalar:
     kind = type(x)
     if kind is Scalar:
         return x  # type: ignore[no-any-return]
-    if kind is int and 0 <= x < 0x80000000 and like is not REAL:  # the usual case, soon done
+    if kind is int and 0 <= x < 0x80000000 and like is not REAL:  # the common case first
         return Scalar(x, INT if like is None or like is BOOL else like)
     if isinstance(x, (bool, np.bool_)):
         return Scalar(bool(x), BOOL)
@@ -285,7 +284,7 @@ def scalar(x: Any, like: DType | None = None) -> Scalar:
 
 
 def _common(a: Any, b: Any) -> tuple[Scalar, Scalar]:
-    """Both as scalars of one kind: a plain number takes the other's, a bool counts as 0 or 1."""
+    """Convert both to scalars of one kind: a plain number takes the other's, a bool counts as 0 or 1."""
     if type(a) is not Scalar:
         a = scalar(a, b.dtype if type(b) is Scalar else None)
     if type(b) is not Scalar:
@@ -387,7 +386,7 @@ def where(condition: Value, a: Sequence[Value], b: Sequence[Value]) -> list[Scal
 @overload
 def where(condition: Value, a: Value, b: Value) -> Scalar: ...
 def where(condition: Any, a: Any, b: Any) -> Any:
-    """`a` in the games where the condition holds, else `b`.
+    """Return `a` in the games where the condition holds, else `b`.
 
     Args:
         condition: a bool.
@@ -417,7 +416,7 @@ def where(condition: Any, a: Any, b: Any) -> Any:
 
 
 def maximum(a: Value, b: Value) -> Scalar:
-    """The greater of two numbers.
+    """Return the greater of two numbers.
 
     Examples:
         >>> maximum(2, integer(5))
@@ -430,7 +429,7 @@ def maximum(a: Value, b: Value) -> Scalar:
 
 
 def minimum(a: Value, b: Value) -> Scalar:
-    """The smaller of two numbers.
+    """Return the smaller of two numbers.
 
     Examples:
         >>> minimum(2, integer(5))
@@ -449,7 +448,7 @@ def _convert(x: Value, dtype: DType) -> Scalar:
 
 
 def integer(x: Value) -> Scalar:
-    """As an int; of a word the same 32 bits.
+    """Convert to an int; a word keeps its 32 bits.
 
     Examples:
         >>> integer(True), integer(word(2**32 - 1))
@@ -459,7 +458,7 @@ def integer(x: Value) -> Scalar:
 
 
 def word(x: Value) -> Scalar:
-    """As a word of 32 bits.
+    """Convert to a word of 32 bits.
 
     Examples:
         >>> word(integer(-1))
@@ -469,7 +468,7 @@ def word(x: Value) -> Scalar:
 
 
 def word64(x: Value) -> Scalar:
-    """As a word of 64 bits.
+    """Convert to a word of 64 bits.
 
     Examples:
         >>> word64(1) << 40
@@ -479,7 +478,7 @@ def word64(x: Value) -> Scalar:
 
 
 def real(x: Value) -> Scalar:
-    """As a real number, float32: for rewards and observations with fractions.
+    """Convert to a real number, float32, for rewards and observations with fractions.
 
     Examples:
         >>> real(3) * (1 / 4)

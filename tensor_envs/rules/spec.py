@@ -1,4 +1,4 @@
-"""What a game is: a Spec, the state of one game, and the protocol that its rules follow."""
+"""Specification of a game: its Spec, the state of one game, and the protocol of its rules."""
 
 from __future__ import annotations
 
@@ -28,14 +28,22 @@ Mask = Any  # A conditions, or words of 32 actions each: a list or a MemoryArray
 
 @dataclass(frozen=True)
 class Field:
-    """A field of a game's state, a number (`shape=()`) or a list of numbers.
+    """Field of a game's state, a number or a list of numbers.
 
-    low (default 0) and high (required) bound an int: a state takes no more bits than they need, and what a game
-    stores must be within them. kind: "int", "bool", "word" (32 bits, a set for example) or "word64". A `memory` field
-    (words, one axis) is too long to unroll: rules see a `MemoryArray`.
+    Attributes:
+        name: an identifier without a leading underscore.
+        shape: () for a number.
+        low, high: bounds of an int, 0 and required by default. A state takes no more bits than they need, and the
+            values that a game stores must be within them.
+        kind: "int", "bool", "word" (32 bits, a set for example) or "word64".
+        memory: whether the field (words, one axis) is too long to unroll; rules get it as a `MemoryArray`.
 
     Raises:
-        ValueError, TypeError: a shape, bounds or a kind that are none.
+        ValueError, TypeError: an invalid name, shape, bound or kind.
+
+    Examples:
+        >>> te.Field("dice", (2,), low=1, high=6).size
+        2
     """
 
     name: str
@@ -71,18 +79,18 @@ class Field:
 
     @property
     def size(self) -> int:
-        """Numbers in it."""
+        """Number of values."""
         return math.prod(self.shape)
 
     @property
     def dtype(self) -> DType:
-        """What its numbers are to the rules, and as Tensors."""
+        """Dtype of the values, in kernels and as Tensors."""
         return KINDS[self.kind]
 
 
 @dataclass(frozen=True)
 class Spec:
-    """Facts about a game under given rule fields; the conformance test holds the game to them.
+    """Facts about a game under given rule fields; the conformance test checks them.
 
     Attributes:
         num_players, num_actions: P and A.
@@ -91,10 +99,15 @@ class Spec:
         observation_dtype: "bool", "int8", "int16", "int32" or "float32".
         max_plies: an episode that reaches it without an end is truncated; None if the rules themselves bound the game
             or truncate it.
-        chance: whether `init` or `step` draw.
+        chance: whether `init` or `step` draw random values.
         zero_sum: whether the rewards of every step sum to 0.
         perfect_information: whether every player's observation shows the whole state.
-        id, version: the environment's, filled in by it.
+        id, version: identity of the environment, which fills them in.
+
+    Examples:
+        >>> spec = te.make("tic_tac_toe").spec
+        >>> spec.num_players, spec.num_actions, spec.observation_shape
+        (2, 9, (2, 3, 3))
     """
 
     num_players: int
@@ -128,7 +141,7 @@ class Spec:
 
     @property
     def all_fields(self) -> tuple[Field, ...]:
-        """With those that the core keeps for every game; of these, rules set only `current_player`."""
+        """Fields of the game and those that every game has; of the latter, rules set only `current_player`."""
         plies = INT_HIGH if self.max_plies is None else self.max_plies
         core = (
             Field("current_player", low=-1, high=self.num_players - 1),
@@ -139,7 +152,7 @@ class Spec:
 
 
 def _check_shape(name: str, shape: Any) -> None:
-    """A tuple of positive ints, of at most 2^31 - 1 numbers."""
+    """Raise ValueError unless a shape is a tuple of positive ints, of at most 2^31 - 1 values."""
     if not isinstance(shape, tuple) or not all(type(n) is int and n > 0 for n in shape):
         raise ValueError(f"{name} must be a tuple of positive ints, got {shown(shape)}")
     if len(shape) > MAX_AXES or math.prod(shape) > INT_HIGH:
@@ -149,10 +162,7 @@ def _check_shape(name: str, shape: Any) -> None:
 
 
 class GameState:
-    """The fields of one game by name, as rules have them, immutable: scalars, and flat lists of them, in C order.
-
-    A notation has them as a plain dictionary of ints, bools and nested lists.
-    """
+    """Immutable fields of one game by name, for rules: scalars, and flat lists of them in C order."""
 
     __slots__ = ("_fields",)
 
@@ -173,7 +183,7 @@ class GameState:
         return f"GameState({', '.join(f'{name}={value!r}' for name, value in self._fields.items())})"
 
     def replace(self, **changes: Any) -> GameState:
-        """The same state with some fields changed; ValueError for a name that is no field."""
+        """Return the state with some fields replaced. ValueError for a name that is no field."""
         unknown = changes.keys() - self._fields.keys()
         if unknown:
             raise ValueError(
@@ -182,13 +192,19 @@ class GameState:
         return GameState({**self._fields, **changes})
 
     def asdict(self) -> dict[str, Any]:
-        """The fields by name, in a dictionary of its own."""
+        """Return the fields by name, in a new dictionary."""
         return dict(self._fields)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one legal action led to: rewards of every player for this action, and whether the game is over."""
+    """Outcome of a legal action.
+
+    Attributes:
+        state: after the action.
+        rewards: one per player, for this action.
+        terminated, truncated: whether the game is over.
+    """
 
     state: GameState
     rewards: Sequence[Value]
@@ -210,27 +226,27 @@ class Symmetry:
 
 
 class Rules(Protocol):
-    """A frozen dataclass of rule fields with these methods, written for one game.
+    """Protocol of rules: a frozen dataclass of rule fields with these methods, written for one game.
 
-    They are traced once into a kernel for a whole batch: what differs from game to game is chosen by `where`, never by
-    `if`. Python control flow may depend on rule fields and on constants. Called with plain numbers they play one game.
+    The methods are traced once into a kernel for a whole batch: `where`, never `if`, selects what differs from game to
+    game. Python control flow may depend on rule fields and on constants. Plain numbers as arguments play one game.
 
-    Rules of a game with hidden information may also have `determinize(s, player, chance)`: the state with all that
-    `player` cannot know dealt anew, as likely as the rules make it, and all that `player` sees as it was. Then a search
-    deals anew in every simulation, and knows no more than who is to move.
+    Rules of a game with hidden information may also have `determinize(s, player, chance)`. It resamples all that is
+    hidden from `player`, with the probabilities of the rules, and keeps the rest. A search then resamples in every
+    simulation, and uses no more information than the player to move has.
     """
 
     @property
     def spec(self) -> Spec: ...
 
     def init(self, chance: Chance) -> Mapping[str, Any]:
-        """Fields of a new game that are not zero; lists flat."""
+        """Return the fields of a new game that are not zero; lists are flat."""
 
     def legal_action_mask(self, s: GameState) -> Mask:
-        """The legal actions of a game that goes on: A conditions, or words of 32 actions each."""
+        """Return the legal actions of a game in progress: A conditions, or words of 32 actions each."""
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
         """Play a legal action. `s.ply` is the number of decisions before this one."""
 
     def observe(self, s: GameState, player: Scalar) -> Sequence[Part]:
-        """What a player sees, in parts (`bits`, `one_hot`, `number`) end to end; `s.legal_action_mask` is words."""
+        """Return the parts (`bits`, `one_hot`, `number`) of a player's observation; `s.legal_action_mask` has words."""

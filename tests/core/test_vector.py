@@ -173,7 +173,7 @@ def test_a_transition_is_read_before_the_next_step() -> None:
                 RuntimeError, match="a transition must be read before the next step of its VectorEnv"
             ):
                 read()
-        assert repr(first) == "<Transition, gone with the next step>"
+        assert repr(first) == "<Transition, invalidated by the next step>"
         first = vector.step_uniform()
     assert (actions == te.agents.uniform(TTT.init(4)).numpy()).all()
     assert not rewards.numpy().any(), "what has been read stays"

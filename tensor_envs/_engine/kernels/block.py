@@ -56,7 +56,7 @@ def store(cells: Cells, place: Place, values: Sequence[Any]) -> None:
 
 
 class Block:
-    """A block of games that is played by the kernel being recorded, stage by stage over its lanes.
+    """Block of games in the kernel that is being recorded, played stage by stage over its lanes.
 
     Attributes:
         lanes: games in the block.
@@ -131,7 +131,7 @@ class Words:
     """The words of a block's games, in a state's buffer or in registers, by the names of a layout."""
 
     def __init__(self, layout: Layout, cells: Cells, in_registers: bool = False, count: int | None = None):
-        """count: words of a game in the array. None: all of a state's, or in registers those of its fields."""
+        """Wrap an array with `count` words per game; None: all of a state, or in registers those of its fields."""
         self.layout, self.cells, self.in_registers = layout, cells, in_registers
         self.count = count or (layout.field_words if in_registers else layout.words)
 

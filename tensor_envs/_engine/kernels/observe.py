@@ -51,7 +51,7 @@ class Piece(NamedTuple):
         return 1 if self.one_hot else -(-self.size // BYTE)
 
     def lookup(self) -> Iterator[tuple[int, int, int]]:
-        """For each entry: a row, bits of it, and the value of these where the entry is 1."""
+        """Return for each entry a row, bits of it, and the value of these where the entry is 1."""
         for k in range(self.size):
             bit = 1 << k % BYTE
             yield (self.row, 0xFFFFFFFF, k) if self.one_hot else (self.row + k // BYTE, bit, bit)
@@ -108,7 +108,7 @@ def in_registers(part: Part) -> bool:
 
 
 def _bytes(words: Any, size: int) -> list[Scalar]:
-    """The first `size` bits of words, eight by eight."""
+    """Return the first `size` bits of words, eight by eight."""
     return [words[i // WORD_BITS] >> i % WORD_BITS & 0xFF for i in range(0, size, BYTE)]
 
 
@@ -122,7 +122,7 @@ class ObservationStage:
         players: Cells | int | None = None,
         lanes: int | None = None,
     ):
-        """players: who sees: an array, one player in all games, or None, the player to move.
+        """Prepare the observation of `players`: an array, one player in all games, or None, the player to move.
 
         lanes: of the games, if observations are to be stored game by game.
         """

@@ -28,7 +28,7 @@ class BlockState:
     def __init__(
         self, t: Tracer, reset: AutoReset, keys: Callable[[Coords], list[Scalar]], counts: bool = True
     ):
-        """keys: a game's row keys. counts: whether the last rewards and the wins are counted besides returns."""
+        """Prepare a uniform game under row keys; `counts` adds the last rewards and wins to the returns."""
         self.t, self.reset, self.keys, self.players = t, reset, keys, t.players
         self.words = t.registers()
         self.again = t.block.registers(1, WORD)

@@ -94,7 +94,7 @@ class _Turns:
         return load(self.a.actions, at.batch)[0]
 
     def play(self, first: Scalar) -> None:
-        """At most one action in every game; first: the given one."""
+        """Play at most one action in every game; the first one is given."""
         self.t.block.each(lambda at: self._play(at, first))
         if self.in_branch:
             self.t.auto_reset(self.target, self.again, self.a.row_keys)
