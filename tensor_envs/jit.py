@@ -22,6 +22,7 @@ from tinygrad.uop.ops import Ops
 from tensor_envs._compiler.capture import CapturedFunction, NothingRecordedError, base_of, get_or_create
 from tensor_envs._compiler.devices import LOCK, before_capture, buffer_of, stays_lazy
 from tensor_envs._compiler.launch import realize
+from tensor_envs._pytree import DistinctLeaves, flatten, rebuild
 from tensor_envs._validate import function as check_function
 
 # types of a result's plain values: another object could hold tensors, which would be those of the capture
@@ -70,11 +71,12 @@ def jit(function: Callable[P, R]) -> Callable[P, R]:
     def call(*arguments: P.args, **named: P.kwargs) -> R:
         if stays_lazy():
             return function(*arguments, **named)
-        leaves: list[Tensor] = []
-        structure = _flatten((arguments, tuple(sorted(named.items()))), leaves, Hashable)
+        leaves = DistinctLeaves()
+        structure = flatten((arguments, tuple(sorted(named.items()))), leaves, Hashable)
+        signature = structure, tuple((t.shape, t.dtype, t.device) for t in leaves.tensors)
         with LOCK:
-            capture = get_or_create(captures, structure, lambda: _Capture(function, structure))
-            result: R = capture(leaves)
+            capture = get_or_create(captures, signature, lambda: _Capture(function, structure))
+            result: R = capture(leaves.tensors)
         return result
 
     return call
@@ -95,21 +97,21 @@ class _Capture:
         Arguments among the results are left out, since a replay would return those of the capture; a part of an
         existing buffer is copied.
         """
-        arguments, named = _rebuild(self.structure, tensors)
-        outputs, given = list(tensors), {buffer_of(t) for t in tensors}
-        self.results = _flatten(self.function(*arguments, **dict(named)), outputs, PLAIN)
+        arguments, named = rebuild(self.structure, tensors)
+        outputs, given = DistinctLeaves(tensors), {buffer_of(t) for t in tensors}
+        self.results = flatten(self.function(*arguments, **dict(named)), outputs, PLAIN)
 
         def is_part(t: Tensor) -> bool:
             whole = buffer_of(t)
             return whole in given if whole is not None else base_of(t.uop).op is Ops.BUFFER
 
-        return tuple(t.clone() if is_part(t) else t for t in outputs[len(tensors) :])
+        return tuple(t.clone() if is_part(t) else t for t in outputs.tensors[len(tensors) :])
 
     def __call__(self, leaves: Sequence[Tensor]) -> Any:
         tensors = _buffers(leaves)
         if self.results is not None and not self.idle:
             with suppress(NothingRecordedError):  # kernels of another thread were counted
-                return _rebuild(self.results, [*leaves, *self.replay(*tensors)])
+                return rebuild(self.results, [*leaves, *self.replay.call(*tensors)])
         before = GlobalCounters.kernel_count
         with before_capture():
             outputs = self.flat(*tensors)
@@ -117,7 +119,7 @@ class _Capture:
                 realize(*outputs)
             # without the kernels of states that the function stores, which run at the end
             self.idle = GlobalCounters.kernel_count == before
-        return _rebuild(self.results, [*leaves, *outputs])
+        return rebuild(self.results, [*leaves, *outputs])
 
 
 def _buffers(tensors: Sequence[Tensor]) -> list[Tensor]:
@@ -131,40 +133,3 @@ def _buffers(tensors: Sequence[Tensor]) -> list[Tensor]:
         seen.add(buffer)
         plain.append(t)
     return plain
-
-
-def _flatten(value: Any, leaves: list[Tensor], plain: Any) -> Any:
-    """Append the tensors of a value to `leaves`, unless they are there -> its structure, in which they are numbered.
-
-    plain: what may be in it besides. TypeError for anything else.
-    """
-    if isinstance(value, Tensor):
-        known = next((i for i, leaf in enumerate(leaves) if leaf.uop is value.uop), len(leaves))
-        if known == len(leaves):
-            leaves.append(value)
-        return "tensor", known, tuple(value.shape), value.dtype, value.device
-    if hasattr(value, "__flatten__"):
-        about, tensors = value.__flatten__()
-        return "object", type(value), about, _flatten(tensors, leaves, plain)
-    if isinstance(value, (tuple, list)):
-        return "items", type(value), *(_flatten(item, leaves, plain) for item in value)
-    if plain is Hashable and isinstance(value, np.generic):  # an argument: the same number of Python's
-        value = value.item()
-    if not isinstance(value, plain):
-        kind = type(value).__name__
-        raise TypeError(
-            f"a jitted function takes and returns States, Tensors, tuples, lists and plain values, got {kind}"
-        )
-    return "plain", type(value), value, repr(value) if isinstance(value, float) else ""  # -0.0 equals 0.0
-
-
-def _rebuild(structure: Any, leaves: Sequence[Tensor]) -> Any:
-    kind, *rest = structure
-    if kind == "tensor":
-        return leaves[rest[0]]
-    if kind == "object":
-        return rest[0].__unflatten__(rest[1], _rebuild(rest[2], leaves))
-    if kind == "plain":
-        return rest[1]
-    items = [_rebuild(item, leaves) for item in rest[1:]]
-    return rest[0](*items) if hasattr(rest[0], "_fields") else rest[0](items)

@@ -22,7 +22,7 @@ from tensor_envs._compiler.devices import (
     LOCK,
     DeviceName,
     buffer_of,
-    compiling_in_process,
+    compiling_to_capture,
     empty_buffer,
     shards,
     uncached_on_failure,
@@ -49,7 +49,7 @@ class CapturedFunction:
     """
 
     def __init__(self, function: Callable[..., Any], launcher: ProgramLauncher | None = None):
-        """Wrap a function; a `launcher` of known programs, for a function without results, makes captures unnecessary."""
+        """Wrap a function; with a `launcher` of known programs a function without results needs no capture."""
         self.function = function
         self.captured: Any = None
         self.process = 0  # that has captured it
@@ -61,16 +61,17 @@ class CapturedFunction:
 
     def __call__(self, *tensors: Tensor) -> tuple[Tensor, ...]:
         with LOCK:  # threads share the buffers between kernels
-            return self._call(tensors)
+            return self.call(*tensors)
 
-    def _call(self, tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    def call(self, *tensors: Tensor) -> tuple[Tensor, ...]:
+        """Call the function, in a thread that holds the LOCK."""
         new: dict[UOp, Tensor] = {}  # by the captured buffer that each replaces
         if not self._is_ready:
             self._record(tensors)
             if self.launcher is not None:  # which never writes into these again
                 new = {u: Tensor(u) for u in self.made}
         elif self.launcher is not None:
-            new = {u: empty_buffer(*about) for u, about in self.made.items()}
+            new = {u: empty_buffer(*form) for u, form in self.made.items()}
             self.launcher([*tensors, *new.values()])()
         else:
             self.captured([buffer_of(t) for t in tensors], {})
@@ -117,7 +118,7 @@ class CapturedFunction:
 
         jit.add_linear = compile_first
         # JIT=2: the programs one by one, in no graph of the device's
-        with without_collecting(), compiling_in_process(), Context(JIT=2):  # type: ignore[no-untyped-call]
+        with without_collecting(), compiling_to_capture(), Context(JIT=2):  # type: ignore[no-untyped-call]
             try:
                 results: Any = jit(*tensors)
             except JitError as error:
@@ -141,13 +142,12 @@ V = TypeVar("V")
 
 
 def get_or_create(cache: dict[K, V], key: K, create: Callable[[], V]) -> V:
-    """Return the value of a key, created where it is missing; the oldest of too many is dropped."""
-    with LOCK:
-        if key not in cache:
-            if len(cache) >= CACHE_MAX:
-                del cache[next(iter(cache))]
-            cache[key] = create()
-        return cache[key]
+    """Return the value of a key, created if missing; the oldest of too many is dropped. Callers hold the LOCK."""
+    if key not in cache:
+        if len(cache) >= CACHE_MAX:
+            del cache[next(iter(cache))]
+        cache[key] = create()
+    return cache[key]
 
 
 def launches_directly() -> bool:

@@ -31,14 +31,14 @@ T = TypeVar("T")
 # Renderers without a dialect whose kernels play right. X86Renderer's do not: observations of 4x4x4 are wrong.
 CONVERTED = {"CPULLVMRenderer", "PythonRenderer"}
 
-LOCK = (
-    threading.RLock()
-)  # for what threads share: tinygrad's settings, graphs while they are captured, owners of buffers
+# for what threads share: tinygrad's settings, captures, and the buffers between kernels. A call takes it once.
+LOCK = threading.RLock()
 if hasattr(os, "register_at_fork"):  # a forked process has no thread that would release it
     os.register_at_fork(before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release)
 _PROCESS = os.getpid()
 POOL_MAX_BYTES = 2**20  # of a buffer; larger ones cost little beside their use
 POOL_SIZE, POOL_PROBES = 16, 4  # buffers of a kind that are pooled, and those that are examined
+_capturing_thread: int | None = None  # that captures or runs before a capture, holding the lock
 _before_captures: list[list[Tensor]] = []  # for each that runs, the tensors to realise at its end
 _alone = deque([object()])
 UNSHARED_REFCOUNT = sys.getrefcount(_alone[0])  # by a container and, during the call, by the argument
@@ -185,15 +185,30 @@ def device_of(buffer: Tensor) -> DeviceName:
 
 
 def is_capturing() -> bool:
-    """Return whether a TinyJit is capturing, so that no value can be read now."""
-    with LOCK:  # a capture of another thread's, if it is one of ours, ends first
-        return bool(realize.capturing)
+    """Return whether a TinyJit is capturing in this thread, so that no value can be read now."""
+    return bool(realize.capturing) and _is_here()
 
 
 def stays_lazy() -> bool:
     """Return whether calls become nodes of a graph now: that of a capture, or of the run before it."""
-    with LOCK:
-        return is_capturing() or bool(_before_captures)
+    return (bool(realize.capturing) or bool(_before_captures)) and _is_here()
+
+
+def _is_here() -> bool:
+    """Return whether no other thread captures with `compiling_to_capture`; a TinyJit of a user has no thread."""
+    return _capturing_thread in (None, threading.get_ident())
+
+
+@contextmanager
+def compiling_to_capture() -> Iterator[None]:
+    """Let this thread capture, and others wait with their kernels."""
+    global _capturing_thread
+    with compiling_in_process():
+        outer, _capturing_thread = _capturing_thread, threading.get_ident()
+        try:
+            yield
+        finally:
+            _capturing_thread = outer
 
 
 @contextmanager
@@ -202,7 +217,7 @@ def before_capture() -> Iterator[None]:
 
     At the end all states that it made are realised, since it may keep one that none of its results needs.
     """
-    with compiling_in_process():
+    with compiling_to_capture():
         _before_captures.append([])
         try:
             yield
@@ -213,8 +228,8 @@ def before_capture() -> Iterator[None]:
 
 def keep_valid(*buffers: Tensor) -> None:
     """Realise buffers at the end of the run before a capture, if this is one."""
-    for made in _before_captures[-1:]:  # another thread may empty it in between
-        made.extend(buffers)
+    if _before_captures and _is_here():
+        _before_captures[-1].extend(buffers)
 
 
 def buffer_of(t: Tensor) -> UOp | None:
@@ -231,34 +246,33 @@ def buffer_of(t: Tensor) -> UOp | None:
 def empty_buffer(size: int, dtype: DType, device: DeviceName) -> Tensor:
     """Return a flat buffer, uninitialised; on several devices its one axis is sharded.
 
-    A new buffer takes as long as a small kernel, and a step needs several: small ones are used again once nothing else
-    refers to them.
+    A new buffer takes as long as a small kernel, and a step needs several: a thread reuses small ones to which nothing
+    else refers.
     """
     if not isinstance(device, str):
         return Tensor(_allocated(UOp.new_buffer(device, size // len(device), dtype)).unshard(0))
     if size * dtype.itemsize > POOL_MAX_BYTES or is_capturing():  # a capture needs buffers of its own
         return Tensor(_allocated(UOp.new_buffer(device, size, dtype)))
-    with LOCK:
-        pool = _pool(size, dtype, device)
-        for _ in range(min(len(pool), POOL_PROBES)):
-            pool.rotate(-1)
-            # The pool refers to the tensor, both to the buffer, tinygrad's table of buffers to its memory. More
-            # references are other tensors, views, or arrays that share the memory.
-            if (
-                sys.getrefcount(pool[-1][0]) == UNSHARED_REFCOUNT
-                and sys.getrefcount(pool[-1][1]) == UNSHARED_REFCOUNT + 1
-                and sys.getrefcount(buffers[pool[-1][1]]) == UNSHARED_REFCOUNT
-                and pool[-1][0].uop is pool[-1][1]  # nothing was assigned to it
-            ):
-                return pool[-1][0]
-        buffer = _allocated(UOp.new_buffer(device, size, dtype))
-        pool.append((Tensor(buffer), buffer))
-        return pool[-1][0]
+    pool = _pool(size, dtype, device, threading.get_ident())
+    for _ in range(min(len(pool), POOL_PROBES)):
+        pool.rotate(-1)
+        # The pool refers to the tensor, both to the buffer, tinygrad's table of buffers to its memory. More
+        # references are other tensors, views, or arrays that share the memory.
+        if (
+            sys.getrefcount(pool[-1][0]) == UNSHARED_REFCOUNT
+            and sys.getrefcount(pool[-1][1]) == UNSHARED_REFCOUNT + 1
+            and sys.getrefcount(buffers[pool[-1][1]]) == UNSHARED_REFCOUNT
+            and pool[-1][0].uop is pool[-1][1]  # nothing was assigned to it
+        ):
+            return pool[-1][0]
+    buffer = _allocated(UOp.new_buffer(device, size, dtype))
+    pool.append((Tensor(buffer), buffer))
+    return pool[-1][0]
 
 
 @functools.lru_cache(256)
-def _pool(size: int, dtype: DType, device: str) -> deque[tuple[Tensor, UOp]]:
-    """Return the latest buffers of this kind, each with its tensor; the least recently used comes first."""
+def _pool(size: int, dtype: DType, device: str, thread: int) -> deque[tuple[Tensor, UOp]]:
+    """Return a thread's latest buffers of a kind, each with its tensor; the least recently used comes first."""
     return deque(maxlen=POOL_SIZE)
 
 

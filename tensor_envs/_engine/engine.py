@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from types import NoneType
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -20,6 +21,7 @@ from tensor_envs._compiler.capture import (
     launches_directly,
 )
 from tensor_envs._compiler.devices import (
+    LOCK,
     DeviceName,
     cached_upload,
     empty_buffer,
@@ -33,12 +35,13 @@ from tensor_envs._engine.batch_layout import BatchBuffers, BatchLayout, Grid, ba
 from tensor_envs._engine.game import Game
 from tensor_envs._engine.kernels.observe import DTYPES, ObservationArrays, ObservationPlan, Observe
 from tensor_envs._engine.kernels.read import ACTION_COUNTER, Read
-from tensor_envs._engine.kernels.rollout import Playout, Rollout
+from tensor_envs._engine.kernels.rollout import Playout, UniformRollout
 from tensor_envs._engine.kernels.states import Copy, Gather, Init, Refresh, Reset, Seed
 from tensor_envs._engine.kernels.step import Sample, Step
 from tensor_envs._engine.kernels.tracer import AutoReset, Kernel, trace_blocks
 from tensor_envs._engine.layout import FLAGS, Layout
 from tensor_envs._engine.random import KEY_WORDS, threefry
+from tensor_envs._pytree import Leaves, flatten, rebuild
 from tensor_envs.rules.kernel import trace
 from tensor_envs.rules.spec import Rules
 
@@ -68,61 +71,71 @@ class Engine:
     def run(self, kernel: Kernel, where: BatchLayout, arrays: A, exact: bool = False) -> A:
         """Run a kernel and return its arrays after it.
 
-        Eagerly this replays a captured call; while somebody's TinyJit records, it adds a node to their graph, and the
-        arrays given are those from before.
+        Eagerly this replays a captured call. While a TinyJit records, it adds a node to its graph, and the given arrays
+        are those from before.
         """
         grid = where.exact if exact else where.grid
         if stays_lazy():
             return self._lazily(kernel, grid, arrays, share(grid, where.device))
-        function, arguments = self._captured(kernel, grid, where.device, arrays)
-        function(*arguments)
+        with LOCK:
+            function, arguments = self._captured(kernel, grid, where.device, arrays)
+            function.call(*arguments)
         return arrays
 
     def bind(self, kernel: Kernel, where: BatchLayout, arrays: A) -> Launch:
         """Return a prepared launch of a kernel on these arrays."""
-        function, arguments = self._captured(kernel, where.grid, where.device, arrays)
-        return function.bind(*arguments)
+        with LOCK:
+            function, arguments = self._captured(kernel, where.grid, where.device, arrays)
+            return function.bind(*arguments)
 
     def prepare(self, kernel: Kernel, where: BatchLayout, arrays: A) -> Callable[..., object]:
         """Return a function that runs a kernel on other arrays like these, given leaf by leaf."""
-        function, arguments = self._captured(kernel, where.grid, where.device, arrays)
-        blocks = arguments[len(_flat(arrays)) :]
+        with LOCK:
+            function, _ = self._captured(kernel, where.grid, where.device, arrays)
+        blocks = share(where.grid, where.device)
         return lambda *leaves: function(*leaves, *blocks)
 
     def _captured(
         self, kernel: Kernel, grid: Grid, device: DeviceName, arrays: A
     ) -> tuple[CapturedFunction, list[Tensor]]:
-        """Return what launches a kernel, and its arguments."""
-        leaves, blocks = list(_leaves(arrays)), share(grid, device)
-        present, tensors = tuple([t is not None for t in leaves]), [t for t in leaves if t is not None]
+        """Return the captured function of a kernel, and its arguments."""
+        blocks, leaves = share(grid, device), Leaves()
+        structure, tensors = flatten(arrays, leaves, NoneType), leaves.tensors
         any_size = launches_directly() and blocks
-        key = (kernel, grid.form if any_size else grid, device, present)
+        key = (kernel, grid.form if any_size else grid, device, structure)
 
         def capture() -> CapturedFunction:
-            form, count = _like(arrays, (True for _ in tensors)), len(tensors)
+            count = len(tensors)
 
-            def function(*tensors: Tensor) -> None:
-                given, blocks = _like(form, tensors), tensors[count:]
-                Tensor.realize(*_flat(self._lazily(kernel, grid, given, blocks)))
+            def function(*given: Tensor) -> None:
+                after = self._lazily(kernel, grid, rebuild(structure, given), given[count:])
+                Tensor.realize(*_tensors(after))
 
             if not (any_size and runs_natively(primary(device))):
                 return CapturedFunction(function)
-            given = [base_of(t.uop) for t in (*tensors, *blocks)]
+            bases = [base_of(t.uop) for t in (*tensors, *blocks)]
             program = compiled(self._name(kernel), self.recorder(kernel, grid, arrays), *tensors, *blocks)
-            return CapturedFunction(function, ProgramLauncher(lambda: [program()], device, given))
+            return CapturedFunction(function, ProgramLauncher(lambda: [program()], device, bases))
 
         return get_or_create(self._captures, key, capture), [*tensors, *blocks]
 
     def _lazily(self, kernel: Kernel, grid: Grid, arrays: A, blocks: Sequence[Tensor]) -> A:
         """Return the arrays after a kernel, lazy. blocks: see `share`."""
-        record, tensors = self.recorder(kernel, grid, arrays), _flat(arrays)
-        return _like(arrays, launch(self._name(kernel), record, *tensors, *blocks, any_size=bool(blocks)))
+        leaves = Leaves()
+        structure, record = flatten(arrays, leaves, NoneType), self.recorder(kernel, grid, arrays)
+        after = launch(self._name(kernel), record, *leaves.tensors, *blocks, any_size=bool(blocks))
+        return rebuild(structure, after)  # type: ignore[no-any-return]
 
-    def recorder(self, kernel: Kernel, grid: Grid, arrays: A) -> Recorder:
-        """Return the recorder of a kernel; its parameters are the arrays, flat, and on the CPU the blocks to play."""
-        if isinstance(kernel, (Rollout, Playout)) and self.game.has_memory:
+    def recorder(self, kernel: Kernel, grid: Grid, arrays: Any) -> Recorder:
+        """Return the recorder of a kernel.
+
+        Its parameters are the arrays, flat, and on the CPU the blocks to play. The entries of `arrays` are Tensors, or
+        anything else in their place.
+        """
+        if isinstance(kernel, (UniformRollout, Playout)) and self.game.has_memory:
             raise NotImplementedError(f"a game with memory fields has no {kernel.name} kernel")
-        body = trace_blocks(kernel, self.game, self.layout, grid, functools.partial(_like, arrays))
+        structure = flatten(arrays, Leaves(), NoneType)
+        body = trace_blocks(kernel, self.game, self.layout, grid, functools.partial(rebuild, structure))
         return functools.partial(trace, body)
 
     def _name(self, kernel: Kernel) -> str:
@@ -212,8 +225,8 @@ class Engine:
         where = games.layout
         totals = where.empty(2 * self.spec.num_players, dtypes.float32)
         scalars = cached_upload((steps,) * where.shards, games.device)
-        arrays = Rollout.Arrays(self.empty(games), games.words, games.row_keys, totals, scalars)
-        after = self.run(Rollout(reset), where, arrays)
+        arrays = UniformRollout.Arrays(self.empty(games), games.words, games.row_keys, totals, scalars)
+        after = self.run(UniformRollout(reset), where, arrays)
         return games._replace(words=after.new), after.totals
 
     def playout(
@@ -312,26 +325,8 @@ def share(grid: Grid, device: DeviceName) -> list[Tensor]:
     return [] if grid.gpu else [all_blocks(grid.blocks, device)]
 
 
-def _leaves(value: Any) -> Iterable[Any]:
-    """Yield the arrays of nested named tuples, and None for absent ones."""
-    for part in value:
-        if isinstance(part, tuple):
-            yield from _leaves(part)
-        else:
-            yield part
-
-
-def _flat(value: tuple[Any, ...]) -> list[Any]:
-    return [leaf for leaf in _leaves(value) if leaf is not None]
-
-
-def _like(value: A, leaves: Iterable[Any] | Sequence[Any]) -> A:
-    """Return the same structure with other arrays, in flat order."""
-    left = iter(leaves)
-
-    def filled(part: Any) -> Any:
-        if isinstance(part, tuple):
-            return type(part)(*map(filled, part))  # named tuples
-        return None if part is None else next(left)
-
-    return filled(value)  # type: ignore[no-any-return]
+def _tensors(arrays: tuple[Any, ...]) -> list[Tensor]:
+    """Return the tensors of nested named tuples."""
+    leaves = Leaves()
+    flatten(arrays, leaves, NoneType)
+    return leaves.tensors

@@ -13,7 +13,7 @@ from tensor_envs._compiler.dialects import CUDA, WGSL, C
 from tensor_envs._compiler.tape import BOOL, INT, Array, Tape
 from tensor_envs._engine.batch_layout import Grid
 from tensor_envs._engine.kernels.observe import DTYPES, ObservationArrays, Observe
-from tensor_envs._engine.kernels.rollout import Rollout
+from tensor_envs._engine.kernels.rollout import UniformRollout
 from tensor_envs._engine.kernels.states import Init, Reset, Seed
 from tensor_envs._engine.kernels.step import Sample, Step
 from tensor_envs._engine.kernels.tracer import Kernel, trace_blocks
@@ -62,7 +62,9 @@ def functions(lanes: int) -> dict[str, Function]:
         "observe": Function(Observe(None, lanes), Observe.Arrays(observation, "states")),
         "mask": Function(Observe(None, lanes), Observe.Arrays(mask, "states")),
         "rollout": Function(
-            Rollout("same_step"), Rollout.Arrays("states", "states", "keys", "totals", "numbers"), ("steps",)
+            UniformRollout("same_step"),
+            UniformRollout.Arrays("states", "states", "keys", "totals", "numbers"),
+            ("steps",),
         ),
     }
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+import threading
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -10,10 +13,12 @@ from tinygrad import Tensor, TinyJit
 from tinygrad.helpers import GlobalCounters
 
 import tensor_envs as te
+from tensor_envs._compiler import capture, devices
 from tensor_envs._compiler.capture import CapturedFunction, ProgramLauncher, base_of
 from tensor_envs._compiler.devices import download, upload
 from tensor_envs._compiler.launch import compiled, launch, realize
 from tensor_envs._compiler.threads import all_blocks
+from tensor_envs._engine import engine
 from tensor_envs.rules.kernel import Cells, loop, trace
 from tests.games.shared import shared_env
 
@@ -105,3 +110,36 @@ def test_shards_count_what_each_moves() -> None:
             after = env.step(state, actions)
         moved.append((GlobalCounters.global_mem - before, after.other.numpy().tolist()))
     assert moved[0] == moved[1]
+
+
+class CountingLock:
+    """Lock that counts how often it is taken."""
+
+    def __init__(self) -> None:
+        self.lock, self.count = threading.RLock(), 0
+
+    def __enter__(self) -> None:
+        self.count += 1
+        self.lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self.lock.release()
+
+
+def test_a_warm_call_takes_the_lock_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    env = te.make("tic_tac_toe")
+    state, actions, lock = env.init(64), np.zeros(64, np.int32), CountingLock()
+    calls: list[Callable[[], object]] = [
+        lambda: env.step(state, actions),
+        lambda: env.observe(state),
+        lambda: state.legal_action_mask,
+        lambda: env.reset(state),
+    ]
+    for call in calls:
+        call()
+    for module in (devices, capture, engine, importlib.import_module("tensor_envs.jit")):
+        monkeypatch.setattr(module, "LOCK", lock)
+    for call in calls:
+        lock.count = 0
+        call()
+        assert lock.count == 1

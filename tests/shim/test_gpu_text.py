@@ -57,6 +57,8 @@ class Watched:
     def __call__(self, *tensors: Tensor) -> None:
         self._launch(self.function, tensors, tensors)
 
+    call = __call__
+
     def bind(self, *tensors: Tensor) -> Callable[[], None]:
         return functools.partial(self._launch, self.function.bind(*tensors), (), tensors)
 

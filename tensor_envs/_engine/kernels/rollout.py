@@ -96,7 +96,7 @@ class BlockState:
 
 
 @dataclass(frozen=True)
-class Rollout:
+class UniformRollout:
     """Play as many actions of the uniform policy as `scalars` says, all in registers."""
 
     reset: AutoReset
