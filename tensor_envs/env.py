@@ -45,6 +45,11 @@ class Env:
         illegal: "lose" or "raise".
         entry, engine: the registered game and its kernels. They are for adapters and searches, and may change in any
             version.
+
+    Examples:
+        >>> env = te.make("connect_four", columns=5)
+        >>> env, env.num_actions
+        (<Env connect_four-v0 columns=5>, 5)
     """
 
     def __init__(self, entry: GameEntry, rules: Any, name: str, illegal: Illegal = "lose"):
@@ -386,13 +391,23 @@ class Env:
     # *** notation ***
 
     def action_to_string(self, action: int) -> str:
-        """Return the name of an action, such as "(0,2)". ValueError if there is no such action."""
+        """Return the name of an action. ValueError if there is no such action.
+
+        Examples:
+            >>> te.make("tic_tac_toe").action_to_string(2)
+            '(0,2)'
+        """
         action = integer("action", action, 0, self.num_actions - 1)
         name: str = self.entry.load("notation").action_to_string(self.rules, action)
         return name
 
     def string_to_action(self, name: str) -> int:
-        """Return the action of a name; spaces do not count. ValueError, with examples, if no action has it."""
+        """Return the action of a name; spaces do not count. ValueError, with examples, if no action has it.
+
+        Examples:
+            >>> te.make("tic_tac_toe").string_to_action("(0, 2)")
+            2
+        """
         instance("name", name, str)
         wanted = name.replace(" ", "")
         for action in range(self.num_actions):
@@ -412,7 +427,13 @@ class Env:
             return tuple(map(str, range(self.num_actions)))
 
     def to_string(self, state: State, i: int = 0, player: int | None = None) -> str:
-        """Return one game as text, without what is hidden from `player` if that is given."""
+        """Return one game as text, without what is hidden from `player` if that is given.
+
+        Examples:
+            >>> env = te.make("tic_tac_toe")
+            >>> print(env.to_string(env.step(env.init(1), [4])).splitlines()[2])
+            1  .  X  .
+        """
         text: str = self.entry.load("render").to_string(self.rules, self.state_to_dict(state, i, player))
         return text
 
@@ -420,6 +441,11 @@ class Env:
         """Return one game as an SVG document, without what is hidden from `player` if that is given.
 
         Parts of the picture that stand for actions have these as `data-actions`, numbers with spaces between them.
+
+        Examples:
+            >>> env = te.make("tic_tac_toe")
+            >>> env.render(env.init(1)).startswith("<svg")
+            True
         """
         svg: str = self.entry.load("render").to_svg(self.rules, self.state_to_dict(state, i, player))
         return svg
@@ -428,6 +454,10 @@ class Env:
         """Yield index maps under which the game is unchanged (see `tensor_envs.Symmetry`), the identity first.
 
         A game without a notation module yields the identity alone.
+
+        Examples:
+            >>> len(list(te.make("tic_tac_toe").symmetries()))
+            8
         """
         if not self.entry.notation:
             size = math.prod(self.observation_shape)

@@ -29,6 +29,12 @@ class ScalarGame:
         state: the fields as Scalars with known values.
         rewards: floats [P], the rewards of the last action.
         terminated, truncated: whether the game is over.
+
+    Examples:
+        >>> game = te.debug(te.make("tic_tac_toe"))
+        >>> game.step(4)
+        >>> game.legal_actions()
+        [0, 1, 2, 3, 5, 6, 7, 8]
     """
 
     def __init__(self, rules: Rules, seed: int = 0, row: int = 0, episode: int = 0):

@@ -10,7 +10,12 @@ from tensor_envs._validate import integer, shown
 
 
 class Shard(NamedTuple):
-    """Share of a batch: `batch` rows from `first_row` on, as `Env.init`, `VectorEnv` and `rollout` take them."""
+    """Share of a batch: `batch` rows from `first_row` on, as `Env.init`, `VectorEnv` and `rollout` take them.
+
+    Examples:
+        >>> te.shard(1000, rank=0, world_size=3)
+        Shard(first_row=0, batch=320)
+    """
 
     first_row: int
     batch: int

@@ -28,6 +28,11 @@ class State:
         env: the environment.
         tensors: the buffers, for a custom `TinyJit`.
         buffers: the same with the batch size, for adapters and searches; may change in any version.
+
+    Examples:
+        >>> state = te.make("tic_tac_toe").init(3)
+        >>> state.batch, state.current_player.tolist(), state[1:].batch
+        (3, [0, 0, 0], 2)
     """
 
     __slots__ = ("buffers", "env")
@@ -131,6 +136,10 @@ class State:
         """Return all fields, legal_action_mask, rewards, terminated and truncated on the host, by name.
 
         It reads the buffer once, which is far cheaper than reading the properties one by one.
+
+        Examples:
+            >>> te.make("tic_tac_toe").init(3).numpy()["legal_action_mask"].sum(1).tolist()
+            [9, 9, 9]
         """
         layout = self.buffers.layout
         return self.env.engine.layout.unpack(layout.table(self.buffers.words))

@@ -29,6 +29,11 @@ class Transition:
         actions: int32 [B], in a buffer that the next step overwrites.
         rewards: float32 [B, P], of the step.
         terminated, truncated: bool [B], of the step.
+
+    Examples:
+        >>> transition = te.VectorEnv(te.make("tic_tac_toe"), num_envs=2).step([0, 4])
+        >>> transition.actions.tolist(), transition.terminated.tolist()
+        ([0, 4], [False, False])
     """
 
     __slots__ = ("_actions", "_count", "_vector")

@@ -127,6 +127,10 @@ def num_threads() -> int:
 
     Raises:
         ValueError: if the variable is no number from 1 to 1,024.
+
+    Examples:
+        >>> te.num_threads() >= 1
+        True
     """
     if _Threads.chosen is None:
         given = os.environ.get("TENSOR_ENVS_THREADS")
@@ -152,6 +156,9 @@ def set_num_threads(n: int) -> None:
     Raises:
         TypeError: if n is no int.
         ValueError: if it is out of range.
+
+    Examples:
+        >>> te.set_num_threads(te.num_threads())
     """
     _Threads.chosen = integer("n", n, 1, MAX_THREADS)
     if _native.cache_info().currsize:

@@ -45,7 +45,11 @@ class GameEntry:
     A game without notation and render can be played, but not read or drawn.
 
     Raises:
-        ValueError, TypeError: ids, rules or versions that are none.
+        ValueError, TypeError: invalid ids, rules or versions.
+
+    Examples:
+        >>> te.GameEntry("small_hex", "tensor_envs.games.hex.rules:Hex", presets={"hex_5": {"size": 5}}).id
+        'small_hex'
     """
 
     id: str

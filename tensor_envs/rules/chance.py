@@ -55,6 +55,11 @@ class Chance(Protocol):
 
     A counter stands for one value in the whole episode, in `init` as in every `step`: an event of every ply needs a
     counter with `s.ply` in it.
+
+    Examples:
+        >>> from tensor_envs.rules.chance import KeyedChance
+        >>> KeyedChance((0, 0)).draw(0, 6)
+        int(2)
     """
 
     def bits(self, counter: Value) -> Scalar:

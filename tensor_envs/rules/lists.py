@@ -14,7 +14,12 @@ from tensor_envs.rules.scalar import Scalar, Value, refuse, scalar, where
 
 
 class MemoryArray:
-    """Memory field of one game, computed element by element. Changes are overlays until the kernel stores them."""
+    """Memory field of one game, computed element by element. Changes are overlays until the kernel stores them.
+
+    Examples:
+        >>> MemoryArray(lambda i: i * i, 5)[3]
+        int(9)
+    """
 
     def __init__(self, element: Callable[[Scalar], Scalar], size: int):
         self.element, self.size = element, size

@@ -73,6 +73,10 @@ class Scalar:
     are for bools, too; plain numbers mix in, and a bool counts as 0 or 1. `//` rounds down; by 0 it is 0. An int and a
     word do not mix: `integer(x)`, `word(x)` and `word64(x)` convert. What would need the number itself while a kernel
     is traced (`if`, `and`, `max`, a list's index) is a TypeError that says what to write instead.
+
+    Examples:
+        >>> integer(7) // 2, integer(7) % 2 == 1, word(1) - 2
+        (int(3), bool(True), word(4294967295))
     """
 
     __slots__ = ("dtype", "known", "node")
@@ -260,6 +264,10 @@ def scalar(x: Any, like: DType | None = None) -> Scalar:
     Raises:
         TypeError: anything else.
         ValueError: a number that the kind cannot hold.
+
+    Examples:
+        >>> scalar(3), scalar(True), scalar(0.5)
+        (int(3), bool(True), real(0.5))
     """
     kind = type(x)
     if kind is Scalar:

@@ -162,7 +162,13 @@ def _check_shape(name: str, shape: Any) -> None:
 
 
 class GameState:
-    """Immutable fields of one game by name, for rules: scalars, and flat lists of them in C order."""
+    """Immutable fields of one game by name, for rules: scalars, and flat lists of them in C order.
+
+    Examples:
+        >>> s = te.debug(te.make("tic_tac_toe")).state
+        >>> s.ply, s.replace(ply=3).ply
+        (int(0), 3)
+    """
 
     __slots__ = ("_fields",)
 
@@ -204,6 +210,11 @@ class Outcome:
         state: after the action.
         rewards: one per player, for this action.
         terminated, truncated: whether the game is over.
+
+    Examples:
+        >>> s = te.debug(te.make("tic_tac_toe")).state
+        >>> Outcome(s, rewards=(1.0, -1.0), terminated=True).truncated
+        False
     """
 
     state: GameState
@@ -218,6 +229,11 @@ class Symmetry:
 
     `actions` [A] maps legal_action_mask (and so policies); `observation` maps the flattened observation; `state` maps
     list entries of the state dictionary by name.
+
+    Examples:
+        >>> identity, *others = te.make("tic_tac_toe").symmetries()
+        >>> identity.actions
+        (0, 1, 2, 3, 4, 5, 6, 7, 8)
     """
 
     actions: tuple[int, ...]
@@ -234,6 +250,11 @@ class Rules(Protocol):
     Rules of a game with hidden information may also have `determinize(s, player, chance)`. It resamples all that is
     hidden from `player`, with the probabilities of the rules, and keeps the rest. A search then resamples in every
     simulation, and uses no more information than the player to move has.
+
+    Examples:
+        >>> rules = te.make("tic_tac_toe").rules
+        >>> rules.spec.num_actions
+        9
     """
 
     @property
