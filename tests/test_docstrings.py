@@ -11,11 +11,39 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
+from documents.rooms import docstrings, modules
 from tensor_envs import registry, rules, search
 
+PUBLIC = (te, rules, search, te.agents, te.text)
 MODULES = [m.name for m in pkgutil.walk_packages(te.__path__, "tensor_envs.") if ".adapters" not in m.name]
 FINDER = doctest.DocTestFinder()
 EXAMPLES = [test for name in MODULES for test in FINDER.find(importlib.import_module(name)) if test.examples]
+
+
+STRINGS = [string for path in modules().values() for string in docstrings(path)]
+MAX_FRAGMENTS = 0.03  # of all docstrings
+VERBS = set(["@VERBS@"])
+
+
+def test_docstrings_are_sentences_or_noun_phrases() -> None:
+    fragments = [string for string in STRINGS if string.is_fragment]
+    assert len(fragments) <= MAX_FRAGMENTS * len(STRINGS), [string.place for string in fragments]
+
+
+def test_docstrings_of_functions_open_with_a_verb() -> None:
+    """A new verb goes into the list."""
+    wrong = [s for s in STRINGS if s.kind == "function" and re.split(r"[ ,.:]", s.text)[0] not in VERBS]
+    assert len(wrong) <= MAX_FRAGMENTS * len(STRINGS), [f"{s.place} {s.text[:40]}" for s in wrong]
+
+
+@pytest.mark.parametrize(
+    "name", [f"{module.__name__}.{name}" for module in PUBLIC for name in module.__all__]
+)
+def test_public_names_have_examples(name: str) -> None:
+    module, _, attribute = name.rpartition(".")
+    value = getattr(importlib.import_module(module), attribute)
+    is_plain = inspect.ismodule(value) or not (inspect.isclass(value) or inspect.isfunction(value))
+    assert is_plain or ">>> " in (inspect.getdoc(value) or "")
 
 
 def test_there_are_examples() -> None:

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-import ast
-import functools
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
-PACKAGE = ROOT / "tensor_envs"
-MODULES = sorted(PACKAGE.rglob("*.py"))
+from documents.rooms import (
+    CONTRIBUTING,
+    PACKAGE,
+    ROOT,
+    Use,
+    chain,
+    circles,
+    duplicate_classes,
+    imports,
+    modules,
+    name_of,
+    uses,
+    with_picture,
+)
+
 TOP_LEVEL = {"pyproject.toml", "tensor_envs", "tests", "scripts", "cube.png", "README.md", "LICENSE"}
 # from the ground up; the floor of a folder is that of all modules in it
 FLOORS = [
@@ -59,41 +68,8 @@ PUBLIC = {
 }
 
 
-def name_of(path: Path) -> str:
-    parts = path.relative_to(ROOT).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
-NAMES = {name_of(path): path for path in MODULES}
-
-
-@functools.cache
-def imports(path: Path) -> list[tuple[str, str]]:
-    """Modules that are imported anywhere in a file, with the name that is taken from them, if any."""
-    found: list[tuple[str, str]] = []
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            found += [(alias.name, "") for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            assert node.module and not node.level, f"{path}: imports are absolute"
-            found += [(node.module, alias.name) for alias in node.names]
-    return found
-
-
-@functools.cache
-def public() -> dict[str, str]:
-    """The package's public names, and the modules that they come from."""
-    return {name: module for module, name in imports(PACKAGE / "__init__.py") if module != "tensor_envs"}
-
-
-def sources(path: Path) -> set[str]:
-    """The package's modules that a file imports: a public name counts as the module that it comes from."""
-    found = set()
-    for module, name in imports(path):
-        if module.split(".")[0] == "tensor_envs" and name != "__version__":
-            inner = f"{module}.{name}"
-            found.add(inner if inner in NAMES else public()[name] if module == "tensor_envs" else module)
-    return found
+NAMES = modules()
+USES: tuple[Use, ...] = ("module", "function", "type")
 
 
 def floor(module: str) -> int:
@@ -112,16 +88,36 @@ def rule_modules() -> set[str]:
         if module not in found:
             found.add(module)
             folder = module.rpartition(".")[0]
-            waiting += [name for name in sources(NAMES[module]) if name.startswith(f"{folder}.")]
+            waiting += [name for name in uses(module, *USES) if name.startswith(f"{folder}.")]
     return found
 
 
 @pytest.mark.parametrize("module", NAMES)
 def test_imports_only_from_lower_floors(module: str) -> None:
-    for imported in sources(NAMES[module]):
+    for imported in uses(module, *USES):
         assert floor(imported) <= floor(module), f"{module} imports {imported}, which is on a higher floor"
-    for imported, _ in imports(NAMES[module]):
+    for imported, *_ in imports(NAMES[module]):
         assert imported.split(".")[0] not in ("tests", "scripts"), f"{module} imports {imported}"
+
+
+def test_chains_of_imports_are_short() -> None:
+    longest = max((chain(module) for module in NAMES), key=len)
+    assert len(longest) - 1 <= MAX_DEPTH, " -> ".join(longest)
+
+
+def test_no_modules_import_each_other() -> None:
+    """Imports for type checkers alone are left out: a State refers to its Env."""
+    assert not circles()
+
+
+def test_a_class_has_a_name_of_its_own() -> None:
+    assert not duplicate_classes()
+
+
+def test_the_picture_of_rooms_is_that_of_the_code() -> None:
+    """`python scripts/rooms.py --write` draws it."""
+    text = CONTRIBUTING.read_text()
+    assert with_picture(text) == text and "graph TD" in text
 
 
 def test_every_module_has_its_floor() -> None:
@@ -136,7 +132,7 @@ def test_rules_are_written_in_the_language(module: str) -> None:
     """They import the language from its one place, lines of boards, checks of arguments, and their own folder; and the
     standard library."""
     game = module.split(".")[2]
-    for imported, name in imports(NAMES[module]):
+    for imported, name, _ in imports(NAMES[module]):
         own = imported.startswith(f"tensor_envs.games.{game}")
         language = imported == "tensor_envs.rules" or imported.startswith("tensor_envs.ops.")
         language = language or imported == "tensor_envs._validate"
@@ -153,7 +149,7 @@ def test_every_rule_module_is_found() -> None:
     "module", sorted(m for m in NAMES if m.startswith("tensor_envs.games.") and m not in SOLVER)
 )
 def test_nothing_of_tinygrad_in_a_game(module: str) -> None:
-    assert not [name for name, _ in imports(NAMES[module]) if name.split(".")[0] == "tinygrad"]
+    assert not [name for name, *_ in imports(NAMES[module]) if name.split(".")[0] == "tinygrad"]
     text = NAMES[module].read_text()
     for trace in ("UOp", "dtypes.", ".cast(", ".const_like(", ".logical_not(", "AddrSpace"):
         assert trace not in text, f"{module}: {trace}"
@@ -161,7 +157,7 @@ def test_nothing_of_tinygrad_in_a_game(module: str) -> None:
 
 @pytest.mark.parametrize("module", sorted(m for m in NAMES if floor(m) != 1 and m not in SOLVER))
 def test_tinygrads_inside_stays_in_one_room(module: str) -> None:
-    for imported, name in imports(NAMES[module]):
+    for imported, name, _ in imports(NAMES[module]):
         if imported.split(".")[0] == "tinygrad":
             assert name in PUBLIC, f"{module} imports {name or 'all'} from {imported}"
 

@@ -1,0 +1,253 @@
+"""Structure of the package: rooms, imports between them, and figures that tests bound.
+
+python scripts/rooms.py          # figures of every room, and the picture of .github/CONTRIBUTING.md
+python scripts/rooms.py --write  # write the picture
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import functools
+import io
+import re
+import tokenize
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "tensor_envs"
+CONTRIBUTING = ROOT / ".github" / "CONTRIBUTING.md"
+BEGIN, END = "<!-- rooms: python scripts/rooms.py --write -->\n", "<!-- rooms end -->"
+Use = Literal[
+    "module", "function", "type"
+]  # where an import runs: at import, in a call, for type checkers alone
+
+# openings of a docstring that is no whole sentence and no noun phrase
+FRAGMENTS = (
+    "Of", "What", "Which", "Who", "Whose", "Those", "The same", "Where", "How", "In which", "By which", "When", "As",
+    "With", "To", "From", "For", "Without", "If", "None", "Nobody", "Likewise",
+)  # fmt: skip
+
+
+class Import(NamedTuple):
+    """Import of a module, or of a name from it."""
+
+    module: str
+    name: str
+    use: Use
+
+
+def name_of(path: Path) -> str:
+    """Return the dotted name of a file's module."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+@functools.cache
+def modules() -> dict[str, Path]:
+    """Return the files of the package by the names of their modules."""
+    return {name_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+@functools.cache
+def imports(path: Path) -> tuple[Import, ...]:
+    """Return all imports in a file."""
+
+    def visit(node: ast.AST, use: Use) -> Iterator[Import]:
+        for child in ast.iter_child_nodes(node):
+            inner = use
+            if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+                inner = "function"
+            elif isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
+                inner = "type"
+            if isinstance(child, ast.Import):
+                yield from (Import(alias.name, "", use) for alias in child.names)
+            elif isinstance(child, ast.ImportFrom):
+                assert child.module and not child.level, f"{path}: imports are absolute"
+                yield from (Import(child.module, alias.name, use) for alias in child.names)
+            else:
+                yield from visit(child, inner)
+
+    return tuple(visit(ast.parse(path.read_text()), "module"))
+
+
+@functools.cache
+def public() -> dict[str, str]:
+    """Return the modules that the package's public names come from."""
+    found = imports(PACKAGE / "__init__.py")
+    return {x.name: x.module for x in found if x.module.startswith("tensor_envs.")}
+
+
+def uses(module: str, *kinds: Use) -> set[str]:
+    """Return the package's modules that a module imports; a public name counts as the module that it comes from."""
+    found = set()
+    for imported, name, use in imports(modules()[module]):
+        if imported.split(".")[0] == "tensor_envs" and use in kinds and name != "__version__":
+            inner = f"{imported}.{name}"
+            whole = imported == "tensor_envs" and inner not in modules()
+            found.add(public()[name] if whole and name else inner if inner in modules() else imported)
+    return found - {module}
+
+
+@functools.cache
+def chain(module: str) -> tuple[str, ...]:
+    """Return the longest chain of imports, each at import time, that begins with a module."""
+    chains = (chain(imported) for imported in sorted(uses(module, "module")))
+    return (module, *max(chains, key=len, default=()))
+
+
+def circles() -> list[set[str]]:
+    """Return sets of modules that import each other in a circle, also from within functions."""
+    graph = {module: uses(module, "module", "function") for module in modules()}
+    reachable = {module: set(imported) for module, imported in graph.items()}
+    for middle in graph:
+        for module, reached in reachable.items():
+            if middle in reached:
+                reached |= reachable[middle]
+                reachable[module] = reached
+    inside = [module for module, reached in reachable.items() if module in reached]
+    return [
+        set(circle)
+        for circle in {
+            frozenset(x for x in inside if x in reachable[module] and module in reachable[x])
+            for module in inside
+        }
+    ]
+
+
+def duplicate_classes() -> dict[str, list[str]]:
+    """Return the modules of each top-level class name that is defined more than once."""
+    found = defaultdict(list)
+    for module, path in modules().items():
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef):
+                found[node.name].append(module)
+    return {name: where for name, where in found.items() if len(where) > 1}
+
+
+class Docstring(NamedTuple):
+    """Docstring, with its place and the kind of its owner."""
+
+    place: str
+    kind: Literal["module", "class", "property", "function"]
+    text: str
+
+    @property
+    def is_fragment(self) -> bool:
+        """Whether the docstring opens with a fragment."""
+        return any(self.text.startswith(f"{opening} ") for opening in FRAGMENTS)
+
+
+@functools.cache
+def docstrings(path: Path) -> tuple[Docstring, ...]:
+    """Return all docstrings of a file."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and (
+            text := ast.get_docstring(node)
+        ):
+            kind: Literal["module", "class", "property", "function"] = "function"
+            if isinstance(node, (ast.Module, ast.ClassDef)):
+                kind = "class" if isinstance(node, ast.ClassDef) else "module"
+            elif any("property" in ast.unparse(decorator) for decorator in node.decorator_list):
+                kind = "property"
+            found.append(Docstring(f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 1)}", kind, text))
+    return tuple(found)
+
+
+def code_lines(path: Path) -> int:
+    """Return the number of lines with code: no blanks, comments and docstrings."""
+    text = path.read_text()
+    skipped = {
+        tokenize.COMMENT,
+        tokenize.NL,
+        tokenize.NEWLINE,
+        tokenize.INDENT,
+        tokenize.DEDENT,
+        tokenize.ENDMARKER,
+    }
+    lines: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type not in skipped:
+            lines |= {*range(token.start[0], token.end[0] + 1)}
+    for node in ast.walk(ast.parse(text)):
+        if (
+            isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef))
+            and ast.get_docstring(node) is not None
+        ):
+            string = node.body[0]
+            lines -= {*range(string.lineno, (string.end_lineno or 0) + 1)}
+    return len(lines)
+
+
+def room_of(module: str) -> str:
+    """Return the room of a module: its folder, or for a module of the top level its own name."""
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else "tensor_envs"
+
+
+def picture() -> str:
+    """Draw the rooms and their imports in Mermaid, without imports that follow from others."""
+    graph: dict[str, set[str]] = defaultdict(set)
+    for module in modules():
+        room = room_of(module)
+        graph[room] |= {room_of(imported) for imported in uses(module, "module")} - {room}
+
+    @functools.cache
+    def below(room: str) -> frozenset[str]:
+        return frozenset(graph[room]).union(*(below(lower) for lower in graph[room]))
+
+    lines = []
+    for room in sorted(graph):
+        if room != "tensor_envs":
+            direct = graph[room] - set().union(*(below(lower) for lower in graph[room]))
+            lines += [f"    {room} --> {lower}" for lower in sorted(direct)]
+    return "```mermaid\ngraph TD\n" + "\n".join(lines) + "\n```\n"
+
+
+def with_picture(text: str) -> str:
+    """Return the text of CONTRIBUTING.md with the present picture."""
+    return re.sub(
+        f"{re.escape(BEGIN)}.*{re.escape(END)}", lambda _: BEGIN + picture() + END, text, flags=re.S
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the figures of the package, or write the picture."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--write", action="store_true", help="write the picture to .github/CONTRIBUTING.md")
+    if parser.parse_args(arguments).write:
+        CONTRIBUTING.write_text(with_picture(CONTRIBUTING.read_text()))
+        return
+    rooms = defaultdict(list)
+    for module, path in modules().items():
+        rooms[room_of(module)].append(path)
+    print(f"{'room':14} files   code  lines  docstrings  fragments")
+    for room, paths in sorted(rooms.items()):
+        strings = [string for path in paths for string in docstrings(path)]
+        lines, fragments = (
+            sum(len(p.read_text().splitlines()) for p in paths),
+            sum(s.is_fragment for s in strings),
+        )
+        code = sum(map(code_lines, paths))
+        print(f"{room:14} {len(paths):5} {code:6} {lines:6} {len(strings):11} {fragments:10}")
+    strings = [string for path in modules().values() for string in docstrings(path)]
+    code, lines = (
+        sum(map(code_lines, modules().values())),
+        sum(len(p.read_text().splitlines()) for p in modules().values()),
+    )
+    print(
+        f"{'all':14} {len(modules()):5} {code:6} {lines:6} {len(strings):11} {sum(s.is_fragment for s in strings):10}\n"
+    )
+    longest = max((chain(module) for module in modules()), key=len)
+    print(
+        f"longest chain of imports: {len(longest) - 1}\n  {' -> '.join(x.removeprefix('tensor_envs.') for x in longest)}"
+    )
+    print(
+        f"circles: {circles() or 'none'}\nclass names defined twice: {duplicate_classes() or 'none'}\n\n{picture()}"
+    )
