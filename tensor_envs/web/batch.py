@@ -10,6 +10,7 @@ from tensor_envs._engine.kernels.step import Step
 from tensor_envs.env import Env
 from tensor_envs.export.files import name_of, shader
 from tensor_envs.export.functions import Function, arrays, functions, metadata, sizes
+from tensor_envs.web.tile import tile_tables
 
 FUNCTIONS = {
     **functions(LANES),
@@ -25,8 +26,8 @@ def batch_arrays(env: Env) -> dict[str, Any]:
 
 
 def described(env: Env) -> dict[str, Any]:
-    """Return the metadata of a game and its arrays."""
-    return metadata(env) | {"arrays": sizes(batch_arrays(env))}
+    """Return the metadata of a game, its arrays and its tile."""
+    return metadata(env) | {"arrays": sizes(batch_arrays(env)), "tile": tile_tables(env)}
 
 
 def wgsl(env: Env, games: int, names: Sequence[str]) -> dict[str, Any]:

@@ -19,7 +19,6 @@ from tensor_envs.games.shed.solve import solve
 from tensor_envs.text import describe, rulebook
 from tensor_envs.web.batch import described
 from tensor_envs.web.kernels import of_batch, of_player, of_table
-from tensor_envs.web.tile import tile
 from tensor_envs.web.variants import PERFECT, TRAINED, Variant, about, kinds, variant, weights_of
 
 HERE = Path(__file__).parent
@@ -43,7 +42,6 @@ for id in list(bridge.GAMES):
     name = playground.named(said["id"], {field["name"]: field["text"] for field in said["fields"]})["game"]
     playground.play(name, *playground.begin(name, 0).values(), None)
     playground.kernels(name, 64, ["uniform"])
-    playground.tile(name)
     break
 print(json.dumps([*told, {name: file for name, file in files().items() if name not in told[0]}]))
 """
@@ -65,7 +63,7 @@ def build(
 
     Raises:
         ValueError, TypeError: no game, an unknown one, or a folder that is not Pyodide's.
-        NotImplementedError: a game that cannot be drawn or whose states are too large.
+        NotImplementedError: a game whose states are too large.
         RuntimeError: the compiler does not make WebAssembly.
         OSError: a file that cannot be written.
 
@@ -117,7 +115,7 @@ def write_game(id: str, which: Variant, env: Env, path: Path) -> int:
     told = {**described(env), "id": id, "hidden": which.secret, "python": _has_python(env)}
     files: dict[str, bytes] = {"txt": describe(env).encode()}
     for part, kernels in made.items():
-        more = {} if part else {**told, "table": table, "tile": tile(env)}
+        more = {} if part else {**told, "table": table}
         files |= {f"{part}wasm": kernels.wasm, f"{part}json": _json({**more, **kernels.metadata})}
     if TRAINED in kinds(env):
         files["safetensors"] = weights_of(env).read_bytes()

@@ -17,7 +17,7 @@ from xml.etree import ElementTree
 import pytest
 
 import tensor_envs as te
-from tensor_envs.web import build, tile
+from tensor_envs.web.build import build
 from tests.games.shared import shared_env
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="the page is clicked with playwright")
@@ -70,9 +70,7 @@ def take(page: Any, game: str) -> None:
     folder, url = page.sites
     games = SMALL if game in SMALL else (game,)
     if not (folder / games[0]).exists():
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(tile, "STEPS", 60)
-            build(folder / games[0], list(games), PYODIDE)
+        build(folder / games[0], list(games), PYODIDE)
     if not page.url.startswith(f"{url}{games[0]}/"):
         page.goto(f"{url}{games[0]}/")
         page.wait_for_selector("body[data-rate]")

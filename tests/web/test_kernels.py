@@ -123,7 +123,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
         folder = tmp_path_factory.mktemp("web")
         (folder / "games").mkdir()
         with pytest.MonkeyPatch.context() as patch:
-            patch.setitem(write_game.__globals__, "tile", lambda env: {})
             if not player:
                 patch.setitem(write_game.__globals__, "of_player", lambda env: Kernels(b"", {}))
             write_game(name, *variant(name), folder / "games" / name)

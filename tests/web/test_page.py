@@ -7,20 +7,17 @@ import json
 import shutil
 import subprocess
 import sys
-from itertools import chain
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
 
-import numpy as np
 import pytest
 
 import tensor_envs as te
 from tensor_envs import web
-from tensor_envs._engine.layout import Slot
-from tensor_envs.web import build, tile
 from tensor_envs.web.__main__ import main
-from tensor_envs.web.build import write_packages
+from tensor_envs.web.build import build, write_packages
+from tensor_envs.web.tile import tile_tables
 from tensor_envs.web.variants import Variant, variant
 from tests.games.shared import shared_env
 
@@ -31,9 +28,7 @@ GAME = "kuhn_poker"
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("web") / "site"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tile, "STEPS", 60)
-        build(out, [GAME])
+    build(out, [GAME])
     return out
 
 
@@ -67,19 +62,6 @@ def test_how_games_have_ended() -> None:
         check=True,
     )
     assert json.loads(done.stdout) == [text for *_, text in asked]
-
-
-def test_tiles_are_the_drawings(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    about = json.loads((site / "games" / f"{GAME}.json").read_text())["tile"]
-    env = te.make(GAME)
-    monkeypatch.setattr(tile, "STEPS", 20)
-    words, drawings = tile.positions(env, seed=1)  # others than those that it is grown from
-    raster = tile.Raster(drawings)
-    assert (about["width"], about["height"]) == (raster.width, raster.height)
-    for k in range(0, len(words), 5):
-        colours = [f"#{colour:06x}" for colour in raster.pixels(drawings[k])]
-        assert [*chain.from_iterable(tile.painted(about, words[k]))] == colours
-    assert len({drawing.to_svg() for drawing in drawings}) > 10
 
 
 VIEWS = """
@@ -136,7 +118,6 @@ PLAYS = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
 import bridge, playground
-playground.POSITIONS = 40
 def ask(what, *given):
     try:
         return json.loads(bridge.answer(f"playground.{what}", json.dumps(given)))
@@ -151,9 +132,7 @@ for id, changes in json.loads(sys.argv[2]):
         games = [ask("begin", found["game"], 5)]
         while len(games) < 8:
             games.append(ask("play", found["game"], games[-1]["words"], games[-1]["keys"], None))
-        while not (tile := ask("tile", found["game"])):
-            pass
-        told[-1] += [games, tile]
+        told[-1].append(games)
 print(json.dumps(told))
 """
 
@@ -183,13 +162,11 @@ def test_the_form_is_made_from_the_rules_and_plays_what_the_environment_does(tmp
     ]
     names = "hyper_tic_tac_toe(shape=(4, 4))", "shed(cards=6, max_plies=7)"
     envs = shared_env("hyper_tic_tac_toe", shape=(4, 4)), shared_env("shed", cards=6, max_plies=7)
-    for name, env, (_, found, games, small) in zip(names, envs, told[len(wrong) :], strict=True):
+    for name, env, (_, found, games) in zip(names, envs, told[len(wrong) :], strict=True):
         assert found["game"] == name and found["players"] == 2 and found["rules"] == te.text.describe(env)
         state = env.init(1, 5)
         assert games[0]["words"] == words_of(state)
-        picture = tile.painted(small, games[3]["words"])
-        assert (len(picture[0]), len(picture)) == (small["width"], small["height"])
-        assert len({*chain.from_iterable(picture)}) > 2
+        assert found["about"]["tile"] == json.loads(json.dumps(tile_tables(env)))
         for game in games[1:]:
             assert te.agents.uniform(state).tolist() == [game["action"]]
             state = env.step(state, [game["action"]])
@@ -227,16 +204,6 @@ def test_playouts_in_the_page_win_block_and_do_not_peek(tmp_path: Path) -> None:
     assert [best for _, best, _ in told] == [2, 7, 1]
     assert all(kinds == ["person", "uniform", "playouts"] for kinds, _, _ in told)
     assert all(action in range(9) and action not in asked[k][2] for k, (_, _, action) in enumerate(told[:2]))
-
-
-def test_trees_ask_for_what_only_two_numbers_tell() -> None:
-    words = np.random.default_rng(0).integers(0, 2**32, (400, 2), np.uint32)
-    told = (words[:, 0] >> 3 ^ words[:, 1] >> 7) & 1
-    trees = tile.Trees(words.tolist(), [Slot(1, 7, 1)])
-    root = trees.grow([*tile.classes(told.tolist()).values()])
-    assert [trees.questions[k] for k in trees.nodes[root : root + 1]] == [(1, 7, 1, 1)] and len(
-        trees.nodes
-    ) == 9
 
 
 @pytest.mark.parametrize(

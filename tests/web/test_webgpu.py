@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from tensor_envs.web import build, tile
 from tensor_envs.web.batch import wgsl
+from tensor_envs.web.build import build
 from tests.games.shared import shared_env
 from tests.web.test_kernels import BATCH, PAGE, SEED, digest
 
@@ -101,9 +101,7 @@ def test_every_step_in_a_browser_is_the_cpu_devices(name: str, tmp_path: Path) -
 @pytest.mark.skipif(PYODIDE is None, reason="its kernels are traced by Python in the browser")
 def test_kernels_traced_in_a_browser_are_the_cpu_devices(tmp_path: Path) -> None:
     site = tmp_path / "site"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tile, "STEPS", 60)
-        build(site, ["tic_tac_toe"], PYODIDE)
+    build(site, ["tic_tac_toe"], PYODIDE)
     asked = ["hyper_tic_tac_toe(shape=(4, 4))", BATCH, KERNELS]
     found = in_a_browser({"asked": asked}, site, tmp_path / "profile")
     env = shared_env("hyper_tic_tac_toe", shape=(4, 4))

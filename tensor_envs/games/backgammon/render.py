@@ -5,6 +5,7 @@ from typing import Any
 from tensor_envs.games.backgammon.notation import legal
 from tensor_envs.games.backgammon.rules import BAR, FACES, MEN, POINTS, SOURCES, Backgammon
 from tensor_envs.render.drawing import Drawing
+from tensor_envs.render.tile import Bits, Pixel, Tile
 
 NAMES, SIGNS = ("white", "black"), "OX"
 WIDTH, TALL, MAN, MIDDLE = (
@@ -103,3 +104,26 @@ def place(player: int, pip: int, k: int) -> tuple[float, float]:
     own = pip if player == 0 else POINTS + 1 - pip
     base, way = edge(own > 12)
     return MARGIN + (column(own) + 0.5) * WIDTH, base + way * (MAN + 1 + k * 1.9 * MAN)
+
+
+def tile(rules: Backgammon) -> Tile:
+    """Return the board as a small picture: of every point and of the bar up to five men of either player."""
+
+    def man(k: int, ground: str, *places: tuple[int, int]) -> Pixel:
+        """Return the pixel that shows whether there are more than k men of a player on a place (player, pip)."""
+        colours: tuple[str, ...] = (ground,)
+        bits = list[Bits]()
+        for player, pip in places:
+            colours = tuple(COLOURS[player][0] if men > k else c for men in range(16) for c in colours)
+            bits.append(Bits("men", BAR * player + pip - 1))
+        return Pixel(colours, tuple(bits))
+
+    pixels = [Pixel((FRAME,))] * (13 * 11)
+    for k in range(5):
+        for pip in range(1, POINTS + 1):
+            ground = LIGHT if pip % 2 else DARK
+            row = k if pip > 12 else 10 - k
+            pixels[13 * row + column(pip)] = man(k, ground, (0, pip), (1, POINTS + 1 - pip))
+        for player, row in ((0, 6 + k), (1, 4 - k)):
+            pixels[13 * row + 6] = man(k, FRAME, (player, BAR))
+    return Tile(13, (pixels,))

@@ -5,6 +5,7 @@ from typing import Any
 from tensor_envs.games.chess.notation import FILE_NAMES, from_dict, known
 from tensor_envs.games.chess.rules import CASTLES, PLANES, SIDE, Chess, legal_moves
 from tensor_envs.render.drawing import Drawing, Point, box
+from tensor_envs.render.tile import Bits, Pixel, Tile
 from tensor_envs.rules import unpack
 
 NAMES = ("white", "black")
@@ -26,6 +27,17 @@ SHAPES: dict[str, list[Point]] = {
           (0.64, 0.19), (0.54, 0.19), (0.54, 0.08), (0.46, 0.08), (0.46, 0.19), (0.36, 0.19), (0.36, 0.28),
           (0.46, 0.28), (0.46, 0.46), (0.34, 0.4), (0.2, 0.5)],
 }  # fmt: skip
+# of a square of the small picture
+SMALL_SHAPES = {
+    "p": ("...", ".#.", ".#."),
+    "r": ("#.#", "###", "###"),
+    "n": ("##.", ".#.", ".##"),
+    "b": (".#.", "#.#", "###"),
+    "q": ("#.#", ".#.", "###"),
+    "k": (".#.", "###", ".#."),
+}
+TILE_SQUARES = (SHADE, "#6c8299")
+TILE_SETS = ("own", "other", "pawns", "knights", "diagonals", "lines")
 HEADS = {"p": (0.36, 0.14), "b": (0.15, 0.07)}
 
 
@@ -126,3 +138,21 @@ def draw_piece(picture: Drawing, piece: str, x: float, y: float) -> None:
     if kind in HEADS:
         height, radius = HEADS[kind]
         picture.circle((x + CELL / 2, y + height * CELL), radius * CELL, fill, stroke, 1.5)
+
+
+def tile(rules: Chess) -> Tile:
+    """Return the board as a small picture, white below; a square is three pixels wide and high."""
+
+    def pixel(y: int, x: int, black: int) -> Pixel:
+        row, file = y // 3, x // 3
+        square = SIDE * file + (row if black else SIDE - 1 - row)
+        ground, colours = TILE_SQUARES[(row + file) % 2], list[str]()
+        for key in range(64):
+            own, other, pawn, knight, diagonal, line = (key >> i & 1 for i in range(6))
+            kind = "p" if pawn else "n" if knight else "kbrq"[diagonal + 2 * line]
+            shown = (own or other) and SMALL_SHAPES[kind][y % 3][x % 3] == "#"
+            colours.append((INK if own == black else PAPER) if shown else ground)
+        return Pixel(tuple(colours), tuple(Bits(name, 0, square, 1) for name in TILE_SETS))
+
+    side = range(3 * SIDE)
+    return Tile(len(side), tuple([pixel(y, x, black) for y in side for x in side] for black in (0, 1)))

@@ -7,6 +7,7 @@ from tensor_envs.games.connect_four.rules import ConnectFour
 from tensor_envs.games.stones import STONES
 from tensor_envs.ops.lines import flat_step, line_directions, placements
 from tensor_envs.render.drawing import Drawing, box
+from tensor_envs.render.tile import Tile, stone_pixel
 from tensor_envs.rules import pack, unpack
 
 SIGNS = {1: "X", -1: "O", 0: "."}
@@ -73,3 +74,10 @@ def draw(rules: ConnectFour, game: dict[str, Any]) -> Drawing:
             picture.area(box(x, MARGIN, CELL, high), column)
     picture.text((picture.width / 2, picture.height - MARGIN), status(rules, game, NAMES["drawing"]), 14, INK)
     return picture
+
+
+def tile(rules: ConnectFour) -> Tile:
+    """Return the board as a small picture."""
+    return Tile(
+        rules.columns, ([stone_pixel(cell, FRAME, COLOURS[1], COLOURS[-1]) for cell in range(rules.cells)],)
+    )

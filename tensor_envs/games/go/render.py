@@ -5,6 +5,7 @@ from typing import Any
 from tensor_envs.games.go.notation import COLUMNS, KO, action_to_string, areas, legal
 from tensor_envs.games.go.rules import Go
 from tensor_envs.render.drawing import Drawing, box
+from tensor_envs.render.tile import Tile, stone_pixel
 
 SIGNS = {1: "X", -1: "O", 0: ".", KO: "*"}
 COLOURS = {1: "#16181c", -1: "#fbfbf8"}
@@ -80,3 +81,10 @@ def draw(rules: Go, game: dict[str, Any]) -> Drawing:
         picture.area(box(x, foot + 12, *BUTTON), rules.points)
     picture.text((picture.width / 2, foot + 62), status(rules, game, NAMES["drawing"]), 14, INK)
     return picture
+
+
+def tile(rules: Go) -> Tile:
+    """Return the stones as a small picture, the last row first."""
+    n = rules.size
+    points = [n * row + column for row in reversed(range(n)) for column in range(n)]
+    return Tile(n, ([stone_pixel(point, WOOD, COLOURS[1], COLOURS[-1]) for point in points],))

@@ -7,6 +7,7 @@ from tensor_envs.games.hex.notation import action_to_string, winning
 from tensor_envs.games.hex.rules import Hex
 from tensor_envs.games.stones import STONES
 from tensor_envs.render.drawing import Drawing
+from tensor_envs.render.tile import Pixel, Tile, stone_pixel
 
 SIGNS = {1: "X", -1: "O", 0: "."}
 COLOURS = {1: "#c8372d", -1: "#2457a6"}
@@ -91,3 +92,16 @@ def draw(rules: Hex, game: dict[str, Any]) -> Drawing:
         picture.text((x - ACROSS / 2 - 18, y + RADIUS), str(k + 1), 12, INK)
     picture.text((picture.width / 2, picture.height - 24), status(rules, game, NAMES["drawing"]), 14, INK)
     return picture
+
+
+def tile(rules: Hex) -> Tile:
+    """Return the board as a small picture; a cell is two pixels wide and high, and rows lean to the right."""
+    n, pixels = rules.size, list[Pixel]()
+    for row in range(n):
+        cells = [
+            stone_pixel(n * row + column, FREE, COLOURS[1], COLOURS[-1])
+            for column in range(n)
+            for _ in (0, 1)
+        ]
+        pixels += 2 * [*[Pixel((GRID,))] * row, *cells, *[Pixel((GRID,))] * (n - 1 - row)]
+    return Tile(3 * n - 1, (pixels,))

@@ -2,15 +2,17 @@
 
 from collections.abc import Iterator
 from itertools import product
+from math import prod
 from typing import Any
 
 from tensor_envs.games.hyper_tic_tac_toe.cube import draw_cube
-from tensor_envs.games.hyper_tic_tac_toe.paint import GOLD, GRID, INK, PALE, draw_mark
+from tensor_envs.games.hyper_tic_tac_toe.paint import COLOURS, GOLD, GRID, INK, PALE, draw_mark
 from tensor_envs.games.hyper_tic_tac_toe.rules import HyperTicTacToe
 from tensor_envs.games.stones import STONES
 from tensor_envs.ops.bits import completed
 from tensor_envs.ops.lines import line_directions, placements, strides
 from tensor_envs.render.drawing import Drawing, Point, box
+from tensor_envs.render.tile import Pixel, Tile, stone_pixel
 from tensor_envs.rules import pack, unpack
 
 Place = tuple[int, ...]
@@ -183,3 +185,18 @@ def _draw_coordinates(picture: Drawing, corner: Point, rows: int, columns: int) 
         picture.text((x + (i + 0.5) * CELL, y - 12), str(i), 11, PALE)
     for i in range(rows):
         picture.text((x - 10, y + (i + 0.5) * CELL), str(i), 11, PALE, "end")
+
+
+def tile(rules: HyperTicTacToe) -> Tile:
+    """Return the slices as a small picture, arranged as in a drawing of rank 4."""
+    rows = next(iter(dict(_slices(rules.shape)).values()))
+    high, wide, half = len(rows) + 1, len(rows[0]) + 1, max(len(rules.shape) - 2, 0) // 2
+    across, down = (prod(part) for part in (rules.shape[half:-2], rules.shape[:half]))
+    width = across * wide - 1
+    pixels = [Pixel((GRID,))] * (width * (down * high - 1))
+    for cell in range(rules.cells):
+        number, place = divmod(cell, (high - 1) * (wide - 1))
+        row, column = divmod(place, wide - 1)
+        at = (number // across * high + row) * width + number % across * wide + column
+        pixels[at] = stone_pixel(cell, "#f8fafc", COLOURS[1], COLOURS[-1])
+    return Tile(width, (pixels,))

@@ -5,9 +5,11 @@ from typing import Any
 from tensor_envs.games.kuhn_poker.notation import ENDED, NAMES
 from tensor_envs.games.kuhn_poker.rules import BET, PASS, KuhnPoker
 from tensor_envs.render.drawing import Drawing, box
+from tensor_envs.render.tile import Bits, Pixel, Tile
 
 RANKS = "JQK"
 HIDDEN = -1
+RANK_COLOURS = ("#9fc5e8", "#f6b26b", "#cc4125")  # of cards in the small picture
 WIDTH, HEIGHT, CARD, BUTTON = 420, 230, (64, 90), (90, 34)  # pixels
 CLOTH, FACE, BACK, INK, PALE, CHIP = "#24573f", "#fbf7ea", "#7c93b8", "#1d1d1f", "#eef4f0", "#f4c95d"
 
@@ -73,3 +75,14 @@ def draw(rules: KuhnPoker, game: dict[str, Any]) -> Drawing:
             picture.text((x + BUTTON[0] / 2, 172 + BUTTON[1] / 2), name, 14, INK)
             picture.area(box(x, 172, *BUTTON), action)
     return picture
+
+
+def tile(rules: KuhnPoker) -> Tile:
+    """Return the cards as a small picture, the pot between them: a chip for every bet, the antes below."""
+    cloth, chip = Pixel((CLOTH,)), Pixel((CHIP,))
+    first, second = (Pixel(RANK_COLOURS, (Bits("cards", player),)) for player in (0, 1))
+    bets = [
+        Pixel(tuple(CHIP if key.bit_count() > k else CLOTH for key in range(8)), (Bits("bets"),))
+        for k in (1, 0)
+    ]
+    return Tile(3, ([first, bets[0], second, cloth, bets[1], cloth, cloth, chip, cloth],))

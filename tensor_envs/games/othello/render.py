@@ -6,6 +6,7 @@ from tensor_envs.games.othello.notation import discs, placeable
 from tensor_envs.games.othello.rules import PASS, SIDE, Othello
 from tensor_envs.games.stones import STONES
 from tensor_envs.render.drawing import Drawing, box
+from tensor_envs.render.tile import Tile, stone_pixel
 
 SIGNS = {1: "X", -1: "O", 0: "."}
 COLOURS = {1: "#111418", -1: "#fafafa"}
@@ -74,3 +75,10 @@ def draw(rules: Othello, game: dict[str, Any]) -> Drawing:
         picture.area(box(MARGIN, MARGIN, side, side), PASS)
     picture.text((picture.width / 2, side + 1.8 * MARGIN), status(game, NAMES["drawing"]), 14, INK)
     return picture
+
+
+def tile(rules: Othello) -> Tile:
+    """Return the board as a small picture."""
+    return Tile(
+        SIDE, ([stone_pixel(square, CLOTH, COLOURS[1], COLOURS[-1]) for square in range(SIDE * SIDE)],)
+    )

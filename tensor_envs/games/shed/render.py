@@ -4,6 +4,7 @@ from typing import Any
 
 from tensor_envs.games.shed.rules import Shed
 from tensor_envs.render.drawing import Drawing, box
+from tensor_envs.render.tile import Bits, Pixel, Tile
 
 CARD, GAP, LEFT, MARGIN = (
     (30, 42),
@@ -73,3 +74,24 @@ def draw(rules: Shed, game: dict[str, Any]) -> Drawing:
             if name == "pile" or card in playable:
                 picture.area(box(x, y, *CARD), rules.cards if name == "pile" else card - 1)
     return picture
+
+
+def tile(rules: Shed) -> Tile:
+    """Return the places of the cards as a small picture, a row for each."""
+    pixels = []
+    for name, face in FACES.items():
+        for card in range(rules.cards):
+            colours = []
+            for key in range(16):
+                own, other, pile, player = (key >> i & 1 for i in range(4))
+                hands = (other, own) if player else (own, other)
+                shown = {
+                    "player 0": hands[0],
+                    "pile": pile,
+                    "talon": not (own or other or pile),
+                    "player 1": hands[1],
+                }
+                colours.append(face if shown[name] else CLOTH)
+            sets = [Bits(field, 0, card, 1) for field in ("own", "other", "pile")]
+            pixels.append(Pixel(tuple(colours), (*sets, Bits("current_player"))))
+    return Tile(rules.cards, (pixels,))

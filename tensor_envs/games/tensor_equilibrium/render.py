@@ -20,6 +20,7 @@ from tensor_envs.games.tensor_equilibrium.data import (
 )
 from tensor_envs.games.tensor_equilibrium.hexagon import Hexagon
 from tensor_envs.render.drawing import Drawing, Point, box, disc
+from tensor_envs.render.tile import Bits, Pixel, Tile
 
 TASKS = {  # what the player to move is to do
     Phase.SETUP_CENTRE: "chooses a type of the top row for the centre",
@@ -141,6 +142,7 @@ def text_facts(rules: RuleFields, game: dict[str, Any], seat: int) -> list[str]:
 
 # *** SVG ***
 
+GROUND = "#faf8f3"
 COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#aa3377")
 LETTERS = ("#ffffff", "#22252b", "#ffffff", "#22252b", "#ffffff")  # on them
 PAPER, INK, PALE, LINE, DARK, BACK, GOLD = (
@@ -242,7 +244,7 @@ def draw_board(picture: Drawing, rules: RuleFields, game: dict[str, Any], seat: 
     target = game["pend_target"] if game["phase"] == Phase.PLACE else game["actor"]
     for cell, at in enumerate(places):
         code, dark = game["board"][seat][cell], cell in rules.dark_cells
-        picture.polygon(hexagon(at, CELL - 1), DARK if dark else "#faf8f3", LINE)
+        picture.polygon(hexagon(at, CELL - 1), DARK if dark else GROUND, LINE)
         if code:
             draw_tile(picture, at, (code - 1) % TYPES, CELL - 4, code <= TYPES)
         if seat == target and game["phase"] in CELL_PHASES:
@@ -335,3 +337,20 @@ def draw_cards(picture: Drawing, title: str, counts: list[int], x: float, y: flo
                 picture.area(box(x, y - 11, 36, 22), *acts[o])
             x += 40
     return x
+
+
+def tile(rules: RuleFields) -> Tile:
+    """Return the boards as a small picture, two beside each other; a cell is two pixels wide and high."""
+    hexagon, side = Hexagon(rules.board_radius), 2 * (2 * rules.board_radius + 1)
+    width = 2 * side + 1
+    pixels = [Pixel((PAPER,))] * (width * ((side + 1) * -(-rules.players // 2) - 1))
+    for seat in range(rules.players):
+        for cell, (q, r) in enumerate(hexagon.axial):
+            ground, back = DARK if cell in rules.dark_cells else GROUND, (BACK,) * 7
+            colours = (ground, *COLOURS, ground, ground)  # by code if it is face-up
+            bits = tuple(Bits("tiles", 4 * seat + plane, hexagon.bits[cell], 1) for plane in range(4))
+            x = seat % 2 * (side + 1) + 2 * (q + rules.board_radius) + r
+            y = seat // 2 * (side + 1) + 2 * (r + rules.board_radius)
+            for at in (width * y + x, width * (y + 1) + x):
+                pixels[at : at + 2] = [Pixel((ground, *back, *colours), bits)] * 2
+    return Tile(width, (pixels,))

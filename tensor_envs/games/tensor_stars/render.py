@@ -24,6 +24,7 @@ from tensor_envs.games.tensor_stars.data import (
 from tensor_envs.games.tensor_stars.notation import COMMIT, ORDER, OVER
 from tensor_envs.games.tensor_stars.rules import StarsRules
 from tensor_envs.render.drawing import Drawing, Point, box
+from tensor_envs.render.tile import Bits, Mark, Pixel, Tile
 
 HIDDEN = CARDS  # in `commit`: a card that a player cannot see
 SIDES = ("Black", "White")
@@ -222,3 +223,14 @@ def draw_arrow(picture: Drawing, centre: Point, direction: Space, size: float = 
     picture.line((x - size * dx, y - size * dy), tip, stroke=INK, width=2)
     barbs = [(tip[0] - 5 * dx + 4 * turn * dy, tip[1] - 5 * dy + 4 * turn * dx) for turn in (1, -1)]
     picture.line(barbs[0], tip, barbs[1], stroke=INK, width=2)
+
+
+def tile(rules: StarsRules) -> Tile:
+    """Return the board with its Stars and pieces as a small picture."""
+    board = rules.board
+    colours = [PAPER if index in board.spaces else CLOTH for index in range(board.size)]
+    for space, side in board.stars:
+        colours[board.index(space)] = STAR_FILLS[side]
+    places = tuple(range(board.size))  # a piece that is out of play is on none
+    marks = tuple(Mark(fill, Bits("pos", piece), places) for piece, fill in enumerate(PIECE_FILLS))
+    return Tile(board.width, ([Pixel((colour,)) for colour in colours],), marks)

@@ -23,8 +23,10 @@ from tensor_envs.games.three_will.data import (
     SQUARES,
     USE_FREE,
 )
+from tensor_envs.games.three_will.notation import TURN
 from tensor_envs.games.three_will.rules import ThreeWillRules
 from tensor_envs.render.drawing import Drawing, Point, box, disc
+from tensor_envs.render.tile import Bits, Mark, Pixel, Tile
 
 COLOURS = ("White", "Black")
 CELL, MARGIN, PANEL, EDGE = (
@@ -253,3 +255,22 @@ def draw_directions(picture: Drawing, rules: ThreeWillRules, centre: Point, die:
         picture.polygon([(tip[0] + 3 * dx, tip[1] + 3 * dy), *wings], INK)
         if len(rules.chart[die - 1]) > 1:
             picture.text((x + 43 * dx, y + 43 * dy), letter, 13, INK, bold=True)
+
+
+def tile(rules: ThreeWillRules) -> Tile:
+    """Return the board as a small picture, White below: of two agents on a square the higher one."""
+    pixels = []
+    for row in squares_seen(0):
+        for square in row:
+            goal = {SIDE - 1: GOALS[0], 0: GOALS[1]}.get(square // SIDE)
+            pixels.append(Pixel((goal or (LIGHT, DARK)[(square + square // SIDE) % 2],)))
+    order = [square for row in squares_seen(0) for square in row]
+    marks = []
+    for level in (1, 0):  # the higher agents cover the lower ones
+        for agent in range(AGENTS):
+            player = agent // SLOTS
+            seen = tuple(order.index(square ^ TURN[player]) for square in range(SQUARES))
+            nowhere = (-1,) * SQUARES
+            places = nowhere + seen if level else seen + nowhere
+            marks.append(Mark(FILLS[player], Bits("agents", 0, 8 * agent, 7), places))
+    return Tile(SIDE, (pixels,), tuple(marks))

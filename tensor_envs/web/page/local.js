@@ -61,15 +61,15 @@ export class Local {
     return this.startPython()("playground.form", game);
   }
 
-  // games for the wall: in WebAssembly, or else on the GPU; null where there is none
+  // games for the wall: in WebAssembly, or else on the GPU; null where there is none, or no tile to paint them by
   async batch(game, batch) {
     const about = await this.about(game);
+    if (!about.tile) return null;
     if (about.module) return new Games(about, batch);
-    const device = await (this.device ??= gpuDevice()), ask = (what, ...given) => this.startPython()(`playground.${what}`, game, ...given);
+    const device = await (this.device ??= gpuDevice());
     if (!device) return null;
-    const grow = async () => await ask("tile") ?? grow(); // bit by bit: the table has questions, too
-    about.tile = await (about.growing ??= grow());
-    return GpuGames.ready(device, about, await ask("kernels", batch, ["seed", "init", "uniform"]), batch);
+    const made = await this.startPython()("playground.kernels", game, batch, ["seed", "init", "uniform"]);
+    return GpuGames.ready(device, about, made, batch);
   }
 
   played(game, about) {

@@ -52,7 +52,7 @@ async function choose(begin) {
     if (game !== element("game").value) return; // another one was chosen meanwhile
     history.replaceState(null, "", `#${encodeURIComponent(game)}`);
     wall.show(null);
-    element("live").hidden = !about.module;
+    element("live").hidden = !about.module || !about.tile;
     element("alone").hidden = true;
     if (about.module) await spread();
     document.body.dataset.state = "wall";
@@ -66,7 +66,7 @@ async function spread() {
   const game = element("game").value, count = Number(element("count").value), found = await engine.batch(game, count);
   if (game !== element("game").value || count !== Number(element("count").value)) return;
   element("live").hidden = !found; // it has a width when it is shown
-  element("alone").hidden = Boolean(found);
+  element("alone").hidden = Boolean(found ?? (await engine.about(game)).module);
   wall.show(found);
 }
 

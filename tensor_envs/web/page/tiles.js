@@ -1,33 +1,43 @@
-// A game in a few pixels: trees of questions for the game's words say what stands where, and every pixel is a look of that.
+// A game in a few pixels: the colour of each is looked up by some bits of the game's words, see `render/tile.py`.
+const LONGER = 60, LARGEST = 8; // of the picture's longer side and of a pixel, in pixels of the screen
 
 export class Tiles {
-  constructor({ width, height, questions, nodes, roots, looks, pixels }) {
-    Object.assign(this, { width, height, roots, pixels: Int32Array.from(pixels), nodes: Int32Array.from(nodes) });
-    this.questions = Int32Array.from(questions.flat());
+  constructor({ width, height, player, palettes, views, places, marks, colours }) {
+    this.scale = Math.max(1, Math.min(LARGEST, Math.floor(LONGER / Math.max(width, height))));
+    Object.assign(this, { columns: width, rows: height, width: width * this.scale, height: height * this.scale, player });
     // as they stand in the memory of an image: blue, green, red from the highest byte
-    const stored = (colour) => {
+    const stored = colours.map((colour) => {
       const [r, g, b] = [1, 3, 5].map((k) => parseInt(colour.slice(k, k + 2), 16));
       return 0xff000000 + b * 65536 + g * 256 + r;
-    };
-    this.looks = looks.map(([content, ...colours]) => ({ content, colours: Uint32Array.from(colours, stored) }));
-    this.contents = new Int32Array(roots.length);
-    this.colours = new Uint32Array(looks.length);
+    });
+    palettes = palettes.map((palette) => palette.map((colour) => stored[colour]));
+    this.views = views.map(({ cells, pixels }) => ({ pixels, cells: cells.map(([palette, ...bits]) => [palettes[palette], bits]) }));
+    this.marks = marks.map(([colour, place, bits]) => [stored[colour], places[place], bits]);
+    this.pixels = new Uint32Array(width * height);
   }
 
-  // words: [values, lanes], of which the first of the game is at `first`; into: pixels, `wide` a row
+  // words: [values, lanes], of which the first of the game is at `first`; into: pixels of the screen, `wide` a row
   paint(words, first, lanes, into, corner, wide) {
-    const { questions, nodes, roots, looks, contents, colours, pixels, width, height } = this;
-    for (let k = 0; k < roots.length; k++) {
-      let at = roots[k];
-      while (at >= 0) {
-        const ask = 4 * nodes[at], word = words[first + questions[ask] * lanes]; // word, shift, mask, value
-        at = nodes[at + ((word >>> questions[ask + 1] & questions[ask + 2]) === questions[ask + 3] ? 2 : 1)];
+    const { columns, rows, width, scale, player, views, marks, pixels } = this;
+    const value = ([word, shift, size, low]) => (words[first + word * lanes] >>> shift & (1 << size) - 1) + low;
+    const view = views[views.length > 1 ? value(player) : 0];
+    const shown = view.cells.map(([palette, bits]) => {
+      let key = 0, at = 0;
+      for (const some of bits) {
+        key |= value(some) << at;
+        at += some[2];
       }
-      contents[k] = ~at;
+      return palette[key];
+    });
+    view.pixels.forEach((cell, k) => { pixels[k] = shown[cell]; });
+    for (const [colour, places, bits] of marks) {
+      const place = places[value(bits)];
+      if (place >= 0) pixels[place] = colour;
     }
-    for (let k = 0; k < looks.length; k++) colours[k] = looks[k].colours[contents[looks[k].content]];
-    for (let y = 0, pixel = 0; y < height; y++) {
-      for (let x = 0, to = corner + y * wide; x < width; x++) into[to++] = colours[pixels[pixel++]];
+    for (let row = 0, k = 0; row < rows; row++) {
+      const start = corner + row * scale * wide;
+      for (let column = 0, to = start; column < columns; column++, to += scale) into.fill(pixels[k++], to, to + scale);
+      for (let line = 1; line < scale; line++) into.copyWithin(start + line * wide, start, start + width);
     }
   }
 }

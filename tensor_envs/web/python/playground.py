@@ -8,11 +8,10 @@ from __future__ import annotations
 import math
 import struct
 import time
-from collections.abc import Iterator
 from dataclasses import fields
 from functools import cache
 from importlib import import_module
-from itertools import count, cycle
+from itertools import cycle
 from random import Random
 from typing import Any
 
@@ -23,12 +22,9 @@ ScalarGame = import_module("tensor_envs.interpreter").ScalarGame
 batch = import_module("tensor_envs.web.batch")
 describe = import_module("tensor_envs.text").describe
 rule_form = import_module("tensor_envs.web.form")
-growing = import_module("tensor_envs.web.tile").growing
 KeyedChance = import_module("tensor_envs.rules.chance").KeyedChance
 scalars = import_module("tensor_envs.rules.scalar")
 
-POSITIONS, APART = 360, 3  # that small pictures are found out from, of games that go on; how many plies apart
-SHARE = 0.1  # seconds that this takes at once: other questions wait
 THINKING = 1.0  # seconds of playouts for an action
 
 
@@ -153,35 +149,3 @@ def _words(env: Any, game: Any) -> list[int]:
 def kernels(name: str, games: int, names: list[str]) -> dict[str, Any]:
     """Kernels of a game in WGSL, see `batch.wgsl`."""
     return batch.wgsl(_env(name), games, names)
-
-
-def tile(name: str) -> dict[str, Any] | None:
-    """A game's small picture, see `tile.py`. None: it is found out further when it is asked for again."""
-    end = time.monotonic() + SHARE
-    for found in _tiles(name):
-        if found or time.monotonic() > end:
-            return found or None
-    raise ValueError(f"{name} has no small picture")
-
-
-@cache
-def _tiles(name: str) -> Iterator[dict[str, Any]]:
-    rules, _, render, _ = bridge.game(name)
-    draw = getattr(render, "draw", None)
-    words: list[list[int]] = []
-    if draw is None:
-        return
-    for seed in count():
-        game = ScalarGame(rules, seed)
-        while len(words) < POSITIONS and not game.over:
-            yield {}
-            if game.state.ply.value % APART == seed % APART:  # those next to each other say little
-                words.append(_words(_env(name), game))
-            game.step(game.uniform_action())
-        if len(words) == POSITIONS:
-            break
-    drawings = []
-    for position in words:
-        yield {}
-        drawings.append(draw(rules, bridge.position(name, position)))
-    yield from growing(_env(name), words, drawings)

@@ -1,0 +1,237 @@
+"""Tiles: what a page paints by a state's words is what the game's dictionary says."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tensor_envs as te
+from tensor_envs.games.hyper_tic_tac_toe import paint
+from tensor_envs.web.tile import tile_tables
+from tensor_envs.web.variants import VARIANTS, variant
+from tests.games.shared import shared_env
+
+HERE, PAGE = Path(__file__).parent, Path(te.__file__).parent / "web" / "page"
+NODE = shutil.which("node")
+GAMES, STEPS, SAMPLED = 64, 60, 5  # played at once; plies; states taken of each
+
+Game = dict[str, Any]
+Picture = list[list[str]]  # colours, row by row
+
+
+def render(env: te.Env) -> Any:
+    return env.entry.load("render")
+
+
+def by_stone(game: Game, empty: str, colours: dict[int, str]) -> list[str]:
+    return [colours.get(stone, empty) if stone in (1, -1) else empty for stone in game["board"]]
+
+
+def rows_of(cells: list[str], width: int) -> Picture:
+    return [cells[at : at + width] for at in range(0, len(cells), width)]
+
+
+def hyper(env: te.Env, game: Game) -> Picture:
+    """Slices of rank 2, those of the last leading axes beside each other."""
+    shape = env.rules.shape
+    cells = np.array(by_stone(game, "#f8fafc", paint.COLOURS), object).reshape(shape)
+    if len(shape) == 2:
+        return cells.tolist()
+    half = (len(shape) - 2) // 2
+    down, across = ([*product(*map(range, part))] for part in (shape[:half], shape[half:-2]))
+    picture: Picture = []
+    for i in down:
+        blocks = [cells[(*i, *j)] for j in across]
+        for row in range(shape[-2]):
+            line: list[str] = []
+            for block in blocks:
+                line += [*([paint.GRID] if line else []), *block[row]]
+            picture.append(line)
+        picture.append([paint.GRID] * len(picture[0]))
+    return picture[:-1]
+
+
+def board(width: str, empty: str, turned: bool = False) -> Callable[[te.Env, Game], Picture]:
+    def picture(env: te.Env, game: Game) -> Picture:
+        r = render(env)
+        side = getattr(env.rules, width, 8)
+        rows = rows_of(by_stone(game, getattr(r, empty), r.COLOURS), side)
+        return rows[::-1] if turned else rows
+
+    return picture
+
+
+def hex_board(env: te.Env, game: Game) -> Picture:
+    r, n = render(env), env.rules.size
+    rows = rows_of(by_stone(game, r.FREE, r.COLOURS), n)
+    wide = [[colour for colour in row for _ in (0, 1)] for row in rows]
+    leaning = [[r.GRID] * k + row + [r.GRID] * (n - 1 - k) for k, row in enumerate(wide)]
+    return [row for row in leaning for _ in (0, 1)]
+
+
+def chess(env: te.Env, game: Game) -> Picture:
+    r = render(env)
+    picture: Picture = []
+    for y, pieces in enumerate(r.rows_of(game)):
+        for dy in range(3):
+            line = []
+            for x, piece in enumerate(pieces):
+                ground = r.TILE_SQUARES[(x + y) % 2]
+                shape = "..." if piece == "." else r.SMALL_SHAPES[piece.lower()][dy]
+                line += [ground if sign == "." else r.PAPER if piece.isupper() else r.INK for sign in shape]
+            picture.append(line)
+    return picture
+
+
+def game_2048(env: te.Env, game: Game) -> Picture:
+    return rows_of([render(env).COLOURS[tile.bit_length() - 1 if tile else 0] for tile in game["board"]], 4)
+
+
+def kuhn(env: te.Env, game: Game) -> Picture:
+    r, bets = render(env), sum(game["history"])
+    first, second = (r.RANK_COLOURS[card] for card in game["cards"])
+    chips = [r.CHIP if bets >= 2 else r.CLOTH, r.CHIP if bets else r.CLOTH]
+    return [[first, chips[0], second], [r.CLOTH, chips[1], r.CLOTH], [r.CLOTH, r.CHIP, r.CLOTH]]
+
+
+def leduc(env: te.Env, game: Game) -> Picture:
+    r = render(env)
+    s = r.table(env.rules, game)
+    first, second, public = (r.RANK_COLOURS[card // 2] for card in (*game["cards"], game["public"]))
+    rows = [[first, public if s["round"] else r.BACK, second]]
+    for k in (4, 3, 2, 1, 0):
+        left, right = (r.CHIP if bet > 3 * k else r.CLOTH for bet in s["bets"])
+        rows.append([left, r.CLOTH, right])
+    return rows
+
+
+def backgammon(env: te.Env, game: Game) -> Picture:
+    """White's points 13 to 24 above and 12 to 1 below, from the left; the bar in the middle."""
+    r = render(env)
+    picture = [[r.FRAME] * 13 for _ in range(11)]
+    colours = [colour for colour, _ in r.COLOURS]
+    for pip in range(1, 25):
+        column = (12 - pip if pip <= 12 else pip - 13) + (pip <= 6 or pip > 18)
+        for k in range(5):
+            men = game["men"][0][pip - 1], game["men"][1][24 - pip]
+            shown = [colour for colour, n in zip(colours, men, strict=True) if n > k]
+            picture[k if pip > 12 else 10 - k][column] = (shown or [r.LIGHT if pip % 2 else r.DARK])[0]
+    for k in range(5):
+        for row, player in ((6 + k, 0), (4 - k, 1)):
+            if game["men"][player][24] > k:
+                picture[row][6] = colours[player]
+    return picture
+
+
+def shed(env: te.Env, game: Game) -> Picture:
+    r = render(env)
+    places = {"player 0": game["hands"][0], "player 1": game["hands"][1], **game}
+    cards = range(1, env.rules.cards + 1)
+    return [[face if card in places[name] else r.CLOTH for card in cards] for name, face in r.FACES.items()]
+
+
+def stars(env: te.Env, game: Game) -> Picture:
+    r, b = render(env), env.rules.board
+    cells = [r.PAPER if index in b.spaces else r.CLOTH for index in range(b.size)]
+    for (x, y), side in b.stars:
+        cells[b.width * y + x] = r.STAR_FILLS[side]
+    for piece, index in enumerate(game["pos"]):
+        if index >= 0:
+            cells[index] = r.PIECE_FILLS[piece]
+    return rows_of(cells, b.width)
+
+
+def equilibrium(env: te.Env, game: Game) -> Picture:
+    r, rules = render(env), env.rules
+    side = 2 * (2 * rules.board_radius + 1)
+    picture = [[r.PAPER] * (2 * side + 1) for _ in range((side + 1) * -(-rules.players // 2) - 1)]
+    for seat, codes in enumerate(game["board"]):
+        cells = iter(codes)
+        for row in range(2 * rules.board_radius + 1):
+            out = abs(row - rules.board_radius)
+            for column in range(2 * rules.board_radius + 1 - out):
+                code = next(cells)
+                colour = r.BACK if code > 5 else r.COLOURS[code - 1] if code else r.GROUND
+                x, y = seat % 2 * (side + 1) + out + 2 * column, seat // 2 * (side + 1) + 2 * row
+                for line in picture[y : y + 2]:
+                    line[x : x + 2] = [colour] * 2
+    return picture
+
+
+def three_will(env: te.Env, game: Game) -> Picture:
+    r = render(env)
+    picture = []
+    for row in reversed(range(8)):
+        line = []
+        for square in range(8 * row, 8 * row + 8):
+            agents = r.stack(game, square)
+            ground = {7: r.GOALS[0], 0: r.GOALS[1]}.get(row) or (r.LIGHT, r.DARK)[(square + row) % 2]
+            line.append(r.FILLS[agents[0] // 8] if agents else ground)
+        picture.append(line)
+    return picture
+
+
+PICTURES: dict[str, Callable[[te.Env, Game], Picture]] = {
+    "hyper_tic_tac_toe": hyper,
+    "connect_four": board("columns", "FRAME"),
+    "othello": board("side", "CLOTH"),
+    "go": board("size", "WOOD", turned=True),
+    "hex": hex_board,
+    "chess": chess,
+    "2048": game_2048,
+    "kuhn_poker": kuhn,
+    "leduc_poker": leduc,
+    "backgammon": backgammon,
+    "shed": shed,
+    "tensor_stars": stars,
+    "tensor_equilibrium": equilibrium,
+    "three_will": three_will,
+}
+SHOWN = {variant.id: name for name, variant in reversed(VARIANTS.items())} | dict.fromkeys(
+    ("shed_10", "tensor_equilibrium_3", "hypercube")
+)
+
+
+@pytest.mark.skipif(NODE is None, reason="the page's code is run by node, which is not here")
+@pytest.mark.few("tic_tac_toe", "othello")
+@pytest.mark.parametrize("name", sorted({value or key for key, value in SHOWN.items()}))
+def test_painted_pixels_are_the_colours_of_the_dictionary(name: str, tmp_path: Path) -> None:
+    which = VARIANTS[name]
+    env = shared_env(which.id, **which.fields)
+    vector, rng = te.VectorEnv(env, GAMES, 3, autoreset="next_step"), np.random.default_rng(0)
+    words, expected = list[list[int]](), list[list[str]]()
+    for _ in range(STEPS):
+        vector.step_uniform()
+        state = vector.state
+        for row in rng.choice(GAMES, SAMPLED, replace=False):
+            words.append(state.buffers.layout.table(state.buffers.words)[row].tolist())
+            picture = PICTURES[env.entry.id](env, env.state_to_dict(state, int(row)))
+            expected.append([colour for line in picture for colour in line])
+    tables = tile_tables(env)
+    assert tables and (tables["width"], tables["height"]) == (len(picture[0]), len(picture))
+    for file, value in (("tile.json", tables), ("states.json", words)):
+        (tmp_path / file).write_text(json.dumps(value))
+    (tmp_path / "package.json").write_text('{"type": "module"}')
+    for path in (PAGE / "tiles.js", HERE / "paint.js"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    command = [str(NODE), "paint.js", "tile.json", "states.json"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == expected
+    assert len({tuple(colours) for colours in expected}) > 10
+
+
+def test_every_variant_has_a_tile() -> None:
+    assert all(tile_tables(variant(name)[1]) for name in VARIANTS)
+
+
+def test_a_game_without_a_tile() -> None:
+    env = te.make("tests.adapters.toll_road:TollRoad")
+    assert tile_tables(env) is None
