@@ -42,11 +42,11 @@ class ScalarGame:
         low, high = seed_words(seed)
         row, episode = integer("row", row, 0, SEED_ROWS - 1), integer("episode", episode, 0, SEED_ROWS - 1)
         policy_key = threefry((low, high), (row, POLICY_EPISODE))
-        self._row_keys = [word(x) for x in (low, high, row)] + list(policy_key)
+        self.row_keys = [word(x) for x in (low, high, row)] + list(policy_key)
         self._begin(episode)
 
     def _begin(self, episode: int) -> None:
-        self.state = self._stored(self.game.init(self._row_keys, word(episode)))
+        self.state = self._stored(self.game.init(self.row_keys, word(episode)))
         self._mask_of: GameState | None = None
         self.rewards = [0.0] * self.game.spec.num_players
         self.terminated = self.truncated = False
@@ -91,7 +91,7 @@ class ScalarGame:
     def uniform_action(self) -> int:
         """Return the action of the uniform policy; 0 once the game is over."""
         count = self.game.spec.num_actions
-        return int(uniform_action(self.state, self._mask(), count, self._row_keys[3:], live=False).value)
+        return int(uniform_action(self.state, self._mask(), count, self.row_keys[3:], live=False).value)
 
     def step(self, action: int) -> None:
         """Play an action. An illegal one ends the game as in a batch; a finished game stays as it is."""

@@ -41,7 +41,7 @@ def register(entry: GameEntry, *, replace: bool = False) -> None:
     instance("entry", entry, GameEntry)
     instance("replace", replace, bool)
     for name in (entry.id, *entry.presets):
-        known = _all_ids().get(name)
+        known = entries().get(name)
         replaceable = known is _entries.get(entry.id)
         if known is not None and not (replace and replaceable):
             hint = "; register(..., replace=True) puts another game in its place" * replaceable
@@ -61,10 +61,11 @@ def registered() -> tuple[str, ...]:
         >>> "connect_four" in te.registered()
         True
     """
-    return tuple(sorted(_all_ids()))
+    return tuple(sorted(entries()))
 
 
-def _all_ids() -> dict[str, GameEntry]:
+def entries() -> dict[str, GameEntry]:
+    """Return the entry of every id."""
     return {
         name: entry for entry in (*_built_in(), *_entries.values()) for name in (entry.id, *entry.presets)
     }
@@ -118,7 +119,7 @@ def make(id: str, *, illegal: Illegal = "lose", **rule_fields: Any) -> Env:
         60
     """
     instance("id", id, str)
-    ids = {id: _named(id)} if ":" in id else _all_ids()
+    ids = {id: _named(id)} if ":" in id else entries()
     if id not in ids:
         near = " or ".join(map(repr, difflib.get_close_matches(id[:SHOWN], ids, n=3, cutoff=0.4)))
         hint = f"did you mean {near}? " if near else ""

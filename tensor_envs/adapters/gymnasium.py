@@ -283,7 +283,7 @@ def gymnasium_id(name: str, version: int) -> str:
 
 def register_games() -> None:
     """Register every game that `te.make` knows, unless it is there; done at once for what `te.register` adds."""
-    for name, entry in registry._all_ids().items():
+    for name, entry in registry.entries().items():
         id = gymnasium_id(name, entry.version)
         if id not in gymnasium.registry:
             gymnasium.register(

@@ -280,7 +280,7 @@ def game_class(name: str, entry: GameEntry) -> tuple[pyspiel.GameType, type]:
 
 def register_games() -> None:
     """Register every game that `te.make` knows, unless it is there; done at once for what `te.register` adds."""
-    for name, entry in registry._all_ids().items():
+    for name, entry in registry.entries().items():
         if PREFIX + name not in pyspiel.registered_names():
             pyspiel.register_game(*game_class(name, entry))
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 
-class Bits(NamedTuple):
+class StateBits(NamedTuple):
     """Some bits of a state's field.
 
     Attributes:
@@ -26,14 +26,14 @@ class Pixel(NamedTuple):
     """A pixel: the colours "#rrggbb" for every value of some bits, of which the first are the lowest."""
 
     colours: tuple[str, ...]
-    bits: tuple[Bits, ...] = ()
+    bits: tuple[StateBits, ...] = ()
 
 
 class Mark(NamedTuple):
     """A pixel of this colour whose place follows from some bits: for each value a pixel, or -1 or nothing for none."""
 
     colour: str
-    bits: Bits
+    bits: StateBits
     places: tuple[int, ...]
 
 
@@ -59,4 +59,6 @@ def stone_pixel(cell: int, empty: str, first: str, second: str) -> Pixel:
         empty, first, second: the colours without a stone, with one of player 0 and with one of player 1.
     """
     colours = (empty, first, second, empty, empty, second, first, empty)
-    return Pixel(colours, (Bits("own", 0, cell, 1), Bits("other", 0, cell, 1), Bits("current_player")))
+    return Pixel(
+        colours, (StateBits("own", 0, cell, 1), StateBits("other", 0, cell, 1), StateBits("current_player"))
+    )

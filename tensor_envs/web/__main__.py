@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from threading import Timer
 
-from tensor_envs.web.build import build
+from tensor_envs import web
 from tensor_envs.web.command import Parser, run
 from tensor_envs.web.variants import VARIANTS
 
@@ -27,7 +27,7 @@ def work(options: argparse.Namespace) -> None:
     timer.daemon = True
     timer.start()
     try:
-        for id, size in build(options.out, options.env, options.pyodide).items():
+        for id, size in web.build(options.out, options.env, options.pyodide).items():
             print(f"{id}: {size:,} bytes of kernels, compressed")
     finally:
         timer.cancel()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tensor_envs.env import Env
-from tensor_envs.render.tile import Bits, Pixel, Tile
+from tensor_envs.render.tile import Pixel, StateBits, Tile
 
 
 def tile_tables(env: Env) -> dict[str, Any] | None:
@@ -26,7 +26,7 @@ def tile_tables(env: Env) -> dict[str, Any] | None:
     def number(numbers: dict[Any, int], key: Any) -> int:
         return numbers.setdefault(key, len(numbers))
 
-    def location(bits: Bits) -> list[int]:
+    def location(bits: StateBits) -> list[int]:
         slot = env.engine.layout.slots[bits.field][bits.number]
         if bits.size is None:
             return [*slot]
@@ -42,7 +42,7 @@ def tile_tables(env: Env) -> dict[str, Any] | None:
     return {
         "width": tile.width,
         "height": len(tile.views[0]) // tile.width,
-        "player": location(Bits("current_player")),
+        "player": location(StateBits("current_player")),
         "views": views,
         "marks": [
             [number(colours, m.colour), number(places, m.places), location(m.bits)] for m in tile.marks

@@ -1,4 +1,4 @@
-"""What can be played on the page: games with their rule fields, and who may sit at their tables."""
+"""Games of the page with their rule fields, and the kinds of players at their tables."""
 
 from __future__ import annotations
 
@@ -8,16 +8,22 @@ from typing import Any
 
 from tensor_envs.env import Env
 from tensor_envs.registry import make
-from tensor_envs.search import is_solved
-from tensor_envs.train.network import FOLDER
 
 PERSON, UNIFORM, SEARCH, TRAINED, PERFECT = "person", "uniform", "search", "trained", "perfect"
-SIMULATIONS = 400  # of the playout search, for every action
+SIMULATIONS = 400  # of the playout search for each action
+WEIGHTS = Path(__file__).parents[1] / "weights"
 
 
 @dataclass(frozen=True)
 class Variant:
-    """A game that can be chosen. secret: a player has cards that the other must not see; own: a user's game."""
+    """A game of the page.
+
+    Attributes:
+        title: its name in the list.
+        id, fields: arguments of `te.make`.
+        secret: whether a player has cards that the other must not see.
+        own: whether it is a user's game.
+    """
 
     title: str
     id: str
@@ -59,27 +65,32 @@ VARIANTS = {
 
 
 def variant(name: str) -> tuple[Variant, Env]:
-    """A variant by its name, a registered id or "package.module:Name". ValueError, TypeError: there is none."""
-    if found := VARIANTS.get(name):
-        return found, make(found.id, **found.fields)
+    """Return a variant and its environment by its name, a registered id or "package.module:Name".
+
+    Raises:
+        ValueError, TypeError: there is none of this name.
+    """
+    if chosen := VARIANTS.get(name):
+        return chosen, make(chosen.id, **chosen.fields)
     env, own = make(name), ":" in name
     title = name if own else name.replace("_", " ")
     return Variant(title, name, secret=own and not env.spec.perfect_information, own=own), env
 
 
 def about(name: str, variant: Variant, env: Env, rules: str, kinds: list[str]) -> dict[str, Any]:
-    """What the page is told of a game before it is played; rules: where they are."""
-    told = {"game": name, "title": variant.title, "rules": rules}
-    return told | {"players": env.num_players, "kinds": kinds}
+    """Return a game's entry in the page's list; `rules` is the address of their text."""
+    return {"game": name, "title": variant.title, "rules": rules, "players": env.num_players, "kinds": kinds}
 
 
 def weights_of(env: Env) -> Path:
-    """Where the weights that come with the package are, if there are some."""
-    return FOLDER / f"{env.id}.safetensors"
+    """Return the path that the weights of this game have if they come with the package."""
+    return WEIGHTS / f"{env.id}.safetensors"
 
 
 def kinds(env: Env) -> list[str]:
-    """Who can play, from the weakest on."""
+    """Return the kinds of players that can play a game, from the weakest on."""
+    from tensor_envs.search.exact import is_solved  # the page's server needs no search to start
+
     trained = weights_of(env).is_file() and env.rules == make(env.id).rules
-    searched = [SEARCH] * (not env.engine.game.has_memory)
-    return [PERSON, UNIFORM, *searched, *[TRAINED] * trained, *[PERFECT] * is_solved(env)]
+    searched = not env.engine.game.has_memory
+    return [PERSON, UNIFORM, *[SEARCH] * searched, *[TRAINED] * trained, *[PERFECT] * is_solved(env)]

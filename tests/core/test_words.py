@@ -20,7 +20,7 @@ TTT = shared_env("tic_tac_toe")
 def test_rules_prompts_and_answers_of_every_game(name: str) -> None:
     """Each legal move is listed for the player to move and for nobody else, and is understood in any clothes."""
     env = shared_env(name)
-    folder = registry._all_ids()[name].load_rules().__module__.split(".")[2]
+    folder = registry.entries()[name].load_rules().__module__.split(".")[2]
     assert (GAMES / folder / "RULES.md").read_text().strip() in te.text.describe(env)
     state = env.init(3, seed=4)
     for _ in range(7):

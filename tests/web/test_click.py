@@ -17,7 +17,7 @@ from xml.etree import ElementTree
 import pytest
 
 import tensor_envs as te
-from tensor_envs.web.build import build
+from tensor_envs.web.site import build
 from tests.games.shared import shared_env
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="the page is clicked with playwright")

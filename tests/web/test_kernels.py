@@ -16,8 +16,8 @@ import pytest
 
 import tensor_envs as te
 from tensor_envs._compiler.devices import download
-from tensor_envs.web.build import write_game
 from tensor_envs.web.kernels import Kernels
+from tensor_envs.web.site import write_game
 from tensor_envs.web.variants import SIMULATIONS, kinds, variant
 from tests.games.shared import shared_env
 

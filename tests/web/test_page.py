@@ -16,7 +16,7 @@ import pytest
 import tensor_envs as te
 from tensor_envs import web
 from tensor_envs.web.__main__ import main
-from tensor_envs.web.build import build, write_packages
+from tensor_envs.web.site import build, write_packages
 from tensor_envs.web.tile import tile_tables
 from tensor_envs.web.variants import Variant, variant
 from tests.games.shared import shared_env

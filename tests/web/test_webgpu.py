@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from tensor_envs.web.batch import wgsl
-from tensor_envs.web.build import build
+from tensor_envs.web.site import build
 from tests.games.shared import shared_env
 from tests.web.test_kernels import BATCH, PAGE, SEED, digest
 

@@ -5,7 +5,7 @@ from typing import Any
 from tensor_envs.games.backgammon.notation import legal
 from tensor_envs.games.backgammon.rules import BAR, FACES, MEN, POINTS, SOURCES, Backgammon
 from tensor_envs.render.drawing import Drawing
-from tensor_envs.render.tile import Bits, Pixel, Tile
+from tensor_envs.render.tile import Pixel, StateBits, Tile
 
 NAMES, SIGNS = ("white", "black"), "OX"
 WIDTH, TALL, MAN, MIDDLE = (
@@ -112,10 +112,10 @@ def tile(rules: Backgammon) -> Tile:
     def man(k: int, ground: str, *places: tuple[int, int]) -> Pixel:
         """Return the pixel that shows whether there are more than k men of a player on a place (player, pip)."""
         colours: tuple[str, ...] = (ground,)
-        bits = list[Bits]()
+        bits = list[StateBits]()
         for player, pip in places:
             colours = tuple(COLOURS[player][0] if men > k else c for men in range(16) for c in colours)
-            bits.append(Bits("men", BAR * player + pip - 1))
+            bits.append(StateBits("men", BAR * player + pip - 1))
         return Pixel(colours, tuple(bits))
 
     pixels = [Pixel((FRAME,))] * (13 * 11)

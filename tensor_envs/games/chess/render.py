@@ -5,7 +5,7 @@ from typing import Any
 from tensor_envs.games.chess.notation import FILE_NAMES, from_dict, known
 from tensor_envs.games.chess.rules import CASTLES, PLANES, SIDE, Chess, legal_moves
 from tensor_envs.render.drawing import Drawing, Point, box
-from tensor_envs.render.tile import Bits, Pixel, Tile
+from tensor_envs.render.tile import Pixel, StateBits, Tile
 from tensor_envs.rules import unpack
 
 NAMES = ("white", "black")
@@ -152,7 +152,7 @@ def tile(rules: Chess) -> Tile:
             kind = "p" if pawn else "n" if knight else "kbrq"[diagonal + 2 * line]
             shown = (own or other) and SMALL_SHAPES[kind][y % 3][x % 3] == "#"
             colours.append((INK if own == black else PAPER) if shown else ground)
-        return Pixel(tuple(colours), tuple(Bits(name, 0, square, 1) for name in TILE_SETS))
+        return Pixel(tuple(colours), tuple(StateBits(name, 0, square, 1) for name in TILE_SETS))
 
     side = range(3 * SIDE)
     return Tile(len(side), tuple([pixel(y, x, black) for y in side for x in side] for black in (0, 1)))

@@ -5,7 +5,7 @@ from typing import Any
 from tensor_envs.games.game_2048.notation import TILES, legal
 from tensor_envs.games.game_2048.rules import SIDE, Game2048
 from tensor_envs.render.drawing import Drawing
-from tensor_envs.render.tile import Bits, Pixel, Tile
+from tensor_envs.render.tile import Pixel, StateBits, Tile
 
 CELL, GAP, MARGIN = 72, 8, 44  # pixels: a cell, between cells, around the board, where slides are asked for
 PAPER, FRAME, EMPTY, DARK, PALE = "#faf8ef", "#bbada0", "#cdc1b4", "#4a433b", "#ffffff"
@@ -64,4 +64,4 @@ def draw(rules: Game2048, game: dict[str, Any]) -> Drawing:
 
 def tile(rules: Game2048) -> Tile:
     """Return the board as a small picture."""
-    return Tile(SIDE, ([Pixel(COLOURS, (Bits("board", cell),)) for cell in range(SIDE * SIDE)],))
+    return Tile(SIDE, ([Pixel(COLOURS, (StateBits("board", cell),)) for cell in range(SIDE * SIDE)],))

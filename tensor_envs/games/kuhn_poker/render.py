@@ -5,7 +5,7 @@ from typing import Any
 from tensor_envs.games.kuhn_poker.notation import ENDED, NAMES
 from tensor_envs.games.kuhn_poker.rules import BET, PASS, KuhnPoker
 from tensor_envs.render.drawing import Drawing, box
-from tensor_envs.render.tile import Bits, Pixel, Tile
+from tensor_envs.render.tile import Pixel, StateBits, Tile
 
 RANKS = "JQK"
 HIDDEN = -1
@@ -80,9 +80,9 @@ def draw(rules: KuhnPoker, game: dict[str, Any]) -> Drawing:
 def tile(rules: KuhnPoker) -> Tile:
     """Return the cards as a small picture, the pot between them: a chip for every bet, the antes below."""
     cloth, chip = Pixel((CLOTH,)), Pixel((CHIP,))
-    first, second = (Pixel(RANK_COLOURS, (Bits("cards", player),)) for player in (0, 1))
+    first, second = (Pixel(RANK_COLOURS, (StateBits("cards", player),)) for player in (0, 1))
     bets = [
-        Pixel(tuple(CHIP if key.bit_count() > k else CLOTH for key in range(8)), (Bits("bets"),))
+        Pixel(tuple(CHIP if key.bit_count() > k else CLOTH for key in range(8)), (StateBits("bets"),))
         for k in (1, 0)
     ]
     return Tile(3, ([first, bets[0], second, cloth, bets[1], cloth, cloth, chip, cloth],))

@@ -5,7 +5,7 @@ from typing import Any
 from tensor_envs.games.leduc_poker.notation import NAMES, from_dict
 from tensor_envs.games.leduc_poker.rules import CALL, FOLD, RAISE, RAISES, LeducPoker
 from tensor_envs.render.drawing import Drawing, box
-from tensor_envs.render.tile import Bits, Pixel, Tile
+from tensor_envs.render.tile import Pixel, StateBits, Tile
 
 HIDDEN = -1
 RANK_COLOURS = ("#9fc5e8", "#f6b26b", "#cc4125")  # of cards in the small picture
@@ -107,10 +107,14 @@ def draw(rules: LeducPoker, game: dict[str, Any]) -> Drawing:
 def tile(rules: LeducPoker) -> Tile:
     """Return the cards as a small picture, the public one in the middle; below them a chip for every three of a bet."""
     by_card = tuple(RANK_COLOURS[card // 2 % 3] for card in range(8))
-    public = Pixel((BACK,) * 8 + by_card, (Bits("public"), Bits("round")))
-    first, second = (Pixel(by_card, (Bits("cards", player),)) for player in (0, 1))
+    public = Pixel((BACK,) * 8 + by_card, (StateBits("public"), StateBits("round")))
+    first, second = (Pixel(by_card, (StateBits("cards", player),)) for player in (0, 1))
     pixels = [first, public, second]
     for k in (4, 3, 2, 1, 0):
         chips = tuple(CHIP if bet > 3 * k else CLOTH for bet in range(16))
-        pixels += [Pixel(chips, (Bits("bets", 0),)), Pixel((CLOTH,)), Pixel(chips, (Bits("bets", 1),))]
+        pixels += [
+            Pixel(chips, (StateBits("bets", 0),)),
+            Pixel((CLOTH,)),
+            Pixel(chips, (StateBits("bets", 1),)),
+        ]
     return Tile(3, (pixels,))

@@ -4,7 +4,7 @@ from typing import Any
 
 from tensor_envs.games.shed.rules import Shed
 from tensor_envs.render.drawing import Drawing, box
-from tensor_envs.render.tile import Bits, Pixel, Tile
+from tensor_envs.render.tile import Pixel, StateBits, Tile
 
 CARD, GAP, LEFT, MARGIN = (
     (30, 42),
@@ -92,6 +92,6 @@ def tile(rules: Shed) -> Tile:
                     "player 1": hands[1],
                 }
                 colours.append(face if shown[name] else CLOTH)
-            sets = [Bits(field, 0, card, 1) for field in ("own", "other", "pile")]
-            pixels.append(Pixel(tuple(colours), (*sets, Bits("current_player"))))
+            sets = [StateBits(field, 0, card, 1) for field in ("own", "other", "pile")]
+            pixels.append(Pixel(tuple(colours), (*sets, StateBits("current_player"))))
     return Tile(rules.cards, (pixels,))

@@ -20,7 +20,7 @@ from tensor_envs.games.tensor_equilibrium.data import (
 )
 from tensor_envs.games.tensor_equilibrium.hexagon import Hexagon
 from tensor_envs.render.drawing import Drawing, Point, box, disc
-from tensor_envs.render.tile import Bits, Pixel, Tile
+from tensor_envs.render.tile import Pixel, StateBits, Tile
 
 TASKS = {  # what the player to move is to do
     Phase.SETUP_CENTRE: "chooses a type of the top row for the centre",
@@ -348,7 +348,7 @@ def tile(rules: RuleFields) -> Tile:
         for cell, (q, r) in enumerate(hexagon.axial):
             ground, back = DARK if cell in rules.dark_cells else GROUND, (BACK,) * 7
             colours = (ground, *COLOURS, ground, ground)  # by code if it is face-up
-            bits = tuple(Bits("tiles", 4 * seat + plane, hexagon.bits[cell], 1) for plane in range(4))
+            bits = tuple(StateBits("tiles", 4 * seat + plane, hexagon.bits[cell], 1) for plane in range(4))
             x = seat % 2 * (side + 1) + 2 * (q + rules.board_radius) + r
             y = seat // 2 * (side + 1) + 2 * (r + rules.board_radius)
             for at in (width * y + x, width * (y + 1) + x):

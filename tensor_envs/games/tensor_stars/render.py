@@ -24,7 +24,7 @@ from tensor_envs.games.tensor_stars.data import (
 from tensor_envs.games.tensor_stars.notation import COMMIT, ORDER, OVER
 from tensor_envs.games.tensor_stars.rules import StarsRules
 from tensor_envs.render.drawing import Drawing, Point, box
-from tensor_envs.render.tile import Bits, Mark, Pixel, Tile
+from tensor_envs.render.tile import Mark, Pixel, StateBits, Tile
 
 HIDDEN = CARDS  # in `commit`: a card that a player cannot see
 SIDES = ("Black", "White")
@@ -232,5 +232,5 @@ def tile(rules: StarsRules) -> Tile:
     for space, side in board.stars:
         colours[board.index(space)] = STAR_FILLS[side]
     places = tuple(range(board.size))  # a piece that is out of play is on none
-    marks = tuple(Mark(fill, Bits("pos", piece), places) for piece, fill in enumerate(PIECE_FILLS))
+    marks = tuple(Mark(fill, StateBits("pos", piece), places) for piece, fill in enumerate(PIECE_FILLS))
     return Tile(board.width, ([Pixel((colour,)) for colour in colours],), marks)

@@ -26,7 +26,7 @@ from tensor_envs.games.three_will.data import (
 from tensor_envs.games.three_will.notation import TURN
 from tensor_envs.games.three_will.rules import ThreeWillRules
 from tensor_envs.render.drawing import Drawing, Point, box, disc
-from tensor_envs.render.tile import Bits, Mark, Pixel, Tile
+from tensor_envs.render.tile import Mark, Pixel, StateBits, Tile
 
 COLOURS = ("White", "Black")
 CELL, MARGIN, PANEL, EDGE = (
@@ -272,5 +272,5 @@ def tile(rules: ThreeWillRules) -> Tile:
             seen = tuple(order.index(square ^ TURN[player]) for square in range(SQUARES))
             nowhere = (-1,) * SQUARES
             places = nowhere + seen if level else seen + nowhere
-            marks.append(Mark(FILLS[player], Bits("agents", 0, 8 * agent, 7), places))
+            marks.append(Mark(FILLS[player], StateBits("agents", 0, 8 * agent, 7), places))
     return Tile(SIDE, (pixels,), tuple(marks))

@@ -24,6 +24,7 @@ describe = import_module("tensor_envs.text").describe
 rule_form = import_module("tensor_envs.web.form")
 KeyedChance = import_module("tensor_envs.rules.chance").KeyedChance
 scalars = import_module("tensor_envs.rules.scalar")
+bits = import_module("tensor_envs.rules.bits")
 
 THINKING = 1.0  # seconds of playouts for an action
 
@@ -81,7 +82,7 @@ def begin(name: str, seed: int) -> dict[str, Any]:
     """The first position of a seed: words and keys, as a batch of one game has them."""
     env = _env(name)
     game = ScalarGame(env.rules, seed)
-    return {"words": _words(env, game), "keys": [int(x.value) for x in game._row_keys]}
+    return {"words": _words(env, game), "keys": [int(x.value) for x in game.row_keys]}
 
 
 def _at(name: str, words: list[int], keys: list[int]) -> Any:
@@ -91,9 +92,9 @@ def _at(name: str, words: list[int], keys: list[int]) -> Any:
     def load(w: int) -> Any:
         return scalars.word(words[w])
 
-    game.state, game._mask_of = layout.get_state(load), None
+    game.state = layout.get_state(load)
     game.terminated, game.truncated = (bool(flag.value) for flag in layout.get_flags(load))
-    game._row_keys = [scalars.word(x) for x in keys]
+    game.row_keys = [scalars.word(x) for x in keys]
     return game
 
 
@@ -140,7 +141,8 @@ def _words(env: Any, game: Any) -> list[int]:
     layout = env.engine.layout
     words = [0] * layout.words
     flags = [scalars.scalar(flag) for flag in (game.terminated, game.truncated)]
-    layout.put(lambda w, x: words.__setitem__(w, int(x.value)), s=game.state, flags=flags, mask=game._mask())
+    layout.put(lambda w, x: words.__setitem__(w, int(x.value)), s=game.state, flags=flags)
+    words[layout.mask :] = bits.pack(game.legal_actions(), env.num_actions)
     rewards = struct.pack(f"{env.num_players}f", *game.rewards)
     words[layout.rewards : layout.mask] = struct.unpack(f"{env.num_players}I", rewards)
     return words
