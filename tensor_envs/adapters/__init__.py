@@ -1,1 +1,1 @@
-"""Environments behind other libraries' interfaces; each module needs the extra of its name."""
+"""Adapters to other libraries' interfaces; each module needs the extra of its name."""

@@ -1,7 +1,7 @@
 """Gymnasium environments (extra `gymnasium`): one player of a game learns, the others are played by a policy.
 
-Importing this module registers every game with Gymnasium, `tensor_envs/TicTacToe-v0` and so on, and from then on those
-of `te.register`:
+Importing this module registers every game with Gymnasium, such as `tensor_envs/TicTacToe-v0`. Games of later calls of
+`te.register` are registered as well.
 
     import gymnasium
     import tensor_envs.adapters.gymnasium
@@ -9,13 +9,13 @@ of `te.register`:
     vector = gymnasium.make_vec("tensor_envs/Shed-v0", num_envs=4096, cards=12, player=1)
     single = gymnasium.make("tensor_envs/TicTacToe-v0", render_mode="ansi")
 
-A step is the player's action and then the others' until the player is to move again: one kernel. Its reward is what the
-player was paid over all of that. `reset` plays until the player is to move, and the first step pays what that brought,
-too. A game that the others end before the player's first decision is no episode: the next one starts at once.
+A step plays the player's action and then the other players until the player is to move again, in one kernel. Its reward
+is the sum of the player's rewards over these plies. `reset` plays until the player is to move; rewards of this opening
+are added to those of the first step. A game that ends before the player's first decision is skipped.
 
-`info["action_mask"]`, int8 [A] (a vector's: [num_envs, A]), is what `action_space.sample(mask)` takes: 1 where an
-action is legal, all 0 once a game is over. An illegal action ends its game with reward -1, or raises ValueError if the
-game is made with `illegal="raise"`.
+`info["action_mask"]` is int8 [A], for a vector [num_envs, A]: 1 for legal actions, all 0 once a game is over.
+`action_space.sample` takes it. An illegal action ends its game with reward -1; with `illegal="raise"` it raises
+ValueError.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ Info = dict[str, Any]
 
 
 def observation_space(spec: Spec) -> spaces.Box:
-    """The space of one observation: 0 and 1 as int8 for bool, else all that the dtype holds."""
+    """Return the space of one observation: int8 0..1 for bool, otherwise the range of the dtype."""
     shape, dtype = spec.observation_shape, np.dtype(spec.observation_dtype)
     if dtype == np.bool_:
         return spaces.Box(0, 1, shape, np.int8)
@@ -59,6 +59,7 @@ def observation_space(spec: Spec) -> spaces.Box:
 
 
 def _pixels(env: Env, state: State, i: int) -> np.ndarray:
+    """Return a picture of one game as uint8 [height, width, 3]."""
     draw = getattr(env.entry.load("render"), "draw", None)
     if draw is None:
         raise ValueError(f"{env.id!r} has no pictures in pixels; render_mode may be 'ansi' or 'svg'")
@@ -74,18 +75,23 @@ METADATA: dict[str, Any] = {"render_modes": list(FRAMES), "render_fps": 2}
 
 
 class SingleAgentVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, Any, np.ndarray]):
-    """One player of `num_envs` games that are stepped together, as `gymnasium.make_vec` makes it.
+    """One player of `num_envs` games that are stepped together, for `gymnasium.make_vec`.
 
-    game: an id, with the fields of its rules (and `illegal`) as further keyword arguments, or an Env.
-    player: who learns. policy: who plays the others: "uniform", or a function of a State to integers [num_envs], a
-    Tensor or an array, called for every ply of theirs (`te.jit` makes a network fast). Only its answers for rows with
-    another player to move count; all others look finished in that State, whose buffers are written again afterwards. If
-    equal seeds are to give equal games, its answers must depend on the State alone.
-    autoreset_mode: one of Gymnasium's, or its value: "NextStep" (the default, as Gymnasium's own), "SameStep" or
-    "Disabled". device: as in `Env.init`. render_mode: "ansi" (text), "svg" or "rgb_array" (pixels; needs Pillow).
+    Row r plays episodes 0, 1, 2, ... of row r of the last seed given to `reset`. Without any seed one is drawn.
 
-    Row r plays the episodes 0, 1, 2, ... of row r of the seed of the last `reset(seed=...)`; if there was none, one is
-    drawn. TypeError or ValueError for other arguments.
+    Args:
+        game: an id, with the fields of its rules and `illegal` as further keyword arguments, or an Env.
+        player: the player who learns.
+        policy: policy of the other players, "uniform" or a function from a State to integers [num_envs], a Tensor or an
+            array. It is called once for each of their plies. Rows in which the player is to move look finished in the
+            State, and actions for them are ignored. The buffers of the State are reused afterwards. Games are
+            reproducible only if the function depends on the State alone. `te.jit` makes a network fast.
+        autoreset_mode: one of Gymnasium's, or its value: "NextStep" (the default), "SameStep" or "Disabled".
+        device: as in `Env.init`.
+        render_mode: "ansi" (text), "svg" or "rgb_array" (pixels; needs Pillow).
+
+    Raises:
+        TypeError, ValueError: other arguments.
     """
 
     metadata = METADATA
@@ -115,27 +121,31 @@ class SingleAgentVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, Any, np.ndarra
         self.single_action_space = spaces.Discrete(env.num_actions)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-        self._all, self._begun = np.ones(self.num_envs, np.bool_), False
+        self._all, self._started = np.ones(self.num_envs, np.bool_), False
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, Info]:
-        """Start a new game in every row -> observations, info.
+        """Start a new game in every row.
 
-        seed: the rows begin with their episodes 0 of it; without a seed the next episodes start. options: None or
-        {"reset_mask": bool [num_envs]}, to start the next episode in these rows only; info is about all rows anyway.
+        Args:
+            seed: starts episode 0 of this seed in every row; None starts the next episodes.
+            options: {"reset_mask": bool [num_envs]} starts the next episodes in these rows only.
+
+        Returns:
+            Observations and info, of all rows.
         """
         rows = self._reset_mask(seed, options)
         super().reset(seed=seed)
-        if seed is not None or not self._begun:
+        if seed is not None or not self._started:
             self.games.begin(int(self.np_random.integers(2**63)) if seed is None else seed)
         else:
             self.games.restart(rows)
-        self._begun = True
+        self._started = True
         return self.games.observation, self._info(self.games.action_mask, self._all)
 
     def _reset_mask(self, seed: int | None, options: dict[str, Any] | None) -> np.ndarray:
-        """The rows that a reset is of."""
+        """Return the rows to reset, bool [num_envs]. Raise TypeError, ValueError or ResetNeeded for wrong options."""
         unknown = [name for name in options or () if name != "reset_mask"]
         if unknown:
             raise ValueError(f"options must have no key but 'reset_mask', got {unknown[0]!r}")
@@ -150,18 +160,23 @@ class SingleAgentVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, Any, np.ndarra
             raise ValueError(f"options['reset_mask'] must have shape {shape} and some True, got {got}")
         if seed is not None:
             raise ValueError("a seed is every row's: reset takes a seed or options['reset_mask'], not both")
-        if not self._begun:
+        if not self._started:
             raise ResetNeeded("the first reset must be one of all rows, without options['reset_mask']")
         return rows
 
     def step(self, actions: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, Info]:
-        """Play an action of the player's in every game, integers [num_envs], and the others' answers.
+        """Play an action of the player in every game, then the other players.
 
-        -> observations, rewards (float64), terminations, truncations, info. In a game that was over "NextStep" starts
-        the next episode instead, for reward 0, and "Disabled" raises ResetNeeded; with "SameStep" no game is ever left
-        over, and info has `final_obs` and `final_info` of those that ended.
+        In a game that is over, "NextStep" starts the next episode instead, with reward 0, and "Disabled" raises
+        ResetNeeded. "SameStep" resets games as they end and puts their `final_obs` and `final_info` into info.
+
+        Args:
+            actions: integers [num_envs].
+
+        Returns:
+            Observations, rewards (float64), terminations, truncations and info.
         """
-        if not self._begun:
+        if not self._started:
             raise ResetNeeded("call reset before step")
         games, mode, info = self.games, self.autoreset_mode, Info()
         if mode is AutoresetMode.DISABLED and games.over.any():
@@ -183,19 +198,19 @@ class SingleAgentVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, Any, np.ndarra
         return games.observation, rewards, terminated, truncated, info
 
     def action_masks(self) -> np.ndarray:
-        """bool [num_envs, A]: what `info["action_mask"]` says, by the name that sb3-contrib asks for."""
-        if not self._begun:
+        """Return `info["action_mask"]` as bool [num_envs, A], under the name that sb3-contrib uses."""
+        if not self._started:
             raise ResetNeeded("call reset before action_masks")
         return self.games.action_mask.astype(np.bool_)
 
     @staticmethod
     def _info(action_mask: np.ndarray, rows: np.ndarray) -> Info:
-        """What `info` says of some rows, in Gymnasium's form."""
+        """Return the info of some rows in Gymnasium's form."""
         return {"action_mask": action_mask, "_action_mask": rows.copy()}
 
     def render(self) -> tuple[Any, ...] | None:
-        """A frame of every game: a str, or uint8 [height, width, 3] if `render_mode` is "rgb_array"."""
-        if not self._begun:
+        """Return a frame of every game: a str, or uint8 [height, width, 3] if `render_mode` is "rgb_array"."""
+        if not self._started:
             raise ResetNeeded("call reset before render")
         if self.render_mode is None:
             gymnasium.logger.warn(f"render needs a render_mode, one of {', '.join(FRAMES)}")
@@ -205,9 +220,9 @@ class SingleAgentVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, Any, np.ndarra
 
 
 class SingleAgentEnv(gymnasium.Env[np.ndarray, Any]):
-    """One player of one game, as `gymnasium.make` makes it; the arguments are those of `SingleAgentVectorEnv`.
+    """One player of one game, for `gymnasium.make`; the arguments are those of `SingleAgentVectorEnv`.
 
-    Episodes are those of row 0. For speed use many games at once, `gymnasium.make_vec`.
+    It plays the episodes of row 0. `gymnasium.make_vec` steps many games at once and is far faster.
     """
 
     metadata = METADATA
@@ -238,7 +253,7 @@ class SingleAgentEnv(gymnasium.Env[np.ndarray, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, Info]:
-        """Start a game: the first of a seed, or the next. ValueError for any options."""
+        """Start the first game of a seed, or the next game. Raise ValueError for any options."""
         super().reset(seed=seed)
         if options:
             raise ValueError(f"this environment has no options, got {options!r}")
@@ -246,7 +261,7 @@ class SingleAgentEnv(gymnasium.Env[np.ndarray, Any]):
         return observation[0], {"action_mask": info["action_mask"][0]}
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, Info]:
-        """Play an action of the player's, and the others' answers. ResetNeeded once the game is over."""
+        """Play an action of the player, then the other players. Raise ResetNeeded once the game is over."""
         observation, rewards, terminated, truncated, info = self.vector.step(np.asarray(action)[None])
         mask = info["action_mask"][0]
         return (
@@ -258,16 +273,17 @@ class SingleAgentEnv(gymnasium.Env[np.ndarray, Any]):
         )
 
     def action_masks(self) -> np.ndarray:
-        """bool [A]: what `info["action_mask"]` says, by the name that sb3-contrib's MaskablePPO asks for."""
+        """Return `info["action_mask"]` as bool [A], under the name that sb3-contrib's MaskablePPO uses."""
         return self.vector.action_masks()[0]
 
     def render(self) -> Any:
-        """The game as `render_mode` says: a str, or uint8 [height, width, 3]."""
+        """Return a frame in the `render_mode`: a str, or uint8 [height, width, 3]."""
         frames = self.vector.render()
         return None if frames is None else frames[0]
 
 
 def _environment(game: Any, rule_fields: dict[str, Any]) -> Env:
+    """Return the Env of an id and rule fields, or an Env as it is."""
     if not isinstance(game, Env):
         return make(game, **rule_fields)
     if rule_fields:
@@ -276,13 +292,13 @@ def _environment(game: Any, rule_fields: dict[str, Any]) -> Env:
 
 
 def gymnasium_id(name: str, version: int) -> str:
-    """Gymnasium's id of a game: "tic_tac_toe", version 0 -> "tensor_envs/TicTacToe-v0"."""
+    """Return Gymnasium's id of a game, such as "tensor_envs/TicTacToe-v0" for "tic_tac_toe", version 0."""
     words = "".join(word[:1].upper() + word[1:] for word in name.split("_"))
     return f"{NAMESPACE}/{words}-v{version}"
 
 
 def register_games() -> None:
-    """Register every game that `te.make` knows, unless it is there; done at once for what `te.register` adds."""
+    """Register every registered game with Gymnasium, unless it is there already."""
     for name, entry in registry.entries().items():
         id = gymnasium_id(name, entry.version)
         if id not in gymnasium.registry:

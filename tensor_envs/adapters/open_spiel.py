@@ -1,18 +1,18 @@
-"""OpenSpiel (package `open_spiel`): every game as a Python game of pyspiel's, so that its algorithms and tools play it.
+"""OpenSpiel (package `open_spiel`): every game as a Python game of pyspiel, for its algorithms and tools.
 
     import pyspiel
     import tensor_envs.adapters.open_spiel
 
     game = pyspiel.load_game("tensor_envs_shed(cards=8)")
 
-Importing this module registers every game under "tensor_envs_" and its id, and from then on those of `te.register`. The
-rule fields that are ints, bools or strings are parameters. All that a game pays is paid at its end.
+Importing this module registers every game under "tensor_envs_" and its id. Games of later calls of `te.register` are
+registered as well. Rule fields that are ints, bools or strings are parameters. Returns are paid at the end of a game.
 
-A game in which chance only begins, as cards are dealt, begins with a chance node of all its first states, so that
-counterfactual regret minimisation and exploitability are exact. In other games with chance every action, and the
-beginning, is followed by a chance node of one outcome, at which the game draws: clones of a state meet chance of their
-own. The parameter `seed` makes it repeatable (-1: it is not). An information state is all that a player has seen, ply
-by ply, and what he has done.
+A game with chance in its first state only, such as a deal of cards, starts with a chance node of all first states, so
+that counterfactual regret minimisation and exploitability are exact. In other games with chance, the start and every
+action are followed by a chance node of one outcome, at which the game samples: clones of a state sample independently.
+The parameter `seed` makes samples reproducible (-1: they are not). An information state lists a player's observations
+and actions, ply by ply.
 """
 
 from __future__ import annotations
@@ -39,14 +39,16 @@ except ImportError:
     raise ImportError("this adapter needs OpenSpiel: pip install open_spiel") from None
 
 PREFIX = "tensor_envs_"
-MOST_PLIES = 10**6  # of a game that says no number
-BEGIN = -1  # what waits for chance before the first action
+MAX_PLIES = 10**6  # of a game whose spec has no limit
+BEGIN = -1  # pending action of a game before its first chance node
 NO_RNG = np.zeros((1, KEY_WORDS), np.uint32)
-KEPT = 2**16  # answers of kernels, which algorithms that walk through whole games ask for again and again
+CACHE_SIZE = (
+    2**16
+)  # answers of kernels, which algorithms that walk through whole games ask for again and again
 
 
 class Played(NamedTuple):
-    """What an action, or the beginning, has led to."""
+    """Result of an action or of the start of a game."""
 
     words: bytes
     rewards: np.ndarray
@@ -62,20 +64,18 @@ class Played(NamedTuple):
 
 
 def loaded(env: Env, table: np.ndarray, row_keys: np.ndarray) -> State:
-    """A game's words as a State of batch 1."""
+    """Return a State of batch 1 from the words of a game."""
     return State(env, env.engine.load(table, row_keys, "CPU"))
 
 
 class SpielState(pyspiel.State):
-    """One game, kept as words on the host, which copy and pickle as pyspiel wants."""
+    """One game as words on the host, which copy and pickle as pyspiel requires."""
 
     _words: np.ndarray
     _row_keys: np.ndarray
     _legal: list[int]
-    _pending: int | None  # an action that waits for chance
-    _past: tuple[
-        tuple[bytes, int, int], ...
-    ]  # of every action the words before it, who did it, and which it was
+    _pending: int | None  # an action whose chance node comes next
+    _past: tuple[tuple[bytes, int, int], ...]  # words before each action, its player, the action
 
     def __init__(self, game: Any):
         super().__init__(game)
@@ -89,13 +89,13 @@ class SpielState(pyspiel.State):
 
     @property
     def state(self) -> State:
-        """The game as a State of batch 1. ValueError before chance has begun it."""
+        """The game as a State of batch 1. ValueError before the first chance node."""
         if self._pending == BEGIN:
             raise ValueError("chance has not yet begun the game")
         return loaded(self._game().env, self._words, self._row_keys)
 
     def _play(self, action: int, outcome: int = 0) -> None:
-        """outcome: of the chance that begins a game."""
+        """Apply an action; `outcome` is that of the first chance node."""
         game = self._game()
         if action == BEGIN:
             state = game.begin(outcome)
@@ -150,32 +150,32 @@ class SpielState(pyspiel.State):
 
 
 class Memory:
-    """What a player has seen, ply by ply, and what he has done, as text."""
+    """Observer of information states: a player's observations and actions as text."""
 
     def __init__(self, env: Env):
         self.env, self.tensor, self.dict = env, None, dict[str, np.ndarray]()
-        self._seen = functools.lru_cache(KEPT)(self._look)
+        self._observed = functools.lru_cache(CACHE_SIZE)(self._observe)
 
-    def _look(self, words: bytes, player: int) -> str:
+    def _observe(self, words: bytes, player: int) -> str:
         seen = self.env.observe(
             loaded(self.env, np.frombuffer(words, np.uint32)[None], NO_RNG), player
         ).numpy()
         return (np.packbits(seen) if seen.dtype == bool else seen).tobytes().hex()
 
     def set_from(self, state: SpielState, player: int) -> None:
-        """There is nothing of a length that is known."""
+        """Do nothing: an information state has no tensor."""
 
     def string_from(self, state: SpielState, player: int) -> str:
         if state._pending == BEGIN:
             return ""
         text = [f"player {player}"]
         for table, mover, action in state._past:
-            text += [self._seen(table, player)] + [f"did {action}"] * (mover == player)
-        return " ".join([*text, self._seen(state._words.tobytes(), player)])
+            text += [self._observed(table, player)] + [f"did {action}"] * (mover == player)
+        return " ".join([*text, self._observed(state._words.tobytes(), player)])
 
 
 class Observer:
-    """What a player sees, as numbers and as text."""
+    """Observer of observations, as a tensor and as text."""
 
     def __init__(self, env: Env):
         self.env, shape = env, env.observation_shape
@@ -190,8 +190,8 @@ class Observer:
         return "" if state._pending == BEGIN else text.position(state.state, 0, player)
 
 
-def begun(env: Env) -> np.ndarray | None:
-    """The words of every first state, all equally likely, of a game in which chance only begins; else None."""
+def packed_first_states(env: Env) -> np.ndarray | None:
+    """Return the words of all equally likely first states, or None if there is chance in later states."""
     if not env.spec.chance or env.engine.game.has_memory:
         return None
     try:
@@ -204,7 +204,7 @@ def begun(env: Env) -> np.ndarray | None:
 
 
 def game_class(name: str, entry: GameEntry) -> tuple[pyspiel.GameType, type]:
-    """pyspiel's description of a game, and its class."""
+    """Return pyspiel's description of a game, and its class."""
     env = registry.make(name)
     spec, kinds, fixed = env.spec, pyspiel.GameType, entry.presets.get(name, {})
     chances, informations = kinds.ChanceMode, kinds.Information
@@ -212,7 +212,7 @@ def game_class(name: str, entry: GameEntry) -> tuple[pyspiel.GameType, type]:
     parameters = {"seed": -1} | {
         field: value for field in fields if isinstance(value := getattr(env.rules, field), (bool, int, str))
     }
-    about = functools.partial(
+    game_type = functools.partial(
         pyspiel.GameType,
         short_name=PREFIX + name,
         long_name=f"tensor_envs: {name}",
@@ -234,14 +234,14 @@ def game_class(name: str, entry: GameEntry) -> tuple[pyspiel.GameType, type]:
     sampled = chances.SAMPLED_STOCHASTIC if spec.chance else chances.DETERMINISTIC
 
     class SpielGame(pyspiel.Game):
-        def __init__(self, given: dict[str, Any] | None = None):
-            chosen = {key: value for key, value in (given or {}).items() if value != parameters[key]}
+        def __init__(self, params: dict[str, Any] | None = None):
+            chosen = {key: value for key, value in (params or {}).items() if value != parameters[key]}
             seed = chosen.pop("seed", -1)
             self.env = registry.make(name, **chosen)  # defaults may depend on each other
             self.rng = np.random.default_rng(None if seed < 0 else seed)
-            self.first, spec = begun(self.env), self.env.spec
+            self.first, spec = packed_first_states(self.env), self.env.spec
             self.draws = spec.chance and self.first is None
-            self.after = self._after if self.draws else functools.lru_cache(KEPT)(self._after)
+            self.after = self._after if self.draws else functools.lru_cache(CACHE_SIZE)(self._after)
             outcomes = int(spec.chance) if self.first is None else len(self.first)
             info = pyspiel.GameInfo(
                 num_distinct_actions=spec.num_actions,
@@ -250,10 +250,10 @@ def game_class(name: str, entry: GameEntry) -> tuple[pyspiel.GameType, type]:
                 min_utility=-np.inf,
                 max_utility=np.inf,
                 utility_sum=0.0 if spec.zero_sum else None,
-                max_game_length=spec.max_plies or MOST_PLIES,
+                max_game_length=spec.max_plies or MAX_PLIES,
             )
             mode = sampled if self.first is None else chances.EXPLICIT_STOCHASTIC
-            super().__init__(about(chance_mode=mode), info, given or {})
+            super().__init__(game_type(chance_mode=mode), info, params or {})
 
         def begin(self, outcome: int) -> State:
             if self.first is None:
@@ -275,11 +275,11 @@ def game_class(name: str, entry: GameEntry) -> tuple[pyspiel.GameType, type]:
                 return IIGObserverForPublicInfoGame(kind, given)
             return Memory(self.env) if kind.public_info else None
 
-    return about(chance_mode=sampled), SpielGame
+    return game_type(chance_mode=sampled), SpielGame
 
 
 def register_games() -> None:
-    """Register every game that `te.make` knows, unless it is there; done at once for what `te.register` adds."""
+    """Register every registered game with pyspiel, unless it is there already."""
     for name, entry in registry.entries().items():
         if PREFIX + name not in pyspiel.registered_names():
             pyspiel.register_game(*game_class(name, entry))

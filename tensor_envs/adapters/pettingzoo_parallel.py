@@ -9,30 +9,30 @@ from pettingzoo import ParallelEnv  # type: ignore[import-untyped,import-not-fou
 
 from tensor_envs._validate import instance
 from tensor_envs.adapters.host import HostGame
-from tensor_envs.adapters.zoo import Info, Seen, ZooBase
+from tensor_envs.adapters.zoo import Info, Observation, ZooBase
 from tensor_envs.games.tensor_stars.data import PIECES
 from tensor_envs.games.tensor_stars.resolution import ALL_PLACED
 
 
-class parallel_env(ZooBase, ParallelEnv[str, Seen, int]):  # type: ignore[misc]
+class parallel_env(ZooBase, ParallelEnv[str, Observation, int]):  # type: ignore[misc]
     """Tensor (stars) with both players acting in every step, since they place their cards at the same time.
 
-    A step is one of two things. Placing: both agents choose a card for the next piece, red, blue, then yellow; with
-    yellow's the turn resolves. A question of order: the agent whose card asks answers it. There is one action more than
-    in the game, the last one, `wait`: the only legal one for an agent that is not asked, and illegal otherwise. What
-    the other agent has placed in this turn cannot be seen before it is revealed.
+    A step has one of two kinds. Placing: both agents choose a card for the next piece, red, blue, then yellow; the turn
+    resolves after yellow. Order: the owner of a card chooses the order of its two parts. The last action, `wait`, is
+    not one of the game's: it is the only legal action of an agent without a decision, and illegal otherwise. The other
+    agent's cards of this turn are hidden until they are revealed.
 
-    An illegal action ends the game: -1 for its agent and +1 for the other, so 0 for both if both are illegal. A cycle
-    of `max_cycles` is a step. The other arguments: see `ZooBase`. ValueError for a game whose turns are sequential.
+    An illegal action ends the game: -1 for its agent and +1 for the other; if both are illegal, 0 for both. A cycle of
+    `max_cycles` is a step. The other arguments are those of `ZooBase`. ValueError for any other game.
 
-    In the rules' order player 0 places three cards and then player 1. So player 1's are held back until all six are
-    chosen (`game_state` and pictures show player 0's alone); meanwhile he looks at a game in which player 0 has placed
-    some three cards, which lie face down all the same.
+    In the game's rules player 0 places three cards before player 1. So player 1's cards are held back until all six are
+    chosen, and `game_state` and pictures show those of player 0 alone. Meanwhile player 1 observes a second game, in
+    which player 0 has placed any three cards; they lie face down, so the observation is the same.
     """
 
     waiting_actions = 1
-    _views: tuple[HostGame, HostGame]  # the games that the two look at
-    _masks: np.ndarray  # of both, int8 [2, A + 1]
+    _views: tuple[HostGame, HostGame]  # the game that each player observes
+    _masks: np.ndarray  # int8 [2, A + 1]
 
     def __init__(self, id: str = "tensor_stars", render_mode: str | None = None, **arguments: Any):
         super().__init__(id, render_mode, **arguments)
@@ -41,25 +41,29 @@ class parallel_env(ZooBase, ParallelEnv[str, Seen, int]):  # type: ignore[misc]
                 f"the turns of {id!r} are sequential: use env; parallel_env is for 'tensor_stars'"
             )
         self.wait = self.game.num_actions
-        self._other: HostGame | None = None  # player 1's view while cards are placed
+        self._other: HostGame | None = None  # the game that player 1 observes while cards are placed
 
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[dict[str, Seen], dict[str, Info]]:
-        """Start a game: the first of the seed, 0..2^64-1, or the next. No options are known; they are ignored."""
+    ) -> tuple[dict[str, Observation], dict[str, Info]]:
+        """Start the first game of a seed, 0..2^64-1, or the next game. Options are ignored."""
         self._begin(seed)
         self._cycles, self._held = 0, list[int]()
-        self._look_around()
+        self._update_views()
         self._show()
         return self._observations(), {agent: {} for agent in self.agents}
 
     def step(
         self, actions: dict[str, int]
-    ) -> tuple[dict[str, Seen], dict[str, float], dict[str, bool], dict[str, bool], dict[str, Info]]:
-        """Play an action of every agent -> observations, rewards, terminations, truncations and infos, by agent.
+    ) -> tuple[dict[str, Observation], dict[str, float], dict[str, bool], dict[str, bool], dict[str, Info]]:
+        """Play an action of every agent. Once the game is over there are no agents, no actions, and five empty dicts.
 
-        Once the game is over there are no agents, no actions, and five empty dicts. ValueError unless there is an
-        action for every agent and for nobody else, TypeError for one that is no int.
+        Returns:
+            Observations, rewards, terminations, truncations and infos, by agent.
+
+        Raises:
+            ValueError: the actions are not those of exactly the agents.
+            TypeError: an action is no int.
         """
         instance("actions", actions, dict)
         if set(actions) != set(self.agents):
@@ -87,13 +91,13 @@ class parallel_env(ZooBase, ParallelEnv[str, Seen, int]):  # type: ignore[misc]
         )
 
     def _forfeit(self, legal: list[bool], chosen: list[int]) -> list[float]:
-        """The rewards of actions that are not all legal."""
+        """Return the rewards of actions that are not all legal."""
         if self.game.illegal == "raise":
             raise ValueError(f"illegal actions: {chosen} where action_mask is {self._masks.tolist()}")
         return [float(legal[player] - legal[1 - player]) for player in range(2)]
 
     def _play(self, chosen: list[int]) -> tuple[list[float], bool, bool]:
-        """Legal actions of both -> rewards, terminated, truncated."""
+        """Play legal actions of both players and return rewards, terminated and truncated."""
         now, decisions = self._now, [action for action in chosen if action != self.wait]
         now.step(decisions[0])
         self._held += decisions[1:]
@@ -101,11 +105,11 @@ class parallel_env(ZooBase, ParallelEnv[str, Seen, int]):  # type: ignore[misc]
             for card in self._held:
                 now.step(card)
             self._held = []
-        self._look_around()
+        self._update_views()
         return now.rewards, now.terminated, now.truncated
 
-    def _look_around(self) -> None:
-        """What both see and may do."""
+    def _update_views(self) -> None:
+        """Update both players' views and masks."""
         mine = theirs = self._now
         if self._held:
             theirs = self._views[1]
@@ -123,7 +127,7 @@ class parallel_env(ZooBase, ParallelEnv[str, Seen, int]):  # type: ignore[misc]
             else:
                 self._masks[player, self.wait] = not mine.over
 
-    def _observations(self) -> dict[str, Seen]:
+    def _observations(self) -> dict[str, Observation]:
         return {
             agent: {"observation": view.observe(player), "action_mask": mask.copy()}
             for player, (agent, view, mask) in enumerate(

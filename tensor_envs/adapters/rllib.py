@@ -1,4 +1,4 @@
-"""RLlib (extra `rllib`): one player of one game with its mask in the observation, as RLlib's module for masks has it.
+"""RLlib (extra `rllib`): one player of one game, with the action mask in the observation, for RLlib's masking module.
 
     from ray.tune.registry import register_env
     from tensor_envs.adapters.rllib import MaskedEnv
@@ -19,11 +19,11 @@ from gymnasium import spaces
 
 from tensor_envs.adapters.gymnasium import Info, SingleAgentEnv
 
-Seen = dict[str, np.ndarray]
+Observation = dict[str, np.ndarray]
 
 
 class MaskedEnv(gymnasium.Env[Any, Any]):
-    """A `SingleAgentEnv`, of the same arguments. It observes "observations", float32 [n], and "action_mask"."""
+    """A `SingleAgentEnv` whose observation is a dict of "observations", float32 [n], and "action_mask"."""
 
     def __init__(self, *arguments: Any, **options: Any):
         self.env = SingleAgentEnv(*arguments, **options)
@@ -34,12 +34,14 @@ class MaskedEnv(gymnasium.Env[Any, Any]):
         mask = spaces.Box(0, 1, (game.num_actions,), np.float32)
         self.observation_space = spaces.Dict({"observations": seen, "action_mask": mask})
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Seen, Info]:
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, Info]:
         super().reset(seed=seed)
         observation, info = self.env.reset(seed=seed, options=options)
         return self._seen(observation, info), info
 
-    def step(self, action: Any) -> tuple[Seen, float, bool, bool, Info]:
+    def step(self, action: Any) -> tuple[Observation, float, bool, bool, Info]:
         observation, reward, terminated, truncated, info = self.env.step(action)
         return self._seen(observation, info), reward, terminated, truncated, info
 
@@ -47,6 +49,6 @@ class MaskedEnv(gymnasium.Env[Any, Any]):
         return self.env.render()
 
     @staticmethod
-    def _seen(observation: np.ndarray, info: Info) -> Seen:
+    def _seen(observation: np.ndarray, info: Info) -> Observation:
         flat, mask = observation.astype(np.float32).reshape(-1), info["action_mask"].astype(np.float32)
         return {"observations": flat, "action_mask": mask}

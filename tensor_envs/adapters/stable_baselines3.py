@@ -1,4 +1,4 @@
-"""Stable-Baselines3 (extra `sb3`): one player of many games as its VecEnv, with masks for sb3-contrib's MaskablePPO.
+"""Stable-Baselines3 (extra `sb3`): one player of many games as a VecEnv, with masks for sb3-contrib's MaskablePPO.
 
     from sb3_contrib import MaskablePPO
     from tensor_envs.adapters.stable_baselines3 import SingleAgentVecEnv
@@ -29,8 +29,8 @@ Indices = int | Sequence[int] | None
 class SingleAgentVecEnv(VecEnv):
     """One player of `num_envs` games that are stepped together; the arguments are those of `SingleAgentVectorEnv`.
 
-    A game that ends starts again in the same step, and its info has the `terminal_observation`. `seed`, and then
-    `reset`, choose the games; without a seed one is drawn.
+    A game that ends is reset in the same step, and its info has the `terminal_observation`. `seed` takes effect at the
+    next `reset`; without a seed one is drawn.
     """
 
     def __init__(self, game: str | Env, num_envs: int = 1, **options: Any):
@@ -52,7 +52,7 @@ class SingleAgentVecEnv(VecEnv):
         infos: list[Info] = [{} for _ in range(self.num_envs)]
         if ended.any():
             rows = np.flatnonzero(ended)
-            cuts = truncated[rows].tolist()  # at once: row by row NumPy would take most of the step
+            cuts = truncated[rows].tolist()  # one conversion: a NumPy scalar for each row is slow
             for row, last, cut in zip(rows.tolist(), info["final_obs"][rows], cuts, strict=True):
                 infos[row] = {"terminal_observation": last, "TimeLimit.truncated": cut}
         return observation, rewards.astype(np.float32), ended, infos
@@ -69,9 +69,9 @@ class SingleAgentVecEnv(VecEnv):
     def env_method(
         self, method_name: str, *arguments: Any, indices: Indices = None, **named: Any
     ) -> Sequence[Any]:
-        """What a method of `SingleAgentVectorEnv` that gives an entry for every game gives for some."""
-        found = getattr(self.vector, method_name)(*arguments, **named)
-        return found if indices is None else [found[row] for row in self._rows(indices)]
+        """Return the entries of some games from a method of `SingleAgentVectorEnv` that returns one for every game."""
+        results = getattr(self.vector, method_name)(*arguments, **named)
+        return results if indices is None else [results[row] for row in self._rows(indices)]
 
     def env_is_wrapped(self, wrapper_class: type, indices: Indices = None) -> list[bool]:
         return [False] * len(self._rows(indices))

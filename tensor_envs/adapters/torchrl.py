@@ -28,9 +28,9 @@ except ImportError:
 class SingleAgentTorchEnv(EnvBase):
     """One player of `num_envs` games that are stepped together; the arguments are those of `SingleAgentVectorEnv`.
 
-    Keys: "observation", "action_mask" (bool [num_envs, A], for the transform ActionMask), "action" (int64 [num_envs])
-    and TorchRL's own. Games that are over are started again by TorchRL, which says in "_reset" which they are.
-    Everything is on the host.
+    Keys are "observation", "action_mask" (bool [num_envs, A], for the transform ActionMask), "action" (int64
+    [num_envs]) and those of TorchRL. TorchRL resets games that are over; "_reset" is their mask. All tensors are
+    on the host.
     """
 
     def __init__(self, game: str | Env, num_envs: int = 1, **options: Any):
@@ -42,11 +42,11 @@ class SingleAgentTorchEnv(EnvBase):
         shape, dtype = (num_envs, *space.shape), getattr(torch, str(space.dtype))
         if np.isfinite(space.low).all():
             low, high = (torch.tensor(np.broadcast_to(x, shape).copy()) for x in (space.low, space.high))
-            seen = Bounded(low, high, shape=shape, dtype=dtype)
+            observation = Bounded(low, high, shape=shape, dtype=dtype)
         else:
-            seen = Unbounded(shape, dtype=dtype)
+            observation = Unbounded(shape, dtype=dtype)
         mask = Binary(actions, shape=(num_envs, actions), dtype=torch.bool)
-        self.observation_spec = Composite(observation=seen, action_mask=mask, shape=self.batch_size)
+        self.observation_spec = Composite(observation=observation, action_mask=mask, shape=self.batch_size)
         self.action_spec = Categorical(actions, shape=self.batch_size, dtype=torch.int64)
         self.reward_spec = Unbounded((num_envs, 1), dtype=torch.float32)
         ends = {
@@ -55,7 +55,7 @@ class SingleAgentTorchEnv(EnvBase):
         self.full_done_spec = Composite(ends, shape=self.batch_size)
 
     def _set_seed(self, seed: int | None) -> None:
-        """Of the next reset of all games."""
+        """Set the seed of the next reset of all games."""
         self._seed = seed
 
     def _reset(self, tensordict: Any = None, **_: Any) -> Any:
@@ -65,17 +65,17 @@ class SingleAgentTorchEnv(EnvBase):
             self._seed = None
         else:
             observation, info = self.vector.reset(options={"reset_mask": rows.reshape(-1).numpy()})
-        return self._told(observation, info)
+        return self._tensors(observation, info)
 
     def _step(self, tensordict: Any) -> Any:
         observation, rewards, terminated, truncated, info = self.vector.step(tensordict["action"].numpy())
         columns = {"reward": rewards.astype(np.float32), "terminated": terminated, "truncated": truncated}
-        told = self._told(observation, info)
-        told.update({name: torch.from_numpy(column)[:, None] for name, column in columns.items()})
-        told["done"] = told["terminated"] | told["truncated"]
-        return told
+        out = self._tensors(observation, info)
+        out.update({name: torch.from_numpy(column)[:, None] for name, column in columns.items()})
+        out["done"] = out["terminated"] | out["truncated"]
+        return out
 
-    def _told(self, observation: np.ndarray, info: dict[str, Any]) -> Any:
+    def _tensors(self, observation: np.ndarray, info: dict[str, Any]) -> Any:
         mask = torch.from_numpy(info["action_mask"]).bool()
-        told = {"observation": torch.from_numpy(observation), "action_mask": mask}
-        return TensorDict(told, batch_size=self.batch_size)
+        tensors = {"observation": torch.from_numpy(observation), "action_mask": mask}
+        return TensorDict(tensors, batch_size=self.batch_size)

@@ -1,4 +1,4 @@
-"""One game as PettingZoo's environments have it: its agents, their spaces, what they see, and pictures."""
+"""Base of the PettingZoo environments: one game, its agents, their spaces, and pictures."""
 
 from __future__ import annotations
 
@@ -20,20 +20,27 @@ from tensor_envs.registry import make
 from tensor_envs.state import State
 
 Info = dict[str, Any]
-Seen = dict[str, np.ndarray]
+Observation = dict[str, np.ndarray]
 RENDER_MODES = ("human", *FRAMES)
 
 
 class ZooBase(EzPickle):
-    """One game and its agents, which both kinds of environment have in common.
+    """One game and its agents.
 
-    id: what `te.make` knows; rule_fields: the fields of its rules. render_mode: None, "human" (prints the game as text
-    at every reset and step), "ansi" (text), "svg" or "rgb_array" (uint8 [height, width, 3]; needs Pillow, extra
-    `draw`). max_cycles: the game is truncated after so many cycles; None leaves it to the rules. illegal: "lose" or
-    "raise", as in `te.make`; device: as in `Env.init`. TypeError or ValueError for other arguments.
+    Args:
+        id: a registered id.
+        render_mode: None, "human" (prints the game as text at every reset and step), "ansi" (text), "svg" or
+            "rgb_array" (uint8 [height, width, 3]; needs Pillow, extra `draw`).
+        max_cycles: number of cycles after which the game is truncated; None leaves it to the rules.
+        illegal: "lose" or "raise", as in `te.make`.
+        device: as in `Env.init`.
+        rule_fields: the fields of the game's rules.
+
+    Raises:
+        TypeError, ValueError: other arguments.
     """
 
-    waiting_actions = 0  # actions besides the game's
+    waiting_actions = 0  # number of actions besides the game's
 
     def __init__(
         self,
@@ -60,21 +67,21 @@ class ZooBase(EzPickle):
         self._action_spaces: dict[str, spaces.Space[Any]] = {
             agent: spaces.Discrete(actions) for agent in self.possible_agents
         }
-        self._observation_spaces = {agent: self._seen_space(actions) for agent in self.possible_agents}
+        self._observation_spaces = {agent: self._agent_space(actions) for agent in self.possible_agents}
 
-    def _seen_space(self, actions: int) -> spaces.Dict:
+    def _agent_space(self, actions: int) -> spaces.Dict:
         mask, observation = spaces.Box(0, 1, (actions,), np.int8), observation_space(self.game.spec)
         return spaces.Dict({"observation": observation, "action_mask": mask})
 
     def action_space(self, agent: str) -> spaces.Space[Any]:
-        """`Discrete`; `sample(mask)` draws a legal action. ValueError for an unknown agent."""
-        return self._action_spaces[self._known(agent)]
+        """Return a `Discrete`, whose `sample(mask)` draws a legal action. Raise ValueError for an unknown agent."""
+        return self._action_spaces[self._checked(agent)]
 
     def observation_space(self, agent: str) -> spaces.Space[Any]:
-        """`Dict` of "observation" and "action_mask". ValueError for an unknown agent."""
-        return self._observation_spaces[self._known(agent)]
+        """Return a `Dict` of "observation" and "action_mask". Raise ValueError for an unknown agent."""
+        return self._observation_spaces[self._checked(agent)]
 
-    def _known(self, agent: str) -> str:
+    def _checked(self, agent: str) -> str:
         return one_of("agent", agent, tuple(self.possible_agents))
 
     @property
@@ -93,7 +100,7 @@ class ZooBase(EzPickle):
         return integer("action", action, -INT32, INT32 - 1)
 
     def _begin(self, seed: int | None) -> None:
-        """A new game: the first of a seed or, without one, the next."""
+        """Start the first game of a seed or, without a seed, the next game."""
         if seed is None and self._playing is not None:
             self._playing.restart()
         else:
@@ -106,7 +113,7 @@ class ZooBase(EzPickle):
             self.render()
 
     def render(self) -> Any:
-        """The whole game, hidden cards included, as `render_mode` says; None for "human", which prints it."""
+        """Return the whole game, hidden cards included, in the `render_mode`; "human" prints it and returns None."""
         if self.render_mode is None:
             logger.warn(f"render needs a render_mode, one of {', '.join(RENDER_MODES)}")
             return None
@@ -116,4 +123,4 @@ class ZooBase(EzPickle):
         return FRAMES[self.render_mode](self.game, self.game_state, 0)
 
     def close(self) -> None:
-        """Nothing is held that must be released."""
+        """Do nothing: there is nothing to release."""
