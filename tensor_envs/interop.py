@@ -1,18 +1,18 @@
-"""Memory shared with NumPy and PyTorch: `to_numpy`, `to_torch`, `from_numpy`, `from_torch`.
+"""Zero-copy exchange with NumPy and PyTorch: `to_numpy`, `to_torch`, `from_numpy`, `from_torch`.
 
-`copy` means what it does in NumPy 2: None (the default) shares memory where it can be shared and copies elsewhere,
-False shares or raises ValueError, True always copies. What is shared, host memory: tensors on tinygrad's CPU device,
-NumPy arrays and PyTorch's CPU tensors; GPU memory: tensors on tinygrad's CUDA device and PyTorch's CUDA tensors of the
-same card. (No test of this package has a GPU, so the CUDA half has never been run: try it before you rely on it.)
+`copy` is as in NumPy 2: None (the default) shares memory if possible and copies otherwise, False shares or raises
+ValueError, True always copies. Host memory is shared between tensors on tinygrad's CPU device, NumPy arrays and
+PyTorch's CPU tensors; GPU memory between tensors on tinygrad's CUDA device and PyTorch's CUDA tensors of the same card.
+(No test of this package has a GPU, so the CUDA half has never been run: try it before you rely on it.)
 
-Shared memory has one content and several owners:
-- Either side keeps the memory alive for as long as it uses it; nothing dangles when the other side lets go.
-- Values change when anybody writes. States, those that a `VectorEnv` hands out included, and their properties stand in
-  buffers of their own. A `VectorEnv` writes its transitions' `actions`, its `observation` and its `legal_action_mask`
-  again in the next step: share these no longer than until then, or with `copy=True`.
-- `to_numpy` gives read-only arrays, since a state is immutable. PyTorch has no read-only tensors: do not write into one
-  that shares a state's memory. `Tensor.assign` on an imported tensor writes into the array that it came from.
-- A kernel of either side is finished before the other side gets the memory, but neither waits for the other afterwards.
+Rules for shared memory:
+- Either side keeps the memory alive for as long as it uses it.
+- A write of either side changes the values of both. States, those of a `VectorEnv` included, and their properties have
+  separate buffers. A `VectorEnv` overwrites its transitions' `actions`, its `observation` and its `legal_action_mask`
+  in the next step: share these until then only, or pass `copy=True`.
+- `to_numpy` returns read-only arrays, since a state is immutable. PyTorch has no read-only tensors: do not write into
+  one that shares a state's memory. `Tensor.assign` on an imported tensor writes into the array that it came from.
+- Pending kernels of one side finish before the other side gets the memory. There is no synchronisation afterwards.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ NUMPY_NAMES = {
 NUMPY_DTYPES = {dtype: np.dtype(name) for dtype, name in NUMPY_NAMES.items()}
 BYTES = np.dtype(np.uint8)
 TORCH_NAMES = NUMPY_NAMES | {dtypes.bfloat16: "bfloat16"}
-ALIGNMENT = 16  # bytes: tinygrad's CPU kernels read vectors of up to that by instructions that fault off it
+ALIGNMENT = 16  # bytes: aligned vector loads of tinygrad's CPU kernels fault at other addresses
 
 
 def to_numpy(tensor: Tensor, copy: bool | None = None) -> np.ndarray:
-    """A tensor's values as an array.
+    """Return a tensor's values as an array.
 
-    A lazy tensor is realised first, and its buffer shared. With copy=None a view that is not contiguous is worked out
-    into a buffer of the array's own, and a tensor on another device than CPU, or on several, is copied.
+    A lazy tensor is realised first, and its buffer is shared. With copy=None a view that is not contiguous gets a new
+    buffer, and a tensor on another device than CPU, or on several, is copied.
 
     Args:
         tensor: of a dtype that NumPy has.
@@ -71,7 +71,7 @@ def to_numpy(tensor: Tensor, copy: bool | None = None) -> np.ndarray:
 
 
 def to_torch(tensor: Tensor, copy: bool | None = None) -> Any:
-    """A tensor's values as a `torch.Tensor`, on PyTorch's CPU, or for a tensor on "CUDA:1" on "cuda:1".
+    """Return a tensor's values as a `torch.Tensor` on PyTorch's CPU, or on "cuda:1" for a tensor on "CUDA:1".
 
     Args:
         tensor: of a dtype that PyTorch has, bfloat16 included.
@@ -103,10 +103,10 @@ def to_torch(tensor: Tensor, copy: bool | None = None) -> Any:
 
 
 def from_numpy(array: np.ndarray, copy: bool | None = None) -> Tensor:
-    """An array as a tensor on tinygrad's CPU device; `.to(device)` takes it elsewhere.
+    """Return an array as a tensor on tinygrad's CPU device.
 
-    Memory can be shared if it is writable, C-contiguous, in native byte order and begins at a multiple of 16 bytes, as
-    NumPy's allocations do and slices such as a[1:] may not: tinygrad's kernels would crash on others.
+    Memory can be shared if it is writable, C-contiguous, in native byte order and aligned to 16 bytes. NumPy's
+    allocations are aligned; slices such as a[1:] may not be, and tinygrad's kernels would crash on them.
 
     Args:
         array: of a dtype that tinygrad has.
@@ -131,9 +131,9 @@ def from_numpy(array: np.ndarray, copy: bool | None = None) -> Tensor:
 
 
 def from_torch(tensor: Any, copy: bool | None = None) -> Tensor:
-    """A `torch.Tensor` as a tensor where it is: CPU, or for "cuda:1" on "CUDA:1".
+    """Return a `torch.Tensor` as a tensor on the same device: "CPU", or "CUDA:1" for "cuda:1".
 
-    Its memory is shared as that of an array is (`from_numpy`), so `env.step(state, te.from_torch(actions))` copies
+    Memory is shared as in `from_numpy`, so `env.step(state, te.from_torch(actions))` copies
     nothing if they are int32.
 
     Args:
@@ -174,22 +174,23 @@ def from_torch(tensor: Any, copy: bool | None = None) -> Tensor:
 
 
 class _Export:
-    """A buffer's memory on a GPU by the protocol with which PyTorch wraps it: that holds this, this the buffer."""
+    """GPU memory of a buffer by the CUDA array interface, which PyTorch's tensor keeps alive."""
 
     def __init__(self, buffer: Any, gpu: Any):
         self.buffer, self.gpu = buffer, gpu
         _device(buffer.device).synchronize()
-        about = {"shape": (buffer.nbytes,), "typestr": "|u1", "version": 3}
-        self.__cuda_array_interface__ = about | {"data": (buffer._buf.value, False)}
+        address = (buffer._buf.value, False)
+        layout = {"shape": (buffer.nbytes,), "typestr": "|u1", "version": 3, "data": address}
+        self.__cuda_array_interface__ = layout
 
     def __del__(self) -> None:
-        # a kernel of PyTorch's may still read what tinygrad would hand to another buffer now
+        # tinygrad reuses the memory now, which a pending kernel of PyTorch may still read
         if not sys.is_finalizing():
             self.gpu.synchronize()
 
 
 def _exportable(tensor: Any, copy: Any, names: dict[DType, str]) -> Tensor:
-    """The tensor, realised, of a dtype with a name; TypeError or RuntimeError for others."""
+    """Return the realised tensor. Raise TypeError for a dtype without a name, RuntimeError inside a jit."""
     instance("tensor", tensor, Tensor)
     _check_copy(copy)
     if is_capturing():
@@ -203,8 +204,8 @@ def _exportable(tensor: Any, copy: Any, names: dict[DType, str]) -> Tensor:
 
 
 def _buffer(tensor: Tensor, copy: bool | None) -> Any:
-    """tinygrad's buffer of a realised tensor's values in C order: the tensor's own, or a new one for a strided view."""
-    if (whole := buffer_of(tensor)) is not None:  # what tinygrad finds out, too, in 18 us
+    """Return the buffer of a realised tensor's values in C order, a new one for a strided view."""
+    if (whole := buffer_of(tensor)) is not None:  # a faster way for whole buffers
         return shards(whole)[0]
     buffer, base = tensor._buffer(), tensor.uop.base
     while base.op is Ops.BITCAST:
@@ -215,7 +216,7 @@ def _buffer(tensor: Tensor, copy: bool | None) -> Any:
 
 
 def _host_array(tensor: Tensor, copy: bool | None, dtype: np.dtype[Any], readonly: bool) -> np.ndarray:
-    """The memory of a realised tensor, flat, read as a dtype; the array keeps it alive."""
+    """Return the memory of a realised tensor as a flat array of a dtype, which keeps it alive."""
     if not math.prod(tensor.shape):
         nothing = np.empty(0, dtype)
         nothing.flags.writeable = not readonly
@@ -239,10 +240,13 @@ def _elsewhere(tensor: Tensor) -> dict[str, bool]:
 
 
 class _Import:
-    """Foreign memory on which a buffer stands: its owner is let go when the device has done what it was told before."""
+    """Foreign memory behind a buffer. Its owner is released once pending work of the device is done."""
 
     def __init__(self, owner: Any, device: str):
-        self.owner, self.device = owner, _device(device)  # tinygrad gives none while it compiles
+        self.owner, self.device = (
+            owner,
+            _device(device),
+        )  # a lookup at deletion may fail while tinygrad compiles
 
     def __del__(self) -> None:
         if not sys.is_finalizing():
@@ -254,7 +258,7 @@ def _device(name: str) -> Any:
 
 
 def _wrap(owner: Any, address: int, shape: Any, dtype: DType, device: str) -> Tensor:
-    """A tensor over memory of the owner's, which lives as long as the tensor's buffer does."""
+    """Return a tensor over the owner's memory; its buffer keeps the owner alive."""
     tensor = Tensor.from_blob(address, tuple(shape), dtype=dtype, device=resolve(device))
     buffer: Any = tensor.uop.buffer
     buffer.borrowed = _Import(owner, buffer.device)
@@ -262,7 +266,7 @@ def _wrap(owner: Any, address: int, shape: Any, dtype: DType, device: str) -> Te
 
 
 def _from_host(name: str, owner: Any, array: np.ndarray, dtype: DType, copy: bool | None) -> Tensor:
-    """The memory of an array, itself or over the owner's, read as a dtype of the same size; or a copy of it, on CPU."""
+    """Return a CPU tensor over an array's memory, kept alive by the owner, or over a copy of it."""
     reasons = {
         "is read-only": not array.flags.writeable,
         "is not C-contiguous": not array.flags.c_contiguous,
@@ -283,7 +287,7 @@ def _unaligned(address: int) -> dict[str, bool]:
 
 
 def _shares(name: str, copy: bool | None, reasons: dict[str, bool]) -> bool:
-    """Whether memory is shared; ValueError if copy=False and there is a reason against it."""
+    """Return whether to share memory. Raise ValueError if copy=False and a reason against it holds."""
     _check_copy(copy)
     against = [reason for reason, holds in reasons.items() if holds]
     if copy is False and against:

@@ -1,4 +1,4 @@
-"""Pictures of more than one position: a game as an animation, many games of a batch on one sheet."""
+"""Pictures of several positions: animations of a game, and contact sheets of a batch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tensor_envs.render.compose import film, table
 from tensor_envs.state import DISPLAYED_GAMES, State
 
 FORMATS = (".svg", ".gif")
-PALETTE_FRAMES = 8  # pictures at most, and the last, from which a GIF's colours are chosen
+PALETTE_FRAMES = 8  # a GIF's colours are chosen from at most so many pictures, and the last
 
 
 def save_animation(
@@ -30,12 +30,12 @@ def save_animation(
     The SVG needs no scripts and no other file.
 
     Args:
-        states: one environment's, in the order of play, a picture each, as `Env.step` gives them.
+        states: states of one environment in the order of play, one picture for each.
         path: ends in .svg or .gif.
         i: the game's row.
-        seconds: for each picture, above 0.01.
-        hold: that much longer for the last one.
-        loop: from the start again, for ever.
+        seconds: duration of each picture, at least 0.01.
+        hold: further seconds for the last picture.
+        loop: whether to repeat for ever.
         player: leaves out what is hidden from that player.
         scale: pixels a unit, for a GIF.
 
@@ -66,7 +66,7 @@ def contact_sheet(
     width: float = 240,
     player: int | None = None,
 ) -> str:
-    """Several games of a batch as one picture, with their numbers.
+    """Arrange pictures of several games of a batch in one SVG, each with its number.
 
     Args:
         state: the games.
@@ -97,14 +97,14 @@ def contact_sheet(
 def _states(states: Iterable[State]) -> list[State]:
     if isinstance(states, State) or not isinstance(states, Iterable):
         raise TypeError(f"states must be States, got {shown(states)}")
-    found = list(states)
-    if not found:
+    states = list(states)
+    if not states:
         raise ValueError("states must be at least one state")
-    for i, state in enumerate(found):
+    for i, state in enumerate(states):
         instance(f"states[{i}]", state, State)
-        if not state.env.plays_like(found[0].env):
-            raise ValueError(f"states[{i}] is of {state.env!r}, states[0] of {found[0].env!r}")
-    return found
+        if not state.env.plays_like(states[0].env):
+            raise ValueError(f"states[{i}] is of {state.env!r}, states[0] of {states[0].env!r}")
+    return states
 
 
 def _pixels(state: State, i: int, player: int | None, scale: float) -> Any:
@@ -122,13 +122,13 @@ def _save_gif(images: list[Any], path: Path, seconds: float, hold: float, loop: 
     for image in images:
         canvases.append(Image.new("RGB", (width, height), image.getpixel((0, 0))))
         canvases[-1].paste(image)
-    some = canvases[:: -(-len(canvases) // PALETTE_FRAMES)] + canvases[-1:]
-    strip = Image.new("RGB", (width, height * len(some)))
-    for i, canvas in enumerate(some):
+    subset = canvases[:: -(-len(canvases) // PALETTE_FRAMES)] + canvases[-1:]
+    strip = Image.new("RGB", (width, height * len(subset)))
+    for i, canvas in enumerate(subset):
         strip.paste(canvas, (0, height * i))
-    colours = strip.quantize(255)  # one palette, so that nothing changes colour from frame to frame
+    colours = strip.quantize(255)  # one palette for all frames
     frames = [canvas.quantize(palette=colours, dither=Image.Dither.NONE) for canvas in canvases]
     times = [round(1000 * seconds)] * len(frames)
     times[-1] += round(1000 * hold)
-    again: dict[str, int] = {"loop": 0} if loop else {}
-    frames[0].save(path, "GIF", save_all=True, append_images=frames[1:], duration=times, **again)
+    repeat: dict[str, int] = {"loop": 0} if loop else {}
+    frames[0].save(path, "GIF", save_all=True, append_images=frames[1:], duration=times, **repeat)

@@ -1,7 +1,7 @@
-"""The conformance test: what every environment promises, checked on one, your own games included.
+"""Conformance test of environments, for custom games as well.
 
-`check_env(env)` raises `ConformanceError` for the first promise that is broken, or that was never met: a check that saw
-no game end, say, fails too. Give the game's entry `short` rule fields if its games are long.
+`check_env(env)` raises `ConformanceError` for the first check that fails. A check also fails if what it needs, such as
+the end of a game, never occurs. A game with long episodes needs `short` rule fields in its entry.
 """
 
 from __future__ import annotations
@@ -38,36 +38,41 @@ from tensor_envs.text import prompt
 from tensor_envs.vector import VectorEnv
 
 BATCH, SEED = 6, 11
-MOST_STEPS = 20_000  # of a check that waits for something, such as an end
+MAX_STEPS = 20_000  # of a check that waits for an event
 HIDDEN_BATCH, HIDDEN_PLIES = 512, 8
 Values = dict[str, np.ndarray]
 Check = Callable[[Env, int, Any], str]
 
 
 class ConformanceError(AssertionError):
-    """A promise that an environment does not keep, or that a check never met."""
+    """A property that an environment lacks, or that a check could not observe."""
 
 
 class Skipped(Exception):
-    """A check for which the game does not bring what it takes."""
+    """A check that does not apply to a game."""
 
 
 def check_env(env: Env, steps: int = 40, device: DeviceName | None = None) -> dict[str, str]:
-    """Check an environment: every check below, in a few games of the uniform policy.
+    """Run every check below on a few games of the uniform policy.
 
     Args:
-        env: any environment, with its own notation and render or without; checked as with illegal="lose".
-        steps: actions for what is checked at every ply; ends and resets are waited for.
+        env: any environment, with notation and render or without; it is checked with illegal="lose".
+        steps: number of actions for checks of every ply. Checks of ends and resets run until these occur.
         device: as in `Env.init`.
 
     Returns:
-        What every check has seen, by its name, or why it was skipped.
+        A summary of each check by its name, or why it was skipped.
 
     Raises:
-        ConformanceError: what is broken, where.
+        ConformanceError: names the check that fails and where.
+        ValueError, TypeError: other arguments.
+
+    Examples:
+        >>> te.testing.check_env(te.make("kuhn_poker"))["check_one_kernel"]  # doctest: +SKIP
+        '1 kernel a step'
     """
     instance("env", env, Env)
-    integer("steps", steps, 1, MOST_STEPS)
+    integer("steps", steps, 1, MAX_STEPS)
     resolve(device)
     env = env if env.illegal == "lose" else Env(env.entry, env.rules, env.id)
     report = {}
@@ -80,23 +85,25 @@ def check_env(env: Env, steps: int = 40, device: DeviceName | None = None) -> di
 
 
 def require(condition: Any, what: str) -> None:
+    """Raise ConformanceError unless the condition holds."""
     if not condition:
         raise ConformanceError(what)
 
 
 def require_equal(a: Values, b: Values, what: str, rows: Any = slice(None)) -> None:
-    """The same in the given rows."""
+    """Raise ConformanceError unless the values of these rows are equal."""
     for name in a:
         require((a[name][rows] == b[name][rows]).all(), f"{what}: {name} differs")
 
 
 def over(now: Values) -> np.ndarray:
+    """Return which games are over, bool [B]."""
     return np.asarray(now["terminated"] | now["truncated"])
 
 
 @functools.lru_cache(4)
 def short(env: Env) -> Env:
-    """The environment under rule fields with which games end soon; one for all checks, which share its kernels."""
+    """Return the environment with the `short` rule fields. It is cached, so that checks share its kernels."""
     if not env.entry.short:
         return env
     rules = dataclasses.replace(env.rules, **env.entry.short)
@@ -104,7 +111,7 @@ def short(env: Env) -> Env:
 
 
 def part(env: Env, name: str) -> Any:
-    """The game's module of that name; the check is skipped if it has none."""
+    """Return the game's module of that name, or raise Skipped."""
     try:
         return env.entry.load(name)
     except NotImplementedError:
@@ -112,15 +119,13 @@ def part(env: Env, name: str) -> Any:
 
 
 def waiting(steps: int, what: str) -> Iterator[int]:
-    """Count steps; fails where a check never meets what it waits for."""
-    yield from range(max(steps, MOST_STEPS))
-    raise ConformanceError(
-        f"{what} in {max(steps, MOST_STEPS)} steps: give the GameEntry `short` rule fields"
-    )
+    """Count steps. Raise ConformanceError if there are too many."""
+    yield from range(max(steps, MAX_STEPS))
+    raise ConformanceError(f"{what} in {max(steps, MAX_STEPS)} steps: give the GameEntry `short` rule fields")
 
 
 def playing(env: Env, steps: int, device: Any) -> State:
-    """Games that have been played for some steps."""
+    """Return games after some uniformly random actions."""
     state = env.init(BATCH, SEED, device)
     for _ in range(steps):
         state = env.step(state, uniform(state))
@@ -128,7 +133,7 @@ def playing(env: Env, steps: int, device: Any) -> State:
 
 
 def check_shapes(env: Env, steps: int, device: Any) -> str:
-    """Shapes, dtypes and the facts of the Spec."""
+    """Check shapes and dtypes against the Spec."""
     state, spec = env.init(BATCH, SEED, device), env.spec
     expected: dict[str, tuple[Tensor, tuple[int, ...], Any]] = {
         "legal_action_mask": (state.legal_action_mask, (BATCH, spec.num_actions), DTYPES["bool"]),
@@ -153,7 +158,7 @@ def check_shapes(env: Env, steps: int, device: Any) -> str:
 
 
 def check_play(env: Env, steps: int, device: Any) -> str:
-    """Games that go on have legal actions, those that are over have none and stay as they are; bounds; rewards."""
+    """Check legal actions, rewards and bounds at every ply, and that finished games do not change."""
     env = short(env)
     state, ended = env.init(BATCH, SEED, device), 0
     moved = set[int]()
@@ -191,7 +196,7 @@ def check_play(env: Env, steps: int, device: Any) -> str:
 
 
 def check_illegal_actions(env: Env, steps: int, device: Any) -> str:
-    """An illegal action ends the game, -1 for the mover and 1/(P-1) for every other, and changes nothing else."""
+    """Check that an illegal action ends the game with -1 for its player and changes no field."""
     if env.illegal == "raise":
         raise Skipped('illegal="raise"')
     state = playing(env, 1, device)
@@ -212,7 +217,7 @@ def check_illegal_actions(env: Env, steps: int, device: Any) -> str:
 
 
 def check_rows(env: Env, steps: int, device: Any) -> str:
-    """A row depends on the seed, the row and its actions alone: neither on the batch size nor on other rows."""
+    """Check that a row depends on the seed, its number and its actions alone."""
     large, small = env.init(2 * BATCH + 1, SEED, device), env.init(BATCH, SEED, device)
     head = slice(0, BATCH)
     for step in range(min(steps, 12)):
@@ -229,7 +234,7 @@ def check_rows(env: Env, steps: int, device: Any) -> str:
 
 
 def check_jit(env: Env, steps: int, device: Any) -> str:
-    """Captured in a caller's jit a step does what it does outside, for states that the capture never saw."""
+    """Check that a step captured by a jit equals a step outside."""
 
     @jit
     def captured(state: State) -> State:
@@ -244,7 +249,7 @@ def check_jit(env: Env, steps: int, device: Any) -> str:
 
 
 def check_plain_python(env: Env, steps: int, device: Any) -> str:
-    """The kernels do what the same rules do in plain Python, through an end and the next episode's beginning."""
+    """Check kernels against the rules in plain Python, across the end of an episode."""
     env = short(env)
     vector = VectorEnv(env, BATCH, SEED, device)
     games = [ScalarGame(env.rules, SEED, row) for row in range(2)]
@@ -253,7 +258,7 @@ def check_plain_python(env: Env, steps: int, device: Any) -> str:
         before = vector.state
         seen = [env.observe(before, p).numpy() for p in range(env.num_players)]
         transition = vector.step_uniform()
-        told, actions = transition.numpy(), transition.numpy()["actions"]
+        reported, actions = transition.numpy(), transition.numpy()["actions"]
         for row, game in enumerate(games):
             where = f"row {row}, episode {int(game.state.episode.value)}, ply {int(game.state.ply.value)}"
             require(
@@ -266,9 +271,10 @@ def check_plain_python(env: Env, steps: int, device: Any) -> str:
             game.step(int(actions[row]))
             plies += 1
             require(
-                (np.array(game.rewards, np.float32) == told["rewards"][row]).all(), f"{where}: rewards differ"
+                (np.array(game.rewards, np.float32) == reported["rewards"][row]).all(),
+                f"{where}: rewards differ",
             )
-            flags = [bool(told[name][row]) for name in FLAGS]
+            flags = [bool(reported[name][row]) for name in FLAGS]
             require([game.terminated, game.truncated] == flags, f"{where}: the end differs in Python")
             if game.over:
                 ended += 1
@@ -294,7 +300,7 @@ def check_plain_python(env: Env, steps: int, device: Any) -> str:
 
 
 def check_observations(env: Env, steps: int, device: Any) -> str:
-    """A VectorEnv's observations and masks are those of its states, in games that begin again, too."""
+    """Check the observations and masks of a VectorEnv against its states, across resets."""
     env, ended = short(env), 0
     for mode in ("same_step", "next_step"):
         vector = VectorEnv(env, BATCH, SEED, device, mode, observe=True)  # type: ignore[arg-type]
@@ -303,7 +309,7 @@ def check_observations(env: Env, steps: int, device: Any) -> str:
             now, seen = state.numpy(), vector.numpy()
             same = (seen["legal_action_mask"] == now["legal_action_mask"]).all()
             require(same, f"{mode}: the mask differs")
-            live = ~over(now)  # once a game is over nobody is to move
+            live = ~over(now)  # a finished game has no player to move
             same = (seen["observation"][live] == env.observe(state).numpy()[live]).all()
             require(same, f"{mode}: the observation differs")
             ended += int(over(vector.step_uniform().numpy()).sum())
@@ -324,10 +330,10 @@ def check_observations(env: Env, steps: int, device: Any) -> str:
 
 
 def check_determinize(env: Env, steps: int, device: Any) -> str:
-    """What a player does not know is dealt anew, and what it sees stays."""
+    """Check that `determinize` resamples what is hidden from a player and keeps the observation."""
     env, rows = short(env), range(4)
     if not env.engine.game.determinizes:
-        return "nothing is hidden, or the rules deal nothing anew"
+        return "nothing is hidden, or the rules have no determinize"
     changed, decisions = 0, 0
     for row in rows:
         plain = ScalarGame(env.rules, SEED, row)
@@ -336,36 +342,40 @@ def check_determinize(env: Env, steps: int, device: Any) -> str:
                 plain.reset()
             for player in range(env.num_players):
                 s, seen, mask = plain.state, plain.observe(player), plain.legal_actions()
-                for deal in range(3):
-                    chance = KeyedChance([word(SEED), word(deal)])
-                    dealt = plain.game.determinize(s, as_int(player), chance)
-                    plain.state = dealt
-                    about = f"player {player} of row {row}, ply {int(s.ply.value)}"
+                for sample in range(3):
+                    chance = KeyedChance([word(SEED), word(sample)])
+                    sampled = plain.game.determinize(s, as_int(player), chance)
+                    plain.state = sampled
+                    context = f"player {player} of row {row}, ply {int(s.ply.value)}"
                     require(
                         (plain.observe(player) == seen).all(),
-                        f"a deal must not change what is seen by {about}",
+                        f"determinize must not change the observation of {context}",
                     )
                     if int(s.current_player.value) == player:
-                        require(plain.legal_actions() == mask, f"a deal must not change the mask of {about}")
+                        require(
+                            plain.legal_actions() == mask,
+                            f"determinize must not change the mask of {context}",
+                        )
                     before, after = (
                         {k: v for k, v in values.items() if k != "key"}
-                        for values in (_fields(plain, s), _fields(plain, dealt))
+                        for values in (_fields(plain, s), _fields(plain, sampled))
                     )
                     changed += before != after
                     plain.state = s
                 decisions += 1
             plain.step(plain.uniform_action())
-    require(changed, "determinize must deal something anew")
-    return f"{changed} of {3 * decisions} deals were others, and none could be seen"
+    require(changed, "determinize must resample something")
+    return f"{changed} of {3 * decisions} samples differ, and none changes an observation"
 
 
 def _fields(plain: ScalarGame, s: GameState) -> dict[str, Any]:
+    """Set the state of a game and return its fields."""
     plain.state = s
     return plain.fields()
 
 
 def check_autoreset(env: Env, steps: int, device: Any) -> str:
-    """Every mode is a step and a restart in its own order; what a finished game ended in can still be seen."""
+    """Check each autoreset mode against steps and resets, and the final states of finished games."""
     env = short(env)
     same_step = VectorEnv(env, BATCH, SEED, device, "same_step", final_states=True)
     next_step, disabled = (VectorEnv(env, BATCH, SEED, device, m) for m in ("next_step", "disabled"))  # type: ignore[arg-type]
@@ -380,7 +390,7 @@ def check_autoreset(env: Env, steps: int, device: Any) -> str:
         }
         require_equal(reported, final, "same_step: the transition")
         require_equal(now, {**env.reset(stepped).numpy(), "rewards": final["rewards"]}, "same_step")
-        require((now["ply"][over(final)] == 0).all(), "a new episode does not begin at ply 0")
+        require((now["ply"][over(final)] == 0).all(), "a new episode does not start at ply 0")
         resets[0] += int(over(final).sum())
 
         before = next_step.state
@@ -406,16 +416,16 @@ def check_autoreset(env: Env, steps: int, device: Any) -> str:
 
 
 def check_rollout(env: Env, steps: int, device: Any) -> str:
-    """A rollout in one kernel ends where as many single steps end, bit for bit, with the same sums."""
+    """Check a rollout in one kernel against single steps, bit for bit."""
     env = short(env)
     vector = VectorEnv(env, BATCH, SEED, device)
     returns = np.zeros((BATCH, env.num_players), np.float32)
     wins, ended = np.zeros_like(returns), 0
     for step in waiting(steps, "no game ended"):
-        told = vector.step_uniform().numpy()
-        returns += told["rewards"]
-        wins += (told["rewards"] > 0) & over(told)[:, None]
-        ended += int(over(told).sum())
+        reported = vector.step_uniform().numpy()
+        returns += reported["rewards"]
+        wins += (reported["rewards"] > 0) & over(reported)[:, None]
+        ended += int(over(reported).sum())
         if step + 1 >= steps and ended:
             break
     for policy in ("uniform", uniform):
@@ -428,7 +438,7 @@ def check_rollout(env: Env, steps: int, device: Any) -> str:
 
 
 def check_dictionaries(env: Env, steps: int, device: Any) -> str:
-    """A state and its games as dictionaries say the same; foreign dictionaries are refused; actions have names."""
+    """Check that states survive conversion to dictionaries, that wrong dictionaries raise, and the names of actions."""
     part(env, "notation")
     for action in {0, env.num_actions // 2, env.num_actions - 1}:
         name = env.action_to_string(action)
@@ -444,10 +454,10 @@ def check_dictionaries(env: Env, steps: int, device: Any) -> str:
             for now in states:
                 games = [env.state_to_dict(now, i) for i in range(BATCH)]
                 again = env.state_from_dicts(games, SEED, device)
-                told, before = again.numpy(), now.numpy()
-                for name in ("key", "episode", "rewards"):  # of the row, of no position, of the last step
-                    told.pop(name, None)
-                require_equal(told, before, "from a dictionary")
+                restored, before = again.numpy(), now.numpy()
+                for name in ("key", "episode", "rewards"):  # a dictionary has none of them
+                    restored.pop(name, None)
+                require_equal(restored, before, "from a dictionary")
                 same = (env.observe(again, 0).numpy() == env.observe(now, 0).numpy()).all()
                 require(same, "another observation from a dictionary")
                 seen += BATCH
@@ -464,7 +474,7 @@ def check_dictionaries(env: Env, steps: int, device: Any) -> str:
 
 
 def check_pictures(env: Env, steps: int, device: Any) -> str:
-    """There is a text and an SVG of a game."""
+    """Check that a game has a text and an SVG."""
     part(env, "render")
     state = playing(env, min(steps, 5), device)
     require(env.to_string(state).strip(), "no text")
@@ -473,7 +483,7 @@ def check_pictures(env: Env, steps: int, device: Any) -> str:
 
 
 def check_saving(env: Env, steps: int, device: Any) -> str:
-    """A saved state loads bit for bit and goes on alike."""
+    """Check that a saved state loads bit for bit and plays on equally."""
     state = playing(env, 1, device)
     with tempfile.TemporaryDirectory() as folder:
         save_state(state, Path(folder) / "state.safetensors")
@@ -485,7 +495,7 @@ def check_saving(env: Env, steps: int, device: Any) -> str:
 
 
 def check_symmetries(env: Env, steps: int, device: Any) -> str:
-    """A game played through a symmetry is the image of the game: masks, rewards, ends and player 0's observations."""
+    """Check that symmetries map masks, rewards, ends and player 0's observations."""
     part(env, "notation")
     symmetries = list(islice(env.symmetries(), 9))
     identity = tuple(range(env.num_actions))
@@ -510,7 +520,7 @@ def check_symmetries(env: Env, steps: int, device: Any) -> str:
 
 
 def check_hidden_information(env: Env, steps: int, device: Any) -> str:
-    """Games that look the same to a player by `seen_by` have the same observation, mask and prompt for that player."""
+    """Check that games with equal `seen_by` for a player have the same observation, mask and prompt for that player."""
     if env.spec.perfect_information:
         if hasattr(part(env, "render"), "seen_by"):
             raise ConformanceError("render has seen_by, so the Spec must say perfect_information=False")
@@ -525,29 +535,29 @@ def check_hidden_information(env: Env, steps: int, device: Any) -> str:
             seen = env.observe(state, player).numpy()
             groups: dict[str, list[int]] = {}
             for i, game in enumerate(games):
-                known = env.entry.load("render").seen_by(env.rules, game, player)
-                groups.setdefault(json.dumps(known, sort_keys=True), []).append(i)
+                visible = env.entry.load("render").seen_by(env.rules, game, player)
+                groups.setdefault(json.dumps(visible, sort_keys=True), []).append(i)
             for rows in groups.values():
-                first, told = rows[0], set[str]()
+                first, prompts = rows[0], set[str]()
                 for i in rows[1:]:
                     if games[i] == games[first]:
                         continue
                     compared += 1
-                    what = f"games {first} and {i} look the same to player {player}"
-                    require((seen[i] == seen[first]).all(), f"{what}, but the observation tells them apart")
-                    if not told:  # of one pair in every group: it takes a hundred times as long
-                        told = {prompt(state, row, player) for row in (first, i)}
-                    require(len(told) == 1, f"{what}, but the prompt tells them apart")
+                    what = f"games {first} and {i} have the same seen_by for player {player}"
+                    require((seen[i] == seen[first]).all(), f"{what}, but other observations")
+                    if not prompts:  # one pair in each group, since prompts are slow
+                        prompts = {prompt(state, row, player) for row in (first, i)}
+                    require(len(prompts) == 1, f"{what}, but other prompts")
                     if now["current_player"][i] == player:
                         same = (now["legal_action_mask"][i] == now["legal_action_mask"][first]).all()
-                        require(same, f"{what}, but the mask tells them apart")
+                        require(same, f"{what}, but other masks")
         state = env.step(state, uniform(state))
     require(compared, "no two games differed only in what is hidden")
     return f"{compared} pairs of games that differ in what is hidden alone"
 
 
 def check_one_kernel(env: Env, steps: int, device: Any) -> str:
-    """A step with mask, rewards, flags, reset and observation is one kernel, drawn actions included."""
+    """Check that a step is one kernel, with sampling, reset, mask and observation."""
     env, actions = short(env), np.zeros(BATCH, np.int32)
     bare, seen = (VectorEnv(env, BATCH, SEED, device, observe=observe) for observe in (False, True))
     for step in (bare.step_uniform, lambda: bare.step(actions), seen.step_uniform):
@@ -560,7 +570,7 @@ def check_one_kernel(env: Env, steps: int, device: Any) -> str:
 
 CHECKS: tuple[Check, ...] = (
     check_shapes,
-    check_plain_python,  # before play: a value beyond its field's bounds spoils the bits of others in a kernel
+    check_plain_python,  # before check_play: in a kernel a value beyond its bounds overwrites bits of other fields
     check_play,
     check_illegal_actions,
     check_rows,

@@ -1,4 +1,4 @@
-"""Tensor operations on boards: straight lines in any number of dimensions, for boards that a user brings."""
+"""Tensor operations on custom boards: straight lines in any number of dimensions."""
 
 from tensor_envs.ops.convolution import kronecker_delta, line_convolution, line_kernels
 from tensor_envs.ops.lines import line_directions, num_directions, num_lines, placements, starts

@@ -1,6 +1,6 @@
-"""Lines of boards that are sets of cells, as bit words: cell i is bit i % 32 of word i // 32.
+"""Lines on boards that are sets of cells: cell i is bit i % 32 of word i // 32.
 
-Everything works alike on scalars of rules, on Tensors and, for tests and drawings, on Python ints below 2^32.
+Words are scalars of rules, Tensors or Python ints below 2^32.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ Words = Sequence[Any]
 
 
 def shift_down(words: Words, amount: int) -> list[Any]:
-    """Cell i + amount moves to cell i; cells from beyond the end are empty (the int 0)."""
+    """Move cell i + amount to cell i; cells from beyond the end are empty (the int 0)."""
     skip, bits = divmod(amount, WORD_BITS)
     down = [*words[skip:], *[0] * min(skip, len(words))]
     if not bits:
@@ -27,11 +27,11 @@ def shift_down(words: Words, amount: int) -> list[Any]:
 
 
 def completed(words: Words, shape: Shape, k: int) -> list[Words]:
-    """For every direction that admits a line: the cells at which a completed line of k cells starts.
+    """Return the cells at which completed lines of k cells start, for every direction that admits a line.
 
-    This is the Kronecker-delta convolution over its valid placements, on bits: the sum of k shifted boards equals k
-    exactly where their conjunction is 1. About log2(k) shifts do for k boards, since a run of a + b cells is a run of
-    a cells followed by one of b. Starts are the constant sets of valid placements, so lines never wrap round an edge.
+    A line starts where the conjunction of k shifted boards is 1. About log2(k) shifts suffice, since a run of a + b
+    cells is a run of a cells followed by one of b. A constant set of valid starts excludes lines that wrap round an
+    edge.
     """
     found: list[Words] = []
     for step, valid in _starts(shape, k):
@@ -46,7 +46,7 @@ def completed(words: Words, shape: Shape, k: int) -> list[Words]:
 
 @cache
 def _starts(shape: Shape, k: int) -> list[tuple[int, list[int]]]:
-    """For every direction that admits a line: the cells from one of its cells to the next, and its valid starts."""
+    """Return the flat step and the valid starts of every direction that admits a line."""
     steps = strides(shape)
     return [
         (

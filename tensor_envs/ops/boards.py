@@ -1,4 +1,4 @@
-"""Boards that a user brings: what they must be, checked once for all operations on them."""
+"""Checks of board arguments."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tensor_envs._compiler.devices import resolve
 from tensor_envs._validate import integer
 from tensor_envs.ops.lines import MAX_CELLS, MAX_RANK
 
-Board = Tensor | np.ndarray
+BoardArray = Tensor | np.ndarray
 
 
 def check_k(shape: tuple[int, ...], k: int) -> None:
-    """TypeError if k is no int; ValueError unless a line of k cells fits on a board with these sides."""
+    """Raise TypeError if k is no int, ValueError unless a line of k cells fits on a board with these sides."""
     if not 1 <= len(shape) <= MAX_RANK or min(shape) < 1:
         raise ValueError(
             f"board must have 1..{MAX_RANK} axes, all of them of 1 or more cells, got shape {shape}"
@@ -27,12 +27,18 @@ def check_k(shape: tuple[int, ...], k: int) -> None:
 def as_board(
     board: Any, k: int, rank: int | None, device: Any
 ) -> tuple[Tensor, tuple[int, ...], tuple[int, ...]]:
-    """A board argument -> a Tensor, its leading axes' sizes (a batch) and its sides.
+    """Return a board argument as a Tensor, the sizes of its batch axes, and its sides.
 
-    rank: the number of trailing axes that are the board; None: all. An array's values are looked at, in passing, and go
-    to `device`; a Tensor stays where and as lazy as it is. TypeError for anything but signed integers; ValueError for
-    values in an array other than -1, 0, 1, for a rank that the board does not have, for an empty batch, and as in
-    `check_k`.
+    Args:
+        board: signed integers. The values of an array are checked; those of a Tensor, which stays lazy, are not.
+        k: length of a line.
+        rank: the number of trailing axes that are the board; the axes before them are a batch. None: all.
+        device: for an array; a Tensor stays on its device.
+
+    Raises:
+        TypeError: another type or dtype.
+        ValueError: values in an array other than -1, 0, 1, a rank above the board's, an empty batch, a second device,
+            or a k as in `check_k`.
     """
     if not isinstance(board, (Tensor, np.ndarray)):
         raise TypeError(f"board must be a Tensor or a NumPy array, got {type(board).__name__}")
@@ -48,12 +54,12 @@ def as_board(
     check_k(shape, k)
     if isinstance(board, np.ndarray):
         return _upload(board, device), lead, shape
-    where = resolve(device if board.device is None else board.device)
-    if not isinstance(where, str):
-        raise ValueError(f"board must be on one device, got {where}")
-    if device is not None and resolve(device) != where:
-        raise ValueError(f"device must be None or the board's own, {where}, got {device!r}")
-    return board if board.device is not None else board.clone(where), lead, shape
+    own = resolve(device if board.device is None else board.device)
+    if not isinstance(own, str):
+        raise ValueError(f"board must be on one device, got {own}")
+    if device is not None and resolve(device) != own:
+        raise ValueError(f"device must be None or the board's own, {own}, got {device!r}")
+    return board if board.device is not None else board.clone(own), lead, shape
 
 
 def _upload(board: np.ndarray, device: Any) -> Tensor:

@@ -1,4 +1,4 @@
-"""Lines on a board as convolutions with Kronecker deltas: the definition of a win, for boards of any shape.
+"""Lines on boards of any shape as convolutions with Kronecker deltas: the definition of a win.
 
 The board holds 1 for the first player's marks, -1 for the second's and 0 where it is empty. A line of k cells is a
 placement of a kernel that is 1 on a diagonal of a cube and 0 elsewhere, and the line is complete exactly where the
@@ -15,29 +15,43 @@ from tinygrad import Tensor, dtypes
 
 from tensor_envs._compiler.devices import DeviceName, resolve
 from tensor_envs._validate import integer
-from tensor_envs.ops.boards import Board, as_board
+from tensor_envs.ops.boards import BoardArray, as_board
 from tensor_envs.ops.lines import MAX_CELLS, MAX_RANK, Direction, flat_step, line_directions, placements
 
 
 def kronecker_delta(n: int, rank: int) -> Tensor:
-    """The tensor of `rank` axes of n entries that is 1 where all indices agree and 0 elsewhere, int32, lazy.
+    """Return the tensor of `rank` axes of length n that is 1 where all indices are equal, int32, lazy.
 
-    It has no buffer: what reads it computes it. TypeError or ValueError unless rank is in 1..12 and n >= 1, with at
-    most 2^31 - 1 entries. Source, for rank 2: https://en.wikipedia.org/wiki/Kronecker_delta
+    Args:
+        n: length of each axis, 1 or more; the tensor has at most 2^31 - 1 entries.
+        rank: 1..12.
+
+    Raises:
+        TypeError, ValueError: other arguments.
+
+    Examples:
+        >>> te.ops.kronecker_delta(2, 2).tolist()
+        [[1, 0], [0, 1]]
     """
     integer("n", n, 1, int(MAX_CELLS ** (1 / integer("rank", rank, 1, MAX_RANK))))
-    resolve(None)  # a device that is ready, in case this is the first tensor that anybody reads
+    resolve(None)  # opens the device
     shape = (n,) * rank
     step = flat_step(shape, (1,) * rank)  # the diagonal's cells are the multiples of its step
     return Tensor.arange(n**rank).mod(step).eq(0).cast(dtypes.int32).reshape(shape)
 
 
 def line_kernels(rank: int, k: int) -> dict[Direction, Tensor]:
-    """For every direction of a board with `rank` axes: its kernel, int32, k long on axes along which it moves, else 1.
+    """Return the kernel of every direction of a board with `rank` axes: (3^rank - 1) / 2 kernels (G1).
 
-    A direction that moves along r axes has the Kronecker delta of rank r, laid along them (its transpositions) and
-    flipped on those where the direction is -1: (3^rank - 1) / 2 kernels in all (G1). TypeError or ValueError for a rank
-    or a k that `kronecker_delta` does not take.
+    The kernel of a direction that moves along r axes is the Kronecker delta of rank r along these axes, flipped where
+    the direction is -1. It is int32, of length k along these axes and 1 along the others.
+
+    Raises:
+        TypeError, ValueError: as in `kronecker_delta`.
+
+    Examples:
+        >>> [kernel.tolist() for kernel in te.ops.line_kernels(1, 3).values()]
+        [[1, 1, 1]]
     """
     integer("k", k, 1, int(MAX_CELLS ** (1 / integer("rank", rank, 1, MAX_RANK))))
     deltas = {r: kronecker_delta(k, r) for r in range(1, rank + 1)}
@@ -50,20 +64,32 @@ def line_kernels(rank: int, k: int) -> dict[Direction, Tensor]:
 
 
 def line_convolution(
-    board: Board, k: int, rank: int | None = None, device: DeviceName | None = None
+    board: BoardArray, k: int, rank: int | None = None, device: DeviceName | None = None
 ) -> dict[Direction, Tensor]:
-    """For every direction that admits a line: the sums over its placements, int32 [*batch, placements by axis], lazy.
+    """Convolve a board with the kernel of every direction that admits a line, without padding.
 
-    This is the board's convolution with the direction's kernel without padding; as the kernel has only k cells that
-    are not 0, it is the sum of k shifted slices. An entry belongs to the placement whose lowest corner has its index.
-    rank: how many trailing axes are the board (None: all); the axes before them are a batch. A Tensor may hold any
-    signed integers; for arrays and errors see `ops.boards.as_board`.
+    A kernel has k entries that are not 0, so the convolution is the sum of k shifted slices.
+
+    Args:
+        board: signed integers; in an array -1, 0 and 1.
+        k, rank, device: as in `winner`.
+
+    Returns:
+        The sums over the placements of each direction, int32 [*batch, placements by axis], lazy. An entry belongs to
+        the placement whose lowest corner has its index.
+
+    Raises:
+        TypeError, ValueError: as in `winner`.
+
+    Examples:
+        >>> {d: sums.tolist() for d, sums in te.ops.line_convolution(np.array([1, 1, 0]), 2).items()}
+        {(1,): [2, 1]}
     """
     values, lead, shape = as_board(board, k, rank, device)
     values = values.cast(dtypes.int32)
 
     def cells(d: Direction, t: int) -> Tensor:
-        """Cell t of every placement."""
+        """Return cell t of every placement."""
         bounds = [(0, n) for n in lead]
         for n, entry in zip(shape, d, strict=True):
             first = (0, t, k - 1 - t)[entry]

@@ -1,7 +1,7 @@
-"""The straight lines of a board of any shape: directions, placements, and the flat steps along them. Plain Python.
+"""Straight lines of boards of any shape, in plain Python: directions, placements, and flat steps.
 
 A direction is a vector in {-1, 0, 1}^N, one of each pair +v, -v. Read as digits in balanced ternary the directions are
-exactly the numbers 1..(3^N - 1) / 2, which is how a kernel can count through them. The rank of a direction is the
+exactly the numbers 1..(3^N - 1) / 2, so that a kernel can count through them. The rank of a direction is the
 number of its non-zero entries: 1 for axis lines, r for the diagonals of r-cubes.
 """
 
@@ -13,17 +13,17 @@ from tensor_envs._validate import integer, integers, shown
 
 Shape = Sequence[int]
 Direction = tuple[int, ...]
-MAX_RANK = 12  # axes of a board, which has 265,720 directions then
+MAX_RANK = 12  # axes of a board: 265,720 directions
 MAX_CELLS = 2**31 - 1
 
 
 def num_directions(rank: int) -> int:
-    """Of a board with `rank` axes, 1..12: (3^rank - 1) / 2. TypeError or ValueError for another rank."""
+    """Return (3^rank - 1) / 2 for a board with `rank` axes. Raise TypeError or ValueError unless it is 1..12."""
     return (3 ** integer("rank", rank, 1, MAX_RANK) - 1) // 2
 
 
 def check_board(shape: Shape, k: int) -> None:
-    """TypeError or ValueError unless these are the sides of a board and a number of cells in a line."""
+    """Raise TypeError or ValueError unless these are the sides of a board and the length of a line."""
     integers("shape", shape, 1, MAX_CELLS)
     if len(shape) > MAX_RANK or prod(shape) > MAX_CELLS:
         raise ValueError(f"shape must be at most {MAX_RANK} axes and {MAX_CELLS} cells, got {shown(shape)}")
@@ -37,28 +37,28 @@ def _check_direction(shape: Shape, k: int, d: Direction) -> None:
 
 
 def direction(number: Any, rank: int) -> tuple[Any, ...]:
-    """The `number`-th direction, 1..num_directions(rank), an int or a scalar: its balanced ternary digits."""
+    """Return direction `number`, an int or a scalar 1..num_directions(rank): its balanced ternary digits."""
     number += (3**rank - 1) // 2
     return tuple(number // 3 ** (rank - 1 - axis) % 3 - 1 for axis in range(rank))
 
 
 def line_directions(rank: int) -> list[Direction]:
-    """All directions of a board with `rank` axes, 1..12, by number; each has a positive first non-zero entry."""
+    """Return all directions of a board with `rank` axes, 1..12, by number. The first non-zero entry is positive."""
     return [direction(number, rank) for number in range(1, num_directions(rank) + 1)]
 
 
 def strides(shape: Shape) -> list[int]:
-    """Flat distance of neighbours along each axis, C order."""
+    """Return the flat distance of neighbours along each axis, in C order."""
     return [prod(shape[axis + 1 :]) for axis in range(len(shape))]
 
 
 def flat_step(shape: Shape, d: Direction) -> int:
-    """Flat distance of neighbours along a direction."""
+    """Return the flat distance of neighbours along a direction."""
     return sum(entry * stride for entry, stride in zip(d, strides(shape), strict=True))
 
 
 def placements(shape: Shape, k: int, d: Direction) -> int:
-    """Number of lines of k cells along a direction: prod(n - k + 1 where d moves, n where it does not)."""
+    """Return the number of lines of k cells along a direction: prod(n - k + 1 where d moves, else n)."""
     _check_direction(shape, k, d)
     return _placements(shape, k, d)
 
@@ -68,13 +68,13 @@ def _placements(shape: Shape, k: int, d: Direction) -> int:
 
 
 def num_lines(shape: Shape, k: int) -> int:
-    """Number of lines of k cells on the board. A single cell (k = 1) is one line, whatever the direction."""
+    """Return the number of lines of k cells on the board. With k = 1 each cell is one line."""
     check_board(shape, k)
     return prod(shape) if k == 1 else sum(_placements(shape, k, d) for d in line_directions(len(shape)))
 
 
 def starts(shape: Shape, k: int, d: Direction) -> Iterator[tuple[int, ...]]:
-    """First cells, as coordinates, of the lines of k cells along a direction."""
+    """Yield the coordinates of the first cells of the lines of k cells along a direction, in C order."""
     _check_direction(shape, k, d)
 
     def along(axis: int) -> Iterator[tuple[int, ...]]:

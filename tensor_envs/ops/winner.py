@@ -24,7 +24,7 @@ from tensor_envs._compiler.devices import DeviceName, is_gpu, resolve
 from tensor_envs._compiler.launch import launch
 from tensor_envs._compiler.tape import INT, LONG
 from tensor_envs._validate import integer, shown
-from tensor_envs.ops.boards import Board, as_board
+from tensor_envs.ops.boards import BoardArray, as_board
 from tensor_envs.ops.lines import Direction, flat_step, line_directions, placements, strides
 from tensor_envs.rules import WORD_BITS, Scalar, maximum, num_words, popcount, word
 from tensor_envs.rules.kernel import Cells, grid_index, loop, registers, trace
@@ -136,7 +136,9 @@ def _count_along(layout: _Layout, thread: Scalar, direction: Scalar, counts: Cel
         counts[(thread * every + direction) * len(MARKS) + player] = total[0]
 
 
-def _packed(board: Board, k: int, rank: int | None, device: Any) -> tuple[_Layout, Tensor, tuple[int, ...]]:
+def _packed(
+    board: BoardArray, k: int, rank: int | None, device: Any
+) -> tuple[_Layout, Tensor, tuple[int, ...]]:
     """Return a board argument's layout in words, the words, and the sizes of its batch axes."""
     values, lead, shape = as_board(board, k, rank, device)
     layout = _Layout(shape, k, prod(lead), is_gpu(resolve(values.device)))
@@ -151,7 +153,9 @@ def _counted(layout: _Layout, words: Tensor) -> Tensor:
     return done.reshape(layout.boards, layout.parts, directions, len(MARKS)).sum(1, dtype=dtypes.int32)
 
 
-def count_lines(board: Board, k: int, rank: int | None = None, device: DeviceName | None = None) -> Tensor:
+def count_lines(
+    board: BoardArray, k: int, rank: int | None = None, device: DeviceName | None = None
+) -> Tensor:
     """Count completed lines: int32 [*batch, D, 2], lazy, by direction, then of player 1 and of player -1.
 
     D is the number of directions that admit a line, in the order of `line_convolution`. A row of k + 1 marks holds two
@@ -161,7 +165,7 @@ def count_lines(board: Board, k: int, rank: int | None = None, device: DeviceNam
     return _counted(layout, words).reshape(*lead, len(layout.directions), len(MARKS))
 
 
-def winner(board: Board, k: int, rank: int | None = None, device: DeviceName | None = None) -> Tensor:
+def winner(board: BoardArray, k: int, rank: int | None = None, device: DeviceName | None = None) -> Tensor:
     """Return the player who has k marks in a line: int32 [*batch], 1, -1, or 0 for neither, lazy.
 
     It is 0 also where both players have one: no play of the game leads there, and the board does not show who was
@@ -183,7 +187,11 @@ def winner(board: Board, k: int, rank: int | None = None, device: DeviceName | N
 
 
 def find_lines(
-    board: Board, k: int, limit: int = 16, device: DeviceName | None = None, counts: np.ndarray | None = None
+    board: BoardArray,
+    k: int,
+    limit: int = 16,
+    device: DeviceName | None = None,
+    counts: np.ndarray | None = None,
 ) -> list[Line]:
     """Return the first completed lines of one board, by direction, player (1, then -1) and start in C order.
 

@@ -1,4 +1,4 @@
-"""The drawing kit of the games' pictures, and what puts pictures together."""
+"""Drawings, small pictures for the web page, and compositions of SVG documents."""
 
 from tensor_envs.render.drawing import Drawing
 

@@ -1,4 +1,4 @@
-"""SVG documents made of SVG documents: pictures in a table, and pictures one after the other."""
+"""Compositions of SVG documents: tables and animations."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ PAPER, INK = "#ffffff", "#24303f"
 
 @dataclass(frozen=True)
 class Picture:
-    """A document taken apart: the attributes of its root, and its elements as text, without areas for actions."""
+    """Parsed SVG document: the attributes of its root, and its elements as text, without areas for actions."""
 
     attributes: tuple[tuple[str, str], ...]
     elements: tuple[str, ...]
 
     @classmethod
     def of(cls, svg: str) -> Picture:
-        """ValueError unless it is an SVG document of a width and a height in pixels."""
+        """Parse a document. Raise ValueError unless it is an SVG with width and height in pixels."""
         try:
             root = ElementTree.fromstring(svg)
         except ElementTree.ParseError as error:
@@ -41,15 +41,15 @@ class Picture:
 
     @property
     def size(self) -> tuple[float, float]:
-        """Width and height; 0 where the root does not say."""
-        known = dict(self.attributes)
+        """Width and height, or 0 if the root has none in pixels."""
+        attributes = dict(self.attributes)
         try:
-            return float(known.get("width", 0)), float(known.get("height", 0))
+            return float(attributes.get("width", 0)), float(attributes.get("height", 0))
         except ValueError:  # such as "100%"
             return 0, 0
 
     def svg(self, x: float, y: float, width: float, height: float) -> str:
-        """The picture as an element of another document, scaled into a box."""
+        """Return the picture as an element of another document, scaled into a box."""
         box = {"x": x, "y": y, "width": width, "height": height}
         own = {"viewBox": f"0 0 {written(self.size[0])} {written(self.size[1])}", **dict(self.attributes)}
         attributes = {**own, **{name: written(value) for name, value in box.items()}}
@@ -57,6 +57,7 @@ class Picture:
 
 
 def _text(element: ElementTree.Element) -> str:
+    """Return an element as text, without its namespace."""
     element.tail = None
     for part in element.iter():
         part.tag = part.tag.removeprefix(f"{{{NAMESPACE}}}")
@@ -91,8 +92,7 @@ def table(documents: Sequence[str], titles: Sequence[str], columns: int = 4, wid
 def film(documents: Sequence[str], seconds: float, hold: float, loop: bool) -> str:
     """Animate SVG documents by SMIL, without scripts: each for `seconds`, the last for `hold` more.
 
-    What several pictures have in common is written once and shown in all of them, so a game takes little more room
-    than its last position. A viewer without SMIL shows the last picture.
+    Elements that several pictures share are written once. A viewer without SMIL shows the last picture.
     """
     pictures = [Picture.of(document) for document in documents]
     if len({picture.attributes for picture in pictures}) == 1:
@@ -123,7 +123,7 @@ def film(documents: Sequence[str], seconds: float, hold: float, loop: bool) -> s
 
 
 def merged(frames: Sequence[Sequence[str]]) -> list[tuple[str, tuple[int, ...]]]:
-    """One list of elements that has every frame's, in their order, each with the frames that show it."""
+    """Merge the elements of all frames into one list in their order, each with the frames that show it."""
     parts: list[tuple[str, tuple[int, ...]]] = []
     for number, frame in enumerate(frames):
         old, parts = parts, []
@@ -137,7 +137,7 @@ def merged(frames: Sequence[Sequence[str]]) -> list[tuple[str, tuple[int, ...]]]
 
 
 def _turns(shown: Sequence[int], frames: int) -> Iterator[tuple[int, bool]]:
-    """The frames at which visibility changes, from frame 0 on."""
+    """Yield the frames at which visibility changes, starting with frame 0, and the new visibility."""
     inside = set(shown)
     for frame in range(frames):
         if frame == 0 or (frame in inside) != (frame - 1 in inside):

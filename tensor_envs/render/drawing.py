@@ -1,4 +1,4 @@
-"""A picture as a list of shapes, written as SVG, or as PNG by Pillow (extra `draw`)."""
+"""Pictures as lists of shapes, written as SVG or, with Pillow (extra `draw`), as pixels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 Point = tuple[float, float]
 FONT = "DejaVu Sans, Verdana, sans-serif"
-SMOOTH = 3  # samples a pixel and axis: Pillow's own edges are hard
+SMOOTH = 3  # samples for each pixel and axis: Pillow does not smooth edges
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Text:
     def paint(self, pen: Any, scale: float) -> None:
         from PIL import ImageFont
 
-        # Pillow's own font, so that every machine paints the same
+        # Pillow's built-in font is the same on every machine
         font = ImageFont.load_default(self.size * scale)
         place, stroke = (self.at[0] * scale, self.at[1] * scale), self.size * scale / 40 if self.bold else 0
         anchor = {"start": "lm", "middle": "mm", "end": "rm"}[self.anchor]
@@ -102,7 +102,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Area:
-    """A part of the picture that stands for actions. Nothing is painted; a page may make it clickable."""
+    """Invisible part of the picture that stands for actions; a page may make it clickable."""
 
     points: tuple[Point, ...]
     actions: tuple[int, ...]
@@ -114,23 +114,23 @@ class Area:
 
 
 def box(x: float, y: float, w: float, h: float) -> list[Point]:
-    """The corners of a rectangle."""
+    """Return the corners of a rectangle."""
     return [(x, y), (x + w, y), (x + w, y + h), (x, y + h)]
 
 
 def disc(centre: Point, radius: float) -> list[Point]:
-    """A polygon of sixteen corners in place of a disc."""
+    """Return a polygon of sixteen corners around a disc's centre."""
     angles = [tau * i / 16 for i in range(16)]
     return [(centre[0] + radius * cos(angle), centre[1] + radius * sin(angle)) for angle in angles]
 
 
 def written(number: float) -> str:
-    """A number of pixels to two decimals, without zeros at the end."""
+    """Return a number of pixels as text, to two decimals, without trailing zeros."""
     return f"{round(number, 2) + 0.0:g}"
 
 
 def _painted(fill: str, stroke: str, width: float, opacity: float) -> str:
-    """Attributes of a shape; what an SVG viewer takes for granted is left out."""
+    """Return the SVG attributes of a shape, without defaults."""
     line = (
         ""
         if stroke == "none"
@@ -145,7 +145,7 @@ def _colour(colour: str, opacity: float) -> tuple[int, int, int, int]:
 
 @dataclass
 class Drawing:
-    """Width and height in pixels; shapes are painted in the order in which they are added.
+    """Picture of a width and a height in pixels. Shapes are painted in the order in which they are added.
 
     Colours are "#rrggbb" or, for `fill` and `stroke`, "none". `opacity` is 0..1. Areas lie above all shapes.
     """
@@ -179,7 +179,7 @@ class Drawing:
         self.polygon(box(x, y, w, h), fill, stroke, width)
 
     def line(self, *points: Point, stroke: str = "#000000", width: float = 1, opacity: float = 1) -> None:
-        """Straight from point to point."""
+        """Add a line through these points."""
         self.shapes.append(Outline(points, "none", stroke, width, opacity, closed=False))
 
     def circle(
@@ -202,15 +202,15 @@ class Drawing:
         anchor: str = "middle",
         bold: bool = False,
     ) -> None:
-        """One line of text, centred on `at` in height; `anchor`: "start", "middle" or "end" of the text is there."""
+        """Add one line of text, centred on `at` in height; `anchor` ("start", "middle", "end") is the part at `at`."""
         self.shapes.append(Text(at, text, size, fill, anchor, bold))
 
     def area(self, points: Sequence[Point], *actions: int) -> None:
-        """The polygon stands for these actions: `data-actions` in the SVG, numbers with a space between them."""
+        """Add a polygon that stands for these actions, as `data-actions` in the SVG, separated by spaces."""
         self.areas.append(Area(tuple(points), actions))
 
     def to_svg(self) -> str:
-        """The picture as an SVG document."""
+        """Return the picture as an SVG document."""
         width, height = written(self.width), written(self.height)
         size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
         style = f'font-family="{FONT}" stroke-linejoin="round"'
@@ -219,7 +219,7 @@ class Drawing:
         return f'<svg xmlns="http://www.w3.org/2000/svg" {size} {style}>\n' + "\n".join(body) + "\n</svg>\n"
 
     def image(self, scale: float = 2) -> Any:
-        """The picture as a PIL.Image.Image of mode "RGB", `scale` pixels a unit. ImportError without Pillow."""
+        """Return a PIL.Image.Image of mode "RGB" with `scale` pixels a unit. Raise ImportError without Pillow."""
         try:
             from PIL import Image, ImageDraw
         except ImportError:

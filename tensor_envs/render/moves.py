@@ -12,10 +12,13 @@ def told(
     seen: Mapping[str, Any],
     facedown: str = "a card, face down",
 ) -> list[str]:
-    """The names of all moves of a game; those of cards that lie face down, and are another player's, are left out.
+    """Return the names of all moves of a game, without those of another player's cards that lie face down.
 
-    whole, seen: the position, and what a player knows of it, as dictionaries. Of the cards that were placed last, in
-    the order of placing, "commit" says which lie there.
+    Args:
+        moves: names of the moves.
+        whole: the position as a dictionary; "commit" has the cards that were placed last, in the order of placing.
+        seen: the same without what is hidden from a player.
+        facedown: stands for a hidden card.
     """
     cards = [
         pair

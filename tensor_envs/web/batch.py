@@ -1,4 +1,4 @@
-"""A batch of games in a page: its functions, and the metadata that the page reads games by."""
+"""Kernels and metadata of a batch of games in a page."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ ARRAYS = "states", "keys", "actions", "totals"
 
 
 def batch_arrays(env: Env) -> dict[str, Any]:
-    """Return dtype and values a game of the arrays of a batch, by name."""
-    known = arrays(env)
-    return {name: known[name] for name in ARRAYS}
+    """Return the arrays of a batch by name: dtype and number of values for each game."""
+    available = arrays(env)
+    return {name: available[name] for name in ARRAYS}
 
 
-def described(env: Env) -> dict[str, Any]:
+def page_metadata(env: Env) -> dict[str, Any]:
     """Return the metadata of a game, its arrays and its tile."""
     return metadata(env) | {"arrays": sizes(batch_arrays(env)), "tile": tile_tables(env)}
 
 
 def wgsl(env: Env, games: int, names: Sequence[str]) -> dict[str, Any]:
-    """Return functions for a browser's GPU: their shader and entry points, workgroups, and the bytes of the arrays."""
-    known = batch_arrays(env)
-    used = {array for name in names for array in FUNCTIONS[name].parameters(known)}
-    known = {name: array for name, array in known.items() if name in used}
+    """Return functions for a browser's GPU: their shader, entry points, number of workgroups, and bytes of arrays."""
+    available = batch_arrays(env)
+    used = {array for name in names for array in FUNCTIONS[name].parameters(available)}
+    used_arrays = {name: array for name, array in available.items() if name in used}
     return {
-        "source": shader(env, {name: FUNCTIONS[name] for name in names}, known, LANES),
+        "source": shader(env, {name: FUNCTIONS[name] for name in names}, used_arrays, LANES),
         "entries": {name: f"{name_of(env)}_{name}" for name in names},
         "groups": games // LANES,
-        "bytes": {name: 4 * values * games for name, (_, values) in known.items()} | {"numbers": 16},
+        "bytes": {name: 4 * values * games for name, (_, values) in used_arrays.items()} | {"numbers": 16},
     }

@@ -1,4 +1,4 @@
-"""A game's kernels as WebAssembly modules: those of the CPU device, compiled for browsers."""
+"""A game's kernels, as on the CPU device, compiled to WebAssembly."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tensor_envs.search.tables import TreeArrays, TreeSizes
 from tensor_envs.web.batch import FUNCTIONS, batch_arrays
 from tensor_envs.web.variants import SIMULATIONS
 
-FEW_BLOCKS = 2  # so that indices have 32 bits
+FEW_BLOCKS = 2  # with few blocks, indices have 32 bits
 BATCH = "seed", "init", "uniform", "rollout", "sample", "step"
 
 
@@ -31,39 +31,40 @@ class Kernels(NamedTuple):
     """A WebAssembly module.
 
     Attributes:
-        metadata: "calls", the arrays that each function takes, before its numbers; "arrays", their dtypes and values a
-            game; for a single game also "initial", contents of arrays.
+        metadata: "calls", the arrays that each function takes before its numbers; "arrays", their dtypes and numbers of
+            values for each game; for a single game also "initial", the initial contents of arrays.
     """
 
     wasm: bytes
     metadata: dict[str, Any]
 
 
-def _kernels(env: Env, chosen: Mapping[str, Function], known: Arrays, grid: Grid) -> Kernels:
-    calls = {name: function.parameters(known) for name, function in chosen.items()}
-    return Kernels(module(env, chosen, known, grid), {"arrays": sizes(known), "calls": calls})
+def _kernels(env: Env, functions: Mapping[str, Function], arrays: Arrays, grid: Grid) -> Kernels:
+    """Compile functions of these arrays into a module."""
+    calls = {name: function.parameters(arrays) for name, function in functions.items()}
+    return Kernels(module(env, functions, arrays, grid), {"arrays": sizes(arrays), "calls": calls})
 
 
 def of_batch(env: Env) -> Kernels:
-    """Compile what is done with a batch of games.
+    """Compile the functions of a batch of games.
 
     Raises:
-        RuntimeError: if the compiler refuses the kernels.
+        RuntimeError: the compiler rejects the kernels.
     """
     grid = Grid(MANY_BLOCKS, LANES, gpu=False)
     return _kernels(env, {name: FUNCTIONS[name] for name in BATCH}, batch_arrays(env), grid)
 
 
 def of_player(env: Env) -> Kernels:
-    """Compile what a computer player needs: the search of `te.search.playout_policy`, and the observation."""
-    config, engine, known = search_config(env, UCB, SIMULATIONS), env.engine, arrays(env)
+    """Compile the functions of a computer player: the search of `te.search.playout_policy`, and the observation."""
+    config, engine, available = search_config(env, UCB, SIMULATIONS), env.engine, arrays(env)
     room, table = (
         TreeSizes.of(config, engine.game, engine.layout),
         exploration_table(EXPLORATION, config.slots),
     )
     # see `memory.Params`: one game, the seed 0
     params = [0, 1, 1, 1, 2**31 - 1, 0, 0, *memoryview(table).cast("i").tolist()]
-    known = {name: known[name] for name in ("states", "keys", "observations")} | {
+    used = {name: available[name] for name in ("states", "keys", "observations")} | {
         "tree_states": (dtypes.uint32, room.states),
         "nodes": (dtypes.int32, room.nodes),
         "edges": (dtypes.int32, room.edges),
@@ -74,14 +75,14 @@ def of_player(env: Env) -> Kernels:
     tree, result = TreeArrays("tree_states", "nodes", "edges"), Result("action", "summary")
     search = PlayoutSearch.Arrays(tree, "states", "keys", "params", result)
     chosen = {"search": Function(PlayoutSearch(config), search), "observe": functions(1)["observe"]}
-    made = _kernels(env, chosen, known, Grid(FEW_BLOCKS, 1, gpu=False, most=FEW_BLOCKS))
-    return made._replace(metadata={**made.metadata, "initial": {"params": params}})
+    kernels = _kernels(env, chosen, used, Grid(FEW_BLOCKS, 1, gpu=False, most=FEW_BLOCKS))
+    return kernels._replace(metadata={**kernels.metadata, "initial": {"params": params}})
 
 
 def of_table(env: Env) -> Kernels:
-    """Compile the lookup of a position of Shed, and of each action, in a table that comes with it."""
+    """Compile the lookup of a position of Shed and of its actions in the table of solved positions."""
     cards, results = env.rules.cards, (dtypes.uint8, result_bytes(env.rules.cards))
-    known = {
+    used = {
         "values": (dtypes.int32, cards + 2),
         "tricks": (dtypes.int8, 1 << cards),
         "states": arrays(env)["states"],
@@ -89,7 +90,7 @@ def of_table(env: Env) -> Kernels:
         "b_to_move": results,
         "first_bytes": (dtypes.int32, 1 << cards),
     }
-    tape = trace(judge(cards, env.engine.layout, Grid(1, 1, gpu=False)), list(known.values()))
-    wasm = webassembly(ExportC(named(tape, known)).source("judge"), ["judge"])
+    tape = trace(judge(cards, env.engine.layout, Grid(1, 1, gpu=False)), list(used.values()))
+    wasm = webassembly(ExportC(named(tape, used)).source("judge"), ["judge"])
     initial = {"first_bytes": first_bytes(cards).tolist()}
-    return Kernels(wasm, {"arrays": sizes(known), "calls": {"judge": list(known)}, "initial": initial})
+    return Kernels(wasm, {"arrays": sizes(used), "calls": {"judge": list(used)}, "initial": initial})

@@ -1,6 +1,6 @@
-"""In a page: a position's picture and text by the package's own Python, from the words of its state.
+"""Pictures and texts of positions in a page, from the words of their states.
 
-It runs in Pyodide, without NumPy and so without most of the package: what a game's notation and pictures need is here.
+It runs in Pyodide, without NumPy and most of the package. Stand-ins replace modules that notation and render import.
 """
 
 from __future__ import annotations
@@ -18,32 +18,34 @@ HERE = Path(__file__).parent
 
 
 def _stand_in(name: str, **names: Any) -> None:
+    """Put a module of these names in place of an import."""
     sys.modules[name] = module = ModuleType(name)
     vars(module).update(names)
 
 
-def _nobody(name: str) -> type:
-    """A type that nothing is of."""
+def _empty_type(name: str) -> type:
+    """Return a type without instances."""
     return type(name, (), {})
 
 
 def _single(x: float) -> float:
+    """Round to single precision."""
     return struct.unpack("f", struct.pack("f", x))[0]
 
 
 def stand_in_for_package(name: str) -> None:
-    """A package without what its own first module imports."""
+    """Replace a package by one whose `__init__` imports nothing."""
     _stand_in(name, __path__=[str(HERE / name.replace(".", "/"))])
 
 
 KINDS = "bool_", "floating", "generic", "integer", "int8", "int32", "uint32", "uint64", "ndarray"
-_stand_in("numpy", float32=_single, **{name: _nobody(name) for name in KINDS})
+_stand_in("numpy", float32=_single, **{name: _empty_type(name) for name in KINDS})
 stand_in_for_package("tensor_envs")
 stand_in_for_package("tensor_envs.ops")
 sys.modules["tensor_envs"].GameEntry = import_module("tensor_envs._engine.entry").GameEntry  # type: ignore[attr-defined]
 
 told = import_module("tensor_envs.render.moves").told
-# of each id the module of its GameEntry, the fields of its rules, where its state's lie, and whether hands are secret
+# by id: module of the GameEntry, rule fields, slots of the state, and whether a player has hidden cards
 GAMES: dict[str, tuple[str, dict[str, Any], dict[str, Any], bool]] = json.loads(
     (HERE / "games.json").read_text()
 )
@@ -55,7 +57,7 @@ def _tupled(x: Any) -> Any:
 
 @cache
 def game(id: str) -> tuple[Any, Any, Any, dict[str, Any]]:
-    """Rules, notation, pictures, and where the fields lie."""
+    """Return a game's rules, notation, render, and the slots of its fields."""
     module, fields, slots, _ = GAMES[id]
     entry = import_module(module).GAME
     rules = entry.load_rules()(**{name: _tupled(value) for name, value in fields.items()})
@@ -63,7 +65,7 @@ def game(id: str) -> tuple[Any, Any, Any, dict[str, Any]]:
 
 
 def number(words: list[int], kind: str, slot: list[int]) -> int:
-    """What a slot of a state's words holds."""
+    """Return the number in a slot of a state's words."""
     word, shift, width, low = slot
     if width == 64:
         return words[word] | words[word + 1] << 32
@@ -81,7 +83,7 @@ def nested(numbers: list[int], shape: tuple[int, ...]) -> Any:
 
 
 def position(id: str, words: list[int]) -> dict[str, Any]:
-    """A state's words as the game's own dictionary."""
+    """Return the dictionary of a game from a state's words."""
     rules, notation, _, slots = game(id)
     values = {
         field.name: nested([number(words, field.kind, slot) for slot in slots[field.name]], field.shape)
@@ -92,9 +94,9 @@ def position(id: str, words: list[int]) -> dict[str, Any]:
 
 
 def view(id: str, words: list[int], player: int | None, moves: list[str]) -> dict[str, Any] | None:
-    """A position's picture and text, and the names of the moves that led there, as a player knows them.
+    """Return a position's picture and text, and the names of the moves, without what is hidden from a player.
 
-    None knows everything. None for a user's game.
+    With `player` None nothing is hidden. The result is None for a user's game.
     """
     if id not in GAMES:
         return None
@@ -106,7 +108,7 @@ def view(id: str, words: list[int], player: int | None, moves: list[str]) -> dic
     return {**drawn, "moves": told(moves, whole, shown)}
 
 
-def answer(what: str, given: str) -> str:
-    """JSON of what "module.function" of the page's Python gives, from JSON of its arguments."""
-    module, _, name = what.partition(".")
-    return json.dumps(getattr(sys.modules[module], name)(*json.loads(given)))
+def answer(name: str, arguments: str) -> str:
+    """Call "module.function" of the page's Python with arguments in JSON, and return the result as JSON."""
+    module, _, function = name.partition(".")
+    return json.dumps(getattr(sys.modules[module], function)(*json.loads(arguments)))

@@ -1,6 +1,6 @@
-"""In a page: games under rules of its form, played by the rules themselves in plain Python, or as WGSL by a GPU.
+"""Games of the page's form, played by their rules in plain Python or, as WGSL, by a GPU.
 
-It needs `bridge`, whose stand-ins let the rest of the package be imported without NumPy.
+It needs the stand-ins of `bridge` to import the package without NumPy.
 """
 
 from __future__ import annotations
@@ -29,64 +29,67 @@ bits = import_module("tensor_envs.rules.bits")
 THINKING = 1.0  # seconds of playouts for an action
 
 
-def _known() -> dict[str, str]:
-    """The ids that a name may begin with, and an id of the page under each."""
+def _page_ids() -> dict[str, str]:
+    """Return an id of the page for each id that a name may start with."""
     return {import_module(module).GAME.id: id for id, (module, *_) in reversed(bridge.GAMES.items())}
 
 
 @cache
 def _env(name: str) -> Any:
-    """The environment of a name. ValueError, TypeError or NotImplementedError: there is none, or not in a page."""
-    return rule_form.env_of(name, _known())
+    """Return the environment of a name. Raise ValueError, TypeError or NotImplementedError if a page has none."""
+    return rule_form.env_of(name, _page_ids())
 
 
 def form(name: str) -> dict[str, Any]:
-    """The id that a game's rules have, and their fields with their present values.
+    """Return the id of a game's rules, and their fields with current values.
 
     Args:
-        name: of a game of the page, or one of its form.
+        name: a game of the page or of its form.
     """
     id = import_module(bridge.GAMES[name][0]).GAME.id
     return {"id": id, "fields": rule_form.fields_of(bridge.game(name)[0])}
 
 
 def named(id: str, texts: dict[str, str]) -> dict[str, Any]:
-    """The game that a form says, see `about`. ValueError, TypeError or NotImplementedError: the rules refuse it."""
-    return about(rule_form.name_of(id, texts, _known()))
+    """Return the game of a form's texts, see `about`. Raise ValueError, TypeError or NotImplementedError if wrong."""
+    return about(rule_form.name_of(id, texts, _page_ids()))
 
 
 def about(name: str) -> dict[str, Any]:
-    """What a page must know of a game, by its name. ValueError, TypeError or NotImplementedError: there is none."""
+    """Return a game's entry in the page's list and its metadata. Raise as `named` does."""
     env = _env(name)
-    module, _, _, secret = bridge.GAMES[_known()[env.id]]
-    told = batch.described(env) | {"id": name, "hidden": secret, "python": True}
+    module, _, _, secret = bridge.GAMES[_page_ids()[env.id]]
+    metadata = batch.page_metadata(env) | {"id": name, "hidden": secret, "python": True}
     chosen = {field.name: getattr(env.rules, field.name) for field in fields(env.rules)}
-    bridge.GAMES[name] = module, chosen, told["slots"], secret
-    fair = env.spec.perfect_information or env.engine.game.determinizes  # playouts see nothing that is hidden
+    bridge.GAMES[name] = module, chosen, metadata["slots"], secret
+    fair = (
+        env.spec.perfect_information or env.engine.game.determinizes
+    )  # playouts must not depend on what is hidden
     return {
         "game": name,
         "title": name,
         "rules": describe(env),
         "players": env.num_players,
         "kinds": ["person", "uniform", *["playouts"] * fair],
-        "about": told,
+        "about": metadata,
     }
 
 
 @cache
 def _plain(name: str) -> Any:
+    """Return a game in plain Python."""
     return ScalarGame(_env(name).rules)
 
 
 def begin(name: str, seed: int) -> dict[str, Any]:
-    """The first position of a seed: words and keys, as a batch of one game has them."""
+    """Return the first position of a seed: words and keys, as in a batch of one game."""
     env = _env(name)
     game = ScalarGame(env.rules, seed)
     return {"words": _words(env, game), "keys": [int(x.value) for x in game.row_keys]}
 
 
 def _at(name: str, words: list[int], keys: list[int]) -> Any:
-    """A plain game that stands at a position."""
+    """Return a game in plain Python at a position."""
     game, layout = _plain(name), _env(name).engine.layout
 
     def load(w: int) -> Any:
@@ -99,7 +102,7 @@ def _at(name: str, words: list[int], keys: list[int]) -> Any:
 
 
 def play(name: str, words: list[int], keys: list[int], action: int | None) -> dict[str, Any]:
-    """A position after an action, and what this was. None: that of the uniform policy."""
+    """Return the position after an action, and the action. None stands for that of the uniform policy."""
     game = _at(name, words, keys)
     action = game.uniform_action() if action is None else action
     game.step(action)
@@ -107,9 +110,9 @@ def play(name: str, words: list[int], keys: list[int], action: int | None) -> di
 
 
 def playouts(name: str, words: list[int], keys: list[int]) -> int:
-    """The action after which random games pay the player to move the most, of as many games as there is time for.
+    """Return the action with the highest mean return of random games, as many as there is time for.
 
-    What this player does not see is dealt anew in each. A random action if there is not time for one.
+    What is hidden from the player to move is resampled for each game. Without time for one the action is random.
     """
     game, chance, end = _at(name, words, keys), Random(), time.monotonic() + THINKING
     rules, start, player = game.game, game.state, int(game.state.current_player.value)
@@ -137,7 +140,7 @@ def playouts(name: str, words: list[int], keys: list[int]) -> int:
 
 
 def _words(env: Any, game: Any) -> list[int]:
-    """A plain game as the words of a state."""
+    """Return the words of the state of a game in plain Python."""
     layout = env.engine.layout
     words = [0] * layout.words
     flags = [scalars.scalar(flag) for flag in (game.terminated, game.truncated)]
@@ -149,5 +152,5 @@ def _words(env: Any, game: Any) -> list[int]:
 
 
 def kernels(name: str, games: int, names: list[str]) -> dict[str, Any]:
-    """Kernels of a game in WGSL, see `batch.wgsl`."""
+    """Return kernels of a game in WGSL, see `batch.wgsl`."""
     return batch.wgsl(_env(name), games, names)
