@@ -140,7 +140,7 @@ def shed(env: te.Env, game: Game) -> Picture:
 
 def stars(env: te.Env, game: Game) -> Picture:
     r, b = render(env), env.rules.board
-    cells = [r.PAPER if index in b.spaces else r.CLOTH for index in range(b.size)]
+    cells = [r.PALE if index in b.spaces else r.CLOTH for index in range(b.size)]
     for (x, y), side in b.stars:
         cells[b.width * y + x] = r.STAR_FILLS[side]
     for piece, index in enumerate(game["pos"]):

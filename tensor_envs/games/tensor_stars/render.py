@@ -228,7 +228,7 @@ def draw_arrow(picture: Drawing, centre: Point, direction: Space, size: float = 
 def tile(rules: StarsRules) -> Tile:
     """Return the board with its Stars and pieces as a small picture."""
     board = rules.board
-    colours = [PAPER if index in board.spaces else CLOTH for index in range(board.size)]
+    colours = [PALE if index in board.spaces else CLOTH for index in range(board.size)]
     for space, side in board.stars:
         colours[board.index(space)] = STAR_FILLS[side]
     places = tuple(range(board.size))  # a piece that is out of play is on none

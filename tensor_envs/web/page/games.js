@@ -26,7 +26,7 @@ export class Rows {
     return Array.from({ length: values }, (_, k) => this[name][first + k * LANES]);
   }
 
-  // a game that goes on: what its last step has said of the game before it is forgotten
+  // clears the flags of the last step, which are those of the episode before
   live(row) {
     const first = this.at(row, this.about.arrays.states[1]), { terminated, truncated } = this.about.slots;
     for (const [[word, shift]] of [terminated, truncated]) this.states[first + word * LANES] &= ~(1 << shift);
@@ -81,7 +81,7 @@ export class Games extends Kernels {
     this.run("rollout", steps);
   }
 
-  // steps that take about so many milliseconds
+  // rolls out for about so many milliseconds -> steps done
   many(time) {
     const start = performance.now();
     let steps = 0;
@@ -101,7 +101,7 @@ export class Games extends Kernels {
   }
 }
 
-// What a page must know of a game by its words: who is to move, what is legal, what was paid, whether it is over.
+// The player to move, legal actions, rewards and end of a game, from its words.
 export function read(about, words) {
   const number = ([word, shift, width, low]) => (words[word] >>> shift & (width === 32 ? -1 : (1 << width) - 1)) + low;
   const { current_player: player, terminated, truncated } = about.slots;

@@ -1,4 +1,4 @@
-// A batch of games on the browser's GPU, by kernels that the package's own Python traces in the page.
+// A batch of games on the browser's GPU, by kernels that Python traces in the page.
 import { Rows } from "./games.js";
 
 // null where there is none
@@ -72,7 +72,7 @@ export class GpuGames extends Rows {
     return this.go(this.round, time);
   }
 
-  // -> steps that were done since it was asked before
+  // -> steps done since the last call
   go(steps, time) {
     const { done } = this, start = performance.now();
     this.done = 0;

@@ -14,7 +14,7 @@ const packed = (numbers) => btoa(String.fromCharCode(...new Uint8Array(Uint32Arr
 const unpacked = (text) => [...new Uint32Array(Uint8Array.from(
   atob(text.replaceAll("-", "+").replaceAll("_", "/")), (letter) => letter.charCodeAt()).buffer)];
 
-// Who knows a game's rules, its kernels: a position is its words and keys.
+// A game played by its kernels; a position is its words and keys.
 class Compiled {
   constructor(about) {
     this.about = about;
@@ -25,7 +25,7 @@ class Compiled {
     return new Games(this.about, 1, BigInt(seed)).game(0);
   }
 
-  // action: null is the uniform player's
+  // action: null samples one uniformly
   play(game, action) {
     const { one } = this;
     one.set(0, game);
@@ -37,7 +37,7 @@ class Compiled {
 }
 
 export class Local {
-  // games: Map of what the page is told of each
+  // games: Map of the entries of the page's list
   constructor(games, python, fail) {
     this.abouts = new Map();
     Object.assign(this, { games, hasPython: python, fail });
@@ -48,7 +48,7 @@ export class Local {
     return this.abouts.get(game);
   }
 
-  // a game that the list does not have: what the page is told of it; see `playground.py`
+  // the list entry of a game that the list lacks, see `playground.py`
   async add(what, ...given) {
     if (!this.hasPython) throw new Error("this page has no Python, which such rules need");
     const { about, rules, ...told } = await this.startPython()(`playground.${what}`, ...given), { game } = told;
@@ -102,7 +102,7 @@ export class Local {
     return this.view();
   }
 
-  // what comes of an action, unless the table has gone on meanwhile; null: the uniform player's
+  // plays an action, unless the table has changed meanwhile; null samples one uniformly
   async play(table, action) {
     const { about, rules, now, past } = table, ply = past.length;
     const after = await rules.play(now, action);
@@ -141,7 +141,7 @@ export class Local {
     return { game, seats, ...from, actions: past.map(({ action }) => action) };
   }
 
-  // what a server says of a table, see `tensor_envs/play/tables.py`
+  // the view of a table, as a server returns it, see `tensor_envs/play/tables.py`
   async view() {
     const { about, game, seats, seed, now: { words }, past } = this.table;
     const { player, over, truncated, legal, rewards } = read(about, words);
@@ -158,7 +158,7 @@ export class Local {
       secret: hidden && persons.length > 1, waiting: false,
       actions: isPersons ? legal.map((action) => ({ action, name: about.actions[action] })) : [],
       returns: past.reduce((sum, { rewards }) => sum.map((x, k) => x + rewards[k]), rewards.map(() => 0)),
-      // in a few pixels, which show everything
+      // the tile, which hides nothing
       small: !about.tile || (hidden && viewer !== null && python) ? null : this.small(words),
       drawn: python && python.then((found) => found && { ...found, moves: moves.map((move, k) => ({ ...move, name: found.moves[k] })) }),
     };

@@ -1,4 +1,4 @@
-// Who plays at a table in the page when nobody clicks: by search, by trained weights, or perfectly.
+// Computer players of the page: by search, by trained weights, or perfectly.
 import { Games, Kernels, LANES, read } from "./games.js";
 
 const minds = new Map(); // promises of what is loaded for a player of a game

@@ -1,4 +1,4 @@
-// Tables of a local server, asked one by one: what `python -m tensor_envs.play` answers.
+// Tables of a local server (`python -m tensor_envs.play`), by requests.
 async function ask(path, body) {
   const answer = await fetch(path, body === undefined ? {} : {
     method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),

@@ -39,7 +39,7 @@ export class Wall {
     this.lay();
   }
 
-  // how many games stand in a row
+  // fits columns and canvas to the window
   lay() {
     if (!this.games) return;
     const { clientWidth, clientHeight } = this.scroller;
@@ -85,7 +85,7 @@ export class Wall {
     }
   }
 
-  // The games in sight, as many as there is time for; the next frame goes on with the others.
+  // paints the games in sight, as many as there is time for; the next frame continues
   paint() {
     const { games, tiles, columns, cell, scroller, canvas } = this, start = performance.now();
     const top = Math.floor(scroller.scrollTop / cell.height), rows = Math.ceil(canvas.height / cell.height) + 1;
