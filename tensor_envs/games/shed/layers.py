@@ -17,7 +17,7 @@ import numpy as np
 
 from tensor_envs.games.shed.strata import BLOCK, HIGH, LOW, MIDDLE
 
-Words = np.ndarray[Any, np.dtype[Any]]
+HostArray = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,8 @@ class Group:
         return self.fixed - self.talon.bit_count()
 
     @cached_property
-    def layers(self) -> list[Layer]:
-        return [Layer(self, k) for k in range(self.free + 1)]
+    def layers(self) -> list[TalonLayer]:
+        return [TalonLayer(self, k) for k in range(self.free + 1)]
 
     def rank(self, card: int) -> int:
         """Return the rank of a fixed card outside the talon, or after a play from it."""
@@ -62,7 +62,7 @@ def slice_words(cards: int, fixed: int, in_talon: int, rank: int) -> int:
 
 
 @dataclass(frozen=True)
-class Layer:
+class TalonLayer:
     """Talon sets of a group with k of the free cards."""
 
     group: Group
@@ -100,7 +100,7 @@ class Layer:
         return self.k == 0 and self.group.talon == 0
 
     @property
-    def talons(self) -> Words:
+    def talons(self) -> HostArray:
         """The sets as bit words, ascending; a set's index is its number."""
         return self.group.talon | subsets(self.group.free, self.k) << self.group.fixed
 
@@ -119,14 +119,14 @@ def groups(cards: int, fixed: int) -> list[Group]:
 
 
 @cache
-def subsets(cards: int, k: int) -> Words:
+def subsets(cards: int, k: int) -> HostArray:
     """Return the sets of k cards as bit words, ascending."""
     every = np.arange(1 << cards, dtype=np.int64)
     return every[_popcount(every) == k]
 
 
 @cache
-def draws(free: int, k: int) -> tuple[Words, Words]:
+def draws(free: int, k: int) -> tuple[HostArray, HostArray]:
     """Return the parents of each set of a layer, and where each gap's parents begin.
 
     Returns:
@@ -145,14 +145,14 @@ def draws(free: int, k: int) -> tuple[Words, Words]:
     return parents, (np.arange(len(talons))[:, None] * k + below).astype(np.int32)
 
 
-def _popcount(x: Words) -> Words:
+def _popcount(x: HostArray) -> HostArray:
     counts = np.zeros_like(x)
     for bit in range(int(x[-1]).bit_length() if len(x) else 0):
         counts += x >> bit & 1
     return counts
 
 
-def ternary(cards: int) -> Words:
+def ternary(cards: int) -> HostArray:
     """Return a table from a set of ranks to the number whose digits say that they are B's and the others A's."""
     size = max(cards - LOW, MIDDLE)
     table = np.zeros(1 << size, np.int32)
@@ -161,7 +161,7 @@ def ternary(cards: int) -> Words:
     return table
 
 
-def picks(cards: int) -> Words:
+def picks(cards: int) -> HostArray:
     """Return a table from digits of ranks to the set of B's and, 16 bits further up, of B's and the pile's."""
     ranks = max(cards - HIGH - 1, 0)
     table = np.zeros(3**ranks, np.uint32)
@@ -229,7 +229,7 @@ def result_bytes(cards: int) -> int:
     return sum(layer.sets * layer.quiet for layer in Group(cards, 0, 0).layers)
 
 
-def first_bytes(cards: int) -> Words:
+def first_bytes(cards: int) -> HostArray:
     """Return a table from a talon, a bit word, to where its results begin: ordered by size, then by value."""
     table, first = np.zeros(1 << cards, np.int32), 0
     for layer in Group(cards, 0, 0).layers:

@@ -24,8 +24,8 @@ from tensor_envs._validate import file_path, instance, integer, number
 from tensor_envs.games.shed import strata
 from tensor_envs.games.shed.layers import (
     Group,
-    Layer,
-    Words,
+    HostArray,
+    TalonLayer,
     draws,
     first_bytes,
     groups,
@@ -35,7 +35,7 @@ from tensor_envs.games.shed.layers import (
     slices,
     ternary,
 )
-from tensor_envs.games.shed.strata import HIGH, LOW, MAX_CARDS, PARTS, QUIET, Kernel, Launch, ranks_of
+from tensor_envs.games.shed.strata import HIGH, LOW, MAX_CARDS, PARTS, QUIET, Launch, SolverKernel, ranks_of
 from tensor_envs.games.shed.tablebase import Tablebase
 
 GIB = 2**30
@@ -43,7 +43,7 @@ CACHE = 2**22, 2**30  # bytes of tables that are swept together: on a CPU, on a 
 FREE = 10  # upper bound of the free cards by default: more take memory and are no faster
 LEAST_FREE = 6  # more groups than that do not save memory
 SAVING = 0.05  # share of the time that may go into writing what has been solved so far
-Plan = tuple[list[Kernel], Words]  # kernels to launch, and a row of `Launch` for each
+Plan = tuple[list[SolverKernel], HostArray]  # kernels to launch, and a row of `Launch` for each
 
 
 def solve(
@@ -86,7 +86,7 @@ def solve(
         desc=f"shed, {cards} cards", total=4**cards, unit=" positions", unit_scale=True, disable=not progress
     )
     fixed = choose_fixed(cards, where, memory)
-    solver = Solver(cards, fixed, where, saved)
+    solver = LayerSolver(cards, fixed, where, saved)
     table = Tablebase(cards, *solver.results)
     bar.set_description(f"shed, {cards} cards, {solver.bytes / GIB:.2f} GiB")
     save_at = 0.0
@@ -148,12 +148,12 @@ def memory_free(device: str) -> int | None:
     return None
 
 
-class Solver:
+class LayerSolver:
     """Tables of two layers on the device, slices, and kernels."""
 
     def __init__(self, cards: int, fixed: int, device: str, saved: Tablebase | None = None):
         self.cards, self.device, self.gpu = cards, device, is_gpu(device)
-        self.native, self.views = launches_directly() and runs_natively(device), dict[int, Words]()
+        self.native, self.views = launches_directly() and runs_natively(device), dict[int, HostArray]()
         self.cache, self.bytes = CACHE[self.gpu], memory_needed(cards, fixed, self.gpu)
         size = sizes(cards, fixed, self.cache)
 
@@ -179,10 +179,10 @@ class Solver:
         # at most one launch a rank, one a gap and two a fixed card
         self.launches = empty_buffer(len(Launch._fields) * (5 * cards + 4), dtypes.int32, device)
         self.which: list[Tensor] = []
-        self.captured: dict[Kernel, CapturedFunction] = {}
-        self.bound: dict[tuple[Kernel, int, int], Callable[[], object]] = {}
+        self.captured: dict[SolverKernel, CapturedFunction] = {}
+        self.bound: dict[tuple[SolverKernel, int, int], Callable[[], object]] = {}
 
-    def solve(self, layer: Layer, finished: bool = False) -> int:
+    def solve(self, layer: TalonLayer, finished: bool = False) -> int:
         """Sweep a layer until nothing changes, and return the number of sweeps.
 
         Args:
@@ -216,7 +216,7 @@ class Solver:
             most = max(most, number)
         return most
 
-    def plan(self, layer: Layer) -> list[Plan]:
+    def plan(self, layer: TalonLayer) -> list[Plan]:
         """Return the launches before the first sweep, of each sweep, and after the last one."""
         group, n, low = layer.group, layer.ranks, min(layer.ranks, LOW)
         common = Launch(
@@ -225,39 +225,41 @@ class Solver:
             b_has_all=1 << (3**low - 1) // 2 if layer.empty else 0, a_has_all=int(layer.empty),
             gaps=group.free - layer.k + 2,
         )  # fmt: skip
-        begin, emit = [(Kernel(strata.recall), common), (Kernel(strata.clear), common)], []
-        sweep = [(Kernel(strata.begin), common)] if n <= HIGH else []
+        begin, emit = [(SolverKernel(strata.recall), common), (SolverKernel(strata.clear), common)], []
+        sweep = [(SolverKernel(strata.begin), common)] if n <= HIGH else []
         for t in range(n, -1, -1):
             power = 3 ** (t - HIGH if t >= HIGH else max(t - LOW, 0))
             above = 1 << max(n - max(t, LOW), 0) >> 1
             at, ranks = common._replace(top=t, power=power, above=above), ranks_of(t)
             if HIGH <= t < n:
-                sweep.append((Kernel(strata.decide if t < n - 1 else strata.decide_first), at))
+                sweep.append((SolverKernel(strata.decide if t < n - 1 else strata.decide_first), at))
             if layer.k and t >= group.in_hands:
-                begin.append((Kernel(strata.draw, ranks), at._replace(gap=t - group.in_hands)))
+                begin.append((SolverKernel(strata.draw, ranks), at._replace(gap=t - group.in_hands)))
             for card in range(group.fixed):
                 if group.rank(card) == t:
                     if group.talon >> card & 1:
                         other = Group(self.cards, group.fixed, group.talon ^ 1 << card).layers[layer.k]
                         begin.append(
-                            (Kernel(strata.draw_slice, ranks), at._replace(**self.slice(other, card)))
+                            (SolverKernel(strata.draw_slice, ranks), at._replace(**self.slice(other, card)))
                         )
                     else:
-                        emit.append((Kernel(strata.emit, ranks), at._replace(**self.slice(layer, card))))
-        sweep.append((Kernel(strata.settle), common))
+                        emit.append(
+                            (SolverKernel(strata.emit, ranks), at._replace(**self.slice(layer, card)))
+                        )
+        sweep.append((SolverKernel(strata.settle), common))
         return [
             ([kernel for kernel, _ in plan], np.array([launch for _, launch in plan], np.int32))
             for plan in (begin, sweep, emit)
         ]
 
-    def slice(self, layer: Layer, card: int) -> dict[str, int]:
+    def slice(self, layer: TalonLayer, card: int) -> dict[str, int]:
         """Return the numbers of a `Launch` for the slices of a fixed card."""
         group, rank = layer.group, layer.group.rank(card)
         first = self.slice_places[group.talon, card]
         first += sum(before.sets * before.slice_words(rank) for before in group.layers[: layer.k])
         return {"slice": first, "slice_words": layer.slice_words(rank)}
 
-    def launch(self, layer: Layer, plan: Plan, todo: Words, first: int = 0, sweep: int = 0) -> None:
+    def launch(self, layer: TalonLayer, plan: Plan, todo: HostArray, first: int = 0, sweep: int = 0) -> None:
         """Launch a plan for the sets `todo` among those from `first` on that are swept together."""
         kernels, launches = plan
         if not kernels:
@@ -274,7 +276,7 @@ class Solver:
             captured(*arrays)
             self.bound[key] = captured.bind(*arrays)
 
-    def put(self, buffer: Tensor, values: Words) -> None:
+    def put(self, buffer: Tensor, values: HostArray) -> None:
         """Write values to the front of a buffer; the rest of it becomes undefined."""
         data = np.ascontiguousarray(values).reshape(-1)
         if (view := self.view(buffer)) is not None:
@@ -284,7 +286,7 @@ class Solver:
             whole[: data.size] = data
             write(buffer, whole)
 
-    def view(self, buffer: Tensor) -> Words | None:
+    def view(self, buffer: Tensor) -> HostArray | None:
         """Return an int32 buffer's memory; None if the host cannot write there between launches."""
         if not self.native:
             return None
@@ -293,7 +295,7 @@ class Solver:
             self.views[id(buffer)] = np.frombuffer(memory.as_memoryview(force_zero_copy=True), np.int32)
         return self.views[id(buffer)]
 
-    def capture(self, kernel: Kernel) -> CapturedFunction:
+    def capture(self, kernel: SolverKernel) -> CapturedFunction:
         """Return the captured launch of a kernel."""
         if kernel not in self.captured:
             self.captured[kernel] = CapturedFunction(lambda *t: Tensor.realize(*strata.run(kernel, *t)))

@@ -116,7 +116,7 @@ class Launch(NamedTuple):
     slice_words: Any = 0  # of a set
 
 
-class Kernel(NamedTuple):
+class SolverKernel(NamedTuple):
     """A kernel, and where the rank t of its launch lies ("low", "middle" or "high") if the code depends on it."""
 
     body: Callable[[Stage], None]
@@ -459,7 +459,7 @@ def settle(k: Stage) -> None:
         k.fill_in(block)
 
 
-def run(kernel: Kernel, *arrays: Tensor) -> list[Tensor]:
+def run(kernel: SolverKernel, *arrays: Tensor) -> list[Tensor]:
     """Launch a kernel: return the arrays (`Arrays`) as they are after it, lazy."""
     name = "_".join(("shed", kernel.body.__name__, kernel.ranks)).rstrip("_")
     # the same kernel for any number of cards: compiled once

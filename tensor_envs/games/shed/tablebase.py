@@ -17,7 +17,7 @@ from tensor_envs._engine.batch_layout import Grid
 from tensor_envs._engine.inputs import int_array
 from tensor_envs._files import read_arrays, write_arrays
 from tensor_envs._validate import file_path, instance, integer
-from tensor_envs.games.shed.layers import Words, first_bytes, result_bytes
+from tensor_envs.games.shed.layers import HostArray, first_bytes, result_bytes
 from tensor_envs.games.shed.lookup import DRAW, ILLEGAL, LOSS, WIN, judge
 from tensor_envs.games.shed.rules import Shed
 from tensor_envs.games.shed.strata import MAX_CARDS
@@ -141,7 +141,7 @@ class Tablebase:
             "start": next(name for name, v in _NAMES.items() if v == start),
         }
 
-    def quiet_values(self, talon: int) -> Words:
+    def quiet_values(self, talon: int) -> HostArray:
         """Return the values of positions without a pile, for the player to move, int8 [2^n].
 
         Args:
@@ -161,11 +161,11 @@ class Tablebase:
         return a - b[::-1]
 
     @cached_property
-    def _host(self) -> list[Words]:
+    def _host(self) -> list[HostArray]:
         return [to_numpy(table) for table in self.results]  # shared where the host can: they take gigabytes
 
     @cached_property
-    def _starts(self) -> Words:
+    def _starts(self) -> HostArray:
         return first_bytes(self.cards)
 
     def sha256(self) -> str:
@@ -209,7 +209,7 @@ class Tablebase:
         write_arrays(file_path("path", path), FORMAT, {"cards": self.cards, "sets": done}, arrays)
 
     @staticmethod
-    def contents(path: str | Path) -> tuple[int, int, list[Words]]:
+    def contents(path: str | Path) -> tuple[int, int, list[HostArray]]:
         """Return the cards, solved talon sets and results in a file.
 
         Raises:

@@ -30,8 +30,8 @@ EVERY_TYPE = (1 << TYPES) - 1
 LONGEST_WAY = (0, 4, 11, 22)
 
 
-def board_of(rules: RuleFields, s: GameState, player: Scalar | int) -> Board:
-    return Board(rules, [select(s.tiles[i::PLANES], player) for i in range(PLANES)])
+def board_of(rules: RuleFields, s: GameState, player: Scalar | int) -> PlayerBoard:
+    return PlayerBoard(rules, [select(s.tiles[i::PLANES], player) for i in range(PLANES)])
 
 
 def light_cells(rules: RuleFields) -> int:
@@ -55,7 +55,7 @@ def has_more_than(cells: Scalar, count: int) -> Scalar:
     return cells != 0
 
 
-class Board:
+class PlayerBoard:
     """The cell sets of one board, as word64; each is worked out when first asked for."""
 
     def __init__(self, rules: RuleFields, planes: Sequence[Scalar]):

@@ -15,7 +15,7 @@ from tensor_envs.rules import GameState, Outcome, Scalar, integer, lookup, selec
 FIRST_PHASE = (Phase.SUB_CELL, Phase.ADD_REMOVE, Phase.DIV_CELL, Phase.MUL_EDGE)  # of an operation
 
 
-class Turn(NamedTuple):
+class Continuation(NamedTuple):
     """How the turn goes on; at most one of the flags holds."""
 
     tweaks: Scalar  # a tweak is decided next
@@ -26,30 +26,30 @@ class Turn(NamedTuple):
 
 def finish_turn(rules: RuleFields, s: GameState, result: TurnResult) -> Outcome:
     """The state after an action -> the state in which somebody decides again, or the end."""
-    s, turn = end_turn(rules, s, result)
-    s = next_phase(rules, s, result, turn)
-    s, capped = backpropagate(rules, s, turn.round_ends, turn.game_ends)
-    s = next_flip(rules, s, turn.round_ends | result.move.at(Phase.FLIP))
+    s, continuation = end_turn(rules, s, result)
+    s = next_phase(rules, s, result, continuation)
+    s, capped = backpropagate(rules, s, continuation.round_ends, continuation.game_ends)
+    s = next_flip(rules, s, continuation.round_ends | result.action.at(Phase.FLIP))
     between_actions = (s.phase == Phase.MAIN) | (s.phase == Phase.FLIP)
     late = between_actions & (s.ply + 1 >= rules.max_decisions)  # G43
-    truncated = ~turn.game_ends & (capped | late)
-    over = turn.game_ends | truncated
+    truncated = ~continuation.game_ends & (capped | late)
+    over = continuation.game_ends | truncated
     s = s.replace(
         phase=where(over, Phase.OVER, s.phase),
         current_player=where(over, -1, s.current_player),
         pend_flip=[where(over, 0, types) for types in s.pend_flip],
     )
-    scored = over if rules.score_truncated else turn.game_ends
-    return Outcome(s, rewards(rules, s, scored), terminated=turn.game_ends, truncated=truncated)
+    scored = over if rules.score_truncated else continuation.game_ends
+    return Outcome(s, rewards(rules, s, scored), terminated=continuation.game_ends, truncated=truncated)
 
 
-def end_turn(rules: RuleFields, s: GameState, result: TurnResult) -> tuple[GameState, Turn]:
+def end_turn(rules: RuleFields, s: GameState, result: TurnResult) -> tuple[GameState, Continuation]:
     """Whether tweaks follow, the next player's turn, the end of the round (F10), or that of the game (F40)."""
-    move = result.move
+    action = result.action
     room = [at_top(rules, level) != tally.ONES for level in s.level]
     tweaks = result.tweaks & (s.tweaks_left > 0) & select(room, result.player)  # G20
     stops_tweaking = result.tweaks & ~tweaks
-    ends = move.passes | move.codes | result.picked | stops_tweaking
+    ends = action.passes | action.codes | result.picked | stops_tweaking
 
     triggered = result.picked & ~s.final & (s.pile == 0)  # F40, G38
     final, left = s.final | triggered, where(triggered, rules.players, s.final_left)
@@ -63,7 +63,7 @@ def end_turn(rules: RuleFields, s: GameState, result: TurnResult) -> tuple[GameS
         final_left=left - where(final, steps, 0),
         pos=wrapped(rules, s.pos + steps),
     )
-    return changed, Turn(tweaks, passes_on, round_ends, game_ends)
+    return changed, Continuation(tweaks, passes_on, round_ends, game_ends)
 
 
 def next_turn(rules: RuleFields, s: GameState, final: Scalar, left: Scalar) -> Scalar:
@@ -79,19 +79,19 @@ def next_turn(rules: RuleFields, s: GameState, final: Scalar, left: Scalar) -> S
     return steps
 
 
-def next_phase(rules: RuleFields, s: GameState, result: TurnResult, turn: Turn) -> GameState:
+def next_phase(rules: RuleFields, s: GameState, result: TurnResult, continuation: Continuation) -> GameState:
     """Who decides what next, if the round goes on."""
-    move, setup = result.move, result.move.at(Phase.SETUP_CELL)
+    action, setup = result.action, result.action.at(Phase.SETUP_CELL)
     phase = s.phase + 1  # of a choice in several parts
     phase = where(setup, Phase.SETUP_CENTRE, phase)
-    phase = where(move.runs, lookup(FIRST_PHASE, move.operation), phase)
-    phase = where(move.sends, Phase.PLACE, where(move.takes, Phase.PICK, phase))
-    phase = where(turn.tweaks, Phase.TWEAK, phase)
-    main = turn.passes_on | result.set_up
+    phase = where(action.runs, lookup(FIRST_PHASE, action.operation), phase)
+    phase = where(action.sends, Phase.PLACE, where(action.takes, Phase.PICK, phase))
+    phase = where(continuation.tweaks, Phase.TWEAK, phase)
+    main = continuation.passes_on | result.set_up
     phase = where(main, Phase.MAIN, phase)
     pos = where(result.set_up, 0, s.pos + setup)
     player = select(s.order, pos)
     if rules.setup_order == "seat":  # G14
         player = where(setup & ~result.set_up, pos, player)
-    player = where(main | setup, player, where(turn.tweaks, result.player, s.current_player))
+    player = where(main | setup, player, where(continuation.tweaks, result.player, s.current_player))
     return s.replace(phase=phase, pos=pos, current_player=player)

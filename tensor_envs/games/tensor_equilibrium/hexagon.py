@@ -19,7 +19,7 @@ from tensor_envs.rules import Scalar, where
 ROW = 8  # bits of a row of cells
 STRIDES = tuple(q + ROW * r for q, r in DIRECTIONS)  # bits from a cell to its neighbour in direction 0, 1, 2
 
-Cells = TypeVar("Cells", int, Scalar)  # a set of cells
+CellSet = TypeVar("CellSet", int, Scalar)  # a set of cells
 
 
 class Row(NamedTuple):
@@ -70,18 +70,18 @@ class Hexagon:
             bit = bit + where(cell < row.cell, 0, gap)
         return bit & 63
 
-    def numbered(self, cells: Cells) -> Cells:
+    def numbered(self, cells: CellSet) -> CellSet:
         """A set with cell h at bit h instead: rows closed up."""
         return reduce(
             or_, [cells >> row.bit - row.cell & (1 << row.size) - 1 << row.cell for row in self.rows]
         )
 
 
-def neighbours(cells: Cells) -> Cells:
+def neighbours(cells: CellSet) -> CellSet:
     """The cells beside a set, and bits that are no cells."""
     return reduce(or_, [beside for stride in STRIDES for beside in (cells << stride, cells >> stride)])
 
 
-def pairs(cells: Cells, direction: int) -> Cells:
+def pairs(cells: CellSet, direction: int) -> CellSet:
     """The cells of a set whose neighbour in direction 0, 1 or 2 belongs to it as well."""
     return cells & cells >> STRIDES[direction]

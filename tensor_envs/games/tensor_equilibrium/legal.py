@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tensor_envs.games.tensor_equilibrium import tally
-from tensor_envs.games.tensor_equilibrium.board import EVERY_TYPE, Board, board_of, light_cells
+from tensor_envs.games.tensor_equilibrium.board import EVERY_TYPE, PlayerBoard, board_of, light_cells
 from tensor_envs.games.tensor_equilibrium.data import OPERATIONS, TYPES, Act, Phase, RuleFields
 from tensor_envs.games.tensor_equilibrium.hexagon import Hexagon, neighbours
 from tensor_envs.games.tensor_equilibrium.players import at_top, by_tier, storage_space, wrapped
@@ -24,7 +24,9 @@ from tensor_envs.rules import (
     word64,
 )
 
-Part = tuple[int, int, Scalar]  # first action, number of actions, the legal ones: a bool, a word or a word64
+MaskPart = tuple[
+    int, int, Scalar
+]  # first action, number of actions, the legal ones: a bool, a word or a word64
 
 
 def legal_actions(rules: RuleFields, s: GameState) -> list[Scalar]:
@@ -35,7 +37,7 @@ def legal_actions(rules: RuleFields, s: GameState) -> list[Scalar]:
     return assemble(rules, parts + cell_choices(rules, s, board, select(s.partners, player)))
 
 
-def main_actions(rules: RuleFields, s: GameState, mine: Board) -> list[Part]:
+def main_actions(rules: RuleFields, s: GameState, mine: PlayerBoard) -> list[MaskPart]:
     """A turn's choices: PASS to HACK."""
     player, main = s.current_player, s.phase == Phase.MAIN
     gpu, hand, storage, level = (select(x, player) for x in (s.gpu, s.hand, s.storage, s.level))
@@ -72,13 +74,13 @@ def main_actions(rules: RuleFields, s: GameState, mine: Board) -> list[Part]:
     return parts
 
 
-def effects(mine: Board, supply: Scalar) -> list[Scalar]:
+def effects(mine: PlayerBoard, supply: Scalar) -> list[Scalar]:
     """Whether each operation could do something on a board (G32)."""
     edges = union_of(mine.mul_edges(supply))
     return [cells != 0 for cells in (mine.removable, mine.add_removable(supply), mine.occupied, edges)]
 
 
-def type_choices(rules: RuleFields, s: GameState) -> list[Part]:
+def type_choices(rules: RuleFields, s: GameState) -> list[MaskPart]:
     """TAKE, TWEAK, STOP and TYPE."""
     rows, level = select(s.rows, s.current_player), select(s.level, s.current_player)
     in_market = tally.squeeze(tally.at_least(s.market, 1))
@@ -97,7 +99,7 @@ def type_choices(rules: RuleFields, s: GameState) -> list[Part]:
     return parts + [(Act.STOP, 1, s.phase == Phase.TWEAK)] * rules.tweak_optional  # G22
 
 
-def cell_choices(rules: RuleFields, s: GameState, board: Board, partners: Scalar) -> list[Part]:
+def cell_choices(rules: RuleFields, s: GameState, board: PlayerBoard, partners: Scalar) -> list[MaskPart]:
     """CELL and EDGE."""
     add_cells = board.open
     if not rules.add_may_reuse_cell:  # G30
@@ -135,7 +137,7 @@ def second_cells(rules: RuleFields) -> int:
     return neighbours(1 << Hexagon(rules.board_radius).bits[rules.centre]) & light_cells(rules)
 
 
-def assemble(rules: RuleFields, parts: list[Part]) -> list[Scalar]:
+def assemble(rules: RuleFields, parts: list[MaskPart]) -> list[Scalar]:
     """Parts of the mask -> its words."""
     words = [word(0)] * num_words(rules.num_actions)
     for first, count, chosen in parts:

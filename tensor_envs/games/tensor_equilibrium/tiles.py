@@ -5,30 +5,32 @@ from __future__ import annotations
 from typing import Any
 
 from tensor_envs.games.tensor_equilibrium import tally
+from tensor_envs.games.tensor_equilibrium.action import DecodedAction
 from tensor_envs.games.tensor_equilibrium.board import PLANES, board_of
 from tensor_envs.games.tensor_equilibrium.data import Phase, RuleFields
 from tensor_envs.games.tensor_equilibrium.hexagon import STRIDES, Hexagon
-from tensor_envs.games.tensor_equilibrium.move import Move
 from tensor_envs.rules import GameState, Scalar, has_bit, put, select, where, word64
 
 
-def move_tiles(rules: RuleFields, s: GameState, move: Move, player: Scalar) -> tuple[dict[str, Any], Scalar]:
+def move_tiles(
+    rules: RuleFields, s: GameState, action: DecodedAction, player: Scalar
+) -> tuple[dict[str, Any], Scalar]:
     """Place, remove, flip or copy tiles on a player's board -> the fields changed, and the type of the tile."""
-    removes, flips = move.at(Phase.SUB_CELL, Phase.ADD_REMOVE), move.at(Phase.FLIP)
-    divides, copies = move.at(Phase.DIV_CELL), move.at(Phase.MUL_CELL)
-    centres, from_supply = move.at(Phase.SETUP_CENTRE), move.at(Phase.ADD_CELL)
-    from_pile = centres | move.at(Phase.SETUP_CELL)
-    adds = from_pile | from_supply | move.at(Phase.PLACE)
+    removes, flips = action.at(Phase.SUB_CELL, Phase.ADD_REMOVE), action.at(Phase.FLIP)
+    divides, copies = action.at(Phase.DIV_CELL), action.at(Phase.MUL_CELL)
+    centres, from_supply = action.at(Phase.SETUP_CENTRE), action.at(Phase.ADD_CELL)
+    from_pile = centres | action.at(Phase.SETUP_CELL)
+    adds = from_pile | from_supply | action.at(Phase.PLACE)
     board = board_of(rules, s, player)
 
     beyond = select(STRIDES, s.pend_direction)  # bits from a pair's first tile to its second
-    source = where(copies, s.pend_bit & 63, move.bit)
+    source = where(copies, s.pend_bit & 63, action.bit)
     there, face = board.tile_at(source)
     second, second_face = board.tile_at(source + beyond & 63)
-    kind = where(adds, where(centres, move.type, s.pend_type), there)
+    kind = where(adds, where(centres, action.type, s.pend_type), there)
 
     # the board: what is taken away, what is new, what is turned
-    cell = word64(1) << move.bit
+    cell = word64(1) << action.bit
     removed, turned = where(removes, cell, 0), where(flips | divides, cell, 0)
     new = where(adds | copies, cell, 0)
     new = where(centres, 1 << Hexagon(rules.board_radius).bits[rules.centre], new)

@@ -6,10 +6,10 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from tensor_envs.games.tensor_equilibrium import tally
+from tensor_envs.games.tensor_equilibrium.action import DecodedAction
 from tensor_envs.games.tensor_equilibrium.board import board_of
 from tensor_envs.games.tensor_equilibrium.data import TYPES, Phase, RuleFields
 from tensor_envs.games.tensor_equilibrium.legal import effects
-from tensor_envs.games.tensor_equilibrium.move import Move
 from tensor_envs.games.tensor_equilibrium.players import storage_space, wrapped
 from tensor_envs.games.tensor_equilibrium.tiles import move_tiles
 from tensor_envs.rules import (
@@ -35,55 +35,55 @@ TWEAKED = (Phase.PLACE, Phase.SUB_CELL, Phase.ADD_CELL, Phase.DIV_CELL, Phase.MU
 class TurnResult(NamedTuple):
     """What an action leaves to do."""
 
-    move: Move
+    action: DecodedAction
     player: Scalar  # whose board or tokens it was about
     tweaks: Scalar  # tweaks may follow, or it was one
     picked: Scalar  # a Download is complete
     set_up: Scalar  # the set-up is complete
 
 
-def act(rules: RuleFields, s: GameState, action: Scalar, chance: Chance) -> tuple[GameState, TurnResult]:
+def act(rules: RuleFields, s: GameState, index: Scalar, chance: Chance) -> tuple[GameState, TurnResult]:
     """The state after an action and the refill, still in the old phase."""
-    move = Move(rules, s, action)
-    player = where(move.at(Phase.PLACE), s.pend_target, s.current_player)
-    tweaks = move.at(*TWEAKED)
+    action = DecodedAction(rules, s, index)
+    player = where(action.at(Phase.PLACE), s.pend_target, s.current_player)
+    tweaks = action.at(*TWEAKED)
     if not rules.op_needs_effect:  # G32
         possible = effects(board_of(rules, s, s.current_player), s.supply)
-        tweaks = tweaks | move.runs & ~select(possible, move.operation)
-    tiles, kind = move_tiles(rules, s, move, player)
-    picks = picks_left(rules, s, move)
-    picked = (move.downloads | move.takes) & (picks == 0)
-    set_up = move.at(Phase.SETUP_CELL) & (s.pos == rules.players - 1)
-    level = select(s.level, player) + where(move.tweaks, tally.one(move.type), 0)
+        tweaks = tweaks | action.runs & ~select(possible, action.operation)
+    tiles, kind = move_tiles(rules, s, action, player)
+    picks = picks_left(rules, s, action)
+    picked = (action.downloads | action.takes) & (picks == 0)
+    set_up = action.at(Phase.SETUP_CELL) & (s.pos == rules.players - 1)
+    level = select(s.level, player) + where(action.tweaks, tally.one(action.type), 0)
     after = s.replace(
         **tiles,
-        **pay(rules, s, move),
-        **update_pending(rules, s, move, kind),
-        **take_spot(rules, s, move),
+        **pay(rules, s, action),
+        **update_pending(rules, s, action, kind),
+        **take_spot(rules, s, action),
         level=put(s.level, player, level),
         picks_left=picks,
-        tweaks_left=tweaks_left(rules, s, move, player, kind),
+        tweaks_left=tweaks_left(rules, s, action, player, kind),
     )
     refills = picked & ~s.final | set_up  # F17, F40, F9
-    return refill(rules, after, refills, chance), TurnResult(move, player, tweaks, picked, set_up)
+    return refill(rules, after, refills, chance), TurnResult(action, player, tweaks, picked, set_up)
 
 
-def counts_as_pass(rules: RuleFields, s: GameState, move: Move) -> Scalar:
+def counts_as_pass(rules: RuleFields, s: GameState, action: DecodedAction) -> Scalar:
     """Whether it is a pass with its reward and its spot, which a final action is not (G40)."""
     if not rules.final_pass_reward:
-        return move.passes & ~s.final
-    return move.passes & ~(s.final & select(s.passed, s.current_player))
+        return action.passes & ~s.final
+    return action.passes & ~(s.final & select(s.passed, s.current_player))
 
 
-def pay(rules: RuleFields, s: GameState, move: Move) -> dict[str, Any]:
+def pay(rules: RuleFields, s: GameState, action: DecodedAction) -> dict[str, Any]:
     """GPU: costs, the reward for passing (F32), pay for hacking (G26)."""
     prices = (
-        (move.downloads, rules.cost_download),
-        (move.codes, lookup(rules.op_cost, move.operation)),
-        (move.runs, rules.cost_run),
-        (move.loads, rules.cost_load),
-        (move.hacks, rules.cost_hack - rules.hack_gpu_gain),
-        (counts_as_pass(rules, s, move), -lookup(rules.pass_reward, s.n_passed)),
+        (action.downloads, rules.cost_download),
+        (action.codes, lookup(rules.op_cost, action.operation)),
+        (action.runs, rules.cost_run),
+        (action.loads, rules.cost_load),
+        (action.hacks, rules.cost_hack - rules.hack_gpu_gain),
+        (counts_as_pass(rules, s, action), -lookup(rules.pass_reward, s.n_passed)),
     )
     cost = integer(0)
     for chosen, price in prices:
@@ -92,9 +92,9 @@ def pay(rules: RuleFields, s: GameState, move: Move) -> dict[str, Any]:
     return {"gpu": put(s.gpu, s.current_player, gpu)}
 
 
-def take_spot(rules: RuleFields, s: GameState, move: Move) -> dict[str, Any]:
+def take_spot(rules: RuleFields, s: GameState, action: DecodedAction) -> dict[str, Any]:
     """The turn-order token of who passes goes to the topmost free spot (F32)."""
-    passes, player = counts_as_pass(rules, s, move), s.current_player
+    passes, player = counts_as_pass(rules, s, action), s.current_player
     return {
         "next_order": put(s.next_order, where(passes, s.n_passed, -1), player),
         "passed": [passed | passes & (player == p) for p, passed in enumerate(s.passed)],
@@ -102,41 +102,45 @@ def take_spot(rules: RuleFields, s: GameState, move: Move) -> dict[str, Any]:
     }
 
 
-def picks_left(rules: RuleFields, s: GameState, move: Move) -> Scalar:
+def picks_left(rules: RuleFields, s: GameState, action: DecodedAction) -> Scalar:
     """Tiles still to be taken (F16), at most what lies there (G18)."""
     level, storage = select(s.level, s.current_player), select(s.storage, s.current_player)
     begun = minimum(storage_space(rules, level, storage), tally.total(s.market))
-    return where(move.takes, s.picks_left - 1, where(move.downloads, begun, s.picks_left))
+    return where(action.takes, s.picks_left - 1, where(action.downloads, begun, s.picks_left))
 
 
-def update_pending(rules: RuleFields, s: GameState, move: Move, kind: Scalar) -> dict[str, Any]:
+def update_pending(rules: RuleFields, s: GameState, action: DecodedAction, kind: Scalar) -> dict[str, Any]:
     """Tiles into and out of storage, cards into and out of the hand, and what is on its way."""
-    player, tile, card = s.current_player, tally.one(move.type), tally.one(move.operation)
-    taken = where(move.takes, tile, 0)
-    storage = select(s.storage, player) + taken - where(move.sends, tile, 0)
-    drawn = where(move.codes, card, 0) - where(move.runs, card, 0)  # F20, F27
-    removes, edges = move.at(Phase.ADD_REMOVE), move.edges
-    known = move.sends | move.types & ~move.at(Phase.SETUP_CENTRE)
+    player, tile, card = s.current_player, tally.one(action.type), tally.one(action.operation)
+    taken = where(action.takes, tile, 0)
+    storage = select(s.storage, player) + taken - where(action.sends, tile, 0)
+    drawn = where(action.codes, card, 0) - where(action.runs, card, 0)  # F20, F27
+    removes, edges = action.at(Phase.ADD_REMOVE), action.edges
+    known = action.sends | action.types & ~action.at(Phase.SETUP_CENTRE)
     return {
         "storage": put(s.storage, player, storage),
         "market": s.market - taken,
         "hand": put(s.hand, player, select(s.hand, player) + drawn),
         "ops": s.ops - drawn,
-        "pend_target": where(move.hacks, wrapped(rules, player + move.offset), where(move.loads, player, -1)),
-        "pend_type": where(known, move.type, where(removes, kind, -1)),
-        "pend_bit": where(removes | edges, move.bit, where(move.at(Phase.ADD_TYPE), s.pend_bit, -1)),
-        "pend_direction": where(edges, move.direction, 0),
+        "pend_target": where(
+            action.hacks, wrapped(rules, player + action.offset), where(action.loads, player, -1)
+        ),
+        "pend_type": where(known, action.type, where(removes, kind, -1)),
+        "pend_bit": where(removes | edges, action.bit, where(action.at(Phase.ADD_TYPE), s.pend_bit, -1)),
+        "pend_direction": where(edges, action.direction, 0),
     }
 
 
-def tweaks_left(rules: RuleFields, s: GameState, move: Move, player: Scalar, kind: Scalar) -> Scalar:
+def tweaks_left(
+    rules: RuleFields, s: GameState, action: DecodedAction, player: Scalar, kind: Scalar
+) -> Scalar:
     """Of an operation as many as its card says (F27), of a tile in the top row one (F24, F26)."""
     bonus = has_bit(select(s.rows, player), kind & 7)
     if not rules.hack_bonus:  # G25
         bonus = bonus & (player == s.current_player)
-    left = where(move.tweaks, s.tweaks_left - 1, where(move.stops, 0, s.tweaks_left))
-    left = where(move.runs, lookup(rules.op_tweaks, move.operation), left)
-    return where(move.at(Phase.PLACE), where(bonus, rules.load_tweaks, 0), left)
+    left = where(action.tweaks, s.tweaks_left - 1, where(action.stops, 0, s.tweaks_left))
+    left = where(action.runs, lookup(rules.op_tweaks, action.operation), left)
+    return where(action.at(Phase.PLACE), where(bonus, rules.load_tweaks, 0), left)
 
 
 def refill(rules: RuleFields, s: GameState, refills: Scalar, chance: Chance) -> GameState:

@@ -241,7 +241,7 @@ COUNTS = ("points_to_win", "max_hands")
 
 
 @dataclass(frozen=True)
-class StarsData:
+class StarsFields:
     """The rule fields; see RULES.md for what each decides.
 
     board: a Board or a mapping of some of its fields, the others being as in the default one. deck: ten Cards or
@@ -292,14 +292,14 @@ class StarsData:
 def load_rules(path: str | Path) -> dict[str, Any]:
     """The rule fields in a TOML file, for `make("tensor_stars", **load_rules(path))`.
 
-    Fields are those of `StarsData`; `[board]` has lines, stars and starts, and every `[[deck]]` is a card. ValueError
+    Fields are those of `StarsFields`; `[board]` has lines, stars and starts, and every `[[deck]]` is a card. ValueError
     that names the file, the field and what is allowed if one is wrong.
     """
     path = file_path("path", path)
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
-        _check_names("a rule set", StarsData, table)
-        StarsData(**table)
+        _check_names("a rule set", StarsFields, table)
+        StarsFields(**table)
     except (ValueError, TypeError) as error:
         raise ValueError(f"{path}: {error}") from None
     return table

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tensor_envs.games.tensor_stars.data import BLACK, CARDS, COMPASS, PIECES, WHITE, Board, Card, StarsData
+from tensor_envs.games.tensor_stars.data import BLACK, CARDS, COMPASS, PIECES, WHITE, Board, Card, StarsFields
 from tensor_envs.rules import (
     GameState,
     Scalar,
@@ -32,7 +32,7 @@ EVENTS = 2 * PIECES  # F5: two cards a piece
 ALL_PLACED = 2 * PIECES  # cards of a turn
 
 
-class Cells:
+class PaddedBoard:
     """A board's spaces as cells, and sets of them as words.
 
     Attributes:
@@ -81,11 +81,13 @@ class Resolution:
     answered: whether the action `answer` is one, to the question about the card at the cursor.
     """
 
-    def __init__(self, rules: StarsData, cells: Cells, s: GameState, answered: Scalar, answer: Scalar):
-        self.rules, self.cells, self.before = rules, cells, s
+    def __init__(
+        self, rules: StarsFields, padded: PaddedBoard, s: GameState, answered: Scalar, answer: Scalar
+    ):
+        self.rules, self.padded, self.before = rules, padded, s
         self.answered, self.reversed = answered, answer == REVERSED
         self.going = s.placed == ALL_PLACED
-        self.pieces: list[Scalar] = [pos + cells.margin for pos in s.pos]
+        self.pieces: list[Scalar] = [pos + padded.margin for pos in s.pos]
         # before all are placed some cards are none, and card 0 will do
         cards = [where(self.going, card, 0) for card in s.commit]
         self.cards = cards[:PIECES], cards[PIECES:]
@@ -99,7 +101,7 @@ class Resolution:
     @property
     def state(self) -> GameState:
         return self.before.replace(
-            pos=[cell - self.cells.margin for cell in self.pieces],
+            pos=[cell - self.padded.margin for cell in self.pieces],
             scored=self.scored,
             points=self.points,
             cursor=self.cursor,
@@ -159,7 +161,7 @@ class Resolution:
 
     def movable(self, piece: int) -> Scalar:
         """Whether cards have an effect on a piece: not once it has scored (G17), nor out of play (G20)."""
-        in_play = self.pieces[piece] != self.cells.out if self.rules.pieces_leave else scalar(True)
+        in_play = self.pieces[piece] != self.padded.out if self.rules.pieces_leave else scalar(True)
         stops = self.rules.score_stops_piece and self.rules.points_to_win > 1  # else the game is over
         return in_play & ~self.scored[piece] if stops else in_play
 
@@ -174,10 +176,10 @@ class Resolution:
         cards = [c for c in self.rules.deck if number < len(c.parts)]
         sideways = self.is_one_of(card, [c for c in cards if c.parts[number][0] in "LR"], cards)
         onward = self.is_one_of(card, [c for c in cards if c.parts[number][0] in "AR"], cards) ^ side
-        by_direction = zip(self.cells.steps, self.cells.entered, strict=True)
+        by_direction = zip(self.padded.steps, self.padded.entered, strict=True)
         west, east, north, south = ([integer(step), *map(word, entered)] for step, entered in by_direction)
         step, *entered = where(sideways, where(onward, south, north), where(onward, east, west))
-        others = self.cells.set_of([cell for other, cell in enumerate(self.pieces) if other != piece])
+        others = self.padded.set_of([cell for other, cell in enumerate(self.pieces) if other != piece])
         return step, [a & ~b for a, b in zip(entered, others, strict=True)]
 
     def walk(
@@ -221,11 +223,11 @@ class Resolution:
         """F13: whether a cell is a Star that counts, and whether for player 1."""
         rules, star_indices = self.rules, self.rules.board.star_indices
         if rules.star_rule == "any":
-            return on(self.cells.set(star_indices(BLACK, WHITE)), cell), mover
-        is_white = on(self.cells.set(star_indices(WHITE)), cell)
+            return on(self.padded.set(star_indices(BLACK, WHITE)), cell), mover
+        is_white = on(self.padded.set(star_indices(WHITE)), cell)
         owner = is_white ^ self.before.flip
         earner = owner if rules.star_rule == "own" else ~owner
-        is_star = is_white | on(self.cells.set(star_indices(BLACK)), cell)
+        is_star = is_white | on(self.padded.set(star_indices(BLACK)), cell)
         return (is_star & (earner == mover) if rules.star_credit == "mover" else is_star), earner  # G13
 
     def end_turn(self) -> None:
@@ -238,9 +240,9 @@ class Resolution:
         """G19: pieces that have scored leave the board; or all three are set up again."""
         if self.rules.pieces_leave:
             pairs = zip(scored, self.pieces, strict=True)
-            self.pieces = [where(gone, self.cells.out, cell) for gone, cell in pairs]
+            self.pieces = [where(gone, self.padded.out, cell) for gone, cell in pairs]
         elif self.rules.points_to_win > 1:
-            self.pieces = where(any_of(scored), self.cells.starts, self.pieces)
+            self.pieces = where(any_of(scored), self.padded.starts, self.pieces)
 
     def put_back(self, when: Scalar, pieces: Iterable[int]) -> None:
         """F14: pieces out of play return to their starts where these are vacant."""
@@ -248,8 +250,8 @@ class Resolution:
             return
         before = list(self.pieces)
         for piece in pieces:
-            start = self.cells.starts[piece]
+            start = self.padded.starts[piece]
             vacant = all_of(cell != start for other, cell in enumerate(before) if other != piece)
             self.pieces[piece] = where(
-                when & (before[piece] == self.cells.out) & vacant, start, before[piece]
+                when & (before[piece] == self.padded.out) & vacant, start, before[piece]
             )

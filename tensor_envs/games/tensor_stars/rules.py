@@ -12,8 +12,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from tensor_envs.games.tensor_stars.data import CARDS, PIECES, TURNS, StarsData
-from tensor_envs.games.tensor_stars.resolution import ALL_PLACED, EVENTS, PRINTED, REVERSED, Cells, Resolution
+from tensor_envs.games.tensor_stars.data import CARDS, PIECES, TURNS, StarsFields
+from tensor_envs.games.tensor_stars.resolution import (
+    ALL_PLACED,
+    EVENTS,
+    PRINTED,
+    REVERSED,
+    PaddedBoard,
+    Resolution,
+)
 from tensor_envs.rules import (
     Chance,
     Field,
@@ -53,7 +60,7 @@ NEW_TURN: dict[str, Any] = {
 
 
 @dataclass(frozen=True, repr=False)
-class StarsRules(StarsData):
+class StarsRules(StarsFields):
     """The rules of one game."""
 
     @cached_property
@@ -83,8 +90,8 @@ class StarsRules(StarsData):
         )
 
     @cached_property
-    def cells(self) -> Cells:
-        return Cells(self.board)
+    def padded(self) -> PaddedBoard:
+        return PaddedBoard(self.board)
 
     def init(self, chance: Chance) -> dict[str, Any]:
         flip = {"flip": chance.draw(0, 2) != 0} if self.random_colours else {}
@@ -96,7 +103,7 @@ class StarsRules(StarsData):
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
         answered = s.placed == ALL_PLACED
-        turn = Resolution(self, self.cells, self.place(s, action, answered), answered, action)
+        turn = Resolution(self, self.padded, self.place(s, action, answered), answered, action)
         s = self.next_turn(turn.state, turn.going)
         won = s.winner >= 0
         reward = where(won, where(s.winner == 0, 1, -1), 0)

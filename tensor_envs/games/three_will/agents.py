@@ -19,7 +19,7 @@ EACH = 0x01010101  # times a number: that number in every byte
 SQUARE, LOWER, FLAG = 63 * EACH, 64 * EACH, 128 * EACH  # parts of the bytes
 TO_FLAG = FLAG - SIDE * (SIDE - 1) * EACH  # added to squares it sets FLAG on row 7
 
-Words = Sequence[Scalar]  # the eight agents of a player, or a set of them
+AgentWords = Sequence[Scalar]  # the eight agents of a player, or a set of them
 
 
 def packed(places: Sequence[int]) -> list[int]:
@@ -32,48 +32,48 @@ def unpacked(words: Sequence[int]) -> list[int]:
     return [four >> 8 * k & 127 for four in words for k in range(IN_WORD)]
 
 
-def place_of(agents: Words, slot: int) -> Scalar:
+def place_of(agents: AgentWords, slot: int) -> Scalar:
     """Square, plus 64 at the lower level, a word."""
     return agents[slot // IN_WORD] >> 8 * (slot % IN_WORD) & 127
 
 
-def place_at(agents: Words, slot: Scalar) -> Scalar:
+def place_at(agents: AgentWords, slot: Scalar) -> Scalar:
     """The same of a computed slot."""
     return select(agents, slot >> 2) >> (slot & 3) * 8 & 127
 
 
-def turned(agents: Words) -> list[Scalar]:
+def turned(agents: AgentWords) -> list[Scalar]:
     """A player's agents as the opponent sees them: rows and columns are 7 minus themselves."""
     return [four ^ SQUARE for four in agents]
 
 
-def locked(agents: Words) -> list[Scalar]:
+def locked(agents: AgentWords) -> list[Scalar]:
     """Those on the goal row, as their own player sees them (G16)."""
     return [(four & SQUARE) + TO_FLAG & FLAG for four in agents]
 
 
-def active(agents: Words) -> list[Scalar]:
+def active(agents: AgentWords) -> list[Scalar]:
     """Those that are neither locked nor lower (F15)."""
     return [~(found | four << 1) & FLAG for found, four in zip(locked(agents), agents, strict=True)]
 
 
-def count(members: Words) -> Scalar:
+def count(members: AgentWords) -> Scalar:
     """How many agents of a player are in a set, an int."""
     in_bytes = sum_of(flags >> 7 for flags in members)
     in_halves = in_bytes + (in_bytes >> 16)
     return integer(in_halves + (in_halves >> 8) & 0xF)
 
 
-class Board(NamedTuple):
+class BoardView(NamedTuple):
     """All agents as one player sees them."""
 
-    own: Words
-    other: Words
+    own: AgentWords
+    other: AgentWords
 
     @staticmethod
-    def seen_by(s: GameState, player: Scalar) -> Board:
+    def seen_by(s: GameState, player: Scalar) -> BoardView:
         white, black = s.agents[:SIDE_WORDS], s.agents[SIDE_WORDS:]
-        return Board(where(player == 0, white, black), turned(where(player == 0, black, white)))
+        return BoardView(where(player == 0, white, black), turned(where(player == 0, black, white)))
 
     @property
     def words(self) -> list[Scalar]:
@@ -92,11 +92,11 @@ class Board(NamedTuple):
         flags = [*locked(self.own), *locked(turned(self.other))]
         return union_of(here & found for here, found in zip(self.at(place), flags, strict=True)) != 0
 
-    def changed(self, changes: Words) -> Board:
+    def changed(self, changes: AgentWords) -> BoardView:
         words = [four ^ change for four, change in zip(self.words, changes, strict=True)]
-        return Board(words[:SIDE_WORDS], words[SIDE_WORDS:])
+        return BoardView(words[:SIDE_WORDS], words[SIDE_WORDS:])
 
-    def moved(self, places: Sequence[Scalar], goals: Sequence[Scalar]) -> Board:
+    def moved(self, places: Sequence[Scalar], goals: Sequence[Scalar]) -> BoardView:
         """Who is at one of the places goes to its goal, all at the same time."""
         changes = [word(0)] * len(self.words)
         for place, goal in zip(places, goals, strict=True):
@@ -104,7 +104,7 @@ class Board(NamedTuple):
             changes = [c ^ (m - (m >> 7) & (place ^ goal)) for c, m in zip(changes, members, strict=True)]
         return self.changed(changes)
 
-    def settled(self, *squares: Scalar) -> Board:
+    def settled(self, *squares: Scalar) -> BoardView:
         """Of a locked and a free agent on one square the locked one is the lower (F24, F25, G17, G20)."""
         changes = [word(0)] * len(self.words)
         for square in squares:

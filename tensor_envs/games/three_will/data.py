@@ -1,6 +1,12 @@
-"""Numbers and tables of Three Will, plain Python. F and G numbers are those of RULES.md."""
+"""Constants and rule fields of Three Will, in plain Python. F and G numbers are those of RULES.md."""
 
+from __future__ import annotations
+
+from dataclasses import dataclass
 from itertools import product
+from typing import Any
+
+from tensor_envs._validate import shown
 
 PLAYERS, SLOTS, AGENTS = 2, 8, 16  # F1; agent 8 * player + slot
 SIDE, SQUARES = 8, 64  # square 8 * row + column
@@ -32,3 +38,72 @@ STEPS = [step for step in product((-1, 0, 1), repeat=2) if step != (0, 0)]
 NUMBER_KEYS = 0  # + agent: sort keys of the numbers
 TOP_CARD, STARTER = 16, 17
 DIRECTIVE, EXTRA_THROW = 64, 65  # + 2t: rolled in step t
+
+NOBODY = -1
+MAX_CARDS, MAX_TURNS = 127, 2**30
+SWITCHES = (
+    "fail_ends_turn",
+    "loan",
+    "leap_diagonals",
+    "supplementary",
+    "challenge",
+    "challenge_ends_turn",
+    "ids_visible",
+)
+
+
+@dataclass(frozen=True)
+class ThreeWillFields:
+    """A field for every ruling that is a matter of choice; ValueError, naming the field, for what makes no game."""
+
+    chart: Chart = CHART  # G1, G2: by face 1..6 one to three options (forward, right)
+    first_player: int = -1  # G4: 0, 1, or -1 to draw
+    fail_ends_turn: bool = True  # G9
+    loan: bool = True  # G10
+    cards_each: int = 4
+    cards_total: int = 8
+    leap_diagonals: bool = True  # G15
+    held_under_locked: str = "released"  # G17: or "held"
+    supplementary: bool = True  # G23
+    challenge: bool = True  # G24
+    challenge_ends_turn: bool = True  # G26
+    ids_visible: bool = False  # G27
+    max_turns: int = 600  # G28
+    to_win: int = 3  # G29
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "chart", _checked_chart(self.chart))
+        for name in SWITCHES:
+            if type(getattr(self, name)) is not bool:
+                raise ValueError(f"{name} must be True or False, got {shown(getattr(self, name))}")
+        if self.held_under_locked not in ("released", "held"):
+            raise ValueError(f"held_under_locked: 'released' or 'held', got {shown(self.held_under_locked)}")
+        self._check("first_player", -1, PLAYERS - 1)
+        self._check("cards_total", 0, MAX_CARDS)
+        self._check("cards_each", 0, self.cards_total // PLAYERS)
+        self._check("max_turns", 1, MAX_TURNS)
+        self._check("to_win", 1, SLOTS)
+
+    def _check(self, name: str, low: int, high: int) -> None:
+        value = getattr(self, name)
+        if type(value) is not int or not low <= value <= high:
+            raise ValueError(f"{name} must be an int in {low}..{high}, got {shown(value)}")
+
+
+def _checked_chart(chart: Any) -> Chart:
+    """In tuples; ValueError for what is no chart."""
+    if not isinstance(chart, (list, tuple)) or len(chart) != FACES or not all(map(_is_face, chart)):
+        raise ValueError(
+            f"chart must give each of {FACES} faces 1 to {OPTIONS} different steps (forward, right) of -1, 0, 1, not "
+            f"both 0, got {shown(chart)}"
+        )
+    return tuple(tuple((forward, right) for forward, right in steps) for steps in chart)
+
+
+def _is_face(steps: Any) -> bool:
+    is_list = isinstance(steps, (list, tuple)) and 1 <= len(steps) <= OPTIONS
+    return is_list and all(map(_is_step, steps)) and len(set(map(tuple, steps))) == len(steps)
+
+
+def _is_step(step: Any) -> bool:
+    return isinstance(step, (list, tuple)) and all(type(x) is int for x in step) and tuple(step) in STEPS

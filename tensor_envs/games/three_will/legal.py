@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from tensor_envs.games.three_will.agents import Board, count, locked, place_of, turned
-from tensor_envs.games.three_will.data import CHALLENGE, FMOVE, FREE, MOVE, OPTIONS, SLOTS
+from tensor_envs.games.three_will.agents import BoardView, count, locked, place_of, turned
+from tensor_envs.games.three_will.data import CHALLENGE, FMOVE, FREE, MOVE, OPTIONS, SLOTS, ThreeWillFields
 from tensor_envs.games.three_will.squares import (
     ALL,
     OTHER_GOAL,
@@ -17,13 +15,10 @@ from tensor_envs.games.three_will.squares import (
 )
 from tensor_envs.rules import GameState, Scalar, halves, has_bit, integer, select, sum_of, where, word64
 
-if TYPE_CHECKING:
-    from tensor_envs.games.three_will.rules import ThreeWillRules
 
-
-def legal_actions(rules: ThreeWillRules, s: GameState) -> list[Scalar]:
+def legal_actions(rules: ThreeWillFields, s: GameState) -> list[Scalar]:
     """The mask (section 4), an action each."""
-    board = Board.seen_by(s, s.current_player)
+    board = BoardView.seen_by(s, s.current_player)
     found, step_exists = operations(rules, s, board)
     scopes = [halves(scope) for scope in found]
     context = halves(where(s.phase == CHALLENGE, examinable(rules, board), 0))
@@ -36,7 +31,7 @@ def legal_actions(rules: ThreeWillRules, s: GameState) -> list[Scalar]:
     ]
 
 
-def operations(rules: ThreeWillRules, s: GameState, board: Board) -> tuple[list[Scalar], Scalar]:
+def operations(rules: ThreeWillFields, s: GameState, board: BoardView) -> tuple[list[Scalar], Scalar]:
     """For every option of the directive the squares from which an active agent may follow it (4.2), and whether a
     step, no leap nor attempt, is among them."""
     mine, theirs = squares_of(board.own, 0), squares_of(board.other, 0)
@@ -58,13 +53,13 @@ def operations(rules: ThreeWillRules, s: GameState, board: Board) -> tuple[list[
     return scopes, steps != 0
 
 
-def payable(rules: ThreeWillRules, s: GameState) -> Scalar:
+def payable(rules: ThreeWillFields, s: GameState) -> Scalar:
     """Whether the player to act has a Double Risk card or, with none, may borrow one (F19, G10)."""
     has_own = select(s.dr, s.current_player) > 0
     return has_own | (sum_of([*s.dr, *s.free]) != rules.cards_total) if rules.loan else has_own
 
 
-def examinable(rules: ThreeWillRules, board: Board) -> Scalar:
+def examinable(rules: ThreeWillFields, board: BoardView) -> Scalar:
     """The squares of the declarer's agents in the context of his win (F29, G24): his goal row or, if that is no
     win, where he holds agents of the player to act."""
     in_base = count(locked(turned(board.other)))

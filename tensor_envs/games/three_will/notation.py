@@ -15,6 +15,7 @@ from tensor_envs.games.three_will.data import (
     EXAMINE,
     FACES,
     FREE,
+    NOBODY,
     OPTIONS,
     OVER,
     PASS,
@@ -24,7 +25,7 @@ from tensor_envs.games.three_will.data import (
     SQUARES,
     USE_FREE,
 )
-from tensor_envs.games.three_will.rules import NOBODY, ThreeWillRules
+from tensor_envs.games.three_will.rules import ThreeWillRules
 from tensor_envs.rules import Symmetry
 
 SAME_NAMES = ("ces", "dr", "free", "die", "phase", "turns", "declarer", "turn_owner", "winner")

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from tensor_envs.games.three_will.agents import Board, Words, place_of
-from tensor_envs.games.three_will.data import AGENTS, CHALLENGE, FACES, FMOVE, MOVE, PLAYERS, SIDE, SLOTS
+from tensor_envs.games.three_will.agents import AgentWords, BoardView, place_of
+from tensor_envs.games.three_will.data import (
+    AGENTS,
+    CHALLENGE,
+    FACES,
+    FMOVE,
+    MOVE,
+    PLAYERS,
+    SIDE,
+    SLOTS,
+    ThreeWillFields,
+)
 from tensor_envs.games.three_will.operations import bearer
 from tensor_envs.rules import (
     GameState,
@@ -21,9 +29,6 @@ from tensor_envs.rules import (
     where,
 )
 
-if TYPE_CHECKING:
-    from tensor_envs.games.three_will.rules import ThreeWillRules
-
 STANDINGS = 3  # active, held, locked
 CARDS = 2 * PLAYERS + 1  # Double Risk and Free cards of both, the bank
 SEEN = AGENTS * (2 * SIDE + STANDINGS) + FACES + CHALLENGE + 1 + CARDS + 3
@@ -33,12 +38,12 @@ def length(ids_visible: bool) -> int:
     return SEEN + AGENTS * ids_visible
 
 
-def observation(rules: ThreeWillRules, s: GameState, player: Scalar) -> list[Part]:
+def observation(rules: ThreeWillFields, s: GameState, player: Scalar) -> list[Part]:
     other = 1 - player
     directed = (s.phase == MOVE) | (s.phase == FMOVE)
     dr, free = ([select(pile, player), select(pile, other)] for pile in (s.dr, s.free))
     bank = rules.cards_total - sum_of(dr + free)
-    board = Board.seen_by(s, player)
+    board = BoardView.seen_by(s, player)
     parts: list[Part] = [
         *agents_seen(board.own, goal_row=SIDE - 1),
         *agents_seen(board.other, goal_row=0),
@@ -55,7 +60,7 @@ def observation(rules: ThreeWillRules, s: GameState, player: Scalar) -> list[Par
     return parts
 
 
-def agents_seen(agents: Words, goal_row: int) -> list[Part]:
+def agents_seen(agents: AgentWords, goal_row: int) -> list[Part]:
     """Row, column and standing of eight agents with one goal row."""
     parts: list[Part] = []
     for slot in range(SLOTS):

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from tensor_envs.games.three_will.agents import EACH, LOWER, SQUARE, Board, place_at, turned
-from tensor_envs.games.three_will.data import EXAMINE, OPTIONS, PASS, SIDE, SLOTS
+from tensor_envs.games.three_will.agents import EACH, LOWER, SQUARE, BoardView, place_at, turned
+from tensor_envs.games.three_will.data import EXAMINE, OPTIONS, PASS, SIDE, SLOTS, ThreeWillFields
 from tensor_envs.games.three_will.squares import direction
 from tensor_envs.rules import GameState, Scalar, Value, integer, select, where, word
-
-if TYPE_CHECKING:
-    from tensor_envs.games.three_will.rules import ThreeWillRules
 
 
 class Effect(NamedTuple):
@@ -24,9 +21,9 @@ class Effect(NamedTuple):
     swaps: Scalar  # the examined agent is a swapped one
 
 
-def resolve_action(rules: ThreeWillRules, s: GameState, action: Scalar, extra_throw: Scalar) -> Effect:
+def resolve_action(rules: ThreeWillFields, s: GameState, action: Scalar, extra_throw: Scalar) -> Effect:
     """Read an action (4.1) and do it."""
-    board = Board.seen_by(s, s.current_player)
+    board = BoardView.seen_by(s, s.current_player)
     operates, examines = action < PASS, action >= EXAMINE
     slot, option = action // OPTIONS & SLOTS - 1, action % OPTIONS
     examined = action - EXAMINE & SLOTS - 1

@@ -11,14 +11,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from tensor_envs._validate import shown
 from tensor_envs.games.three_will.agents import SIDE_WORDS, active, count, locked, packed
 from tensor_envs.games.three_will.data import (
     ACTIONS,
     AGENTS,
     CES_CARDS,
     CHALLENGE,
-    CHART,
     DIRECTIVE,
     EXAMINE,
     EXTRA_THROW,
@@ -26,18 +24,17 @@ from tensor_envs.games.three_will.data import (
     FMOVE,
     FREE,
     MOVE,
+    NOBODY,
     NUMBER_KEYS,
-    OPTIONS,
     OVER,
     PASS,
     PLAYERS,
     SET_UP,
     SLOTS,
     STARTER,
-    STEPS,
     TOP_CARD,
     USE_FREE,
-    Chart,
+    ThreeWillFields,
 )
 from tensor_envs.games.three_will.legal import legal_actions
 from tensor_envs.games.three_will.observation import length, observation
@@ -60,55 +57,10 @@ from tensor_envs.rules import (
     word,
 )
 
-NOBODY = -1
-MAX_CARDS, MAX_TURNS = 127, 2**30
-SWITCHES = (
-    "fail_ends_turn",
-    "loan",
-    "leap_diagonals",
-    "supplementary",
-    "challenge",
-    "challenge_ends_turn",
-    "ids_visible",
-)
-
 
 @dataclass(frozen=True)
-class ThreeWillRules:
-    """A field for every ruling that is a matter of choice; ValueError, naming the field, for what makes no game."""
-
-    chart: Chart = CHART  # G1, G2: by face 1..6 one to three options (forward, right)
-    first_player: int = -1  # G4: 0, 1, or -1 to draw
-    fail_ends_turn: bool = True  # G9
-    loan: bool = True  # G10
-    cards_each: int = 4
-    cards_total: int = 8
-    leap_diagonals: bool = True  # G15
-    held_under_locked: str = "released"  # G17: or "held"
-    supplementary: bool = True  # G23
-    challenge: bool = True  # G24
-    challenge_ends_turn: bool = True  # G26
-    ids_visible: bool = False  # G27
-    max_turns: int = 600  # G28
-    to_win: int = 3  # G29
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "chart", checked_chart(self.chart))
-        for name in SWITCHES:
-            if type(getattr(self, name)) is not bool:
-                raise ValueError(f"{name} must be True or False, got {shown(getattr(self, name))}")
-        if self.held_under_locked not in ("released", "held"):
-            raise ValueError(f"held_under_locked: 'released' or 'held', got {shown(self.held_under_locked)}")
-        self._check("first_player", -1, PLAYERS - 1)
-        self._check("cards_total", 0, MAX_CARDS)
-        self._check("cards_each", 0, self.cards_total // PLAYERS)
-        self._check("max_turns", 1, MAX_TURNS)
-        self._check("to_win", 1, SLOTS)
-
-    def _check(self, name: str, low: int, high: int) -> None:
-        value = getattr(self, name)
-        if type(value) is not int or not low <= value <= high:
-            raise ValueError(f"{name} must be an int in {low}..{high}, got {shown(value)}")
+class ThreeWillRules(ThreeWillFields):
+    """Rules of one game; `data.ThreeWillFields` has the rule fields."""
 
     @cached_property
     def spec(self) -> Spec:
@@ -228,26 +180,6 @@ class ThreeWillRules:
 
     def observe(self, s: GameState, player: Scalar) -> list[Part]:
         return observation(self, s, player)
-
-
-def checked_chart(chart: Any) -> Chart:
-    """In tuples; ValueError for what is no chart."""
-    if not isinstance(chart, (list, tuple)) or len(chart) != FACES or not all(map(is_face, chart)):
-        raise ValueError(
-            f"chart must give each of {FACES} faces 1 to {OPTIONS} different steps (forward, right) of -1, 0, 1, not "
-            f"both 0, got {shown(chart)}"
-        )
-    return tuple(tuple((forward, right) for forward, right in steps) for steps in chart)
-
-
-def is_face(steps: Any) -> bool:
-    if not isinstance(steps, (list, tuple)) or not 1 <= len(steps) <= OPTIONS or not all(map(is_step, steps)):
-        return False
-    return len({tuple(step) for step in steps}) == len(steps)
-
-
-def is_step(step: Any) -> bool:
-    return isinstance(step, (list, tuple)) and all(type(x) is int for x in step) and tuple(step) in STEPS
 
 
 def first_of(holds: Sequence[Scalar], favoured: Scalar) -> tuple[Scalar, Scalar]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tensor_envs.games.three_will.agents import Words, place_of
+from tensor_envs.games.three_will.agents import AgentWords, place_of
 from tensor_envs.games.three_will.data import SIDE, SLOTS, Chart
 from tensor_envs.rules import Scalar, joined, lookup, union_of, where, word, word64
 
@@ -13,7 +13,7 @@ FIRST, LAST = word64(0x0101010101010101), word64(0x8080808080808080)  # columns
 OWN_GOAL, OTHER_GOAL = word64(0xFF << 56), word64(0xFF)  # rows 7 and 0
 
 
-def squares_of(agents: Words, level: int) -> Scalar:
+def squares_of(agents: AgentWords, level: int) -> Scalar:
     """The squares of a player's agents of a level."""
     places = [place_of(agents, slot) for slot in range(SLOTS)]
     low, high = (

@@ -17,7 +17,7 @@ from tensor_envs._files import write_arrays
 from tensor_envs.games.shed import solve as solver
 from tensor_envs.games.shed import strata
 from tensor_envs.games.shed.distances import Distances
-from tensor_envs.games.shed.layers import Group, Layer, groups, slices
+from tensor_envs.games.shed.layers import Group, TalonLayer, groups, slices
 from tensor_envs.games.shed.notation import parse
 from tensor_envs.games.shed.solve import GIB, choose_fixed, memory_needed, solve
 from tensor_envs.games.shed.tablebase import FORMAT, Tablebase
@@ -290,24 +290,24 @@ def test_interrupted_solve_goes_on(
 ) -> None:
     """In other groups, too."""
     path, sweeps, whole = tmp_path / "shed.safetensors", dict[int, int](), table(6).sha256()
-    real = solver.Solver.solve
+    real = solver.LayerSolver.solve
 
-    def stopping(self: solver.Solver, layer: Layer, finished: bool = False) -> int:
+    def stopping(self: solver.LayerSolver, layer: TalonLayer, finished: bool = False) -> int:
         if layer.group == in_groups[stop]:
             raise KeyboardInterrupt
         return real(self, layer, finished)
 
-    def counting(self: solver.Solver, layer: Layer, finished: bool = False) -> int:
+    def counting(self: solver.LayerSolver, layer: TalonLayer, finished: bool = False) -> int:
         assert finished == (layer.group.talon in {g.talon for g in groups(6, 6 - free)[: stop << 3 - free]})
         sweeps[layer.group.talon] = max(real(self, layer, finished), sweeps.get(layer.group.talon, 0))
         return sweeps[layer.group.talon]
 
-    monkeypatch.setattr(solver.Solver, "solve", stopping)
+    monkeypatch.setattr(solver.LayerSolver, "solve", stopping)
     with pytest.raises(KeyboardInterrupt):
         solve(6, "CPU", progress=False, path=path)
     with pytest.raises(ValueError, match=f"solved only for {8 * stop} of 64 talons"):
         Tablebase.load(path, "CPU")
-    monkeypatch.setattr(solver.Solver, "solve", counting)
+    monkeypatch.setattr(solver.LayerSolver, "solve", counting)
     monkeypatch.setattr(solver, "FREE", free)
     assert solve(6, "CPU", progress=False, path=path).sha256() == whole
     done = [group.talon for group in groups(6, 6 - free)[: stop << 3 - free]]
@@ -373,15 +373,15 @@ def test_a_disk_that_fills_up_during_a_solve(
 ) -> None:
     """The groups that were saved are still there, and the next solve goes on from them."""
     path, whole = tmp_path / "shed.safetensors", table(6).sha256()
-    real = solver.Solver.solve
+    real = solver.LayerSolver.solve
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
 
-    def filling(self: solver.Solver, layer: Layer, finished: bool = False) -> int:
+    def filling(self: solver.LayerSolver, layer: TalonLayer, finished: bool = False) -> int:
         if layer.group == in_groups[3]:
             resource.setrlimit(resource.RLIMIT_FSIZE, (64, hard))
         return real(self, layer, finished)
 
-    monkeypatch.setattr(solver.Solver, "solve", filling)
+    monkeypatch.setattr(solver.LayerSolver, "solve", filling)
     try:
         with pytest.raises(OSError, match="cannot save") as caught:
             solve(6, "CPU", progress=False, path=path)
@@ -389,7 +389,7 @@ def test_a_disk_that_fills_up_during_a_solve(
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert caught.value.filename == str(path) and list(tmp_path.iterdir()) == [path]
     assert Tablebase.contents(path)[:2] == (6, 24)
-    monkeypatch.setattr(solver.Solver, "solve", real)
+    monkeypatch.setattr(solver.LayerSolver, "solve", real)
     assert solve(6, "CPU", progress=False, path=path).sha256() == whole
 
 
@@ -397,9 +397,9 @@ def test_two_solvers_on_one_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_groups: list[Group]
 ) -> None:
     """Neither fails, and the one that is behind does not write over what the other has."""
-    path, real, done = tmp_path / "shed.safetensors", solver.Solver.solve, list[bool]()
+    path, real, done = tmp_path / "shed.safetensors", solver.LayerSolver.solve, list[bool]()
 
-    def overtaken(self: solver.Solver, layer: Layer, finished: bool = False) -> int:
+    def overtaken(self: solver.LayerSolver, layer: TalonLayer, finished: bool = False) -> int:
         if layer.group == in_groups[2] and not done:
             done.append(False)
             solve(6, "CPU", progress=False, path=path)
@@ -408,7 +408,7 @@ def test_two_solvers_on_one_file(
             assert Tablebase.contents(path)[1] == 64
         return real(self, layer, finished)
 
-    monkeypatch.setattr(solver.Solver, "solve", overtaken)
+    monkeypatch.setattr(solver.LayerSolver, "solve", overtaken)
     assert solve(6, "CPU", progress=False, path=path).sha256() == table(6).sha256()
     assert Tablebase.load(path, "CPU").sha256() == table(6).sha256() and list(tmp_path.iterdir()) == [path]
 

@@ -7,28 +7,28 @@ from tensor_envs.games.tensor_equilibrium.hexagon import STRIDES, Hexagon
 from tensor_envs.rules import GameState, Scalar, any_of, sum_of, where
 
 
-class Move:
+class DecodedAction:
     """Which kind of action it is, and its operands. Only TYPE and CELL occur in several phases (see `at`)."""
 
-    def __init__(self, rules: RuleFields, s: GameState, action: Scalar):
+    def __init__(self, rules: RuleFields, s: GameState, index: Scalar):
         def within(first: int, end: int) -> Scalar:
-            return (action >= first) & (action < end)
+            return (index >= first) & (index < end)
 
         self.phase = s.phase
-        self.passes, self.downloads = action == Act.PASS, action == Act.DOWNLOAD
+        self.passes, self.downloads = index == Act.PASS, index == Act.DOWNLOAD
         self.codes, self.runs = within(Act.CODE, Act.RUN), within(Act.RUN, Act.LOAD)
         self.loads, self.hacks = within(Act.LOAD, Act.HACK), within(Act.HACK, Act.TAKE)
         self.takes, self.tweaks = within(Act.TAKE, Act.TWEAK), within(Act.TWEAK, Act.STOP)
-        self.stops, self.types = action == Act.STOP, within(Act.TYPE, Act.CELL)
-        self.sends, self.edges = self.loads | self.hacks, action >= Act.CELL + rules.cells
+        self.stops, self.types = index == Act.STOP, within(Act.TYPE, Act.CELL)
+        self.sends, self.edges = self.loads | self.hacks, index >= Act.CELL + rules.cells
         # CODE and RUN begin at 2 and 6, which agree modulo 4
-        self.operation = action - Act.CODE & len(OPERATIONS) - 1
+        self.operation = index - Act.CODE & len(OPERATIONS) - 1
         # all kinds with a type begin at a multiple of 5, but TYPE
-        small = where(action < Act.TYPE, action, where(action < Act.CELL, action - Act.TYPE, 0))
+        small = where(index < Act.TYPE, index, where(index < Act.CELL, index - Act.TYPE, 0))
         fifth = small * 52 >> 8  # small // 5, for small < 64
         self.type = small - fifth * TYPES
         self.offset = fifth - (Act.HACK // TYPES - 1)  # of HACK: players from the one to move on
-        cell = action - Act.CELL
+        cell = index - Act.CELL
         block = sum_of(cell >= rules.cells * i for i in range(1, 1 + len(STRIDES)))
         self.bit = Hexagon(rules.board_radius).bit_of_cell(cell - block * rules.cells)  # of CELL and EDGE
         self.direction = block - 1  # of EDGE
