@@ -1,8 +1,8 @@
-"""How positions and actions of Tensor, a game of equilibrium, are written."""
+"""Dictionaries and action names of Tensor, a game of equilibrium."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from math import prod
 from typing import Any
 
@@ -23,10 +23,23 @@ from tensor_envs.games.tensor_equilibrium.rules import TensorEquilibrium
 from tensor_envs.rules import Symmetry
 
 FACE_DOWN = TYPES  # added to the code of a face-down tile
+SAME = (  # entries that are fields
+    *(
+        "n_passed",
+        "phase",
+        "pos",
+        "pend_target",
+        "pend_type",
+        "picks_left",
+        "tweaks_left",
+        "final_left",
+        "round",
+    ),
+)
 
 
 def to_dict(rules: TensorEquilibrium, s: dict[str, Any]) -> dict[str, Any]:
-    """Fields of a game -> the state table of RULES.md."""
+    """Convert the fields of a game to the state table of RULES.md."""
     hexagon = Hexagon(rules.board_radius)
     over = s["terminated"] or s["truncated"]
     actor = -1 if over else s["current_player"]
@@ -52,21 +65,22 @@ def to_dict(rules: TensorEquilibrium, s: dict[str, Any]) -> dict[str, Any]:
 
 
 def _turn(s: dict[str, Any], actor: int) -> int:
-    """Whose turn it is: only a hacked player decides in another's."""
+    """Return the seat whose turn it is, or -1. In phase TWEAK a hacked player decides in another's turn."""
     return int(s["order"][s["pos"]]) if s["phase"] == Phase.TWEAK and actor >= 0 else actor
 
 
 def _codes(hexagon: Hexagon, planes: list[int]) -> list[int]:
-    """Planes of a board -> a code a cell: 0 empty, 1 + t face-up, 6 + t face-down."""
-    found = []
+    """Return the codes of a board's cells: 0 empty, 1 + t face-up, 6 + t face-down."""
+    codes = []
     for bit in hexagon.bits:
         code = sum((planes[i] >> bit & 1) << i for i in range(CODE_BITS))
         face_up = planes[CODE_BITS] >> bit & 1
-        found.append(code + FACE_DOWN if code and not face_up else code)
-    return found
+        codes.append(code + FACE_DOWN if code and not face_up else code)
+    return codes
 
 
 def _slot(rules: TensorEquilibrium, s: dict[str, Any]) -> int:
+    """Return the pending cell or pair as a slot number, or -1."""
     if s["pend_bit"] < 0:
         return -1
     cell = Hexagon(rules.board_radius).cell_of_bit[s["pend_bit"]]
@@ -74,7 +88,11 @@ def _slot(rules: TensorEquilibrium, s: dict[str, Any]) -> int:
 
 
 def from_dict(rules: TensorEquilibrium, game: dict[str, Any]) -> dict[str, Any]:
-    """The converse of `to_dict`. ValueError for a state that no rules of the game could show."""
+    """Convert the state table of RULES.md to fields.
+
+    Raises:
+        ValueError, TypeError: an entry of another shape, type or range, or a state that no rules of the game allow.
+    """
     game = _checked(rules, game)
     hexagon, cards = Hexagon(rules.board_radius), [rules.tensor_cards[card] for card in game["card"]]
     slot, over = game["pend_slot"], bool(game["done"])
@@ -100,20 +118,8 @@ def from_dict(rules: TensorEquilibrium, game: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-SAME = (
-    "n_passed",
-    "phase",
-    "pos",
-    "pend_target",
-    "pend_type",
-    "picks_left",
-    "tweaks_left",
-    "final_left",
-    "round",
-)
-
-
 def _planes(hexagon: Hexagon, board: list[int]) -> list[int]:
+    """Return the planes of a board from the codes of its cells."""
     types = [(code - 1) % TYPES + 1 if code else 0 for code in board]
     planes = [
         hexagon.set_of(cell for cell, kind in enumerate(types) if kind >> i & 1) for i in range(CODE_BITS)
@@ -121,123 +127,92 @@ def _planes(hexagon: Hexagon, board: list[int]) -> list[int]:
     return [*planes, hexagon.set_of(cell for cell, code in enumerate(board) if 1 <= code <= TYPES)]
 
 
-# *** what a state must keep to ***
-
-Shape = tuple[int, ...]
+# *** checks of a state ***
 
 
-def _shapes(rules: TensorEquilibrium) -> dict[str, tuple[Shape, int, int]]:
-    """Every entry's lengths, least and greatest value."""
-    players, most = rules.players, rules.tiles_per_type
-    tiles, seats, flag = ((TYPES,), 0, most), (players,), (0, 1)
-    copies = rules.op_copies[players - 1]
-    return {
+def _checked(rules: TensorEquilibrium, given: dict[str, Any]) -> dict[str, Any]:
+    """Return the entries as lists of ints. Raise ValueError or TypeError for a state that the rules exclude."""
+    players, copies = rules.players, rules.op_copies[rules.players - 1]
+    seats, operations, tiles = (players,), (len(OPERATIONS),), (0, rules.tiles_per_type)
+    limits: dict[str, tuple[tuple[int, ...], int, int]] = {  # shape, minimum, maximum
         "board": ((players, rules.cells), 0, 2 * TYPES),
         "level": ((players, TYPES), rules.level_min, rules.level_max),
-        "storage": ((players, TYPES), 0, most),
-        "hand": ((players, len(OPERATIONS)), 0, copies),
+        "storage": ((players, TYPES), *tiles),
+        "hand": (seats + operations, 0, copies),
         "gpu": (seats, 0, rules.gpu_max),
         "card": (seats, 0, len(rules.tensor_cards) - 1),
         "order": (seats, 0, players - 1),
         "next_order": (seats, -1, players - 1),
-        "passed": (seats, *flag),
+        "passed": (seats, 0, 1),
         "n_passed": ((), 0, players),
-        "pile": tiles,
-        "supply": tiles,
-        "market": tiles,
-        "ops": ((len(OPERATIONS),), 0, copies),
+        **dict.fromkeys(("pile", "supply", "market"), ((TYPES,), *tiles)),
+        "ops": (operations, 0, copies),
         "phase": ((), 0, Phase.OVER),
         "pos": ((), 0, players - 1),
-        "turn": ((), -1, players - 1),
-        "actor": ((), -1, players - 1),
-        "pend_target": ((), -1, players - 1),
+        **dict.fromkeys(("turn", "actor", "pend_target"), ((), -1, players - 1)),
         "pend_type": ((), -1, TYPES - 1),
         "pend_slot": ((), -1, len(DIRECTIONS) * rules.cells - 1),
         "picks_left": ((), 0, rules.market_size),
         "tweaks_left": ((), 0, max(rules.load_tweaks, *rules.op_tweaks)),
-        "pend_flip": ((players, TYPES), *flag),
-        "final": ((), *flag),
+        "pend_flip": ((players, TYPES), 0, 1),
         "final_left": ((), 0, players),
         "round": ((), 0, rules.max_rounds),
         "decisions": ((), 0, 2**31 - 1),
-        "done": ((), *flag),
-        "truncated": ((), *flag),
+        **dict.fromkeys(("final", "done", "truncated"), ((), 0, 1)),
     }
-
-
-def _checked(rules: TensorEquilibrium, told: dict[str, Any]) -> dict[str, Any]:
-    game = {name: nested(name, told[name], *limits) for name, limits in _shapes(rules).items()}
-    for holds, message in STATE_CHECKS:
-        if not holds(rules, game):
-            raise ValueError(message)
-    for t in range(TYPES):
-        found = _tiles(game, t)
-        if found != rules.tiles_per_type:
-            raise ValueError(f"there are {found} tiles of type {t}, not {rules.tiles_per_type}")
+    game = {name: nested(name, given[name], *limit) for name, limit in limits.items()}
+    for message in _faults(rules, game):
+        raise ValueError(message)
     return game
 
 
-def _tiles(game: dict[str, Any], t: int) -> int:
-    """All tiles of a type (I1)."""
-    boards = sum(board.count(1 + t) + board.count(1 + FACE_DOWN + t) for board in game["board"])
-    held = game["pile"][t] + game["market"][t] + game["supply"][t] + sum(row[t] for row in game["storage"])
-    return int(boards + held + (game["phase"] == Phase.PLACE and game["pend_type"] == t))
-
-
-def _no_tile_on_dark_cells(rules: TensorEquilibrium, game: dict[str, Any]) -> bool:
-    light = Hexagon(rules.board_radius).cells_of(light_cells(rules))
-    return all(not code or cell in light for board in game["board"] for cell, code in enumerate(board))
-
-
-def _passed_in_order(rules: TensorEquilibrium, game: dict[str, Any]) -> bool:
+def _faults(rules: TensorEquilibrium, game: dict[str, Any]) -> Iterator[str]:
+    """Yield a message for each rule of the game that a state breaks."""
+    if sorted(game["order"]) != list(range(rules.players)):
+        yield "order must be each seat once"
     n, spots = game["n_passed"], game["next_order"]
     seats = [p for p, passed in enumerate(game["passed"]) if passed]
-    return sorted(spots[:n]) == seats and set(spots[n:]) <= {-1}
-
-
-def _is_on_its_way(rules: TensorEquilibrium, game: dict[str, Any]) -> bool:
-    """What a phase needs to know is there."""
-    needs = {
+    if sorted(spots[:n]) != seats or any(seat >= 0 for seat in spots[n:]):
+        yield "next_order must hold the seats that have passed, then -1"
+    light = Hexagon(rules.board_radius).cells_of(light_cells(rules))
+    if any(code and cell not in light for board in game["board"] for cell, code in enumerate(board)):
+        yield "board has a tile on a dark cell"
+    cards = zip(game["ops"], *game["hand"], strict=True)
+    if any(sum(places) != rules.op_copies[rules.players - 1] for places in cards):
+        yield "ops and hand together must hold every operation card"
+    done, phase = game["done"], game["phase"]
+    if not done and (phase == Phase.OVER or game["truncated"]):
+        yield "done must be 1 when phase is OVER or truncated is 1"
+    if not done and game["actor"] < 0:
+        yield "actor must be a seat while the game goes on"
+    if game["turn"] != _turn(game, -1 if done else game["actor"]):
+        yield "turn must be the actor, or in phase TWEAK the seat at pos of the order, or -1 in a game that is over"
+    pending = {
         Phase.SETUP_CELL: ("pend_type",),
         Phase.PLACE: ("pend_target", "pend_type"),
         Phase.ADD_TYPE: ("pend_type", "pend_slot"),
         Phase.ADD_CELL: ("pend_type", "pend_slot"),
         Phase.MUL_CELL: ("pend_slot",),
     }
-    return all(game[name] >= 0 for name in needs.get(game["phase"], ()))
-
-
-StateCheck = Callable[[TensorEquilibrium, dict[str, Any]], bool]
-STATE_CHECKS: tuple[tuple[StateCheck, str], ...] = (
-    (lambda rules, g: sorted(g["order"]) == list(range(rules.players)), "order must be each seat once"),
-    (_passed_in_order, "next_order must hold the seats that have passed, then -1"),
-    (_no_tile_on_dark_cells, "board has a tile on a dark cell"),
-    (
-        lambda rules, g: all(
-            g["ops"][o] + sum(hand[o] for hand in g["hand"]) == rules.op_copies[rules.players - 1]
-            for o in range(len(OPERATIONS))
-        ),
-        "ops and hand together must hold every operation card",
-    ),
-    (
-        lambda rules, g: (g["phase"] == Phase.OVER) <= bool(g["done"]) and g["truncated"] <= g["done"],
-        "done must be 1 when phase is OVER or truncated is 1",
-    ),
-    (lambda rules, g: bool(g["done"]) or g["actor"] >= 0, "actor must be a seat while the game goes on"),
-    (
-        lambda rules, g: g["turn"] == _turn(g, -1 if g["done"] else g["actor"]),
-        "turn must be the actor, or in phase TWEAK the seat at pos of the order, or -1 in a game that is over",
-    ),
-    (_is_on_its_way, "pend_target, pend_type or pend_slot is missing for this phase"),
-)
+    if any(game[name] < 0 for name in pending.get(phase, ())):
+        yield "pend_target, pend_type or pend_slot is missing for this phase"
+    for t in range(TYPES):  # I1
+        count = sum(board.count(1 + t) + board.count(1 + FACE_DOWN + t) for board in game["board"])
+        count += sum(tiles[t] for tiles in (game["pile"], game["market"], game["supply"], *game["storage"]))
+        count += phase == Phase.PLACE and game["pend_type"] == t
+        if count != rules.tiles_per_type:
+            yield f"there are {count} tiles of type {t}, not {rules.tiles_per_type}"
 
 
 # *** actions ***
 
 
 def action_to_string(rules: TensorEquilibrium, action: int) -> str:
-    """PASS, DOWNLOAD, STOP, CODE(ADD), RUN(MUL), LOAD(B), HACK(seat+1, C), TAKE(A), TWEAK(E), TYPE(D); cells by their
-    axial coordinates: CELL(2,-1), and a pair of cells by both: EDGE(0,0 1,0)."""
+    """Return an action's name.
+
+    Names are PASS, DOWNLOAD, STOP, CODE(ADD), RUN(MUL), LOAD(B), HACK(seat+1, C), TAKE(A), TWEAK(E) and TYPE(D). A cell
+    is named by its axial coordinates, CELL(2,-1), and a pair by both: EDGE(0,0 1,0).
+    """
     axial = Hexagon(rules.board_radius).axial
     if action >= Act.CELL:
         block, cell = divmod(action - Act.CELL, rules.cells)
@@ -263,6 +238,6 @@ KINDS = {name: first for name, first in vars(Act).items() if name.isupper() and 
 
 
 def symmetries(rules: TensorEquilibrium) -> Iterator[Symmetry]:
-    """The identity: turning a board would exchange which tile of a pair MUL names first, and what CELL means then."""
+    """Yield the identity. A turned board would change the first tile of a MUL pair, and so the meaning of CELL."""
     size = prod(rules.spec.observation_shape)
     yield Symmetry(tuple(range(rules.num_actions)), tuple(range(size)), {})
