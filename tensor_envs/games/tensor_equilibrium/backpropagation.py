@@ -1,4 +1,4 @@
-"""Backpropagation: tokens move, and a tile of every type that moved up is turned face-down."""
+"""Backpropagation: move the tokens and turn one tile of every type that moved up face-down."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from tensor_envs.games.tensor_equilibrium.data import TYPES, Phase, RuleFields
 from tensor_envs.games.tensor_equilibrium.players import at_top, by_tier
 from tensor_envs.rules import GameState, Scalar, integer, minimum, select, sum_of, union_of, where, word
 
-UPS = 3  # types that move up at most
+MAX_UPS = 3  # types that move up in one Backpropagation
 
 
 def moves_up(rules: RuleFields, counts: Scalar) -> Scalar:
-    """Flags of the types that move up, by face-up tiles (F34 to F36, F38)."""
+    """Return the flags of the types that move up, from the tally of face-up tiles (F34 to F36, F38)."""
     place = rules.tiebreak_order.index
-    ahead = word(0)  # for every type, how many come before it
+    ahead = word(0)  # by type, the number of types ahead of it
     for k in range(1, TYPES):
         loses_ties = tally.pack([place((t + k) % TYPES) > place(t) for t in range(TYPES)])
         ahead = ahead + tally.not_less(tally.rotate(counts, k), counts + loses_ties)
-    among_first = tally.at_least(ahead, UPS) ^ tally.ONES
+    among_first = tally.at_least(ahead, MAX_UPS) ^ tally.ONES
     all_tied = counts == tally.rotate(counts, 1)
     return where(all_tied, 0, among_first & tally.at_least(counts, 1))
 
@@ -26,7 +26,11 @@ def moves_up(rules: RuleFields, counts: Scalar) -> Scalar:
 def backpropagate(
     rules: RuleFields, s: GameState, round_ends: Scalar, game_ends: Scalar
 ) -> tuple[GameState, Scalar]:
-    """The end of a round (F33), or the last Backpropagation (F41) -> also whether the rounds are used up (G43)."""
+    """Apply the Backpropagation that ends a round (F33) or the game (F41).
+
+    Returns:
+        The state, and whether the round limit is reached (G43).
+    """
     rounds = s.round + round_ends
     capped = round_ends & (rounds == rules.max_rounds)
     flips = round_ends & ~capped  # G37
@@ -40,7 +44,7 @@ def backpropagate(
         gpu.append(where(round_ends, paid, s.gpu[p]))
         flipped = where(flips, up if rules.flip_when_capped else up & ~top, 0)  # G21
         several = flipped & tally.at_least(s.face_up[p], 2)
-        single = flipped ^ several  # G36: flipped without asking
+        single = flipped ^ several  # G36: no choice
         board = board_of(rules, s, p)
         turned = union_of(where(tally.has(single, t), board.types[t], 0) for t in range(TYPES))
         tiles[p * PLANES + CODE_BITS] = board.face_up & ~turned
@@ -65,7 +69,7 @@ def backpropagate(
 
 
 def next_flip(rules: RuleFields, s: GameState, looks: Scalar) -> GameState:
-    """The first player in turn order who has to choose a tile to flip, else the round begins (F37, G36)."""
+    """Give the turn to the first player in order who has to choose a tile to flip, or start the round (F37, G36)."""
     player, phase = s.order[0], integer(Phase.MAIN)
     for other in reversed(s.order):
         chooses = select(s.pend_flip, other) != 0

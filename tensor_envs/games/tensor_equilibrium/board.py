@@ -1,6 +1,7 @@
-"""One player's board: where tiles lie, and where something may be done (RULES.md, "Cell sets").
+"""Cell sets of one player's board: its tiles, and the cells that each operation may use (RULES.md, "Cell sets").
 
-A board is four sets of cells: bits 0, 1, 2 of the code of the tile on a cell (type + 1; 0: empty), and face-up tiles.
+A board has four planes, each a set of cells. Planes 0 to 2 are the bits of the code of the tile on a cell (type + 1, or
+0 for an empty cell); plane 3 marks face-up tiles.
 """
 
 from __future__ import annotations
@@ -24,24 +25,25 @@ from tensor_envs.rules import (
 )
 
 CODE_BITS = 3
-PLANES = CODE_BITS + 1  # of a board: the bits of the code, then the face-up tiles
+PLANES = CODE_BITS + 1  # planes of a board: the bits of the code, then the face-up tiles
 EVERY_TYPE = (1 << TYPES) - 1
-# Steps from one tile of a group to any other at most, by board radius: its longest path without a short cut.
+# Upper bound of the steps between two connected tiles, by board radius: the longest induced path.
 LONGEST_WAY = (0, 4, 11, 22)
 
 
 def board_of(rules: RuleFields, s: GameState, player: Scalar | int) -> PlayerBoard:
+    """Return a player's board."""
     return PlayerBoard(rules, [select(s.tiles[i::PLANES], player) for i in range(PLANES)])
 
 
 def light_cells(rules: RuleFields) -> int:
-    """The cells on which tiles may lie (G2), as a set."""
+    """Return the set of cells that may hold tiles (G2)."""
     hexagon = Hexagon(rules.board_radius)
     return hexagon.set_of(set(range(rules.cells)) - set(rules.dark_cells))
 
 
 def is_one_group(cells: int) -> bool:
-    """Whether a set (a Python int) is one group of neighbours."""
+    """Return whether the cells of a set (a Python int) are connected."""
     reached, grown = 0, cells & -cells
     while reached != grown:
         reached, grown = grown, grown | neighbours(grown) & cells
@@ -49,14 +51,14 @@ def is_one_group(cells: int) -> bool:
 
 
 def has_more_than(cells: Scalar, count: int) -> Scalar:
-    """Whether a set has more cells than a (small) constant."""
+    """Return whether a set has more cells than a small constant."""
     for _ in range(count):
         cells = cells & cells - 1
     return cells != 0
 
 
 class PlayerBoard:
-    """The cell sets of one board, as word64; each is worked out when first asked for."""
+    """Cell sets of one board, each a word64 that is computed on first use."""
 
     def __init__(self, rules: RuleFields, planes: Sequence[Scalar]):
         self.rules, self.planes = rules, planes
@@ -65,6 +67,7 @@ class PlayerBoard:
 
     @cached_property
     def occupied(self) -> Scalar:
+        """Cells that hold a tile."""
         return union_of(self.code)
 
     @cached_property
@@ -74,31 +77,31 @@ class PlayerBoard:
 
     @cached_property
     def open(self) -> Scalar:
-        """Where a tile touches another (F22)."""
+        """Empty cells beside a tile (F22)."""
         return neighbours(self.occupied) & self.empty
 
     @cached_property
     def types(self) -> list[Scalar]:
-        """The tiles of every type, of either face."""
+        """Tiles of every type, face-up or face-down."""
         low, middle, high = self.code
         return [low & ~(middle | high), middle & ~low, low & middle, high & ~low, low & high]
 
     def tile_at(self, bit: Scalar) -> tuple[Scalar, Scalar]:
-        """Type (-1: none) and face of the tile on a computed cell."""
+        """Return the type (-1 for none) and the face of the tile on a computed cell."""
         low, middle, high, face_up = (plane >> bit & 1 for plane in self.planes)
         return integer(low | middle << 1 | high << 2) - 1, face_up != 0
 
     @cached_property
     def partners(self) -> list[Scalar]:
-        """The tiles of every type that count for their partner on the Tensor card (G24)."""
+        """Tiles of every type that count as partners on the Tensor card (G24)."""
         if self.rules.face_down_counts_for_adjacency:
             return self.types
         return [tiles & self.face_up for tiles in self.types]
 
-    # *** loading and hacking; `card`: the card's word, see `cards.partner_word` ***
+    # *** loading and hacking; `card` is the card's word, see `cards.partner_word` ***
 
     def load_cells(self, card: Scalar, tile: Scalar) -> Scalar:
-        """Where a tile of a computed type may be loaded (F22, F23)."""
+        """Return the cells where a tile of a computed type may be loaded (F22, F23)."""
         column = card >> (tile & 7)
         beside = word64(0)
         for other, tiles in enumerate(self.partners):
@@ -107,7 +110,7 @@ class PlayerBoard:
         return where(is_free, self.open, self.open & neighbours(beside))
 
     def loadable(self, card: Scalar) -> Scalar:
-        """The types that may be loaded somewhere, as bits: some partner touches an open cell."""
+        """Return the types that may be loaded on some cell, as bits. A partner must touch an open cell."""
         beside_open = neighbours(self.open)
         reached = [(tiles & beside_open) != 0 for tiles in self.partners] + [self.open != 0]
         return union_of(where(ok, card >> TYPES * i & EVERY_TYPE, 0) for i, ok in enumerate(reached))
@@ -122,13 +125,13 @@ class PlayerBoard:
 
     @cached_property
     def loose(self) -> Scalar:
-        """Tiles without which the others are one group."""
+        """Tiles whose removal leaves the other tiles connected."""
         radius = self.rules.board_radius
 
         def tile_if_loose(bit: Scalar) -> Scalar:
             tile = word64(1) << bit
             others = self.occupied & ~tile
-            reached = others & ~(others - 1)  # one of the others, and what hangs together with it
+            reached = others & ~(others - 1)  # one of the others, grown to its connected group
             for _ in range(LONGEST_WAY[radius]):
                 reached = reached | neighbours(reached) & others
             return where(reached == others, tile, 0)
@@ -136,7 +139,7 @@ class PlayerBoard:
         return union_in_range(Hexagon(radius).bits[-1] + 1, tile_if_loose) & self.occupied
 
     def add_removable(self, supply: Scalar) -> Scalar:
-        """Tiles that ADD may remove: another type is in supply (G31), and a cell for the new tile remains (G30)."""
+        """Return the tiles that ADD may remove. Another type must be in supply (G31), and a cell must remain (G30)."""
         stocked = tally.at_least(supply, 1)
         return self.replaceable & union_of(
             where((stocked & ~tally.one(t)) != 0, tiles, 0) for t, tiles in enumerate(self.types)
@@ -144,11 +147,11 @@ class PlayerBoard:
 
     @cached_property
     def replaceable(self) -> Scalar:
-        """Removable tiles after whose removal a tile may still be placed.
+        """Removable tiles after whose removal a tile can still be placed.
 
-        Where the light cells are one group, that is always so if another tile is left: some empty cell is beside one.
-        Elsewhere: an open cell is lost with the only tile that it touches, and the vacated cell is won if it touches
-        one.
+        Where the light cells are connected, any other tile is enough, since an empty cell then touches a tile.
+        Elsewhere, an open cell closes when the only tile that it touches is removed, and the vacated cell opens if it
+        touches a tile.
         """
         reuse = self.rules.add_may_reuse_cell
         if reuse and is_one_group(self.light):
@@ -166,20 +169,20 @@ class PlayerBoard:
 
     @cached_property
     def mul_cells(self) -> list[Scalar]:
-        """For every direction: where the first copy may lie, the second beyond it (F31)."""
+        """Cells of the first copy by direction; the second copy lies beyond it (F31)."""
         return [pairs(self.empty, d) & (self.open | self.open >> stride) for d, stride in enumerate(STRIDES)]
 
     def mul_edges(self, supply: Scalar) -> list[Scalar]:
-        """For every direction: tiles that may be copied together with their neighbour (G31, G33)."""
+        """Return, by direction, the tiles that may be copied together with their neighbour (G31, G33)."""
         stocked, plenty = tally.at_least(supply, 1), tally.at_least(supply, 2)
         available = [where(tally.has(stocked, t), tiles, 0) for t, tiles in enumerate(self.types)]
         single = union_of(where(tally.has(plenty, t), 0, tiles) for t, tiles in enumerate(available))
         copied = union_of(available)
         if not self.rules.mult_can_copy_face_down:
             copied = copied & self.face_up
-        found = []
+        edges_by_direction = []
         for d, stride in enumerate(STRIDES):
             differ = union_of(plane ^ plane >> stride for plane in self.code)
             edges = pairs(copied, d) & (differ | ~single)
-            found.append(where(self.mul_cells[d] != 0, edges, 0))
-        return found
+            edges_by_direction.append(where(self.mul_cells[d] != 0, edges, 0))
+        return edges_by_direction

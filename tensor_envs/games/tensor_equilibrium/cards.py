@@ -1,4 +1,4 @@
-"""Tensor cards: what each allows, as words, and their deal."""
+"""Tensor cards: the adjacency that each allows, as bit words, and their deal."""
 
 from __future__ import annotations
 
@@ -7,25 +7,28 @@ from tensor_envs.rules import Chance, Scalar, integer, maximum, minimum
 
 
 def partner_word(card: Card) -> int:
-    """Bit 5 u + t: a tile of type t must touch one of type u (F23); bit 25 + t: type t is free."""
-    found = 0
+    """Encode the partners of a card in one word.
+
+    Bit 5 u + t says that a tile of type t may touch one of type u (F23). Bit 25 + t marks the free type.
+    """
+    partners = 0
     for a, b in card:
-        found |= 1 << TYPES * b + a | 1 << TYPES * a + b
+        partners |= 1 << TYPES * b + a | 1 << TYPES * a + b
     (free,) = set(range(TYPES)) - {t for row in card for t in row}
-    return found | 1 << TYPES * TYPES + free
+    return partners | 1 << TYPES * TYPES + free
 
 
 def row_bits(card: Card) -> int:
-    """Bits 0..4: the types of the top row; bits 5..9: those of the bottom row."""
+    """Encode the rows of a card: bits 0 to 4 are the types of the top row, bits 5 to 9 those of the bottom row."""
     return sum(1 << TYPES * i + t for i, row in enumerate(card) for t in row)
 
 
 def deal(rules: RuleFields, chance: Chance) -> list[Scalar]:
-    """The card of every player (G4): the draw(1 + p, n - p)-th of those not dealt yet."""
+    """Return every player's card index. Player p draws one of the n - p cards that remain, by counter 1 + p (G4)."""
     if rules.fixed_cards:
         return [integer(card) for card in rules.fixed_cards]
     dealt: list[Scalar] = []
-    taken: list[Scalar] = []  # the same, ascending
+    taken: list[Scalar] = []  # `dealt`, ascending
     for p in range(rules.players):
         card = chance.draw(1 + p, len(rules.tensor_cards) - p)
         for lower in taken:

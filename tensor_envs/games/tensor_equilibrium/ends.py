@@ -1,4 +1,4 @@
-"""What follows an action: tweaks, the next turn, the end of a round with Backpropagation, the end of the game."""
+"""Consequences of an action: tweaks, the next turn, the end of a round and the end of the game."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from tensor_envs.games.tensor_equilibrium.score import rewards
 from tensor_envs.games.tensor_equilibrium.turn import TurnResult
 from tensor_envs.rules import GameState, Outcome, Scalar, integer, lookup, select, where
 
-FIRST_PHASE = (Phase.SUB_CELL, Phase.ADD_REMOVE, Phase.DIV_CELL, Phase.MUL_EDGE)  # of an operation
+FIRST_PHASE = (Phase.SUB_CELL, Phase.ADD_REMOVE, Phase.DIV_CELL, Phase.MUL_EDGE)  # of each operation
 
 
 class Continuation(NamedTuple):
-    """How the turn goes on; at most one of the flags holds."""
+    """Flags of what follows an action; at most one is True."""
 
-    tweaks: Scalar  # a tweak is decided next
+    tweaks: Scalar  # the next decision is a tweak
     passes_on: Scalar  # the turn of the player at `pos` begins
     round_ends: Scalar
     game_ends: Scalar
 
 
 def finish_turn(rules: RuleFields, s: GameState, result: TurnResult) -> Outcome:
-    """The state after an action -> the state in which somebody decides again, or the end."""
+    """Advance the state after an action to the next decision or to the end of the game."""
     s, continuation = end_turn(rules, s, result)
     s = next_phase(rules, s, result, continuation)
     s, capped = backpropagate(rules, s, continuation.round_ends, continuation.game_ends)
@@ -44,7 +44,7 @@ def finish_turn(rules: RuleFields, s: GameState, result: TurnResult) -> Outcome:
 
 
 def end_turn(rules: RuleFields, s: GameState, result: TurnResult) -> tuple[GameState, Continuation]:
-    """Whether tweaks follow, the next player's turn, the end of the round (F10), or that of the game (F40)."""
+    """Return the state and what follows: tweaks, the next turn, the end of the round (F10) or of the game (F40)."""
     action = result.action
     room = [at_top(rules, level) != tally.ONES for level in s.level]
     tweaks = result.tweaks & (s.tweaks_left > 0) & select(room, result.player)  # G20
@@ -67,9 +67,9 @@ def end_turn(rules: RuleFields, s: GameState, result: TurnResult) -> tuple[GameS
 
 
 def next_turn(rules: RuleFields, s: GameState, final: Scalar, left: Scalar) -> Scalar:
-    """How many positions further in the order somebody takes a turn, 0 for nowhere.
+    """Return how many positions ahead in the order the next turn is, or 0 if there is none.
 
-    Players do until they have passed (F10), then everybody has one of the final actions that are left (F40, G39).
+    A player takes turns until passing (F10). Then each player has one of the remaining final actions (F40, G39).
     """
     steps = integer(0)
     for k in range(rules.players, 0, -1):
@@ -80,9 +80,9 @@ def next_turn(rules: RuleFields, s: GameState, final: Scalar, left: Scalar) -> S
 
 
 def next_phase(rules: RuleFields, s: GameState, result: TurnResult, continuation: Continuation) -> GameState:
-    """Who decides what next, if the round goes on."""
+    """Set the phase and the player to move, if the round goes on."""
     action, setup = result.action, result.action.at(Phase.SETUP_CELL)
-    phase = s.phase + 1  # of a choice in several parts
+    phase = s.phase + 1  # next part of a choice in several parts
     phase = where(setup, Phase.SETUP_CENTRE, phase)
     phase = where(action.runs, lookup(FIRST_PHASE, action.operation), phase)
     phase = where(action.sends, Phase.PLACE, where(action.takes, Phase.PICK, phase))

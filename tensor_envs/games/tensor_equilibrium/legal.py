@@ -1,4 +1,4 @@
-"""What is legal in every phase, as bit words (RULES.md, "Phases")."""
+"""Legal actions in every phase, as bit words (RULES.md, "Phases")."""
 
 from __future__ import annotations
 
@@ -24,21 +24,19 @@ from tensor_envs.rules import (
     word64,
 )
 
-MaskPart = tuple[
-    int, int, Scalar
-]  # first action, number of actions, the legal ones: a bool, a word or a word64
+MaskPart = tuple[int, int, Scalar]  # first action, number of actions, legal ones as a bool, word or word64
 
 
 def legal_actions(rules: RuleFields, s: GameState) -> list[Scalar]:
-    """The mask's words."""
+    """Return the words of the legal action mask."""
     player = where(s.phase == Phase.PLACE, s.pend_target, s.current_player)
-    board = board_of(rules, s, player)  # of the player to move, or that on which a tile is to be placed
+    board = board_of(rules, s, player)  # of the player to move, or of the player who gets a tile
     parts = main_actions(rules, s, board) + type_choices(rules, s)
     return assemble(rules, parts + cell_choices(rules, s, board, select(s.partners, player)))
 
 
 def main_actions(rules: RuleFields, s: GameState, mine: PlayerBoard) -> list[MaskPart]:
-    """A turn's choices: PASS to HACK."""
+    """Return the legal actions of a turn, from PASS to HACK."""
     player, main = s.current_player, s.phase == Phase.MAIN
     gpu, hand, storage, level = (select(x, player) for x in (s.gpu, s.hand, s.storage, s.level))
 
@@ -56,7 +54,7 @@ def main_actions(rules: RuleFields, s: GameState, mine: PlayerBoard) -> list[Mas
     if rules.op_needs_effect:  # G32
         run = [pays(rules.cost_run) & possible for possible in effects(mine, s.supply)]
     held = tally.squeeze(tally.at_least(storage, 1))
-    # by player, the tiles that may go there (G27)
+    # by player, the held types that fit on the board (G27)
     loadable = [board_of(rules, s, p).loadable(card) & held for p, card in enumerate(s.partners)]
     parts = [
         (Act.PASS, 1, main),  # F12
@@ -75,13 +73,13 @@ def main_actions(rules: RuleFields, s: GameState, mine: PlayerBoard) -> list[Mas
 
 
 def effects(mine: PlayerBoard, supply: Scalar) -> list[Scalar]:
-    """Whether each operation could do something on a board (G32)."""
+    """Return whether each operation could change a board (G32)."""
     edges = union_of(mine.mul_edges(supply))
     return [cells != 0 for cells in (mine.removable, mine.add_removable(supply), mine.occupied, edges)]
 
 
 def type_choices(rules: RuleFields, s: GameState) -> list[MaskPart]:
-    """TAKE, TWEAK, STOP and TYPE."""
+    """Return the legal TAKE, TWEAK, STOP and TYPE actions."""
     rows, level = select(s.rows, s.current_player), select(s.level, s.current_player)
     in_market = tally.squeeze(tally.at_least(s.market, 1))
     below_top = tally.squeeze(at_top(rules, level)) ^ EVERY_TYPE  # G20
@@ -100,14 +98,15 @@ def type_choices(rules: RuleFields, s: GameState) -> list[MaskPart]:
 
 
 def cell_choices(rules: RuleFields, s: GameState, board: PlayerBoard, partners: Scalar) -> list[MaskPart]:
-    """CELL and EDGE."""
+    """Return the legal CELL and EDGE actions."""
     add_cells = board.open
     if not rules.add_may_reuse_cell:  # G30
         add_cells = add_cells & ~(word64(1) << (s.pend_bit & 63))
     to_flip = select(s.pend_flip, s.current_player)
     flippable = union_of(where(has_bit(to_flip, t), tiles, 0) for t, tiles in enumerate(board.types))
+    beside_centre = neighbours(1 << Hexagon(rules.board_radius).bits[rules.centre]) & light_cells(rules)
     cells = {
-        Phase.SETUP_CELL: word64(second_cells(rules)),
+        Phase.SETUP_CELL: word64(beside_centre),  # G15
         Phase.PLACE: board.load_cells(partners, s.pend_type),
         Phase.SUB_CELL: board.removable,
         Phase.ADD_REMOVE: board.add_removable(s.supply),
@@ -125,20 +124,15 @@ def cell_choices(rules: RuleFields, s: GameState, board: PlayerBoard, partners: 
 
 
 def by_phase(s: GameState, choices: dict[int, Scalar]) -> Scalar:
-    """The choices of the phase that the game is in, or none."""
+    """Return the choices of the current phase, or none."""
     chosen: Value = 0
-    for phase, found in choices.items():
-        chosen = where(s.phase == phase, found, chosen)
+    for phase, legal in choices.items():
+        chosen = where(s.phase == phase, legal, chosen)
     return scalar(chosen)
 
 
-def second_cells(rules: RuleFields) -> int:
-    """The light cells round the centre (G15)."""
-    return neighbours(1 << Hexagon(rules.board_radius).bits[rules.centre]) & light_cells(rules)
-
-
 def assemble(rules: RuleFields, parts: list[MaskPart]) -> list[Scalar]:
-    """Parts of the mask -> its words."""
+    """Combine parts of the mask into its words."""
     words = [word(0)] * num_words(rules.num_actions)
     for first, count, chosen in parts:
         for w in range(first // WORD_BITS, (first + count - 1) // WORD_BITS + 1):

@@ -1,6 +1,6 @@
-"""Pictures of a position of Tensor, a game of equilibrium: text, and an SVG of the boards, the tokens and the table.
+"""Text and SVG pictures of Tensor, a game of equilibrium: the boards, the tokens and the table.
 
-Colours of the types: P. Tol, "Colour schemes" (2021), the bright scheme, which colour-blind readers can tell apart.
+The colours of the types are the bright scheme of P. Tol, "Colour schemes" (2021), which is colour-blind safe.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ TASKS = {  # what the player to move is to do
 
 
 def headline(rules: RuleFields, game: dict[str, Any]) -> str:
-    """Round, and who has to do what."""
+    """Return the round and the decision to make."""
     if game["done"]:
         end = "is cut off" if game["truncated"] else "is over"
         return f"round {game['round']}: the game {end}{result(rules, game)}"
@@ -54,7 +54,7 @@ def headline(rules: RuleFields, game: dict[str, Any]) -> str:
 
 
 def result(rules: RuleFields, game: dict[str, Any]) -> str:
-    """Who has won a game that is scored (F42, G42)."""
+    """Return who has won, for a game that is scored (F42, G42)."""
     if game["phase"] != Phase.OVER or (game["truncated"] and not rules.score_truncated):
         return ""
     standings = [(sorted(levels), gpu) for levels, gpu in zip(game["level"], game["gpu"], strict=True)]
@@ -65,21 +65,22 @@ def result(rules: RuleFields, game: dict[str, Any]) -> str:
 
 
 def letters(counts: list[int]) -> str:
-    """Tiles by type -> "AAC"; "-" for none."""
+    """Return tiles by type as letters, such as "AAC", or "-" for none."""
     return "".join(TYPE_NAMES[t] * n for t, n in enumerate(counts)) or "-"
 
 
 def operations(counts: list[int]) -> str:
+    """Return the names of operation cards, or "-" for none."""
     return " ".join(name for o, name in enumerate(OPERATIONS) for _ in range(counts[o])) or "-"
 
 
 def card_text(rules: RuleFields, card: int) -> str:
-    """The rows of a Tensor card: "AB|CD"."""
+    """Return the rows of a Tensor card, such as "AB|CD"."""
     return "|".join("".join(TYPE_NAMES[t] for t in row) for row in rules.tensor_cards[card])
 
 
 def limits(rules: RuleFields, levels: list[int]) -> tuple[int, int, int]:
-    """Cards in hand, tiles in storage, income (F13)."""
+    """Return the limits of hand and storage, and the income (F13)."""
     tier = max(i for i, least in enumerate(rules.tier_level) if max(levels) >= least)
     return rules.tier_hand[tier], rules.tier_storage[tier], rules.tier_income[tier]
 
@@ -88,10 +89,10 @@ def limits(rules: RuleFields, levels: list[int]) -> tuple[int, int, int]:
 
 
 def to_string(rules: RuleFields, game: dict[str, Any]) -> str:
-    """A block for the table, then one for each seat: its board beside what it holds.
+    """Return a block for the table, then one for each seat: its board beside its holdings.
 
-    A capital letter is a face-up tile, a small one a face-down tile, "." an empty cell, "#" a dark one; * marks the
-    player to move.
+    A capital letter is a face-up tile, a small one a face-down tile, "." an empty cell, "#" a dark one. An asterisk
+    marks the player to move.
     """
     supply = " ".join(f"{TYPE_NAMES[t]}{n}" for t, n in enumerate(game["supply"]))
     blocks = [
@@ -111,6 +112,7 @@ def to_string(rules: RuleFields, game: dict[str, Any]) -> str:
 
 
 def text_board(rules: RuleFields, board: list[int]) -> list[str]:
+    """Return the lines of a board."""
     rows = []
     for row in Hexagon(rules.board_radius).rows:
         cells = range(row.cell, row.cell + row.size)
@@ -127,6 +129,7 @@ def sign(rules: RuleFields, cell: int, code: int) -> str:
 
 
 def text_facts(rules: RuleFields, game: dict[str, Any], seat: int) -> list[str]:
+    """Return the lines of a player's holdings."""
     hand, storage, income = limits(rules, game["level"][seat])
     levels = " ".join(f"{TYPE_NAMES[t]}{level}" for t, level in enumerate(game["level"][seat]))
     flips = letters(game["pend_flip"][seat])
@@ -160,12 +163,12 @@ TILE = 18
 
 
 def to_svg(rules: RuleFields, game: dict[str, Any]) -> str:
-    """The drawing as an SVG document."""
+    """Return the drawing as an SVG document."""
     return draw(rules, game).to_svg()
 
 
 def draw(rules: RuleFields, game: dict[str, Any]) -> Drawing:
-    """The table, and a panel for each seat: board, confidence board, and what the player holds."""
+    """Draw the table, and for each seat a panel with its board, confidence board and holdings."""
     board_width = sqrt(3) * CELL * (2 * rules.board_radius + 1)
     board_height = CELL * (3 * rules.board_radius + 2)
     levels = rules.level_max - rules.level_min + 1
@@ -188,7 +191,7 @@ def draw(rules: RuleFields, game: dict[str, Any]) -> Drawing:
 
 
 def draw_table(picture: Drawing, rules: RuleFields, game: dict[str, Any]) -> None:
-    """The action board (D in the rulebook): market, cards, pile, turn order."""
+    """Draw the action board (D in the rulebook): market, cards, pile and turn order."""
     picture.text((GAP, 22), headline(rules, game), 17, INK, "start", bold=True)
     acts = [[Act.DOWNLOAD] if game["phase"] == Phase.MAIN else [Act.TAKE + t] for t in range(TYPES)]
     x = draw_tiles(picture, "market", game["market"], GAP, 58, acts)
@@ -205,6 +208,7 @@ def draw_table(picture: Drawing, rules: RuleFields, game: dict[str, Any]) -> Non
 
 
 def draw_legend(picture: Drawing, x: float) -> None:
+    """Draw the legend, its right edge at x."""
     for y, face_up, text in ((50, True, "face-up"), (68, False, "face-down")):
         draw_tile(picture, (x, y), 0, TILE / 2, face_up)
         picture.text((x - TILE, y), text, 12, PALE, "end")
@@ -215,7 +219,7 @@ def draw_legend(picture: Drawing, x: float) -> None:
 def draw_title(
     picture: Drawing, rules: RuleFields, game: dict[str, Any], seat: int, x: float, y: float
 ) -> None:
-    """Seat, the rows of its Tensor card, and GPU."""
+    """Draw the seat, the rows of its Tensor card, and its GPU."""
     _, _, income = limits(rules, game["level"][seat])
     name = f"seat {seat}" + (", passed" if game["passed"][seat] else "")
     picture.text((x, y), name, 15, PALE if game["passed"][seat] else INK, "start", bold=True)
@@ -233,12 +237,13 @@ def draw_title(
 
 
 def hexagon(centre: tuple[float, float], radius: float) -> list[tuple[float, float]]:
+    """Return the corners of a hexagon that stands on a corner."""
     x, y = centre
     return [(x + radius * sin(pi / 3 * i), y - radius * cos(pi / 3 * i)) for i in range(6)]
 
 
 def draw_board(picture: Drawing, rules: RuleFields, game: dict[str, Any], seat: int, middle: Point) -> None:
-    """Cells and tiles; face-down tiles show their back and a small letter."""
+    """Draw the cells and tiles of a seat. A face-down tile shows its back and a small letter."""
     axial = Hexagon(rules.board_radius).axial
     places = [(middle[0] + sqrt(3) * CELL * (q + r / 2), middle[1] + 1.5 * CELL * r) for q, r in axial]
     target = game["pend_target"] if game["phase"] == Phase.PLACE else game["actor"]
@@ -258,6 +263,7 @@ def draw_board(picture: Drawing, rules: RuleFields, game: dict[str, Any], seat: 
 
 
 def draw_tile(picture: Drawing, at: Point, kind: int, radius: float, face_up: bool = True) -> None:
+    """Draw a tile as a hexagon with its letter."""
     if face_up:
         picture.polygon(hexagon(at, radius), COLOURS[kind], INK)
         picture.text(at, TYPE_NAMES[kind], radius, LETTERS[kind], bold=True)
@@ -267,7 +273,7 @@ def draw_tile(picture: Drawing, at: Point, kind: int, radius: float, face_up: bo
 
 
 def draw_tokens(picture: Drawing, rules: RuleFields, game: dict[str, Any], seat: int, corner: Point) -> None:
-    """The confidence board: a column a type; a golden line below the first level of a tier of limits (G7)."""
+    """Draw the confidence board: a column for each type, and a golden line below the first level of each tier (G7)."""
     (x, y), levels = corner, game["level"][seat]
     for i, level in enumerate(range(rules.level_max, rules.level_min - 1, -1)):
         at = y + (i + 0.5) * TRACK
@@ -298,7 +304,7 @@ def draw_tokens(picture: Drawing, rules: RuleFields, game: dict[str, Any], seat:
 def draw_holdings(
     picture: Drawing, rules: RuleFields, game: dict[str, Any], seat: int, x: float, y: float
 ) -> None:
-    """Storage and hand with their limits."""
+    """Draw the storage and the hand with their limits."""
     hand, storage, _ = limits(rules, game["level"][seat])
     mine = seat == game["actor"]
     acts = [
@@ -313,7 +319,7 @@ Acts = Sequence[Sequence[int]]  # the actions that a tile of each type, or a car
 
 
 def draw_tiles(picture: Drawing, title: str, counts: list[int], x: float, y: float, acts: Acts = ()) -> float:
-    """A row of tiles -> where it ends."""
+    """Draw a row of tiles and return its right end."""
     picture.text((x, y), title, 13, INK, "start")
     x += 7 * len(title) + TILE
     for t, count in enumerate(counts):
@@ -326,7 +332,7 @@ def draw_tiles(picture: Drawing, title: str, counts: list[int], x: float, y: flo
 
 
 def draw_cards(picture: Drawing, title: str, counts: list[int], x: float, y: float, acts: Acts = ()) -> float:
-    """A row of operation cards -> where it ends."""
+    """Draw a row of operation cards and return its right end."""
     picture.text((x, y), title, 13, INK, "start")
     x += 7 * len(title) + 8
     for o, count in enumerate(counts):

@@ -1,8 +1,8 @@
-"""Tensor, a game of equilibrium: one game, branch-free.
+"""Tensor, a game of equilibrium: rules of one game.
 
-Rules and rulings: RULES.md beside this file, whose numbers (F7, G12) the comments cite; components: `data`. The state
-is kept in words: a board as four sets of cells (`board`), counts by tile type as tallies (`tally`). `legal` holds the
-masks, `turn` what an action does, `ends` what follows the end of a turn, a round, the game, `view` the observation.
+RULES.md beside this file has the rules and rulings; comments cite its numbers (F7, G12). A board is four sets of cells
+(`board`), and counts by tile type are tallies (`tally`). `legal` has the masks, `turn` the effect of an action, `ends`
+the end of a turn, a round and the game, and `view` the observation.
 """
 
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ from tensor_envs.rules import (
 
 @dataclass(frozen=True)
 class TensorEquilibrium(RuleFields):
-    """The fields are those of `data.RuleFields`."""
+    """Rules of one game; `data.RuleFields` has the rule fields."""
 
     @cached_property
     def spec(self) -> Spec:
@@ -49,7 +49,7 @@ class TensorEquilibrium(RuleFields):
             observation_shape=(observation_size(self) + self.num_actions,),
             observation_dtype=observation_dtype(self),
             chance=True,
-            perfect_information=True,  # what the pile holds follows from what is seen (I1, G44)
+            perfect_information=True,  # the pile's counts follow from the visible tiles (I1, G44)
             fields=(
                 Field("tiles", (players, PLANES), kind="word64"),  # boards, see `board`
                 # tallies by tile type, or by operation card
@@ -61,24 +61,30 @@ class TensorEquilibrium(RuleFields):
                 Field("market", kind="word"),
                 Field("supply", kind="word"),
                 Field("ops", kind="word"),
-                # Tensor cards: what they allow (see `cards`), fixed for the game, and which they are
+                # Tensor cards, fixed for the game: what they allow (see `cards`), and their indices
                 Field("partners", (players,), kind="word"),
                 Field("rows", (players,), high=(1 << 2 * TYPES) - 1),
                 Field("card", (players,), high=len(self.tensor_cards) - 1),
                 Field("gpu", (players,), high=self.gpu_max),
-                Field("pend_flip", (players,), high=EVERY_TYPE),  # types still to flip a tile of, as bits
+                Field(
+                    "pend_flip", (players,), high=EVERY_TYPE
+                ),  # types of which a tile is still to be flipped, as bits
                 Field("order", (players,), high=players - 1),  # players in turn order
                 Field("next_order", (players,), low=-1, high=players - 1),  # in order of passing, then -1
                 Field("passed", (players,), kind="bool"),
                 Field("n_passed", high=players),
                 Field("phase", high=Phase.OVER),
-                Field("pos", high=players - 1),  # in `order`; during the set-up, players that are done
-                Field("pend_target", low=-1, high=players - 1),  # player that a tile is on its way to, or -1
-                # of a tile on its way; ADD: removed type, then new type; else -1
+                Field(
+                    "pos", high=players - 1
+                ),  # in `order`; during the set-up, the number of players that are done
+                Field("pend_target", low=-1, high=players - 1),  # player who gets the pending tile, or -1
+                # type of the pending tile; in ADD the removed type, then the new one; else -1
                 Field("pend_type", low=-1, high=TYPES - 1),
-                # of the cell that ADD has vacated, or of the pair that MUL copies; else -1
+                # bit of the cell that ADD vacated, or of the pair that MUL copies; else -1
                 Field("pend_bit", low=-1, high=Hexagon(self.board_radius).bits[-1]),
-                Field("pend_direction", high=len(STRIDES) - 1),  # from the first of that pair to the second
+                Field(
+                    "pend_direction", high=len(STRIDES) - 1
+                ),  # from the first tile of that pair to the second
                 Field("picks_left", high=self.market_size),
                 Field("tweaks_left", high=max(self.load_tweaks, *self.op_tweaks)),
                 Field("final", kind="bool"),
@@ -88,7 +94,7 @@ class TensorEquilibrium(RuleFields):
         )
 
     def init(self, chance: Chance) -> dict[str, Any]:
-        """Set-up up to the players' choices (F2 to F8); the pile is the pool that they choose from."""
+        """Return the fields before the players' set-up choices (F2 to F8). The pile is the pool for them."""
         players = range(self.players)
         first = integer(self.first_player) if self.first_player >= 0 else chance.draw(0, self.players)  # G13
         order = [wrapped(self, first + i) for i in players]  # F8

@@ -1,4 +1,4 @@
-"""Who has won: the highest lowest token, then the next lowest, at last the GPU (F42)."""
+"""Final score: the highest lowest token wins, then the next lowest, then GPU (F42)."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from tensor_envs.games.tensor_equilibrium.data import TYPES, RuleFields
 from tensor_envs.rules import GameState, Scalar, maximum, minimum, real, select, sum_of, where, word
 
 LEVEL_BITS, GPU_BITS = 5, 7
-# A sorting network of five, its comparisons in order.
+# Comparisons of a sorting network for five values, in order.
 COMPARISONS = ((0, 1), (3, 4), (2, 4), (2, 3), (1, 4), (0, 3), (0, 2), (1, 3), (1, 2))
 
 
 def standing(level: Scalar, gpu: Scalar) -> Scalar:
-    """One word that orders players as F42 does: levels ascending, the lowest first, then GPU."""
+    """Return a word that orders players by F42: token levels ascending, then GPU."""
     tokens = [level >> tally.BITS * t & tally.LOWEST for t in range(TYPES)]
     for i, j in COMPARISONS:
         tokens[i], tokens[j] = minimum(tokens[i], tokens[j]), maximum(tokens[i], tokens[j])
-    return reduce(lambda found, token: found << LEVEL_BITS | token, tokens) << GPU_BITS | word(gpu)
+    return reduce(lambda ordered, token: ordered << LEVEL_BITS | token, tokens) << GPU_BITS | word(gpu)
 
 
 def rewards(rules: RuleFields, s: GameState, scored: Scalar) -> list[Scalar]:
-    """Paid to every player if the game is scored: the winners share what the others lose, or all by rank (G42)."""
+    """Return all rewards, 0 unless the game is scored: winners share the losses of the others, or ranks count (G42)."""
     players, rivals = rules.players, rules.players - 1
     standings = [standing(level, gpu) for level, gpu in zip(s.level, s.gpu, strict=True)]
     if rules.reward_mode == "rank":

@@ -1,7 +1,7 @@
-"""Five small numbers, one for each tile type (four for the operation cards), in one word of six bits each.
+"""Tallies: five small counts, one for each tile type (four for operation cards), packed into six bits each of a word.
 
-A number is 0..31, so the sixth bit is spare, and all five are compared at once: with the spare bits set, a subtraction
-clears those of the numbers that are too small. "Flags" are tallies of 0 and 1.
+A count is in 0..31, so its sixth bit is spare. With the spare bits set, one subtraction compares all five counts: it
+clears the spare bits of those that are too small. A tally of 0 and 1 is called *flags*.
 """
 
 from __future__ import annotations
@@ -22,51 +22,55 @@ SQUEEZE = sum(1 << SQUEEZED - (BITS - 1) * i for i in range(SLOTS))
 
 
 def pack(numbers: Sequence[int]) -> int:
+    """Pack counts into a tally."""
     return sum(n << BITS * i for i, n in enumerate(numbers))
 
 
 def every(count: int, slots: int = SLOTS) -> int:
-    """The same count in every slot."""
+    """Return a tally with the same count in every slot."""
     return pack([count] * slots)
 
 
 def unpack(tally: int, size: int = SLOTS) -> list[int]:
+    """Return the counts of a tally."""
     return [tally >> BITS * i & LOWEST for i in range(size)]
 
 
 def one(slot: Scalar | int) -> Scalar:
-    """1 in a slot, which may be computed; any word for what is no slot."""
+    """Return a tally of 1 in one slot, which may be computed; any word for a number that is no slot."""
     return word(1) << (slot * BITS & 31)
 
 
 def number(tally: Scalar, slot: int) -> Scalar:
+    """Return the count of a slot."""
     return integer(tally >> BITS * slot & LOWEST)
 
 
 def total(tally: Scalar) -> Scalar:
-    """The sum of all, at most 63."""
+    """Return the sum of all counts, at most 63."""
     return integer(tally * ONES >> BITS * (SLOTS - 1) & LOWEST)
 
 
 def not_less(tally: Scalar, other: Value) -> Scalar:
-    """Flags of the numbers that are not less than those of another tally, which are 0..32."""
+    """Return the flags of the counts that are not less than those of another tally, which are in 0..32."""
     return ((tally | SPARE) - other & SPARE) >> BITS - 1
 
 
-def at_least(tally: Scalar, least: int) -> Scalar:
-    """Flags of the numbers that are 0..32 or more."""
-    return not_less(tally, least * ONES)
+def at_least(tally: Scalar, count: int) -> Scalar:
+    """Return the flags of the counts that are at least a number in 0..32."""
+    return not_less(tally, count * ONES)
 
 
 def has(flags: Scalar, slot: int) -> Scalar:
+    """Return whether a slot's flag is set."""
     return has_bit(flags, BITS * slot)
 
 
 def squeeze(flags: Scalar) -> Scalar:
-    """Flags -> bits 0..4."""
+    """Return flags as bits 0 to 4."""
     return flags * SQUEEZE >> SQUEEZED & (1 << SLOTS) - 1
 
 
 def rotate(tally: Scalar, slots: int) -> Scalar:
-    """Slot i gets the number of slot (i + slots) % 5."""
+    """Return the tally in which slot i has the count of slot (i + slots) % 5."""
     return (tally >> BITS * slots | tally << BITS * (SLOTS - slots)) & WHOLE

@@ -1,4 +1,4 @@
-"""What an action does to the tiles of one board."""
+"""Effect of an action on the tiles of one board."""
 
 from __future__ import annotations
 
@@ -15,7 +15,11 @@ from tensor_envs.rules import GameState, Scalar, has_bit, put, select, where, wo
 def move_tiles(
     rules: RuleFields, s: GameState, action: DecodedAction, player: Scalar
 ) -> tuple[dict[str, Any], Scalar]:
-    """Place, remove, flip or copy tiles on a player's board -> the fields changed, and the type of the tile."""
+    """Place, remove, flip or copy tiles on a player's board.
+
+    Returns:
+        The changed fields, and the type of the tile.
+    """
     removes, flips = action.at(Phase.SUB_CELL, Phase.ADD_REMOVE), action.at(Phase.FLIP)
     divides, copies = action.at(Phase.DIV_CELL), action.at(Phase.MUL_CELL)
     centres, from_supply = action.at(Phase.SETUP_CENTRE), action.at(Phase.ADD_CELL)
@@ -29,7 +33,7 @@ def move_tiles(
     second, second_face = board.tile_at(source + beyond & 63)
     kind = where(adds, where(centres, action.type, s.pend_type), there)
 
-    # the board: what is taken away, what is new, what is turned
+    # the board: removed, new and turned tiles
     cell = word64(1) << action.bit
     removed, turned = where(removes, cell, 0), where(flips | divides, cell, 0)
     new = where(adds | copies, cell, 0)
@@ -45,7 +49,7 @@ def move_tiles(
     shown = board.face_up & ~removed | where(up, new, 0) | where(copy_up, copy, 0)
     after.append(shown ^ turned)
 
-    # the tallies that go with it
+    # the tallies
     tile, other = tally.one(kind), tally.one(second)
     appears = up | divides & ~face
     vanishes = flips | (removes | divides) & face

@@ -1,4 +1,4 @@
-"""What an action does at once to boards, storage, cards, GPU and tokens; then the refill. What follows is in `ends`."""
+"""Immediate effect of an action on boards, storage, cards, GPU and tokens, and the refill of the market."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ from tensor_envs.rules import (
     word,
 )
 
-FIRST_COUNTER = 16  # of the draws from the pile (RULES.md, "Chance")
-# phases whose choice tweaks follow, or is one
+FIRST_COUNTER = 16  # chance counter of the first draw from the pile (RULES.md, "Chance")
+# phases whose choice is a tweak or may be followed by one
 TWEAKED = (Phase.PLACE, Phase.SUB_CELL, Phase.ADD_CELL, Phase.DIV_CELL, Phase.MUL_CELL, Phase.TWEAK)
 
 
 class TurnResult(NamedTuple):
-    """What an action leaves to do."""
+    """Decoded action, and what is left to do after it."""
 
     action: DecodedAction
-    player: Scalar  # whose board or tokens it was about
-    tweaks: Scalar  # tweaks may follow, or it was one
-    picked: Scalar  # a Download is complete
-    set_up: Scalar  # the set-up is complete
+    player: Scalar  # owner of the board or tokens that changed
+    tweaks: Scalar  # the action was a tweak, or tweaks may follow
+    picked: Scalar  # the action completes a Download
+    set_up: Scalar  # the action completes the set-up
 
 
 def act(rules: RuleFields, s: GameState, index: Scalar, chance: Chance) -> tuple[GameState, TurnResult]:
-    """The state after an action and the refill, still in the old phase."""
+    """Apply an action and the refill; the phase stays as it was."""
     action = DecodedAction(rules, s, index)
     player = where(action.at(Phase.PLACE), s.pend_target, s.current_player)
     tweaks = action.at(*TWEAKED)
@@ -69,14 +69,14 @@ def act(rules: RuleFields, s: GameState, index: Scalar, chance: Chance) -> tuple
 
 
 def counts_as_pass(rules: RuleFields, s: GameState, action: DecodedAction) -> Scalar:
-    """Whether it is a pass with its reward and its spot, which a final action is not (G40)."""
+    """Return whether the action is a pass with a reward and a turn-order spot, which a final action is not (G40)."""
     if not rules.final_pass_reward:
         return action.passes & ~s.final
     return action.passes & ~(s.final & select(s.passed, s.current_player))
 
 
 def pay(rules: RuleFields, s: GameState, action: DecodedAction) -> dict[str, Any]:
-    """GPU: costs, the reward for passing (F32), pay for hacking (G26)."""
+    """Return the new GPU: costs, the reward for passing (F32), the pay for hacking (G26)."""
     prices = (
         (action.downloads, rules.cost_download),
         (action.codes, lookup(rules.op_cost, action.operation)),
@@ -93,7 +93,7 @@ def pay(rules: RuleFields, s: GameState, action: DecodedAction) -> dict[str, Any
 
 
 def take_spot(rules: RuleFields, s: GameState, action: DecodedAction) -> dict[str, Any]:
-    """The turn-order token of who passes goes to the topmost free spot (F32)."""
+    """Return the fields of the turn-order track: who passes takes the topmost free spot (F32)."""
     passes, player = counts_as_pass(rules, s, action), s.current_player
     return {
         "next_order": put(s.next_order, where(passes, s.n_passed, -1), player),
@@ -103,20 +103,20 @@ def take_spot(rules: RuleFields, s: GameState, action: DecodedAction) -> dict[st
 
 
 def picks_left(rules: RuleFields, s: GameState, action: DecodedAction) -> Scalar:
-    """Tiles still to be taken (F16), at most what lies there (G18)."""
+    """Return how many tiles are still to be taken (F16), at most as many as the market holds (G18)."""
     level, storage = select(s.level, s.current_player), select(s.storage, s.current_player)
-    begun = minimum(storage_space(rules, level, storage), tally.total(s.market))
-    return where(action.takes, s.picks_left - 1, where(action.downloads, begun, s.picks_left))
+    started = minimum(storage_space(rules, level, storage), tally.total(s.market))
+    return where(action.takes, s.picks_left - 1, where(action.downloads, started, s.picks_left))
 
 
 def update_pending(rules: RuleFields, s: GameState, action: DecodedAction, kind: Scalar) -> dict[str, Any]:
-    """Tiles into and out of storage, cards into and out of the hand, and what is on its way."""
+    """Return the fields of storage, market, hand, operation cards and pending choices."""
     player, tile, card = s.current_player, tally.one(action.type), tally.one(action.operation)
     taken = where(action.takes, tile, 0)
     storage = select(s.storage, player) + taken - where(action.sends, tile, 0)
     drawn = where(action.codes, card, 0) - where(action.runs, card, 0)  # F20, F27
     removes, edges = action.at(Phase.ADD_REMOVE), action.edges
-    known = action.sends | action.types & ~action.at(Phase.SETUP_CENTRE)
+    has_type = action.sends | action.types & ~action.at(Phase.SETUP_CENTRE)
     return {
         "storage": put(s.storage, player, storage),
         "market": s.market - taken,
@@ -125,7 +125,7 @@ def update_pending(rules: RuleFields, s: GameState, action: DecodedAction, kind:
         "pend_target": where(
             action.hacks, wrapped(rules, player + action.offset), where(action.loads, player, -1)
         ),
-        "pend_type": where(known, action.type, where(removes, kind, -1)),
+        "pend_type": where(has_type, action.type, where(removes, kind, -1)),
         "pend_bit": where(removes | edges, action.bit, where(action.at(Phase.ADD_TYPE), s.pend_bit, -1)),
         "pend_direction": where(edges, action.direction, 0),
     }
@@ -134,7 +134,7 @@ def update_pending(rules: RuleFields, s: GameState, action: DecodedAction, kind:
 def tweaks_left(
     rules: RuleFields, s: GameState, action: DecodedAction, player: Scalar, kind: Scalar
 ) -> Scalar:
-    """Of an operation as many as its card says (F27), of a tile in the top row one (F24, F26)."""
+    """Return the tweaks left: as many as the operation grants (F27), or those for a tile of the top row (F24, F26)."""
     bonus = has_bit(select(s.rows, player), kind & 7)
     if not rules.hack_bonus:  # G25
         bonus = bonus & (player == s.current_player)

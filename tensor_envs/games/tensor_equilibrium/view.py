@@ -1,4 +1,4 @@
-"""What a player sees (RULES.md, "Observation"): all but the order of the pile, players counted from the observer on."""
+"""Observation: everything but the order of the pile, players counted from the observer on (RULES.md, "Observation")."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ NUMBERS_OF_TABLE = 26
 
 
 def observation_size(rules: RuleFields) -> int:
-    """Entries of an observation without the mask."""
+    """Return the length of an observation without the mask."""
     seen = rules.players * (2 * TYPES * rules.cells + NUMBERS_OF_PLAYER) + NUMBERS_OF_TABLE
     return seen + PHASES + rules.players + TYPES + rules.cells + len(STRIDES)
 
 
 def observation_dtype(rules: RuleFields) -> str:
-    """Rounds, and tiles in the pile, may be more than int8 holds."""
-    most = max(rules.max_rounds, TYPES * rules.tiles_per_type_per_player * rules.players)
-    return "int8" if most <= MAX_INT8 else "int16"
+    """Return the dtype of an observation: int8 unless rounds or pile counts exceed it."""
+    greatest = max(rules.max_rounds, TYPES * rules.tiles_per_type_per_player * rules.players)
+    return "int8" if greatest <= MAX_INT8 else "int16"
 
 
 def observation(rules: RuleFields, s: GameState, observer: Scalar) -> list[Part]:
-    """Parts `cells`, `players`, `table`, `pending` and `mask`, end to end."""
-    # after the end there is no player to move: seen from the last one then
+    """Return the parts `cells`, `players`, `table`, `pending` and `mask`."""
+    # the observer is -1 after the end: the view is the last seat's then
     first = where(observer < 0, rules.players - 1, observer)
     players = [wrapped(rules, first + k) for k in range(rules.players)]
     mask = [where(observer == s.current_player, actions, 0) for actions in s.legal_action_mask]
@@ -56,11 +56,12 @@ def observation(rules: RuleFields, s: GameState, observer: Scalar) -> list[Part]
 
 
 def numbers(*values: Value) -> list[Part]:
+    """Return a part for each value."""
     return [number(value) for value in values]
 
 
 def cells(rules: RuleFields, s: GameState, player: Scalar) -> list[Part]:
-    """A plane for every type face-up, then face-down."""
+    """Return a plane for every type face-up, then one for every type face-down."""
     board, numbered = board_of(rules, s, player), Hexagon(rules.board_radius).numbered
     up = [numbered(tiles & board.face_up) for tiles in board.types]
     down = [numbered(tiles & ~board.face_up) for tiles in board.types]
@@ -68,9 +69,11 @@ def cells(rules: RuleFields, s: GameState, player: Scalar) -> list[Part]:
 
 
 def holdings(rules: RuleFields, s: GameState, player: Scalar) -> list[Part]:
-    """What a player has, and the player's place in the order."""
+    """Return a player's tokens, tiles, cards, limits and place in the order."""
     level, tiers = select(s.level, player), (rules.tier_hand, rules.tier_storage, rules.tier_income)
-    turn = where(s.phase == Phase.TWEAK, select(s.order, s.pos), s.current_player)  # else the decider's
+    turn = where(
+        s.phase == Phase.TWEAK, select(s.order, s.pos), s.current_player
+    )  # else the player to move's
     return [
         *numbers(*(n + rules.level_min for n in counts(level))),
         *numbers(*counts(select(s.storage, player))),
@@ -87,19 +90,20 @@ def holdings(rules: RuleFields, s: GameState, player: Scalar) -> list[Part]:
 
 
 def place_of(player: Scalar, order: Sequence[Scalar]) -> Scalar:
-    """The position of a player in an order, -1 for none."""
+    """Return a player's position in an order, or -1."""
     place = integer(-1)
     for i, other in enumerate(order):
         place = where(other == player, i, place)
     return place
 
 
-def counts(found: Scalar, size: int = TYPES) -> list[Scalar]:
-    return [tally.number(found, i) for i in range(size)]
+def counts(packed: Scalar, size: int = TYPES) -> list[Scalar]:
+    """Return the first `size` counts of a tally."""
+    return [tally.number(packed, i) for i in range(size)]
 
 
 def table(rules: RuleFields, s: GameState) -> list[Part]:
-    """What lies on the table and how far the game is."""
+    """Return the market, operation cards, supply, pile and the progress of the game."""
     pile = counts(s.pile)
     return numbers(
         *counts(s.market),
@@ -112,7 +116,7 @@ def table(rules: RuleFields, s: GameState) -> list[Part]:
 
 
 def pending(rules: RuleFields, s: GameState, players: Sequence[Scalar]) -> list[Part]:
-    """The phase, and what is on its way."""
+    """Return the phase and the pending choices."""
     cell = where(s.pend_bit < 0, 0, word64(1) << (s.pend_bit & 63))
     return [
         one_hot(s.phase, PHASES),
