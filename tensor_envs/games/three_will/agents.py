@@ -1,8 +1,9 @@
-"""The agents as bytes of words, four in each, so that no rule goes through the sixteen one by one.
+"""Agents packed as bytes, four to a word, so that each rule treats them all at once.
 
-A byte is a place: bits 0-5 are the square as the agent's player sees it (own base row 0, goal row 7), bit 6 is the
-level (0 single or higher, 1 lower). Bit 7 stays clear, so bytes add without carries. A set of agents has FLAG, bit 7,
-in the byte of every member. A place to compare all bytes with is written in all four (`place * EACH`).
+A byte is a place. Bits 0-5 are the square as the agent's player sees it (own base row 0, goal row 7). Bit 6 is the
+level: 0 for a single or higher agent, 1 for a lower one. Bit 7 stays clear, so that additions do not carry from byte to
+byte. A set of agents has FLAG, bit 7, in the byte of every member. A place times EACH is that place in every byte, for
+comparison with all agents.
 """
 
 from __future__ import annotations
@@ -14,90 +15,95 @@ from tensor_envs.games.three_will.data import SIDE, SLOTS
 from tensor_envs.rules import GameState, Scalar, integer, select, sum_of, union_of, where, word
 
 IN_WORD = 4
-SIDE_WORDS = SLOTS // IN_WORD  # words a player, in slot order
-EACH = 0x01010101  # times a number: that number in every byte
+SIDE_WORDS = SLOTS // IN_WORD  # words of a player, in slot order
+EACH = 0x01010101  # times a number: the number in every byte
 SQUARE, LOWER, FLAG = 63 * EACH, 64 * EACH, 128 * EACH  # parts of the bytes
-TO_FLAG = FLAG - SIDE * (SIDE - 1) * EACH  # added to squares it sets FLAG on row 7
+TO_FLAG = FLAG - SIDE * (SIDE - 1) * EACH  # added to squares, it sets FLAG on row 7
 
 AgentWords = Sequence[Scalar]  # the eight agents of a player, or a set of them
 
 
 def packed(places: Sequence[int]) -> list[int]:
-    """Plain numbers: places, in slot order -> words."""
+    """Pack places, in slot order, into words of plain ints."""
     fours = [places[first : first + IN_WORD] for first in range(0, len(places), IN_WORD)]
     return [sum(place << 8 * k for k, place in enumerate(four)) for four in fours]
 
 
 def unpacked(words: Sequence[int]) -> list[int]:
+    """Return the places in words of plain ints."""
     return [four >> 8 * k & 127 for four in words for k in range(IN_WORD)]
 
 
 def place_of(agents: AgentWords, slot: int) -> Scalar:
-    """Square, plus 64 at the lower level, a word."""
+    """Return the place of an agent: its square, plus 64 for the lower level."""
     return agents[slot // IN_WORD] >> 8 * (slot % IN_WORD) & 127
 
 
 def place_at(agents: AgentWords, slot: Scalar) -> Scalar:
-    """The same of a computed slot."""
+    """Return the place of an agent whose slot is computed."""
     return select(agents, slot >> 2) >> (slot & 3) * 8 & 127
 
 
 def turned(agents: AgentWords) -> list[Scalar]:
-    """A player's agents as the opponent sees them: rows and columns are 7 minus themselves."""
+    """Return a player's agents from the opponent's side: rows and columns become 7 minus themselves."""
     return [four ^ SQUARE for four in agents]
 
 
 def locked(agents: AgentWords) -> list[Scalar]:
-    """Those on the goal row, as their own player sees them (G16)."""
+    """Return the set of agents on the goal row of their player (G16)."""
     return [(four & SQUARE) + TO_FLAG & FLAG for four in agents]
 
 
 def active(agents: AgentWords) -> list[Scalar]:
-    """Those that are neither locked nor lower (F15)."""
-    return [~(found | four << 1) & FLAG for found, four in zip(locked(agents), agents, strict=True)]
+    """Return the set of agents that are neither locked nor lower (F15)."""
+    return [~(is_locked | four << 1) & FLAG for is_locked, four in zip(locked(agents), agents, strict=True)]
 
 
 def count(members: AgentWords) -> Scalar:
-    """How many agents of a player are in a set, an int."""
+    """Return the number of agents in a set of one player."""
     in_bytes = sum_of(flags >> 7 for flags in members)
     in_halves = in_bytes + (in_bytes >> 16)
     return integer(in_halves + (in_halves >> 8) & 0xF)
 
 
 class BoardView(NamedTuple):
-    """All agents as one player sees them."""
+    """Agents of both players from one player's side."""
 
     own: AgentWords
     other: AgentWords
 
     @staticmethod
     def seen_by(s: GameState, player: Scalar) -> BoardView:
+        """Return the agents from a player's side."""
         white, black = s.agents[:SIDE_WORDS], s.agents[SIDE_WORDS:]
         return BoardView(where(player == 0, white, black), turned(where(player == 0, black, white)))
 
     @property
     def words(self) -> list[Scalar]:
+        """Words of all agents, own ones first."""
         return [*self.own, *self.other]
 
     def at(self, place: Scalar) -> list[Scalar]:
-        """Who is at a place: the bytes that differ from it by 0, so that adding 127 does not set FLAG."""
+        """Return the set of agents at a place."""
+        # adding 127 to a byte sets FLAG unless the byte is 0
         return [~((four ^ place) + (FLAG - EACH)) & FLAG for four in self.words]
 
     def holds(self, place: Scalar) -> Scalar:
-        """Whether somebody is at a place."""
+        """Return whether an agent is at a place."""
         return union_of(self.at(place)) != 0
 
     def locks(self, place: Scalar) -> Scalar:
-        """Whether somebody who is locked is at a place."""
+        """Return whether a locked agent is at a place."""
         flags = [*locked(self.own), *locked(turned(self.other))]
-        return union_of(here & found for here, found in zip(self.at(place), flags, strict=True)) != 0
+        return union_of(here & is_locked for here, is_locked in zip(self.at(place), flags, strict=True)) != 0
 
     def changed(self, changes: AgentWords) -> BoardView:
+        """Return the agents after an exclusive or of their words with changes."""
         words = [four ^ change for four, change in zip(self.words, changes, strict=True)]
         return BoardView(words[:SIDE_WORDS], words[SIDE_WORDS:])
 
     def moved(self, places: Sequence[Scalar], goals: Sequence[Scalar]) -> BoardView:
-        """Who is at one of the places goes to its goal, all at the same time."""
+        """Return the agents after those at each place have moved to its goal, all at the same time."""
         changes = [word(0)] * len(self.words)
         for place, goal in zip(places, goals, strict=True):
             members = self.at(place)
@@ -105,7 +111,7 @@ class BoardView(NamedTuple):
         return self.changed(changes)
 
     def settled(self, *squares: Scalar) -> BoardView:
-        """Of a locked and a free agent on one square the locked one is the lower (F24, F25, G17, G20)."""
+        """Return the agents after a locked agent has become the lower one on its square (F24, F25, G17, G20)."""
         changes = [word(0)] * len(self.words)
         for square in squares:
             lower = square | LOWER

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import product
 from typing import Any
 
@@ -16,13 +16,13 @@ SET_UP = range(8, 16)  # F3, G3: the slots' squares, on the row next to the base
 
 MOVE, FREE, FMOVE, CHALLENGE, OVER = range(5)  # phases
 
-OPTIONS = 3  # ways to follow a directive, at most; action OPTIONS * slot + option
+OPTIONS = 3  # upper bound of the ways to follow a directive; action OPTIONS * slot + option
 PASS = OPTIONS * SLOTS
 USE_FREE = PASS + 1
 EXAMINE = USE_FREE + 1  # + slot of the declarer's agent
 ACTIONS = EXAMINE + SLOTS
 
-# What the die tells an agent to do, by face 1..6: options (forward, right) as the player sees the board.
+# Directives of the die by face 1..6: options (forward, right) as the player sees the board.
 Chart = tuple[tuple[tuple[int, int], ...], ...]
 CHART: Chart = (  # F13, G1, G2
     ((1, 0),),  # 1 straight forward
@@ -41,20 +41,15 @@ DIRECTIVE, EXTRA_THROW = 64, 65  # + 2t: rolled in step t
 
 NOBODY = -1
 MAX_CARDS, MAX_TURNS = 127, 2**30
-SWITCHES = (
-    "fail_ends_turn",
-    "loan",
-    "leap_diagonals",
-    "supplementary",
-    "challenge",
-    "challenge_ends_turn",
-    "ids_visible",
-)
 
 
 @dataclass(frozen=True)
 class ThreeWillFields:
-    """A field for every ruling that is a matter of choice; ValueError, naming the field, for what makes no game."""
+    """Rule fields, one for every ruling that is a matter of choice.
+
+    Raises:
+        ValueError: a value that makes no game; the message names the field.
+    """
 
     chart: Chart = CHART  # G1, G2: by face 1..6 one to three options (forward, right)
     first_player: int = -1  # G4: 0, 1, or -1 to draw
@@ -73,9 +68,9 @@ class ThreeWillFields:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "chart", _checked_chart(self.chart))
-        for name in SWITCHES:
-            if type(getattr(self, name)) is not bool:
-                raise ValueError(f"{name} must be True or False, got {shown(getattr(self, name))}")
+        for f in fields(self):
+            if type(f.default) is bool and type(getattr(self, f.name)) is not bool:
+                raise ValueError(f"{f.name} must be True or False, got {shown(getattr(self, f.name))}")
         if self.held_under_locked not in ("released", "held"):
             raise ValueError(f"held_under_locked: 'released' or 'held', got {shown(self.held_under_locked)}")
         self._check("first_player", -1, PLAYERS - 1)
@@ -91,7 +86,7 @@ class ThreeWillFields:
 
 
 def _checked_chart(chart: Any) -> Chart:
-    """In tuples; ValueError for what is no chart."""
+    """Return a chart as tuples. Raise ValueError if it is none."""
     if not isinstance(chart, (list, tuple)) or len(chart) != FACES or not all(map(_is_face, chart)):
         raise ValueError(
             f"chart must give each of {FACES} faces 1 to {OPTIONS} different steps (forward, right) of -1, 0, 1, not "
@@ -101,6 +96,7 @@ def _checked_chart(chart: Any) -> Chart:
 
 
 def _is_face(steps: Any) -> bool:
+    """Return whether these are one to three different steps."""
     is_list = isinstance(steps, (list, tuple)) and 1 <= len(steps) <= OPTIONS
     return is_list and all(map(_is_step, steps)) and len(set(map(tuple, steps))) == len(steps)
 

@@ -1,4 +1,4 @@
-"""Which actions are legal: what the directive allows, passing, Free cards, the choice of a challenger."""
+"""Legal actions: options of the directive, passing, Free cards and the choice of a challenger."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from tensor_envs.rules import GameState, Scalar, halves, has_bit, integer, selec
 
 
 def legal_actions(rules: ThreeWillFields, s: GameState) -> list[Scalar]:
-    """The mask (section 4), an action each."""
+    """Return whether each action is legal (section 4)."""
     board = BoardView.seen_by(s, s.current_player)
-    found, step_exists = operations(rules, s, board)
-    scopes = [halves(scope) for scope in found]
+    sources, step_exists = operations(rules, s, board)
+    scopes = [halves(scope) for scope in sources]
     context = halves(where(s.phase == CHALLENGE, examinable(rules, board), 0))
     own, other = ([place_of(agents, slot) for slot in range(SLOTS)] for agents in board)
     return [
@@ -32,8 +32,10 @@ def legal_actions(rules: ThreeWillFields, s: GameState) -> list[Scalar]:
 
 
 def operations(rules: ThreeWillFields, s: GameState, board: BoardView) -> tuple[list[Scalar], Scalar]:
-    """For every option of the directive the squares from which an active agent may follow it (4.2), and whether a
-    step, no leap nor attempt, is among them."""
+    """Return, by option of the directive, the squares of agents that may follow it (4.2), and whether a step exists.
+
+    A step is a move onto an empty square that crosses no edge.
+    """
     mine, theirs = squares_of(board.own, 0), squares_of(board.other, 0)
     operating = (s.phase == MOVE) | (s.phase == FMOVE)
     active = mine & ~OWN_GOAL  # F11, F15
@@ -54,14 +56,16 @@ def operations(rules: ThreeWillFields, s: GameState, board: BoardView) -> tuple[
 
 
 def payable(rules: ThreeWillFields, s: GameState) -> Scalar:
-    """Whether the player to act has a Double Risk card or, with none, may borrow one (F19, G10)."""
+    """Return whether the player to act has a Double Risk card or, with none, may borrow one (F19, G10)."""
     has_own = select(s.dr, s.current_player) > 0
     return has_own | (sum_of([*s.dr, *s.free]) != rules.cards_total) if rules.loan else has_own
 
 
 def examinable(rules: ThreeWillFields, board: BoardView) -> Scalar:
-    """The squares of the declarer's agents in the context of his win (F29, G24): his goal row or, if that is no
-    win, where he holds agents of the player to act."""
+    """Return the squares of the declarer's agents in the context of the declared win (F29, G24).
+
+    The context is the declarer's goal row or, if that is no win, the squares where the declarer holds agents.
+    """
     in_base = count(locked(turned(board.other)))
     held = squares_of(board.own, 1) & ~OWN_GOAL
     return where(in_base < rules.to_win, held, OTHER_GOAL)

@@ -1,4 +1,4 @@
-"""How positions and actions of Three Will are written."""
+"""Dictionaries and action names of Three Will."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from tensor_envs.games.three_will.rules import ThreeWillRules
 from tensor_envs.rules import Symmetry
 
 SAME_NAMES = ("ces", "dr", "free", "die", "phase", "turns", "declarer", "turn_owner", "winner")
-TURN = (0, SQUARES - 1)  # a square ^ this is how its player sees it
+TURN = (0, SQUARES - 1)  # by player: exclusive or with a square gives the square as the player sees it
 
 
 def to_dict(rules: ThreeWillRules, s: dict[str, Any]) -> dict[str, Any]:
-    """Fields of a game -> the names and encodings of section 3 of the rules."""
+    """Convert the fields of a game to the names and encodings of section 3 of the rules."""
     places = unpacked(s["agents"])
     ids = [0] * AGENTS
     for player, slots in enumerate(s["bearers"]):
@@ -53,7 +53,11 @@ def to_dict(rules: ThreeWillRules, s: dict[str, Any]) -> dict[str, Any]:
 
 
 def from_dict(rules: ThreeWillRules, game: dict[str, Any]) -> dict[str, Any]:
-    """The converse of `to_dict`; ValueError if no game has such a state."""
+    """Convert a dictionary to the fields of a game.
+
+    Raises:
+        ValueError, TypeError: an entry of another shape, type or range, or a state that no game has.
+    """
     game = _checked(rules, game)
     _check_agents(rules, game["pos"], game["lvl"])
     _check_phase(game)
@@ -76,7 +80,8 @@ def from_dict(rules: ThreeWillRules, game: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _checked(rules: ThreeWillRules, told: dict[str, Any]) -> dict[str, Any]:
+def _checked(rules: ThreeWillRules, given: dict[str, Any]) -> dict[str, Any]:
+    """Return the entries as lists of ints. Raise ValueError or TypeError for one that is out of range."""
     flag, player, either = ((), 0, 1), ((), 0, PLAYERS - 1), ((), NOBODY, PLAYERS - 1)
     entries: dict[str, tuple[tuple[int, ...], int, int]] = {
         "pos": ((AGENTS,), 0, SQUARES - 1),
@@ -97,7 +102,7 @@ def _checked(rules: ThreeWillRules, told: dict[str, Any]) -> dict[str, Any]:
         "winner": either,
         "truncated": flag,
     }
-    game = {name: nested(name, told[name], *limits) for name, limits in entries.items()}
+    game = {name: nested(name, given[name], *limits) for name, limits in entries.items()}
     if not game["after"]:
         raise ValueError("after must be 1 or -1, got 0")
     if sum(game["dr"]) + sum(game["free"]) > rules.cards_total:  # I3
@@ -106,7 +111,7 @@ def _checked(rules: ThreeWillRules, told: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_agents(rules: ThreeWillRules, pos: list[int], lvl: list[int]) -> None:
-    """I1, I2."""
+    """Raise ValueError for agents that break the invariants I1 and I2."""
     for square in set(pos):
         here = sorted((a for a in range(AGENTS) if pos[a] == square), key=lambda a: lvl[a])
         if [lvl[a] for a in here] not in ([0], [0, 1]):
@@ -121,7 +126,7 @@ def _check_agents(rules: ThreeWillRules, pos: list[int], lvl: list[int]) -> None
 
 
 def _check_phase(game: dict[str, Any]) -> None:
-    """I5, I8; in a challenge the opponent of the declarer is to act."""
+    """Raise ValueError for a phase that breaks I5 or I8, or a challenge that the declarer would decide."""
     phase, player = game["phase"], game["player"]
     if (phase == OVER) != (game["winner"] != NOBODY or game["truncated"] == 1):
         raise ValueError(f"phase must be {OVER} if and only if the game has a winner or is truncated")
@@ -138,7 +143,7 @@ def _check_phase(game: dict[str, Any]) -> None:
 
 
 def action_to_string(rules: ThreeWillRules, action: int) -> str:
-    """ "2a": the agent of slot 2 by the directive's first option (a, b, c); "pass", "free card", "examine 2"."""
+    """Return an action's name: "2a" for option a of slot 2, "pass", "free card" or "examine 2"."""
     if action < PASS:
         slot, option = divmod(action, OPTIONS)
         return f"{slot}{'abc'[option]}"
@@ -146,6 +151,6 @@ def action_to_string(rules: ThreeWillRules, action: int) -> str:
 
 
 def symmetries(rules: ThreeWillRules) -> Iterator[Symmetry]:
-    """The identity alone: a half turn, or a mirror, exchanges values (colours, faces of the die), not places."""
+    """Yield the identity. A half turn or a mirror would exchange colours or faces of the die, not only places."""
     actions, seen = tuple(range(ACTIONS)), tuple(range(rules.spec.observation_shape[0]))
     yield Symmetry(actions, seen, {})

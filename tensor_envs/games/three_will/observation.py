@@ -1,4 +1,4 @@
-"""What a player sees (section 6)."""
+"""Observation (section 6)."""
 
 from __future__ import annotations
 
@@ -35,10 +35,12 @@ SEEN = AGENTS * (2 * SIDE + STANDINGS) + FACES + CHALLENGE + 1 + CARDS + 3
 
 
 def length(ids_visible: bool) -> int:
+    """Return the length of an observation."""
     return SEEN + AGENTS * ids_visible
 
 
 def observation(rules: ThreeWillFields, s: GameState, player: Scalar) -> list[Part]:
+    """Return the parts of an observation."""
     other = 1 - player
     directed = (s.phase == MOVE) | (s.phase == FMOVE)
     dr, free = ([select(pile, player), select(pile, other)] for pile in (s.dr, s.free))
@@ -61,7 +63,7 @@ def observation(rules: ThreeWillFields, s: GameState, player: Scalar) -> list[Pa
 
 
 def agents_seen(agents: AgentWords, goal_row: int) -> list[Part]:
-    """Row, column and standing of eight agents with one goal row."""
+    """Return the rows, columns and standings of a player's agents."""
     parts: list[Part] = []
     for slot in range(SLOTS):
         place = integer(place_of(agents, slot))
@@ -71,11 +73,12 @@ def agents_seen(agents: AgentWords, goal_row: int) -> list[Part]:
     return parts
 
 
-def share(value: Value, most: int) -> Part:
-    return number(real(value) * (1 / max(1, most)))
+def share(value: Value, maximum: int) -> Part:
+    """Return a value divided by its maximum."""
+    return number(real(value) * (1 / max(1, maximum)))
 
 
 def numbers(slots: Scalar) -> list[Scalar]:
-    """Slots by number -> numbers by slot."""
+    """Convert slots by number to numbers by slot."""
     bearers = [bearer(slots, n) for n in range(1, SLOTS + 1)]
     return [sum_of((b == slot) * n for n, b in enumerate(bearers, start=1)) for slot in range(SLOTS)]

@@ -1,4 +1,4 @@
-"""What an action does on the board: steps and leaps, the stacking protocol, the swap of a challenge."""
+"""Effect of an action on the board: steps, leaps, stacking, and the swap of a challenge."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from tensor_envs.rules import GameState, Scalar, Value, integer, select, where, 
 
 
 class Effect(NamedTuple):
-    """What an action comes to: one of `steps`, `leaps`, `stacks`, `fails`, `swaps`, or nothing on the board."""
+    """Agents after an action, and its kind. At most one of the flags is True."""
 
-    agents: list[Scalar]  # afterwards
+    agents: list[Scalar]
     steps: Scalar  # to an empty square
-    leaps: Scalar  # the same over an edge
+    leaps: Scalar  # to an empty square over an edge
     stacks: Scalar  # an attempt whose extra throw is a double
-    fails: Scalar  # an attempt whose is not
-    swaps: Scalar  # the examined agent is a swapped one
+    fails: Scalar  # an attempt whose extra throw is no double
+    swaps: Scalar  # a challenge whose examined agent is swapped
 
 
 def resolve_action(rules: ThreeWillFields, s: GameState, action: Scalar, extra_throw: Scalar) -> Effect:
-    """Read an action (4.1) and do it."""
+    """Apply an action (4.1) to the board."""
     board = BoardView.seen_by(s, s.current_player)
     operates, examines = action < PASS, action >= EXAMINE
     slot, option = action // OPTIONS & SLOTS - 1, action % OPTIONS
     examined = action - EXAMINE & SLOTS - 1
 
-    # Who acts and the square ahead, or the examined agent and the double.
+    # The acting agent and the square ahead, or the examined agent and its double.
     directions = [direction(rules.chart, i, s.die) for i in range(OPTIONS)]
     source = place_at(board.words, where(operates, slot, SLOTS + examined))
     row = integer(source >> 3 & 7) + select([d.forward for d in directions], option)
@@ -44,12 +44,12 @@ def resolve_action(rules: ThreeWillFields, s: GameState, action: Scalar, extra_t
     moves, stacks = operates & ~attempts, attempts & doubled
     swaps = examines & (s.ces != 0) & (select(bearers, 1 - s.current_player) == examined)  # F23
 
-    # Where those go who are at the source, below it, at the target and below it.
+    # The goals of the agents at the source, below it, at the target and below it.
     below_here, below_there = here | LOWER, there | LOWER
     places = [here, below_here, there, below_there]
-    # A step takes the stack along, but what is locked stays behind and is single (F24, G5, G18).
+    # A step takes the stack along, but a locked agent stays behind and is single (F24, G5, G18).
     moved = [there, where(board.locks(below_here), here, below_there), there, below_there]
-    # Who is too many goes to the source (F16): the lowest, unless he is locked (F26).
+    # The third agent of a square goes to the source (F16): the lowest, unless it is locked (F26).
     ejected, stays = where(board.holds(below_here), below_here, here), board.locks(below_there)
     stacked = [there, here, where(stays, ejected, below_there), where(stays, below_there, ejected)]
     swapped = [there, below_here, here, below_there]  # G25: here and there may be lower places
@@ -63,5 +63,5 @@ def resolve_action(rules: ThreeWillFields, s: GameState, action: Scalar, extra_t
 
 
 def bearer(slots: Scalar, number: Value) -> Scalar:
-    """The slot of the agent with a number 1..8."""
+    """Return the slot of the agent with a number in 1..8."""
     return integer(slots >> (integer(number) - 1 & SLOTS - 1) * 4 & 0xF)

@@ -1,7 +1,7 @@
-"""Positions of Three Will as text and as drawings, from either side.
+"""Text and SVG pictures of Three Will, from either side.
 
-What is hidden from both players, numbers and the top card, is shown when the game is over. A picture for a player
-(`seen_by`) is drawn from that player's side.
+Numbers and the top card are hidden from both players until the game is over. A picture for a player (`seen_by`) is
+drawn from that player's side.
 """
 
 from __future__ import annotations
@@ -29,13 +29,8 @@ from tensor_envs.render.drawing import Drawing, Point, box, disc
 from tensor_envs.render.tile import Mark, Pixel, StateBits, Tile
 
 COLOURS = ("White", "Black")
-CELL, MARGIN, PANEL, EDGE = (
-    58,
-    30,
-    226,
-    16,
-)  # pixels: a square, around the board, the table beside it, around all
-DISC, STACKED = 20, 8  # the radius of an agent; how far apart two on a square are
+CELL, MARGIN, PANEL, EDGE = 58, 30, 226, 16  # pixels of a square, around the board, of the table, around all
+DISC, STACKED = 20, 8  # pixels: radius of an agent, shift of two on a square
 PAPER, INK, PALE, LIGHT, DARK = "#f5f1e6", "#23262d", "#8d8778", "#e9dfc6", "#d3c39f"
 GOALS = ("#f6e3b4", "#b9b4ad")  # of White, of Black
 FILLS, LABELS, RIMS = ("#fffdf6", "#2b2e36"), ("#23262d", "#fffdf6"), ("#23262d", "#a9adb8")
@@ -51,14 +46,14 @@ PIPS = {
 
 
 def seen_by(rules: ThreeWillRules, d: dict[str, Any], player: int) -> dict[str, Any]:
-    """The position without what is hidden from both (F28, G27), and `viewer`, whose picture it is."""
+    """Return the position without numbers and card that are hidden (F28, G27), and with the `viewer` to draw it for."""
     over = d["phase"] == OVER
     ids = d["ids"] if over or rules.ids_visible else [0] * AGENTS
     return {**d, "ids": ids, "ces": d["ces"] if over else -1, "viewer": player}
 
 
 def status(d: dict[str, Any]) -> str:
-    """What happens next, or how the game has ended."""
+    """Return the next decision or the result."""
     player = COLOURS[d["player"]]
     if d["phase"] == OVER:
         return f"{COLOURS[d['winner']]} has won" if d["winner"] >= 0 else "a draw by the limit of turns"
@@ -73,28 +68,29 @@ def status(d: dict[str, Any]) -> str:
 
 
 def bank(rules: ThreeWillRules, d: dict[str, Any]) -> int:
+    """Return the number of cards in the bank."""
     cards: int = rules.cards_total - sum(d["dr"]) - sum(d["free"])
     return cards
 
 
 def name(rules: ThreeWillRules, d: dict[str, Any], agent: int) -> str:
-    """Colour and slot and, where it may be seen, the number: "W3", "W3(7)"."""
+    """Return an agent's colour and slot, with its number where it is visible: "W3", "W3(7)"."""
     seen = rules.ids_visible or d["phase"] == OVER
     return f"{COLOURS[agent // SLOTS][0]}{agent % SLOTS}" + f"({d['ids'][agent]})" * seen
 
 
 def locked(d: dict[str, Any], agent: int) -> bool:
-    """G16."""
+    """Return whether an agent is on its goal row (G16)."""
     return bool(d["pos"][agent] // SIDE == (0 if agent // SLOTS else SIDE - 1))
 
 
 def stack(d: dict[str, Any], square: int) -> list[int]:
-    """The agents of a square, the higher one first."""
+    """Return the agents of a square, the higher one first."""
     return sorted((a for a in range(AGENTS) if d["pos"][a] == square), key=lambda a: d["lvl"][a])
 
 
 def squares_seen(viewer: int) -> list[list[int]]:
-    """The squares as a player sees them, from the far row to the near one and from left to right."""
+    """Return the squares as a player sees them, from the far row to the near one and from left to right."""
     rows = [list(range(first, first + SIDE)) for first in range(0, SQUARES, SIDE)]
     return [row[::-1] for row in rows] if viewer else rows[::-1]
 
@@ -103,8 +99,10 @@ def squares_seen(viewer: int) -> list[list[int]]:
 
 
 def to_string(rules: ThreeWillRules, d: dict[str, Any]) -> str:
-    """The board with the viewer below: "W3/B5" is White's agent of slot 3 over Black's of slot 5; = stands
-    for locked. Then the cards of both, and what happens next."""
+    """Return the board with the viewer below, both players' cards, and the status.
+
+    "W3/B5" is White's agent of slot 3 over Black's of slot 5; "=" marks a locked agent.
+    """
     viewer = d.get("viewer", 0)
     rows = squares_seen(viewer)
     table = [[text_of_square(rules, d, square) for square in row] for row in rows]
@@ -125,6 +123,7 @@ def to_string(rules: ThreeWillRules, d: dict[str, Any]) -> str:
 
 
 def text_of_square(rules: ThreeWillRules, d: dict[str, Any], square: int) -> str:
+    """Return the agents of a square, the higher one first, or "." for none."""
     return "/".join(name(rules, d, a) + "=" * locked(d, a) for a in stack(d, square)) or "."
 
 
@@ -132,12 +131,15 @@ def text_of_square(rules: ThreeWillRules, d: dict[str, Any], square: int) -> str
 
 
 def to_svg(rules: ThreeWillRules, d: dict[str, Any]) -> str:
+    """Return the drawing as an SVG document."""
     return draw(rules, d).to_svg()
 
 
 def draw(rules: ThreeWillRules, d: dict[str, Any]) -> Drawing:
-    """The board with the viewer below, goal rows in their player's tint, locked agents in gold rings,
-    a lower agent half under the higher one; beside it the die, what it allows, and the cards."""
+    """Draw the board with the viewer below; beside it the die, its directions and the cards.
+
+    Goal rows have their player's tint, locked agents a gold ring. A lower agent lies half under the higher one.
+    """
     viewer, board = d.get("viewer", 0), SIDE * CELL
     picture = Drawing(2 * EDGE + MARGIN + board + PANEL, 2 * EDGE + MARGIN + board, PAPER)
     left, top = EDGE + MARGIN, EDGE
@@ -158,7 +160,7 @@ def draw(rules: ThreeWillRules, d: dict[str, Any]) -> Drawing:
 def draw_stack(
     picture: Drawing, rules: ThreeWillRules, d: dict[str, Any], square: int, centre: Point
 ) -> None:
-    """The lower agent first, so that the higher one covers part of it."""
+    """Draw the agents of a square, the lower one first, so that the higher one covers part of it."""
     agents = stack(d, square)
     for agent in reversed(agents):
         shift = 0 if len(agents) == 1 else STACKED if d["lvl"][agent] else -STACKED
@@ -168,14 +170,14 @@ def draw_stack(
         picture.circle(at, DISC, FILLS[player], rim, width)
         label, covered = name(rules, d, agent)[1:], shift > 0
         size = (9 if covered else 11) if len(label) > 1 else (12 if covered else 16)
-        seen = DISC / 2.4 if covered else 0  # to the middle of what can be seen of a covered agent
+        seen = DISC / 2.4 if covered else 0  # to the middle of the visible part of a covered agent
         picture.text((at[0] + seen, at[1] + seen), label, size, LABELS[player], bold=True)
         if actions := actions_of(d, agent):
             picture.area(disc((at[0] + seen, at[1] + seen), DISC / 1.7 if covered else DISC), *actions)
 
 
 def actions_of(d: dict[str, Any], agent: int) -> list[int]:
-    """The actions that an agent stands for."""
+    """Return the actions that a click on an agent may stand for."""
     player, slot = divmod(agent, SLOTS)
     if d["phase"] in (MOVE, FMOVE) and player == d["player"]:
         return [OPTIONS * slot + option for option in range(OPTIONS)]
@@ -185,7 +187,7 @@ def actions_of(d: dict[str, Any], agent: int) -> list[int]:
 def draw_table(
     picture: Drawing, rules: ThreeWillRules, d: dict[str, Any], viewer: int, corner: Point
 ) -> None:
-    """Both players' cards at their ends of the table; between them the bank, the die and the turn."""
+    """Draw both players' cards at their ends of the table, and between them the bank, the die and the turn."""
     x, y = corner
     far, near = 1 - viewer, viewer
     for player, at in ((far, y), (near, y + SIDE * CELL - 106)):
@@ -213,7 +215,7 @@ def draw_table(
 
 
 def wrapped(lines: list[str], width: int = 28) -> list[str]:
-    """Lines broken between words."""
+    """Break lines between words."""
     out: list[str] = []
     for line in lines:
         out.append("")
@@ -225,6 +227,7 @@ def wrapped(lines: list[str], width: int = 28) -> list[str]:
 
 
 def draw_cards(picture: Drawing, corner: Point, number: int, fill: str, label: str) -> None:
+    """Draw a row of cards with their number and a label."""
     x, y = corner
     for i in range(number):
         picture.rect(x + 13 * i, y, 20, 28, fill, PAPER, 1.5)
@@ -232,6 +235,7 @@ def draw_cards(picture: Drawing, corner: Point, number: int, fill: str, label: s
 
 
 def draw_die(picture: Drawing, centre: Point, face: int) -> None:
+    """Draw the die."""
     x, y = centre
     picture.rect(x - 26, y - 26, 52, 52, "#ffffff", INK, 1.5)
     for column, row in PIPS[face]:
@@ -239,9 +243,9 @@ def draw_die(picture: Drawing, centre: Point, face: int) -> None:
 
 
 def draw_directions(picture: Drawing, rules: ThreeWillRules, centre: Point, die: int, turned: bool) -> None:
-    """Arrows for the options of the directive, as the board is drawn: the player to act may sit at its far side.
+    """Draw an arrow for each option of the directive, from the viewer's side.
 
-    Several are lettered as in the actions' names.
+    Several options have the letters of their actions' names.
     """
     x, y = centre
     picture.circle(centre, 4, INK)

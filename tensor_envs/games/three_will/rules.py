@@ -1,7 +1,7 @@
 """Three Will: bring three agents to the opponent's base, by dice, cards and stacks of two.
 
-Rules and rulings: RULES.md beside this file; F, G and section numbers are its numbers. The rules of an action see the
-board from the side of the player to act, whose own base is row 0.
+RULES.md beside this file has the rules and rulings; comments cite its F, G and section numbers. The board is seen from
+the side of the player to act, whose base is row 0.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class ThreeWillRules(ThreeWillFields):
             observation_shape=(length(self.ids_visible),),
             observation_dtype="float32",
             chance=True,
-            perfect_information=False,  # nobody sees the top card, nor, by default, the numbers
+            perfect_information=False,  # the top card and, by default, the numbers are hidden from both players
             fields=(
                 Field("agents", (PLAYERS * SIDE_WORDS,), kind="word"),  # see `agents`
                 Field("bearers", (PLAYERS,), kind="word"),  # the slot of number n in bits 4n-4..4n-1
@@ -107,15 +107,15 @@ class ThreeWillRules(ThreeWillFields):
         return legal_actions(self, s)
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
-        """The turn machine (4.3, 4.6)."""
+        """Apply an action and advance the turn (4.3, 4.6)."""
         rolls = 2 * (s.ply + 1)
         me, other = s.current_player, 1 - s.current_player
         effect = resolve_action(self, s, action, 1 + chance.draw(EXTRA_THROW + rolls, FACES))
         passes, uses_free, examines = action == PASS, action == USE_FREE, action >= EXAMINE
         operated, challenge = effect.steps | effect.leaps | effect.stacks, s.phase == CHALLENGE
 
-        # A won position is declared at once, and stands if nobody may challenge it (G21, G24). A challenge fails
-        # if it is declined, with card 0 and with another number (F23); the declarer is the other player.
+        # A won position is declared at once, and stands if no challenge is left (G21, G24). A challenge fails if
+        # it is declined, with card 0 and with another number (F23). The declarer is the opponent.
         won, victor = self.victor(effect.agents, favoured=where(effect.swaps, other, me))
         won = won & (operated | effect.swaps)
         declares = won & operated & s.challenge_left
@@ -163,12 +163,15 @@ class ThreeWillRules(ThreeWillFields):
         return Outcome(state, (reward, -reward), terminated=ends, truncated=truncated)
 
     def determinize(self, s: GameState, player: Scalar, chance: Chance) -> GameState:
-        """The top card and, unless they are shown, the numbers are dealt anew: nobody sees them."""
+        """Resample what is hidden from both players: the top card and, unless they are visible, the numbers."""
         dealt = s.replace(ces=chance.draw(TOP_CARD, CES_CARDS))
         return dealt if self.ids_visible else dealt.replace(bearers=numbers_dealt(chance))
 
     def victor(self, agents: Sequence[Scalar], favoured: Scalar) -> tuple[Scalar, Scalar]:
-        """Whether somebody has a winning position, and who: bases first, in each the favoured player first (G22)."""
+        """Return whether a player has a winning position, and which one.
+
+        Bases count before blocking; in each, the favoured player comes first (G22).
+        """
         white, black = agents[:SIDE_WORDS], agents[SIDE_WORDS:]
         by_base = [count(locked(own)) >= self.to_win for own in (white, black)]  # F7
         won, who = first_of(by_base, favoured)
@@ -183,12 +186,15 @@ class ThreeWillRules(ThreeWillFields):
 
 
 def first_of(holds: Sequence[Scalar], favoured: Scalar) -> tuple[Scalar, Scalar]:
-    """Whether it holds for a player, and for whom: for the favoured one, if for both."""
+    """Return whether a condition holds for a player, and which one: the favoured one if it holds for both."""
     return holds[0] | holds[1], where(holds[0] & holds[1], favoured, holds[1])
 
 
 def paid(s: GameState, attempts: Scalar, uses_free: Scalar) -> tuple[list[Scalar], list[Scalar]]:
-    """Double Risk and Free cards after an action. A loan goes from the bank to the other player (F19, G10)."""
+    """Return both players' Double Risk and Free cards after an action.
+
+    A loan goes from the bank to the opponent as a Free card (F19, G10).
+    """
     me, other = s.current_player, 1 - s.current_player
     own = select(s.dr, me)
     lends = attempts & (own == 0)
@@ -197,15 +203,15 @@ def paid(s: GameState, attempts: Scalar, uses_free: Scalar) -> tuple[list[Scalar
 
 
 def numbers_dealt(chance: Chance) -> list[Scalar]:
-    """Either player's numbers, the ranks of eight keys, as the slots by number."""
+    """Return both players' slots by number: the ranks of eight random keys each."""
     keys = map_range(AGENTS, lambda agent: chance.bits(NUMBER_KEYS + agent))
     return [ranked(keys[SLOTS * player :][:SLOTS]) for player in range(PLAYERS)]
 
 
 def ranked(keys: Sequence[Scalar]) -> Scalar:
-    """The slots of eight keys by rank, in four bits each; of equal keys the lower slot's comes first."""
-    found = []
+    """Return the slots of eight keys by rank, four bits each; equal keys rank by slot."""
+    slots = []
     for slot, key in enumerate(keys):
         before = [*(other <= key for other in keys[:slot]), *(other < key for other in keys[slot + 1 :])]
-        found.append(word(slot) << 4 * sum_of(before))
-    return union_of(found)
+        slots.append(word(slot) << 4 * sum_of(before))
+    return union_of(slots)

@@ -1,4 +1,4 @@
-"""Sets of squares, bits of a word64, as the player to act sees them: what lies ahead of all squares at once."""
+"""Sets of squares as bits of a word64, from the side of the player to act."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OWN_GOAL, OTHER_GOAL = word64(0xFF << 56), word64(0xFF)  # rows 7 and 0
 
 
 def squares_of(agents: AgentWords, level: int) -> Scalar:
-    """The squares of a player's agents of a level."""
+    """Return the squares of a player's agents of a level."""
     places = [place_of(agents, slot) for slot in range(SLOTS)]
     low, high = (
         union_of(where(place & 0x60 == 64 * level + half, word(1) << (place & 31), 0) for place in places)
@@ -24,7 +24,7 @@ def squares_of(agents: AgentWords, level: int) -> Scalar:
 
 
 class Direction(NamedTuple):
-    """An option of the directive: steps in the player's terms, and whether there is this option."""
+    """Option of the directive: its step from the side of the player to act, and whether it exists."""
 
     forward: Scalar
     right: Scalar
@@ -32,16 +32,18 @@ class Direction(NamedTuple):
 
 
 def direction(chart: Chart, option: int, die: Scalar) -> Direction:
-    """What an option of the directive is to the player to act."""
+    """Return an option of the directive for the player to act."""
     steps = [steps[option] if option < len(steps) else None for steps in chart]
-    some_step = next(filter(None, steps), (0, 0))  # where there is none, the step makes no difference
+    some_step = next(
+        filter(None, steps), (0, 0)
+    )  # a step for the faces without this option, whose value is not used
     forward, right = zip(*(step or some_step for step in steps), strict=True)
     exists = [step is not None for step in steps]
     return Direction(lookup(forward, die - 1), lookup(right, die - 1), lookup(exists, die - 1))
 
 
 def next_to(there: Scalar, ahead: Direction) -> Scalar:
-    """The squares from which the next one ahead is one of `there`; columns wrap around, rows do not (G15)."""
+    """Return the squares from which the step ahead leads to `there`. Columns wrap around, rows do not (G15)."""
     there = where(ahead.forward == 1, there >> SIDE, where(ahead.forward == -1, there << SIDE, there))
     to_right = (there >> 1 & ~LAST) | (there << SIDE - 1 & LAST)
     to_left = (there << 1 & ~FIRST) | (there >> SIDE - 1 & FIRST)
@@ -49,5 +51,5 @@ def next_to(there: Scalar, ahead: Direction) -> Scalar:
 
 
 def inside(ahead: Direction) -> Scalar:
-    """The squares from which the next column ahead is on the board (F14)."""
+    """Return the squares from which the step ahead stays within the columns of the board (F14)."""
     return ~where(ahead.right == 1, LAST, where(ahead.right == -1, FIRST, 0))
