@@ -1,4 +1,4 @@
-"""What an owner of Tensor types in: a board, a deck and the choices among rules, in Python or in a TOML file.
+"""Board, deck and rule fields of Tensor (stars), in Python or from a TOML file.
 
 Numbers such as F8 and G4 are those of RULES.md beside this file.
 """
@@ -22,33 +22,34 @@ Line = tuple[Space, Space]
 
 BLACK, WHITE = 0, 1  # sides
 PIECES, CARDS, TURNS = 3, 10, 3  # F2, F1, F4
-MAX_SIDE, MAX_NUMBER = 64, 999  # spaces along a side of a board; what stands on a card
+MAX_SIDE, MAX_NUMBER = 64, 999  # spaces along a side of a board; absolute number of a card
 COLOURS = ("red", "blue", "yellow")
 
-# F19: the directions are those of the card's owner. Number d of DIRECTIONS is number d XOR side of COMPASS: Black's
-# toward is west and his left is north; White, who sits opposite, has everything the other way round.
+# F19: directions are the owner's. Number d of DIRECTIONS is number d XOR side of COMPASS. For Black, toward is west and
+# left is north; for White, who sits opposite, toward is east and left is south.
 DIRECTIONS = "TALR"  # toward, away, left, right
 COMPASS: tuple[Space, ...] = ((-1, 0), (1, 0), (0, -1), (0, 1))  # west, east, north, south
 
 DEFAULT_LINES: tuple[Line, ...] = (
     *(((0, y), (6, y)) for y in range(5)),
     *(((x, 0), (x, 4)) for x in (0, 2, 3, 4, 6)),
-    ((1, 0), (1, 3)),  # G4: none on to (1, 4)
-    ((5, 1), (5, 4)),  # G4: none up to (5, 0)
+    ((1, 0), (1, 3)),  # G4: no line to (1, 4)
+    ((5, 1), (5, 4)),  # G4: no line to (5, 0)
 )
 
 
 def _check_names(what: str, kind: type, table: Mapping[str, Any]) -> None:
-    known = [field.name for field in fields(kind)]
+    """Raise TypeError for a name that is no field of a dataclass."""
+    names = [field.name for field in fields(kind)]
     for name in table:
-        if name not in known:
-            near = difflib.get_close_matches(str(name), known, n=1)
+        if name not in names:
+            near = difflib.get_close_matches(str(name), names, n=1)
             hint = f" (did you mean {near[0]!r}?)" if near else ""
-            raise TypeError(f"{what} has no field {shown(name)}{hint}; its fields are {', '.join(known)}")
+            raise TypeError(f"{what} has no field {shown(name)}{hint}; its fields are {', '.join(names)}")
 
 
 def _typed(what: str, kind: type, value: Any) -> Any:
-    """An instance of a dataclass, or a mapping of its fields made into one."""
+    """Return a value as an instance of a dataclass, built from a mapping of its fields if it is one."""
     if isinstance(value, kind):
         return value
     if not isinstance(value, Mapping):
@@ -61,6 +62,7 @@ def _typed(what: str, kind: type, value: Any) -> Any:
 
 
 def _sequence(what: str, value: Any, length: int | None = None) -> Sequence[Any]:
+    """Return a list or tuple. Raise ValueError for other values and other lengths."""
     if not isinstance(value, (list, tuple)):
         raise ValueError(f"{what} must be a list, got {shown(value)}")
     if length is not None and len(value) != length:
@@ -69,6 +71,7 @@ def _sequence(what: str, value: Any, length: int | None = None) -> Sequence[Any]
 
 
 def _space(value: Any) -> Space:
+    """Return a space as a tuple. Raise ValueError for other values."""
     x, y = _sequence("a space of the board", value, 2)
     if type(x) is not int or type(y) is not int or not 0 <= min(x, y) <= max(x, y) < MAX_SIDE:
         raise ValueError(
@@ -78,17 +81,28 @@ def _space(value: Any) -> Space:
 
 
 def _is_part(part: Any) -> bool:
+    """Return whether a value is a part of a card, such as "T3"."""
     return isinstance(part, str) and bool(re.fullmatch(f"[{DIRECTIONS}][1-9][0-9]?", part))
 
 
 @dataclass(frozen=True)
 class Board:
-    """G1 to G4, G25. Space (x, y) has the index width * y + x in the smallest box that holds (0, 0) and every line.
+    """Board of at most 64 x 64 spaces (G1 to G4, G25).
 
-    A board has at most 64 x 64 spaces.
+    Space (x, y) has the index width * y + x in the smallest box that holds (0, 0) and every line.
 
-    lines: pairs of spaces; one drawn straight through several spaces stands for every line between neighbours on it.
-    stars: (space, side). starts: of red, blue and yellow. Lists will do for tuples. ValueError for an impossible board.
+    Attributes:
+        lines: pairs of spaces. A line through several spaces joins all neighbours on it.
+        stars: pairs of a space and a side.
+        starts: spaces of red, blue and yellow.
+
+    Raises:
+        ValueError: an impossible board. Lists are accepted for tuples.
+
+    Examples:
+        >>> board = Board(lines=(((0, 0), (3, 0)),), stars=(((3, 0), WHITE),), starts=((0, 0), (1, 0), (2, 0)))
+        >>> board.width, board.start_indices
+        (4, (0, 1, 2))
     """
 
     lines: tuple[Line, ...] = DEFAULT_LINES
@@ -122,46 +136,52 @@ class Board:
 
     @cached_property
     def joins(self) -> frozenset[Line]:
-        """The lines between neighbours, the space of smaller coordinates first."""
-        found: set[Line] = set()
+        """Lines between neighbours, the space of smaller coordinates first."""
+        joins: set[Line] = set()
         for line in self.lines:
             (x0, y0), (x1, y1) = sorted(line)
-            found |= set(pairwise((x, y) for x in range(x0, x1 + 1) for y in range(y0, y1 + 1)))
-        return frozenset(found)
+            joins |= set(pairwise((x, y) for x in range(x0, x1 + 1) for y in range(y0, y1 + 1)))
+        return frozenset(joins)
 
     @cached_property
     def width(self) -> int:
+        """Number of columns."""
         return 1 + max((x for line in self.lines for x, _ in line), default=0)
 
     @cached_property
     def height(self) -> int:
+        """Number of rows."""
         return 1 + max((y for line in self.lines for _, y in line), default=0)
 
     @property
     def size(self) -> int:
-        """S, the number of indices."""
+        """Number of indices S."""
         return self.width * self.height
 
     @cached_property
     def spaces(self) -> frozenset[int]:
-        """The indices that are spaces: those at the end of a line."""
+        """Indices that are spaces, which are the ends of lines."""
         return frozenset(self.index(space) for join in self.joins for space in join)
 
     def index(self, space: Space) -> int:
+        """Return the index of a space."""
         return self.width * space[1] + space[0]
 
     def space(self, index: int) -> Space:
+        """Return the space of an index."""
         return index % self.width, index // self.width
 
     @cached_property
     def start_indices(self) -> tuple[int, ...]:
+        """Indices of the pieces' starts."""
         return tuple(map(self.index, self.starts))
 
     def star_indices(self, *sides: int) -> list[int]:
+        """Return the indices of the Stars of some sides."""
         return [self.index(space) for space, side in self.stars if side in sides]
 
     def entered(self, direction: int) -> list[int]:
-        """F8: the spaces that a line leads into in a direction of the compass."""
+        """Return the indices that a line leads into in a direction of the compass (F8)."""
         ends = (
             (a, b) if (b[0] - a[0], b[1] - a[1]) == COMPASS[direction] else (b, a)
             for a, b in self.joins
@@ -171,7 +191,7 @@ class Board:
 
     @cached_property
     def is_symmetric(self) -> bool:
-        """Whether lines and Stars, turned by half, look to White as they look to Black (section 6)."""
+        """Whether a half turn of the board swaps the sides' views of lines and Stars (section 6)."""
         turned = {tuple(sorted(map(self._turned, join))) for join in self.joins}
         stars = {(self._turned(space), 1 - side) for space, side in self.stars}
         return turned == self.joins and stars == set(self.stars)
@@ -182,9 +202,19 @@ class Board:
 
 @dataclass(frozen=True)
 class Card:
-    """G5, G6. parts: one or two such as "T3": a direction (toward, left, right, away) and 1..99 spaces.
+    """Card of a deck (G5, G6).
 
-    either: its player chooses the order of the two parts (F10). ValueError for an impossible card.
+    Attributes:
+        number: decides which card acts first, in -999..999.
+        parts: one or two parts such as "T3", a direction (toward, left, right, away) and 1..99 spaces.
+        either: whether the player chooses the order of the two parts (F10).
+
+    Raises:
+        ValueError: an impossible card.
+
+    Examples:
+        >>> Card(2, ("T1", "R1"), either=True).moves
+        ((0, 1), (3, 1))
     """
 
     number: int
@@ -211,11 +241,11 @@ class Card:
 
     @cached_property
     def moves(self) -> tuple[tuple[int, int], ...]:
-        """(number in DIRECTIONS, spaces) of every part."""
+        """Number in DIRECTIONS and number of spaces of every part."""
         return tuple((DIRECTIONS.index(part[0]), int(part[1:])) for part in self.parts)
 
 
-# F15 to F18 give 9, 8, 5 and 2; G5 the others.
+# F15 to F18 define 9, 8, 5 and 2, and G5 the others.
 DECK: tuple[Card, ...] = (
     Card(0, ("A1",)),
     Card(1, ("T3",)),
@@ -236,16 +266,20 @@ CHOICES = {
     "ask_order": ("differs", "always"),
     "reset": ("piece", "all"),
 }
-SWITCHES = ("score_stops_piece", "reset_at_once", "random_colours")
 COUNTS = ("points_to_win", "max_hands")
 
 
 @dataclass(frozen=True)
 class StarsFields:
-    """The rule fields; see RULES.md for what each decides.
+    """Rule fields, as RULES.md describes them.
 
-    board: a Board or a mapping of some of its fields, the others being as in the default one. deck: ten Cards or
-    mappings of their fields. TypeError for a field that a board or a card does not have, ValueError for what cannot be.
+    Attributes:
+        board: a Board, or a mapping of the fields that differ from the default board.
+        deck: ten Cards, or mappings of their fields.
+
+    Raises:
+        TypeError: a field that a board or a card does not have.
+        ValueError: an impossible value.
     """
 
     board: Board = Board()
@@ -269,9 +303,9 @@ class StarsFields:
             if getattr(self, name) not in allowed:
                 options = " or ".join(map(repr, allowed))
                 raise ValueError(f"{name} must be {options}, got {shown(getattr(self, name))}")
-        for name in SWITCHES:
-            if type(getattr(self, name)) is not bool:
-                raise ValueError(f"{name} must be true or false, got {shown(getattr(self, name))}")
+        for f in fields(self):
+            if type(f.default) is bool and type(getattr(self, f.name)) is not bool:
+                raise ValueError(f"{f.name} must be true or false, got {shown(getattr(self, f.name))}")
         for name in COUNTS:
             value = getattr(self, name)
             if type(value) is not int or not 1 <= value < 2**31:
@@ -279,21 +313,35 @@ class StarsFields:
 
     @property
     def pieces_leave(self) -> bool:
-        """F14: whether a piece that has scored leaves the board, until it returns to its start."""
+        """Whether a piece that has scored leaves the board until it returns to its start (F14)."""
         return self.points_to_win > 1 and self.reset == "piece"
 
     def __repr__(self) -> str:
-        """The fields that are not as by default."""
+        """Return the class name and the fields that differ from their defaults."""
         values = [(field, getattr(self, field.name)) for field in fields(self)]
         changed = ", ".join(f"{field.name}={value!r}" for field, value in values if value != field.default)
         return f"{type(self).__name__}({changed})"
 
 
 def load_rules(path: str | Path) -> dict[str, Any]:
-    """The rule fields in a TOML file, for `make("tensor_stars", **load_rules(path))`.
+    """Read the rule fields from a TOML file, for `make("tensor_stars", **load_rules(path))`.
 
-    Fields are those of `StarsFields`; `[board]` has lines, stars and starts, and every `[[deck]]` is a card. ValueError
-    that names the file, the field and what is allowed if one is wrong.
+    Args:
+        path: file with fields of `StarsFields`. `[board]` has lines, stars and starts; every `[[deck]]` is a card.
+
+    Returns:
+        Values by rule field.
+
+    Raises:
+        ValueError: a wrong field; the message names the file, the field and what is allowed.
+        OSError: the file cannot be read.
+
+    Examples:
+        >>> import pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "rules.toml"
+        >>> _ = path.write_text("points_to_win = 3")
+        >>> load_rules(path)
+        {'points_to_win': 3}
     """
     path = file_path("path", path)
     try:

@@ -1,4 +1,4 @@
-"""How positions and actions of Tensor (stars) are written."""
+"""Dictionaries and action names of Tensor (stars)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COUNTERS = ("turn", "hands", "cursor", "mover", "winner")
 
 
 def to_dict(rules: StarsRules, s: dict[str, Any]) -> dict[str, Any]:
-    """Fields of a game -> the names and encodings of section 3 of the rules."""
+    """Convert the fields of a game to the names and encodings of section 3 of the rules."""
     over = s["terminated"] or s["truncated"]
     return {
         "pos": s["pos"],
@@ -34,7 +34,11 @@ def to_dict(rules: StarsRules, s: dict[str, Any]) -> dict[str, Any]:
 
 
 def from_dict(rules: StarsRules, game: dict[str, Any]) -> dict[str, Any]:
-    """The converse of `to_dict`; ValueError for a state that no rules of the game could show."""
+    """Convert a dictionary to the fields of a game.
+
+    Raises:
+        ValueError, TypeError: an entry of another shape, type or range, or a state that no rules of the game allow.
+    """
     flag = ((), 0, 1)
     entries: dict[str, tuple[tuple[int, ...], int, int]] = {
         "pos": ((PIECES,), -1 if rules.pieces_leave else 0, rules.board.size - 1),
@@ -73,12 +77,14 @@ def from_dict(rules: StarsRules, game: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_pieces(rules: StarsRules, pos: list[int]) -> None:
+    """Raise ValueError unless the pieces stand on different spaces."""
     in_play = [space for space in pos if space >= 0]
     if not rules.board.spaces.issuperset(in_play) or len(set(in_play)) < len(in_play):
         raise ValueError(f"pos must be different spaces of the board, got {pos}")  # I1
 
 
 def _check_cards(game: dict[str, Any]) -> None:
+    """Raise ValueError unless hands and placed cards are possible in their turn."""
     for hand, commit in zip(game["hand"], game["commit"], strict=True):
         placed = [card for card in commit if card >= 0]
         if len(set(placed)) < len(placed) or any(hand[card] for card in placed):
@@ -96,6 +102,7 @@ def _check_cards(game: dict[str, Any]) -> None:
 
 
 def _check_phase(rules: StarsRules, game: dict[str, Any]) -> None:
+    """Raise ValueError for a phase that contradicts the cards, the player to move or the points."""
     phase, player = game["phase"], game["player"]
     counts = [sum(card >= 0 for card in cards) for cards in game["commit"]]
     if sum(counts) != ALL_PLACED and game["mover"] != -1:
@@ -120,11 +127,11 @@ def _check_phase(rules: StarsRules, game: dict[str, Any]) -> None:
 
 
 def action_to_string(rules: StarsRules, action: int) -> str:
-    """Section 4.1: "PLACE(4)" for card 4, "PRINTED", "REVERSED"."""
+    """Return an action's name (section 4.1): "PLACE(4)" for card 4, "PRINTED" or "REVERSED"."""
     return f"PLACE({action})" if action < CARDS else ORDERS[action - CARDS]
 
 
 def symmetries(rules: StarsRules) -> Iterator[Symmetry]:
-    """The identity: the half turn swaps players, and player 0 is the first to place."""
+    """Yield the identity. A half turn would swap the players, and player 0 is the first to place."""
     (length,) = rules.spec.observation_shape
     yield Symmetry(tuple(range(NUM_ACTIONS)), tuple(range(length)), {})

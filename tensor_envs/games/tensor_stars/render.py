@@ -1,7 +1,7 @@
-"""Positions of Tensor (stars) as text and as drawings: the board between the cards of Black and White.
+"""Text and SVG pictures of Tensor (stars): the board between the cards of Black and White.
 
-A picture shows all that is in the state, what lies face down included; one for a player (`seen_by`) shows the back of
-the opponent's cards.
+A picture shows the whole state, face-down cards included. A picture for a player (`seen_by`) shows the backs of the
+opponent's face-down cards.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from tensor_envs.games.tensor_stars.rules import StarsRules
 from tensor_envs.render.drawing import Drawing, Point, box
 from tensor_envs.render.tile import Mark, Pixel, StateBits, Tile
 
-HIDDEN = CARDS  # in `commit`: a card that a player cannot see
+HIDDEN = CARDS  # in `commit`: a card that is hidden from the viewer
 SIDES = ("Black", "White")
 LETTERS = "RBY"
 
-STEP, MARGIN, TITLE = 64, 22, 34  # pixels: between spaces, around everything, the line above
+STEP, MARGIN, TITLE = 64, 22, 34  # pixels between spaces, around everything, of the line above
 CARD_WIDTH, CARD_HEIGHT, GAP = 46, 60, 6
-SLOT = CARD_HEIGHT + 3 * GAP  # from a piece's card to the next's
+SLOT = CARD_HEIGHT + 3 * GAP  # height of the placed cards, with space below
 PANEL = 3 * CARD_WIDTH + 2 * GAP  # a player's side of the table
 PAPER, INK, LINE, PALE, CLOTH = "#f6f3ea", "#22252b", "#2f3640", "#b8b3a4", "#e7e1d0"
 PIECE_FILLS = ("#d1383d", "#2f6fc4", "#f0b429")
 STAR_FILLS = ("#3a3f47", "#ffffff")
-SHIRT = "#c9c2ae"  # of a card that lies face down
+SHIRT = "#c9c2ae"  # fill of a face-down card
 
 
 def status(rules: StarsRules, d: dict[str, Any]) -> str:
-    """What happens next, or how the game has ended."""
+    """Return the next decision or the result."""
     if d["phase"] == OVER:
         if d["winner"] >= 0:
             return f"{named(d, d['winner'])} has won"
@@ -54,25 +54,28 @@ def status(rules: StarsRules, d: dict[str, Any]) -> str:
 
 
 def named(d: dict[str, Any], player: int) -> str:
+    """Return a player's colour and number."""
     return f"{SIDES[player ^ d['flip']]} (player {player})"
 
 
 def placed(d: dict[str, Any]) -> int:
+    """Return the number of cards placed in this turn."""
     return sum(card >= 0 for cards in d["commit"] for card in cards)
 
 
 def player_of(d: dict[str, Any], side: int) -> int:
+    """Return the player of a side."""
     player: int = side ^ d["flip"]
     return player
 
 
 def face_up(d: dict[str, Any], piece: int) -> bool:
-    """F5: whether both cards of a piece have been revealed."""
+    """Return whether both cards of a piece are revealed (F5)."""
     return d["phase"] != COMMIT and placed(d) == 2 * PIECES and piece <= d["cursor"] // 2
 
 
 def seen_by(rules: StarsRules, d: dict[str, Any], player: int) -> dict[str, Any]:
-    """The position as a player knows it: the opponent's cards that lie face down count as not played yet (G22)."""
+    """Return the position for one player: the opponent's face-down cards count as cards in hand (G22)."""
     hand, commit, other = [*d["hand"]], [*d["commit"]], 1 - player
     hidden = {piece: card for piece, card in enumerate(commit[other]) if card >= 0 and not face_up(d, piece)}
     hand[other] = [int(held or card in hidden.values()) for card, held in enumerate(hand[other])]
@@ -84,7 +87,7 @@ def seen_by(rules: StarsRules, d: dict[str, Any], player: int) -> dict[str, Any]
 
 
 def to_string(rules: StarsRules, d: dict[str, Any]) -> str:
-    """The board with pieces R, B, Y and Stars *, then both players' cards; what lies face down is in brackets."""
+    """Return the board with pieces R, B, Y and Stars *, then both players' cards, face-down ones in brackets."""
     board = rules.board
     rows = []
     for y in range(board.height):
@@ -97,6 +100,7 @@ def to_string(rules: StarsRules, d: dict[str, Any]) -> str:
 
 
 def text_of_space(board: Board, pos: list[int], space: Space) -> str:
+    """Return the four characters of a space: the line to the west, a Star, and a piece."""
     index = board.index(space)
     if index not in board.spaces:
         return "    "
@@ -108,6 +112,7 @@ def text_of_space(board: Board, pos: list[int], space: Space) -> str:
 
 
 def text_of_player(rules: StarsRules, d: dict[str, Any], player: int) -> str:
+    """Return a player's placed cards, hand and points."""
     hand = " ".join(str(rules.deck[i].number) for i in range(CARDS) if d["hand"][player][i]) or "none"
     cards = []
     for piece, card in enumerate(d["commit"][player]):
@@ -121,11 +126,12 @@ def text_of_player(rules: StarsRules, d: dict[str, Any], player: int) -> str:
 
 
 def to_svg(rules: StarsRules, d: dict[str, Any]) -> str:
-    """The board with Stars in their side's colour and rings at the starts; each side's cards beside it."""
+    """Return the drawing as an SVG document."""
     return draw(rules, d).to_svg()
 
 
 def draw(rules: StarsRules, d: dict[str, Any]) -> Drawing:
+    """Draw the board with Stars in their side's colour and rings at the starts, and each side's cards beside it."""
     board = rules.board
     board_width, board_height = STEP * board.width, STEP * board.height
     hand_height = 4 * (CARD_HEIGHT + GAP)
@@ -143,6 +149,8 @@ def draw(rules: StarsRules, d: dict[str, Any]) -> Drawing:
 
 
 def draw_board(picture: Drawing, board: Board, d: dict[str, Any], corner: Point) -> None:
+    """Draw the lines, spaces, starts, Stars and pieces."""
+
     def at(space: Space) -> Point:
         return corner[0] + STEP * (space[0] + 0.5), corner[1] + STEP * (space[1] + 0.5)
 
@@ -161,7 +169,7 @@ def draw_board(picture: Drawing, board: Board, d: dict[str, Any], corner: Point)
 
 
 def star(centre: Point, radius: float) -> list[Point]:
-    """A star of five points."""
+    """Return the corners of a star of five points."""
     corners = []
     for i in range(10):
         length, angle = radius * (0.45 if i % 2 else 1), pi * (i / 5 - 0.5)
@@ -170,7 +178,7 @@ def star(centre: Point, radius: float) -> list[Point]:
 
 
 def draw_player(picture: Drawing, rules: StarsRules, d: dict[str, Any], side: int, corner: Point) -> None:
-    """A side's three placed cards, and below them all ten in rows of three, those in hand drawn in full."""
+    """Draw a side's three placed cards, and below them all ten; cards that are not in hand are empty frames."""
     player, (left, top) = player_of(d, side), corner
     to_move = d["phase"] != OVER and d["player"] == player
     name = named(d, player) + (f": {d['points'][player]}" if rules.points_to_win > 1 else "")
@@ -197,7 +205,7 @@ def draw_player(picture: Drawing, rules: StarsRules, d: dict[str, Any], side: in
 
 
 def draw_card(picture: Drawing, card: Card, side: int, corner: Point, fill: str) -> None:
-    """The number, and an arrow for each part, as it moves a piece on the board beside it; "and": in either order."""
+    """Draw a card's number, and for each part an arrow in its direction on the board and its number of spaces."""
     x, y = corner
     picture.rect(x, y, CARD_WIDTH, CARD_HEIGHT, fill, INK, 1.5)
     picture.text((x + CARD_WIDTH / 2, y + 16), str(card.number), 18, INK, bold=True)
@@ -210,7 +218,7 @@ def draw_card(picture: Drawing, card: Card, side: int, corner: Point, fill: str)
 
 
 def draw_back(picture: Drawing, corner: Point) -> None:
-    """A card whose face is not to be seen."""
+    """Draw the back of a card."""
     x, y = corner
     picture.rect(x, y, CARD_WIDTH, CARD_HEIGHT, SHIRT, INK, 1.5)
     picture.rect(x + 5, y + 5, CARD_WIDTH - 10, CARD_HEIGHT - 10, stroke=PAPER, width=2)
@@ -218,6 +226,7 @@ def draw_back(picture: Drawing, corner: Point) -> None:
 
 
 def draw_arrow(picture: Drawing, centre: Point, direction: Space, size: float = 7) -> None:
+    """Draw an arrow."""
     (x, y), (dx, dy) = centre, direction
     tip = x + size * dx, y + size * dy
     picture.line((x - size * dx, y - size * dy), tip, stroke=INK, width=2)

@@ -1,7 +1,7 @@
-"""The cards of a turn, resolved one after the other (F5 to F14).
+"""Resolution of a turn's cards, one after the other (F5 to F14).
 
-Pieces stand on *cells*: indices of spaces moved up by a margin, so that no step leads below 0 and a piece out of play
-has a cell of its own, `out`, which no line leads into and from which none leads.
+Pieces stand on *cells*, which are indices of spaces moved up by a margin. No step leads below cell 0. A piece out of
+play stands on the cell `out`, which no line enters or leaves.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ ALL_PLACED = 2 * PIECES  # cards of a turn
 
 
 class PaddedBoard:
-    """A board's spaces as cells, and sets of them as words.
+    """Cells of a board with a margin, and sets of them as words.
 
     Attributes:
-        out: the cell of a piece out of play.
-        starts: of the pieces.
-        steps: by direction of the compass, the way from a cell to the next.
-        entered: by direction of the compass, the set of the cells that a line leads into.
+        out: cell of a piece out of play.
+        starts: cells of the pieces at the start.
+        steps: distance from a cell to the next, by direction of the compass.
+        entered: set of cells that a line leads into, by direction of the compass.
     """
 
     def __init__(self, board: Board):
@@ -51,10 +51,11 @@ class PaddedBoard:
         self.entered = [self.set(board.entered(d)) for d in range(len(COMPASS))]
 
     def set(self, spaces: Iterable[int]) -> list[int]:
+        """Return the set of some spaces, as words of plain ints."""
         return pack((space + self.margin for space in spaces), self.size)
 
     def set_of(self, pieces: Sequence[Scalar]) -> list[Scalar]:
-        """The set of the cells that some pieces stand on."""
+        """Return the set of cells that some pieces stand on."""
         return [
             union_of(where(cell >> 5 == w, bit(cell & 31), 0) for cell in pieces)
             for w in range(num_words(self.size))
@@ -62,23 +63,29 @@ class PaddedBoard:
 
 
 def on(cells: Sequence[Value], cell: Scalar) -> Scalar:
-    """Whether a cell is in a set. Comparing finds its word and cutting out its bit: both cost less than a division."""
+    """Return whether a cell is in a set. Comparisons find its word, since a division would cost more."""
     chosen = word(cells[0])
     for w in range(1, len(cells)):
         chosen = where(cell < 32 * w, chosen, word(cells[w]))
     return has_bit(chosen, cell & 31)
 
 
-# A part of a card as it applies to one piece: the step from a cell to the next in its direction, and the cells that a
-# line leads into in that direction, and no other piece stands on.
+# Part of a card for one piece: the step from a cell to the next in its direction, and the cells that a line in that
+# direction enters and no other piece occupies.
 Way = tuple[Scalar, list[Scalar]]
 
 
 class Resolution:
-    """A turn being resolved: plays the cards from the cursor on, until a question is asked or the game is won.
+    """Turn under resolution: plays the cards from the cursor on, until a question is asked or the game is won.
 
-    Nothing happens unless all six cards are placed. Afterwards `going` says that they have all been played.
-    answered: whether the action `answer` is one, to the question about the card at the cursor.
+    Nothing happens unless all six cards are placed. Afterwards `going` is True if all of them have been played.
+
+    Args:
+        rules: rule fields.
+        padded: board of these rules.
+        s: state with the cards placed.
+        answered: whether the action answers the question about the card at the cursor.
+        answer: the action.
     """
 
     def __init__(
@@ -88,7 +95,7 @@ class Resolution:
         self.answered, self.reversed = answered, answer == REVERSED
         self.going = s.placed == ALL_PLACED
         self.pieces: list[Scalar] = [pos + padded.margin for pos in s.pos]
-        # before all are placed some cards are none, and card 0 will do
+        # missing cards become card 0, which has no effect before all are placed
         cards = [where(self.going, card, 0) for card in s.commit]
         self.cards = cards[:PIECES], cards[PIECES:]
         self.scored, self.points = list(s.scored), list(s.points)
@@ -100,6 +107,7 @@ class Resolution:
 
     @property
     def state(self) -> GameState:
+        """State after the resolution."""
         return self.before.replace(
             pos=[cell - self.padded.margin for cell in self.pieces],
             scored=self.scored,
@@ -113,7 +121,7 @@ class Resolution:
     # *** one card ***
 
     def play_card(self, piece: int, second: int) -> None:
-        """F5, F10: the first or second card of a piece."""
+        """Play the first or second card of a piece (F5, F10)."""
         event, here = 2 * piece + second, self.pieces[piece]
         due = self.going & (self.before.cursor <= event)
         if not second:
@@ -143,36 +151,45 @@ class Resolution:
             self.score(piece, event, due & self.going & (self.mover >= 0), self.mover == 1)
 
     def acting(self, piece: int, second: int) -> tuple[Scalar, Scalar, Scalar]:
-        """F6, F7: whether it is player 1 whose card acts, the card, and whether equal numbers cancel it."""
+        """Return whether player 1's card acts, that card, and whether equal numbers cancel it (F6, F7)."""
         numbers = [card.number for card in self.rules.deck]
         ranks = [sorted(set(numbers)).index(number) for number in numbers]
         cards = [placed[piece] for placed in self.cards]
-        # the cards of the printed deck are in the order of their numbers
+        # the printed deck is in the order of its numbers: no lookup is needed
         a, b = cards if ranks == [*range(CARDS)] else [lookup(ranks, card) for card in cards]
         actor = b < a if second else a < b
         return actor, where(actor, cards[1], cards[0]), a == b
 
     def is_one_of(self, card: Scalar, chosen: Sequence[Card], among: Sequence[Card] | None = None) -> Scalar:
-        """Whether a card is one of the chosen: a bit of a constant. `among`: only of these the answer matters."""
+        """Return whether a card is one of `chosen`, as a bit of a constant.
+
+        Args:
+            card: a card.
+            chosen: the set to test.
+            among: the cards for which the result is used; default: the whole deck.
+        """
         deck = self.rules.deck
         if len(chosen) in (0, len(among or deck)):
             return scalar(len(chosen) > 0)
         return has_bit(integer(sum(1 << i for i, c in enumerate(deck) if c in chosen)), card)
 
     def movable(self, piece: int) -> Scalar:
-        """Whether cards have an effect on a piece: not once it has scored (G17), nor out of play (G20)."""
+        """Return whether cards move a piece. They do not once it has scored (G17) or is out of play (G20)."""
         in_play = self.pieces[piece] != self.padded.out if self.rules.pieces_leave else scalar(True)
-        stops = self.rules.score_stops_piece and self.rules.points_to_win > 1  # else the game is over
+        stops = (
+            self.rules.score_stops_piece and self.rules.points_to_win > 1
+        )  # with one point to win, the game is over
         return in_play & ~self.scored[piece] if stops else in_play
 
     def stop(self, condition: Scalar, event: int) -> None:
+        """Stop at a card event if a condition holds."""
         self.going &= ~condition
         self.cursor = where(condition, event, self.cursor)
 
     # *** movement ***
 
     def way(self, number: int, piece: int, card: Scalar, side: Scalar) -> Way:
-        """F8, F19: how part 0 or 1 of a card leads a piece on; for Black left and right are north and south."""
+        """Return the step and the open cells for part 0 or 1 of a card (F8, F19). Black's left is north."""
         cards = [c for c in self.rules.deck if number < len(c.parts)]
         sideways = self.is_one_of(card, [c for c in cards if c.parts[number][0] in "LR"], cards)
         onward = self.is_one_of(card, [c for c in cards if c.parts[number][0] in "AR"], cards) ^ side
@@ -185,12 +202,15 @@ class Resolution:
     def walk(
         self, cell: Scalar, card: Scalar, ways: Sequence[Way], order: Sequence[int]
     ) -> tuple[Scalar, Scalar]:
-        """F9, G15: a card's parts one after the other -> the cell that a piece ends on, whether it has moved (G11).
+        """Play the parts of a card in an order (F9, G15).
 
-        Every space is tried by itself, for what is shut once is shut for the rest of the part (G16).
+        Each space is tried alone, since a step that is blocked stays blocked for the rest of the part (G16).
+
+        Returns:
+            The cell that the piece ends on, and whether it has moved (G11).
         """
         moved = scalar(False)
-        cards = [c for c in self.rules.deck if c.either or order == (0, 1)]  # that can come in this order
+        cards = [c for c in self.rules.deck if c.either or order == (0, 1)]  # playable in this order
         for number in order:
             start, (step, open_cells) = cell, ways[number]
             spaces = [c.moves[number][1] for c in cards if number < len(c.moves)]
@@ -204,7 +224,7 @@ class Resolution:
     # *** Stars ***
 
     def score(self, piece: int, event: int, ended: Scalar, mover: Scalar) -> None:
-        """F12: whether it is player 1 who moved a piece that has `ended` its movement, on a Star or not."""
+        """Score a piece whose movement has `ended` on a Star; `mover` is whether player 1 moved it (F12)."""
         counts, earner = self.star(self.pieces[piece], mover)
         counts &= ended
         self.scored[piece] |= counts
@@ -220,7 +240,7 @@ class Resolution:
             self.put_back(stays, [piece])
 
     def star(self, cell: Scalar, mover: Scalar) -> tuple[Scalar, Scalar]:
-        """F13: whether a cell is a Star that counts, and whether for player 1."""
+        """Return whether a cell is a Star that counts, and whether it counts for player 1 (F13)."""
         rules, star_indices = self.rules, self.rules.board.star_indices
         if rules.star_rule == "any":
             return on(self.padded.set(star_indices(BLACK, WHITE)), cell), mover
@@ -231,13 +251,13 @@ class Resolution:
         return (is_star & (earner == mover) if rules.star_credit == "mover" else is_star), earner  # G13
 
     def end_turn(self) -> None:
-        """F14, G18: what becomes of the pieces if all cards have been played without a win."""
+        """Take off and put back pieces, if all cards have been played without a win (F14, G18)."""
         if not self.rules.reset_at_once:
             self.take_off([self.going & scored for scored in self.scored])
         self.put_back(self.going, range(PIECES))
 
     def take_off(self, scored: Sequence[Value]) -> None:
-        """G19: pieces that have scored leave the board; or all three are set up again."""
+        """Remove the pieces that have scored, or set up all three again (G19)."""
         if self.rules.pieces_leave:
             pairs = zip(scored, self.pieces, strict=True)
             self.pieces = [where(gone, self.padded.out, cell) for gone, cell in pairs]
@@ -245,7 +265,7 @@ class Resolution:
             self.pieces = where(any_of(scored), self.padded.starts, self.pieces)
 
     def put_back(self, when: Scalar, pieces: Iterable[int]) -> None:
-        """F14: pieces out of play return to their starts where these are vacant."""
+        """Return pieces out of play to their starts where these are vacant (F14)."""
         if not self.rules.pieces_leave:
             return
         before = list(self.pieces)

@@ -1,8 +1,8 @@
 """Tensor (stars): two players, hidden cards for three shared pieces; who moves a piece onto a Star wins.
 
-Rules and rulings: RULES.md beside this file. `data` has the rule fields, `resolution` what the cards do. A turn is six
-placements, player 0's red, blue and yellow, then player 1's; the sixth resolves the turn in the same step, or as far as
-a question of order, whose answer resolves the rest.
+RULES.md beside this file has the rules and rulings. `data` has the rule fields, `resolution` the effect of the cards. A
+turn is six placements: player 0's red, blue and yellow, then player 1's. The sixth placement resolves the turn in the
+same step, up to a question of order; its answer resolves the rest.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from tensor_envs.rules import (
 NUM_ACTIONS = CARDS + 2
 ALL_CARDS = (1 << CARDS) - 1
 BOTH_ORDERS = 1 << PRINTED | 1 << REVERSED
-OTHER_FEATURES = 96  # of an observation, beside the places of the pieces
+OTHER_FEATURES = 96  # entries of an observation besides the places of the pieces
 NEW_TURN: dict[str, Any] = {
     "commit": [-1] * ALL_PLACED,
     "placed": 0,
@@ -61,7 +61,7 @@ NEW_TURN: dict[str, Any] = {
 
 @dataclass(frozen=True, repr=False)
 class StarsRules(StarsFields):
-    """The rules of one game."""
+    """Rules of one game; `data.StarsFields` has the rule fields."""
 
     @cached_property
     def spec(self) -> Spec:
@@ -74,14 +74,14 @@ class StarsRules(StarsFields):
             fields=(
                 Field("pos", (PIECES,), low=lowest, high=self.board.size - 1),
                 Field("hand", (2,), high=ALL_CARDS),  # card i at bit i
-                Field("commit", (2, PIECES), low=-1, high=CARDS - 1),  # -1: none yet
+                Field("commit", (2, PIECES), low=-1, high=CARDS - 1),  # -1: not placed
                 Field("placed", high=ALL_PLACED),  # cards placed in this turn; all in a question of order
                 Field("scored", (PIECES,), kind="bool"),  # in this turn
                 Field("points", (2,), high=self.points_to_win),
                 Field("turn", high=TURNS - 1),
                 Field("hands", high=self.max_hands),  # hands completed
                 Field("cursor", high=EVENTS - 1),  # the next card event: 2 * piece, + 1 for the second card
-                Field("mover", low=-1, high=1),  # who last moved the piece that is resolving; -1: nobody
+                Field("mover", low=-1, high=1),  # player who last moved the resolving piece, or -1
                 Field("winner", low=-1, high=1),
                 Field("flip", kind="bool"),  # G23: player 0 is White
             ),
@@ -91,6 +91,7 @@ class StarsRules(StarsFields):
 
     @cached_property
     def padded(self) -> PaddedBoard:
+        """Board with a margin."""
         return PaddedBoard(self.board)
 
     def init(self, chance: Chance) -> dict[str, Any]:
@@ -98,7 +99,7 @@ class StarsRules(StarsFields):
         return {"pos": self.board.start_indices, "hand": [ALL_CARDS] * 2, "winner": -1, **NEW_TURN, **flip}
 
     def legal_action_mask(self, s: GameState) -> Mask:
-        """A card of the own hand, or one of two orders."""
+        """Return the cards in hand, or both answers to a question of order."""
         return [word(where(s.placed == ALL_PLACED, BOTH_ORDERS, select(s.hand, s.current_player)))]
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
@@ -111,7 +112,7 @@ class StarsRules(StarsFields):
         return Outcome(s, rewards=(reward, -reward), terminated=won, truncated=cut_off)
 
     def place(self, s: GameState, card: Scalar, answered: Scalar) -> GameState:
-        """F4: a card for the next piece. An answer places none, being beyond the cards and the places for them."""
+        """Place a card for the next piece (F4). An answer places none, since its index is beyond cards and places."""
         hand = [
             where(s.current_player == player, cards & ~(1 << card), cards)
             for player, cards in enumerate(s.hand)
@@ -125,7 +126,7 @@ class StarsRules(StarsFields):
         )
 
     def next_turn(self, s: GameState, done: Scalar) -> GameState:
-        """F11: the cards are laid aside if they have all been played; after the third turn all are in hand again."""
+        """Lay the cards aside once all are played; after the third turn all are in hand again (F11)."""
         hand_over = done & (s.turn == TURNS - 1)
         return s.replace(
             hand=where(hand_over, [ALL_CARDS] * 2, s.hand),
@@ -135,7 +136,7 @@ class StarsRules(StarsFields):
         )
 
     def observe(self, s: GameState, player: Scalar) -> Sequence[Part]:
-        """The player's own side of the table, and nothing that lies face down before the opponent."""
+        """Return the position from the player's side of the table, without the opponent's face-down cards."""
         side, size = player ^ s.flip, self.board.size
         turned = (side == 1) if self.board.is_symmetric else False
         places = [where(pos < 0, size, where(turned, size - 1 - pos, pos)) for pos in s.pos]
@@ -161,7 +162,7 @@ class StarsRules(StarsFields):
         ]
 
     def determinize(self, s: GameState, player: Scalar, chance: Chance) -> GameState:
-        """The opponent's cards that lie face down and those in its hand are dealt anew."""
+        """Resample the opponent's face-down cards and hand."""
         mine, theirs, face_down, left = table(s, player)
         first, dealt = player == 0, list[Scalar]()
         for piece, (down, card) in enumerate(zip(face_down, theirs, strict=True)):
@@ -176,7 +177,12 @@ class StarsRules(StarsFields):
 
 
 def table(s: GameState, player: Scalar) -> tuple[list[Scalar], list[Scalar], list[Scalar], Scalar]:
-    """A player's cards for the pieces, the opponent's, which of these lie face down (F5), and those with its hand."""
+    """Return a player's cards for the pieces and three facts about the opponent.
+
+    Returns:
+        The player's cards, the opponent's cards, which of these lie face down (F5), and the set of the opponent's
+        hand and face-down cards.
+    """
     rows = s.commit[:PIECES], s.commit[PIECES:]
     mine, theirs = (where(player == first, *rows) for first in range(2))
     up = [(s.placed == ALL_PLACED) & (s.cursor >> 1 >= piece) for piece in range(PIECES)]
