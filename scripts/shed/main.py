@@ -27,7 +27,7 @@ from command import Parser, busy, need, new_file, run, whole
 from command.games import device_of
 from shed import plot
 from shed.claims import claims
-from tensor_envs.games.shed.distances import MOST_CARDS, UNITS, Distances
+from tensor_envs.games.shed.distances import MAX_CARDS, UNITS, Distances
 from tensor_envs.games.shed.lookup import DRAW, LOSS, WIN
 from tensor_envs.games.shed.notation import parse, write
 from tensor_envs.games.shed.solve import solve
@@ -164,7 +164,7 @@ def make_parser() -> Parser:
     one.add_argument("position", help='such as "7-2+ [] 6-3"')
     one.add_argument("--cards", type=int, help="cards in the game; default: the highest that is named")
     one.add_argument("--table", type=Path, help="a file written by solve --save")
-    one.add_argument("--distance", action="store_true", help=f"to the end, too, up to {MOST_CARDS} cards")
+    one.add_argument("--distance", action="store_true", help=f"to the end, too, up to {MAX_CARDS} cards")
     one.set_defaults(work=value_command)
 
     one = commands.add_parser("play", parents=[common], help="play against the table")

@@ -1,11 +1,9 @@
-"""How far the end is under perfect play: a second solution of Shed, in plain NumPy, that a table is checked against.
+"""Distance to the end of Shed under perfect play: an independent solution in plain NumPy, to check tables against.
 
-It shares nothing with the solver.
-
-Positions are seen by the player to move: each card that is not in the talon is a digit, 0 in the own hand, 1 in the
-other, 2 in the pile, and is an axis of length 3 of an array (the lowest card first). Every position is worked out from
-all the moves that its rules allow, one by one. The arrays say how far away a forced win is, and a forced loss: never
-at first, and then repeated until they stay, so that every one of them is grounded in an end of the game.
+A position is seen by the player to move. Each card outside the talon is a digit: 0 in the own hand, 1 in the other
+hand, 2 in the pile. Its axis in an array has length 3, the lowest card first. Every position is computed from all moves
+that the rules allow. The arrays hold the distances to a forced win and to a forced loss. They start at NEVER and are
+updated until nothing changes, so every distance leads to an end of the game.
 """
 
 from __future__ import annotations
@@ -21,76 +19,102 @@ from tensor_envs.games.shed.rules import Shed
 from tensor_envs.state import State
 
 Counts = np.ndarray[Any, np.dtype[np.int16]]
-MOST_CARDS = 13  # of which the arrays take 300 MB
+MAX_CARDS = 13  # whose arrays take 300 MB
 NEVER = 2**14
 SEEN_BY_OTHER = np.array([1, 0, 2])  # the digits of a position for the other player
-PICKED_UP = np.array([1, 0, 1])  # likewise after the player to move has picked up
-# by what is counted: what it takes to play a card, and to pick up
+PICKED_UP = np.array([1, 0, 1])  # the digits for the other player after a pick-up
+# by unit: the cost of a play, and of a pick-up
 UNITS = {"moves": (1, 1), "tricks": (0, 1)}
 
 
 class Distances:
-    """How long perfect play goes on in every position of a game of Shed: the winner hurries, the loser does not."""
+    """Number of moves or tricks until the end in every position of Shed, if the winner hurries and the loser delays.
+
+    Args:
+        cards: 1..13; 10 take seconds, 12 minutes.
+        unit: "moves", or "tricks", which end by a pick-up.
+
+    Raises:
+        TypeError, ValueError: other arguments.
+
+    Examples:
+        >>> distances = Distances(3)
+        >>> distances.of(te.make("shed", cards=3).init(1)).tolist(), distances.longest()
+        ([13], 13)
+    """
 
     def __init__(self, cards: int, unit: str = "moves"):
-        """cards: 1..13; 10 take some seconds, 12 two minutes. unit: "moves", or "tricks", which end by a pick-up.
-
-        TypeError, ValueError for others.
-        """
-        self.cards = integer("cards", cards, 1, MOST_CARDS)
+        self.cards = integer("cards", cards, 1, MAX_CARDS)
         self.unit = one_of("unit", unit, tuple(UNITS))
-        self.tables: dict[int, tuple[Counts, Counts]] = {}  # by the talon, a bit word: to a win, to a loss
+        self.tables: dict[
+            int, tuple[Counts, Counts]
+        ] = {}  # by the talon, a bit word: distances to a win, to a loss
         for k in range(cards + 1):
             for chosen in combinations(range(cards), k):
                 talon = sum(1 << card for card in chosen)
                 self.tables[talon] = _solve(cards, talon, self.tables, UNITS[unit])
 
     def of(self, state: State) -> np.ndarray[Any, np.dtype[np.int32]]:
-        """int32 [B]: to the end of every game, -1 of a draw. ValueError for a state of another game."""
+        """Return the distance to the end of every game.
+
+        Args:
+            state: of Shed with as many cards.
+
+        Returns:
+            int32 [B], -1 for a draw.
+
+        Raises:
+            ValueError, TypeError: a state of another game, or no State.
+        """
         instance("state", state, State)
         if not isinstance(state.env.rules, Shed) or state.env.rules.cards != self.cards:
             raise ValueError(f"the distances are of {self.cards} cards, the state is of {state.env!r}")
         now = state.numpy()
-        found = np.full(state.batch, -1, np.int32)
+        distances = np.full(state.batch, -1, np.int32)
         for row, sets in enumerate(
             zip(*(now[name].tolist() for name in ("own", "other", "pile")), strict=True)
         ):
-            where = [[k for k in range(3) if sets[k] >> card & 1] for card in range(self.cards)]
-            talon = sum(1 << card for card, places in enumerate(where) if not places)
-            place = tuple(places[0] for places in where if places)
+            digits = [[k for k in range(3) if sets[k] >> card & 1] for card in range(self.cards)]
+            talon = sum(1 << card for card, places in enumerate(digits) if not places)
+            place = tuple(places[0] for places in digits if places)
             nearest = min(int(table[place]) for table in self.tables[talon])
-            found[row] = nearest if nearest < NEVER else -1
-        return found
+            distances[row] = nearest if nearest < NEVER else -1
+        return distances
 
     def longest(self) -> int:
-        """Of all positions without a pile."""
+        """Return the longest distance from a position without a pile."""
         quiet = [table[(slice(0, 2),) * table.ndim] for tables in self.tables.values() for table in tables]
         return max(int(table[table < NEVER].max(initial=0)) for table in quiet)
 
 
 def check(cards: int, values: Callable[[int], np.ndarray[Any, Any]]) -> None:
-    """ValueError unless `values(talon)` are the game's values of the talon's quiet positions.
+    """Check values against the distances.
 
-    talon: a bit word. The values, 1, 0, -1 for the player to move, stand in the order of the sets of the other
-    player's cards, among those not in the talon the lowest first.
+    Args:
+        cards: number of cards.
+        values: function from a talon, a bit word, to the values of its quiet positions, as `Tablebase.quiet_values`
+            returns them.
+
+    Raises:
+        ValueError: a value is wrong; the message names the position.
     """
     for talon, (win, lose) in Distances(cards).tables.items():
         rest = [card + 1 for card in range(cards) if not talon >> card & 1]
         both = (slice(0, 2),) * len(rest)
-        found = (win[both] < NEVER).astype(np.int8) - (lose[both] < NEVER).astype(np.int8)
-        given = values(talon).reshape((2,) * len(rest)).transpose()  # its highest bit is the highest card
-        if not (found == given).all():
-            place = tuple(int(i) for i in np.argwhere(found != given)[0])
+        computed = (win[both] < NEVER).astype(np.int8) - (lose[both] < NEVER).astype(np.int8)
+        claimed = values(talon).reshape((2,) * len(rest)).transpose()  # its highest bit is the highest card
+        if not (computed == claimed).all():
+            place = tuple(int(i) for i in np.argwhere(computed != claimed)[0])
             hands = [[c for c, p in zip(rest, place, strict=True) if p == who] for who in (0, 1)]
             raise ValueError(
-                f"wrong value {given[place]}, not {found[place]}, with hands {hands[0]} (to move) and {hands[1]}"
+                f"wrong value {claimed[place]}, not {computed[place]}, with hands {hands[0]} (to move) and {hands[1]}"
             )
 
 
 def _solve(
     cards: int, talon: int, before: dict[int, tuple[Counts, Counts]], costs: tuple[int, int]
 ) -> tuple[Counts, Counts]:
-    """How far a win and a loss are in the positions of a talon, [3] * cards outside the talon each."""
+    """Return the distances to a win and to a loss in the positions of a talon, int16 [3, 3, ...]."""
     rest = [card for card in range(cards) if not talon >> card & 1]
     n = len(rest)
     win, lose = (np.full((3,) * n, NEVER, np.int16) for _ in range(2))
@@ -112,13 +136,13 @@ def _work_out(
     before: dict[int, tuple[Counts, Counts]],
     costs: tuple[int, int],
 ) -> None:
-    """All positions with this top of the pile, from those with a higher top and from quiet ones."""
+    """Update the positions with one top of the pile from those with a higher top and from quiet ones."""
     n, (play, pick_up) = len(rest), costs
     part = tuple(slice(0, 3) if i < top else 2 if i == top else slice(0, 2) for i in range(n))
     wins, loses = np.full_like(win[part], NEVER), np.zeros_like(lose[part])
 
     def moved(at: Any, wins_then: Counts, loses_then: Counts, cost: int) -> None:
-        """One more move at some of the positions: the best of all wins, and no loss unless all lose."""
+        """Add a move at some positions: the nearest win counts, and the farthest loss if all moves lose."""
         shape = wins[at].shape
         wins[at] = np.minimum(wins[at], np.minimum(loses_then.reshape(shape) + cost, NEVER))
         loses[at] = np.maximum(loses[at], np.minimum(wins_then.reshape(shape) + cost, NEVER))
@@ -148,5 +172,5 @@ def _work_out(
 
 
 def _digits(i: int, top: int) -> np.ndarray[Any, Any]:
-    """What the other player sees at an axis."""
+    """Return the digits of an axis as the other player sees them."""
     return SEEN_BY_OTHER if i < top else SEEN_BY_OTHER[2:] if i == top else SEEN_BY_OTHER[:2]

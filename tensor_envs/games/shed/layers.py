@@ -1,8 +1,9 @@
-"""Groups and layers of talon sets, sizes of their tables, and the index tables that the solver's kernels read.
+"""Groups and layers of talon sets, the sizes of their tables, and the index tables that the solver's kernels read.
 
 A *group* is all talon sets that agree in the lowest cards, which are *fixed*; the others are *free*. Groups are solved
-one after the other, in an order (card 1 decides first) in which a group comes after those that hold less. A group
-reads from another one only the outcome of plays of a fixed card: a *slice*, which lies in a pool until it is read.
+one after the other, in an order (card 1 decides first) in which a group comes after the groups that hold fewer cards. A
+group reads from another one only the outcome of plays of a fixed card: a *slice*, which stays in a pool until it is
+read.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ HostArray = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(frozen=True)
 class Group:
-    """Talon sets that hold just the cards of `talon`, a bit word, among the `fixed` lowest."""
+    """Talon sets whose cards among the `fixed` lowest are exactly those of `talon`, a bit word."""
 
     cards: int
     fixed: int
@@ -30,15 +31,17 @@ class Group:
 
     @property
     def free(self) -> int:
+        """Number of free cards."""
         return self.cards - self.fixed
 
     @property
     def in_hands(self) -> int:
-        """The number of fixed cards outside the talon."""
+        """Number of fixed cards outside the talon."""
         return self.fixed - self.talon.bit_count()
 
     @cached_property
     def layers(self) -> list[TalonLayer]:
+        """Layers, from the smallest sets on."""
         return [TalonLayer(self, k) for k in range(self.free + 1)]
 
     def rank(self, card: int) -> int:
@@ -56,9 +59,9 @@ class Group:
 
 @cache
 def slice_words(cards: int, fixed: int, in_talon: int, rank: int) -> int:
-    """Return the words of all slices of a card of a rank, in any group with so many fixed cards in the talon."""
-    some = Group(cards, fixed, (1 << in_talon) - 1)
-    return sum(layer.sets * layer.slice_words(rank) for layer in some.layers)
+    """Return the words of all slices of a card of a rank, in any group with as many fixed cards in the talon."""
+    group = Group(cards, fixed, (1 << in_talon) - 1)
+    return sum(layer.sets * layer.slice_words(rank) for layer in group.layers)
 
 
 @dataclass(frozen=True)
@@ -70,28 +73,31 @@ class TalonLayer:
 
     @property
     def ranks(self) -> int:
+        """Number of cards outside the talon."""
         return self.group.in_hands + self.group.free - self.k
 
     @property
     def sets(self) -> int:
+        """Number of sets."""
         return comb(self.group.free, self.k)
 
     @property
     def blocks(self) -> int:
-        """Blocks of a set in each table of positions."""
+        """Number of blocks of a set in each table of positions."""
         return 3 ** max(self.ranks - HIGH, 0)
 
     @property
     def quiet(self) -> int:
-        """Quiet words of a set, and bytes of its results."""
+        """Number of quiet words of a set, which is the number of bytes of its results."""
         return 2 ** max(self.ranks - LOW, 0)
 
     @property
     def quiet_blocks(self) -> int:
+        """Number of quiet blocks of a set."""
         return 2 ** max(self.ranks - HIGH, 0)
 
     def together(self, cache: int) -> int:
-        """Return how many sets to sweep together, so that a cache of so many bytes holds them."""
+        """Return the number of sets to sweep together, so that they fit into a cache of so many bytes."""
         return min(max(cache // (self.blocks * BLOCK * 8), 1), self.sets)
 
     @property
@@ -101,7 +107,7 @@ class TalonLayer:
 
     @property
     def talons(self) -> HostArray:
-        """The sets as bit words, ascending; a set's index is its number."""
+        """Sets as bit words, ascending; a set's index is its number."""
         return self.group.talon | subsets(self.group.free, self.k) << self.group.fixed
 
     def slice_words(self, rank: int) -> int:
@@ -146,6 +152,7 @@ def draws(free: int, k: int) -> tuple[HostArray, HostArray]:
 
 
 def _popcount(x: HostArray) -> HostArray:
+    """Return the number of bits of ascending values."""
     counts = np.zeros_like(x)
     for bit in range(int(x[-1]).bit_length() if len(x) else 0):
         counts += x >> bit & 1
@@ -172,15 +179,19 @@ def picks(cards: int) -> HostArray:
     return table
 
 
-@lru_cache(2)  # it takes a minute for 21 cards
+@lru_cache(2)  # a call takes a minute for 21 cards
 def slices(cards: int, fixed: int) -> tuple[dict[tuple[int, int], int], int]:
-    """Return where slices lie in the pool, by the talon of the group that writes them and the card, and its size.
+    """Return the places of slices in the pool, by the talon of their group and the card, and the pool's size.
 
-    Each takes the first place where it fits.
+    Each slice takes the first place where it fits.
     """
     places: dict[tuple[int, int], int] = {}
-    taken: dict[int, int] = {}  # what waits in the pool: where it begins -> where it ends
-    holes, begins, ends = [0], {2**63: 0}, {0: 2**63}  # between: ascending, by their end, by their beginning
+    taken: dict[int, int] = {}  # slices in the pool: begin -> end
+    holes, begins, ends = (
+        [0],
+        {2**63: 0},
+        {0: 2**63},
+    )  # free ranges: their begins, ascending; begin by end; end by begin
     size = 0
     for group in groups(cards, fixed):
         for card in group.split(talon=False):

@@ -1,4 +1,4 @@
-"""Kernel that looks positions up in a table: the rest of the trick, backward from its pick-ups."""
+"""Kernel of table lookups: solves the rest of the current trick backward from its pick-ups."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ ILLEGAL = -2  # in place of an action's value
 def judge(cards: int, layout: Layout, grid: Grid) -> Callable[..., None]:
     """Return the body of the kernel.
 
-    Its arguments are the values of every action and of the position [B, A + 1], room for tricks [B, 2^cards], the
-    state's words, the two tables of results, and where the results of each talon begin.
+    Its arguments are the values of every action and of the position [B, A + 1], scratch space for tricks [B, 2^cards],
+    the state's words, the two tables of results, and the first byte of the results of each talon.
 
-    Each set D of cards that may still be played in the trick is a cell. First it holds what the player to move gets by
-    picking up, as the first player's value; then, from the highest card down, the best with plays as well.
+    Each set D of cards that may still be played in the trick is a cell. A cell first holds the first player's value if
+    the player to move picks up. Then, from the highest card down, it holds the best value with plays included.
     """
 
     def body(*arrays: Cells) -> None:
@@ -47,13 +47,14 @@ def _judge_game(
     b_to_move: Cells,
     first_bytes: Cells,
 ) -> None:
+    """Compute the values of one game."""
     everything, size = (1 << cards) - 1, 1 << cards
     load = Words(layout, words).load(Coords(place, place))
     own, other, pile = (layout.get(load, name) for name in ("own", "other", "pile"))
     top = pile
     for shift in (1, 2, 4, 8, 16):
         top = top | top >> shift
-    mine, theirs = (~(hand | top) & everything for hand in (other, own))  # what each may play
+    mine, theirs = (~(hand | top) & everything for hand in (other, own))  # playable cards
 
     def is_second(played: Scalar) -> Scalar:
         """Return whether the second player is to move."""
@@ -80,7 +81,7 @@ def _judge_game(
         return bit(a_to_move, index) - bit(b_to_move, mirrored)
 
     begin = (place.row.to(LONG) if tricks.size > 2**31 else place.row) * size
-    nothing = pile == 0  # nothing to pick up: a card is played whatever it leads to (F3)
+    nothing = pile == 0  # without a pile, a card must be played (F3)
     with loop(size) as d:
         tricks[begin + d] = where(nothing & (d == 0), LOSS, pick_up(word(d)))
     for card in reversed(range(cards)):

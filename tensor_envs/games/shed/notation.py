@@ -1,4 +1,4 @@
-"""How positions and actions of Shed are written."""
+"""Dictionaries, action names and the written notation of Shed."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -12,16 +12,17 @@ PICK_UP = "pick up"
 
 
 def cards_of(word: int) -> list[int]:
-    """The cards of a set, ascending."""
+    """Return the cards of a set, ascending."""
     return [bit + 1 for bit in unpack([word], WORD_BITS)]
 
 
 def word_of(cards: Sequence[int]) -> int:
+    """Return a set of cards as a bit word."""
     return pack((card - 1 for card in cards), WORD_BITS)[0]
 
 
 def to_dict(rules: Shed, s: dict[str, Any]) -> dict[str, Any]:
-    """Fields of a game -> {"hands": [of player 0, of player 1], "pile", "talon", "current_player"} (G4)."""
+    """Convert the fields of a game to the dictionary of G4: hands by player, pile, talon and current_player."""
     player, hands = s["current_player"], [cards_of(s["own"]), cards_of(s["other"])]
     return {
         "hands": hands if player == 0 else hands[::-1],
@@ -32,7 +33,11 @@ def to_dict(rules: Shed, s: dict[str, Any]) -> dict[str, Any]:
 
 
 def from_dict(rules: Shed, game: dict[str, Any]) -> dict[str, Any]:
-    """The converse of `to_dict`. The game is over if the other player holds all cards (F4, F6)."""
+    """Convert a dictionary to the fields of a game, which is over if the other player holds all cards (F4, F6).
+
+    Raises:
+        ValueError, TypeError: an entry of another type or range, or cards that are missing or stand twice.
+    """
     player = integer("current_player", game["current_player"], 0, 1)
     places = nested("hands", game["hands"], (2, None), 1, rules.cards)
     places += [nested(name, game[name], (None,), 1, rules.cards) for name in ("pile", "talon")]
@@ -47,23 +52,23 @@ def from_dict(rules: Shed, game: dict[str, Any]) -> dict[str, Any]:
 
 
 def action_to_string(rules: Shed, action: int) -> str:
-    """A card's number, or "pick up" (G2)."""
+    """Return a card's number, or "pick up" (G2)."""
     return PICK_UP if action == rules.cards else str(action + 1)
 
 
 def symmetries(rules: Shed) -> Iterator[Symmetry]:
-    """The identity: all cards differ in rank."""
+    """Yield the identity, since all cards differ in rank."""
     cells = 4 * rules.cards
     yield Symmetry(tuple(range(rules.cards + 1)), tuple(range(cells)), {})
 
 
-# *** the seed's writing of a position: hands with a box between, "+" after the hand of who has just moved ***
+# *** written positions: hands with a box between, "+" after the hand of the player who has just moved ***
 
 POSITION = re.compile(r"\(?\s*(?P<left>[^\[□]*?)\s*(?:\[(?P<pile>[^\]]*)\]|□)\s*(?P<right>[^\])]*?)\s*\)?\s*")
 
 
 def _hand(text: str) -> list[int]:
-    """The cards of "10-7-2", or none for "-"."""
+    """Return the cards of "10-7-2", or none for "-"."""
     if text in ("", "-"):
         return []
     if not re.fullmatch(r"\d+(-\d+)*", text):
@@ -72,10 +77,24 @@ def _hand(text: str) -> list[int]:
 
 
 def parse(text: str, cards: int | None = None) -> dict[str, Any]:
-    """ "7-2+ [] 6-3" -> a state dictionary, the left hand being player 0's. A pile stands in the box.
+    """Parse a written position such as "7-2+ [] 6-3".
 
-    cards: how many there are, by default as many as the highest card named; those not named lie in the talon.
-    ValueError for anything that is no position.
+    The left hand is player 0's. The box between the hands holds the pile. "+" follows the hand of the player who has
+    just moved.
+
+    Args:
+        text: the position.
+        cards: the number of cards; default: the highest card in the text. Cards that are not named lie in the talon.
+
+    Returns:
+        A state dictionary (G4).
+
+    Raises:
+        ValueError: text that is no position.
+
+    Examples:
+        >>> parse("7+ [4] 6-3")
+        {'hands': [[7], [3, 6]], 'pile': [4], 'talon': [1, 2, 5], 'current_player': 1}
     """
     plain = text.replace("−", "-").replace("^+", "+")
     match = POSITION.fullmatch(plain)
@@ -99,7 +118,12 @@ def parse(text: str, cards: int | None = None) -> dict[str, Any]:
 
 
 def write(game: dict[str, Any]) -> str:
-    """The converse of `parse`, highest cards first."""
+    """Return the written position of a state dictionary, highest cards first; `parse` reads it.
+
+    Examples:
+        >>> write(parse("2-7+ [] 6-3"))
+        '7-2+ [] 6-3'
+    """
     hands = ["-".join(map(str, sorted(hand, reverse=True))) or "-" for hand in game["hands"]]
     hands[1 - game["current_player"]] += "+"
     return f"{hands[0]} [{'-'.join(map(str, sorted(game['pile'], reverse=True)))}] {hands[1]}"

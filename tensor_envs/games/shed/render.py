@@ -1,4 +1,4 @@
-"""Pictures of a position of Shed: text, and an SVG with a row of cards for every place."""
+"""Text and SVG pictures of Shed: a row of cards for every place."""
 
 from typing import Any
 
@@ -17,12 +17,13 @@ FACES = {"player 0": "#fbf7ea", "pile": "#f4c95d", "talon": "#cfd8dc", "player 1
 
 
 def _places(game: dict[str, Any]) -> dict[str, list[int]]:
+    """Return the cards by the name of their place."""
     hands = game["hands"]
     return {"player 0": hands[0], "pile": game["pile"], "talon": game["talon"], "player 1": hands[1]}
 
 
 def _labels(rules: Shed, game: dict[str, Any], mark: str = "") -> dict[str, str]:
-    """The label of the player to move or, at the end, of the one who has lost (F4); a draw has none (G1)."""
+    """Return the label of the player to move or, at the end, of the loser (F4). A draw has none (G1)."""
     current = game["current_player"]
     if len(game["hands"][1 - current]) == rules.cards:
         return {f"player {1 - current}": f"player {1 - current} lost"}
@@ -32,7 +33,7 @@ def _labels(rules: Shed, game: dict[str, Any], mark: str = "") -> dict[str, str]
 
 
 def to_string(rules: Shed, game: dict[str, Any]) -> str:
-    """A line for each place, every card in the column of its number; * marks the player to move."""
+    """Return a line for each place, every card in the column of its number; * marks the player to move."""
     labels = _labels(rules, game, " *")
     width = len(str(rules.cards)) + 1
     lines = []
@@ -43,12 +44,12 @@ def to_string(rules: Shed, game: dict[str, Any]) -> str:
 
 
 def to_svg(rules: Shed, game: dict[str, Any]) -> str:
-    """The drawing as an SVG document."""
+    """Return the drawing as an SVG document."""
     return draw(rules, game).to_svg()
 
 
 def draw(rules: Shed, game: dict[str, Any]) -> Drawing:
-    """A row for each place, every card in the column of its number: it moves up and down only."""
+    """Draw a row for each place, every card in the column of its number, so that it moves up and down only."""
     labels, places = _labels(rules, game), _places(game)
     playable = {*game["hands"][game["current_player"]], *game["talon"]}
     step = CARD[0] + GAP

@@ -1,7 +1,7 @@
-"""Shed: two players play ever higher cards on one pile or pick it up; whoever then holds all cards has lost.
+"""Shed: two players play ever higher cards on one pile or pick it up; the player who then holds all cards has lost.
 
-Rules and rulings: RULES.md beside this file. The hands of the player to move and of the other, and the pile,
-are sets of cards as bit words, card c at bit c - 1; every other card lies in the talon.
+RULES.md beside this file has the rules and rulings. The hands of the player to move and of the opponent, and the pile,
+are sets of cards as bit words, card c at bit c - 1. Every other card lies in the talon.
 """
 
 from dataclasses import dataclass
@@ -32,9 +32,14 @@ PLIES_A_CARD = 100  # default of the limit (G1)
 
 @dataclass(frozen=True)
 class Shed:
-    """cards: 1..32, numbered from 1. max_plies: length at which an episode is a draw, by default 100 * cards.
+    """Rules of one game.
 
-    ValueError for values outside these (G1, G2).
+    Attributes:
+        cards: number of cards, 1..32 (G2).
+        max_plies: length at which an episode is a draw; default: 100 * cards (G1).
+
+    Raises:
+        ValueError: another value.
     """
 
     cards: int = 10
@@ -50,7 +55,7 @@ class Shed:
 
     @cached_property
     def all_cards(self) -> int:
-        """The set of all cards."""
+        """Set of all cards."""
         return (1 << self.cards) - 1
 
     @cached_property
@@ -65,17 +70,17 @@ class Shed:
         )
 
     def init(self, chance: Chance) -> dict[str, Any]:
-        """All cards in the talon (F1)."""
+        """Return no fields: all cards lie in the talon (F1)."""
         return {}
 
     def legal_action_mask(self, s: GameState) -> Mask:
-        """Cards of the own hand and the talon above the whole pile (F2); to pick up a pile that is there (F3)."""
+        """Return the cards of hand and talon above the whole pile (F2), and whether there is a pile to pick up (F3)."""
         playable = ~(s.other | self.up_to_top(s.pile)) & self.all_cards
         pick_up = word(s.pile != 0)
         return [playable | pick_up << self.cards] if self.cards < WORD_BITS else [playable, pick_up]
 
     def up_to_top(self, pile: Scalar) -> Scalar:
-        """The highest card of the pile and all cards below it."""
+        """Return the highest card of the pile and all cards below it."""
         length = 1
         while length < self.cards:
             pile, length = pile | pile >> length, 2 * length
@@ -83,10 +88,10 @@ class Shed:
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
         picks_up = action == self.cards
-        card = bit(action & WORD_BITS - 1)  # of a card: to pick up may be action 32
+        card = bit(action & WORD_BITS - 1)  # the mask keeps action 32, a pick-up, within a word
         hand = where(
             picks_up, s.own | s.pile, s.own & ~card
-        )  # no loss to the hand if the card is the talon's
+        )  # no effect on the hand if the card is the talon's
         pile = where(picks_up, 0, s.pile | card)
         lost = hand == self.all_cards  # F4; never after a card has been played
         first = where(s.current_player == 0, -integer(lost), integer(lost))  # G3
@@ -94,7 +99,7 @@ class Shed:
         return Outcome(after, rewards=(first, -first), terminated=lost)
 
     def observe(self, s: GameState, player: Scalar) -> list[Part]:
-        """Own hand, other hand, pile, talon (G3)."""
+        """Return the own hand, the other hand, the pile and the talon (G3)."""
         moves = s.current_player == player
         hands = where(moves, [s.own, s.other], [s.other, s.own])
         talon = ~(s.own | s.other | s.pile)

@@ -1,9 +1,9 @@
-"""Exact solution of Shed by talon strata: who wins in every quiet position, and so in every position.
+"""Exact solution of Shed by talon strata: the winner in every quiet position, and so in every position.
 
-Cards never come back to the talon, so the positions of a talon set lead only to each other and to those of smaller
-talon sets. Groups of sets are solved one after the other (`layers`), as many as it takes to have room for each; in a
-group, layers of sets of equal size, from the smallest on; and of a layer, as many sets at once as a cache holds
-(`strata`).
+Cards never return to the talon, so the positions of a talon set lead only to each other and to those of smaller talon
+sets. Groups of sets are solved one after the other (`layers`), as many as it takes for each to fit into memory. Within
+a group, layers of sets of equal size follow each other, from the smallest on. Of a layer, as many sets are swept
+together as fit into a cache (`strata`).
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from tensor_envs.games.shed.strata import HIGH, LOW, MAX_CARDS, PARTS, QUIET, La
 from tensor_envs.games.shed.tablebase import Tablebase
 
 GIB = 2**30
-CACHE = 2**22, 2**30  # bytes of tables that are swept together: on a CPU, on a GPU
-FREE = 10  # upper bound of the free cards by default: more take memory and are no faster
-LEAST_FREE = 6  # more groups than that do not save memory
-SAVING = 0.05  # share of the time that may go into writing what has been solved so far
+CACHE = 2**22, 2**30  # bytes of tables that are swept together, on a CPU and on a GPU
+MAX_FREE = 10  # free cards on a CPU: more take memory and are no faster
+MIN_FREE = 6  # fewer free cards do not save memory
+SAVING = 0.05  # share of the time that may go into writing the file
 Plan = tuple[list[SolverKernel], HostArray]  # kernels to launch, and a row of `Launch` for each
 
 
@@ -53,31 +53,39 @@ def solve(
     path: str | Path | None = None,
     memory: float | None = None,
 ) -> Tablebase:
-    """Solve the game with `cards` cards (1..21).
+    """Solve the game with `cards` cards.
 
     Args:
         cards: 1..21.
         device: one tinygrad device; None is its default.
         progress: whether to show a progress bar.
-        path: a safetensors file of the results. It is written again and again, and an existing one is continued. Of
-            several solvers on one file none overwrites the file of another that has solved more.
-        memory: upper bound in GiB. None: what the machine has free.
+        path: a safetensors file of the results. It is rewritten as the solve goes on, and an existing one is continued.
+            A solver does not overwrite a file in which another has solved more.
+        memory: upper bound in GiB; None is the free memory of the machine.
+
+    Returns:
+        The table of the solved game.
 
     Raises:
         TypeError, ValueError: another number of cards, several devices, or a file that is damaged or holds something
             else.
-        MemoryError: there is not enough memory; the message says how much it takes.
+        MemoryError: there is not enough memory; the message says how much the solve takes.
         OSError: the file cannot be written; it stays as it was.
+
+    Examples:
+        >>> table = solve(4, progress=False)
+        >>> table.value(te.make("shed", cards=4).init(2)).tolist()
+        [1, 1]
     """
     cards = integer("cards", cards, 1, MAX_CARDS)
     instance("progress", progress, bool)
     path = None if path is None else file_path("path", path)
-    where = resolve(device)
-    if not isinstance(where, str):
-        raise ValueError(f"the solver runs on one device, got {where}")
+    resolved = resolve(device)
+    if not isinstance(resolved, str):
+        raise ValueError(f"the solver runs on one device, got {resolved}")
     done, saved, every = 0, None, 1 << cards
     if path is not None and path.exists():
-        saved, done = Tablebase.read(path, where)
+        saved, done = Tablebase.read(path, resolved)
         if saved.cards != cards:
             raise ValueError(f"{str(path)!r} is a table for {saved.cards} cards, not for {cards}")
         if done == every:
@@ -85,8 +93,8 @@ def solve(
     bar: tqdm[Any] = tqdm(
         desc=f"shed, {cards} cards", total=4**cards, unit=" positions", unit_scale=True, disable=not progress
     )
-    fixed = choose_fixed(cards, where, memory)
-    solver = LayerSolver(cards, fixed, where, saved)
+    fixed = choose_fixed(cards, resolved, memory)
+    solver = LayerSolver(cards, fixed, resolved, saved)
     table = Tablebase(cards, *solver.results)
     bar.set_description(f"shed, {cards} cards, {solver.bytes / GIB:.2f} GiB")
     save_at = 0.0
@@ -108,29 +116,31 @@ def solve(
 def is_further(path: Path, cards: int, done: int) -> bool:
     """Return whether another solver has written more talon sets of the same game."""
     try:
-        found, sets_done, _ = Tablebase.contents(path)
+        saved_cards, sets_done, _ = Tablebase.contents(path)
     except (OSError, ValueError):
         return False
-    return found == cards and sets_done > done
+    return saved_cards == cards and sets_done > done
 
 
 def choose_fixed(cards: int, device: str, memory: float | None) -> int:
-    """Return how many cards to fix so that the tables fit. Raises ValueError or MemoryError."""
+    """Return how many cards to fix so that the tables fit. Raise ValueError or MemoryError."""
     room = memory_free(device)
     if memory is not None:
         room = int(GIB * number("memory", memory, 0, 2**20))
     need, gpu = 0, is_gpu(device)
-    first = 0 if gpu else max(cards - FREE, 0)
-    for fixed in range(first, max(first, cards - LEAST_FREE) + 1):
+    first = 0 if gpu else max(cards - MAX_FREE, 0)
+    for fixed in range(first, max(first, cards - MIN_FREE) + 1):
         need = memory_needed(cards, fixed, gpu)
         if room is None or need <= room:
             return fixed
-    found = f"{(room or 0) / GIB:.1f} GiB"
-    raise MemoryError(f"solving {cards} cards takes {need / GIB:.1f} GiB on {device}, and there are {found}")
+    available = f"{(room or 0) / GIB:.1f} GiB"
+    raise MemoryError(
+        f"solving {cards} cards takes {need / GIB:.1f} GiB on {device}, and there are {available}"
+    )
 
 
 def memory_needed(cards: int, fixed: int, gpu: bool) -> int:
-    """Return the bytes that a solve takes on the device with so many fixed cards."""
+    """Return the bytes that a solve takes on the device with a number of fixed cards."""
     size = sizes(cards, fixed, CACHE[gpu])
     words = 2 * (size["even"] + size["odd"] + size["picked"] + size["slices"]) + size["drawn"]
     index = size["parents"] + size["gaps"] + 3 * size["sets"] + 3 ** max(cards - HIGH - 1, 0)
@@ -149,7 +159,7 @@ def memory_free(device: str) -> int | None:
 
 
 class LayerSolver:
-    """Tables of two layers on the device, slices, and kernels."""
+    """Tables of two layers on the device, slices, and captured kernels."""
 
     def __init__(self, cards: int, fixed: int, device: str, saved: Tablebase | None = None):
         self.cards, self.device, self.gpu = cards, device, is_gpu(device)
@@ -161,7 +171,7 @@ class LayerSolver:
             return empty_buffer(size[name], dtype, device)
 
         try:
-            # of even and of odd layers: each layer reads the one before
+            # for even and odd layers: each layer reads the one before
             self.tables = [[room(name, dtypes.uint32) for _ in range(2)] for name in ("even", "odd")]
             self.drawn = room("drawn", dtypes.uint32)
             self.picked = [room("picked", dtypes.uint32) for _ in range(2)]
@@ -169,14 +179,14 @@ class LayerSolver:
             self.changed, self.sets, self.first_byte = (room("sets") for _ in range(3))
             self.parents, self.gaps = room("parents"), room("gaps")
             self.ternary, self.picks = upload(ternary(cards), device), upload(picks(cards), device)
-        except Exception as error:  # whatever a backend raises when it is full
+        except Exception as error:  # backends raise different exceptions when memory is full
             raise MemoryError(
                 f"solving {cards} cards takes {self.bytes / GIB:.1f} GiB on {device}: {error}"
             ) from None
         empty = np.zeros(result_bytes(cards), np.uint8)
         self.results = [upload(empty, device) for _ in range(2)] if saved is None else saved.results
         self.first_bytes, (self.slice_places, _) = first_bytes(cards), slices(cards, fixed)
-        # at most one launch a rank, one a gap and two a fixed card
+        # at most one launch for each rank and each gap, and two for each fixed card
         self.launches = empty_buffer(len(Launch._fields) * (5 * cards + 4), dtypes.int32, device)
         self.which: list[Tensor] = []
         self.captured: dict[SolverKernel, CapturedFunction] = {}
@@ -198,7 +208,7 @@ class LayerSolver:
         self.put(self.first_byte, self.first_bytes[layer.talons])
         self.put(self.changed, np.zeros(layer.sets, np.int32))
         begin, sweep, emit = self.plan(layer)
-        most, together = 0, layer.together(self.cache)
+        max_sweeps, together = 0, layer.together(self.cache)
         for first in range(0, layer.sets, together):
             every = todo = np.arange(first, min(first + together, layer.sets), dtype=np.int32)
             self.launch(layer, begin, every, first)
@@ -213,8 +223,8 @@ class LayerSolver:
                         f"the saved results with {layer.talons[todo[0]]:b} as the talon do not solve the game"
                     )
             self.launch(layer, emit, every)
-            most = max(most, number)
-        return most
+            max_sweeps = max(max_sweeps, number)
+        return max_sweeps
 
     def plan(self, layer: TalonLayer) -> list[Plan]:
         """Return the launches before the first sweep, of each sweep, and after the last one."""

@@ -3,28 +3,27 @@
 Players are A and B, and the only question is whether A has a forced win. A *layer* is all talon sets of a group
 (`layers`) that have k of the free cards. In a talon set the other n cards are renamed to ranks 0..n-1, so that all sets
 of a layer have the same 3^n positions: each rank is held by A (digit 0), by B (1) or lies in the pile (2). Two tables
-hold one bit a position: `a_moves`, A wins and is to move, and `b_moves`, A wins though B is to move.
+hold one bit per position: `a_moves`, A wins and is to move, and `b_moves`, A wins though B is to move.
 
-The lowest three ranks lie in one 32-bit word (27 bits), the digits of the others number the words; a word without
-pile digits is a *quiet* word. A sweep goes in place down the pile's top t, from n - 1 to 0. Beforehand a cell with
-digit 2 at t holds the outcome of plays above t; from it comes the value with that top, and that goes into the cells
-where t is still in a hand:
+The lowest three ranks lie in one 32-bit word (27 bits), and the digits of the others number the words. A word without
+pile digits is a *quiet* word. A sweep goes in place down the pile's top t, from n - 1 to 0. Before a sweep, a cell with
+digit 2 at t holds the outcome of plays above t. The value with that top follows from it, and goes into the cells where
+t is still in a hand:
 
-    value, A moves = A picks up and wins, or A wins by a higher card     value, B moves = the same of B, with "and"
+    value, A moves = A picks up and wins, or A wins by a higher card     value, B moves = the same for B, with "and"
     A holds t: a_moves |= value, B moves                                 B holds t: b_moves &= value, A moves
 
-In the gap between ranks t - 1 and t lie cards of the talon, which both players may play. The value then comes from
-the tables of the talon without that card, where the card has rank t and lies in the pile: in the layer before if the
-card is a free one, else in a *slice*, which another group has left behind. This does not change from sweep to sweep: it
-is in the cells before the first. Sweeps go on until nothing changes. Since both tables start at "no", that is the least
-fixpoint: forced wins, and never a win that only goes round in circles. From sweep to sweep there are only more of
-them: so the "or" of `a_moves` simply goes on, while the "and" of `b_moves` starts each time from what the cells held
-before the first sweep (`b_drawn`).
+The gap between ranks t - 1 and t holds cards of the talon, which both players may play. The value of such a play comes
+from the tables of the talon without that card, where the card has rank t and lies in the pile. These are the tables of
+the layer before if the card is free, else a *slice* of another group. They are the same in every sweep, so the cells
+hold them before the first one. Sweeps continue until nothing changes. Since both tables start at "no", the result is
+the least fixpoint: forced wins only, no endless play. From sweep to sweep, wins are only added. So the "or" of
+`a_moves` continues, while the "and" of `b_moves` starts each time from the cells before the first sweep (`b_drawn`).
 
-What a pick-up leads to is a quiet position, worked out in the sweep before. Its words are kept with the pile's digits
-filled in as A's (`picked_a`) or as B's (`picked_b`), as far as these are digits of the next five ranks, which number
-the words of a *block*: so a sweep reads them block by block, and only a block's own number has to be looked up. What is
-left of a sweep once the pile's top is among the lowest eight ranks happens within blocks (`settle`).
+A pick-up leads to a quiet position, which the sweep before has computed. Its words are kept with the pile's digits
+filled in as A's (`picked_a`) or as B's (`picked_b`), for digits of the next five ranks, which number the words of a
+*block*. A sweep reads them block by block, so only the number of a block has to be looked up. Once the pile's top is
+among the lowest eight ranks, the rest of a sweep happens within blocks (`settle`).
 """
 
 from __future__ import annotations
@@ -45,11 +44,11 @@ from tensor_envs.rules.scalar import is_gpu
 LOW = 3  # ranks within a word
 MIDDLE = 5  # ranks within a block
 HIGH = LOW + MIDDLE  # the first rank that numbers blocks
-BLOCK = 256  # words, of which 3^5 are in use: the others make whole vectors
+BLOCK = 256  # words; 3^5 are in use, and padding makes whole vectors
 ONES = 0xFFFFFFFF
 MAX_CARDS = 21  # results are numbered with 31 bits
-PARTS = 64  # of a launch, to be shared among the CPU's threads
-BLOCKS, THREADS = 4096, 256  # of a launch on a GPU; a block takes every 4096th piece of 256 cells
+PARTS = 64  # parts of a launch, shared among the CPU's threads
+BLOCKS, THREADS = 4096, 256  # grid of a launch on a GPU; a block takes every 4096th piece of 256 cells
 
 
 def low_bits(rank: int, *digits: int) -> int:
@@ -66,7 +65,7 @@ QUIET = low_bits(0, 0, 1)
 
 
 class Arrays(NamedTuple):
-    """Arguments of every kernel, flat; kernels only read those from `old_a_moves` on. S: sets of the layer."""
+    """Arguments of every kernel, flat; those from `old_a_moves` on are read-only. S: number of sets of the layer."""
 
     a_moves: Any  # uint32 [S, 3^(n-8), 256]
     b_moves: Any
@@ -74,7 +73,7 @@ class Arrays(NamedTuple):
     picked_a: Any  # uint32 [S, 2^(n-8), 256]: A wins and B is to move, pile digits read as A's
     picked_b: Any  # A wins and is to move, pile digits read as B's
     a_to_move: (
-        Any  # uint8, the result: quiet positions of all talon sets, eight to a byte: A wins and is to move
+        Any  # uint8, the result, a bit for each quiet position of all talon sets: A wins and is to move
     )
     b_to_move: Any  # A wins and B is to move
     changed: Any  # int32 [S]: number of the last sweep that changed the set
@@ -83,56 +82,56 @@ class Arrays(NamedTuple):
     old_a_moves: Any  # the layer before: [S', 3^(n-7), 256]
     old_b_moves: Any
     sets: Any  # int32: the sets to sweep
-    first_byte: Any  # int32 [S]: where the set's results begin
+    first_byte: Any  # int32 [S]: first byte of the set's results
     parents: Any  # int32 [S, k]: the sets without each of their free cards, in the layer before
-    gaps: Any  # int32 [S, gaps + 1]: where the parents begin whose card lies in a gap
+    gaps: Any  # int32 [S, gaps + 1]: first of the parents whose card lies in a gap
     ternary: Any  # int32: a set of ranks -> the number whose digits say that they are B's and the others A's
     picks: Any  # uint32: digits from rank 8 on -> the set of B's and, shifted by 16, of B's and the pile's
     launches: Any  # int32: one `Launch` after the other
     which: Any  # int32 [1]: number of this launch
-    share: Any  # int32 [2]: the first of its parts to be done, on the CPU, and how many
+    share: Any  # int32 [2]: first part to run on the CPU, and number of parts
 
 
 class Launch(NamedTuple):
-    """Numbers of a launch, one int32 each: ints on the host, Scalars in a kernel."""
+    """Parameters of a launch, one int32 each: ints on the host, Scalars in a kernel."""
 
-    sets: Any  # how many to sweep
-    first: Any  # of the sets that are swept together
+    sets: Any  # number of sets to sweep
+    first: Any  # first of the sets that are swept together
     sweep: Any  # from 1
     ranks: Any  # n
-    blocks: Any  # 3^(n-8): of a set in this layer
-    old_blocks: Any  # of a set in the layer before
+    blocks: Any  # 3^(n-8): blocks of a set in this layer
+    old_blocks: Any  # blocks of a set in the layer before
     quiet: Any  # 2^(n-3): quiet words of a set
-    quiet_blocks: Any  # 2^(n-8)
+    quiet_blocks: Any  # 2^(n-8): quiet blocks of a set
     valid: Any  # the bits of a quiet word that are positions: all of QUIET unless n < 3
     b_has_all: Any  # the bit of the last quiet word at which B holds all cards if the talon is empty; else 0
-    a_has_all: Any  # the bit of the first quiet word at which A does
-    gaps: Any  # in which free cards may lie, and one
+    a_has_all: Any  # the bit of the first quiet word at which A holds all cards; else 0
+    gaps: Any  # number of gaps in which free cards may lie, plus one
     top: Any = 0  # t, or the rank above a gap
     power: Any = 1  # 3^(t-8) for high ranks, 3^(t-3) for those of a block, 1 for low ones
     above: Any = 0  # the sets of the ranks above t (or 3, if it is higher)
-    gap: Any = 0  # its number
-    slice: Any = 0  # where the slices of the layer begin
-    slice_words: Any = 0  # of a set
+    gap: Any = 0  # number of the gap
+    slice: Any = 0  # begin of the layer's slices
+    slice_words: Any = 0  # words of a set's slice
 
 
 class SolverKernel(NamedTuple):
-    """A kernel, and where the rank t of its launch lies ("low", "middle" or "high") if the code depends on it."""
+    """Kernel, with the position of rank t of its launch ("low", "middle" or "high") if the code depends on it."""
 
     body: Callable[[Stage], None]
     ranks: str = ""
 
 
 def ranks_of(t: int) -> str:
-    """Return where a rank lies: within a word, within a block, or above."""
+    """Return the position of a rank: "low" within a word, "middle" within a block, else "high"."""
     return "low" if t < LOW else "middle" if t < HIGH else "high"
 
 
 class Stage:
-    """A kernel that is being recorded.
+    """Kernel under trace.
 
-    Where a launch has a rank t, a row is a set of B's ranks above it. For a high t a row has the digits below, too,
-    and its columns are the words of a block; for others its columns are the words of the digits below.
+    If a launch has a rank t, a row is a set of B's ranks above t. For a high t, a row has the digits below as well, and
+    its columns are the words of a block. For other ranks, its columns are the words of the digits below.
     """
 
     def __init__(self, arrays: Sequence[Cells], ranks: str):
@@ -147,7 +146,7 @@ class Stage:
 
     @contextmanager
     def rows(self, rows: Scalar, columns: Scalar | int = 1) -> Iterator[tuple[Scalar, Scalar]]:
-        """Record the work on a row of a set. On a GPU, a thread does one column of it."""
+        """Trace the work on a row of a set. On a GPU, a thread does one column of it."""
         self._columns, rows = columns, maximum(rows, 1)
         if is_gpu():
             group, thread = grid_index("group", BLOCKS), grid_index("thread", THREADS)
@@ -171,7 +170,7 @@ class Stage:
 
     @contextmanager
     def columns(self) -> Iterator[Scalar]:
-        """Record the work on a column of a row."""
+        """Trace the work on a column of a row."""
         if is_gpu():
             yield self._column
         else:
@@ -180,7 +179,7 @@ class Stage:
 
     @contextmanager
     def parents(self, s: Scalar) -> Iterator[Scalar]:
-        """Record the work on each parent of a set whose card lies in the gap."""
+        """Trace the work on each parent of a set whose card lies in the gap."""
         gap = s * self.launch.gaps + self.launch.gap
         begin = self.a.gaps[gap]
         with loop(self.a.gaps[gap + 1] - begin) as i:
@@ -189,20 +188,20 @@ class Stage:
     # *** places ***
 
     def table(self, s: Scalar, block: Scalar) -> Scalar:
-        """Return where a block of a set's tables begins."""
+        """Return the address of a block of a set's tables."""
         return address(s * self.launch.blocks + block)
 
     def drawn(self, s: Scalar, block: Scalar) -> Scalar:
-        """Return where a block of `b_drawn` begins; one stands for all blocks if nothing can be drawn."""
+        """Return the address of a block of `b_drawn`; one stands for all blocks if nothing can be drawn."""
         block = where(self.launch.b_has_all == 0, block, 0)
         return address((s - self.launch.first) * self.launch.blocks + block)
 
     def slice(self, s: Scalar, row: Scalar) -> Scalar:
-        """Return where a row of the set's slice begins."""
+        """Return the address of a row of the set's slice."""
         return s.to(LONG) * self.launch.slice_words + self.launch.slice + row.to(LONG) * self.width
 
     def picked(self, s: Scalar, higher: Scalar | int, lower: Scalar) -> tuple[Scalar, Scalar]:
-        """Return where the blocks begin that A's pick-up leads to, and B's."""
+        """Return the addresses of the blocks that A's pick-up and B's pick-up lead to."""
         t, picks = self.launch.top, self.a.picks[lower]
         block = s * self.launch.quiet_blocks + (integer(higher) << t - (HIGH - 1))
         by_b = block + integer(picks >> 16) + (1 << t - HIGH)
@@ -223,14 +222,14 @@ class Stage:
         return block, (above * 3 + (2 if self.ranks == "middle" else 0)) * self.power
 
     def _split(self, row: Scalar, ranks: Scalar | int) -> tuple[Scalar, Scalar]:
-        """Split a set of B's ranks into the block, and the digits of the `ranks` of them that are in the block."""
+        """Split a set of B's ranks into the block, and the digits of its lowest `ranks` ranks within the block."""
         lowest = (integer(1) << ranks) - 1
         return self.a.ternary[row >> ranks], self.a.ternary[row & lowest]
 
     # *** values ***
 
     def decide(self, held: Scalar, power: Scalar | int, a_picks: Scalar, b_picks: Scalar) -> None:
-        """Set the values with t as the pile's top, and what they mean where t is still in a hand (`held`: in A's)."""
+        """Set the values with t as the pile's top, and apply them where t is still in a hand (`held`: in A's)."""
         a_moves, b_moves = self.a.a_moves, self.a.b_moves
         by_b, pile = held + power, held + 2 * power
         a_value, b_value = a_picks | a_moves[pile], b_picks & b_moves[pile]
@@ -246,7 +245,7 @@ class Stage:
         self.a.b_drawn[b_at] = self.a.b_drawn[b_at] & a_value
 
     def take_out(self, table: Cells, at: Scalar, whole: Scalar) -> Scalar:
-        """Return the word with t in the pile, a low t being taken out; if `whole`, rank 3 then moves down."""
+        """Return the word with t in the pile, without a low t. If `whole`, rank 3 then moves down."""
         if self.ranks != "low":
             return table[at]
         low, high = (
@@ -256,13 +255,14 @@ class Stage:
         return low | where(whole, high << 3 ** (LOW - 1), 0)
 
     def _of_top(self, values: Sequence[Scalar | int]) -> Scalar:
+        """Return the value for the low rank that is the top."""
         first, second, third = (word(x) for x in values)
         return where(self.launch.top == 0, first, where(self.launch.top == 1, second, third))
 
     def decide_low(
         self, t: int, a: Scalar, b: Scalar, a_picks: Scalar, b_picks: Scalar
     ) -> tuple[Scalar, Scalar]:
-        """Return what `decide` makes of two words for a low t, whose digits A, B and pile are 3^t bits apart."""
+        """Return two words after `decide` for a low t, whose digits A, B and pile are 3^t bits apart."""
         step, held = 3**t, low_bits(t, 0)
         a_value = (a_picks | a >> 2 * step) & held
         b_value = b_picks >> step & b >> 2 * step & held
@@ -293,7 +293,7 @@ class Stage:
 
 
 def address(block: Scalar) -> Scalar:
-    """Return where a block's words begin: beyond 2^31, too."""
+    """Return the address of a block's first word, which may be beyond 2^31."""
     return block.to(LONG) * BLOCK
 
 
@@ -312,7 +312,7 @@ def in_byte(x: Scalar) -> Scalar:
 
 
 def out_of_byte(x: Scalar) -> Scalar:
-    """Return the word whose quiet bits are a byte's: the converse of `in_byte`."""
+    """Return the word whose quiet bits are those of a byte; the inverse of `in_byte`."""
     return x & 0x3 | (x & 0xC) << 1 | (x & 0x30) << 5 | (x & 0xC0) << 6
 
 
@@ -327,7 +327,7 @@ def fill_piles(x: Scalar, player: int) -> Scalar:
 
 
 def clear(k: Stage) -> None:
-    """Set the tables to no play yet: no win for A, no way out for B."""
+    """Reset the tables to "no play yet": no win for A, no way out for B."""
     with k.rows(k.launch.blocks, BLOCK) as (s, block):
         a_at, b_at = k.table(s, block), k.drawn(s, block)
         with k.columns() as column:
@@ -375,7 +375,7 @@ def _rows(k: Stage, sets: Scalar) -> Scalar:
 
 
 def recall(k: Stage) -> None:
-    """Set what the first sweep looks up from the results: those of an earlier run, or none yet."""
+    """Set what the first sweep looks up from the results of an earlier run, or from empty ones."""
     with k.rows(k.launch.quiet_blocks) as (s, row):
         block = address(s * k.launch.quiet_blocks + row)
         first_byte = k.a.first_byte[s].to(LONG) + row * 2**MIDDLE
@@ -413,7 +413,7 @@ def decide_first(k: Stage) -> None:
 
 
 def decide(k: Stage) -> None:
-    """Go on with a sweep: the pile's top is a high rank t."""
+    """Continue a sweep with a high rank t as the pile's top."""
     with k.rows(k.launch.above * k.power, BLOCK) as (s, row):
         higher, lower = row // k.power, row % k.power
         first = k.table(s, k.a.ternary[higher] * (3 * k.power) + lower)
@@ -424,7 +424,7 @@ def decide(k: Stage) -> None:
 
 
 def settle(k: Stage) -> None:
-    """End a sweep in a quiet block: lower tops of the pile, what is new, and what the next sweep looks up."""
+    """End a sweep in a quiet block: lower tops of the pile, changed results, and what the next sweep looks up."""
     a, ternary = k.a, k.a.ternary
     sets = 1 << minimum(k.launch.ranks, HIGH)  # of ranks below `HIGH`
     with k.rows(k.launch.quiet_blocks) as (s, row):
@@ -441,12 +441,8 @@ def settle(k: Stage) -> None:
         with loop(maximum(sets >> LOW, 1)) as i:
             number, place = row * 2**MIDDLE + i, ternary[i]
             at, pick, byte = start + place, block + place, first_byte + i
-            a_word, b_word, a_picks, b_picks = (
-                a.a_moves[at],
-                a.b_moves[at],
-                a.picked_a[pick],
-                a.picked_b[pick],
-            )
+            a_word, b_word = a.a_moves[at], a.b_moves[at]
+            a_picks, b_picks = a.picked_a[pick], a.picked_b[pick]
             for t in reversed(range(LOW)):
                 a_word, b_word = k.decide_low(t, a_word, b_word, a_picks, b_picks)
             a_new, b_new = k.quiet(number, a_word, b_word)
@@ -460,8 +456,12 @@ def settle(k: Stage) -> None:
 
 
 def run(kernel: SolverKernel, *arrays: Tensor) -> list[Tensor]:
-    """Launch a kernel: return the arrays (`Arrays`) as they are after it, lazy."""
+    """Launch a kernel.
+
+    Returns:
+        The arrays (`Arrays`) after it, lazy.
+    """
     name = "_".join(("shed", kernel.body.__name__, kernel.ranks)).rstrip("_")
-    # the same kernel for any number of cards: compiled once
+    # one kernel serves any number of cards, so it is compiled once
     record = partial(trace, lambda *cells: kernel.body(Stage(cells, kernel.ranks)))
     return launch(name, record, *arrays, any_size=True)

@@ -29,19 +29,28 @@ FORMAT = "tensor_envs shed table 3"
 
 
 class Tablebase:
-    """Value of every position of Shed with `cards` cards, for the player to move: 1 win, 0 draw, -1 loss.
+    """Values of every position of Shed with `cards` cards, for the player to move: 1 win, 0 draw, -1 loss.
 
-    A lookup is one kernel for the whole batch; a caller's TinyJit captures it.
+    A lookup is one kernel for the whole batch; a caller's TinyJit captures it. A state of another game or device raises
+    ValueError.
 
     Attributes:
-        results: two uint8 tensors with a bit for each quiet position: whether player A has a forced win, with A to
-            move and with B to move.
+        cards: number of cards.
+        device: device of the results.
+        results: two uint8 tensors with a bit for each quiet position: whether player A has a forced win, with A to move
+            and with B to move.
+
+    Examples:
+        >>> from tensor_envs.games.shed.solve import solve
+        >>> table, state = solve(4, progress=False), te.make("shed", cards=4).init(1)
+        >>> table.value(state).tolist(), table.counts()["draw"]
+        ([1], 0)
     """
 
     def __init__(self, cards: int, a_to_move: Tensor, b_to_move: Tensor):
         self.cards, self.results = cards, [a_to_move, b_to_move]
         self.device = device_of(a_to_move)
-        # by the rules: the layout of a state depends on `max_plies`
+        # by rules, since the layout of a state depends on `max_plies`
         self._lookups: dict[tuple[Shed, Grid], tuple[CapturedFunction, Tensor]] = {}
 
     def __repr__(self) -> str:
@@ -85,25 +94,25 @@ class Tablebase:
             raise ValueError(f"the table is for shed with {self.cards} cards, the state is of {state.env!r}")
         if state.device != self.device:
             raise ValueError(f"the table is on {self.device}, the state on {state.device}")
-        words, where = state.tensors[0], state.buffers.layout
-        values = where.empty(self.cards + 2, dtypes.int32)
-        record = partial(trace, judge(self.cards, state.env.engine.layout, where.grid))
+        words, batch_layout = state.tensors[0], state.buffers.layout
+        values = batch_layout.empty(self.cards + 2, dtypes.int32)
+        record = partial(trace, judge(self.cards, state.env.engine.layout, batch_layout.grid))
 
         def lookup(*arrays: Tensor) -> list[Tensor]:
             return launch("shed_judge", record, *arrays)
 
         if stays_lazy():
-            tricks = where.empty(1 << self.cards, dtypes.int8)
+            tricks = batch_layout.empty(1 << self.cards, dtypes.int8)
             arrays = (values, tricks, words, *self.results, self._first_bytes)
             values = lookup(*arrays)[0]
         else:
-            key = rules, where.grid
+            key = rules, batch_layout.grid
             if key not in self._lookups:
                 captured = CapturedFunction(lambda *arrays: Tensor.realize(*lookup(*arrays)))
-                self._lookups[key] = captured, where.empty(1 << self.cards, dtypes.int8)
+                self._lookups[key] = captured, batch_layout.empty(1 << self.cards, dtypes.int8)
             captured, tricks = self._lookups[key]
             captured(values, tricks, words, *self.results, self._first_bytes)
-        return values.reshape(where.rows, self.cards + 2)[: state.batch]
+        return values.reshape(batch_layout.rows, self.cards + 2)[: state.batch]
 
     @cached_property
     def _first_bytes(self) -> Tensor:
@@ -115,12 +124,12 @@ class Tablebase:
         """Count wins, losses and draws for the player to move among quiet positions, and among their endgames.
 
         Returns:
-            Also "drawn_endgames", their number by pattern "a-b" (cards of the player who has just moved, and of the
-            other), and "start", the value of the first position.
+            Counts by name. "drawn_endgames" has counts by pattern "a-b" (cards of the player who has just moved, and of
+            the other), and "start" is the value of the first position.
         """
         ones = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1)
-        # by symmetry, as many positions are lost with A to move as A wins with B to move
-        # part by part: an index takes eight times the table
+        # by symmetry, the losses with A to move are as many as A's wins with B to move
+        # in parts, since an index takes eight times the memory of its table
         win, loss = (
             sum(int(ones[part].sum()) for part in np.array_split(table, 256)) for table in self._host
         )
@@ -162,10 +171,12 @@ class Tablebase:
 
     @cached_property
     def _host(self) -> list[HostArray]:
+        """Results on the host; shared with the device where it allows that, since they take gigabytes."""
         return [to_numpy(table) for table in self.results]  # shared where the host can: they take gigabytes
 
     @cached_property
     def _starts(self) -> HostArray:
+        """First byte of the results of each talon."""
         return first_bytes(self.cards)
 
     def sha256(self) -> str:
@@ -183,7 +194,7 @@ class Tablebase:
         return hashlib.sha256(values.data).hexdigest()
 
     def verify(self) -> None:
-        """Solve the game again in another way (`distances.check`, plain NumPy), and compare.
+        """Compare the table with an independent solution (`distances.check`, plain NumPy).
 
         Raises:
             ValueError: a value is wrong; the message names the position.
@@ -195,11 +206,11 @@ class Tablebase:
     # *** files ***
 
     def write(self, path: str | Path, done: int | None = None) -> None:
-        """Write a safetensors file, replacing an existing one, as a whole or not at all.
+        """Write a safetensors file. An existing file is replaced as a whole or not at all.
 
         Args:
             path: the file.
-            done: how many talon sets are solved, in the order of `layers.groups`. None: all.
+            done: number of solved talon sets, in the order of `layers.groups`; None is all.
 
         Raises:
             OSError: the file cannot be written.
@@ -216,10 +227,10 @@ class Tablebase:
             FileNotFoundError: there is no such file.
             ValueError: it holds something else, or is damaged.
         """
-        about, arrays = read_arrays(file_path("path", path), FORMAT)
+        metadata, arrays = read_arrays(file_path("path", path), FORMAT)
         try:
-            cards = integer("cards", about["cards"], 1, MAX_CARDS)
-            done = integer("sets", about["sets"], 0, 1 << cards)
+            cards = integer("cards", metadata["cards"], 1, MAX_CARDS)
+            done = integer("sets", metadata["sets"], 0, 1 << cards)
             results = [arrays[name] for name in _TENSORS]
             if any(a.shape != (result_bytes(cards),) or a.dtype != np.uint8 for a in results):
                 raise ValueError(f"its arrays are not those of {cards} cards")
@@ -229,7 +240,7 @@ class Tablebase:
 
     @staticmethod
     def read(path: str | Path, device: str) -> tuple[Tablebase, int]:
-        """Return the table in a file, and how many of its talon sets are solved. Raises what `contents` does."""
+        """Return the table in a file and its number of solved talon sets. Raises what `contents` does."""
         cards, done, results = Tablebase.contents(path)
         return Tablebase(cards, *(upload(np.array(a), device) for a in results)), done
 

@@ -239,7 +239,7 @@ def test_table_in_a_file(tmp_path: Path) -> None:
 @pytest.fixture
 def in_groups(monkeypatch: pytest.MonkeyPatch) -> list[Group]:
     """Three cards are free: those of 6 cards are 8 groups, of 8 talon sets each, which are all saved."""
-    monkeypatch.setattr(solver, "FREE", 3)
+    monkeypatch.setattr(solver, "MAX_FREE", 3)
     monkeypatch.setattr(solver, "SAVING", math.inf)
     return groups(6, 3)
 
@@ -248,7 +248,7 @@ def in_groups(monkeypatch: pytest.MonkeyPatch) -> list[Group]:
 @pytest.mark.parametrize(("cards", "free"), ((9, 3), (3, 0), (6, 2), (10, 6)))
 def test_any_groups_give_the_same(monkeypatch: pytest.MonkeyPatch, cards: int, free: int) -> None:
     """Slices of low cards, of those of a block and of higher ones."""
-    monkeypatch.setattr(solver, "FREE", free)
+    monkeypatch.setattr(solver, "MAX_FREE", free)
     assert solve(cards, "CPU", progress=False).sha256() == FACTS[str(cards)]["sha256"]
 
 
@@ -260,7 +260,7 @@ def test_groups_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
     for need, fixed in zip(needs, (4, 5, 7), strict=True):
         assert choose_fixed(14, "CPU", need) == fixed
     assert choose_fixed(14, "CPU", None) == 4 and choose_fixed(6, "CPU", None) == 0
-    monkeypatch.setattr(solver, "LEAST_FREE", 10)
+    monkeypatch.setattr(solver, "MIN_FREE", 10)
     with pytest.raises(MemoryError, match=r"18 cards takes 1\.\d GiB on CPU, and there are 0\.5 GiB"):
         solve(18, "CPU", progress=False, memory=0.5)
     with pytest.raises(ValueError, match="memory must be"):
@@ -308,7 +308,7 @@ def test_interrupted_solve_goes_on(
     with pytest.raises(ValueError, match=f"solved only for {8 * stop} of 64 talons"):
         Tablebase.load(path, "CPU")
     monkeypatch.setattr(solver.LayerSolver, "solve", counting)
-    monkeypatch.setattr(solver, "FREE", free)
+    monkeypatch.setattr(solver, "MAX_FREE", free)
     assert solve(6, "CPU", progress=False, path=path).sha256() == whole
     done = [group.talon for group in groups(6, 6 - free)[: stop << 3 - free]]
     assert all((number == 1) == (talon in done) for talon, number in sweeps.items() if talon != 2**6 - 1)
