@@ -19,6 +19,8 @@ from tensor_envs.games.shed.rules import Shed
 from tensor_envs.state import State
 
 Counts = np.ndarray[Any, np.dtype[np.int16]]
+Digits = np.ndarray[Any, np.dtype[np.int_]]
+Tables = dict[int, tuple[Counts, Counts]]  # by the talon, a bit word: distances to a win, to a loss
 MAX_CARDS = 13  # whose arrays take 300 MB
 NEVER = 2**14
 SEEN_BY_OTHER = np.array([1, 0, 2])  # the digits of a position for the other player
@@ -46,13 +48,10 @@ class Distances:
     def __init__(self, cards: int, unit: str = "moves"):
         self.cards = integer("cards", cards, 1, MAX_CARDS)
         self.unit = one_of("unit", unit, tuple(UNITS))
-        self.tables: dict[
-            int, tuple[Counts, Counts]
-        ] = {}  # by the talon, a bit word: distances to a win, to a loss
+        self.tables: Tables = {}
         for k in range(cards + 1):
             for chosen in combinations(range(cards), k):
-                talon = sum(1 << card for card in chosen)
-                self.tables[talon] = _solve(cards, talon, self.tables, UNITS[unit])
+                self._solve(sum(1 << card for card in chosen))
 
     def of(self, state: State) -> np.ndarray[Any, np.dtype[np.int32]]:
         """Return the distance to the end of every game.
@@ -71,12 +70,11 @@ class Distances:
             raise ValueError(f"the distances are of {self.cards} cards, the state is of {state.env!r}")
         now = state.numpy()
         distances = np.full(state.batch, -1, np.int32)
-        for row, sets in enumerate(
-            zip(*(now[name].tolist() for name in ("own", "other", "pile")), strict=True)
-        ):
+        places = [now[name].tolist() for name in ("own", "other", "pile")]
+        for row, sets in enumerate(zip(*places, strict=True)):
             digits = [[k for k in range(3) if sets[k] >> card & 1] for card in range(self.cards)]
-            talon = sum(1 << card for card, places in enumerate(digits) if not places)
-            place = tuple(places[0] for places in digits if places)
+            talon = sum(1 << card for card, digit in enumerate(digits) if not digit)
+            place = tuple(digit[0] for digit in digits if digit)
             nearest = min(int(table[place]) for table in self.tables[talon])
             distances[row] = nearest if nearest < NEVER else -1
         return distances
@@ -85,6 +83,51 @@ class Distances:
         """Return the longest distance from a position without a pile."""
         quiet = [table[(slice(0, 2),) * table.ndim] for tables in self.tables.values() for table in tables]
         return max(int(table[table < NEVER].max(initial=0)) for table in quiet)
+
+    def _solve(self, talon: int) -> None:
+        """Compute the distances in the positions of a talon, int16 [3, 3, ...]."""
+        n = self.cards - talon.bit_count()
+        tables = self.tables[talon] = np.full((3,) * n, NEVER, np.int16), np.full((3,) * n, NEVER, np.int16)
+        changed = True
+        while changed:
+            old = [table.copy() for table in tables]
+            for top in range(n - 1, -2, -1):  # -1: no pile
+                self._update(talon, top)
+            changed = not all(map(np.array_equal, old, tables))
+
+    def _update(self, talon: int, top: int) -> None:
+        """Update the positions with one top of the pile from those with a higher top and from quiet ones."""
+        (win, lose), (play, pick_up) = self.tables[talon], UNITS[self.unit]
+        rest = [card for card in range(self.cards) if not talon >> card & 1]
+        n = len(rest)
+        part = tuple(slice(0, 3) if i < top else 2 if i == top else slice(0, 2) for i in range(n))
+        wins, loses = np.full_like(win[part], NEVER), np.zeros_like(lose[part])
+
+        def moved(at: Any, wins_then: Counts, loses_then: Counts, cost: int) -> None:
+            """Add a move at some positions: the nearest win counts, and the farthest loss if all moves lose."""
+            shape = wins[at].shape
+            wins[at] = np.minimum(wins[at], np.minimum(loses_then.reshape(shape) + cost, NEVER))
+            loses[at] = np.maximum(loses[at], np.minimum(wins_then.reshape(shape) + cost, NEVER))
+
+        if top >= 0:
+            after = np.ix_(*(_digits(PICKED_UP, i, top) for i in range(n)))
+            moved(..., win[after], lose[after], pick_up)
+        at: Any
+        for card in range(rest[top] + 1 if top >= 0 else 0, self.cards):
+            digits = [_digits(SEEN_BY_OTHER, i, top) for i in range(n)]
+            if card in rest:  # out of the own hand
+                i, tables = rest.index(card), (win, lose)
+                digits[i] = np.array([2])
+                at = tuple(0 if j == i else slice(None) for j in range(n) if j != top)
+            else:  # out of the talon
+                at, tables = ..., self.tables[talon ^ 1 << card]
+                digits.insert(sum(c < card for c in rest), np.array([2]))
+            after = np.ix_(*digits)
+            moved(at, tables[0][after], tables[1][after], play)
+        if top < 0 and talon == 0:  # the player who holds all cards after picking up has lost
+            end = (1,) * n
+            wins[end], loses[end] = 0, NEVER
+        win[part], lose[part] = wins, loses
 
 
 def check(cards: int, values: Callable[[int], np.ndarray[Any, Any]]) -> None:
@@ -111,66 +154,6 @@ def check(cards: int, values: Callable[[int], np.ndarray[Any, Any]]) -> None:
             )
 
 
-def _solve(
-    cards: int, talon: int, before: dict[int, tuple[Counts, Counts]], costs: tuple[int, int]
-) -> tuple[Counts, Counts]:
-    """Return the distances to a win and to a loss in the positions of a talon, int16 [3, 3, ...]."""
-    rest = [card for card in range(cards) if not talon >> card & 1]
-    n = len(rest)
-    win, lose = (np.full((3,) * n, NEVER, np.int16) for _ in range(2))
-    while True:
-        old = win.copy(), lose.copy()
-        for top in range(n - 1, -2, -1):  # -1: no pile
-            _work_out(cards, talon, rest, top, win, lose, before, costs)
-        if (win == old[0]).all() and (lose == old[1]).all():
-            return win, lose
-
-
-def _work_out(
-    cards: int,
-    talon: int,
-    rest: list[int],
-    top: int,
-    win: Counts,
-    lose: Counts,
-    before: dict[int, tuple[Counts, Counts]],
-    costs: tuple[int, int],
-) -> None:
-    """Update the positions with one top of the pile from those with a higher top and from quiet ones."""
-    n, (play, pick_up) = len(rest), costs
-    part = tuple(slice(0, 3) if i < top else 2 if i == top else slice(0, 2) for i in range(n))
-    wins, loses = np.full_like(win[part], NEVER), np.zeros_like(lose[part])
-
-    def moved(at: Any, wins_then: Counts, loses_then: Counts, cost: int) -> None:
-        """Add a move at some positions: the nearest win counts, and the farthest loss if all moves lose."""
-        shape = wins[at].shape
-        wins[at] = np.minimum(wins[at], np.minimum(loses_then.reshape(shape) + cost, NEVER))
-        loses[at] = np.maximum(loses[at], np.minimum(wins_then.reshape(shape) + cost, NEVER))
-
-    if top >= 0:
-        maps = [PICKED_UP if i < top else PICKED_UP[2:] if i == top else PICKED_UP[:2] for i in range(n)]
-        after = np.ix_(*maps)
-        moved(..., win[after], lose[after], pick_up)
-    for card in range(rest[top] + 1 if top >= 0 else 0, cards):
-        if card in rest:  # out of the own hand
-            i = rest.index(card)
-            digits = [_digits(j, top) if j != i else np.array([2]) for j in range(n)]
-            places = tuple(0 if j == i else slice(None) for j in range(n) if j != top)
-            after = np.ix_(*digits)
-            moved(places, win[after], lose[after], play)
-        else:  # out of the talon
-            smaller = before[talon ^ 1 << card]
-            place = sum(c < card for c in rest)
-            digits = [_digits(j, top) for j in range(n)]
-            digits.insert(place, np.array([2]))
-            after = np.ix_(*digits)
-            moved(..., smaller[0][after], smaller[1][after], play)
-    if top < 0 and talon == 0:  # who holds all cards after picking up has lost; the other is to move
-        end = (1,) * n
-        wins[end], loses[end] = 0, NEVER
-    win[part], lose[part] = wins, loses
-
-
-def _digits(i: int, top: int) -> np.ndarray[Any, Any]:
-    """Return the digits of an axis as the other player sees them."""
-    return SEEN_BY_OTHER if i < top else SEEN_BY_OTHER[2:] if i == top else SEEN_BY_OTHER[:2]
+def _digits(seen: Digits, i: int, top: int) -> Digits:
+    """Return the entries of `seen` for the digits that axis i has with this top of the pile."""
+    return seen if i < top else seen[2:] if i == top else seen[:2]

@@ -36,18 +36,9 @@ def judge(cards: int, layout: Layout, grid: Grid) -> Callable[..., None]:
     return body
 
 
-def _judge_game(
-    cards: int,
-    layout: Layout,
-    place: Place,
-    values: Cells,
-    tricks: Cells,
-    words: Cells,
-    a_to_move: Cells,
-    b_to_move: Cells,
-    first_bytes: Cells,
-) -> None:
+def _judge_game(cards: int, layout: Layout, place: Place, *arrays: Cells) -> None:
     """Compute the values of one game."""
+    values, tricks, words, a_to_move, b_to_move, first_bytes = arrays
     everything, size = (1 << cards) - 1, 1 << cards
     load = Words(layout, words).load(Coords(place, place))
     own, other, pile = (layout.get(load, name) for name in ("own", "other", "pile"))

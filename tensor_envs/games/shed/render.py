@@ -6,12 +6,7 @@ from tensor_envs.games.shed.rules import Shed
 from tensor_envs.render.drawing import Drawing, box
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
-CARD, GAP, LEFT, MARGIN = (
-    (30, 42),
-    5,
-    132,
-    14,
-)  # pixels: a card's sides, between cards, the column of names, around
+CARD, GAP, LEFT, MARGIN = (30, 42), 5, 132, 14  # pixels of a card, between cards, of the names, around all
 TABLE, CLOTH, INK, PALE = "#2f6b4f", "#3a7d5d", "#1d1d1f", "#dfeee6"
 FACES = {"player 0": "#fbf7ea", "pile": "#f4c95d", "talon": "#cfd8dc", "player 1": "#e6f0ff"}
 

@@ -89,9 +89,7 @@ class Shed:
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
         picks_up = action == self.cards
         card = bit(action & WORD_BITS - 1)  # the mask keeps action 32, a pick-up, within a word
-        hand = where(
-            picks_up, s.own | s.pile, s.own & ~card
-        )  # no effect on the hand if the card is the talon's
+        hand = where(picks_up, s.own | s.pile, s.own & ~card)  # a card of the talon is not in the hand
         pile = where(picks_up, 0, s.pile | card)
         lost = hand == self.all_cards  # F4; never after a card has been played
         first = where(s.current_player == 0, -integer(lost), integer(lost))  # G3

@@ -39,8 +39,7 @@ def from_dict(rules: StarsRules, game: dict[str, Any]) -> dict[str, Any]:
     Raises:
         ValueError, TypeError: an entry of another shape, type or range, or a state that no rules of the game allow.
     """
-    flag = ((), 0, 1)
-    entries: dict[str, tuple[tuple[int, ...], int, int]] = {
+    limits: dict[str, tuple[tuple[int, ...], int, int]] = {  # shape, minimum, maximum
         "pos": ((PIECES,), -1 if rules.pieces_leave else 0, rules.board.size - 1),
         "hand": ((2, CARDS), 0, 1),
         "commit": ((2, PIECES), -1, CARDS - 1),
@@ -49,17 +48,13 @@ def from_dict(rules: StarsRules, game: dict[str, Any]) -> dict[str, Any]:
         "turn": ((), 0, TURNS - 1),
         "hands": ((), 0, rules.max_hands),
         "cursor": ((), 0, EVENTS - 1),
-        "mover": ((), -1, 1),
-        "winner": ((), -1, 1),
+        **dict.fromkeys(("mover", "winner"), ((), -1, 1)),
         "phase": ((), COMMIT, OVER),
-        "player": flag,
-        "truncated": flag,
-        "flip": flag,
+        **dict.fromkeys(("player", "truncated", "flip"), ((), 0, 1)),
     }
-    game = {name: nested(name, game[name], *limits) for name, limits in entries.items()}
-    _check_pieces(rules, game["pos"])
-    _check_cards(game)
-    _check_phase(rules, game)
+    game = {name: nested(name, game[name], *limit) for name, limit in limits.items()}
+    for message in _faults(rules, game):
+        raise ValueError(message)
     over = game["phase"] == OVER
     return {
         "pos": game["pos"],
@@ -76,54 +71,37 @@ def from_dict(rules: StarsRules, game: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _check_pieces(rules: StarsRules, pos: list[int]) -> None:
-    """Raise ValueError unless the pieces stand on different spaces."""
-    in_play = [space for space in pos if space >= 0]
-    if not rules.board.spaces.issuperset(in_play) or len(set(in_play)) < len(in_play):
-        raise ValueError(f"pos must be different spaces of the board, got {pos}")  # I1
-
-
-def _check_cards(game: dict[str, Any]) -> None:
-    """Raise ValueError unless hands and placed cards are possible in their turn."""
+def _faults(rules: StarsRules, game: dict[str, Any]) -> Iterator[str]:
+    """Yield a message for each rule of the game that a state breaks."""
+    in_play = [space for space in game["pos"] if space >= 0]
+    if not rules.board.spaces.issuperset(in_play) or len(set(in_play)) < len(in_play):  # I1
+        yield f"pos must be different spaces of the board, got {game['pos']}"
+    left = CARDS - PIECES * game["turn"]
     for hand, commit in zip(game["hand"], game["commit"], strict=True):
         placed = [card for card in commit if card >= 0]
-        if len(set(placed)) < len(placed) or any(hand[card] for card in placed):
-            raise ValueError(
-                f"a card is placed twice or is still in hand: commit {commit}, hand {hand}"
-            )  # I2
-        if commit != placed + [-1] * (PIECES - len(placed)):
-            raise ValueError(
-                f"cards must be placed for red, blue and yellow in this order, got {commit}"
-            )  # F4
-        if sum(hand) + len(placed) != CARDS - PIECES * game["turn"]:
-            raise ValueError(
-                f"hand and commit must hold {CARDS - PIECES * game['turn']} cards of a player in turn {game['turn']}"
-            )  # I2
-
-
-def _check_phase(rules: StarsRules, game: dict[str, Any]) -> None:
-    """Raise ValueError for a phase that contradicts the cards, the player to move or the points."""
+        if len(set(placed)) < len(placed) or any(hand[card] for card in placed):  # I2
+            yield f"a card is placed twice or is still in hand: commit {commit}, hand {hand}"
+        if commit != placed + [-1] * (PIECES - len(placed)):  # F4
+            yield f"cards must be placed for red, blue and yellow in this order, got {commit}"
+        if sum(hand) + len(placed) != left:  # I2
+            yield f"hand and commit must hold {left} cards of a player in turn {game['turn']}"
     phase, player = game["phase"], game["player"]
     counts = [sum(card >= 0 for card in cards) for cards in game["commit"]]
     if sum(counts) != ALL_PLACED and game["mover"] != -1:
-        raise ValueError("mover must be -1 unless all six cards are placed")
-    if phase == COMMIT:
-        if game["cursor"] or any(game["scored"]):
-            raise ValueError("cursor and scored must be 0 while cards are being placed")  # I3
-        allowed = [(n, 0) for n in range(PIECES)] if player == 0 else [(PIECES, n) for n in range(PIECES)]
-        if tuple(counts) not in allowed:
-            raise ValueError(f"player {player} cannot be to place with {counts} cards placed")  # I3
-    elif phase == ORDER and sum(counts) != ALL_PLACED:
-        raise ValueError(f"all six cards must be placed when an order is asked for, got {game['commit']}")
-    if phase == ORDER and not rules.deck[game["commit"][player][game["cursor"] // 2]].either:
-        raise ValueError(f"player {player} is asked for an order, but the card at the cursor has none")  # I7
-    if phase != OVER and (game["winner"] >= 0 or game["truncated"] or game["hands"] == rules.max_hands):
-        raise ValueError(f"phase must be {OVER} when the game is over")  # I4
+        yield "mover must be -1 unless all six cards are placed"
+    if phase == COMMIT and (game["cursor"] or any(game["scored"])):  # I3
+        yield "cursor and scored must be 0 while cards are being placed"
+    if phase == COMMIT and (counts[1 - player] != PIECES * player or counts[player] == PIECES):  # I3
+        yield f"player {player} cannot be to place with {counts} cards placed"
+    if phase == ORDER and sum(counts) != ALL_PLACED:
+        yield f"all six cards must be placed when an order is asked for, got {game['commit']}"
+    if phase == ORDER and not rules.deck[game["commit"][player][game["cursor"] // 2]].either:  # I7
+        yield f"player {player} is asked for an order, but the card at the cursor has none"
+    if phase != OVER and (game["winner"] >= 0 or game["truncated"] or game["hands"] == rules.max_hands):  # I4
+        yield f"phase must be {OVER} when the game is over"
     for who, points in enumerate(game["points"]):
         if (points == rules.points_to_win) != (who == game["winner"]):
-            raise ValueError(
-                f"points must be {rules.points_to_win} for the winner alone, got {game['points']}"
-            )
+            yield f"points must be {rules.points_to_win} for the winner alone, got {game['points']}"
 
 
 def action_to_string(rules: StarsRules, action: int) -> str:

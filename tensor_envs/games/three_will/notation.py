@@ -59,11 +59,7 @@ def from_dict(rules: ThreeWillRules, game: dict[str, Any]) -> dict[str, Any]:
         ValueError, TypeError: an entry of another shape, type or range, or a state that no game has.
     """
     game = _checked(rules, game)
-    _check_agents(rules, game["pos"], game["lvl"])
-    _check_phase(game)
     ids = [game["ids"][SLOTS * p :][:SLOTS] for p in range(PLAYERS)]
-    if any(sorted(numbers) != list(range(1, SLOTS + 1)) for numbers in ids):
-        raise ValueError(f"ids must be 1..{SLOTS} in some order for either colour, got {game['ids']}")
     squares = [pos ^ TURN[agent // SLOTS] for agent, pos in enumerate(game["pos"])]
     return {
         "agents": packed(
@@ -82,64 +78,54 @@ def from_dict(rules: ThreeWillRules, game: dict[str, Any]) -> dict[str, Any]:
 
 def _checked(rules: ThreeWillRules, given: dict[str, Any]) -> dict[str, Any]:
     """Return the entries as lists of ints. Raise ValueError or TypeError for one that is out of range."""
-    flag, player, either = ((), 0, 1), ((), 0, PLAYERS - 1), ((), NOBODY, PLAYERS - 1)
-    entries: dict[str, tuple[tuple[int, ...], int, int]] = {
+    limits: dict[str, tuple[tuple[int, ...], int, int]] = {  # shape, minimum, maximum
         "pos": ((AGENTS,), 0, SQUARES - 1),
         "lvl": ((AGENTS,), 0, 1),
         "ids": ((AGENTS,), 1, SLOTS),
         "ces": ((), 0, CES_CARDS - 1),
-        "dr": ((PLAYERS,), 0, rules.cards_total),
-        "free": ((PLAYERS,), 0, rules.cards_total),
+        **dict.fromkeys(("dr", "free"), ((PLAYERS,), 0, rules.cards_total)),
         "die": ((), 1, FACES),
         "phase": ((), 0, OVER),
-        "player": player,
+        "player": ((), 0, PLAYERS - 1),
         "t": ((), 0, 2**30 - 1),
         "turns": ((), 0, rules.max_turns),
-        "challenge_left": flag,
-        "declarer": either,
-        "turn_owner": either,
         "after": ((), -1, 1),
-        "winner": either,
-        "truncated": flag,
+        **dict.fromkeys(("declarer", "turn_owner", "winner"), ((), NOBODY, PLAYERS - 1)),
+        **dict.fromkeys(("challenge_left", "truncated"), ((), 0, 1)),
     }
-    game = {name: nested(name, given[name], *limits) for name, limits in entries.items()}
-    if not game["after"]:
-        raise ValueError("after must be 1 or -1, got 0")
-    if sum(game["dr"]) + sum(game["free"]) > rules.cards_total:  # I3
-        raise ValueError(f"dr and free must be at most {rules.cards_total} cards together")
+    game = {name: nested(name, given[name], *limit) for name, limit in limits.items()}
+    for message in _faults(rules, game):
+        raise ValueError(message)
     return game
 
 
-def _check_agents(rules: ThreeWillRules, pos: list[int], lvl: list[int]) -> None:
-    """Raise ValueError for agents that break the invariants I1 and I2."""
-    for square in set(pos):
+def _faults(rules: ThreeWillRules, game: dict[str, Any]) -> Iterator[str]:
+    """Yield a message for each rule of the game that a state breaks."""
+    if not game["after"]:
+        yield "after must be 1 or -1, got 0"
+    if sum(game["dr"]) + sum(game["free"]) > rules.cards_total:  # I3
+        yield f"dr and free must be at most {rules.cards_total} cards together"
+    pos, lvl = game["pos"], game["lvl"]
+    for square in set(pos):  # I1, I2
         here = sorted((a for a in range(AGENTS) if pos[a] == square), key=lambda a: lvl[a])
         if [lvl[a] for a in here] not in ([0], [0, 1]):
-            raise ValueError(
-                f"the agents {here} on square {square} must be one of level 0, or that and one of level 1"
-            )
-        goals = [square // SIDE == (0 if a // SLOTS else SIDE - 1) for a in here]
-        if rules.held_under_locked == "released" and goals == [True, False]:
-            raise ValueError(
-                f"agent {here[1]} on square {square} cannot be under agent {here[0]}, which is locked"
-            )
-
-
-def _check_phase(game: dict[str, Any]) -> None:
-    """Raise ValueError for a phase that breaks I5 or I8, or a challenge that the declarer would decide."""
+            yield f"the agents {here} on square {square} must be one of level 0, or that and one of level 1"
+        locked = [square // SIDE == (0 if a // SLOTS else SIDE - 1) for a in here]
+        if rules.held_under_locked == "released" and locked == [True, False]:
+            yield f"agent {here[1]} on square {square} cannot be under agent {here[0]}, which is locked"
     phase, player = game["phase"], game["player"]
-    if (phase == OVER) != (game["winner"] != NOBODY or game["truncated"] == 1):
-        raise ValueError(f"phase must be {OVER} if and only if the game has a winner or is truncated")
+    if (phase == OVER) != (game["winner"] != NOBODY or game["truncated"] == 1):  # I5, I8
+        yield f"phase must be {OVER} if and only if the game has a winner or is truncated"
     if game["winner"] != NOBODY and game["truncated"]:
-        raise ValueError("a game with a winner is not truncated")
+        yield "a game with a winner is not truncated"
     if phase == FREE and not game["free"][player]:
-        raise ValueError("player needs a Free card to be in phase FREE")
-    if phase == CHALLENGE and (
-        game["declarer"] != 1 - player or game["turn_owner"] == NOBODY or not game["challenge_left"]
-    ):
-        raise ValueError(
-            "a challenge needs challenge_left, a turn_owner, and the player's opponent as declarer"
-        )
+        yield "player needs a Free card to be in phase FREE"
+    declared = game["declarer"] == 1 - player and game["turn_owner"] != NOBODY and game["challenge_left"]
+    if phase == CHALLENGE and not declared:
+        yield "a challenge needs challenge_left, a turn_owner, and the player's opponent as declarer"
+    for first in range(0, AGENTS, SLOTS):
+        if sorted(game["ids"][first:][:SLOTS]) != list(range(1, SLOTS + 1)):
+            yield f"ids must be 1..{SLOTS} in some order for either colour, got {game['ids']}"
 
 
 def action_to_string(rules: ThreeWillRules, action: int) -> str:
