@@ -6,6 +6,7 @@ The colours of the types are the bright scheme of P. Tol, "Colour schemes" (2021
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from math import cos, pi, sin, sqrt
 from typing import Any
 
@@ -22,7 +23,7 @@ from tensor_envs.games.tensor_equilibrium.hexagon import Hexagon
 from tensor_envs.render.drawing import Drawing, Point, box, disc
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
-TASKS = {  # what the player to move is to do
+TASKS = {  # of the player to move
     Phase.SETUP_CENTRE: "chooses a type of the top row for the centre",
     Phase.SETUP_TYPE: "chooses a type of the bottom row",
     Phase.SETUP_CELL: "places the second tile",
@@ -95,19 +96,13 @@ def to_string(rules: RuleFields, game: dict[str, Any]) -> str:
     marks the player to move.
     """
     supply = " ".join(f"{TYPE_NAMES[t]}{n}" for t, n in enumerate(game["supply"]))
-    blocks = [
-        [
-            headline(rules, game),
-            f"market {letters(game['market'])}, pile {sum(game['pile'])}, supply {supply}",
-            f"cards {operations(game['ops'])}, turn order {' '.join(map(str, game['order']))}",
-        ]
-    ]
+    market = f"market {letters(game['market'])}, pile {sum(game['pile'])}, supply {supply}"
+    cards = f"cards {operations(game['ops'])}, turn order {' '.join(map(str, game['order']))}"
+    blocks = [[headline(rules, game), market, cards]]
     for seat in range(rules.players):
         board, facts = text_board(rules, game["board"][seat]), text_facts(rules, game, seat)
-        height, width = max(len(board), len(facts)), max(map(len, board))
-        board += [""] * (height - len(board))
-        facts += [""] * (height - len(facts))
-        blocks.append([f"{row:<{width}}   {fact}".rstrip() for row, fact in zip(board, facts, strict=True)])
+        width, pairs = max(map(len, board)), zip_longest(board, facts, fillvalue="")
+        blocks.append([f"{row:<{width}}   {fact}".rstrip() for row, fact in pairs])
     return "\n\n".join("\n".join(block) for block in blocks)
 
 
@@ -147,17 +142,16 @@ def text_facts(rules: RuleFields, game: dict[str, Any], seat: int) -> list[str]:
 
 GROUND = "#faf8f3"
 COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#aa3377")
-LETTERS = ("#ffffff", "#22252b", "#ffffff", "#22252b", "#ffffff")  # on them
-PAPER, INK, PALE, LINE, DARK, BACK, GOLD = (
-    *("#f4f1ea", "#22252b", "#8a8f98", "#c9c4b8", "#b9b3a5", "#4a4f59", "#e3a008"),
-)
+LETTERS = ("#ffffff", "#22252b", "#ffffff", "#22252b", "#ffffff")  # letters on tiles
+PAPER, INK, PALE, LINE = "#f4f1ea", "#22252b", "#8a8f98", "#c9c4b8"
+DARK, BACK, GOLD = "#b9b3a5", "#4a4f59", "#e3a008"
 CELL_PHASES = (
     *(Phase.SETUP_CELL, Phase.PLACE, Phase.SUB_CELL, Phase.ADD_REMOVE),
     *(Phase.ADD_CELL, Phase.DIV_CELL, Phase.MUL_CELL, Phase.FLIP),
 )
-CELL = 21  # pixels from the middle of a cell to its corners
-GAP, TOP = 18, 92  # around panels; the table's height
-TRACK = 17  # pixels a level of the confidence board
+CELL = 21  # pixels from the middle of a cell to a corner
+GAP, TOP = 18, 92  # pixels around panels, height of the table
+TRACK = 17  # pixels for a level of the confidence board
 COLUMN = 24
 TILE = 18
 
@@ -278,12 +272,8 @@ def draw_tokens(picture: Drawing, rules: RuleFields, game: dict[str, Any], seat:
     for i, level in enumerate(range(rules.level_max, rules.level_min - 1, -1)):
         at = y + (i + 0.5) * TRACK
         tier = level in rules.tier_level[1:]
-        picture.line(
-            (x, at + TRACK / 2),
-            (x + TYPES * COLUMN, at + TRACK / 2),
-            stroke=GOLD if tier else LINE,
-            width=2 if tier else 1,
-        )
+        stroke, width = (GOLD, 2) if tier else (LINE, 1)
+        picture.line((x, at + TRACK / 2), (x + TYPES * COLUMN, at + TRACK / 2), stroke=stroke, width=width)
         picture.text((x - 8, at), str(level), 11, PALE, "end")
     bottom = y + (rules.level_max - rules.level_min + 1) * TRACK
     for t, level in enumerate(levels):
@@ -315,19 +305,18 @@ def draw_holdings(
     draw_cards(picture, f"hand (of {hand})", game["hand"][seat], x + GAP, y, acts if mine else ())
 
 
-Acts = Sequence[Sequence[int]]  # the actions that a tile of each type, or a card of each, stands for
+Acts = Sequence[Sequence[int]]  # actions by tile type, or by operation card
 
 
 def draw_tiles(picture: Drawing, title: str, counts: list[int], x: float, y: float, acts: Acts = ()) -> float:
     """Draw a row of tiles and return its right end."""
     picture.text((x, y), title, 13, INK, "start")
     x += 7 * len(title) + TILE
-    for t, count in enumerate(counts):
-        for _ in range(count):
-            draw_tile(picture, (x, y), t, TILE / 2)
-            if acts:
-                picture.area(disc((x, y), TILE / 2), *acts[t])
-            x += TILE + 1
+    for t in (t for t, count in enumerate(counts) for _ in range(count)):
+        draw_tile(picture, (x, y), t, TILE / 2)
+        if acts:
+            picture.area(disc((x, y), TILE / 2), *acts[t])
+        x += TILE + 1
     return x
 
 
@@ -335,13 +324,12 @@ def draw_cards(picture: Drawing, title: str, counts: list[int], x: float, y: flo
     """Draw a row of operation cards and return its right end."""
     picture.text((x, y), title, 13, INK, "start")
     x += 7 * len(title) + 8
-    for o, count in enumerate(counts):
-        for _ in range(count):
-            picture.rect(x, y - 11, 36, 22, "#fffdf6", INK)
-            picture.text((x + 18, y), OPERATIONS[o], 11, INK, bold=True)
-            if acts:
-                picture.area(box(x, y - 11, 36, 22), *acts[o])
-            x += 40
+    for o in (o for o, count in enumerate(counts) for _ in range(count)):
+        picture.rect(x, y - 11, 36, 22, "#fffdf6", INK)
+        picture.text((x + 18, y), OPERATIONS[o], 11, INK, bold=True)
+        if acts:
+            picture.area(box(x, y - 11, 36, 22), *acts[o])
+        x += 40
     return x
 
 

@@ -6,16 +6,16 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from tensor_envs.games.tensor_equilibrium import tally
-from tensor_envs.games.tensor_equilibrium.action import DecodedAction
-from tensor_envs.games.tensor_equilibrium.board import board_of
-from tensor_envs.games.tensor_equilibrium.data import TYPES, Phase, RuleFields
+from tensor_envs.games.tensor_equilibrium.board import PLANES, board_of
+from tensor_envs.games.tensor_equilibrium.data import OPERATIONS, TYPES, Act, Phase, RuleFields
+from tensor_envs.games.tensor_equilibrium.hexagon import STRIDES, Hexagon
 from tensor_envs.games.tensor_equilibrium.legal import effects
 from tensor_envs.games.tensor_equilibrium.players import storage_space, wrapped
-from tensor_envs.games.tensor_equilibrium.tiles import move_tiles
 from tensor_envs.rules import (
     Chance,
     GameState,
     Scalar,
+    any_of,
     has_bit,
     integer,
     lookup,
@@ -25,11 +25,43 @@ from tensor_envs.rules import (
     sum_of,
     where,
     word,
+    word64,
 )
 
 FIRST_COUNTER = 16  # chance counter of the first draw from the pile (RULES.md, "Chance")
 # phases whose choice is a tweak or may be followed by one
 TWEAKED = (Phase.PLACE, Phase.SUB_CELL, Phase.ADD_CELL, Phase.DIV_CELL, Phase.MUL_CELL, Phase.TWEAK)
+
+
+class DecodedAction:
+    """Kind and operands of a legal action. Only TYPE and CELL occur in several phases (see `at`)."""
+
+    def __init__(self, rules: RuleFields, s: GameState, index: Scalar):
+        def within(first: int, end: int) -> Scalar:
+            return (index >= first) & (index < end)
+
+        self.phase = s.phase
+        self.passes, self.downloads = index == Act.PASS, index == Act.DOWNLOAD
+        self.codes, self.runs = within(Act.CODE, Act.RUN), within(Act.RUN, Act.LOAD)
+        self.loads, self.hacks = within(Act.LOAD, Act.HACK), within(Act.HACK, Act.TAKE)
+        self.takes, self.tweaks = within(Act.TAKE, Act.TWEAK), within(Act.TWEAK, Act.STOP)
+        self.stops, self.types = index == Act.STOP, within(Act.TYPE, Act.CELL)
+        self.sends, self.edges = self.loads | self.hacks, index >= Act.CELL + rules.cells
+        # CODE and RUN begin at 2 and 6, which agree modulo 4
+        self.operation = index - Act.CODE & len(OPERATIONS) - 1
+        # every kind with a type begins at a multiple of 5, except TYPE
+        small = where(index < Act.TYPE, index, where(index < Act.CELL, index - Act.TYPE, 0))
+        fifth = small * 52 >> 8  # small // 5, for small < 64
+        self.type = small - fifth * TYPES
+        self.offset = fifth - (Act.HACK // TYPES - 1)  # of HACK: seats after the player to move
+        cell = index - Act.CELL
+        block = sum_of(cell >= rules.cells * i for i in range(1, 1 + len(STRIDES)))
+        self.bit = Hexagon(rules.board_radius).bit_of_cell(cell - block * rules.cells)  # of CELL and EDGE
+        self.direction = block - 1  # of EDGE
+
+    def at(self, *phases: int) -> Scalar:
+        """Return whether the game is in one of these phases."""
+        return any_of(self.phase == phase for phase in phases)
 
 
 class TurnResult(NamedTuple):
@@ -66,6 +98,64 @@ def act(rules: RuleFields, s: GameState, index: Scalar, chance: Chance) -> tuple
     )
     refills = picked & ~s.final | set_up  # F17, F40, F9
     return refill(rules, after, refills, chance), TurnResult(action, player, tweaks, picked, set_up)
+
+
+def move_tiles(
+    rules: RuleFields, s: GameState, action: DecodedAction, player: Scalar
+) -> tuple[dict[str, Any], Scalar]:
+    """Place, remove, flip or copy tiles on a player's board.
+
+    Returns:
+        The changed fields, and the type of the tile.
+    """
+    removes, flips = action.at(Phase.SUB_CELL, Phase.ADD_REMOVE), action.at(Phase.FLIP)
+    divides, copies = action.at(Phase.DIV_CELL), action.at(Phase.MUL_CELL)
+    centres, from_supply = action.at(Phase.SETUP_CENTRE), action.at(Phase.ADD_CELL)
+    from_pile = centres | action.at(Phase.SETUP_CELL)
+    adds = from_pile | from_supply | action.at(Phase.PLACE)
+    board = board_of(rules, s, player)
+
+    beyond = select(STRIDES, s.pend_direction)  # bits from a pair's first tile to its second
+    source = where(copies, s.pend_bit & 63, action.bit)
+    there, face = board.tile_at(source)
+    second, second_face = board.tile_at(source + beyond & 63)
+    kind = where(adds, where(centres, action.type, s.pend_type), there)
+
+    # the board: removed, new and turned tiles
+    cell = word64(1) << action.bit
+    removed, turned = where(removes, cell, 0), where(flips | divides, cell, 0)
+    new = where(adds | copies, cell, 0)
+    new = where(centres, 1 << Hexagon(rules.board_radius).bits[rules.centre], new)
+    copy = where(copies, cell << beyond, 0)
+    up, copy_up = adds | copies, copies
+    if not rules.mult_copies_face_up:  # G33
+        up, copy_up = adds | copies & face, copies & second_face
+    after = [
+        plane & ~removed | where(has_bit(kind + 1, i), new, 0) | where(has_bit(second + 1, i), copy, 0)
+        for i, plane in enumerate(board.code)
+    ]
+    shown = board.face_up & ~removed | where(up, new, 0) | where(copy_up, copy, 0)
+    after.append(shown ^ turned)
+
+    # the tallies
+    tile, other = tally.one(kind), tally.one(second)
+    appears = up | divides & ~face
+    vanishes = flips | (removes | divides) & face
+    shown_more = where(appears, tile, 0) - where(vanishes, tile, 0) + where(copy_up, other, 0)
+    taken = where(from_supply | copies, tile, 0) + where(copies, other, 0)  # G31
+    to_flip = select(s.pend_flip, player)
+    changed = {
+        "tiles": [
+            where(player == p, plane, s.tiles[p * PLANES + i])
+            for p in range(rules.players)
+            for i, plane in enumerate(after)
+        ],
+        "face_up": put(s.face_up, player, select(s.face_up, player) + shown_more),
+        "supply": s.supply + where(removes, tile, 0) - taken,
+        "pile": s.pile - where(from_pile, tile, 0),
+        "pend_flip": put(s.pend_flip, player, where(flips, to_flip & ~(1 << (kind & 7)), to_flip)),
+    }
+    return changed, kind
 
 
 def counts_as_pass(rules: RuleFields, s: GameState, action: DecodedAction) -> Scalar:
