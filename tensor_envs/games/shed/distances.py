@@ -148,12 +148,12 @@ def check(cards: int, values: Callable[[int], np.ndarray[Any, Any]]) -> None:
         claimed = values(talon).reshape((2,) * len(rest)).transpose()  # its highest bit is the highest card
         if not (computed == claimed).all():
             place = tuple(int(i) for i in np.argwhere(computed != claimed)[0])
-            hands = [[c for c, p in zip(rest, place, strict=True) if p == who] for who in (0, 1)]
+            hands = [[c for c, p in zip(rest, place, strict=True) if p == owner] for owner in (0, 1)]
             raise ValueError(
                 f"wrong value {claimed[place]}, not {computed[place]}, with hands {hands[0]} (to move) and {hands[1]}"
             )
 
 
-def _digits(seen: Digits, i: int, top: int) -> Digits:
-    """Return the entries of `seen` for the digits that axis i has with this top of the pile."""
-    return seen if i < top else seen[2:] if i == top else seen[:2]
+def _digits(digits: Digits, i: int, top: int) -> Digits:
+    """Return the entries of `digits` for the digits that axis i has with this top of the pile."""
+    return digits if i < top else digits[2:] if i == top else digits[:2]

@@ -291,10 +291,10 @@ def load_rules(path: str | Path) -> dict[str, Any]:
             values = tomllib.load(file)
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"{path}: no TOML: {error}") from None
-    known = [f.name for f in fields(RuleFields)]
+    names = [f.name for f in fields(RuleFields)]
     for name in values:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=3) or known
+        if name not in names:
+            near = difflib.get_close_matches(name, names, n=3) or names
             raise ValueError(f"{path}: unknown field {shown(name)}; did you mean {' or '.join(near)}?")
     try:
         rules = RuleFields(**values)

@@ -130,7 +130,7 @@ def _planes(hexagon: Hexagon, board: list[int]) -> list[int]:
 # *** checks of a state ***
 
 
-def _checked(rules: TensorEquilibrium, given: dict[str, Any]) -> dict[str, Any]:
+def _checked(rules: TensorEquilibrium, entries: dict[str, Any]) -> dict[str, Any]:
     """Return the entries as lists of ints. Raise ValueError or TypeError for a state that the rules exclude."""
     players, copies = rules.players, rules.op_copies[rules.players - 1]
     seats, operations, tiles = (players,), (len(OPERATIONS),), (0, rules.tiles_per_type)
@@ -160,7 +160,7 @@ def _checked(rules: TensorEquilibrium, given: dict[str, Any]) -> dict[str, Any]:
         "decisions": ((), 0, 2**31 - 1),
         **dict.fromkeys(("final", "done", "truncated"), ((), 0, 1)),
     }
-    game = {name: nested(name, given[name], *limit) for name, limit in limits.items()}
+    game = {name: nested(name, entries[name], *limit) for name, limit in limits.items()}
     for message in _faults(rules, game):
         raise ValueError(message)
     return game

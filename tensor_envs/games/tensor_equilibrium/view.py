@@ -30,8 +30,8 @@ NUMBERS_OF_TABLE = 26
 
 def observation_size(rules: RuleFields) -> int:
     """Return the length of an observation without the mask."""
-    seen = rules.players * (2 * TYPES * rules.cells + NUMBERS_OF_PLAYER) + NUMBERS_OF_TABLE
-    return seen + PHASES + rules.players + TYPES + rules.cells + len(STRIDES)
+    by_player = rules.players * (2 * TYPES * rules.cells + NUMBERS_OF_PLAYER) + NUMBERS_OF_TABLE
+    return by_player + PHASES + rules.players + TYPES + rules.cells + len(STRIDES)
 
 
 def observation_dtype(rules: RuleFields) -> str:

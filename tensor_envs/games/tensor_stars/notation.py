@@ -99,8 +99,8 @@ def _faults(rules: StarsRules, game: dict[str, Any]) -> Iterator[str]:
         yield f"player {player} is asked for an order, but the card at the cursor has none"
     if phase != OVER and (game["winner"] >= 0 or game["truncated"] or game["hands"] == rules.max_hands):  # I4
         yield f"phase must be {OVER} when the game is over"
-    for who, points in enumerate(game["points"]):
-        if (points == rules.points_to_win) != (who == game["winner"]):
+    for owner, points in enumerate(game["points"]):
+        if (points == rules.points_to_win) != (owner == game["winner"]):
             yield f"points must be {rules.points_to_win} for the winner alone, got {game['points']}"
 
 

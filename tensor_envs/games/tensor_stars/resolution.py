@@ -78,7 +78,7 @@ Way = tuple[Scalar, list[Scalar]]
 class Resolution:
     """Turn under resolution: plays the cards from the cursor on, until a question is asked or the game is won.
 
-    Nothing happens unless all six cards are placed. Afterwards `going` is True if all of them have been played.
+    Nothing happens unless all six cards are placed. Afterwards `active` is True if all of them have been played.
 
     Args:
         rules: rule fields.
@@ -93,10 +93,10 @@ class Resolution:
     ):
         self.rules, self.padded, self.before = rules, padded, s
         self.answered, self.reversed = answered, answer == REVERSED
-        self.going = s.placed == ALL_PLACED
+        self.active = s.placed == ALL_PLACED
         self.pieces: list[Scalar] = [pos + padded.margin for pos in s.pos]
         # missing cards become card 0, which has no effect before all are placed
-        cards = [where(self.going, card, 0) for card in s.commit]
+        cards = [where(self.active, card, 0) for card in s.commit]
         self.cards = cards[:PIECES], cards[PIECES:]
         self.scored, self.points = list(s.scored), list(s.points)
         self.mover, self.winner, self.cursor, self.player = s.mover, s.winner, s.cursor, s.current_player
@@ -123,7 +123,7 @@ class Resolution:
     def play_card(self, piece: int, second: int) -> None:
         """Play the first or second card of a piece (F5, F10)."""
         event, here = 2 * piece + second, self.pieces[piece]
-        due = self.going & (self.before.cursor <= event)
+        due = self.active & (self.before.cursor <= event)
         if not second:
             self.mover = where(due, -1, self.mover)
         actor, card, cancelled = self.acting(piece, second)
@@ -148,7 +148,7 @@ class Resolution:
         if self.rules.win_check == "card":
             self.score(piece, event, moves, actor)  # F12, G8
         elif second:
-            self.score(piece, event, due & self.going & (self.mover >= 0), self.mover == 1)
+            self.score(piece, event, due & self.active & (self.mover >= 0), self.mover == 1)
 
     def acting(self, piece: int, second: int) -> tuple[Scalar, Scalar, Scalar]:
         """Return whether player 1's card acts, that card, and whether equal numbers cancel it (F6, F7)."""
@@ -183,7 +183,7 @@ class Resolution:
 
     def stop(self, condition: Scalar, event: int) -> None:
         """Stop at a card event if a condition holds."""
-        self.going &= ~condition
+        self.active &= ~condition
         self.cursor = where(condition, event, self.cursor)
 
     # *** movement ***
@@ -253,8 +253,8 @@ class Resolution:
     def end_turn(self) -> None:
         """Take off and put back pieces, if all cards have been played without a win (F14, G18)."""
         if not self.rules.reset_at_once:
-            self.take_off([self.going & scored for scored in self.scored])
-        self.put_back(self.going, range(PIECES))
+            self.take_off([self.active & scored for scored in self.scored])
+        self.put_back(self.active, range(PIECES))
 
     def take_off(self, scored: Sequence[Value]) -> None:
         """Remove the pieces that have scored, or set up all three again (G19)."""

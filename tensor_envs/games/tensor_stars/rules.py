@@ -105,10 +105,10 @@ class StarsRules(StarsFields):
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
         answered = s.placed == ALL_PLACED
         turn = Resolution(self, self.padded, self.place(s, action, answered), answered, action)
-        s = self.next_turn(turn.state, turn.going)
+        s = self.next_turn(turn.state, turn.active)
         won = s.winner >= 0
         reward = where(won, where(s.winner == 0, 1, -1), 0)
-        cut_off = turn.going & (s.hands == self.max_hands)  # G24
+        cut_off = turn.active & (s.hands == self.max_hands)  # G24
         return Outcome(s, rewards=(reward, -reward), terminated=won, truncated=cut_off)
 
     def place(self, s: GameState, card: Scalar, answered: Scalar) -> GameState:

@@ -76,7 +76,7 @@ def from_dict(rules: ThreeWillRules, game: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _checked(rules: ThreeWillRules, given: dict[str, Any]) -> dict[str, Any]:
+def _checked(rules: ThreeWillRules, entries: dict[str, Any]) -> dict[str, Any]:
     """Return the entries as lists of ints. Raise ValueError or TypeError for one that is out of range."""
     limits: dict[str, tuple[tuple[int, ...], int, int]] = {  # shape, minimum, maximum
         "pos": ((AGENTS,), 0, SQUARES - 1),
@@ -93,7 +93,7 @@ def _checked(rules: ThreeWillRules, given: dict[str, Any]) -> dict[str, Any]:
         **dict.fromkeys(("declarer", "turn_owner", "winner"), ((), NOBODY, PLAYERS - 1)),
         **dict.fromkeys(("challenge_left", "truncated"), ((), 0, 1)),
     }
-    game = {name: nested(name, given[name], *limit) for name, limit in limits.items()}
+    game = {name: nested(name, entries[name], *limit) for name, limit in limits.items()}
     for message in _faults(rules, game):
         raise ValueError(message)
     return game
@@ -138,5 +138,5 @@ def action_to_string(rules: ThreeWillRules, action: int) -> str:
 
 def symmetries(rules: ThreeWillRules) -> Iterator[Symmetry]:
     """Yield the identity. A half turn or a mirror would exchange colours or faces of the die, not only places."""
-    actions, seen = tuple(range(ACTIONS)), tuple(range(rules.spec.observation_shape[0]))
-    yield Symmetry(actions, seen, {})
+    actions, entries = tuple(range(ACTIONS)), tuple(range(rules.spec.observation_shape[0]))
+    yield Symmetry(actions, entries, {})

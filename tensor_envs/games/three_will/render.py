@@ -75,8 +75,8 @@ def bank(rules: ThreeWillRules, d: dict[str, Any]) -> int:
 
 def name(rules: ThreeWillRules, d: dict[str, Any], agent: int) -> str:
     """Return an agent's colour and slot, with its number where it is visible: "W3", "W3(7)"."""
-    seen = rules.ids_visible or d["phase"] == OVER
-    return f"{COLOURS[agent // SLOTS][0]}{agent % SLOTS}" + f"({d['ids'][agent]})" * seen
+    visible = rules.ids_visible or d["phase"] == OVER
+    return f"{COLOURS[agent // SLOTS][0]}{agent % SLOTS}" + f"({d['ids'][agent]})" * visible
 
 
 def locked(d: dict[str, Any], agent: int) -> bool:
@@ -170,10 +170,10 @@ def draw_stack(
         picture.circle(at, DISC, FILLS[player], rim, width)
         label, covered = name(rules, d, agent)[1:], shift > 0
         size = (9 if covered else 11) if len(label) > 1 else (12 if covered else 16)
-        seen = DISC / 2.4 if covered else 0  # to the middle of the visible part of a covered agent
-        picture.text((at[0] + seen, at[1] + seen), label, size, LABELS[player], bold=True)
+        offset = DISC / 2.4 if covered else 0  # to the middle of the visible part of a covered agent
+        picture.text((at[0] + offset, at[1] + offset), label, size, LABELS[player], bold=True)
         if actions := actions_of(d, agent):
-            picture.area(disc((at[0] + seen, at[1] + seen), DISC / 1.7 if covered else DISC), *actions)
+            picture.area(disc((at[0] + offset, at[1] + offset), DISC / 1.7 if covered else DISC), *actions)
 
 
 def actions_of(d: dict[str, Any], agent: int) -> list[int]:

@@ -174,12 +174,12 @@ class ThreeWillRules(ThreeWillFields):
         """
         white, black = agents[:SIDE_WORDS], agents[SIDE_WORDS:]
         by_base = [count(locked(own)) >= self.to_win for own in (white, black)]  # F7
-        won, who = first_of(by_base, favoured)
+        won, winner = first_of(by_base, favoured)
         if not self.supplementary:
-            return won, who
+            return won, winner
         by_blocking = [union_of(active(other)) == 0 for other in (black, white)]  # F8, F29, G23
         blocked, by_whom = first_of(by_blocking, favoured)
-        return won | blocked, where(won, who, by_whom)
+        return won | blocked, where(won, winner, by_whom)
 
     def observe(self, s: GameState, player: Scalar) -> list[Part]:
         return observation(self, s, player)

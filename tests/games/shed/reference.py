@@ -1,7 +1,7 @@
-"""Shed in plain Python, slow and obvious: the oracle of the tensor engine.
+"""Reference engine of Shed in plain Python.
 
-Cards 1..n in one suit, all in the open; whoever is made to hold all n cards loses.
-Source: the game's rules file (its facts F1-F6 and rulings G1-G4 are cited below).
+Cards 1..n of one suit are all open. A player who picks up the pile and then holds all n cards loses. Source: the game's
+rules file, whose facts F1-F6 and rulings G1-G4 are cited below.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from tests.games.chance import Key
 
 
 class Reference:
-    """One game; `cards` has no default because the rules name none."""
+    """Game of Shed; `cards` has no default because the rules name none."""
 
     num_players = 2
 
     def __init__(self, key: Key, *, cards: int, max_plies: int | None = None) -> None:
-        """`key` is there for the common interface: the game has no chance (G3)."""
+        """Start a game. `key` belongs to the common interface: the game has no chance (G3)."""
         if not 1 <= cards <= 32:  # G2
             raise ValueError(f"need 1 to 32 cards, got {cards}")
         self.cards = cards
@@ -35,7 +35,7 @@ class Reference:
 
     @classmethod
     def from_dict(cls, state: dict[str, Any], key: Key, **config: Any) -> Reference:
-        """The count of plies towards G1 begins anew: the dictionary does not hold it."""
+        """Return the game of a dictionary, which does not hold the count of plies (G1): it starts at 0."""
         game = cls(key, **config)
         game.hands = [sorted(hand) for hand in state["hands"]]
         game.pile, game.talon = sorted(state["pile"]), sorted(state["talon"])
@@ -80,7 +80,7 @@ class Reference:
             self.rewards[mover], self.rewards[1 - mover] = -1.0, 1.0
 
     def observation(self, player: int) -> list[list[bool]]:
-        """Four rows of n: own hand, other hand, pile, talon (G3)."""
+        """Return four rows of n: own hand, other hand, pile, talon (G3)."""
         places = (self.hands[player], self.hands[1 - player], self.pile, self.talon)
         return [[card in place for card in range(1, self.cards + 1)] for place in places]
 

@@ -27,7 +27,7 @@ FAST = [VARIANTS[number] for number in (0, 1, 3, 5, 7)]
 
 
 def lockstep(config: dict[str, Any], batch: int, plies: int, seed: int = 11) -> tuple[int, int]:
-    """Uniform play on both engines, games started again -> episodes ended by the rules, by the limit."""
+    """Play uniformly on both engines, with resets, and return the episodes ended by the rules and by the limit."""
     env = shared_env("shed", **config)
     full = {"cards": 10, **config}
 
@@ -88,7 +88,7 @@ def test_lockstep(config: dict[str, Any]) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("config", VARIANTS, ids=str)
 def test_long_lockstep(config: dict[str, Any]) -> None:
-    """Thousands of games of the small variants, hundreds of the large ones."""
+    """Play thousands of games of the small variants, hundreds of the large ones."""
     lockstep(config, batch=256, plies=700, seed=5)
 
 

@@ -110,7 +110,7 @@ def test_f6_no_game_gives_the_player_to_move_all_cards(cards: int) -> None:
 
 @cache
 def solve(cards: int) -> dict[Position, int]:
-    """Value of each position for the player to move: 1 won, -1 lost, 0 drawn (F5: endless)."""
+    """Return the value of each position for the player to move: 1 won, -1 lost, 0 drawn (F5: endless)."""
     after = {position: children(position) for position in product(range(4), repeat=cards)}
     value = dict.fromkeys(after, 0)
     for position, positions in after.items():
@@ -157,20 +157,20 @@ def test_f5_exact_solution(cards: int) -> None:
 
 
 def just_moved(cards: int, own: str, other: str) -> Position:
-    """A quiet position in the seed's writing: hands as digits, `own` of the player who has just picked up."""
+    """Return a quiet position in the post's notation: hands as digits, `own` of the player who has just picked up."""
     return tuple(OTHER if str(c) in own else MOVER if str(c) in other else TALON for c in range(1, cards + 1))
 
 
 @pytest.mark.parametrize("points, move", (((-2, -1, 0, 1, 2), 1), ((-7, -5, -2, 3, 6, 8), 4)))
 def test_points_of_the_seed_tell_who_wins(points: tuple[int, ...], move: int) -> None:
-    """Endgames with 5 and 6 cards: the sign of the points, corrected for the move, is the value."""
+    """Check endgames with 5 and 6 cards: the sign of the points, corrected for the move, is the value."""
     for position in product((MOVER, OTHER), repeat=len(points)):
         score = move + sum(p if place == MOVER else -p for place, p in zip(position, points, strict=True))
         assert score * solve(len(points))[position] > 0
 
 
 def test_the_one_is_sometimes_better_than_the_two() -> None:
-    """6 cards, two in one hand and the rest in the talon: it matters only beside the 5."""
+    """Check 6 cards, two in one hand and the rest in the talon: the choice matters only beside the 5."""
     for partner in "3456":
         one, two = (solve(6)[just_moved(6, card + partner, "")] for card in "12")
         assert (one, two) == (-1, 1) if partner == "5" else one == two

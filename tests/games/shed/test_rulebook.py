@@ -12,13 +12,13 @@ Cards = Sequence[int]
 def position(
     own: Cards = (), other: Cards = (), pile: Cards = (), talon: Cards = (), player: int = 0
 ) -> dict[str, Any]:
-    """`player` to move, holding the cards `own`."""
+    """Return a position with `player` to move, who holds the cards `own`."""
     hands = [list(own), list(other)] if player == 0 else [list(other), list(own)]
     return {"hands": hands, "pile": list(pile), "talon": list(talon), "current_player": player}
 
 
 def plays(*cards: int) -> list[int]:
-    """The actions that play these cards (G2)."""
+    """Return the actions that play these cards (G2)."""
     return [card - 1 for card in cards]
 
 
@@ -130,7 +130,7 @@ def test_f4_holding_all_cards_loses(start: Start, case: dict[str, Cards], player
 
 
 def test_f4_a_foolish_pick_up_loses(start: Start) -> None:
-    """The top card could be beaten, but whoever picks up everything has lost all the same."""
+    """Check that a player who picks up everything loses, although the top card could be beaten."""
     game = start("shed", position(own=[4, 5, 6], pile=[1, 2, 3]), cards=6)
     assert game.legal_actions() == [*plays(4, 5, 6), 6]
     game.apply(6)
@@ -146,7 +146,7 @@ def test_f4_finished_position_as_a_dictionary(start: Start, player: int) -> None
 
 @pytest.mark.parametrize("player", (0, 1))
 def test_f6_all_cards_and_the_move_is_a_win(start: Start, player: int) -> None:
-    """Not over yet: the cards go down from the lowest to the highest, and each has to be picked up."""
+    """Check that the game is not over: the cards are played from the lowest on, and each has to be picked up."""
     game = start("shed", position(own=[1, 2, 3, 4], player=player), cards=4)
     assert not game.terminated and game.legal_actions() == plays(1, 2, 3, 4)
     for card in range(1, 5):
@@ -185,7 +185,7 @@ def test_g1_max_plies(start: Start, limit: int) -> None:
 
 @pytest.mark.parametrize("limit, truncated", ((2, False), (1, True)))
 def test_g1_an_end_by_the_rules_goes_before_the_limit(start: Start, limit: int, truncated: bool) -> None:
-    """The only game with one card: it is played, and must be picked up."""
+    """Check the only game with one card: it is played, and must be picked up."""
     game = start("shed", cards=1, max_plies=limit)
     assert game.legal_actions() == [0]
     game.apply(0)
@@ -221,7 +221,7 @@ def test_g3_observation(start: Start, player: int) -> None:
 
 
 def test_g4_cards_are_sorted(start: Start) -> None:
-    """Whatever the order in which they came."""
+    """Check that the order of the given cards does not matter."""
     game = start("shed", cards=4)
     for action in (*plays(2, 3), 4, *plays(1, 4), 4):
         game.apply(action)

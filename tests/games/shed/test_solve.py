@@ -1,4 +1,4 @@
-"""Shed: the exact solution against known checksums, against a second solution, and in use."""
+"""Shed: the exact solution against known checksums, against an independent solution, and in use."""
 
 import json
 import math
@@ -51,7 +51,7 @@ def test_values_are_the_known_ones(cards: int) -> None:
     ("cards", "memory"), [*((cards, None) for cards in range(13, 19)), (20, 9.1), (21, 21.2)]
 )
 def test_values_of_larger_games(cards: int, memory: float | None) -> None:
-    """Of record: this solver's own predictions, not known from elsewhere. The largest takes 20 minutes."""
+    """Check this solver's recorded values, which no other source confirms. The largest takes 20 minutes."""
     predicted, free = dict(DATA["predicted"][str(cards)]), solver.memory_free("CPU")
     if memory and (free or 0) < (memory + 1.5) * GIB:
         pytest.skip(f"{cards} cards take {memory} GiB, and nothing large beside them")
@@ -63,7 +63,7 @@ def test_values_of_larger_games(cards: int, memory: float | None) -> None:
 
 @pytest.mark.slow
 def test_kernels_of_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    """tinygrad's interpreter has threads like a GPU: with two blocks of four, each thread has many cells."""
+    """Run the kernels on tinygrad's interpreter as on a GPU: with two blocks of four, each thread has many cells."""
     monkeypatch.setattr(strata, "BLOCKS", 2)
     monkeypatch.setattr(strata, "THREADS", 4)
     assert solve(5, "PYTHON", progress=False).sha256() == FACTS["5"]["sha256"]
@@ -85,7 +85,7 @@ def test_verify_agrees_on_larger_games(cards: int) -> None:
 
 @pytest.mark.parametrize("cards", (3, 6))
 def test_distances_are_those_of_the_game_solved_move_by_move(cards: int) -> None:
-    """In every position of random games, with piles and without; and tricks are fewer."""
+    """Check every position of random games, with piles and without; tricks are fewer than moves."""
     env, moves, tricks = shared_env("shed", cards=cards), Distances(cards), Distances(cards, "tricks")
     solution, state, seen = te.solve(env, progress=False), env.init(64, seed=1), set[int]()
     for _ in range(20):
@@ -121,7 +121,7 @@ def test_verify_finds_a_single_wrong_bit(which: int) -> None:
 @pytest.mark.few(1)
 @pytest.mark.parametrize("cards", (1, 2, 3, 6, 9))
 def test_values_fit_together_in_play(cards: int) -> None:
-    """In random games: the best action has the value; an action has the value of the position that it leads to."""
+    """Check in random games that the best action has the position's value, and each action the next position's."""
     env, solution = shared_env("shed", cards=cards), table(cards)
     state = env.init(32, seed=cards, device="CPU")
     for _ in range(25):
@@ -140,7 +140,7 @@ def test_values_fit_together_in_play(cards: int) -> None:
 
 
 def test_quiet_values_are_those_of_the_table() -> None:
-    """Every quiet position of 4 cards, through the kernel of the lookups."""
+    """Check every quiet position of 4 cards, through the kernel of the lookups."""
     env, solution = shared_env("shed", cards=4), table(4)
     for talon in range(15):
         rest = [c for c in range(1, 5) if not talon >> c - 1 & 1]
@@ -173,7 +173,7 @@ def test_positions_of_the_seed(text: str, value: int) -> None:
 
 
 def test_perfect_play_never_gives_anything_away() -> None:
-    """From the first position, which the second player wins with 5 cards: all of the first player's tries are lost."""
+    """Play from the first position, which the second player wins with 5 cards: every try of the first player loses."""
     env, solution = shared_env("shed", cards=5), table(5)
     state = env.init(64, seed=2, device="CPU")
     for ply in range(200):
@@ -190,7 +190,7 @@ def test_perfect_play_never_gives_anything_away() -> None:
 
 
 def test_perfect_policy_in_a_captured_rollout() -> None:
-    """The first player wins with 4 cards; lookups are captured together with the step."""
+    """Check that the first player wins with 4 cards, with lookups captured together with the step."""
     env, solution = shared_env("shed", cards=4), table(4)
 
     def perfect(state: te.State) -> Tensor:
@@ -209,7 +209,7 @@ def test_lookups_refuse_other_games() -> None:
 
 
 def test_lookups_of_games_whose_states_lie_differently() -> None:
-    """A ply count of 31 bits moves what comes after it."""
+    """Check a ply count of 31 bits, which moves the fields after it."""
     usual, long = shared_env("shed", cards=6), te.make("shed", cards=6, max_plies=2_000_000_000)
     assert usual.state_bytes != long.state_bytes
     values = []
@@ -238,7 +238,7 @@ def test_table_in_a_file(tmp_path: Path) -> None:
 
 @pytest.fixture
 def in_groups(monkeypatch: pytest.MonkeyPatch) -> list[Group]:
-    """Three cards are free: those of 6 cards are 8 groups, of 8 talon sets each, which are all saved."""
+    """Leave three cards free, so that 6 cards make 8 groups of 8 talon sets each, and save each group."""
     monkeypatch.setattr(solver, "MAX_FREE", 3)
     monkeypatch.setattr(solver, "SAVING", math.inf)
     return groups(6, 3)
@@ -247,13 +247,13 @@ def in_groups(monkeypatch: pytest.MonkeyPatch) -> list[Group]:
 @pytest.mark.few(2)
 @pytest.mark.parametrize(("cards", "free"), ((9, 3), (3, 0), (6, 2), (10, 6)))
 def test_any_groups_give_the_same(monkeypatch: pytest.MonkeyPatch, cards: int, free: int) -> None:
-    """Slices of low cards, of those of a block and of higher ones."""
+    """Check slices of low cards, of those of a block and of higher ones."""
     monkeypatch.setattr(solver, "MAX_FREE", free)
     assert solve(cards, "CPU", progress=False).sha256() == FACTS[str(cards)]["sha256"]
 
 
 def test_groups_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As many cards are fixed as it takes: fewer of them take more memory, down to a limit that is told."""
+    """Check that as many cards are fixed as needed; fewer take more memory, down to a reported limit."""
     monkeypatch.setattr(solver, "memory_free", lambda device: None)
     needs = [memory_needed(14, fixed, False) / GIB for fixed in (4, 5, 7)]
     assert needs == sorted(needs, reverse=True)
@@ -288,7 +288,7 @@ def test_slices_lie_apart() -> None:
 def test_interrupted_solve_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_groups: list[Group], stop: int, free: int
 ) -> None:
-    """In other groups, too."""
+    """Check that an interrupted solve continues, also with other groups."""
     path, sweeps, whole = tmp_path / "shed.safetensors", dict[int, int](), table(6).sha256()
     real = solver.LayerSolver.solve
 
@@ -338,7 +338,7 @@ def test_damaged_and_foreign_files(tmp_path: Path) -> None:
 
 
 def test_what_a_file_says_of_itself_is_checked(tmp_path: Path) -> None:
-    """With a right digest, too: nothing is worked out for a number of cards that nobody can solve."""
+    """Check the metadata of a file, also under a right digest: an unsolvable number of cards is refused at once."""
     path = tmp_path / "shed.safetensors"
     results = {name: t.numpy() for name, t in zip(("a_to_move", "b_to_move"), table(6).results, strict=True)}
     wrong: list[tuple[dict[str, Any], dict[str, np.ndarray], str]] = [
@@ -371,7 +371,7 @@ def test_files_of_earlier_versions_say_so(tmp_path: Path, number: int, version: 
 def test_a_disk_that_fills_up_during_a_solve(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_groups: list[Group]
 ) -> None:
-    """The groups that were saved are still there, and the next solve goes on from them."""
+    """Check that the saved groups are still there, and that the next solve continues from them."""
     path, whole = tmp_path / "shed.safetensors", table(6).sha256()
     real = solver.LayerSolver.solve
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -396,7 +396,7 @@ def test_a_disk_that_fills_up_during_a_solve(
 def test_two_solvers_on_one_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_groups: list[Group]
 ) -> None:
-    """Neither fails, and the one that is behind does not write over what the other has."""
+    """Check that neither fails, and that the one that is behind does not overwrite the other's file."""
     path, real, done = tmp_path / "shed.safetensors", solver.LayerSolver.solve, list[bool]()
 
     def overtaken(self: solver.LayerSolver, layer: TalonLayer, finished: bool = False) -> int:
@@ -414,7 +414,7 @@ def test_two_solvers_on_one_file(
 
 
 def test_saved_groups_that_do_not_solve_the_game(tmp_path: Path, in_groups: list[Group]) -> None:
-    """A file in good order whose values are wrong is found out when they are used."""
+    """Check that an intact file with wrong values is refused when they are used."""
     arrays = [t.numpy().copy() for t in table(6).results]
     arrays[0][3] ^= 1
     path = tmp_path / "shed.safetensors"

@@ -1,4 +1,4 @@
-"""Positions for tests, built from what they differ in, and a notation for boards: "18:A↑" is cell, type and face."""
+"""Positions for tests, given by differences from a start, and a notation for boards: "18:A↑" has cell, type, face."""
 
 from collections.abc import Callable
 from typing import Any
@@ -53,7 +53,7 @@ def tiles(text: str, cells: int = CELLS) -> list[int]:
 
 
 def show(game: Any, seat: int) -> str:
-    """The board of a seat in the notation of `tiles`."""
+    """Return the board of a seat in the notation of `tiles`."""
     board = game.to_dict()["board"][seat]
     return " ".join(
         f"{h}:{'ABCDE'[(code - 1) % 5]}{'↑' if code <= 5 else '↓'}" for h, code in enumerate(board) if code
@@ -123,14 +123,14 @@ def position(players: int = 2, tiles_per_type: int = 20, **changes: Any) -> dict
 def begin(
     start: Start, players: int = 2, *, seed: int = 0, rules: dict[str, Any] | None = None, **changes: Any
 ) -> Any:
-    """A game from `position`, under rules that differ from the defaults as given."""
+    """Start a game from `position`, under rules with the given differences from the defaults."""
     rules = rules or {}
     state = position(players, rules.get("tiles_per_type", 20), **changes)
     return start(GAME, state, seed=seed, players=players, **rules)
 
 
 def first_seed(players: int, seat: int) -> int:
-    """A seed whose first game this seat begins."""
+    """Return a seed whose first game starts with this seat."""
     return next(seed for seed in range(100) if draw(game_key(seed, 0, 0), 0, players) == seat)
 
 
@@ -141,12 +141,12 @@ def play(game: Any, *actions: int) -> Any:
 
 
 def acts(action: Act, *choices: int) -> list[int]:
-    """That action for several types (LOAD, TAKE, TWEAK, TYPE), cards (CODE, RUN) or cells (CELL)."""
+    """Return an action for several types (LOAD, TAKE, TWEAK, TYPE), cards (CODE, RUN) or cells (CELL)."""
     return [int(action) + choice for choice in choices]
 
 
 def hack(k: int, t: int) -> int:
-    """HACK of the k-th seat after the actor."""
+    """Return HACK of the k-th seat after the actor."""
     return int(Act.HACK) + 5 * (k - 1) + t
 
 
@@ -155,19 +155,19 @@ def edge(d: int, h: int, cells: int = CELLS) -> int:
 
 
 def cells(game: Any) -> list[int]:
-    """The legal cells, where nothing else is legal."""
+    """Return the legal cells, and assert that nothing else is legal."""
     found = [action - Act.CELL for action in game.legal_actions()]
     assert all(0 <= h < CELLS for h in found)
     return found
 
 
 def kinds(game: Any, action: Act, count: int) -> list[int]:
-    """Which of the `count` actions from `action` on are legal, as types or operation cards."""
+    """Return the legal ones of the `count` actions from `action` on, as types or operation cards."""
     return [i for i in range(count) if action + i in game.legal_actions()]
 
 
 def parts(game: Any, observer: int, players: int) -> dict[str, list[int]]:
-    """An observation cut into its parts."""
+    """Split an observation into its parts."""
     left, found = list(game.observation(observer)), {}
     sizes = {
         "cells": players * 10 * CELLS,
@@ -183,7 +183,7 @@ def parts(game: Any, observer: int, players: int) -> dict[str, list[int]]:
 
 
 def numbers(game: Any, seat: int, players: int = 2, observer: int | None = None) -> dict[str, Any]:
-    """What an observation says of a seat in its part `players`; the seat is its own observer by default."""
+    """Return the entries of a seat in the part `players`; the seat is its own observer by default."""
     observer = seat if observer is None else observer
     start = (seat - observer) % players * 37
     row = parts(game, observer, players)["players"][start : start + 37]
@@ -200,7 +200,7 @@ def phase(game: Any) -> int:
 
 
 def to_move(game: Any) -> int:
-    """The seat whose ordinary turn it is."""
+    """Return the seat whose ordinary turn it is."""
     state = game.to_dict()
     assert state["phase"] == Phase.MAIN and state["turn"] == state["actor"] == game.current_player
     return int(game.current_player)
@@ -215,13 +215,13 @@ def gpu(game: Any) -> list[int]:
 
 
 def load_cells(start: Start, board: str, t: int, **rules: Any) -> list[int]:
-    """Where seat 0 may load a tile of type t, [] if it may not."""
+    """Return the cells where seat 0 may load a tile of type t."""
     game = begin(start, storage={0: "ABCDE"}, board={0: board}, level={0: [8] * 5}, rules=rules)
     return cells(play(game, Act.LOAD + t)) if Act.LOAD + t in game.legal_actions() else []
 
 
 def last_pass(start: Start, *, board: str = ALL_DOWN, **changes: Any) -> Any:
-    """A game after its last action, a pass; with ALL_DOWN every token falls by one."""
+    """Return a game after its last action, a pass; with ALL_DOWN every token falls by one."""
     players = len(changes["level"])
     changes = LAST_ACTION | {"board": {p: board for p in range(players)}} | changes
     return play(begin(start, players, **changes), Act.PASS)

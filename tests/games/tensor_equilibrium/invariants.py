@@ -1,11 +1,11 @@
-"""Invariants I1 to I19 of the game's rules file; I20, a symmetry of whole games, is a test of its own."""
+"""Invariants I1 to I19 of the game's rules file; I20, a symmetry of whole games, has a separate test."""
 
 from tests.games.tensor_equilibrium.position import Position
 from tests.games.tensor_equilibrium.rules import Act, Phase
 
 
 def check_state(s: Position) -> None:
-    """What holds of every state by itself."""
+    """Assert the invariants of every state by itself."""
     check_counts(s)
     rules, seats, over = s.rules, range(s.num_players), s.phase == Phase.OVER
     for p in seats:
@@ -37,7 +37,7 @@ def check_state(s: Position) -> None:
 
 
 def check_counts(s: Position) -> None:
-    """Tiles and cards are neither made nor lost."""
+    """Assert that tiles and cards are neither made nor lost."""
     for t in range(5):
         tiles = s.pile[t] + s.market[t] + s.supply[t] + sum(storage[t] for storage in s.storage)
         tiles += sum(board.count(1 + t) + board.count(6 + t) for board in s.board)
@@ -58,7 +58,7 @@ def check_counts(s: Position) -> None:
 
 
 def check_step(before: Position, after: Position) -> None:
-    """What holds between a state and the next."""
+    """Assert the invariants between a state and the next."""
     seats = range(after.num_players)
     placed = [(p, h) for p in seats for h in after.cells if after.board[p][h] and not before.board[p][h]]
     assert len(placed) <= 2, "I8"

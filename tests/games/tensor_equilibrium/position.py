@@ -1,4 +1,4 @@
-"""A position of the reference engine: the fields of the state, the set-up, what is legal and what is seen.
+"""Position of the reference engine: the fields of the state, the set-up, legal actions and observations.
 
 Source: rulebook v0.1 by Tony Alicea. F and G numbers are facts and rulings of the game's rules file.
 """
@@ -12,7 +12,7 @@ from tests.games.tensor_equilibrium.rules import ADD, DIV, MUL, SUB, Act, Hexago
 
 
 class State:
-    """The state table of the rules file: P seats, H cells; 0/1 stand for bools inside lists."""
+    """State table of the rules file for P seats and H cells; 0/1 stand for bools inside lists."""
 
     board: list[list[int]]  # [P][H] 0 empty, 1 + t a face-up tile of type t, 6 + t a face-down one
     level: list[list[int]]  # [P][5] weight tokens
@@ -47,7 +47,7 @@ class State:
 
 
 class Position(State):
-    """A state under its rules: the legal actions, and a player's view of it."""
+    """State under its rules, with its legal actions and observations."""
 
     def __init__(self, key: Key, **config: Any) -> None:
         self.key, self.rules = key, Rules(**config)
@@ -113,7 +113,7 @@ class Position(State):
         return max(0, self.storage_limit(p) - sum(self.storage[p]))  # G16
 
     def partner(self, p: int, t: int) -> int:
-        """The type beside t on the player's Tensor card, -1 for the free type (F23)."""
+        """Return the type beside t on the player's Tensor card, -1 for the free type (F23)."""
         for row in self.rules.tensor_cards[self.card[p]]:
             if t in row:
                 return row[1 - row.index(t)]
@@ -156,7 +156,7 @@ class Position(State):
         return reached == cells
 
     def add_removable(self, p: int) -> list[int]:
-        """Tiles that ADD may remove: another type is in supply (G31), and a cell for it remains."""
+        """Return the tiles that ADD may remove: another type is in supply (G31), and a cell for it remains."""
         found = []
         for h in self.removable(p):
             code = self.board[p][h]
@@ -171,13 +171,13 @@ class Position(State):
         return [h for h in self.open_cells(p) if h != vacated or self.rules.add_may_reuse_cell]  # G30
 
     def mul_cells(self, p: int, d: int) -> list[int]:
-        """Cells for the first copy; the second lies beyond it in direction d (F31)."""
+        """Return the cells for the first copy; the second lies beyond it in direction d (F31)."""
         pairs = [(h, self.hexagon.neighbour[h][d]) for h in self.cells]
         free = [(h, n) for h, n in pairs if self.vacant(p, h) and self.vacant(p, n)]
         return [h for h, n in free if self.touches(p, h) or self.touches(p, n)]
 
     def mul_edges(self, p: int) -> list[int]:
-        """d * H + h of each pair of tiles that MUL can copy."""
+        """Return d * H + h of each pair of tiles that MUL can copy."""
         return [
             d * len(self.cells) + h
             for d in range(3)
@@ -196,7 +196,7 @@ class Position(State):
         return face_up and all(self.supply[t] >= types.count(t) for t in types)  # G31
 
     def effect(self, o: int) -> list[int]:
-        """The first choices of the actor for operation o: cells, or edges for MUL."""
+        """Return the actor's first choices for operation o: cells, or edges for MUL."""
         choices = {SUB: self.removable, ADD: self.add_removable, DIV: self.occupied, MUL: self.mul_edges}
         return choices[o](self.actor)
 
@@ -267,7 +267,7 @@ class Position(State):
     # *** observation ***
 
     def observation(self, player: int) -> list[int]:
-        """`cells`, `players`, `table`, `pending` and `mask` end to end, seats counted from the observer on."""
+        """Return `cells`, `players`, `table`, `pending` and `mask` end to end, seats counted from the observer on."""
         seats = [(player + k) % self.num_players for k in range(self.num_players)]
         cells = [int(self.board[p][h] == code) for p in seats for code in range(1, 11) for h in self.cells]
         players = [number for p in seats for number in self._player_numbers(p)]

@@ -1,7 +1,8 @@
-"""Tensor: A Game of Equilibrium on plain lists and ints: the oracle that faster engines are compared with.
+"""Reference engine of Tensor, a game of equilibrium, on plain lists and ints.
 
-Source: rulebook v0.1 by Tony Alicea. F and G numbers are facts and rulings of the game's rules file. This file holds
-what actions do; `position.py` what is legal and seen, `rules.py` the configuration, `invariants.py` the checks.
+Source: rulebook v0.1 by Tony Alicea. F and G numbers are facts and rulings of the game's rules file. This file has the
+effects of actions, `position.py` legal actions and observations, `rules.py` the configuration, `invariants.py` the
+checks.
 """
 
 from tests.games.chance import draw
@@ -13,7 +14,7 @@ FIRST_PHASE = {SUB: Phase.SUB_CELL, ADD: Phase.ADD_REMOVE, DIV: Phase.DIV_CELL, 
 
 
 class Reference(Position):
-    """One game: a position that can be played on and looked at."""
+    """Position that actions can be played on."""
 
     @property
     def current_player(self) -> int:
@@ -159,7 +160,7 @@ class Reference(Position):
         self._go_on_tweaking(p)
 
     def _operate(self, action: int) -> None:
-        """One choice of a running operation; its last one is followed by the tweaks."""
+        """Apply one choice of a running operation; tweaks follow the last one."""
         h, mine = action - Act.CELL, self.board[self.actor]
         match self.phase:
             case Phase.ADD_REMOVE:

@@ -56,7 +56,7 @@ ALL_CARDS = tuple(
 
 @dataclass(frozen=True)
 class Rules:
-    """The components and rulings that may be varied, under the names of the rules file."""
+    """Components and rulings that may vary, under the names of the rules file."""
 
     players: int = 2
     board_radius: int = 3  # G1
@@ -147,5 +147,5 @@ class Hexagon:
 
 
 def kind(code: int) -> int:
-    """Type of the tile with this board code, of either face."""
+    """Return the type of the tile with a board code, of either face."""
     return (code - 1) % 5

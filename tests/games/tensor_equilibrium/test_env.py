@@ -1,4 +1,4 @@
-"""Tensor, a game of equilibrium: the engine against the reference, ply by ply; what it must not show; budgets."""
+"""Tensor, a game of equilibrium: the engine against the reference, ply by ply; hidden information; budgets."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -52,7 +52,7 @@ Arrays = dict[str, np.ndarray]
 
 
 def plain_games(env: te.Env, now: Arrays) -> Iterator[dict[str, Any]]:
-    """Every game of a batch as `env.state_to_dict` gives it."""
+    """Return every game of a batch as `env.state_to_dict` gives it."""
     columns = {name: values.tolist() for name, values in now.items()}
     for row in range(len(now["phase"])):
         yield to_dict(env.rules, {name: column[row] for name, column in columns.items()})
@@ -77,7 +77,7 @@ class Lockstep:
         return all(game.done for game in self.games)
 
     def step(self) -> None:
-        """One action in every game that goes on."""
+        """Play one action in every game that is not over."""
         actions = [0] * len(self.games)
         for row, game in enumerate(self.games):
             game.rewards = [0.0] * game.num_players
@@ -87,7 +87,7 @@ class Lockstep:
         self.state, self.ply = self.env.step(self.state, actions), self.ply + 1
 
     def compare(self) -> None:
-        """State, mask, rewards and flags agree."""
+        """Assert that state, mask, rewards and flags agree."""
         where, now = f"ply {self.ply} of {self.config}", self.state.numpy()
         for row, (found, game) in enumerate(zip(plain_games(self.env, now), self.games, strict=True)):
             expected = game.to_dict()
@@ -104,7 +104,7 @@ class Lockstep:
             assert (found == [game.observation(player) for game in self.games]).all(), (self.ply, player)
 
     def compare_round_trip(self) -> None:
-        """States that were written down and read again go on as they would have."""
+        """Assert that states play on alike after a round trip through dictionaries."""
         kept = self.state.numpy()
         again = self.env.state_from_dicts(list(plain_games(self.env, kept))).numpy()
         for name in kept.keys() - {"key", "episode", "rewards"}:
@@ -130,7 +130,7 @@ def run(
 @pytest.mark.few(1)
 @pytest.mark.parametrize("players", [2, 3, 4])
 def test_lockstep_of_default_games(players: int) -> None:
-    """Their first third or so; the traces are whole games."""
+    """Check the first third or so of the games; the traces are whole games."""
     run({"players": players}, plies=90, look=80 if players == 3 else 0)
 
 
@@ -171,7 +171,7 @@ def test_golden_games() -> None:
 
 @pytest.mark.slow
 def test_the_order_of_the_pile_is_not_seen() -> None:
-    """Games that differ in nothing but their key look alike, until the key decides what is drawn."""
+    """Check that games with different keys look alike until the first draw."""
     env, batch = default_env(2), BATCH
     state = env.state_from_dicts([position(pile=[2, 2, 2, 2, 2])] * batch)
     for action in (Act.DOWNLOAD, Act.TAKE, Act.TAKE + 1, Act.TAKE + 2):
@@ -184,7 +184,7 @@ def test_the_order_of_the_pile_is_not_seen() -> None:
 
 @pytest.mark.slow
 def test_the_contents_of_the_pile_are_not_seen() -> None:
-    """G44: games whose piles and supplies have exchanged tiles differ in the supply alone."""
+    """Check that games whose piles and supplies have exchanged tiles differ in the supply alone (G44)."""
     env = default_env(2)
     state = env.state_from_dicts(
         [position(pile=[2, 2, 2, 2, 2]), *[position(pile=[3, 1, 2, 2, 2])] * (BATCH - 1)]

@@ -1,7 +1,7 @@
-"""Invariants I1 to I19 of the game's rules file on whole batches of the tensor engine, and that each check can fail.
+"""Invariants I1 to I19 of the game's rules file on whole batches of the tensor engine; each check can fail.
 
-`invariants.py` says the same of single games of the reference. Here a batch's fields are read as the rules file's state
-table, and an invariant is an array that says which games break it.
+`invariants.py` has the same invariants for single games of the reference. Here the fields of a batch are read as the
+state table of the rules file, and an invariant is an array that marks the games that break it.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ PLACING = (Phase.PLACE, Phase.ADD_CELL, Phase.MUL_CELL)
 
 
 class Games:
-    """A batch of B default games in the terms of the rules file, from `State.numpy`."""
+    """Batch of B default games in the terms of the rules file, from `State.numpy`."""
 
     def __init__(self, rules: Rules, s: Arrays) -> None:
         self.rules, self.fields, self.seats = rules, s, np.arange(rules.players)
@@ -46,7 +46,7 @@ class Games:
         return len(self.phase)
 
     def of(self, seats: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """The entry of one seat a game."""
+        """Return one seat's entry of each game."""
         return values[np.arange(len(self)), seats]
 
 
@@ -56,12 +56,12 @@ def six_bits(words: np.ndarray) -> np.ndarray:
 
 
 def by_game(broken: Any) -> np.ndarray:
-    """Any entry of a game -> bool [B]."""
+    """Reduce an array of any shape to bool [B] by `any`."""
     return np.asarray(broken.reshape(len(broken), -1).any(1))
 
 
 def broken_states(g: Games) -> Arrays:
-    """Invariants of every state by itself -> the games that break them, bool [B] by name."""
+    """Return the games that break an invariant of single states, bool [B] by name."""
     rules, n, s, types = g.rules, g.count, g.fields, np.arange(5)
     main = g.phase == Phase.MAIN
     lying = np.stack([(g.code == 1 + t).sum((1, 2)) for t in types], axis=1)
@@ -103,7 +103,7 @@ def broken_states(g: Games) -> Arrays:
 
 
 def broken_steps(before: Games, after: Games) -> Arrays:
-    """Invariants of a step, for games that were not over before it."""
+    """Return the games that break an invariant of a step, among those that were not over before it."""
     rules, phase = after.rules, before.phase
     ended = after.over | (after.fields["round"] > before.fields["round"])
     placed = (after.code > 0) & (before.code == 0)  # [B, P, 37]
@@ -147,7 +147,7 @@ def without_partner(placed: np.ndarray, code: np.ndarray, partner: np.ndarray) -
 
 
 def beside(cells: np.ndarray) -> np.ndarray:
-    """The cells beside a set, bool [N, 37]."""
+    """Return the cells beside a set, bool [N, 37]."""
     found: np.ndarray = cells.astype(np.float32) @ BESIDE.astype(np.float32) > 0
     return found
 
@@ -155,7 +155,7 @@ def beside(cells: np.ndarray) -> np.ndarray:
 def by_placing(
     before: Games, placed: np.ndarray, phases: tuple[Phase, ...], wrong: Callable[..., np.ndarray]
 ) -> np.ndarray:
-    """Whether something is wrong on the board that a game places tiles on, for games in these phases -> bool [B]."""
+    """Return whether a condition holds on the board that a game in these phases places tiles on, bool [B]."""
     rows = np.flatnonzero(np.isin(before.phase, phases))
     s, found = before.fields, np.zeros(len(before), bool)
     seat = np.where(before.phase == Phase.PLACE, s["pend_target"], before.actor)[rows]
@@ -197,7 +197,7 @@ def test_invariants_of_ten_thousand_games(players: int) -> None:
 
 @cache
 def some_steps() -> tuple[Arrays, Arrays]:
-    """Fields before and after steps of uniform play, in games that were not over before."""
+    """Return the fields before and after steps of uniform play, in games that were not over before."""
     before, after = [], []
     for seed in range(8):
         state = default_env(2).init(BATCH, seed)
@@ -244,7 +244,7 @@ def change(name: str, value: Any, place: Any = ..., when: str = "after") -> Call
 
 
 def add(name: str, amount: int) -> Callable[[Arrays, Arrays], None]:
-    """To the first number of a tally, of every seat."""
+    """Return a change that adds to the first count of a tally, for every seat."""
 
     def added(before: Arrays, after: Arrays) -> None:
         after[name] += np.array(amount).astype(after[name].dtype)

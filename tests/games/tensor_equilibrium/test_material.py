@@ -1,4 +1,4 @@
-"""Rule sets from files, how positions and actions are written, pictures."""
+"""Rule sets from files, written positions and actions, pictures."""
 
 from pathlib import Path
 from typing import Any
@@ -133,7 +133,7 @@ def test_every_action_has_its_own_name() -> None:
 @pytest.mark.few(2)
 @pytest.mark.parametrize("radius", [1, 2, 3])
 def test_longest_way_within_a_group(radius: int) -> None:
-    """No group of tiles has a longer path without a short cut, so as many steps of a flood reach all of it."""
+    """Check that no connected set has a longer induced path, so that a flood of as many steps reaches all of it."""
     cells = Hexagon(radius).set_of(range(len(Hexagon(radius).bits)))
     longest = 0
 

@@ -1,4 +1,4 @@
-"""Observations: what each part holds, and from whose seat it is seen."""
+"""Observations: the content of each part, and the seat that it is counted from."""
 
 from typing import Any
 

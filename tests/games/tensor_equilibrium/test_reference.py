@@ -1,4 +1,4 @@
-"""Random games of the reference engine: invariants, symmetry, statistics, and that the checks can fail."""
+"""Random games of the reference engine: invariants, symmetry, statistics; each check can fail."""
 
 from collections.abc import Callable, Iterator
 from math import sqrt
@@ -61,7 +61,7 @@ CHOICES: dict[str, tuple[Any, ...]] = {
 
 
 def random_config(number: int) -> dict[str, Any]:
-    """Half of the fields, at random, keep their defaults."""
+    """Return random rules; half of the fields keep their defaults."""
     key: Key = (number, 0xC0F)
     config = {}
     for i, (name, values) in enumerate(CHOICES.items()):
@@ -71,7 +71,7 @@ def random_config(number: int) -> dict[str, Any]:
 
 
 def plays(seed: int, **config: Any) -> Iterator[tuple[Reference, list[int], int]]:
-    """The game before each decision of a uniformly random run, its legal actions and the one about to be applied."""
+    """Yield the game before each decision of a uniformly random run, its legal actions and the one to be applied."""
     game, policy = Reference(game_key(seed, 0, 0), **config), policy_key(seed, 0)
     while legal := game.legal_actions():
         action = uniform_action(policy, game.decisions, legal)
@@ -80,7 +80,7 @@ def plays(seed: int, **config: Any) -> Iterator[tuple[Reference, list[int], int]
 
 
 def checked_run(seed: int, **config: Any) -> Reference:
-    """A random run with every invariant checked at every step, and what holds of whole runs."""
+    """Play a random run, with every invariant checked at every step and those of whole runs at the end."""
     key, final_actions, picked = game_key(seed, 0, 0), 0, False
     game = before = Reference(key, **config)
     game.check(None)
@@ -134,7 +134,7 @@ def test_random_configurations_use_every_value() -> None:
 
 @pytest.mark.parametrize("players", [2, 3, 4])
 def test_a_round_is_bounded_by_the_gpu(players: int) -> None:
-    """Every action but PASS costs GPU, which is at most 20 and grows by passing alone."""
+    """Check that every action but PASS costs GPU, which is at most 20 and grows by passing alone."""
     for seed in range(4):
         actions: dict[int, int] = {}
         for game, _, action in plays(seed, players=players):
@@ -174,7 +174,7 @@ def test_i20_rotated_seats(players: int, shift: int) -> None:
     [(2, [0, 3, 7, 12, 16], 0x70F1F1E1C), (3, [0, 4, 9, 15, 22, 28, 33], 0xF1F3F7F7E7C78)],
 )
 def test_cells_of_the_hexagon(radius: int, rows: list[int], valid: int) -> None:
-    """Row starts and the set of cells as bits, (r + R) * 8 + q + R for the cell (q, r)."""
+    """Check the row starts and the set of cells as bits, (r + R) * 8 + q + R for the cell (q, r)."""
     hexagon, bits = Hexagon(radius), 0
     found = [h for h in hexagon.cells if hexagon.neighbour[h][3] < 0]
     assert found == rows and hexagon.middle == len(hexagon.cells) // 2
@@ -320,7 +320,7 @@ def action_kind(action: int) -> str:
 
 
 def measure(seed: int, players: int) -> dict[str, float]:
-    """The figures of one random game; those per decision are still sums."""
+    """Return the figures of one random game; those per decision are still sums."""
     found = dict.fromkeys((*FIGURES, *FINE_FIGURES, "main"), 0.0)
     for game, legal, action in plays(seed, players=players):
         if game.decisions == 0:
@@ -343,7 +343,7 @@ def measure(seed: int, players: int) -> dict[str, float]:
 @pytest.mark.slow
 @pytest.mark.parametrize("players", [2, 3, 4])
 def test_statistics_of_random_play(players: int) -> None:
-    """Within 4 standard errors of the recorded means, which come from 2,000 games of their own."""
+    """Check that means are within 4 standard errors of the recorded ones, which come from 2,000 other games."""
     games = [measure(seed, players) for seed in range(400)]
     per = {"legal": "decisions", "PASS only": "main"}
     for name, values in (FIGURES | FINE_FIGURES).items():

@@ -1,4 +1,4 @@
-"""The worked cases W1 to W33 of the rules file that lie within a round, played on every engine."""
+"""Worked cases W1 to W33 of the rules file that lie within a round, played on every engine."""
 
 from typing import Any
 

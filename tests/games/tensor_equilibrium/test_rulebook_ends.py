@@ -1,4 +1,4 @@
-"""The worked cases W17 to W29 of the rules file that end a round or the game, played on every engine."""
+"""Worked cases W17 to W29 of the rules file that end a round or the game, played on every engine."""
 
 from typing import Any
 
@@ -146,7 +146,7 @@ def test_w26_passing_for_ever(start: Start) -> None:
 
 
 def test_blocked_position(start: Start) -> None:
-    """Full storages that fit on no board, and one tile on each: no card but DIV could ever be run."""
+    """Check full storages that fit on no board, with one tile on each, so that only DIV could ever be run."""
     changes: dict[str, Any] = {"board": {0: "18:E↓", 1: "18:E↓"}, "storage": {0: "CCC", 1: "DDD"}}
     assert begin(start, gpu={0: 1}, **changes).legal_actions() == [Act.PASS]
     for card in range(4):

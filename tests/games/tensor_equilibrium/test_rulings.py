@@ -1,4 +1,4 @@
-"""Rulings on components, set-up and actions, with their fields and what those change, on every engine."""
+"""Rulings on components, set-up and actions, with their rule fields, on every engine."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ from tests.games.tensor_equilibrium.rules import ADD, DIV, MUL, SUB, Act, Phase
 
 
 def setup_cells(start: Start, **config: Any) -> list[int]:
-    """Cells for the second tile of the first player."""
+    """Return the cells for the second tile of the first player."""
     game = start(GAME, **config)
     for _ in range(2):
         play(game, game.legal_actions()[0])

@@ -1,4 +1,4 @@
-"""Rulings on operations and on the ends of rounds and games, with their fields, on every engine."""
+"""Rulings on operations and on the ends of rounds and games, with their rule fields, on every engine."""
 
 from typing import Any
 

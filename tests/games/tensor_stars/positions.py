@@ -1,4 +1,4 @@
-"""Positions and turns of Tensor (stars), as the tests write them."""
+"""Positions and turns of Tensor (stars) for tests."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -37,7 +37,7 @@ PARTS = ["A1"], ["T3"], ["T1", "R1"], ["T1", "L1"], ["T2"], ["R2"], ["L2"], ["R1
 
 
 def deck_with(*changes: dict[str, Any] | None) -> list[dict[str, Any]]:
-    """The printed deck with changes to its cards, from card 0 on."""
+    """Return the printed deck with changes to its cards, from card 0 on."""
     deck: list[dict[str, Any]] = [
         {"number": number, "parts": parts, "either": len(parts) == 2} for number, parts in enumerate(PARTS)
     ]
@@ -83,7 +83,7 @@ def position(
     yellow: Space | None = STARTS[2],
     **fields: Any,
 ) -> dict[str, Any]:
-    """The opening state with the pieces elsewhere (None: out of play) and some fields changed."""
+    """Return the opening state with the pieces elsewhere (None: out of play) and some fields changed."""
     opening: dict[str, Any] = {
         "pos": [-1 if space is None else 7 * space[1] + space[0] for space in (red, blue, yellow)],
         "hand": [[1] * 10, [1] * 10],
@@ -101,13 +101,13 @@ def spaces(game: Any) -> list[Space | None]:
 
 
 def place(game: Any, first: Sequence[int], second: Sequence[int]) -> None:
-    """A turn's cards for red, blue and yellow: those of player 0 (Black unless flipped), then of 1."""
+    """Return a turn's cards for red, blue and yellow: those of player 0 (Black unless flipped), then of 1."""
     for card in (*first, *second):
         game.apply(card)
 
 
 def duel(game: Any, black: int, white: int, piece: int = RED) -> None:
-    """One card of each for one piece, and equal cards for the two others."""
+    """Return one card of each player for one piece, and equal cards for the two others."""
     equal = [card for card in range(10) if card not in (black, white)]
     triples = [[card if slot == piece else equal[slot] for slot in range(3)] for card in (black, white)]
     place(game, *triples)
@@ -126,7 +126,7 @@ def assert_rewards_are_zero(game: Any) -> None:
 
 
 def parts_of(observation: Any, size: int = 35) -> dict[str, Any]:
-    """Section 6: the flat observation by the names of its parts."""
+    """Return the flat observation by the names of its parts (section 6)."""
     numbers = [float(number) for number in observation]
     assert len(numbers) == 3 * (size + 1) + 96
 

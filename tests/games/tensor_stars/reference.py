@@ -1,7 +1,6 @@
-"""Tensor (stars) in plain Python: three shared pieces, hidden cards, a piece moved onto a Star wins.
+"""Reference engine of Tensor (stars) in plain Python: lists and ints, one card after the other.
 
-Source: the game's rules file, seed 001; F, G, I and section numbers in comments are its numbers.
-Slow on purpose, and the oracle for the fast engine: lists and ints, one card after the other.
+Source: the game's rules file; F, G, I and section numbers in comments are its numbers.
 """
 
 from collections.abc import Mapping, Sequence
@@ -63,7 +62,7 @@ CHOICES = {
 
 @dataclass(frozen=True)
 class StarsRules:
-    """The rule data of section 2. A key left out of `board` keeps its default; `deck` is all ten cards."""
+    """Rule fields of section 2. A key left out of `board` keeps its default; `deck` is all ten cards."""
 
     board: Mapping[str, Any] = field(default_factory=dict)
     deck: Sequence[Mapping[str, Any]] = DECK
@@ -96,7 +95,7 @@ class Card:
 
 
 class Board:
-    """Space (x, y) has the index width * y + x in the smallest box that holds (0, 0) and every line."""
+    """Board whose space (x, y) has the index width * y + x in the smallest box that holds (0, 0) and every line."""
 
     def __init__(self, lines: Any, stars: Any, starts: Any) -> None:
         joins: set[tuple[Space, Space]] = set()
@@ -128,7 +127,7 @@ class Board:
         return self.size - 1 - index
 
     def neighbour(self, index: int, step: Space) -> int | None:
-        """The space that a line joins to this one in the direction of `step`."""
+        """Return the space that a line joins to this one in the direction of `step`."""
         x, y = index % self.width + step[0], index // self.width + step[1]
         there = self.index((x, y))
         return there if 0 <= x < self.width and frozenset((index, there)) in self.lines else None
@@ -170,7 +169,7 @@ class Reference:
         return self.winner >= 0
 
     def legal_actions(self) -> list[int]:
-        """Section 4.1."""
+        """Return the legal actions (section 4.1)."""
         if self.phase == COMMIT:
             return [card for card in range(CARDS) if self.hand[self.current_player][card]]
         return [PRINTED, REVERSED] if self.phase == ORDER else []
@@ -193,7 +192,7 @@ class Reference:
             self.resolve(None)
 
     def resolve(self, order: int | None) -> None:
-        """Section 4.3, from the event at the cursor; `order` answers the question asked about that event."""
+        """Resolve the turn from the event at the cursor on; `order` answers its question (section 4.3)."""
         while self.cursor < EVENTS:
             if not self.card_event(order):
                 return
@@ -202,7 +201,7 @@ class Reference:
         self.end_turn()
 
     def card_event(self, order: int | None) -> bool:
-        """Plays the card at the cursor; False if the game waits for an order or is over."""
+        """Play the card at the cursor; return False if the game waits for an order or is over."""
         piece, second = divmod(self.cursor, 2)  # F5
         if not second:
             self.mover = -1
@@ -230,7 +229,7 @@ class Reference:
         return self.deck[card].either and (ends[0] != ends[1] or self.rules.ask_order == "always")  # G14
 
     def path(self, piece: int, player: int, card: int, order: int) -> list[int]:
-        """The space of the piece and those that it enters, one after the other, by the card."""
+        """Return the space of the piece and those that it enters, one after the other, by the card."""
         others = [space for other, space in enumerate(self.pos) if other != piece]
         parts, path = self.deck[card].parts, [self.pos[piece]]
         for direction, count in parts if order == PRINTED else reversed(parts):  # G15
@@ -258,20 +257,20 @@ class Reference:
             self.put_back([piece])
 
     def lift(self, pieces: list[int]) -> None:
-        """Takes pieces that have scored off the board, or with reset = all sets up all three (G19)."""
+        """Take pieces that have scored off the board, or with reset = all set up all three (G19)."""
         if pieces and self.rules.reset == "all":
             self.pos = list(self.board.starts)
         else:
             self.pos = [-1 if piece in pieces else space for piece, space in enumerate(self.pos)]
 
     def put_back(self, pieces: list[int]) -> None:
-        """Pieces out of play return to their starts where these are vacant (F14)."""
+        """Return pieces out of play to their starts where these are vacant (F14)."""
         for piece in pieces:
             if self.pos[piece] == -1 and self.board.starts[piece] not in self.pos:
                 self.pos[piece] = self.board.starts[piece]
 
     def end_turn(self) -> None:
-        """Section 4.4."""
+        """End the turn (section 4.4)."""
         if not self.rules.reset_at_once:  # else done, once, when the piece scored
             self.lift([piece for piece in range(PIECES) if self.scored[piece]])
         self.put_back(list(range(PIECES)))
@@ -285,7 +284,7 @@ class Reference:
                 self.phase, self.truncated = OVER, True
 
     def observation(self, player: int) -> list[float]:
-        """Section 6, flat: the player's own side, nothing that lies face down before the opponent."""
+        """Return the flat observation of section 6: the player's own side, without the opponent's face-down cards."""
         opponent, side = 1 - player, player ^ self.flip
         theirs, unplayed = list(self.commit[opponent]), list(self.hand[opponent])
         for piece in range(PIECES):
@@ -312,7 +311,7 @@ class Reference:
         return [number for part in parts for number in part]
 
     def check(self, before: "Reference | None") -> None:
-        """The invariants of section 8; `before` is a copy from before the last action."""
+        """Assert the invariants of section 8; `before` is a copy from before the last action."""
         rules, board, player = self.rules, self.board, self.current_player
         in_play = [space for space in self.pos if space != -1]
         assert set(in_play) <= board.spaces and len(set(in_play)) == len(in_play), "I1"
@@ -341,7 +340,7 @@ class Reference:
             self.check_moves(before)
 
     def check_moves(self, before: "Reference") -> None:
-        """I8, by playing the recorded paths again from the position before."""
+        """Assert I8 by playing the recorded paths again from the position before."""
         pos, scores = list(before.pos), self.points != before.points
         if scores and self.rules.reset_at_once:
             return  # pieces jump between two cards
@@ -357,7 +356,7 @@ class Reference:
 
 
 def one_hot(index: int, length: int) -> list[float]:
-    """All zeros for an index of -1."""
+    """Return a one-hot list, all zeros for an index of -1."""
     return [float(place == index) for place in range(length)]
 
 

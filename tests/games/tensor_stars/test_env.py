@@ -1,4 +1,4 @@
-"""Tensor (stars): the tensor engine against the reference, ply by ply; what it must not show; its budgets."""
+"""Tensor (stars): the tensor engine against the reference, ply by ply; hidden information; budgets."""
 
 import json
 from collections.abc import Iterator
@@ -27,14 +27,14 @@ VARIANTS: tuple[dict[str, Any], ...] = (
 
 
 def plain_games(env: te.Env, state: te.State) -> Iterator[dict[str, Any]]:
-    """Every game of a batch as `env.state_to_dict` gives it."""
+    """Return every game of a batch as `env.state_to_dict` gives it."""
     columns = {name: values.tolist() for name, values in state.numpy().items()}
     for row in range(len(state)):
         yield to_dict(env.rules, {name: column[row] for name, column in columns.items()})
 
 
 def lockstep(config: dict[str, Any], batch: int, plies: int, look: int, seed: int = 11) -> int:
-    """Uniform play on both engines -> the number of games that have ended; observations every `look` plies, if any."""
+    """Play uniformly on both engines and return the number of finished games; observe every `look` plies, if any."""
     env = shared_env("tensor_stars", **config)
     state = env.init(batch, seed)
     games = [Reference(game_key(seed, row, 0), **config) for row in range(batch)]
@@ -85,7 +85,7 @@ def test_long_lockstep(config: dict[str, Any]) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("config", VARIANTS, ids=range(len(VARIANTS)))
 def test_invariants_of_ten_thousand_games(config: dict[str, Any]) -> None:
-    """Section 8 on whole batches; the reference is not asked."""
+    """Check the invariants of section 8 on whole batches, without the reference."""
     env = shared_env("tensor_stars", **config)
     rules, board = env.rules, env.rules.board
     vector = te.VectorEnv(env, 10_000, seed=6, autoreset="disabled")
@@ -128,7 +128,7 @@ def test_golden_games() -> None:
 
 
 def random_positions(phase: int, count: int, config: dict[str, Any]) -> list[dict[str, Any]]:
-    """Positions of random games in which some card lies face down before a player who is not to move."""
+    """Return positions of random games with face-down cards of a player who is not to move."""
     found: list[dict[str, Any]] = []
     for row in range(99):
         game, policy, ply = Reference(game_key(8, row, 0), **config), policy_key(8, row), 0
@@ -145,7 +145,7 @@ def random_positions(phase: int, count: int, config: dict[str, Any]) -> list[dic
 @pytest.mark.parametrize("phase", [COMMIT, ORDER])
 @pytest.mark.parametrize("config", [{}, {"random_colours": True, **VARIANT_2}], ids=str)
 def test_what_lies_face_down_does_not_show(phase: int, config: dict[str, Any]) -> None:
-    """I10, in batches and also while a turn resolves: another choice of the opponent's hidden cards looks the same."""
+    """Check that other hidden cards of the opponent look the same, also while a turn resolves (I10)."""
     env, games = shared_env("tensor_stars", **config), random_positions(phase, BATCH, config)
     assert len(games) == BATCH
     for player in (0, 1):
@@ -161,7 +161,7 @@ def test_what_lies_face_down_does_not_show(phase: int, config: dict[str, Any]) -
 
 
 def with_other_cards(game: dict[str, Any], player: int, index: int) -> dict[str, Any]:
-    """The position with others of the player's unplayed cards in place of those that lie face down."""
+    """Return the position with other unplayed cards of the player in place of the face-down ones."""
     other: dict[str, Any] = json.loads(json.dumps(game))
     hand, commit = other["hand"][player], other["commit"][player]
     face_down = [

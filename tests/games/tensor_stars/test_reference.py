@@ -38,7 +38,7 @@ CONFIGS: tuple[dict[str, Any], ...] = (
 
 @dataclass
 class Tally:
-    """What whole games show, one entry a game where it is a list."""
+    """Figures of whole games, one entry for each game where it is a list."""
 
     turns: list[int] = field(default_factory=list)
     steps: list[int] = field(default_factory=list)
@@ -110,7 +110,7 @@ def test_games_of_equal_cards_reach_the_cap() -> None:
 
 
 def positions(count: int, seed: int, player: int, **config: Any) -> list[Reference]:
-    """States of random games in which the player is about to place his first card of a turn."""
+    """Return states of random games in which the player is about to place the first card of a turn."""
     found: list[Reference] = []
     row = 0
     while len(found) < count:
@@ -126,7 +126,7 @@ def positions(count: int, seed: int, player: int, **config: Any) -> list[Referen
 
 
 def triple(hand: list[int], index: int) -> list[int]:
-    """Three cards of a hand, drawn without replacement."""
+    """Draw three cards of a hand without replacement."""
     cards = [card for card in range(CARDS) if hand[card]]
     return [cards.pop(draw(KEY, 3 * index + slot, len(cards))) for slot in range(3)]
 
@@ -161,7 +161,7 @@ def test_invariant_10_cards_placed_by_player_0_do_not_show(config: dict[str, Any
 
 
 def half_turn(game: Reference, **config: Any) -> Reference:
-    """The same game with the board turned by half and the players in each other's place."""
+    """Return the same game after a half turn of the board with exchanged players."""
     state = game.to_dict()
     state["pos"] = [space if space == -1 else game.board.size - 1 - space for space in state["pos"]]
     for name in ("hand", "commit", "points"):
@@ -175,7 +175,7 @@ def half_turn(game: Reference, **config: Any) -> Reference:
 
 @pytest.mark.parametrize("config", CONFIGS[:6], ids=str)
 def test_invariant_11_half_turn(config: dict[str, Any]) -> None:
-    """Also for the observation: each sees what the other would see on the turned board, but for his side."""
+    """Check the half turn, also for observations, which differ in the side alone."""
     phases: Counter[int] = Counter()
     for index, game in enumerate(positions(150, 6, player=0, **config)):
         turned = half_turn(game, **config)
@@ -204,7 +204,7 @@ def test_invariant_11_half_turn(config: dict[str, Any]) -> None:
 
 
 def duel_ends(game: Reference, cursor: int, pos: Sequence[int], order: int | None = None) -> set[Any]:
-    """(pos, winner) after a piece's cards from the cursor on, for every answer to a question."""
+    """Return (pos, winner) after a piece's cards from the cursor on, for every answer to a question."""
     game.pos, game.cursor, game.phase, game.winner = list(pos), cursor, COMMIT, -1
     game.points, game.scored = [0, 0], [0, 0, 0]
     goes_on = game.card_event(order)
@@ -217,9 +217,9 @@ def duel_ends(game: Reference, cursor: int, pos: Sequence[int], order: int | Non
 
 @pytest.mark.slow
 def test_wins_in_turn_1() -> None:
-    """Section 9: on the default board only blue wins, and only by two certain cards or with red in the way.
+    """Check that only blue wins on the default board, by two certain cards or with red in the way (section 9).
 
-    Every pair of cards is tried after all that those before can have done, as if no card were ever used up.
+    Every pair of cards is tried after all possible outcomes of those before, as if no card were ever used up.
     """
     game = Reference(KEY)
     wins, before = set(), {tuple(game.board.starts)}
@@ -254,7 +254,7 @@ TABLE: tuple[tuple[Any, ...], ...] = (
 
 
 def near(share: float, expected: float, count: float, expected_count: float) -> bool:
-    """Two samples of one share, four standard errors (and one case in a thousand) apart at most."""
+    """Return whether two samples of one share are at most four standard errors (and one case in a thousand) apart."""
     spread = sqrt(expected * (1 - expected) * (1 / count + 1 / expected_count))
     return abs(share - expected) <= 4 * spread + 0.001
 
@@ -277,7 +277,7 @@ def test_statistics(row: tuple[Any, ...]) -> None:
 
 @pytest.mark.slow
 def test_statistics_of_actions_and_cards() -> None:
-    """Section 9 for the default rules; the shares of winning cards are taken as those of 2,000 games."""
+    """Check section 9 for the default rules; the shares of winning cards are taken as those of 2,000 games."""
     tally = play(2000, seed=8, check=False)
     steps, wins = sum(tally.steps), sum(tally.winning_cards.values())
     assert near(tally.actions[PRINTED] / steps, 0.0184, steps, 81600)

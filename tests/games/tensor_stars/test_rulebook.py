@@ -1,4 +1,4 @@
-"""The worked cases of the rules file by their number, for every engine.
+"""Worked cases of the rules file by their number, for every engine.
 
 "B5 W9" is Black's 5 and White's 9 on the red piece; if nothing else is said, blue and yellow get equal cards.
 """
@@ -34,7 +34,7 @@ from tests.games.tensor_stars.positions import (
 
 
 class Case(NamedTuple):
-    """`answers` are (who is asked, what is answered); the piece of the duel ends on `end`."""
+    """Worked case. `answers` are pairs of a player and an answer; the piece of the duel ends on `end`."""
 
     number: str
     pieces: dict[str, Space]
@@ -201,7 +201,7 @@ def test_observation_of_both_players(start: Start) -> None:
 
 
 def test_observation_when_the_game_is_over(start: Start) -> None:
-    """The cards of the piece that won and of those before it lie face up, the rest stay hidden."""
+    """Check that the cards of the winning piece and of those before it lie face up, and the rest stay hidden."""
     game = start("tensor_stars", position(blue=(5, 3)))
     place(game, (0, 4, 1), (0, 9, 2))
     seen = parts_of(game.observation(BLACK))

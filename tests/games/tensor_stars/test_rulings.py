@@ -1,4 +1,4 @@
-"""The facts (F) and rulings (G) of the rules file by their number, for every engine."""
+"""Facts (F) and rulings (G) of the rules file by their number, for every engine."""
 
 from typing import Any
 
@@ -299,7 +299,7 @@ GRID = [*([[0, y], [6, y]] for y in range(5)), *([[x, 0], [x, 4]] for x in range
 def test_white_sees_the_board_turned_if_it_then_looks_like_blacks(
     start: Start, board: dict[str, Any], turned: bool
 ) -> None:
-    """Lines and Stars count, starts do not; a key that is left out keeps its default."""
+    """Check that lines and Stars count and starts do not; a key that is left out keeps its default."""
     game = start("tensor_stars", board=board)
     assert ones(parts_of(game.observation(BLACK))["pos"][RED]) == [4]
     assert ones(parts_of(game.observation(WHITE))["pos"][RED]) == [30 if turned else 4]
@@ -331,7 +331,7 @@ def test_mover_is_nobody_when_nothing_is_resolving(start: Start) -> None:
 
 @pytest.mark.parametrize(("rules", "white", "winner"), [({}, 0, BLACK), (OWN_BY_SIDE, 4, WHITE)])
 def test_mover_of_a_piece_that_has_won(start: Start, rules: dict[str, Any], white: int, winner: int) -> None:
-    """The game ends while the piece is resolving."""
+    """Check that the game ends while the piece is resolving."""
     game = start("tensor_stars", position(red=(6, 2)), **rules)
     duel(game, 7, white)
     assert_won(game, winner)

@@ -1,6 +1,7 @@
-"""Positions for the worked cases, and what the cases ask of a game, whichever engine plays it.
+"""Positions for the worked cases, and queries of a game, for any engine.
 
-In a position, agents not named stand at set-up; a third number 1 after row and column puts an agent at the lower level.
+In a position, agents that are not named stand at set-up. A third number 1 after row and column puts an agent at the
+lower level.
 """
 
 from collections.abc import Callable
@@ -20,7 +21,7 @@ NAMES = [f"{colour}{slot}" for colour in "WB" for slot in range(8)]
 
 
 def position(**named: Any) -> Position:
-    """The set-up with White to move and 4 + 4 cards, but for the named agents and fields."""
+    """Return the set-up with White to move and 4 + 4 cards, except for the named agents and fields."""
     squares = [(1, s) for s in range(8)] + [(6, 7 - s) for s in range(8)]
     state: Position = {
         "pos": [8 * row + column for row, column in squares],
@@ -53,7 +54,7 @@ def position(**named: Any) -> Position:
 
 
 def seed_with_extra(wanted: Callable[[int], bool]) -> int:
-    """A seed whose extra throw in the first step from a position at t = 0 is as wanted."""
+    """Return a seed with a wanted extra throw in the first step from a position at t = 0."""
     return next(seed for seed in count() if wanted(1 + draw(game_key(seed, 0, 0), 67, 6)))
 
 
@@ -66,7 +67,7 @@ def no_double(die: int) -> int:
 
 
 def agents(game: Any, *names: str) -> dict[str, tuple[int, int, str]]:
-    """Row, column and standing of agents, as player 0 observes them."""
+    """Return the row, column and standing of agents, as player 0 observes them."""
     seen, found = game.observation(0), {}
     for name in names:
         block = seen[19 * NAMES.index(name) :][:19]
@@ -86,7 +87,7 @@ def fields(game: Any, *names: str) -> list[Any]:
 
 
 def assert_turn_passed(game: Any, player: int) -> None:
-    """The first turn of the position is over and `player` moves."""
+    """Assert that the first turn of the position is over and `player` moves."""
     phase, to_act, turns = fields(game, "phase", "player", "turns")
     assert (phase, to_act, game.current_player, turns) == (MOVE, player, player, 1)
 

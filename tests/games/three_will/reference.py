@@ -1,8 +1,8 @@
-"""Three Will on lists and ints, one game at a time: slow, obvious, the oracle for the tensor engine.
+"""Reference engine of Three Will on lists and ints, one game at a time.
 
-Source: "3Will-3Agent-3D", K. J. L. Percival, revision of 26 June 2015. F, G and I numbers are the facts, gap
-rulings and invariants of the game's rules file. Squares are 8*row + column, agents 8*player + slot; level 0
-is a single or higher agent, 1 a lower one.
+Source: "3Will-3Agent-3D", K. J. L. Percival, revision of 26 June 2015. F, G and I numbers are the facts, gap rulings
+and invariants of the game's rules file. Squares are 8*row + column, agents 8*player + slot; level 0 is a single or
+higher agent, 1 a lower one.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ CHART: Chart = (((1, 0),), ((0, 1),), ((0, -1),), ((1, 1),), ((1, -1),), ((-1, 0
 
 @dataclass(frozen=True)
 class Config:
-    """One field for each gap ruling that is a matter of choice."""
+    """Rule fields, one for each gap ruling that is a matter of choice."""
 
     chart: Chart = CHART  # G1, G2
     first_player: int = -1  # G4: -1 draws
@@ -50,7 +50,7 @@ def owner(agent: int) -> int:
 
 
 class Reference:
-    """One game; `declarer`, `turn_owner`, `after` are -1 unless a declaration is open or ended the game."""
+    """Game whose `declarer`, `turn_owner` and `after` are -1 unless a declaration is open or ended the game."""
 
     num_players = 2
     num_actions = 34
@@ -103,7 +103,7 @@ class Reference:
     # The board.
 
     def stack(self, cell: int) -> list[int]:
-        """The agents of a square, the higher one first."""
+        """Return the agents of a square, the higher one first."""
         return sorted((a for a in AGENTS if self.pos[a] == cell), key=lambda a: self.lvl[a])
 
     def locked(self, agent: int) -> bool:
@@ -126,7 +126,7 @@ class Reference:
         return self.config.supplementary and blocked  # F8, F29, G23
 
     def victor(self, favoured: int) -> int:
-        """Whose position wins, or -1: bases before immobility, in each the favoured player first (G22)."""
+        """Return the winner, or -1: bases before immobility, in each the favoured player first (G22)."""
         for wins in (self.wins_by_base, self.wins_by_immobility):
             for player in (favoured, 1 - favoured):
                 if wins(player):
@@ -134,7 +134,7 @@ class Reference:
         return -1
 
     def context(self) -> list[int]:
-        """The declarer's agents that may be examined (F29, G24)."""
+        """Return the declarer's agents that may be examined (F29, G24)."""
         own = [a for a in AGENTS if owner(a) == self.declarer]
         if self.wins_by_base(self.declarer):
             return [a for a in own if self.locked(a)]
@@ -144,7 +144,7 @@ class Reference:
     # Legal actions.
 
     def target(self, slot: int, option: int) -> tuple[str, int] | None:
-        """What an agent of the player to act would do by an option of the directive, and on which square."""
+        """Return the operation and the square of an agent of the player to act, for an option of the directive."""
         agent = 8 * self.player + slot
         options = self.config.chart[self.die - 1]
         if option >= len(options) or not self.active(agent):
@@ -223,7 +223,7 @@ class Reference:
         self.settle()
 
     def pile(self, agent: int, cell: int) -> None:
-        """The stacking protocol (F16)."""
+        """Apply the stacking protocol (F16)."""
         source = self.pos[agent]
         rest = [b for b in self.stack(source) if b != agent]
         top, *low = self.stack(cell)
@@ -236,7 +236,7 @@ class Reference:
         self.settle()
 
     def settle(self) -> None:
-        """No locked agent holds a free one, or stands over it (F24, F25, G17, G20)."""
+        """Let no locked agent hold a free one or stand over it (F24, F25, G17, G20)."""
         if self.config.held_under_locked == "held":
             return
         for a in AGENTS:
@@ -300,7 +300,7 @@ class Reference:
     # What a player sees.
 
     def observation(self, player: int) -> list[float]:
-        """From the player's own chair: 322 numbers, 338 with the agents' numbers (G27)."""
+        """Return the observation from the player's side: 322 numbers, 338 with the agents' numbers (G27)."""
         other, config = 1 - player, self.config
         chair = [8 * p + s for p in (player, other) for s in SLOTS]
         seen: list[float] = []
@@ -321,18 +321,18 @@ class Reference:
     # Invariants.
 
     def pairs(self) -> list[tuple[int, ...]]:
-        """Every stack of two, the higher agent first."""
+        """Return every stack of two, the higher agent first."""
         return [tuple(agents) for cell in range(64) if len(agents := self.stack(cell)) == 2]
 
     def step_exists(self) -> bool:
-        """Whether the die points an active agent to an empty square, found without `target`."""
+        """Return whether the die points an active agent to an empty square, computed without `target`."""
         movers = [a for a in AGENTS if owner(a) == self.player and self.active(a)]
         signed = [(f, r) if self.player == 0 else (-f, -r) for f, r in self.config.chart[self.die - 1]]
         near = [(self.pos[a] // 8 + f, self.pos[a] % 8 + r) for a in movers for f, r in signed]
         return any(r in range(8) and c in range(8) and 8 * r + c not in self.pos for r, c in near)
 
     def check(self, before: "Reference | None") -> None:
-        """What the state shows, then what the step from `before`, a copy taken one action ago, shows."""
+        """Assert the invariants of the state, then those of the step from `before`, a copy from one action ago."""
         config, pairs, legal = self.config, self.pairs(), self.legal_actions()
         for cell in range(64):
             assert [self.lvl[a] for a in self.stack(cell)] in ([], [0], [0, 1]), "I1"

@@ -1,4 +1,4 @@
-"""The tensor engine against the reference, golden games, the statistics of random play, and its budgets."""
+"""Three Will: the tensor engine against the reference, golden games, statistics of random play, and budgets."""
 
 from itertools import repeat
 from typing import Any
@@ -51,7 +51,7 @@ def test_random_games_under_other_rules(config: dict[str, Any]) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("config", VARIANTS.values(), ids=VARIANTS)
 def test_many_random_games_agree_with_the_reference(config: dict[str, Any]) -> None:
-    """Ten thousand games of the default rules: some 2.3 million decisions."""
+    """Play ten thousand games of the default rules, with some 2.3 million decisions."""
     play_in_lockstep("three_will", batch=100 if config else 10_000, seed=8, observe_every=40, **config)
 
 
@@ -61,7 +61,7 @@ def test_golden_games() -> None:
 
 @pytest.mark.slow
 def test_statistics_of_random_play() -> None:
-    """Within four standard errors of the 2,000 games of the known answers, and of these."""
+    """Check that means are within four standard errors of the known answers and these games together."""
     games, recorded = 4096, 2000
     vector = te.VectorEnv(made(), games, seed=1, autoreset="disabled")
     starters = vector.state.current_player.numpy()
@@ -92,7 +92,7 @@ def test_few_bytes() -> None:
 
 @pytest.fixture(scope="module")
 def middle_games() -> list[dict[str, Any]]:
-    """Positions of every phase from random games."""
+    """Return positions of every phase from random games."""
     env = made()
     state = env.init(48, seed=7)
     found: list[dict[str, Any]] = []
@@ -131,7 +131,7 @@ def test_numbers_and_card_stay_hidden(middle_games: list[dict[str, Any]]) -> Non
 
 @pytest.mark.slow
 def test_both_sides_are_symmetric(middle_games: list[dict[str, Any]]) -> None:
-    """I12: after a half turn with the colours exchanged, each sees what the other saw and may do the same."""
+    """Check that after a half turn with exchanged colours, observations and actions are exchanged (I12)."""
     here, there = seen(True, middle_games), seen(True, [mirrored(game) for game in middle_games])
     assert (here["player 0"] == there["player 1"]).all() and (here["player 1"] == there["player 0"]).all()
     assert (here["current player"] == there["current player"]).all() and (here["mask"] == there["mask"]).all()

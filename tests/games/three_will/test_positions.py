@@ -1,4 +1,4 @@
-"""Crowded positions that games seldom reach, played on by both engines: what is rare there is frequent here."""
+"""Crowded positions that games seldom reach, played on by both engines."""
 
 from collections import Counter
 from typing import Any
@@ -16,7 +16,7 @@ ROWS = [0, 0, 0, 1, 1, 3, 4, 6, 6, 7, 7, 7]  # mostly the bases and the rows bef
 
 
 def random_position(rng: np.random.Generator, config: dict[str, Any]) -> Position:
-    """Sixteen agents on few squares, at least eight, at most two on each; any phase, cards and numbers."""
+    """Return sixteen agents on eight or more squares, at most two on each, with any phase, cards and numbers."""
     cells = [8 * row + column for row in sorted(set(ROWS)) for column in range(8)]
     weights = np.array([ROWS.count(cell // 8) for cell in cells], dtype=float)
     squares = rng.choice(cells, rng.integers(8, 17), replace=False, p=weights / weights.sum())
@@ -55,7 +55,7 @@ def random_position(rng: np.random.Generator, config: dict[str, Any]) -> Positio
 
 
 def find_swapped(game: Reference, agent: int) -> None:
-    """The top card names the agent; a double is who shares its square, if somebody does."""
+    """Let the top card name the agent; an opponent on its square becomes its double."""
     game.ces = game.ids[agent]
     beside = [b for b in game.stack(game.pos[agent]) if b // 8 != agent // 8]
     if beside:
@@ -64,7 +64,7 @@ def find_swapped(game: Reference, agent: int) -> None:
 
 
 def choose(rng: np.random.Generator, game: Reference) -> int:
-    """A legal action, 0 if there is none; of a challenge half the time the one that hits."""
+    """Return a legal action, 0 if there is none; half the time, a challenge examines the swapped agent."""
     legal = game.legal_actions()
     if game.phase == CHALLENGE and rng.integers(2):
         ids = game.ids[8 * game.declarer :]
@@ -73,7 +73,7 @@ def choose(rng: np.random.Generator, game: Reference) -> int:
 
 
 def play_on(games: int, plies: int, seed: int, config: dict[str, Any]) -> Counter[str]:
-    """-> how often the phases were left for which, and the pairs on one square that were swapped."""
+    """Play on, and count changes of phase and swapped pairs on one square."""
     rng, env = np.random.default_rng(seed), shared_env("three_will", **config)
     rules: Any = env.rules
     positions = [random_position(rng, config) for _ in range(games)]

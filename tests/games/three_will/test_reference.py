@@ -1,4 +1,4 @@
-"""The reference engine of Three Will against itself: random games, invariants, symmetry, statistics."""
+"""Reference engine of Three Will: random games, invariants, symmetry, statistics."""
 
 from collections import Counter
 from copy import deepcopy
@@ -40,7 +40,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 
 def play_checked(row: int, config: dict[str, Any]) -> Reference:
-    """One game of the uniform policy; every state is checked, and the step repeated from its dictionary."""
+    """Play a game of the uniform policy; check every state, and repeat each step from its dictionary."""
     game = Reference(game_key(SEED, row, 0), **config)
     policy, challenges, returns = policy_key(SEED, row), 0, [0.0, 0.0]
     game.check(None)
@@ -86,7 +86,7 @@ def test_capped_games_are_truncated() -> None:
 
 
 def mirrored(state: dict[str, Any]) -> dict[str, Any]:
-    """The position after a half turn of the board with the colours exchanged."""
+    """Return the position after a half turn of the board with exchanged colours."""
     swapped = {name: state[name][8:] + state[name][:8] for name in ("pos", "lvl", "ids")}
     swapped["pos"] = [63 - cell for cell in swapped["pos"]]
     swapped |= {name: state[name][::-1] for name in ("dr", "free")}
@@ -96,7 +96,7 @@ def mirrored(state: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("row", range(4))
 def test_mirrored_game(row: int) -> None:
-    """I12: the same dice and actions from the mirrored position give the mirrored game."""
+    """Check that the same dice and actions from the mirrored position give the mirrored game (I12)."""
     game = Reference(game_key(SEED, row, 0))
     twin = Reference.from_dict(mirrored(game.to_dict()), game.key)
     for decision in count():
@@ -129,7 +129,7 @@ def test_refusals() -> None:
 
 
 def tampered(game: Reference, **changes: dict[int, int] | int) -> Reference:
-    """A copy with fields, or elements of fields, replaced."""
+    """Return a copy in which fields, or elements of fields, are replaced."""
     state = game.to_dict()
     for name, change in changes.items():
         if isinstance(change, dict):
@@ -176,7 +176,7 @@ def test_check_of_a_state_can_fail(number: str, changes: dict[str, Any]) -> None
     ],
 )
 def test_check_of_a_step_can_fail(number: str, changes: dict[str, Any]) -> None:
-    """A lawful step, checked against a state that it cannot have come from."""
+    """Check a lawful step against a state that cannot precede it."""
     game = Reference(game_key(SEED, 0, 0))
     game = tampered(game, die=1, player=0)
     before = deepcopy(game)
@@ -187,7 +187,7 @@ def test_check_of_a_step_can_fail(number: str, changes: dict[str, Any]) -> None:
 
 
 def counted_game(row: int, config: dict[str, Any]) -> Counter[str]:
-    """One game of the uniform policy and how often each kind of event occurred in it."""
+    """Play a game of the uniform policy and count each kind of event."""
     game, policy = Reference(game_key(SEED, row, 1), **config), policy_key(SEED, row)
     seen: Counter[str] = Counter(starter=game.player)
     while legal := game.legal_actions():
@@ -269,7 +269,7 @@ VARIANT_MEANS = [
 def assert_statistics(
     config: dict[str, Any], means: dict[str, float], legal_actions: float, recorded: int, games: int
 ) -> None:
-    """Each mean is within four standard errors, of the recorded games and of these together."""
+    """Assert that each mean is within four standard errors, of the recorded games and of these together."""
     played = [counted_game(row, config) for row in range(games)]
     for event, expected in means.items():
         values = [seen[event] for seen in played]

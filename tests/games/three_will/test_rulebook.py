@@ -1,6 +1,6 @@
 """Worked cases of Three Will, by their number in the rules file, and the source's table of stacking outcomes.
 
-They speak to the `start` fixture alone, so that every engine of the game answers them.
+They use the `start` fixture alone, so every engine of the game runs them.
 """
 
 from typing import Any
@@ -140,7 +140,7 @@ def test_case_06_own_cards_first(start: Start) -> None:
 
 
 def test_g10_other_numbers_of_cards(start: Start) -> None:
-    """The one card that is not dealt can be borrowed, a second one not."""
+    """Check that the one card that is not dealt can be borrowed, and no second one."""
     assert start("three_will", cards_each=1, cards_total=3).to_dict()["dr"] == [1, 1]
     for free, payable in ([0, 0], True), ([0, 1], False):
         state = position(B0=(2, 2), dr=[0, 2], free=free)
@@ -182,7 +182,7 @@ OUTCOMES = {
 @pytest.mark.parametrize("target", SHAPES)
 @pytest.mark.parametrize("source", SHAPES)
 def test_stacking_outcomes_of_the_source(start: Start, source: str, target: str) -> None:
-    """In mid-board; the mover is the colour on top of the source."""
+    """Check outcomes in mid-board; the mover is the colour on top of the source."""
     player = "WB".index(source[0])
     rows = (3, 4) if player == 0 else (4, 3)
     unused = {"W": iter(range(8)), "B": iter(range(8))}

@@ -1,4 +1,4 @@
-"""Worked cases of Three Will: Free cards and leaps, both ways to win, the challenge, what the players see."""
+"""Worked cases of Three Will: Free cards and leaps, both ways to win, the challenge, observations."""
 
 from typing import Any
 
@@ -100,7 +100,7 @@ def test_g13_no_free_card_after_an_attempt(start: Start, wanted: int) -> None:
 
 
 def test_g14_free_operation_without_a_step(start: Start) -> None:
-    """Leaps do not compel; the pass ends the turn with Free cards in hand."""
+    """Check that leaps are not compulsory, and that the pass ends the turn with Free cards in hand."""
     game = start("three_will", position(die=3, phase=FMOVE, dr=[0, 4], free=[4, 0], W7=(3, 0)))
     assert game.legal_actions() == [0, 21, PASS]
     game.apply(PASS)
@@ -112,7 +112,7 @@ def test_g14_free_operation_without_a_step(start: Start) -> None:
 
 
 def third_entry(**changes: Any) -> Position:
-    """White is about to step in with number 3 where numbers 1 and 2 stand already."""
+    """Return a position in which White's number 3 is about to enter, where numbers 1 and 2 stand already."""
     return position(**{"W0": (7, 0), "W1": (7, 1), "W2": (6, 2), "B5": (4, 4)} | changes)
 
 
@@ -185,7 +185,7 @@ def test_case_21_double_stands_free_on_a_locked_agent(start: Start) -> None:
 
 
 def test_g25_double_on_the_same_square(start: Start) -> None:
-    """The free agent on the examined one is its double: they change levels, and settle as they were."""
+    """Check that a free agent on its examined double changes levels with it and settles as before."""
     game = start("three_will", third_entry(B0=(7, 0), W0=(7, 0, 1), ces=1))
     game.apply(6)
     game.apply(EXAMINE)
@@ -231,7 +231,7 @@ def test_case_23_dragging_in_the_third(start: Start, examine: bool) -> None:
 
 
 def all_held_but_one(**changes: Any) -> Position:
-    """White holds seven Blacks in row 3 and stands before the eighth."""
+    """Return a position in which White holds seven Blacks in row 3 and stands before the eighth."""
     stacks = {f"W{s}": (3, s) for s in range(8)} | {f"B{s}": (3, s, 1) for s in range(7)}
     return position(**stacks, B7=(4, 7), **changes)
 
@@ -280,7 +280,7 @@ def test_case_25_double_held_elsewhere(start: Start) -> None:
 
 
 def test_g22_base_before_immobility(start: Start) -> None:
-    """One stack takes Black's last active agent and throws the third Black into its goal."""
+    """Check a stack that takes Black's last active agent and throws the third Black into its goal."""
     held = {f"B{s}": (3, s, 1) for s in range(4, 8)} | {f"W{s}": (3, s) for s in range(4, 8)}
     named = {"B0": (0, 0), "B1": (0, 1), "W3": (0, 3), "B2": (1, 3), "B3": (1, 3, 1)} | held
     game = start("three_will", position(**named), seed=double(1))
@@ -290,7 +290,7 @@ def test_g22_base_before_immobility(start: Start) -> None:
 
 
 def test_g22_mover_first_and_a_win_created_by_the_swap(start: Start) -> None:
-    """Two wins at once: White locks himself over the last active Black, and nobody can move."""
+    """Check two wins at once: White locks an agent over the last active Black, and nobody can move."""
     white = {f"W{s}": (7, s) for s in range(3)} | {f"B{s}": (7, s, 1) for s in range(3)}
     black = {f"B{s}": (0, s) for s in range(4, 8)} | {f"W{s}": (0, s, 1) for s in range(4, 8)}
     state = position(**white, **black, W3=(6, 3), B3=(7, 3), ces=1)
@@ -304,7 +304,7 @@ def test_g22_mover_first_and_a_win_created_by_the_swap(start: Start) -> None:
 
 
 def test_g23_last_active_agent_enters(start: Start) -> None:
-    """Black's own step leaves him without an active agent; the holders alone are White's context."""
+    """Check a step of Black that leaves no active agent; the holders alone are White's context."""
     held = {f"B{s}": (3, s, 1) for s in range(1, 8)} | {f"W{s}": (3, s) for s in range(1, 8)}
     game = start("three_will", position(**held, B0=(1, 0), W0=(2, 0), player=1))
     game.apply(0)
@@ -359,7 +359,7 @@ def test_observation_from_both_chairs(start: Start, visible: bool) -> None:
 
 
 def test_observation_of_die_and_phase(start: Start) -> None:
-    """The die shows only where it directs."""
+    """Check that the die is observed only in phases where it directs."""
     for phase, die in ((MOVE, 1), (FREE, 0), (FMOVE, 1)):
         game = start("three_will", position(die=3, phase=phase, dr=[3, 4], free=[1, 0]))
         assert game.observation(0)[304:314] == pytest.approx([0, 0, die, 0, 0, 0, *one_hot(phase, 4)])
