@@ -9,7 +9,6 @@ updated until nothing changes, so every distance leads to an end of the game.
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -49,9 +48,8 @@ class Distances:
         self.cards = integer("cards", cards, 1, MAX_CARDS)
         self.unit = one_of("unit", unit, tuple(UNITS))
         self.tables: Tables = {}
-        for k in range(cards + 1):
-            for chosen in combinations(range(cards), k):
-                self._solve(sum(1 << card for card in chosen))
+        for talon in sorted(range(1 << cards), key=int.bit_count):
+            self._solve(talon)
 
     def of(self, state: State) -> np.ndarray[Any, np.dtype[np.int32]]:
         """Return the distance to the end of every game.

@@ -168,12 +168,10 @@ def draw(rules: RuleFields, game: dict[str, Any]) -> Drawing:
     levels = rules.level_max - rules.level_min + 1
     width = board_width + TYPES * COLUMN + 6 * GAP
     height = max(board_height, levels * TRACK + COLUMN) + 4 * GAP + 2 * TILE
-    columns = 2
-    rows = -(-rules.players // columns)
-    picture = Drawing(GAP + columns * (width + GAP), TOP + rows * (height + GAP), PAPER)
+    picture = Drawing(GAP + 2 * (width + GAP), TOP + (rules.players + 1) // 2 * (height + GAP), PAPER)
     draw_table(picture, rules, game)
     for seat in range(rules.players):
-        x, y = GAP + seat % columns * (width + GAP), TOP + seat // columns * (height + GAP)
+        x, y = GAP + seat % 2 * (width + GAP), TOP + seat // 2 * (height + GAP)
         mover = seat == game["actor"]
         picture.rect(x, y, width, height, "#ffffff", GOLD if mover else LINE, 3 if mover else 1)
         draw_title(picture, rules, game, seat, x + GAP, y + GAP)

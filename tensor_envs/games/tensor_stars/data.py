@@ -125,11 +125,9 @@ class Board:
             raise ValueError(
                 f"a Star of the board must be (space, side) with side 0 or 1, got {shown(self.stars)}"
             )
+        ends = {space for join in self.joins for space in join}
         for name, marked in (("starts", self.starts), ("stars", tuple(space for space, _ in self.stars))):
-            off = [
-                space for space in marked if self.index(space) not in self.spaces or space[0] >= self.width
-            ]
-            if off:
+            if off := [space for space in marked if space not in ends]:
                 raise ValueError(f"board.{name} must be spaces on a line, but there is none at {off[0]}")
             if len(set(marked)) < len(marked):
                 raise ValueError(f"board.{name} must be different spaces, got {shown(marked)}")

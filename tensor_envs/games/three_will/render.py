@@ -6,6 +6,7 @@ drawn from that player's side.
 
 from __future__ import annotations
 
+from textwrap import wrap
 from typing import Any
 
 from tensor_envs.games.three_will.data import (
@@ -210,20 +211,8 @@ def draw_table(
         lines.append("no challenge left")
     if d["phase"] == OVER:
         lines.append(f"top card {d['ces']}")
-    for i, line in enumerate(wrapped(lines)):
+    for i, line in enumerate(part for text in lines for part in wrap(text, 28)):
         picture.text((x, middle + 24 + 18 * i), line, 13, INK, "start", bold=i == 0)
-
-
-def wrapped(lines: list[str], width: int = 28) -> list[str]:
-    """Break lines between words."""
-    out: list[str] = []
-    for line in lines:
-        out.append("")
-        for word in line.split():
-            if len(out[-1]) + len(word) >= width:
-                out.append("")
-            out[-1] = f"{out[-1]} {word}".strip()
-    return out
 
 
 def draw_cards(picture: Drawing, corner: Point, number: int, fill: str, label: str) -> None:
