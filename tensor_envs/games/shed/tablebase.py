@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -134,11 +135,8 @@ class Tablebase:
             sum(int(ones[part].sum()) for part in np.array_split(table, 256)) for table in self._host
         )
         ends = self.quiet_values(0)
-        patterns: dict[str, int] = {}
-        for own in np.flatnonzero(ends == DRAW):
-            other = int(own).bit_count()
-            name = f"{other}-{self.cards - other}"
-            patterns[name] = patterns.get(name, 0) + 1
+        held = (int(own).bit_count() for own in np.flatnonzero(ends == DRAW))
+        patterns = Counter(f"{n}-{self.cards - n}" for n in held)
         start = self.quiet_values((1 << self.cards) - 1)[0]
         return {
             "quiet": 3**self.cards,
@@ -146,7 +144,7 @@ class Tablebase:
             "loss": loss,
             "draw": 3**self.cards - win - loss,
             "endgames": {name: int((ends == v).sum()) for name, v in _NAMES.items()},
-            "drawn_endgames": patterns,
+            "drawn_endgames": dict(patterns),
             "start": next(name for name, v in _NAMES.items() if v == start),
         }
 
