@@ -1,1 +1,1 @@
-"""Games in a browser, asked of this machine: a server, its tables, and who plays when nobody clicks."""
+"""Games in a browser: a local server, its tables and its computer players."""

@@ -1,4 +1,4 @@
-"""Who plays at a table when nobody clicks: at random, by search, by trained weights, or perfectly."""
+"""Computer players of the play page: random, search, trained weights, perfect."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tensor_envs.search import best_actions, playout_policy
 from tensor_envs.state import State
 from tensor_envs.web.variants import SIMULATIONS
 
-Choose = Callable[[State], int | None]  # the action of a batch of one game; None: not known yet, ask again
+Choose = Callable[[State], int | None]  # the action in a batch of one game; None while it is being computed
 SOLVE = """
 import sys
 from tensor_envs.games.shed.solve import solve
@@ -33,19 +33,19 @@ def at_random(state: State) -> int:
 
 
 def search(state: State) -> int:
-    """The action that playouts like best."""
+    """Return the action that playout search prefers."""
     return int(playout_policy(state, SIMULATIONS).action.item())
 
 
 @functools.cache
 def trained(id: str) -> Choose:
-    """What the network of the weights that come with the package likes best."""
+    """Return the player that takes the best action of the packaged weights."""
     policy = load(id, 0)
     return lambda state: int(policy(state).item())
 
 
-class Solver:
-    """Tables of Shed, each solved once, by a process of its own: nobody waits for it at another table."""
+class ShedSolver:
+    """Tablebases of Shed, each solved once, in a process of its own so that other tables go on."""
 
     def __init__(self) -> None:
         self._folder: TemporaryDirectory[str] | None = None
@@ -56,7 +56,7 @@ class Solver:
         self._folder = self._folder or TemporaryDirectory(prefix="tensor_envs-")
         return str(Path(self._folder.name) / f"shed_{cards}.safetensors")
 
-    def begin(self, cards: int) -> None:
+    def start(self, cards: int) -> None:
         if cards not in self._processes:
             command = [sys.executable, "-c", SOLVE, str(cards), self._path(cards)]
             self._processes[cards] = subprocess.Popen(
@@ -68,14 +68,18 @@ class Solver:
             )
 
     def table(self, cards: int, device: Any) -> Tablebase | None:
-        """None while it is being solved. RuntimeError if that has failed."""
-        self.begin(cards)
+        """Return a tablebase, or None while it is being solved.
+
+        Raises:
+            RuntimeError: the solving process failed.
+        """
+        self.start(cards)
         if cards not in self._tables:
             code = self._processes[cards].poll()
             if code is None:
                 return None
             if code:
-                del self._processes[cards]  # the next who asks tries again
+                del self._processes[cards]  # the next call tries again
                 raise RuntimeError(f"solving shed with {cards} cards has failed, with exit code {code}")
             self._tables[cards] = Tablebase.load(self._path(cards), device)
         return self._tables[cards]
@@ -88,12 +92,12 @@ class Solver:
             self._folder.cleanup()
 
 
-def perfect(seed: int, solver: Solver) -> Choose:
-    """A player of random actions among those that keep the position's value.
+def perfect(seed: int, solver: ShedSolver) -> Choose:
+    """Return a player that draws among the actions that keep the position's value.
 
-    It wins what is won: of the actions that keep a win one at least brings it nearer, and sooner or later is drawn.
+    It wins won games: at least one of these actions brings the win nearer, and it is drawn sooner or later.
     """
-    chance = np.random.default_rng(seed)
+    random = np.random.default_rng(seed)
 
     def choose(state: State) -> int | None:
         if hasattr(state.env.rules, "cards"):
@@ -103,6 +107,6 @@ def perfect(seed: int, solver: Solver) -> Choose:
             best = table.best_actions(state).numpy()
         else:
             best = best_actions(state)
-        return int(chance.choice(np.flatnonzero(best[0])))
+        return int(random.choice(np.flatnonzero(best[0])))
 
     return choose

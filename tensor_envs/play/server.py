@@ -1,13 +1,14 @@
-"""The HTTP side of a page to play at: for this machine only, the standard library's server, JSON in and out.
+"""HTTP server of the play page, for this machine only: static files, and JSON in and out.
 
-Requests are read on threads of their own, since browsers hold connections open; all that touches games is done by one
-worker, one request after the other.
+A thread per connection reads requests and writes answers. One worker thread runs all games, one request after another.
 """
 
 from __future__ import annotations
 
 import json
+import socket
 import sys
+import time
 import traceback
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,19 +16,18 @@ from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import BoundedSemaphore
 from types import UnionType
 from typing import Any, get_args
 from urllib.parse import unquote
 
 from tensor_envs import web
 from tensor_envs._validate import shown
-from tensor_envs.play.tables import MOST_SEED, Refusal, Tables
+from tensor_envs.play.tables import MAX_SEED, BadRequest, Tables
 
 ADDRESS = "127.0.0.1"
-MOST_BYTES = 2**15  # of a request's body
-MOST_CONNECTIONS = 64  # a browser holds six
-BUSY = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+MAX_BYTES = 2**15  # of a request's body
+MAX_CONNECTIONS = 64  # that wait for their client; a browser holds six
+CLIENT_SECONDS = 20.0  # for a client to read an answer and to send its next request
 PAGE = Path(web.__file__).parent / "page"
 KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 FILES = {f"/{path.name}": path for path in PAGE.iterdir()} | {"/": PAGE / "index.html"}
@@ -42,16 +42,24 @@ Body = dict[str, Any]
 
 
 class Server(ThreadingHTTPServer):
-    """Listens on 127.0.0.1 alone; port 0 takes a free one. OSError if the port is taken.
+    """Server on 127.0.0.1; port 0 takes a free one.
 
-    games: importable names of games of a user's own, offered besides. Every connection has a thread; those beyond
-    `MOST_CONNECTIONS` are told to come again.
+    A slow client blocks no other one: a connection that has waited for its client for `CLIENT_SECONDS` is closed, and
+    so is the oldest of more than `MAX_CONNECTIONS` that wait.
+
+    Args:
+        port: the TCP port.
+        games: importable names of custom games, offered besides.
+
+    Raises:
+        OSError: the port is taken.
     """
 
     daemon_threads = True
+    request_queue_size = MAX_CONNECTIONS
 
     def __init__(self, port: int, games: Sequence[str] = ()):
-        self.free = BoundedSemaphore(MOST_CONNECTIONS)
+        self.waiting: dict[socket.socket, float] = {}  # connections and their deadlines, oldest first
         self.tables, self.worker = Tables(), ThreadPoolExecutor(max_workers=1)
         for name in games:
             self.worker.submit(self.tables.add, name).result()
@@ -64,19 +72,28 @@ class Server(ThreadingHTTPServer):
     def url(self) -> str:
         return f"http://{ADDRESS}:{self.server_port}/"
 
-    def process_request(self, request: Any, client_address: Any) -> None:
-        if self.free.acquire(blocking=False):
-            super().process_request(request, client_address)
-            return
-        with suppress(OSError):
-            request.sendall(BUSY)
-        self.shutdown_request(request)
+    def wait_for(self, connection: socket.socket) -> None:
+        """Start the deadline of a connection's client."""
+        self.waiting.pop(connection, None)
+        self.waiting[connection] = time.monotonic() + CLIENT_SECONDS
 
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self.free.release()
+    def process_request(self, request: Any, client_address: Any) -> None:
+        self.wait_for(request)
+        self.service_actions()
+        super().process_request(request, client_address)
+
+    def service_actions(self) -> None:
+        """Close connections past their deadline or beyond the bound; their threads read an end of file."""
+        now, deadlines = time.monotonic(), list(self.waiting.items())
+        for newer, (connection, deadline) in enumerate(reversed(deadlines)):
+            if newer >= MAX_CONNECTIONS or deadline < now:
+                self.waiting.pop(connection, None)
+                with suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
+
+    def shutdown_request(self, request: Any) -> None:
+        self.waiting.pop(request, None)
+        super().shutdown_request(request)
 
     def server_close(self) -> None:
         super().server_close()
@@ -84,18 +101,18 @@ class Server(ThreadingHTTPServer):
         self.tables.solver.close()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A browser that has gone away is no error."""
+        """Print a traceback, unless the client closed the connection."""
         if not isinstance(sys.exc_info()[1], (ConnectionError, TimeoutError)):
             traceback.print_exc()
 
 
 class Handler(BaseHTTPRequestHandler):
-    """A request: checked here, done by the worker."""
+    """Handler of a connection: checks requests and submits them to the worker."""
 
     server: Server
     protocol_version = "HTTP/1.1"
     server_version, sys_version = "tensor_envs", ""
-    timeout = 20  # seconds that a silent connection is kept
+    timeout = CLIENT_SECONDS  # of a single read or write
 
     def do_GET(self) -> None:
         self.answer(self.get)
@@ -103,7 +120,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self.answer(self.post)
 
-    # *** what there is ***
+    # *** routes ***
 
     def get(self, path: str) -> tuple[bytes, str]:
         if path in FILES:
@@ -120,29 +137,28 @@ class Handler(BaseHTTPRequestHandler):
             case ["api", "tables", name, "position"]:
                 return self.work(lambda tables: tables.position(name))
             case ["rules", name]:
-                text = self.server.worker.submit(self.server.tables.rules, name).result()
-                return text.encode(), "text/plain; charset=utf-8"
+                return self.work(lambda tables: tables.rules(name))
             case ["api", "games" | "tables"] | ["api", "tables", _, "act" | "advance" | "undo"]:
-                raise Refusal(405, f"{path} takes POST")
-        raise Refusal(404, f"there is nothing at {path!r}")
+                raise BadRequest(405, f"{path} takes POST")
+        raise BadRequest(404, f"there is nothing at {path!r}")
 
     def post(self, path: str) -> tuple[bytes, str]:
         match parts(path):
             case ["api", "games"]:
                 id, texts = fields(self.body(), id=str, fields=dict)
                 if not all(isinstance(text, str) for text in texts.values()):
-                    raise Refusal(400, f"fields must be strings, got {shown(texts)}")
+                    raise BadRequest(400, f"fields must be strings, got {shown(texts)}")
                 return self.work(lambda tables: tables.named(id, texts))
             case ["api", "tables"]:
                 game, seats, seed, actions = fields(
                     self.body(), game=str, seats=list, seed=int | None, actions=list
                 )
                 if not all(isinstance(seat, str) for seat in seats):
-                    raise Refusal(400, f"seats must be strings, got {seats!r}")
-                if seed is not None and not 0 <= seed <= MOST_SEED:
-                    raise Refusal(400, f"seed must be in 0..{MOST_SEED}, got {seed}")
+                    raise BadRequest(400, f"seats must be strings, got {seats!r}")
+                if seed is not None and not 0 <= seed <= MAX_SEED:
+                    raise BadRequest(400, f"seed must be in 0..{MAX_SEED}, got {seed}")
                 if not all(type(action) is int for action in actions):
-                    raise Refusal(400, f"actions must be integers, got {shown(actions)}")
+                    raise BadRequest(400, f"actions must be integers, got {shown(actions)}")
                 return self.work(lambda tables: tables.create(game, seats, seed, actions))
             case ["api", "tables", name, "act"]:
                 ply, action = fields(self.body(), ply=int, action=int)
@@ -156,22 +172,27 @@ class Handler(BaseHTTPRequestHandler):
                 | ["api", "games", _, "form"]
                 | ["api", "tables", _, "position"]
             ):
-                raise Refusal(405, f"{path} takes GET")
-        raise Refusal(405 if path in FILES else 404, f"there is nothing to post to at {path!r}")
+                raise BadRequest(405, f"{path} takes GET")
+        raise BadRequest(405 if path in FILES else 404, f"there is nothing to post to at {path!r}")
 
-    def work(self, task: Callable[[Tables], Body]) -> tuple[bytes, str]:
-        done = self.server.worker.submit(task, self.server.tables).result()
-        return json.dumps(done).encode(), "application/json"
+    def work(self, task: Callable[[Tables], Body | str]) -> tuple[bytes, str]:
+        """Return content and type of what the worker thread returns for a task."""
+        self.server.waiting.pop(self.connection, None)  # the client waits now
+        result = self.server.worker.submit(task, self.server.tables).result()
+        if isinstance(result, str):
+            return result.encode(), "text/plain; charset=utf-8"
+        return json.dumps(result).encode(), "application/json"
 
-    # *** what a request must be ***
+    # *** checks ***
 
-    def answer(self, find: Callable[[str], tuple[bytes, str]]) -> None:
+    def answer(self, route: Callable[[str], tuple[bytes, str]]) -> None:
+        """Send what a route returns for this request's path, or the error."""
         try:
             self.check_origin()
-            content, kind = find(self.path.partition("?")[0])
+            content, kind = route(self.path.partition("?")[0])
             self.send(200, content, kind)
-        except Refusal as refusal:
-            self.refuse(refusal.status, str(refusal))
+        except BadRequest as error:
+            self.refuse(error.status, str(error))
         except (ConnectionError, TimeoutError):
             raise
         except Exception:
@@ -179,48 +200,49 @@ class Handler(BaseHTTPRequestHandler):
             self.refuse(500, "the server failed; its terminal says how")
 
     def check_origin(self) -> None:
-        """No other name of this machine, and no page from elsewhere: against DNS rebinding and forged requests."""
+        """Refuse other host names and pages of other origins, against DNS rebinding and forged requests."""
         hosts = self.headers.get_all("Host", [])
         if len(hosts) != 1 or hosts[0].lower() not in self.server.hosts:
-            raise Refusal(
+            raise BadRequest(
                 403,
                 f"Host must be {' or '.join(sorted(self.server.hosts))}, got {', '.join(hosts) or 'none'}",
             )
         origin = self.headers.get("Origin")
         if origin is not None and origin.removeprefix("http://") not in self.server.hosts:
-            raise Refusal(403, f"requests from {origin} are not served")
+            raise BadRequest(403, f"requests from {origin} are not served")
 
     def body(self) -> Body:
-        """The JSON object of a POST."""
+        """Read and return the JSON object of a POST."""
         kind = self.headers.get_content_type()
         if kind != "application/json":
-            raise Refusal(415, f"Content-Type must be application/json, got {kind}")
+            raise BadRequest(415, f"Content-Type must be application/json, got {kind}")
         length = self.headers.get("Content-Length")
         if length is None or self.headers.get("Transfer-Encoding"):
-            raise Refusal(411, "Content-Length is needed")
+            raise BadRequest(411, "Content-Length is needed")
         if not (length.isascii() and length.isdigit()):
-            raise Refusal(400, f"Content-Length must be a number, got {length!r}")
-        if len(length) > 9 or int(length) > MOST_BYTES:
-            raise Refusal(413, f"a body may have {MOST_BYTES} bytes, got {length}")
+            raise BadRequest(400, f"Content-Length must be a number, got {length!r}")
+        if len(length) > 9 or int(length) > MAX_BYTES:
+            raise BadRequest(413, f"a body may have {MAX_BYTES} bytes, got {length}")
         text = self.rfile.read(int(length))
         try:
-            found = json.loads(text)
+            body = json.loads(text)
         except ValueError as error:
-            raise Refusal(400, f"the body is no JSON: {error}") from None
+            raise BadRequest(400, f"the body is no JSON: {error}") from None
         except RecursionError:
-            raise Refusal(400, "the body is nested too deep") from None
-        if not isinstance(found, dict):
-            raise Refusal(400, f"the body must be a JSON object, got {type(found).__name__}")
-        return found
+            raise BadRequest(400, "the body is nested too deep") from None
+        if not isinstance(body, dict):
+            raise BadRequest(400, f"the body must be a JSON object, got {type(body).__name__}")
+        return body
 
     # *** answers ***
 
     def refuse(self, status: int, message: str) -> None:
-        """An error; the connection is closed, since a body may lie there unread."""
+        """Send an error and close the connection, whose body may be unread."""
         self.close_connection = True
         self.send(status, json.dumps({"error": message}).encode(), "application/json")
 
     def send(self, status: int, content: bytes, kind: str) -> None:
+        self.server.wait_for(self.connection)
         self.send_response(status)
         for name, value in {**HEADERS, "Content-Type": kind, "Content-Length": str(len(content))}.items():
             self.send_header(name, value)
@@ -230,27 +252,31 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """What the standard library refuses by itself: malformed request lines and headers, other methods."""
+        """Send the errors that the standard library finds: malformed request lines and headers, other methods."""
         status = 405 if code == 501 else code
         self.refuse(status, message or HTTPStatus(status).phrase)
 
     def log_message(self, format: str, *arguments: Any) -> None:
-        """Silent: the page says what is wrong."""
+        """Log nothing: the page shows errors."""
 
 
 def parts(path: str) -> list[str]:
-    """Of a path, each as it was before it was made a part of an address."""
+    """Return the decoded segments of a path."""
     return [unquote(part) for part in path.strip("/").split("/")]
 
 
 def fields(body: Body, **kinds: type | UnionType) -> list[Any]:
-    """The entries of a body, which has these and no others, each of its type. Refusal otherwise."""
+    """Return the entries of a body.
+
+    Raises:
+        BadRequest: the body lacks one, has another, or one is of another type.
+    """
     if body.keys() != kinds.keys():
-        raise Refusal(
+        raise BadRequest(
             400, f"the body must have {', '.join(kinds)}, got {', '.join(map(str, body)) or 'nothing'}"
         )
     for name, kind in kinds.items():
         allowed = get_args(kind) or (kind,)
         if type(body[name]) not in allowed:
-            raise Refusal(400, f"{name} must be of type {allowed[0].__name__}, got {shown(body[name])}")
+            raise BadRequest(400, f"{name} must be of type {allowed[0].__name__}, got {shown(body[name])}")
     return [body[name] for name in kinds]

@@ -1,4 +1,4 @@
-"""The tables of a page to play at: which games there are, who sits where, whose turn it is, and what may be shown."""
+"""Tables of the play page: games offered, seats, turns, and the information that a viewer may have."""
 
 from __future__ import annotations
 
@@ -28,23 +28,25 @@ from tensor_envs.web.variants import (
     variant,
 )
 
-MOST_TABLES = 64  # the one that has waited longest goes when another is opened
-MOST_MADE = 16  # games of the form, likewise; one that is gone is made again by its name
+MAX_TABLES = 64  # the least recently used one is closed for a new one
+MAX_CUSTOM = 16  # games of the form; a discarded one is made again from its name
 SHOWN_MOVES = 60
-MOST_SEED = 2**53 - 1  # which JavaScript counts exactly
+MAX_SEED = 2**53 - 1  # JavaScript represents integers exactly up to this one
 NOT_SHOWN = "a move, not shown"
 T = TypeVar("T")
 
 
-class Refusal(Exception):
-    """A request that changes nothing: an HTTP status and what is wrong, in a sentence."""
+class BadRequest(Exception):
+    """Error of a request, which changes nothing: an HTTP status and a sentence."""
 
     def __init__(self, status: int, message: str):
         super().__init__(message)
         self.status = status
 
 
-class Move(NamedTuple):
+class PlayedMove(NamedTuple):
+    """Entry of a table's log."""
+
     ply: int
     player: int
     action: int
@@ -52,7 +54,7 @@ class Move(NamedTuple):
 
 
 class Table:
-    """One game: a batch of one."""
+    """Game in progress, a batch of one, and its seats."""
 
     def __init__(
         self,
@@ -60,28 +62,32 @@ class Table:
         env: Env,
         seats: Sequence[str],
         seed: int,
-        solver: opponents.Solver | None = None,
+        solver: opponents.ShedSolver | None = None,
         variant: Variant | None = None,
         actions: Sequence[int] = (),
     ):
-        """actions: those that have been played already. Refusal if they are illegal."""
+        """Start a game and play `actions`.
+
+        Raises:
+            BadRequest: an action is illegal.
+        """
         self.key, self.env, self.seats, self.seed = key, env, seats, seed
         self.variant = variant or VARIANTS[key]
         self.choose: dict[str, opponents.Choose] = {UNIFORM: opponents.at_random, SEARCH: opponents.search}
         if TRAINED in seats:
             self.choose[TRAINED] = opponents.trained(env.id)
         if PERFECT in seats:
-            solver = solver or opponents.Solver()
+            solver = solver or opponents.ShedSolver()
             self.choose[PERFECT] = opponents.perfect(seed, solver)
             if hasattr(env.rules, "cards"):
-                solver.begin(env.rules.cards)
+                solver.start(env.rules.cards)
         self.waiting = False
         self._begin(actions)
 
     def _begin(self, actions: Sequence[int]) -> None:
         self.state = self.env.init(1, self.seed)
         self.returns = np.zeros(self.env.num_players)
-        self.moves: list[Move] = []
+        self.moves: list[PlayedMove] = []
         self._read()
         for action in actions:
             self._check_legal(action)
@@ -100,58 +106,59 @@ class Table:
         return self.player is not None and self.seats[self.player] == PERSON
 
     def act(self, ply: int, action: int) -> None:
-        """A person's action."""
+        """Play a person's action."""
         self._check_turn(ply)
         if not self.is_persons_turn:
-            raise Refusal(409, f"it is the turn of player {self.player}, whom the computer plays")
+            raise BadRequest(409, f"it is the turn of player {self.player}, whom the computer plays")
         self._check_legal(action)
         self._play(action)
 
     def advance(self, ply: int) -> None:
-        """The computer's next action, if it knows one yet."""
+        """Play the computer's action, unless it is still being computed."""
         self._check_turn(ply)
         if self.player is None or self.is_persons_turn:
-            raise Refusal(409, f"it is the turn of player {self.player}, a person")
+            raise BadRequest(409, f"it is the turn of player {self.player}, a person")
         action = self.choose[self.seats[self.player]](self.state)
         self.waiting = action is None
         if action is not None:
             self._play(action)
 
     def undo(self, ply: int) -> None:
-        """Back to where a person was last to move: what has been played since is forgotten."""
+        """Return to the last position with a person to move."""
         self._check_ply(ply)
         persons = [move.ply for move in self.moves if self.seats[move.player] == PERSON]
         if not persons:
-            raise Refusal(409, "no person has moved yet")
+            raise BadRequest(409, "no person has moved yet")
         self._begin([move.action for move in self.moves[: persons[-1]]])
 
     def _check_legal(self, action: int) -> None:
         if action not in self.legal:
-            known = f"legal are {', '.join(map(str, self.legal))}" if self.legal else "the game is over"
-            raise Refusal(400, f"action {action} is illegal here; {known}")
+            allowed = f"legal are {', '.join(map(str, self.legal))}" if self.legal else "the game is over"
+            raise BadRequest(400, f"action {action} is illegal here; {allowed}")
 
     def _check_turn(self, ply: int) -> None:
         if self.over:
-            raise Refusal(409, "the game is over")
+            raise BadRequest(409, "the game is over")
         self._check_ply(ply)
 
     def _check_ply(self, ply: int) -> None:
         if ply != len(self.moves):
-            raise Refusal(409, f"the game is at ply {len(self.moves)}, not at {ply}")
+            raise BadRequest(409, f"the game is at ply {len(self.moves)}, not at {ply}")
 
     def _play(self, action: int) -> None:
         assert self.player is not None and action in self.legal
-        self.moves.append(Move(len(self.moves), self.player, action, self.env.action_to_string(action)))
+        self.moves.append(PlayedMove(len(self.moves), self.player, action, self.env.action_to_string(action)))
         self.state = self.env.step(self.state, [action])
         self._read()
 
-    # *** what is shown ***
+    # *** view ***
 
     @property
     def viewer(self) -> int | None:
-        """The seat whose view the page shows; None: all of it, if no person plays or no secret is left.
+        """Return the seat whose observation is shown; None shows all, if no person plays or no secret is left.
 
-        Of several persons the one to move where hands are secret, else always the first: the board stays as it lies.
+        With several persons it is the one to move where hands are secret. Otherwise it is the first, which keeps the
+        board's orientation.
         """
         persons = [seat for seat, kind in enumerate(self.seats) if kind == PERSON]
         if not persons or (self.variant.secret and self.over):
@@ -159,8 +166,8 @@ class Table:
         return self.player if self.variant.secret and self.is_persons_turn else persons[0]
 
     def view(self) -> dict[str, Any]:
-        """All that the page may know."""
-        viewer, names = self.viewer, self._told()[-SHOWN_MOVES:]
+        """Return all that the page shows."""
+        viewer, names = self.viewer, self._move_names()[-SHOWN_MOVES:]
         legal = self.legal if self.is_persons_turn else []
         return {
             "game": self.key,
@@ -184,10 +191,10 @@ class Table:
             "returns": self.returns.tolist(),
         }
 
-    def _told(self) -> list[str]:
-        """The names of the moves, as far as the viewer may know them.
+    def _move_names(self) -> list[str]:
+        """Return the names of the moves, without what is hidden from the viewer.
 
-        Nobody knows what the moves of a user's game tell: there it is all that others have played.
+        In a custom game with secrets all moves of other players are hidden.
         """
         viewer, names = self.viewer, [move.name for move in self.moves]
         if not self.variant.secret or viewer is None:
@@ -200,14 +207,14 @@ class Table:
 
 
 class Tables:
-    """All tables of a server. Everything here runs on one thread, the only one that tinygrad may be used from."""
+    """All tables of a server. All calls are made on one thread, the only one that may use tinygrad."""
 
     def __init__(self) -> None:
         self.variants = dict(VARIANTS)
         self.open: OrderedDict[str, Table] = OrderedDict()
         self.envs: dict[str, Env] = {}  # an environment compiles its kernels once
-        self.made: OrderedDict[str, tuple[Variant, Env]] = OrderedDict()
-        self.solver = opponents.Solver()
+        self.custom: OrderedDict[str, tuple[Variant, Env]] = OrderedDict()
+        self.solver = opponents.ShedSolver()
 
     def env(self, key: str) -> Env:
         if key not in self.envs:
@@ -215,72 +222,80 @@ class Tables:
         return self.envs[key]
 
     def add(self, name: str) -> None:
-        """Offer a user's game. ValueError if there is no picture of it."""
-        found, env = variant(name)
+        """Offer a custom game.
+
+        Raises:
+            ValueError: there is no picture of it.
+        """
+        game_variant, env = variant(name)
         try:
             env.render(env.init(1))
             env.action_to_string(0)
         except NotImplementedError as error:
             raise ValueError(f"--env {name} cannot be shown: {error}") from None
-        self.variants[name], self.envs[name] = found, env
+        self.variants[name], self.envs[name] = game_variant, env
 
     def catalogue(self) -> dict[str, Any]:
-        """What can be played, and by whom."""
+        """Return the games and their kinds of players."""
         return {"games": [self.about(name) for name in self.variants], "server": True, "python": True}
 
-    # *** the form, as `web/python/playground.py` has it for a static page ***
+    # *** the form; `web/python/playground.py` has the one of a static page ***
 
     @property
-    def known(self) -> dict[str, Variant]:
-        """The ids that names of the form's games begin with, and a game that is offered under each."""
+    def bases(self) -> dict[str, Variant]:
+        """Return the ids with which names of the form's games begin, and an offered game of each."""
         return {form_id(self.env(name)): self.variants[name] for name in reversed(self.variants)}
 
     def game(self, name: str) -> tuple[Variant, Env]:
-        """A game that is offered, or one of the form by its name. Refusal if there is none."""
+        """Return an offered game, or one of the form by its name.
+
+        Raises:
+            BadRequest: there is none.
+        """
         if name in self.variants:
             return self.variants[name], self.env(name)
         if not name.endswith(")"):
-            raise Refusal(404, f"there is no game {name!r}; there are {', '.join(self.variants)}")
-        if name not in self.made:
-            env = or_refusal(env_of, name, self.known)
-            base = self.known[form_id(env)]
-            self.made[name] = Variant(name, env.id, secret=base.secret, own=base.own), env
-        self.made.move_to_end(name)
-        while len(self.made) > MOST_MADE:
-            self.made.popitem(last=False)
-        return self.made[name]
+            raise BadRequest(404, f"there is no game {name!r}; there are {', '.join(self.variants)}")
+        if name not in self.custom:
+            env = or_bad_request(env_of, name, self.bases)
+            base = self.bases[form_id(env)]
+            self.custom[name] = Variant(name, env.id, secret=base.secret, own=base.own), env
+        self.custom.move_to_end(name)
+        while len(self.custom) > MAX_CUSTOM:
+            self.custom.popitem(last=False)
+        return self.custom[name]
 
     def form(self, name: str) -> dict[str, Any]:
-        """The id that a game's rules have, and their fields with their present values."""
+        """Return the id and the rule fields of a game, for its form."""
         env = self.game(name)[1]
         return {"id": form_id(env), "fields": fields_of(env.rules)}
 
     def named(self, id: str, texts: dict[str, str]) -> dict[str, Any]:
-        """The game that a form says, see `about`."""
-        return self.about(or_refusal(name_of, id, texts, self.known))
+        """Return the game of a form's values, see `about`."""
+        return self.about(or_bad_request(name_of, id, texts, self.bases))
 
     def about(self, name: str) -> dict[str, Any]:
-        """What the page is told of a game."""
-        found, env = self.game(name)
-        return about(name, found, env, f"rules/{quote(name, safe=':')}", kinds(env))
+        """Return a game's entry in the catalogue."""
+        game_variant, env = self.game(name)
+        return about(name, game_variant, env, f"rules/{quote(name, safe=':')}", kinds(env))
 
     # *** tables ***
 
     def create(
         self, game: str, seats: Sequence[str], seed: int | None, actions: Sequence[int] = ()
     ) -> dict[str, Any]:
-        """A new table; without a seed one is drawn, which nobody knows before the end."""
-        found, env = self.game(game)
-        known = kinds(env)
-        if len(seats) != env.num_players or not set(seats) <= set(known):
-            raise Refusal(
-                400, f"seats must be {env.num_players} of {', '.join(known)}, got {', '.join(seats)}"
+        """Open a table. Without a seed a random one is drawn, and shown at the end of the game."""
+        game_variant, env = self.game(game)
+        allowed = kinds(env)
+        if len(seats) != env.num_players or not set(seats) <= set(allowed):
+            raise BadRequest(
+                400, f"seats must be {env.num_players} of {', '.join(allowed)}, got {', '.join(seats)}"
             )
-        seed = secrets.randbelow(MOST_SEED + 1) if seed is None else seed
-        table = Table(game, env, seats, seed, self.solver, found, actions)
+        seed = secrets.randbelow(MAX_SEED + 1) if seed is None else seed
+        table = Table(game, env, seats, seed, self.solver, game_variant, actions)
         name = secrets.token_urlsafe(9)
         self.open[name] = table
-        while len(self.open) > MOST_TABLES:
+        while len(self.open) > MAX_TABLES:
             self.open.popitem(last=False)
         return {"table": name, **table.view()}
 
@@ -291,31 +306,35 @@ class Tables:
         return {"table": name, **self.find(name).view()}
 
     def position(self, name: str) -> dict[str, Any]:
-        """Return what makes the same position again. Refusal while the seed would give away cards or chance."""
+        """Return what reproduces the position.
+
+        Raises:
+            BadRequest: the game is in progress, and the seed would reveal cards or chance.
+        """
         table = self.find(name)
         spec = table.env.spec
         if not table.over and (spec.chance or not spec.perfect_information):
-            raise Refusal(
+            raise BadRequest(
                 409, "the seed would give away hidden cards or chance: there is a link when the game is over"
             )
         actions = [move.action for move in table.moves]
         return {"game": table.key, "seats": list(table.seats), "seed": table.seed, "actions": actions}
 
-    def change(self, name: str, what: str, *given: int) -> dict[str, Any]:
-        """A table after one of its methods `act`, `advance` and `undo`."""
-        getattr(self.find(name), what)(*given)
+    def change(self, name: str, method: str, *arguments: int) -> dict[str, Any]:
+        """Call `act`, `advance` or `undo` of a table and return its view."""
+        getattr(self.find(name), method)(*arguments)
         return self.view(name)
 
     def find(self, name: str) -> Table:
         if name not in self.open:
-            raise Refusal(404, f"there is no table {name!r}; it may have been closed for newer ones")
+            raise BadRequest(404, f"there is no table {name!r}; it may have been closed for newer ones")
         self.open.move_to_end(name)
         return self.open[name]
 
 
-def or_refusal(find: Callable[..., T], *given: Any) -> T:
-    """What is found of a form's values. Refusal if they are wrong, in the words of the rules."""
+def or_bad_request(function: Callable[..., T], *arguments: Any) -> T:
+    """Call a function and raise the rules' errors as BadRequest."""
     try:
-        return find(*given)
+        return function(*arguments)
     except (ValueError, TypeError, NotImplementedError) as error:
-        raise Refusal(400, str(error)) from None
+        raise BadRequest(400, str(error)) from None

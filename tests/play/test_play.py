@@ -11,7 +11,9 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -210,7 +212,7 @@ def test_the_seed_is_told_at_the_end() -> None:
             view = room.change(view["table"], "advance", len(table.moves))
             assert (view["seed"] is None) == (not table.over)
         assert view["seed"] == table.seed
-    assert len(seen) == 4 and all(seed <= tables.MOST_SEED for seed in seen)
+    assert len(seen) == 4 and all(seed <= tables.MAX_SEED for seed in seen)
     room.solver.close()
 
 
@@ -230,10 +232,10 @@ def test_a_game_is_solved_once_and_aside(url: str) -> None:
 
 
 def test_a_solve_that_fails_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    solver = opponents.Solver()
+    solver = opponents.ShedSolver()
     monkeypatch.setattr(opponents, "SOLVE", "import nothing")
-    solver.begin(3)
-    solver.begin(3)
+    solver.start(3)
+    solver.start(3)
     assert len(solver._processes) == 1
     solver._processes[3].wait()
     with pytest.raises(RuntimeError, match="solving shed with 3 cards has failed"):
@@ -245,26 +247,67 @@ def test_a_solve_that_fails_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> N
     solver.close()
 
 
-def test_connections_are_bounded() -> None:
-    """Of many that say nothing some have a thread each, the others are sent away."""
-    served, before = server.Server(0), threading.active_count()
-    thread = threading.Thread(target=served.serve_forever)
-    thread.start()
-    try:
-        idle = [
-            socket.create_connection((server.ADDRESS, served.server_port))
-            for _ in range(server.MOST_CONNECTIONS)
-        ]
-        refused = [ask(served.url, "GET", "/").status for _ in range(20)]
-        assert refused == [503] * 20 and threading.active_count() <= before + server.MOST_CONNECTIONS + 1
-        for connection in idle:
-            connection.close()
-        while ask(served.url, "GET", "/").status != 200:
-            time.sleep(0.05)
-    finally:
+@pytest.fixture
+def served() -> Iterator[server.Server]:
+    """A server in this process."""
+    with server.Server(0) as served:
+        thread = threading.Thread(target=served.serve_forever, args=(0.05,))
+        thread.start()
+        yield served
         served.shutdown()
         thread.join()
-        served.server_close()
+
+
+@contextmanager
+def drip(served: server.Server, count: int) -> Iterator[list[socket.socket]]:
+    """Open connections that send a byte of a request every 0.1 s."""
+    slow = [socket.create_connection((server.ADDRESS, served.server_port)) for _ in range(count)]
+    stop = threading.Event()
+
+    def send() -> None:
+        for byte in b"GET / HTTP/1.1\r\nX: " + b"x" * 10_000:
+            for connection in slow:
+                with suppress(OSError):
+                    connection.send(bytes([byte]))
+            if stop.wait(0.1):
+                break
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    try:
+        yield slow
+    finally:
+        stop.set()
+        thread.join()
+        for connection in slow:
+            connection.close()
+
+
+def test_slow_clients_block_nobody(served: server.Server) -> None:
+    """A browser's six connections are served among 70 that drip, and threads stay bounded."""
+    before = threading.active_count()
+    with drip(served, 70), ThreadPoolExecutor(6) as browser:
+        time.sleep(0.5)
+        start = time.monotonic()
+        files = list(browser.map(lambda path: ask(served.url, "GET", path).status, ["/", "/server.js"] * 3))
+        after = act(served.url, create(served.url), 4).json
+        assert time.monotonic() - start < 2
+        assert files == [200] * 6 and after["ply"] == 1
+        assert threading.active_count() <= before + server.MAX_CONNECTIONS + 10
+
+
+def test_a_request_has_a_deadline(served: server.Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The deadline is for headers and body together, however often a byte arrives."""
+    monkeypatch.setattr(server, "CLIENT_SECONDS", 0.5)
+    with drip(served, 1) as (slow,):
+        start = time.monotonic()
+        slow.settimeout(10)
+        assert slow.recv(1) == b"" and 0.4 < time.monotonic() - start < 2
+    with socket.create_connection((server.ADDRESS, served.server_port)) as slow:
+        head = f"POST /api/tables HTTP/1.1\r\nHost: 127.0.0.1:{served.server_port}\r\n"
+        slow.sendall(f"{head}Content-Type: application/json\r\nContent-Length: 9\r\n\r\n{{".encode())
+        slow.settimeout(10)
+        assert b"200" not in slow.recv(100)
 
 
 def test_many_at_once(url: str) -> None:

@@ -167,7 +167,7 @@ def test_wrong_names_are_refused(url: str, name: str, status: int, message: str)
 
 def test_a_game_of_ones_own_has_a_form_where_it_is_offered() -> None:
     room = tables.Tables()
-    with pytest.raises(tables.Refusal, match="the game must be"):
+    with pytest.raises(tables.BadRequest, match="the game must be"):
         room.about("wsgiref.validate:validator()")
     assert "wsgiref.validate" not in sys.modules  # nothing is imported that was not named with --env
     room.add(OWN)
@@ -180,11 +180,11 @@ def test_a_game_of_ones_own_has_a_form_where_it_is_offered() -> None:
 
 
 def test_games_of_the_form_go_for_newer_ones_and_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "MOST_MADE", 2)
+    monkeypatch.setattr(tables, "MAX_CUSTOM", 2)
     room = tables.Tables()
     view = room.create("connect_four(rows=4)", ["person"] * 2, 0)
     for k in (2, 3):
         room.about(f"connect_four(rows=4, k={k})")
-    assert [*room.made] == ["connect_four(rows=4, k=2)", "connect_four(rows=4, k=3)"]
+    assert [*room.custom] == ["connect_four(rows=4, k=2)", "connect_four(rows=4, k=3)"]
     assert room.change(view["table"], "act", 0, 3)["ply"] == 1  # whoever plays one goes on
     assert room.create("connect_four(rows=4)", ["person"] * 2, 0)["svg"] == view["svg"]

@@ -63,13 +63,13 @@ def test_all_is_shown_to_those_who_only_watch() -> None:
 
 
 def test_tables_are_closed_for_newer_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "MOST_TABLES", 2)
+    monkeypatch.setattr(tables, "MAX_TABLES", 2)
     room = tables.Tables()
     first, second = (room.create("tic_tac_toe", TWO, 0)["table"] for _ in range(2))
     room.change(first, "act", 0, 4)
     third = room.create("tic_tac_toe", TWO, 0)["table"]
     assert list(room.open) == [first, third]
-    with pytest.raises(tables.Refusal, match="there is no table"):
+    with pytest.raises(tables.BadRequest, match="there is no table"):
         room.view(second)
 
 
