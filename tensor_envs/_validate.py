@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import math
 import operator
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,19 @@ def shown(value: Any) -> str:
         text = f"<{type(value).__name__}>"
     text = " ".join(text.split())
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
+
+
+def literal(text: str | ast.expr) -> Any:
+    """Return the value of a Python literal that a user wrote, without Python's warnings about its spelling.
+
+    Raises:
+        ValueError: the text is no literal.
+    """
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            return ast.literal_eval(text)
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+        raise ValueError(f"must be a plain Python value, got {shown(text)}") from None
 
 
 def wrong_type(name: str, wanted: str, value: Any) -> TypeError:

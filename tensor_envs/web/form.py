@@ -1,7 +1,7 @@
-"""The rules of a game as a form: their fields, and the game of their values.
+"""Form of a game's rule fields, and the name of a game with given rules.
 
-A game is called as it would be made, such as "hyper_tic_tac_toe(shape=(4, 4), k=3)": that is its name in links, too.
-This is a part of the page's Python as well, so there is no NumPy in it.
+The name is the call that makes the game, such as "hyper_tic_tac_toe(shape=(4, 4), k=3)". Links contain it.
+The page's own Python runs this module, so it does not import NumPy.
 """
 
 from __future__ import annotations
@@ -9,31 +9,33 @@ from __future__ import annotations
 import ast
 import math
 import re
+import warnings
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import asdict, replace
 from typing import Any
 
-from tensor_envs._validate import shown
+from tensor_envs._validate import literal, shown
 from tensor_envs.env import Env
 from tensor_envs.registry import make
 
 BEYOND = 2**63  # of every field's range
-# what is larger would be traced and compiled for minutes, and nothing else be played meanwhile
-MOST_STATE, MOST_OBSERVATION = 1024, 2048  # bytes, numbers
+# a larger game would be traced and compiled for minutes, and block all other games meanwhile
+MAX_STATE, MAX_OBSERVATION = 1024, 2048  # bytes, numbers
 
 
 def form_id(env: Env) -> str:
-    """The id that has all rule fields, a preset's game, say."""
+    """Return the id whose rule fields are all free: of a preset, that of its game."""
     return env.id if ":" in env.id else env.entry.id
 
 
 def fields_of(rules: Any) -> list[dict[str, Any]]:
-    """The fields of rules with their present values as text, and what they may be."""
-    told = []
+    """Return name, text and allowed values of each rule field, for a form."""
+    form = []
     for name, value in asdict(rules).items():
         allowed = _allowed(rules, name, value)
         choices = re.findall(r"'(\w+)'", allowed) if isinstance(value, str) else []
-        told.append(
+        form.append(
             {
                 "name": name,
                 "text": value if isinstance(value, str) else repr(value),
@@ -41,68 +43,83 @@ def fields_of(rules: Any) -> list[dict[str, Any]]:
                 "choices": ["False", "True"] if isinstance(value, bool) else choices,
             }
         )
-    return told
+    return form
 
 
-def _allowed(rules: Any, name: str, now: Any) -> str:
-    """What a field may be, as the rules themselves refuse something else."""
-    for wrong in ("",) if isinstance(now, str) else (BEYOND, -BEYOND, None):
+def _allowed(rules: Any, name: str, value: Any) -> str:
+    """Return the allowed values of a field, from the message with which the rules refuse a wrong one."""
+    for wrong in ("",) if isinstance(value, str) else (BEYOND, -BEYOND, None):
         try:
             replace(rules, **{name: wrong})
         except (ValueError, TypeError) as error:
-            said, refused, _ = str(error).partition(", got")
-            if refused and said.startswith(name):
-                return said.removeprefix(name).lstrip(" :")
+            message, separator, _ = str(error).partition(", got")
+            if separator and message.startswith(name):
+                return message.removeprefix(name).lstrip(" :")
     return ""
 
 
-def name_of(id: str, texts: dict[str, str], known: Collection[str]) -> str:
-    """The name of the game that a form says. ValueError: none of the known ids."""
-    usual = asdict(make(_checked(id, known)).rules)
-    given = {field: _read(text, usual.get(field)) for field, text in texts.items()}
-    changed = [f"{field}={value!r}" for field, value in given.items() if value != usual.get(field, BEYOND)]
+def name_of(id: str, texts: dict[str, str], ids: Collection[str]) -> str:
+    """Return the name of the game with these rule fields.
+
+    Raises:
+        ValueError: the id is none of `ids`.
+        TypeError: the rules have no such field.
+    """
+    defaults = _rules(id, texts, ids)
+    values = {field: _value(text, defaults[field]) for field, text in texts.items()}
+    changed = [f"{field}={value!r}" for field, value in values.items() if value != defaults[field]]
     return f"{id}({', '.join(changed)})"
 
 
-def _read(text: str, now: Any) -> Any:
-    """A value as it was written; what is none is left to the rules to refuse."""
-    if isinstance(now, str):
+def _value(text: str, default: Any) -> Any:
+    """Return the value of a field; a text that is no literal stays a text, which the rules refuse."""
+    if isinstance(default, str):
         return text
-    try:
-        return ast.literal_eval(text.strip())
-    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
-        return text
+    with suppress(ValueError):
+        return literal(text.strip())
+    return text
 
 
-def _checked(id: str, known: Collection[str]) -> str:
-    if id not in known:
-        raise ValueError(f"the game must be {', '.join(known)} with (field=value, ...), got {shown(id)}")
-    return id
+def _rules(id: str, names: Collection[str], ids: Collection[str]) -> dict[str, Any]:
+    """Return the default rule fields of a game, after a check of its id and of the names of fields."""
+    if id not in ids:
+        raise ValueError(f"the game must be {', '.join(ids)} with (field=value, ...), got {shown(id)}")
+    defaults = asdict(make(id).rules)
+    for name in names:
+        if name not in defaults:
+            allowed = ", ".join(defaults) or "none"
+            raise TypeError(f"{id!r} has no rule field {shown(name)}; its fields are {allowed}")
+    return defaults
 
 
-def env_of(name: str, known: Collection[str]) -> Env:
-    """The environment of a name that begins with one of the known ids.
+def env_of(name: str, ids: Collection[str]) -> Env:
+    """Return the environment of a game's name, such as "hex(size=5)".
 
-    ValueError, TypeError or NotImplementedError: there is none, its rules refuse a value, or it is too large.
+    Raises:
+        ValueError: the id is none of `ids`, or the rules refuse a value.
+        TypeError: the rules have no such field, or refuse a value's type.
+        NotImplementedError: the game is too large for a page.
     """
-    called = re.fullmatch(r"([\w.:]+)\((.*)\)", name, re.DOTALL)
-    id, given = called.groups() if called else (name, "")
-    _checked(id, known)
+    match = re.fullmatch(r"([\w.:]+)\((.*)\)", name, re.DOTALL)
+    id, arguments = match.groups() if match else (name, "")
+    _rules(id, (), ids)
     try:
-        match ast.parse(f"rules({given})", mode="eval").body:
-            case ast.Call(ast.Name(), [], keywords):
-                fields = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in keywords}
-            case _:
-                raise ValueError
-    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
-        raise ValueError(f"the rules of {id} must be field=value, ..., got {shown(given)}") from None
-    env, too = make(id, **fields), f"{id} is too large for a page"
-    for what, size, most in (
-        ("bytes", env.state_bytes, MOST_STATE),
-        ("numbers in an observation", math.prod(env.observation_shape), MOST_OBSERVATION),
+        with warnings.catch_warnings(action="ignore"):
+            call = ast.parse(f"rules({arguments})", mode="eval").body
+        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and not call.args):
+            raise ValueError
+        nodes = {str(keyword.arg): keyword.value for keyword in call.keywords}
+        _rules(id, nodes, ids)
+        fields = {field: literal(node) for field, node in nodes.items()}
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        raise ValueError(f"the rules of {id} must be field=value, ..., got {shown(arguments)}") from None
+    env, too_large = make(id, **fields), f"{id} is too large for a page"
+    for unit, size, limit in (
+        ("bytes", env.state_bytes, MAX_STATE),
+        ("numbers in an observation", math.prod(env.observation_shape), MAX_OBSERVATION),
     ):
-        if size > most:
-            raise NotImplementedError(f"{too}: {size:,} {what}, at most {most:,}")
+        if size > limit:
+            raise NotImplementedError(f"{too_large}: {size:,} {unit}, at most {limit:,}")
     if env.engine.game.has_memory:
-        raise NotImplementedError(f"{too}: its fields are memory")
+        raise NotImplementedError(f"{too_large}: its fields are memory")
     return env

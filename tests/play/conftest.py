@@ -13,8 +13,8 @@ from tests.scripts.here import SCRIPTS, complaints
 
 @pytest.fixture(scope="session")
 def url() -> Iterator[str]:
-    """The address of a page to play at, served by a process of its own."""
-    command = [sys.executable, str(SCRIPTS / "play.py"), "--port", "0"]
+    """The address of a play page, served by a process of its own that shows all warnings."""
+    command = [sys.executable, "-W", "always", str(SCRIPTS / "play.py"), "--port", "0"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     line = process.stdout.readline()

@@ -11,6 +11,7 @@ import pytest
 
 import tensor_envs as te
 from tensor_envs.play import tables
+from tensor_envs.web import form
 from tests.games.shared import shared_env
 from tests.play.test_play import act, ask, create
 
@@ -107,6 +108,10 @@ def test_hidden_cards_are_hidden_in_a_game_of_the_form(url: str) -> None:
         ("hyper_tic_tac_toe", {"misere": "2"}, "misere must be of type bool, got 2"),
         ("shed", {"cards": "33"}, "cards must be an int in 1..32, got 33"),
         ("shed", {"deck": "3"}, "'shed' has no rule field 'deck'; its fields are cards, max_plies"),
+        ("hex", {"size": "1in 2"}, "size must be an int"),
+        ("hex", {"size": "'\\d'"}, "size must be an int"),
+        ("hex", {"illegal": "raise"}, "'hex' has no rule field 'illegal'; its fields are size"),
+        ("hex", {"illegal": "'lose'"}, "'hex' has no rule field 'illegal'; its fields are size"),
         ("hex", {"size": "[[[]]]"}, "size must be an int"),
         ("hex", {"size": "(" * 9000}, "size must be an int"),
         ("go", {"komi": "1e999"}, "the rules of go must be field=value, ..., got 'komi=inf'"),
@@ -150,6 +155,11 @@ def test_wrong_values_are_one_sentence(url: str, id: str, fields: dict[str, Any]
         ("hex(size=3)(swap=True)", 400, "the rules of hex must be"),
         ("hex(size=open('/'))", 400, "the rules of hex must be"),
         ("hex(" + "-" * 9000 + "1)", 400, "the rules of hex must be"),
+        ("hex(illegal='lose')", 400, "'hex' has no rule field 'illegal'; its fields are size"),
+        ("hex(x=open('/'))", 400, "'hex' has no rule field 'x'; its fields are size"),
+        ("hex(**{'size': 3})", 400, "'hex' has no rule field 'None'"),
+        ("hex(size=1in 2)", 400, "the rules of hex must be"),
+        ("hex(size='\\d')", 400, "size must be an int"),
         ("hex(size=0)", 400, "size must be in 1..19, got 0"),
         ("wsgiref.validate:validator()", 400, "the game must be "),
     ],
@@ -163,6 +173,16 @@ def test_wrong_names_are_refused(url: str, name: str, status: int, message: str)
         ask(url, "POST", "/api/tables", body),
     ):
         assert answer.status == status and message in answer.json["error"]
+
+
+def test_values_of_unknown_fields_are_not_evaluated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(form, "literal", lambda text: pytest.fail(f"{text} is evaluated"))
+    for make_game in (
+        lambda: form.name_of("hex", {"illegal": "1", "x": "2"}, ["hex"]),
+        lambda: form.env_of("hex(size=3, x=2)", ["hex"]),
+    ):
+        with pytest.raises(TypeError, match="'hex' has no rule field"):
+            make_game()
 
 
 def test_a_game_of_ones_own_has_a_form_where_it_is_offered() -> None:
