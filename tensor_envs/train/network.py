@@ -9,7 +9,7 @@ import numpy as np
 from tinygrad import Tensor, nn
 from tinygrad.helpers import TRAINING
 
-from tensor_envs._compiler.devices import DeviceName
+from tensor_envs._compiler.devices import DeviceName, resolve
 from tensor_envs._files import read_arrays, write_arrays
 from tensor_envs.env import Env
 from tensor_envs.io import about, env_of
@@ -66,6 +66,7 @@ class Network:
         if device is not None:
             for tensor in own.values():
                 tensor.replace(tensor.to(device) if isinstance(device, str) else tensor.shard(device))
+        resolve(device)  # opens the device with the compiler that is found, for tinygrad's kernels too
         # realised now, else every capture would draw weights of its own
         Tensor.realize(*own.values())
 

@@ -52,6 +52,12 @@ def test_tinygrads_own_kernels_compile_too(tmp_path: Path, given: str | None) ->
     assert done.stdout == f"[2.0, 4.0] 3.0 {given}\n", done.stderr
 
 
+def test_a_network_that_is_made_first_compiles_too(tmp_path: Path) -> None:
+    code = "import tensor_envs as te; print(te.agents.load('tic_tac_toe', 0))"
+    done = run(code, tmp_path, PATH="/bin:/usr/bin", DEV="CPU")
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("broken", ["/no/such/compiler", "/bin/true", sys.executable])
 def test_a_broken_cc_is_named(tmp_path: Path, broken: str) -> None:
     done = run(STEP, tmp_path, CC=broken)
