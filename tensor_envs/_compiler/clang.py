@@ -6,6 +6,7 @@ import functools
 import hashlib
 import importlib.util
 import os
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -88,12 +89,13 @@ def _zig() -> Path | None:
     return zig if zig.exists() else None
 
 
-def _zig_shim(zig: Path | None) -> str | None:
-    """Return the path of a script that runs zig's clang: tinygrad takes CC as one executable, without arguments."""
-    if zig is None:
-        return None
-    text = f"#!/bin/sh\nexec '{zig}' clang {NO_EPILOGUES} \"$@\"\n"
-    name = f"zig-clang-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+def _shim(*command: str) -> str | None:
+    """Return the path of a script that runs a clang without warnings, or None if it cannot be written.
+
+    tinygrad takes CC as one executable, without arguments, and lets it write to the process's stderr.
+    """
+    text = f'#!/bin/sh\nexec {shlex.join(command)} {NO_EPILOGUES} -w "$@"\n'
+    name = f"clang-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
     for folder in cache_folders():
         with suppress(OSError):
             if (folder / name).read_bytes() == text.encode() and os.access(folder / name, os.X_OK):
@@ -103,9 +105,10 @@ def _zig_shim(zig: Path | None) -> str | None:
 
 @functools.cache
 def _found() -> str | None:
-    """Return the ziglang wheel's clang, or one on the PATH."""
+    """Return the path of the ziglang wheel's clang, or of one on the PATH."""
     names = ["clang", *(f"clang-{n}" for n in range(NEWEST_CLANG, OLDEST_CLANG - 1, -1))]
-    return _zig_shim(_zig()) or next(filter(None, map(shutil.which, names)), None)
+    zig = _zig()
+    return (zig and _shim(str(zig), "clang")) or next(filter(None, map(shutil.which, names)), None)
 
 
 @functools.cache
@@ -125,6 +128,11 @@ def cpu_compiler() -> str:
     return chosen
 
 
+def without_compile_processes() -> None:
+    """Have tinygrad compile all kernels in this process from now on."""
+    Context(PARALLEL=0).__enter__()  # type: ignore[no-untyped-call]
+
+
 @contextmanager
 def named_to_tinygrad() -> Iterator[None]:
     """Set CC, for tinygrad's own kernels, to the clang that is found.
@@ -135,11 +143,11 @@ def named_to_tinygrad() -> Iterator[None]:
     before = os.environ.get("CC")
     compiler = before or _found()
     if compiler:
-        os.environ["CC"] = compiler
+        os.environ["CC"] = _shim(compiler) or compiler
         getenv.cache_clear()  # type: ignore[attr-defined]
         getenv("CC", "clang")
         if not before and not shutil.which("clang"):
-            Context(PARALLEL=0).__enter__()  # type: ignore[no-untyped-call] # for good
+            without_compile_processes()
     try:
         yield
     finally:
@@ -154,7 +162,8 @@ def identity() -> str:
     """Return a text that differs for every compiler and processor whose programs may differ."""
     zig = _zig()
     compiler = cpu_compiler()
-    file = Path(str(zig) if compiler == _zig_shim(zig) else shutil.which(compiler) or compiler)
+    is_zig = zig is not None and compiler == _shim(str(zig), "clang")
+    file = Path(str(zig) if is_zig else shutil.which(compiler) or compiler)
     about = file.stat()
     return f"{file} {about.st_size} {about.st_mtime_ns} {processor()}"
 

@@ -28,7 +28,7 @@ def run(code: str, tmp_path: Path, **environment: str) -> subprocess.CompletedPr
 def test_the_wheels_clang_is_used_without_any_on_the_path(tmp_path: Path) -> None:
     done = run(STEP, tmp_path, PATH="/bin:/usr/bin")
     assert "State of 2 games" in done.stdout, done.stderr
-    assert list((tmp_path / "tensor_envs").glob("zig-clang-*"))
+    assert list((tmp_path / "tensor_envs").glob("clang-*"))
 
 
 OWN_KERNELS = """
@@ -50,6 +50,22 @@ def test_tinygrads_own_kernels_compile_too(tmp_path: Path, given: str | None) ->
     environment = {} if given is None else {"CC": given}
     done = run(OWN_KERNELS, tmp_path, PATH="/bin:/usr/bin", **environment)
     assert done.stdout == f"[2.0, 4.0] 3.0 {given}\n", done.stderr
+
+
+@pytest.mark.parametrize("variable", ["CC", "PATH"])
+def test_warnings_of_the_compiler_are_not_shown(tmp_path: Path, variable: str) -> None:
+    """tinygrad lets its compiler write to stderr, whichever it is."""
+    run(STEP, tmp_path)
+    shim = next((tmp_path / "tensor_envs").glob("clang-*"))
+    shim.rename(real := tmp_path / "real")
+    (tmp_path / "bin").mkdir()
+    loud = tmp_path / "bin" / "clang"
+    loud.write_text(f'#!/bin/sh\nexec {real} -Wall -x c -include {tmp_path}/loud.h "$@"\n')
+    loud.chmod(0o755)
+    (tmp_path / "loud.h").write_text("static int loud(int x) { return x == x; }")
+    path = {"CC": str(loud)} if variable == "CC" else {"PATH": f"{loud.parent}:/bin:/usr/bin"}
+    done = run((NO_ZIG if variable == "PATH" else "") + OWN_KERNELS, tmp_path, CACHELEVEL="0", **path)
+    assert done.stdout.startswith("[2.0, 4.0] 3.0") and done.stderr == ""
 
 
 def test_a_network_that_is_made_first_compiles_too(tmp_path: Path) -> None:
@@ -76,7 +92,7 @@ def test_without_any_compiler_the_error_says_what_to_install(tmp_path: Path) -> 
 
 def test_an_explicit_clang_is_taken(tmp_path: Path) -> None:
     run(STEP, tmp_path)
-    shim = next((tmp_path / "tensor_envs").glob("zig-clang-*"))
+    shim = next((tmp_path / "tensor_envs").glob("clang-*"))
     code = "from tensor_envs._compiler.clang import cpu_compiler, describe; print(cpu_compiler(), describe())"
     assert run(code, tmp_path, CC=str(shim)).stdout.startswith(f"{shim} clang version")
 
