@@ -2,8 +2,7 @@
 
 import sys
 
-import command.first  # noqa: F401
 from benchmark import main, search
 
 if __name__ == "__main__":
-    sys.exit((search if "--search" in sys.argv else main).main())
+    (search if "--search" in sys.argv else main).main()

@@ -19,15 +19,11 @@ from functools import cached_property
 from math import comb, prod
 from typing import Any
 
-if __name__ == "__main__":
-    import command.first  # noqa: F401
-
 import numpy as np
 
 import tensor_envs as te
-from command import PATIENCE, Parser, busy, need, new_file, run
-from command.games import device_of
 from tensor_envs import ops
+from tensor_envs._command import BUSY_SECONDS, busy, command_parser, device_of, need, new_file, run
 from tensor_envs.games.hyper_tic_tac_toe.render import draw, to_string
 
 NAMES = {1: "first player (X)", -1: "second player (O)"}
@@ -38,8 +34,8 @@ PLIES_A_KERNEL = 64
 BAR_AFTER, BAR_EVERY, BAR_WIDTH = 1.0, 0.1, 40  # seconds, seconds, characters
 
 
-def make_parser() -> Parser:
-    parser = Parser("hyperdimensional_tictactoe.py", __doc__)
+def make_parser() -> argparse.ArgumentParser:
+    parser = command_parser("hyperdimensional_tictactoe.py", __doc__)
     sides = "x".join(map(str, SHAPE))
     parser.add_argument(
         "--shape", type=int, nargs="+", metavar="N", help=f"sides of the board (default: {sides})"
@@ -66,8 +62,8 @@ def make_parser() -> Parser:
     return parser
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    return run(make_parser(), work, arguments)
+def main(arguments: Sequence[str] | None = None) -> None:
+    run(make_parser(), work, arguments)
 
 
 def work(options: argparse.Namespace) -> None:
@@ -215,7 +211,7 @@ class Bar:
 
     def show(self, done: int, text: str) -> None:
         now = time.perf_counter()
-        if not self.terminal and not self.shown and now - self.begin > PATIENCE:
+        if not self.terminal and not self.shown and now - self.begin > BUSY_SECONDS:
             self.shown = now
             print(f"{done:,} of {self.total:,} {text} ...", file=sys.stderr, flush=True)
         if self.terminal and now - self.begin > BAR_AFTER and now - self.shown > BAR_EVERY:
@@ -313,4 +309,4 @@ def show(options: argparse.Namespace, env: te.Env, result: Games | Boards) -> No
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -1,9 +1,6 @@
 """Published counts and values, and what comes out here: `python scripts/known_results.py --help`."""
 
-import sys
-
-import command.first  # noqa: F401
 from known_results.main import main
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -15,20 +15,15 @@ import argparse
 import importlib
 import os
 import socket
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-if __name__ == "__main__":
-    import command.first  # noqa: F401
-
 import numpy as np
 
 import tensor_envs as te
-from command import MOST, Parser, busy, run, whole
-from command.games import add_game, game_of
+from tensor_envs._command import MAX_COUNT, add_game, busy, command_parser, game_of, run, whole
 
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}  # no reports, no warning
 # Ray's own switch, on every system, for listening on the loopback interface instead of all
@@ -181,16 +176,16 @@ def work(options: argparse.Namespace) -> None:
     )
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    parser = Parser("ray_rollout.py", __doc__)
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = command_parser("ray_rollout.py", __doc__)
     add_game(parser)
-    parser.add_argument("--batch", type=whole(1, MOST), default=65536)
-    parser.add_argument("--steps", type=whole(1, MOST), default=1000)
+    parser.add_argument("--batch", type=whole(1, MAX_COUNT), default=65536)
+    parser.add_argument("--steps", type=whole(1, MAX_COUNT), default=1000)
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="default: the cores")
     parser.add_argument("--seed", type=whole(0, 2**64 - 1), default=0)
     parser.add_argument("--address", help="of a Ray cluster that runs already, or auto")
-    return run(parser, work, arguments)
+    run(parser, work, arguments)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -14,21 +14,16 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-
-if __name__ == "__main__":
-    import command.first  # noqa: F401
 
 import numpy as np
 from tinygrad import Device
 
 import tensor_envs as te
-from command import MOST, Parser, busy, run, whole
-from command.games import add_game, device_of, game_of
 from ray_rollout import Results, table
+from tensor_envs._command import MAX_COUNT, add_game, busy, command_parser, device_of, game_of, run, whole
 
 
 def place() -> str:
@@ -58,15 +53,15 @@ def work(options: argparse.Namespace) -> None:
     print(table(env, results, options.steps), flush=True)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    parser = Parser("shard_rollout.py", __doc__)
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = command_parser("shard_rollout.py", __doc__)
     add_game(parser)
-    parser.add_argument("--batch", type=whole(1, MOST), default=65536, help="of all processes together")
-    parser.add_argument("--steps", type=whole(1, MOST), default=1000)
+    parser.add_argument("--batch", type=whole(1, MAX_COUNT), default=65536, help="of all processes together")
+    parser.add_argument("--steps", type=whole(1, MAX_COUNT), default=1000)
     parser.add_argument("--seed", type=whole(0, 2**64 - 1), default=0)
     parser.add_argument("--save", type=Path, metavar="DIR", help="a folder for the results of every row")
-    return run(parser, work, arguments)
+    run(parser, work, arguments)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -15,21 +15,29 @@ package.module:function of a State to integers [B].
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
-
-if __name__ == "__main__":
-    import command.first  # noqa: F401
+from typing import Any
 
 import numpy as np
 
 import tensor_envs as te
-from command import MOST, Parser, busy, command_line, named, new_file, run, whole
-from command.games import add_game, device_of, game_of
+from tensor_envs._command import (
+    MAX_COUNT,
+    add_game,
+    busy,
+    command_parser,
+    device_of,
+    game_of,
+    new_file,
+    run,
+    whole,
+)
 
 Player = Callable[[str], str]
 NO_ACTION = -1  # illegal in every game
@@ -106,6 +114,31 @@ def program(words: Sequence[str]) -> Player:
     return player
 
 
+def command_line(text: str) -> list[str]:
+    """Parse a program and its arguments, quoted as in a shell."""
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"must be a command line, got {text!r}: {error}") from None
+    if not words:
+        raise argparse.ArgumentTypeError(f"must be a command line, got {text!r}")
+    return words
+
+
+def function(text: str) -> Any:
+    """Return the function of a name, package.module:function."""
+    module, _, name = text.partition(":")
+    try:
+        value = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise argparse.ArgumentTypeError(f"must be package.module:function, got {text!r}: {error}") from None
+    if not callable(value):
+        raise argparse.ArgumentTypeError(
+            f"must name a function, and {text!r} is of type {type(value).__name__}"
+        )
+    return value
+
+
 def opponent(name: str, env: te.Env, seed: int) -> te.agents.Policy:
     known: dict[str, te.agents.Policy] = {
         "uniform": te.agents.uniform,
@@ -119,7 +152,7 @@ def opponent(name: str, env: te.Env, seed: int) -> te.agents.Policy:
     if name not in known and ":" not in name:
         ways = f"{', '.join(known)}, a .safetensors file or package.module:function"
         raise ValueError(f"--against must be {ways}, got {name!r}")
-    policy: te.agents.Policy = known[name] if name in known else named(name)
+    policy: te.agents.Policy = known[name] if name in known else function(name)
     return policy
 
 
@@ -151,11 +184,11 @@ def work(options: argparse.Namespace) -> None:
     print(f"{env.id} on {device_of()} against {options.against}: {counts}; mean return {mean:+.3f}")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    parser = Parser("text_player.py", __doc__)
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = command_parser("text_player.py", __doc__)
     add_game(parser)
     who = parser.add_mutually_exclusive_group()
-    who.add_argument("--player", type=named, metavar="MODULE:FUNCTION", help="of a str to a str")
+    who.add_argument("--player", type=function, metavar="MODULE:FUNCTION", help="of a str to a str")
     who.add_argument(
         "--command",
         type=command_line,
@@ -163,13 +196,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="a program that reads a text and writes its answer",
     )
     parser.add_argument("--against", default="uniform", metavar="POLICY", help="default: uniform")
-    parser.add_argument("--games", type=whole(1, MOST), default=2, help="default: 2")
+    parser.add_argument("--games", type=whole(1, MAX_COUNT), default=2, help="default: 2")
     parser.add_argument("--tries", type=whole(1, 100), default=3, help="answers to a question; default: 3")
-    parser.add_argument("--limit", type=whole(1, MOST), default=2000, help="actions of a game; default: 2000")
+    parser.add_argument(
+        "--limit", type=whole(1, MAX_COUNT), default=2000, help="actions of a game; default: 2000"
+    )
     parser.add_argument("--seed", type=whole(0, 2**32), default=0, help="of the first game; default: 0")
     parser.add_argument("--save", type=new_file, metavar="FILE", help="what was said, a game a line, as JSON")
-    return run(parser, work, arguments)
+    run(parser, work, arguments)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

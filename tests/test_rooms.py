@@ -39,6 +39,7 @@ FLOORS = [
     {"search", "solve"},
     {"train"},
     {"agents", "evaluation"},
+    {"_command"},
     {"adapters", "web", "export"},
     {"play"},
     {"testing"},

@@ -24,33 +24,36 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tinygrad.device import CompileError
+from tinygrad.helpers import DEV
+from tinygrad.runtime.support.elf import elf_loader
+
+import tensor_envs as te
+from tensor_envs._command import Failure, busy, command_parser, run
+
 if not __package__:  # run as a file: what the scripts share lies in the folder above
     sys.path[0] = str(Path(__file__).resolve().parents[1])
-    import command.first  # noqa: F401
 
 from benchmark.gpu_model import CARDS, HEAD, rounds, row, work_of
-from command import Failure, Parser, busy, run
 
 GAMES = 128
 # of a multiprocessor; a warp's registers come in units
 REGISTERS, UNIT, THREADS, BLOCKS = 65536, 256, 2048, 32
 WARP, BLOCK = 32, 64
-# what makes them: of the package, an environment, a state
-KERNELS: dict[str, Callable[[Any, Any, Any], object]] = {
-    "step": lambda te, env, state: env.step(state, te.agents.uniform(state)),
-    "uniform": lambda te, env, state: te.VectorEnv(env, GAMES).step_uniform(),
-    "uniform, next_step": lambda te, env, state: te.VectorEnv(
-        env, GAMES, autoreset="next_step"
-    ).step_uniform(),
-    "uniform, disabled": lambda te, env, state: te.VectorEnv(env, GAMES, autoreset="disabled").step_uniform(),
-    "uniform, observe": lambda te, env, state: te.VectorEnv(env, GAMES, observe=True).step_uniform(),
-    "rollout": lambda te, env, state: te.rollout_from(state, "uniform", 8),
-    "rollout, disabled": lambda te, env, state: te.rollout_from(state, "uniform", 8, autoreset=False),
-    "playout": lambda te, env, state: te.playout(state, 1),
-    "observe": lambda te, env, state: env.observe(state),
-    "gather": lambda te, env, state: env.take(state, range(GAMES)),
-    "reset": lambda te, env, state: env.reset(state),
-    "refresh": lambda te, env, state: env.engine.refresh(state.buffers),
+# the call that makes each of them, with an environment and a state
+KERNELS: dict[str, Callable[[Any, Any], object]] = {
+    "step": lambda env, state: env.step(state, te.agents.uniform(state)),
+    "uniform": lambda env, state: te.VectorEnv(env, GAMES).step_uniform(),
+    "uniform, next_step": lambda env, state: te.VectorEnv(env, GAMES, autoreset="next_step").step_uniform(),
+    "uniform, disabled": lambda env, state: te.VectorEnv(env, GAMES, autoreset="disabled").step_uniform(),
+    "uniform, observe": lambda env, state: te.VectorEnv(env, GAMES, observe=True).step_uniform(),
+    "rollout": lambda env, state: te.rollout_from(state, "uniform", 8),
+    "rollout, disabled": lambda env, state: te.rollout_from(state, "uniform", 8, autoreset=False),
+    "playout": lambda env, state: te.playout(state, 1),
+    "observe": lambda env, state: env.observe(state),
+    "gather": lambda env, state: env.take(state, range(GAMES)),
+    "reset": lambda env, state: env.reset(state),
+    "refresh": lambda env, state: env.engine.refresh(state._games),
 }
 
 
@@ -71,8 +74,6 @@ class Needs(NamedTuple):
 
 def needs(binary: bytes) -> Needs:
     """What a kernel compiled for CUDA says of itself: the attributes EIATTR_REGCOUNT and EIATTR_MIN_STACK_SIZE."""
-    from tinygrad.runtime.support.elf import elf_loader
-
     sections = elf_loader(binary)[1]
     code = sum(s.header.sh_size for s in sections if s.name.startswith(".text."))
     about = next(s.content for s in sections if s.name == ".nv.info")
@@ -97,15 +98,13 @@ def cuda_library() -> str | None:
 
 def machine_code(binary: bytes) -> bytes:
     """The instructions of a kernel compiled for CUDA."""
-    from tinygrad.runtime.support.elf import elf_loader
-
     return next(bytes(s.content) for s in elf_loader(binary)[1] if s.name.startswith(".text."))
 
 
-def compiled(te: Any, name: str, kernel: str) -> Any:
+def compiled(name: str, kernel: str) -> Any:
     """Return the program of a kernel, made by the call that a user makes."""
     env = te.make(name)
-    KERNELS[kernel](te, env, env.init(GAMES))
+    KERNELS[kernel](env, env.init(GAMES))
     name = f"{type(env.rules).__name__}_{kernel.split(',')[0]}"
     programs = [program for function in env.engine._captures.values() for program in function.programs()]
     return [program for program in programs if program.arg.function_name == name][-1]
@@ -124,14 +123,9 @@ def modelled(card: str, name: str, kernel: str, program: Any) -> str:
 def work(options: argparse.Namespace) -> None:
     if options.model and not options.target.startswith("CUDA"):
         raise ValueError(f"--model needs a --target of CUDA, got {options.target}")
-    os.environ["DEV"] = f"NULL:{options.target}"  # before tinygrad is imported
+    DEV.value = f"NULL:{options.target}"
     if options.target.startswith("CUDA") and (library := cuda_library()):
         os.environ.setdefault("NVRTC_PATH", library)
-
-    from tinygrad.device import CompileError
-
-    import tensor_envs as te
-
     for name in options.env or ():
         te.make(name)
     try:
@@ -147,7 +141,7 @@ def work(options: argparse.Namespace) -> None:
     for name in options.env or te.registered():
         for kernel in options.kernel:
             with busy(f"{name}, {kernel}: compiling for {options.target}"):
-                program = compiled(te, name, kernel)
+                program = compiled(name, kernel)
             if options.model:
                 print(modelled(options.model, name, kernel, program), flush=True)
                 continue
@@ -160,8 +154,8 @@ def work(options: argparse.Namespace) -> None:
             print(f"| `{name}` | {kernel} | {row} |", flush=True)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    parser = Parser("gpu_kernels.py", __doc__)
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = command_parser("gpu_kernels.py", __doc__)
     parser.add_argument(
         "--target", default="CUDA:sm_90", help="renderer and architecture, as in DEV=NULL:..."
     )
@@ -175,8 +169,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         metavar="KERNEL",
         help=f"among {', '.join(map(repr, KERNELS))}",
     )
-    return run(parser, work, arguments)
+    run(parser, work, arguments)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

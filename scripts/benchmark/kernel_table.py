@@ -19,9 +19,10 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from tensor_envs._command import add_games, busy, command_parser, device_of, run, whole
+
 if not __package__:  # run as a file: what the scripts share lies in the folder above
     sys.path[0] = str(Path(__file__).resolve().parents[1])
-    import command.first  # noqa: F401
 
 import numpy as np
 from tinygrad import Context
@@ -29,8 +30,6 @@ from tinygrad.helpers import GlobalCounters
 
 import tensor_envs as te
 from benchmark.c_baseline import library
-from command import Parser, busy, run, whole
-from command.games import add_games, device_of
 from tensor_envs._engine.batch_layout import LANES
 
 STEPS, RUNS, SECONDS = 64, 5, 0.2
@@ -117,12 +116,12 @@ def work(options: argparse.Namespace) -> None:
             print("\n".join(table), flush=True)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    parser = Parser("kernel_table.py", __doc__)
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = command_parser("kernel_table.py", __doc__)
     add_games(parser)
     parser.add_argument("--batch", nargs="+", type=whole(1), default=[4096, 65536], metavar="B")
-    return run(parser, work, arguments)
+    run(parser, work, arguments)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -34,7 +34,7 @@ from typing import Any
 from benchmark.c_baseline import LIMITS
 from benchmark.report import machine, markdown, plot
 from benchmark.runner import MIN_EPISODES
-from command import Failure, Parser, busy, new_file, real, run, whole
+from tensor_envs._command import Failure, busy, command_parser, new_file, real, run, whole
 
 MODES = ("step", "read", "policy", "rollout")
 GAMES = (
@@ -254,8 +254,8 @@ def compare(workers: list[Worker]) -> list[dict[str, Any]]:
     return ratios
 
 
-def make_parser() -> Parser:
-    parser = Parser("benchmark.py", __doc__)
+def make_parser() -> argparse.ArgumentParser:
+    parser = command_parser("benchmark.py", __doc__)
     parser.add_argument(
         "--env",
         nargs="+",
@@ -319,7 +319,7 @@ def work(options: argparse.Namespace) -> None:
         plot(options.plot, about, rows)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = make_parser()
     parser.set_defaults(arguments=sys.argv[1:] if arguments is None else list(arguments))
-    return run(parser, work, arguments)
+    run(parser, work, arguments)

@@ -28,8 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from command import Failure, Parser, busy, need, run, whole
-from command.games import device_of
+from tensor_envs._command import Failure, busy, command_parser, device_of, need, run, whole
 
 EVALUATIONS = ("playout", "gumbel")
 OPENING = 2  # random plies before the positions that are searched
@@ -217,9 +216,9 @@ def measured(job: Job, options: argparse.Namespace, first: float) -> list[str]:
     return row
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> None:
     count = whole(1, 2**20)
-    parser = Parser("benchmark.py", __doc__)
+    parser = command_parser("benchmark.py", __doc__)
     parser.add_argument("--search", action="store_true", required=True, help="tree search, not steps")
     parser.add_argument(
         "--env", nargs="+", default=["tic_tac_toe", "connect_four"], help="default: both of mctx's"
@@ -233,4 +232,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--runs", type=count, default=3, help="rounds; default: %(default)s")
     parser.add_argument("--seconds", type=float, default=0.3, help="of a run; default: %(default)s")
     parser.add_argument("--peers", action="store_true", help="mctx on Pgx, too; needs the extra 'peers'")
-    return run(parser, compare, arguments)
+    run(parser, compare, arguments)

@@ -21,7 +21,6 @@ if not __package__:  # run as a file: what the scripts share lies in the folder 
 
 import numpy as np
 
-import command  # noqa: F401 (a user's games are found where the command is given)
 from benchmark.c_baseline import CBaseline
 from benchmark.peers import EnvPool, OpenSpiel, Pgx
 from benchmark.runner import EpisodeStats, Runner, play_first_episodes
@@ -142,6 +141,7 @@ def prepare(job: dict[str, Any]) -> tuple[Runner, dict[str, Any]]:
 
 def main() -> None:
     job = json.loads(sys.argv[1])
+    sys.path.append(os.getcwd())  # custom games
     answers, sys.stdout = sys.stdout, sys.stderr  # whatever a library prints stays out of the answers
 
     def answer(what: dict[str, Any]) -> None:

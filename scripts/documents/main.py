@@ -21,10 +21,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from command import Failure, Parser, busy, need, run
-from command.games import add_games
 from documents.pages import ROOT, nav, write
 from tensor_envs import web
+from tensor_envs._command import Failure, add_games, busy, command_parser, need, run
 
 HERE = Path(__file__).resolve().parent
 COMPLAINT = re.compile(r"WARNING|ERROR")
@@ -57,10 +56,10 @@ def build(config: Path, out: Path) -> None:
         raise Failure(f"MkDocs: {' '.join(filter(COMPLAINT.match, lines)) or done.stderr[-1000:]}")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    parser = Parser("documents.py", __doc__)
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = command_parser("documents.py", __doc__)
     about = "a folder, made if it is not there; what lies in it already is written over"
     parser.add_argument("out", type=Path, metavar="OUT", help=about)
     add_games(parser)
     parser.add_argument("--pyodide", type=Path, metavar="DIR", help="the folder of Pyodide's npm package")
-    return run(parser, work, arguments)
+    run(parser, work, arguments)

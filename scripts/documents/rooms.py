@@ -225,29 +225,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
         CONTRIBUTING.write_text(with_picture(CONTRIBUTING.read_text()))
         return
     rooms = defaultdict(list)
-    for module, path in modules().items():
-        rooms[room_of(module)].append(path)
+    for module in sorted(modules(), key=room_of):
+        rooms[room_of(module)].append(modules()[module])
+    rooms["all"] = [*modules().values()]
     print(f"{'room':14} files   code  lines  docstrings  fragments")
-    for room, paths in sorted(rooms.items()):
+    for room, paths in rooms.items():
         strings = [string for path in paths for string in docstrings(path)]
-        lines, fragments = (
-            sum(len(p.read_text().splitlines()) for p in paths),
-            sum(s.is_fragment for s in strings),
-        )
-        code = sum(map(code_lines, paths))
+        code, lines = sum(map(code_lines, paths)), sum(len(path.read_text().splitlines()) for path in paths)
+        fragments = sum(string.is_fragment for string in strings)
         print(f"{room:14} {len(paths):5} {code:6} {lines:6} {len(strings):11} {fragments:10}")
-    strings = [string for path in modules().values() for string in docstrings(path)]
-    code, lines = (
-        sum(map(code_lines, modules().values())),
-        sum(len(p.read_text().splitlines()) for p in modules().values()),
-    )
-    print(
-        f"{'all':14} {len(modules()):5} {code:6} {lines:6} {len(strings):11} {sum(s.is_fragment for s in strings):10}\n"
-    )
-    longest = max((chain(module) for module in modules()), key=len)
-    print(
-        f"longest chain of imports: {len(longest) - 1}\n  {' -> '.join(x.removeprefix('tensor_envs.') for x in longest)}"
-    )
+    longest = [module.removeprefix("tensor_envs.") for module in max(map(chain, modules()), key=len)]
+    print(f"\nlongest chain of imports: {len(longest) - 1}\n  {' -> '.join(longest)}")
     print(
         f"circles: {circles() or 'none'}\nclass names defined twice: {duplicate_classes() or 'none'}\n\n{picture()}"
     )

@@ -15,8 +15,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from command import Failure, Parser, busy, new_file, run
 from known_results.results import RESULTS, Known
+from tensor_envs._command import Failure, busy, command_parser, new_file, run
 
 SHOWN = 60  # characters of a result in a line
 
@@ -87,9 +87,9 @@ def page(rows: Sequence[tuple[Known, Any, float]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    parser = Parser("known_results.py", __doc__)
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = command_parser("known_results.py", __doc__)
     parser.add_argument("--all", action="store_true", help="also what takes long")
     parser.add_argument("--only", default="", metavar="WORDS", help="what has these words in its name")
     parser.add_argument("--write", type=new_file, metavar="FILE", help="a page in Markdown, with all numbers")
-    return run(parser, work, arguments)
+    run(parser, work, arguments)

@@ -17,13 +17,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tensor_envs._command import busy, command_parser, device_of, need, new_file, run
+
 if not __package__:  # run as a file: what the scripts share lies in the folder above
     sys.path[0] = str(Path(__file__).resolve().parents[1])
-    import command.first  # noqa: F401
 
 import tensor_envs as te
-from command import Parser, busy, need, new_file, run
-from command.games import device_of
 from tensor_envs.games.hyper_tic_tac_toe.render import draw
 from tensor_envs.render.drawing import Drawing
 
@@ -142,12 +141,12 @@ def work(options: argparse.Namespace) -> None:
         print(f"{path.name}: {path.stat().st_size:,} bytes")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    parser = Parser("draw.py", __doc__)
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = command_parser("draw.py", __doc__)
     parser.add_argument("folder", type=Path, nargs="?", default=FOLDER, help="default: that of this file")
     parser.add_argument("--cube", type=new_file, metavar="FILE", help="draw cube.png alone, as this file")
-    return run(parser, work, arguments)
+    run(parser, work, arguments)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

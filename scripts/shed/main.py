@@ -23,10 +23,9 @@ from pathlib import Path
 import numpy as np
 
 import tensor_envs as te
-from command import Parser, busy, need, new_file, run, whole
-from command.games import device_of
 from shed import plot
 from shed.claims import claims
+from tensor_envs._command import busy, command_parser, device_of, need, new_file, run, whole
 from tensor_envs.games.shed.distances import MAX_CARDS, UNITS, Distances
 from tensor_envs.games.shed.lookup import DRAW, LOSS, WIN
 from tensor_envs.games.shed.notation import parse, write
@@ -139,10 +138,10 @@ def plot_command(options: argparse.Namespace) -> None:
     print(f"drawn as {options.out}")
 
 
-def make_parser() -> Parser:
-    parser = Parser("shed.py", __doc__)
+def make_parser() -> argparse.ArgumentParser:
+    parser = command_parser("shed.py", __doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    common = Parser("shed.py", add_help=False)
+    common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--device", help="a tinygrad device; default: tinygrad's own choice")
     common.add_argument("--quiet", action="store_true", help="not a word about progress")
 
@@ -197,5 +196,5 @@ def make_parser() -> Parser:
     return parser
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    return run(make_parser(), lambda options: options.work(options), arguments)
+def main(arguments: Sequence[str] | None = None) -> None:
+    run(make_parser(), lambda options: options.work(options), arguments)

@@ -27,16 +27,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tensor_envs._command import MAX_COUNT, real, whole
+
 if not __package__:  # run as a file: what the scripts share lies in the folder above
     sys.path[0] = str(Path(__file__).resolve().parents[1])
-    import command.first  # noqa: F401
 
 import numpy as np
 from tinygrad import Tensor, dtypes, nn
 from tinygrad.helpers import Context
 
 import tensor_envs as te
-from command import MOST, Parser, real, whole
 from tensor_envs import agents
 from tensor_envs.rules.spec import Symmetry
 from tensor_envs.train.network import evaluator
@@ -210,8 +210,8 @@ class Learner:
         return [score, *(te.regret(env, p, self.oracle, options.games, **about) for p in players)]
 
 
-def make_parser() -> Parser:
-    count = whole(1, MOST)
+def make_parser() -> argparse.ArgumentParser:
+    count = whole(1, MAX_COUNT)
     numbers: dict[str, tuple[Any, float, str]] = {
         "seconds": (real(0, 1e9, False), 60, "processor time of playing and learning"),
         "num-envs": (count, 256, "games played side by side"),
@@ -220,7 +220,7 @@ def make_parser() -> Parser:
         "warm": (real(0, 1), 0, "share of the seconds in which playout search plays, the first ones"),
         "playouts": (count, 256, "simulations of its decisions"),
         "trust": (real(0, 1), 0, "share of what the search says, at every decision, in the values to learn"),
-        "explore": (whole(0, MOST), 4, "plies of self-play in which every second action is random"),
+        "explore": (whole(0, MAX_COUNT), 4, "plies of self-play in which every second action is random"),
         "hidden": (count, 128, training.HIDDEN),
         "keep": (count, 12, "rounds that are learned from"),
         "updates": (count, 16, "optimiser steps after a round"),
@@ -238,9 +238,9 @@ def make_parser() -> Parser:
     return parser
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    return training.main(make_parser(), Learner, arguments)
+def main(arguments: Sequence[str] | None = None) -> None:
+    training.main(make_parser(), Learner, arguments)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from command import MOST, Parser, real, whole
+from tensor_envs._command import MAX_COUNT, real, whole
 from train.training import make_parser
 
-COUNT = whole(1, MOST)
+COUNT = whole(1, MAX_COUNT)
 NUMBERS: dict[str, tuple[Any, float, str]] = {
     "num-envs": (COUNT, 256, "games played side by side"),
     "steps": (COUNT, 16, "decisions in each of them in a rollout"),
@@ -29,7 +29,7 @@ NUMBERS: dict[str, tuple[Any, float, str]] = {
 Array = Any  # a torch.Tensor or a tinygrad Tensor: only what both have is used
 
 
-def ppo_parser(prog: str, doc: str | None, device: str | None = None) -> Parser:
+def ppo_parser(prog: str, doc: str | None, device: str | None = None) -> argparse.ArgumentParser:
     return make_parser(prog, doc, NUMBERS, device)
 
 

@@ -17,16 +17,25 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from tensor_envs._command import (
+    MAX_COUNT,
+    add_game,
+    busy,
+    command_parser,
+    device_of,
+    game_of,
+    real,
+    run,
+    whole,
+)
+
 if not __package__:  # run as a file: what the scripts share lies in the folder above
     sys.path[0] = str(Path(__file__).resolve().parents[1])
-    import command.first  # noqa: F401
 
 from tinygrad import Tensor, nn
 from tinygrad.helpers import Context, trange
 
 import tensor_envs as te
-from command import MOST, Parser, busy, real, run, whole
-from command.games import add_game, device_of, game_of
 from tensor_envs.train.network import Network, look
 from train.training import one_hot
 
@@ -108,18 +117,18 @@ def work(options: argparse.Namespace) -> None:
     )
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    parser = Parser("masked_policy.py", __doc__)
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = command_parser("masked_policy.py", __doc__)
     add_game(parser, "tensor_stars")
-    parser.add_argument("--batch", type=whole(1, MOST), default=1024, help="games; default: %(default)s")
-    parser.add_argument("--updates", type=whole(1, MOST), default=200, help="default: %(default)s")
+    parser.add_argument("--batch", type=whole(1, MAX_COUNT), default=1024, help="games; default: %(default)s")
+    parser.add_argument("--updates", type=whole(1, MAX_COUNT), default=200, help="default: %(default)s")
     parser.add_argument(
         "--rate", type=real(0, 1, False), default=3e-3, help="of learning; default: %(default)s"
     )
     parser.add_argument("--seed", type=whole(0, 2**32 - 2), default=0)
     parser.add_argument("--device", help="any tinygrad device; default: tinygrad's own choice")
-    return run(parser, work, arguments)
+    run(parser, work, arguments)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

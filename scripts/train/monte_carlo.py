@@ -15,15 +15,14 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from tensor_envs._command import MAX_COUNT, add_games, busy, command_parser, device_of, run, whole
+
 if not __package__:  # run as a file: what the scripts share lies in the folder above
     sys.path[0] = str(Path(__file__).resolve().parents[1])
-    import command.first  # noqa: F401
 
 import numpy as np
 
 import tensor_envs as te
-from command import MOST, Parser, busy, run, whole
-from command.games import add_games, device_of
 from tensor_envs.search import flat_monte_carlo
 
 
@@ -58,17 +57,17 @@ def work(options: argparse.Namespace) -> None:
         print(f"{name:22}{won:6}{drawn:7}{lost:6}{returns.mean():13.3f}{seconds:9.1f}", flush=True)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    parser = Parser("monte_carlo.py", __doc__)
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = command_parser("monte_carlo.py", __doc__)
     add_games(parser)
     parser.add_argument("--games", type=whole(1), default=32, help="games of each (default: 32)")
     parser.add_argument("--playouts", type=whole(1), default=16, help="random games an action (default: 16)")
     parser.add_argument(
-        "--limit", type=whole(1, MOST), default=1000, help="actions a playout at most (default: 1000)"
+        "--limit", type=whole(1, MAX_COUNT), default=1000, help="actions a playout at most (default: 1000)"
     )
     parser.add_argument("--seed", type=whole(0, 4095), default=0, help="0 to 4095 (default: 0)")
-    return run(parser, work, arguments)
+    run(parser, work, arguments)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

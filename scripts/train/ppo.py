@@ -17,7 +17,6 @@ from pathlib import Path
 
 if not __package__:  # run as a file: what the scripts share lies in the folder above
     sys.path[0] = str(Path(__file__).resolve().parents[1])
-    import command.first  # noqa: F401
 
 import numpy as np
 from tinygrad import Tensor, nn
@@ -93,9 +92,9 @@ class Learner(training.AgainstUniform):
         return int(self.options.num_envs * self.options.steps)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    return training.main(ppo_parser("ppo.py", __doc__), Learner, arguments)
+def main(arguments: Sequence[str] | None = None) -> None:
+    training.main(ppo_parser("ppo.py", __doc__), Learner, arguments)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

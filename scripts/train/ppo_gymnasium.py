@@ -19,15 +19,25 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tensor_envs._command import (
+    MAX_COUNT,
+    add_game,
+    busy,
+    command_parser,
+    device_of,
+    game_of,
+    need,
+    real,
+    run,
+    whole,
+)
+
 if not __package__:  # run as a file: what the scripts share lies in the folder above
     sys.path[0] = str(Path(__file__).resolve().parents[1])
-    import command.first  # noqa: F401
 
 import numpy as np
 
 import tensor_envs as te
-from command import MOST, Parser, busy, need, real, run, whole
-from command.games import add_game, device_of, game_of
 
 
 def layer(torch: Any, inputs: int, outputs: int, gain: float) -> Any:
@@ -122,11 +132,11 @@ def work(options: argparse.Namespace) -> None:
     train(env, options)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    parser, count = Parser("ppo_gymnasium.py", __doc__), whole(1, MOST)
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser, count = command_parser("ppo_gymnasium.py", __doc__), whole(1, MAX_COUNT)
     add_game(parser)
     numbers: dict[str, tuple[Any, float]] = {
-        "player": (whole(0, MOST), 0),
+        "player": (whole(0, MAX_COUNT), 0),
         "num-envs": (count, 256),
         "steps": (count, 16),
         "updates": (count, 40),
@@ -142,8 +152,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     }
     for name, (kind, default) in numbers.items():
         parser.add_argument(f"--{name}", type=kind, default=default, help="default: %(default)s")
-    return run(parser, work, arguments)
+    run(parser, work, arguments)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -18,15 +18,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tensor_envs._command import need
+
 if not __package__:  # run as a file: what the scripts share lies in the folder above
     sys.path[0] = str(Path(__file__).resolve().parents[1])
-    import command.first  # noqa: F401
 
 import numpy as np
 from tinygrad import Tensor
 
 import tensor_envs as te
-from command import need
 from train import training
 from train.loss import check_minibatches, ppo_loss, ppo_parser
 
@@ -143,9 +143,9 @@ class Learner(training.AgainstUniform):
         return ppo_loss(logs, chosen, value, *rest, clip=self.options.clip, entropy=self.options.entropy)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    return training.main(ppo_parser("ppo_torch.py", __doc__, Learner.device), Learner, arguments)
+def main(arguments: Sequence[str] | None = None) -> None:
+    training.main(ppo_parser("ppo_torch.py", __doc__, Learner.device), Learner, arguments)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

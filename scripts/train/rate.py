@@ -15,13 +15,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from tensor_envs._command import MAX_COUNT, add_game, busy, command_parser, device_of, game_of, run, whole
+
 if not __package__:  # run as a file: what the scripts share lies in the folder above
     sys.path[0] = str(Path(__file__).resolve().parents[1])
-    import command.first  # noqa: F401
 
 import tensor_envs as te
-from command import MOST, Parser, busy, run, whole
-from command.games import add_game, device_of, game_of
 from train.training import oracle_of
 
 
@@ -44,8 +43,8 @@ def work(options: argparse.Namespace) -> None:
             print(f"{name}: mean exact regret {value:.5f}", flush=True)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    parser, count = Parser("rate.py", __doc__), whole(1, MOST)
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser, count = command_parser("rate.py", __doc__), whole(1, MAX_COUNT)
     add_game(parser, "connect_four")
     parser.add_argument("--weights", metavar="FILE", help="default: those that come with the package")
     about = "a decision of the player; 0 for the network alone; default: 0 and 32"
@@ -55,8 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--games", type=count, default=256, help="of each pair; default: %(default)s")
     parser.add_argument("--seed", type=whole(0, 2**32 - 2), default=1)
     parser.add_argument("--regret", action="store_true", help="of a game that can be solved")
-    return run(parser, work, arguments)
+    run(parser, work, arguments)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

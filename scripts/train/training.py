@@ -16,8 +16,18 @@ import numpy as np
 from tinygrad import Tensor
 
 import tensor_envs as te
-from command import MOST, Parser, busy, need, new_file, run, whole
-from command.games import add_game, device_of, game_of
+from tensor_envs._command import (
+    MAX_COUNT,
+    add_game,
+    busy,
+    command_parser,
+    device_of,
+    game_of,
+    need,
+    new_file,
+    run,
+    whole,
+)
 from tensor_envs.agents import Oracle, Policy, uniform
 from tensor_envs.games.shed.rules import Shed
 from tensor_envs.games.shed.solve import solve
@@ -156,19 +166,21 @@ Numbers = Mapping[str, tuple[Any, float, str]]  # options: type, default, what i
 HIDDEN = "units of each of two hidden layers"
 TOWER: Numbers = {
     "blocks": (whole(0, 64), 0, "residual blocks of two 3x3 convolutions in place of the first hidden layer"),
-    "channels": (whole(1, MOST), 32, "of each convolution"),
+    "channels": (whole(1, MAX_COUNT), 32, "of each convolution"),
 }
 
 
-def make_parser(prog: str, doc: str | None, numbers: Numbers, device: str | None = None) -> Parser:
+def make_parser(
+    prog: str, doc: str | None, numbers: Numbers, device: str | None = None
+) -> argparse.ArgumentParser:
     """Options of a command, and those that all have, with defaults of its own. device: the only one it knows."""
-    parser = Parser(prog, doc)
+    parser = command_parser(prog, doc)
     add_game(parser)
     common: Numbers = {
-        "hidden": (whole(1, MOST), 64, HIDDEN),
+        "hidden": (whole(1, MAX_COUNT), 64, HIDDEN),
         "seed": (whole(0, 2**32 - 2), 0, "of games, weights and draws"),
-        "games": (whole(1, MOST), 4096, "games of an evaluation"),
-        "ratings": (whole(1, MOST), 10, "evaluations during training"),
+        "games": (whole(1, MAX_COUNT), 4096, "games of an evaluation"),
+        "ratings": (whole(1, MAX_COUNT), 10, "evaluations during training"),
     }
     tower = TOWER if device is None else {}
     for name, (kind, default, text) in {**common, **tower, **numbers}.items():
@@ -191,7 +203,7 @@ def check_options(options: argparse.Namespace) -> None:
     """What the parser cannot see; `options.game` is the environment, `options.known` the weights to go on from."""
     options.game, options.known = game_of(options), None
     if options.games < options.game.num_players:
-        raise ValueError(f"--games must be in {options.game.num_players}..{MOST}, got {options.games}")
+        raise ValueError(f"--games must be in {options.game.num_players}..{MAX_COUNT}, got {options.games}")
     if options.plot is not None:
         need("matplotlib", "--plot", "bench")
     if options.resume is not None:
@@ -211,7 +223,9 @@ def one_hot(index: Tensor, size: int) -> Tensor:
     return (index.unsqueeze(1) == Tensor.arange(size)).float()
 
 
-def main(parser: Parser, make: Callable[[argparse.Namespace], Learner], arguments: Any) -> int:
+def main(
+    parser: argparse.ArgumentParser, make: Callable[[argparse.Namespace], Learner], arguments: Any
+) -> None:
     """Train, evaluate and report."""
 
     def work(options: argparse.Namespace) -> None:
@@ -219,7 +233,7 @@ def main(parser: Parser, make: Callable[[argparse.Namespace], Learner], argument
         with busy(f"compiling; {options.ratings} lines will follow"):
             train(parser.prog, make(options), options)
 
-    return run(parser, work, arguments)
+    run(parser, work, arguments)
 
 
 def train(prog: str, learner: Learner, options: argparse.Namespace) -> None:

@@ -36,7 +36,7 @@ class GameEntry:
             dictionary that are called `current_player`, `ply`, `terminated` or `truncated` are the state's, and come
             first: the environment adds those that `from_dict` would not give back.
         render: a module with `to_string(rules, game)` and `to_svg(rules, game)`, of dictionaries as `to_dict` gives
-            them; for pixels also `draw(rules, game)`, which returns a `render.Drawing`; for the wall of the web page also
+            them; for pixels also `draw(rules, game)`, which returns a `render.Drawing`; for the wall of the page also
             `tile(rules)`, which returns a `render.tile.Tile`; if the game hides anything also
             `seen_by(rules, game, player)`, which removes what is hidden from a player.
         version: grows whenever a game with the same seed and actions would take another course.

@@ -11,45 +11,31 @@ as JSON in its custom section "tensor_envs".
 from __future__ import annotations
 
 import argparse
-import ast
-import sys
 from collections.abc import Sequence
-from typing import Any
 
+from tensor_envs._command import add_rules, command_parser, run
 from tensor_envs._engine.batch_layout import LANES
 from tensor_envs.export import TARGETS, export
 from tensor_envs.registry import make, registered
-from tensor_envs.web.command import Parser, run
-
-
-def rule(text: str) -> tuple[str, Any]:
-    """Parse FIELD=VALUE."""
-    name, _, value = text.partition("=")
-    try:
-        return name, ast.literal_eval(value)
-    except (ValueError, SyntaxError):
-        message = f"must be FIELD=VALUE with a plain Python value, got {text!r}"
-        raise argparse.ArgumentTypeError(message) from None
 
 
 def work(options: argparse.Namespace) -> None:
     export(make(options.id, **dict(options.rules)), options.to, options.out, options.lanes)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    parser = Parser("tensor_envs.export", __doc__)
-    about = f"a game: {', '.join(registered())}, or package.module:Name for a custom game"
-    parser.add_argument("id", metavar="ID", help=about)
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = command_parser("tensor_envs.export", __doc__)
+    text = f"a game: {', '.join(registered())}, or package.module:Name for a custom game"
+    parser.add_argument("id", metavar="ID", help=text)
     parser.add_argument(
         "out", metavar="OUT", help="the file; an earlier export is overwritten, any other file is not"
     )
     parser.add_argument("--to", choices=TARGETS, required=True, help="the language of the file")
-    about = "fields of the game's rules, such as rows=8"
-    parser.add_argument("--rules", nargs="+", type=rule, default=[], metavar="FIELD=VALUE", help=about)
-    about = "games per block, a power of two in 1..64; with 1 a state is a plain array of words; default: %(default)s"
-    parser.add_argument("--lanes", type=int, default=LANES, help=about)
-    return run(parser, work, arguments)
+    add_rules(parser)
+    text = "games per block, a power of two in 1..64; with 1 a state is a plain array of words; default: %(default)s"
+    parser.add_argument("--lanes", type=int, default=LANES, help=text)
+    run(parser, work, arguments)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -59,13 +59,8 @@ class ShedSolver:
     def start(self, cards: int) -> None:
         if cards not in self._processes:
             command = [sys.executable, "-c", SOLVE, str(cards), self._path(cards)]
-            self._processes[cards] = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,  # a Ctrl-C in the server's terminal is for the server
-            )
+            null = subprocess.DEVNULL
+            self._processes[cards] = subprocess.Popen(command, stdin=null, stdout=null, stderr=null)
 
     def table(self, cards: int, device: Any) -> Tablebase | None:
         """Return a tablebase, or None while it is being solved.

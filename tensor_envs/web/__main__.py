@@ -11,38 +11,30 @@ with --pyodide. Its files become part of the page, which asks nothing of any oth
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
-from threading import Timer
 
 from tensor_envs import web
-from tensor_envs.web.command import Parser, run
+from tensor_envs._command import busy, command_parser, run
 from tensor_envs.web.variants import VARIANTS
 
 
 def work(options: argparse.Namespace) -> None:
-    told = "kernels are compiled and pictures found out, up to a minute a game ..."
-    timer = Timer(2, lambda: print(told, file=sys.stderr, flush=True))
-    timer.daemon = True
-    timer.start()
-    try:
+    with busy("compiling kernels and drawing pictures, up to a minute a game"):
         for id, size in web.build(options.out, options.env, options.pyodide).items():
             print(f"{id}: {size:,} bytes of kernels, compressed")
-    finally:
-        timer.cancel()
     print(f"python -m http.server -d {options.out} serves it")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    parser = Parser("tensor_envs.web", __doc__)
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = command_parser("tensor_envs.web", __doc__)
     parser.add_argument("command", choices=["build"], help="write the page")
     parser.add_argument("out", type=Path, metavar="OUT", help="a folder, made if it is not there")
-    known = f"games: {', '.join(VARIANTS)}, registered ids, package.module:Name; default: all of the former"
-    parser.add_argument("--env", nargs="+", metavar="ID", default=[*VARIANTS], help=known)
+    text = f"games: {', '.join(VARIANTS)}, registered ids, package.module:Name; default: all of the former"
+    parser.add_argument("--env", nargs="+", metavar="ID", default=[*VARIANTS], help=text)
     parser.add_argument("--pyodide", type=Path, metavar="DIR", help="the folder of Pyodide's npm package")
-    return run(parser, work, arguments)
+    run(parser, work, arguments)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

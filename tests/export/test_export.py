@@ -17,6 +17,7 @@ from tensor_envs.export.__main__ import main
 from tensor_envs.export.files import name_of
 from tests.export.shared import CC, CLANG, SEED, STRICT, TRAPS, TURNS, compare, run, transcript
 from tests.games.shared import GAMES, shared_env
+from tests.scripts.here import run_here, status
 
 HERE = Path(__file__).parent
 NODE, RUSTC, GCC, GXX = map(shutil.which, ("node", "rustc", "gcc", "g++"))
@@ -184,18 +185,18 @@ def test_cuda_compiles(name: str, tmp_path: Path) -> None:
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "game.wasm"
     rules = ["--rules", "shape=(3, 4)", "k=3"]
-    assert main(["hyper_tic_tac_toe", "--to", "wasm", str(out), *rules, "--lanes", "8"]) == 0
+    assert status(main, ["hyper_tic_tac_toe", "--to", "wasm", str(out), *rules, "--lanes", "8"]) == 0
     content = out.read_bytes()
     about = json.loads(content[content.index(b'{"generator"') :])
     assert (about["lanes"], about["arrays"]["masks"]) == (8, ["bool", 12]) and len(about["actions"]) == 12
     assert about["functions"]["step"] == ["states", "keys", "actions", "blocks"]
-    assert main(["connect_four", "--to", "c", str(out)]) == 0, "an earlier export is overwritten"
+    assert status(main, ["connect_four", "--to", "c", str(out)]) == 0, "an earlier export is overwritten"
     assert out.read_text().startswith("/*\nconnect_four-v")
-    assert main(["tests.core.dice_race:DiceRace", "--to", "wgsl", str(out)]) == 0
+    assert status(main, ["tests.core.dice_race:DiceRace", "--to", "wgsl", str(out)]) == 0
     assert "dicerace_rollout" in out.read_text()
-    assert main(["tic_tac_toe", "--to", "cuda", "/dev/null"]) == 0
+    assert status(main, ["tic_tac_toe", "--to", "cuda", "/dev/null"]) == 0
     assert capsys.readouterr() == ("", "")
-    assert main(["--help"]) == 0 and "connect_four" in capsys.readouterr().out
+    assert status(main, ["--help"]) == 0 and "connect_four" in capsys.readouterr().out
 
 
 C = ["--to", "c", "OUT"]
@@ -241,19 +242,17 @@ def test_wrong_input(
     given: list[str],
     message: str | None,
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """One line that names the argument, what came and what is allowed; no file is written."""
     monkeypatch.chdir(tmp_path)
     Path("main.c").write_text("int main(void) { return 0; }\n")
-    code = main(given)
-    printed = capsys.readouterr()
+    code, out, errors = run_here(main, given)
     if message is None:  # the same call without a fault
         assert code == 0 and Path("OUT").exists()
         return
-    assert code == 2 and message in printed.err, printed.err
-    assert printed.err.startswith("tensor_envs.export: ") and printed.err.count("\n") == 1 and not printed.out
+    assert code == 2 and message in errors
+    assert errors.startswith("tensor_envs.export: error: ") and errors.count("\n") == 1 and not out
     assert [path.name for path in tmp_path.iterdir()] == ["main.c"]
     assert Path("main.c").read_text() == "int main(void) { return 0; }\n"
 

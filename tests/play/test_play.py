@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import json
 import re
-import signal
 import socket
 import subprocess
 import sys
@@ -23,7 +22,7 @@ import tensor_envs as te
 from tensor_envs.play import opponents, server, tables
 from tensor_envs.play.__main__ import main
 from tensor_envs.web.variants import VARIANTS
-from tests.scripts.here import SCRIPTS
+from tests.scripts.here import SCRIPTS, complaints, status
 
 JSON = {"Content-Type": "application/json"}
 TWO = ["person", "person"]
@@ -493,7 +492,7 @@ def test_listens_on_this_machine_alone(url: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--port", "65536"], "--port must be in 0..65535"),
+        (["--port", "65536"], "argument --port: must be in 0..65535"),
         (["--port", "x"], "invalid int value"),
         (["y"], "y"),
     ],
@@ -501,7 +500,7 @@ def test_listens_on_this_machine_alone(url: str) -> None:
 def test_wrong_arguments(arguments: list[str], message: str) -> None:
     command = [sys.executable, str(SCRIPTS / "play.py"), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 2 and message in done.stderr and done.stderr.startswith("play.py: ")
+    assert done.returncode == 2 and message in done.stderr and "\ntensor_envs.play: error: " in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -514,22 +513,8 @@ def test_wrong_arguments(arguments: list[str], message: str) -> None:
 def test_the_package_has_the_command_too(
     arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(arguments) == 2 and capsys.readouterr().err == f"tensor_envs.play: {message}\n"
-
-
-def test_ctrl_c_ends_it() -> None:
-    command = [sys.executable, str(SCRIPTS / "play.py"), "--port", "0"]
-    process = subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        # who runs the tests in the background has Ctrl-C ignored, which processes inherit
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
-    assert process.stdout is not None and process.stdout.readline().startswith("open http://127.0.0.1:")
-    process.send_signal(signal.SIGINT)
-    assert process.communicate(timeout=60)[1] == "play.py: stopped\n" and process.returncode == 130
+    assert status(main, arguments) == 2
+    assert complaints(capsys.readouterr().err) == f"tensor_envs.play: error: {message}\n"
 
 
 def test_a_port_that_is_taken(url: str) -> None:

@@ -1,6 +1,7 @@
 """Scripts run within the tests' process, which has tinygrad and compiled kernels at hand."""
 
 import io
+import re
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
@@ -10,16 +11,28 @@ from unittest.mock import patch
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 
 
+def status(main: Callable[..., None], *arguments: object) -> int:
+    """Return the exit status of a command."""
+    try:
+        main(*arguments)
+    except SystemExit as end:
+        return int(end.code or 0)
+    return 0
+
+
 def run_here(
-    main: Callable[[Sequence[str]], int], arguments: Sequence[object], typed: str = ""
+    main: Callable[[Sequence[str]], None], arguments: Sequence[object], typed: str = ""
 ) -> tuple[int, str, str]:
-    """Exit code, output and complaints of a script's `main`."""
+    """Return exit status, output and errors of a command that runs in this process."""
     out, errors = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(errors), patch.object(sys, "stdin", io.StringIO(typed)):
-        code = main([str(argument) for argument in arguments])
+        code = status(main, [str(argument) for argument in arguments])
     return code, out.getvalue(), complaints(errors.getvalue())
 
 
 def complaints(errors: str) -> str:
-    """What a script wrote to stderr, without its lines about work that takes long: on a busy machine there are some."""
-    return "".join(line for line in errors.splitlines(keepends=True) if not line.endswith(" ...\n"))
+    """Return what a command wrote to stderr, without argparse's usage and the lines of `busy`."""
+    lines = re.sub(r"^usage: (.|\n)*?(?=^[^ ].*?: error: )", "", errors, flags=re.MULTILINE).splitlines(
+        keepends=True
+    )
+    return "".join(line for line in lines if not line.endswith(" ...\n"))

@@ -1,4 +1,4 @@
-"""What all scripts share: they are found, say how they are called, and end in one line whatever goes wrong."""
+"""Commands of the package and its scripts: help, errors, signals, closed pipes."""
 
 from __future__ import annotations
 
@@ -10,15 +10,18 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-import command
-from command import Failure, Parser, busy, command_line, new_file, real, run, whole
+import text_player
+from tensor_envs import _command
+from tensor_envs._command import Failure, busy, command_parser, new_file, real, run, whole
 from tests.core import dice_race
 from tests.scripts.here import SCRIPTS, complaints, run_here
 
+ROOT = SCRIPTS.parent
 # files that are run, and the modules whose `main` they are
 COMMANDS = {
     "hyperdimensional_tictactoe.py": "hyperdimensional_tictactoe",
@@ -43,6 +46,10 @@ COMMANDS = {
 }
 
 
+def prog(name: str) -> str:
+    return "tensor_envs.play" if name == "play.py" else Path(name).name
+
+
 def test_these_are_all() -> None:
     found = {path for path in SCRIPTS.rglob("*.py") if '__name__ == "__main__"' in path.read_text()}
     assert found == {SCRIPTS / name for name in COMMANDS} | {SCRIPTS / "benchmark" / "worker.py"}
@@ -56,7 +63,7 @@ def test_help_has_an_example(name: str, tmp_path: Path) -> None:
         [sys.executable, str(SCRIPTS / name), "--help"], cwd=tmp_path, capture_output=True, text=True
     )
     assert done.returncode == 0 and done.stderr == ""
-    assert done.stdout.startswith(f"usage: {Path(name).name} ")
+    assert done.stdout.startswith(f"usage: {prog(name)} ")
     assert f"\n    python scripts/{name}" in done.stdout
 
 
@@ -65,7 +72,7 @@ def test_bad_input_is_one_line(name: str) -> None:
     main = importlib.import_module(COMMANDS[name]).main
     code, out, errors = run_here(main, ["--no-such-option"])
     assert (code, out) == (2, "")
-    assert errors.startswith(f"{Path(name).name}: ") and errors.count("\n") == 1
+    assert errors.startswith(f"{prog(name)}: error: ") and errors.count("\n") == 1
 
 
 def outcome(error: BaseException | None) -> tuple[int, str, str]:
@@ -73,7 +80,7 @@ def outcome(error: BaseException | None) -> tuple[int, str, str]:
         if error is not None:
             raise error
 
-    return run_here(lambda arguments: run(Parser("name.py", "What it does."), work, arguments), [])
+    return run_here(lambda arguments: run(command_parser("name.py", "What it does."), work, arguments), [])
 
 
 @pytest.mark.parametrize(
@@ -84,11 +91,10 @@ def outcome(error: BaseException | None) -> tuple[int, str, str]:
         (MemoryError(), 2, "MemoryError"),
         (ImportError("torch is not here"), 2, "torch is not here"),
         (Failure("the games are wrong"), 1, "the games are wrong"),
-        (KeyboardInterrupt(), 130, "stopped"),
     ],
 )
 def test_ends_in_one_line(error: BaseException, code: int, message: str) -> None:
-    assert outcome(error) == (code, "", f"name.py: {message}\n")
+    assert outcome(error) == (code, "", f"name.py: error: {message}\n")
 
 
 def test_success_and_bugs() -> None:
@@ -100,30 +106,30 @@ def test_success_and_bugs() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--count", "0"], "--count must be in 1..9, got 0"),
-        (["--count", "10"], "--count must be in 1..9, got 10"),
-        (["--count", "1.5"], "--count: invalid int value: '1.5'"),
-        (["--rate", "0"], "--rate must be above 0 and at most 1, got 0"),
-        (["--rate", "nan"], "--rate must be above 0 and at most 1, got nan"),
-        (["--rate", "inf"], "--rate must be above 0 and at most 1, got inf"),
-        (["--rate", "x"], "--rate: invalid float value: 'x'"),
-        (["--file", "/no/folder/a.png"], "--file: /no/folder is no directory to write a.png to"),
-        (["--file", "/"], "--file must be a file, and '/' is a directory"),
+        (["--count", "0"], "argument --count: must be in 1..9, got 0"),
+        (["--count", "10"], "argument --count: must be in 1..9, got 10"),
+        (["--count", "1.5"], "argument --count: invalid int value: '1.5'"),
+        (["--rate", "0"], "argument --rate: must be above 0 and at most 1, got 0"),
+        (["--rate", "nan"], "argument --rate: must be above 0 and at most 1, got nan"),
+        (["--rate", "inf"], "argument --rate: must be above 0 and at most 1, got inf"),
+        (["--rate", "x"], "argument --rate: invalid float value: 'x'"),
+        (["--file", "/no/folder/a.png"], "argument --file: /no/folder is no directory to write a.png to"),
+        (["--file", "/"], "argument --file: must be a file, and '/' is a directory"),
     ],
 )
 def test_numbers_and_files(arguments: list[str], message: str) -> None:
-    parser = Parser("name.py", "What it does.")
+    parser = command_parser("name.py", "What it does.")
     parser.add_argument("--count", type=whole(1, 9))
     parser.add_argument("--rate", type=real(0, 1, inclusive=False))
     parser.add_argument("--file", type=new_file)
     found = run_here(lambda given: run(parser, lambda options: None, given), arguments)
-    assert found == (2, "", f"name.py: {message}\n")
+    assert found == (2, "", f"name.py: error: {message}\n")
 
 
 def test_what_takes_long_is_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     with busy("thinking"):
         pass
-    monkeypatch.setattr(command, "PATIENCE", 0.01)
+    monkeypatch.setattr(_command, "BUSY_SECONDS", 0.01)
     with busy("compiling"):
         time.sleep(0.5)
     assert capsys.readouterr() == ("", "compiling ...\n")
@@ -192,100 +198,108 @@ PACKAGES = {
 }
 
 
-def interrupted(name: str, arguments: list[str], folder: Path, seconds: float) -> tuple[int, str]:
-    """Ctrl-C, as a terminal sends it, once a script has begun to load what it needs, and some seconds later."""
-    mark = f"MARK={folder}/{name}"
+MODULES = {
+    "tensor_envs.play": ["--port", "0"],
+    "tensor_envs.web": ["build", "site"],
+    "tensor_envs.export": ["chess", "--to", "wasm", "game.wasm"],
+}
+
+
+def descendants(process: int) -> list[int]:
+    return [id for id in _command._descendants(process) if running(id)]
+
+
+def running(process: int) -> bool:
+    try:
+        return bool(Path(f"/proc/{process}/cmdline").read_bytes())  # a zombie has none
+    except OSError:
+        return False
+
+
+def handles_signals(process: int) -> bool:
+    """Return whether a process has a handler for SIGTERM: `run` has installed it."""
+    caught = re.search(r"SigCgt:\s(\w+)", Path(f"/proc/{process}/status").read_text())
+    return caught is not None and bool(int(caught[1], 16) >> (signal.SIGTERM - 1) & 1)
+
+
+def wait(condition: Iterator[bool], seconds: float) -> bool:
+    """Return whether a condition becomes true in time."""
+    end = time.monotonic() + seconds
+    for value in condition:
+        if value or time.monotonic() > end:
+            return value
+        time.sleep(0.01)
+    return False
+
+
+def end(name: str, folder: Path, number: signal.Signals, seconds: float) -> None:
+    """Start a command with empty caches, send it a signal some seconds after it has begun to work, and check its end.
+
+    SIGINT goes to the group of processes, as from a terminal; SIGTERM to the command alone.
+    """
+    if name in PACKAGES:
+        pytest.importorskip(PACKAGES[name])
+    called = ["-m", name, *MODULES[name]] if name in MODULES else [str(SCRIPTS / name), *LONG[name]]
+    environment = {key: value for key, value in os.environ.items() if key != "PARALLEL"}
+    environment |= {"TENSOR_ENVS_CACHE": str(folder), "CACHEDB": str(folder / "kernels.db")}
     process = subprocess.Popen(
-        [sys.executable, str(SCRIPTS / name), *arguments],
-        stdout=subprocess.DEVNULL,
+        [sys.executable, *called],
+        stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         cwd=folder,
         start_new_session=True,
-        env={name: value for name, value in os.environ.items() if name != "PARALLEL"}  # as for users
-        | dict([mark.split("=")]),
-        # who runs the tests in the background has Ctrl-C ignored, which processes inherit
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        env=environment | {"PYTHONPATH": str(ROOT)},
+        preexec_fn=lambda: signal.signal(
+            signal.SIGINT, signal.default_int_handler
+        ),  # ignored in the background
     )
-    while "numpy" not in Path(f"/proc/{process.pid}/maps").read_text() and process.poll() is None:
-        time.sleep(0.002)
-    time.sleep(seconds)
-    os.killpg(process.pid, signal.SIGINT)
     try:
-        errors = process.communicate(timeout=60)[1]
+        assert wait((handles_signals(process.pid) for _ in iter(process.poll, 0)), 60)
+        time.sleep(seconds)
+        children = descendants(process.pid)
+        assert process.poll() is None, complaints(process.communicate()[1])
+        start = time.monotonic()
+        (os.kill if number == signal.SIGTERM else os.killpg)(process.pid, number)
+        errors = complaints(process.communicate(timeout=60)[1])
+        assert wait((not any(map(running, children)) for _ in iter(int, 1)), 2), "children go on"
+        assert time.monotonic() - start < 2
+        assert (process.returncode, errors) == (128 + number, "")
     finally:
         process.kill()
-    assert not running(mark), "processes are left behind"
-    return process.returncode, complaints(errors)
+        process.communicate()
 
 
-def running(mark: str) -> list[str]:
-    """The commands of processes with an environment variable, a minute from now at the latest."""
-    for _ in range(600):  # those of Ray look for each other now and then
-        found = []
-        for path in Path("/proc").glob("[0-9]*"):
-            try:
-                if mark.encode() in (path / "environ").read_bytes().split(b"\0"):
-                    found.append((path / "cmdline").read_text())
-            except OSError:  # it has just ended, or is another's
-                continue
-        if not found:
-            break
-        time.sleep(0.1)
-    return found
-
-
-@pytest.mark.parametrize(
-    "name", [name for name in COMMANDS if "gpu" not in name]
-)  # which reads its arguments first
-def test_ctrl_c_while_loading(name: str, tmp_path: Path) -> None:
-    assert interrupted(name, LONG.get(name, ["solve"]), tmp_path, 0) == (130, f"{Path(name).name}: stopped\n")
-
-
-DROPPED = """
-import command.first, command, os, signal, sys, time
-
-class Dropping:
-    def __del__(self):
-        os.kill(os.getpid(), signal.SIGINT)
-        sum(range(10**6))
-
-def work(options):
-    Dropping()
-    time.sleep(30)
-
-sys.exit(command.run(command.Parser("x.py"), work, []))
-"""
-
-
-def test_ctrl_c_in_a_destructor_is_not_lost() -> None:
-    """Where Python itself drops exceptions."""
-    done = subprocess.run(
-        [sys.executable, "-c", DROPPED],
-        capture_output=True,
-        text=True,
-        timeout=20,
-        check=False,
-        env=os.environ | {"PYTHONPATH": str(SCRIPTS)},
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
-    assert (done.returncode, done.stderr) == (130, "x.py: stopped\n")
+@pytest.mark.few("benchmark.py", "shard_rollout.py", "train/ppo.py", "play.py", "tensor_envs.export")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("name", [*LONG, *MODULES])
+def test_a_signal_ends_a_command_and_its_children(name: str, number: signal.Signals, tmp_path: Path) -> None:
+    end(name, tmp_path, number, 1)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seconds", [0.2, 0.5, 1, 2, 4, 8])
-@pytest.mark.parametrize("name", LONG)
-def test_ctrl_c(name: str, seconds: float, tmp_path: Path) -> None:
-    if name in PACKAGES:
-        pytest.importorskip(PACKAGES[name])
-    assert interrupted(name, LONG[name], tmp_path, seconds) == (130, f"{Path(name).name}: stopped\n")
+@pytest.mark.parametrize("seconds", [0, 0.5, 3, 8])
+@pytest.mark.parametrize("name", [*LONG, *MODULES])
+def test_a_signal_at_any_time(name: str, seconds: float, tmp_path: Path) -> None:
+    end(name, tmp_path, signal.SIGINT, seconds)
+
+
+def test_sigint_that_is_ignored_stays_so(tmp_path: Path) -> None:
+    """As for a job that a shell script starts in the background."""
+    code = (
+        "import os, signal; from tensor_envs._command import *; parser = command_parser('x.py', '');"
+        "run(parser, lambda _: os.kill(os.getpid(), signal.SIGINT))"
+    )
+    ignore = lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)  # noqa: E731
+    done = subprocess.run([sys.executable, "-c", code], preexec_fn=ignore, check=False)
+    assert done.returncode == 0
 
 
 @pytest.mark.parametrize("program", ["print('a line\\n' * 10**6)", "print('a line')"])
 def test_a_closed_pipe_ends_a_command_quietly(program: str) -> None:
     """As in `command | head -1`: no message, no traceback, whether the pipe closes during the work or at its end."""
-    code = f"import sys, command; sys.exit(command.run(command.Parser('it'), lambda _: {program}, []))"
-    known = os.environ | {"PYTHONPATH": str(SCRIPTS)}
+    code = f"from tensor_envs._command import *; run(command_parser('it', ''), lambda _: {program})"
+    known = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.Popen(
         [sys.executable, "-c", code], env=known, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -301,4 +315,4 @@ def test_a_command_line_is_checked(line: str, reason: str) -> None:
     with pytest.raises(
         argparse.ArgumentTypeError, match=re.escape(f"must be a command line, got {text!r}{reason}")
     ):
-        command_line(text)
+        text_player.command_line(text)

@@ -13,7 +13,7 @@ import pytest
 
 import ray_rollout as script
 import tensor_envs as te
-from tests.scripts.here import SCRIPTS, complaints, run_here
+from tests.scripts.here import SCRIPTS, complaints, run_here, status
 
 SCRIPT = SCRIPTS / "ray_rollout.py"
 
@@ -82,7 +82,7 @@ def test_the_table(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtur
     monkeypatch.setattr(
         script, "rollout", lambda env, **options: script.Results(rows[0], rows[1], rows[2], 2.0, 3)
     )
-    assert script.main(["--batch", "64", "--steps", "300", "--workers", "5"]) == 0
+    assert status(script.main, ["--batch", "64", "--steps", "300", "--workers", "5"]) == 0
     lines, games, wins = capsys.readouterr().out.strip().split("\n"), rows[2].sum(), rows[1].sum(0)
     assert lines[0] == f"tic_tac_toe: 64 rows x 300 steps, {games:,} games ended"
     mean = (int(wins[1]) - int(wins[0])) / games
@@ -96,23 +96,23 @@ def test_the_table(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtur
     ("arguments", "output"),
     [
         (["--env", "tic_tac_tow"], "tic_tac_toe"),
-        (["--batch", "0"], "batch must be in 1..2147483647, got 0"),
-        (["--steps", "-1"], "steps must be in 1..2147483647, got -1"),
+        (["--batch", "0"], "--batch: must be in 1..2147483647, got 0"),
+        (["--steps", "-1"], "--steps: must be in 1..2147483647, got -1"),
         (["--batch", "4", "--workers", "9"], "workers must be in 1..4, got 9"),
-        (["--seed", "-1"], "seed must be in 0..18446744073709551615, got -1"),
+        (["--seed", "-1"], "--seed: must be in 0..18446744073709551615, got -1"),
         (["--address", "nowhere"], "address must be 'auto' or host:port, got 'nowhere'"),
         (["--address", "127.0.0.1:1"], "there is no Ray cluster at address '127.0.0.1:1'"),
     ],
 )
 def test_wrong_arguments(arguments: list[str], output: str) -> None:
     code, out, errors = run_here(script.main, ["--workers", "1", *arguments])
-    assert (code, out) == (2, "") and errors.startswith("ray_rollout.py: ")
+    assert (code, out) == (2, "") and errors.startswith("ray_rollout.py: error: ")
     assert output in errors and errors.count("\n") == 1
 
 
 def test_without_ray(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    assert script.main(["--workers", "1"]) == 2
+    assert status(script.main, ["--workers", "1"]) == 2
     assert capsys.readouterr().err == (
-        "ray_rollout.py: Ray is not installed; install it with `pip install 'tensor_envs[ray]'`\n"
+        "ray_rollout.py: error: Ray is not installed; install it with `pip install 'tensor_envs[ray]'`\n"
     )

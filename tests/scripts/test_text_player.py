@@ -92,7 +92,7 @@ def test_a_program_and_the_keyboard() -> None:
     code, out, errors = run("--command", line, "--games", 1)
     assert (code, errors) == (0, "") and "0 of them not understood" in out
     code, out, errors = run_here(script.main, ["--games", "1"], "nonsense\n(1,1)\n")
-    assert code == 2 and errors == "text_player.py: there was no more input\n"
+    assert code == 2 and errors == "text_player.py: error: there was no more input\n"
     assert out.startswith("# Hyperdimensional tic-tac-toe") and out.count("You are to move.") == 3
 
 
@@ -107,9 +107,9 @@ def test_a_program_and_the_keyboard() -> None:
         (["--against", "perfect", "--env", "gomoku"], "needs a game that is solved"),
         (
             ["--player", "nowhere:answer"],
-            "--player must be package.module:function, got 'nowhere:answer': No module",
+            "argument --player: must be package.module:function, got 'nowhere:answer': No module",
         ),
-        (["--player", f"{HERE}:HERE"], "--player must name a function, and"),
+        (["--player", f"{HERE}:HERE"], "argument --player: must name a function, and"),
         (["--player", f"{HERE}:wordless"], "the player must answer with a str, got NoneType"),
         (["--command", "false"], "--command 'false' ended with exit code 1"),
         (["--env", "nowhere:Game", "--command", "true"], "there is no module 'nowhere'"),

@@ -20,6 +20,7 @@ from tensor_envs.web.site import build, write_packages
 from tensor_envs.web.tile import tile_tables
 from tensor_envs.web.variants import Variant, variant
 from tests.games.shared import shared_env
+from tests.scripts.here import run_here, status
 
 MOST_BYTES = 150_000  # of the start page with one game, compressed, Python apart
 GAME = "kuhn_poker"
@@ -222,15 +223,14 @@ def test_wrong_arguments_are_one_line(
     message: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(["build", *arguments]) == 2
-    assert capsys.readouterr().err == f"tensor_envs.web: {message}\n" and not any(tmp_path.iterdir())
+    assert run_here(main, ["build", *arguments]) == (2, "", f"tensor_envs.web: error: {message}\n")
+    assert not any(tmp_path.iterdir())
 
 
 def test_help_and_games_that_do_not_fit(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert main(["--help"]) == 0 and "python -m http.server -d site" in capsys.readouterr().out
+    assert status(main, ["--help"]) == 0 and "python -m http.server -d site" in capsys.readouterr().out
     with pytest.raises(ValueError, match="ids must name one game or more, got none"):
         build(tmp_path, [])
     with pytest.raises(TypeError, match="ids must be"):

@@ -16,7 +16,7 @@ import pytest
 from benchmark import main as script
 from benchmark import numpy_games, peers, report
 from tests.render.test_drawing import SVG
-from tests.scripts.here import SCRIPTS
+from tests.scripts.here import SCRIPTS, status
 
 QUICK = ["--runs", "1", "--seconds", "0.01", "--batch", "64", "--steps", "64"]
 MODES = ("step", "read", "rollout")
@@ -66,7 +66,7 @@ def test_bad_arguments_are_one_line(arguments: list[str], output: str) -> None:
     done = benchmark(*arguments)
     assert done.returncode == 2
     last = done.stderr.strip().split("\n")[-1]
-    assert output in last and last.startswith("benchmark.py: ")
+    assert output in last and last.startswith("benchmark.py: error: ")
     assert "Traceback" not in done.stderr and done.stdout == ""
 
 
@@ -74,7 +74,7 @@ def test_wrong_statistics_are_refused(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(script.FACTS["tic_tac_toe"], "first_wins", (0.5, 0))
-    assert script.main([*QUICK, "--mode", "step"]) == 1
+    assert status(script.main, [*QUICK, "--mode", "step"]) == 1
     out = capsys.readouterr()
     assert "first_wins" in out.err and out.out == ""
 

@@ -7,6 +7,7 @@ from tinygrad import Context
 
 import tensor_envs as te
 from benchmark import kernel_table as table
+from tests.scripts.here import status
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the C of the limits is built on Linux alone")
 
@@ -45,5 +46,5 @@ def test_a_row_a_kernel(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_batch_below_one_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert table.main(["--batch", "0"]) == 2
-    assert "--batch must be at least 1, got 0" in capsys.readouterr().err
+    assert status(table.main, ["--batch", "0"]) == 2
+    assert "argument --batch: must be at least 1, got 0" in capsys.readouterr().err

@@ -71,4 +71,8 @@ def test_cube(tmp_path: Path) -> None:
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     code, out, errors = run_here(draw.main, ["--cube", tmp_path / "no" / "cube.png"])
-    assert (code, out) == (2, "") and errors.startswith("draw.py: --cube: ") and "no directory" in errors
+    assert (
+        (code, out) == (2, "")
+        and errors.startswith("draw.py: error: argument --cube: ")
+        and "no directory" in errors
+    )

@@ -15,6 +15,7 @@ import tensor_envs as te
 from tensor_envs import agents
 from tests.games.shared import shared_env
 from tests.scripts import here  # noqa: F401 (what the scripts share)
+from tests.scripts.here import complaints, status
 from train import alphazero, training
 
 
@@ -57,16 +58,16 @@ def test_it_trains_saves_and_goes_on(
     weights, curve = tmp_path / "weights.safetensors", tmp_path / "curve.json"
     small = ["--num-envs", "32", "--steps", "4", "--simulations", "4", "--hidden", "16", "--updates", "2"]
     small += ["--minibatch", "64", "--seconds", "0.5", "--rival", "4", "--games", "16", "--ratings", "2"]
-    assert alphazero.main([*small, *tower, "--save", str(weights), "--json", str(curve)]) == 0
+    assert status(alphazero.main, [*small, *tower, "--save", str(weights), "--json", str(curve)]) == 0
     told = json.loads(curve.read_text())
     assert told["env"] == "tic_tac_toe" and told["decisions"][-1] % 128 == 0 and told["seconds"][-1] >= 0.5
     assert all(0 <= score <= 1 for (score,) in told["rates"])
     assert len(capsys.readouterr().out.splitlines()) in (2 + len(told["rates"]), 3 + len(told["rates"]))
     again = tmp_path / "again.safetensors"
-    assert alphazero.main([*small, "--resume", str(weights), "--save", str(again)]) == 0
+    assert status(alphazero.main, [*small, "--resume", str(weights), "--save", str(again)]) == 0
     assert again.stat().st_size == weights.stat().st_size and again.read_bytes() != weights.read_bytes()
-    assert alphazero.main([*small, "--resume", str(curve)]) == 2
-    assert alphazero.main([*small, "--env=connect_four", "--resume", str(weights)]) == 2
+    assert status(alphazero.main, [*small, "--resume", str(curve)]) == 2
+    assert status(alphazero.main, [*small, "--env=connect_four", "--resume", str(weights)]) == 2
     assert "--resume must be weights for <Env connect_four-v0" in capsys.readouterr().err
 
 
@@ -108,11 +109,11 @@ def test_wrong_towers(capsys: pytest.CaptureFixture[str]) -> None:
             ["--env=kuhn_poker", "--blocks=1"],
             "blocks must be 0 where [planes, rows, columns] are not observed",
         ),
-        (["--blocks=-1"], "--blocks must be in 0..64, got -1"),
-        (["--blocks=1", "--channels=0"], "--channels must be in 1..2147483647, got 0"),
+        (["--blocks=-1"], "argument --blocks: must be in 0..64, got -1"),
+        (["--blocks=1", "--channels=0"], "argument --channels: must be in 1..2147483647, got 0"),
     ):
-        assert alphazero.main(given) == 2
-        assert capsys.readouterr().err.startswith(f"alphazero.py: {message}")
+        assert status(alphazero.main, given) == 2
+        assert complaints(capsys.readouterr().err).startswith(f"alphazero.py: error: {message}")
 
 
 def test_values_are_what_playout_search_says_where_it_is_trusted() -> None:
@@ -179,7 +180,7 @@ def test_no_lost_line_of_tic_tac_toe_after_30_seconds(tmp_path: Path) -> None:
     options = (
         "--seconds 30 --explore 8 --hidden 64 --simulations 16 --minibatch 512 --updates 32 --rate 0.006"
     )
-    assert alphazero.main([*options.split(), "--save", str(weights)]) == 0
+    assert status(alphazero.main, [*options.split(), "--save", str(weights)]) == 0
     env = shared_env("tic_tac_toe")
     for player in range(2):
         assert lost_lines(env, agents.load(weights, 32), player) == 0

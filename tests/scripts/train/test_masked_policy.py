@@ -30,15 +30,15 @@ def test_it_runs() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--batch", "0"], "--batch must be in 1..2147483647, got 0"),
-        (["--updates", "-1"], "--updates must be in 1..2147483647, got -1"),
-        (["--rate", "nan"], "--rate must be above 0 and at most 1, got nan"),
-        (["--rate", "-0.5"], "--rate must be above 0 and at most 1, got -0.5"),
-        (["--seed", "-1"], "--seed must be in 0..4294967294, got -1"),
+        (["--batch", "0"], "argument --batch: must be in 1..2147483647, got 0"),
+        (["--updates", "-1"], "argument --updates: must be in 1..2147483647, got -1"),
+        (["--rate", "nan"], "argument --rate: must be above 0 and at most 1, got nan"),
+        (["--rate", "-0.5"], "argument --rate: must be above 0 and at most 1, got -0.5"),
+        (["--seed", "-1"], "argument --seed: must be in 0..4294967294, got -1"),
     ],
 )
 def test_wrong_arguments(arguments: list[str], message: str) -> None:
-    assert run_here(main, arguments) == (2, "", f"masked_policy.py: {message}\n")
+    assert run_here(main, arguments) == (2, "", f"masked_policy.py: error: {message}\n")
 
 
 @pytest.mark.slow

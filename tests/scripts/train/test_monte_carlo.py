@@ -29,11 +29,11 @@ def test_the_uniform_player_is_beaten_in_every_game(name: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--games", "0"], "--games must be at least 1, got 0"),
-        (["--seed", "-1"], "--seed must be in 0..4095, got -1"),
-        (["--env", "checkers"], "--env must name a game: unknown id 'checkers'"),
+        (["--games", "0"], "argument --games: must be at least 1, got 0"),
+        (["--seed", "-1"], "argument --seed: must be in 0..4095, got -1"),
+        (["--env", "checkers"], "argument --env: must name a game: unknown id 'checkers'"),
     ],
 )
 def test_wrong_arguments(arguments: list[str], message: str) -> None:
     code, out, errors = run_here(main, arguments)
-    assert (code, out) == (2, "") and message in errors and errors.startswith("monte_carlo.py: ")
+    assert (code, out) == (2, "") and message in errors and errors.startswith("monte_carlo.py: error: ")

@@ -18,7 +18,7 @@ import text_player
 from tensor_envs import registry
 from tensor_envs.train.network import Network, load, look, save
 from tests.core import dice_race
-from tests.scripts.here import SCRIPTS
+from tests.scripts.here import SCRIPTS, complaints, status
 from tests.test_learning import Steps, reference
 from train import ppo, ppo_torch, training
 from train.loss import ppo_parser
@@ -117,7 +117,7 @@ def test_rollouts_of_ppo_torch(race: None) -> None:
 @LEARNERS
 def test_a_few_updates(name: str, race: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     picture = tmp_path / "curve.png"
-    assert COMMANDS[name].main([*RACE, "--ratings=2", "--plot", str(picture)]) == 0
+    assert status(COMMANDS[name].main, [*RACE, "--ratings=2", "--plot", str(picture)]) == 0
     said = capsys.readouterr().out.splitlines()
     assert said[0] == "dice_race: 3 updates, 8 games x 4 decisions a round, self-play on CPU"
     rows = [line.split() for line in said[2:4]]
@@ -140,7 +140,7 @@ def test_what_is_measured_and_saved(name: str, tmp_path: Path, capsys: pytest.Ca
         return made[0]
 
     parser = ppo_parser(f"{name}.py", "", "CPU")
-    assert training.main(parser, learner, arguments) == 0
+    assert status(training.main, parser, learner, arguments) == 0
     said = capsys.readouterr().out
     assert (
         "mean return against the uniform player, by seat" in said and "mean return by seat at most " in said
@@ -156,7 +156,10 @@ def test_what_is_measured_and_saved(name: str, tmp_path: Path, capsys: pytest.Ca
     again = COMMANDS[name].main([*arguments, "--updates=1", "--resume", str(path)])
     assert again == 0
     assert (load(path)[1]["policy.bias"] != before).any()
-    assert text_player.main(["--env=kuhn_poker", "--command=echo 0", f"--against={path}", "--games=2"]) == 0
+    assert (
+        status(text_player.main, ["--env=kuhn_poker", "--command=echo 0", f"--against={path}", "--games=2"])
+        == 0
+    )
     assert f" against {path}: " in capsys.readouterr().out
     assert list(tmp_path.iterdir()) == [path]
 
@@ -173,20 +176,20 @@ def test_evaluation_is_fair() -> None:
 def test_wrong_arguments(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for arguments, message in (
         (["--minibatches", "3"], "--minibatches must divide --num-envs, got 3 and 256"),
-        (["--steps", "0"], "--steps must be in 1..2147483647, got 0"),
-        (["--updates", "-1"], "--updates must be in 1..2147483647, got -1"),
-        (["--rate", "nan"], "--rate must be above 0 and at most 1, got nan"),
-        (["--gamma", "1.5"], "--gamma must be at least 0 and at most 1, got 1.5"),
+        (["--steps", "0"], "argument --steps: must be in 1..2147483647, got 0"),
+        (["--updates", "-1"], "argument --updates: must be in 1..2147483647, got -1"),
+        (["--rate", "nan"], "argument --rate: must be above 0 and at most 1, got nan"),
+        (["--gamma", "1.5"], "argument --gamma: must be at least 0 and at most 1, got 1.5"),
         (["--games", "1"], "--games must be in 2..2147483647, got 1"),
-        (["--rules", "k"], "--rules must be FIELD=VALUE with a plain Python value, got 'k'"),
+        (["--rules", "k"], "argument --rules: must be FIELD=VALUE with a plain Python value, got 'k'"),
         (
             ["--plot", str(tmp_path / "no" / "x.png")],
-            f"--plot: {tmp_path / 'no'} is no directory to write x.png to",
+            f"argument --plot: {tmp_path / 'no'} is no directory to write x.png to",
         ),
     ):
-        assert ppo.main(arguments) == 2
-        assert capsys.readouterr().err.strip() == f"ppo.py: {message}"
-    assert ppo.main(["--env", "tic_tac_to"]) == 2
+        assert status(ppo.main, arguments) == 2
+        assert complaints(capsys.readouterr().err).strip() == f"ppo.py: error: {message}"
+    assert status(ppo.main, ["--env", "tic_tac_to"]) == 2
     assert "tic_tac_toe" in capsys.readouterr().err
 
 
@@ -194,17 +197,17 @@ def test_wrong_arguments(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 def test_pytorch_has_no_tower(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     env, path = te.make("tic_tac_toe"), tmp_path / "weights.safetensors"
     save(env, nn.state.get_state_dict(Network(env, 8, blocks=1, channels=4)), path)
-    assert ppo_torch.main(["--resume", str(path)]) == 2
+    assert status(ppo_torch.main, ["--resume", str(path)]) == 2
     assert "--resume must be weights of two hidden layers" in capsys.readouterr().err
-    assert ppo_torch.main(["--blocks=1"]) == 2
+    assert status(ppo_torch.main, ["--blocks=1"]) == 2
     assert "unrecognized arguments: --blocks=1" in capsys.readouterr().err
 
 
 def test_without_pytorch(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
-    assert ppo_torch.main([]) == 2
-    message = "ppo_torch.py: this script needs PyTorch: pip install 'tensor_envs[torch]'"
-    assert capsys.readouterr().err.strip() == message
+    assert status(ppo_torch.main, []) == 2
+    message = "ppo_torch.py: error: this script needs PyTorch: pip install 'tensor_envs[torch]'"
+    assert complaints(capsys.readouterr().err).strip() == message
 
 
 @pytest.mark.slow

@@ -30,4 +30,6 @@ def test_any_game_and_player() -> None:
 
 def test_wrong_arguments() -> None:
     code, out, errors = run_here(main, ["--rate", "0"])
-    assert (code, out) == (2, "") and errors.startswith("ppo_gymnasium.py: --rate must be above 0")
+    assert (code, out) == (2, "") and errors.startswith(
+        "ppo_gymnasium.py: error: argument --rate: must be above 0"
+    )

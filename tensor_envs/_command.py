@@ -1,0 +1,222 @@
+"""Command lines of the package and of its scripts: argument types, errors in one line, signals."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from tensor_envs._compiler.clang import without_compile_processes
+from tensor_envs._compiler.devices import resolve
+from tensor_envs._validate import literal
+from tensor_envs.env import Env
+from tensor_envs.registry import make, registered
+
+BUSY_SECONDS = 2.0  # before `busy` prints its message
+CLOSED_PIPE = 141  # exit status of a process that SIGPIPE ends
+MAX_COUNT = 2**31 - 1  # of counts that have no other limit
+# errors that a user, a machine or a missing package can cause; any other is a bug and shows its traceback
+EXPECTED = (ValueError, TypeError, OSError, ImportError, RuntimeError, MemoryError)
+
+
+class Failure(Exception):
+    """Wrong result of a command whose input is right."""
+
+
+def command_parser(prog: str, doc: str | None) -> argparse.ArgumentParser:
+    """Return a parser whose help shows a docstring: its first line, then the options, then the rest."""
+    description, _, epilog = (doc or "").partition("\n")
+    formatter = argparse.RawDescriptionHelpFormatter
+    return argparse.ArgumentParser(prog, description=description, epilog=epilog, formatter_class=formatter)
+
+
+def run(
+    parser: argparse.ArgumentParser,
+    work: Callable[[argparse.Namespace], object],
+    arguments: Sequence[str] | None = None,
+) -> None:
+    """Parse arguments and call `work` with them.
+
+    Without `arguments` they are those of this process, which `_end_on_signals` applies to.
+
+    Raises:
+        SystemExit: 1 for a `Failure`, 2 for `EXPECTED` errors and wrong arguments, 141 for a closed output.
+    """
+    if arguments is None:
+        without_compile_processes()  # their semaphores would be left behind when a signal ends this one
+        sys.path += [] if os.getcwd() in sys.path or "" in sys.path else [os.getcwd()]  # custom games
+        sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr] # nothing is lost at a signal
+        _end_on_signals()
+    try:
+        try:
+            work(parser.parse_args(arguments))
+        finally:
+            sys.stdout.flush()
+    except (
+        BrokenPipeError
+    ):  # as in `command | head -1`; https://docs.python.org/3/library/signal.html#note-on-sigpipe
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(CLOSED_PIPE)
+    except Failure as error:
+        parser.exit(1, f"{parser.prog}: error: {_one_line(error)}\n")
+    except EXPECTED as error:
+        parser.exit(2, f"{parser.prog}: error: {_one_line(error)}\n")
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _end_on_signals() -> None:
+    """Make SIGINT and SIGTERM end this process and its children at once.
+
+    Their default actions do not end children, and SIGINT's does not interrupt native code. A thread waits for them
+    instead, so no exception is raised amid other code.
+    """
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    signal.set_wakeup_fd(write)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # SIGINT is ignored in background jobs
+            signal.signal(number, lambda *_: None)
+
+    def end() -> None:
+        while (number := os.read(read, 1)[0]) not in (signal.SIGINT, signal.SIGTERM):
+            continue
+        for process in _descendants(os.getpid()):
+            with suppress(OSError):
+                os.kill(process, signal.SIGKILL)
+        os._exit(128 + number)
+
+    threading.Thread(target=end, daemon=True).start()
+
+
+def _descendants(process: int) -> list[int]:
+    """Return the ids of a process's descendants, where the system has /proc. Others end when their pipes close."""
+    children = list[int]()
+    for path in Path(f"/proc/{process}/task").glob("*/children"):
+        with suppress(OSError):  # the thread or the process has ended
+            children += map(int, path.read_text().split())
+    return children + [child for parent in children for child in _descendants(parent)]
+
+
+@contextmanager
+def busy(message: str) -> Iterator[None]:
+    """Print a message, such as "compiling ...", on stderr if the block takes long."""
+    timer = threading.Timer(BUSY_SECONDS, lambda: print(f"{message} ...", file=sys.stderr, flush=True))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def need(package: str, purpose: str, extra: str) -> None:
+    """Check that an optional package is installed.
+
+    Raises:
+        ImportError: it is not; the message says how to install it.
+    """
+    try:
+        importlib.import_module(package)
+    except ImportError:
+        name = {"PIL": "Pillow", "torch": "PyTorch", "ray": "Ray"}.get(package, package)
+        raise ImportError(f"{purpose} needs {name}: pip install 'tensor_envs[{extra}]'") from None
+
+
+def device_of(device: str | None = None) -> str:
+    """Return the canonical name of a device; None is tinygrad's default."""
+    return str(resolve(device))
+
+
+# *** types of arguments ***
+
+
+def whole(low: int, high: int | None = None) -> Callable[[str], int]:
+    """Return the type of integers of at least `low` and at most `high`."""
+
+    def integer(text: str) -> int:
+        value = int(text)
+        if value < low or (high is not None and value > high):
+            allowed = f"at least {low}" if high is None else f"in {low}..{high}"
+            raise argparse.ArgumentTypeError(f"must be {allowed}, got {value}")
+        return value
+
+    integer.__name__ = "int"  # argparse's message is "invalid int value"
+    return integer
+
+
+def real(low: float, high: float, inclusive: bool = True) -> Callable[[str], float]:
+    """Return the type of finite numbers from `low`, which is included or not, to `high`."""
+
+    def number(text: str) -> float:
+        value = float(text)
+        if not (low <= value <= high) or (value == low and not inclusive):
+            least = "at least" if inclusive else "above"
+            raise argparse.ArgumentTypeError(f"must be {least} {low:g} and at most {high:g}, got {value:g}")
+        return value
+
+    number.__name__ = "float"
+    return number
+
+
+def new_file(text: str) -> Path:
+    """Parse the path of a file to write, whose folder must exist."""
+    path = Path(text)
+    if not path.resolve().parent.is_dir():
+        raise argparse.ArgumentTypeError(f"{path.parent} is no directory to write {path.name} to")
+    if path.is_dir():
+        raise argparse.ArgumentTypeError(f"must be a file, and {text!r} is a directory")
+    return path
+
+
+# *** games ***
+
+
+def add_rules(parser: argparse.ArgumentParser) -> None:
+    """Add --rules."""
+    text = "fields of the game's rules, such as players=3"
+    parser.add_argument("--rules", nargs="*", type=_rule, default=[], metavar="FIELD=VALUE", help=text)
+
+
+def _rule(text: str) -> tuple[str, Any]:
+    name, _, value = text.partition("=")
+    try:
+        return name, literal(value)
+    except ValueError:
+        message = f"must be FIELD=VALUE with a plain Python value, got {text!r}"
+        raise argparse.ArgumentTypeError(message) from None
+
+
+def add_game(parser: argparse.ArgumentParser, default: str = "tic_tac_toe") -> None:
+    """Add --env and --rules, the arguments of `game_of`."""
+    text = "a registered game, or package.module:Class for a custom one; default: %(default)s"
+    parser.add_argument("--env", default=default, metavar="ID", help=text)
+    add_rules(parser)
+
+
+def add_games(parser: argparse.ArgumentParser) -> None:
+    """Add --env for several games."""
+    text = "registered games, or package.module:Class for custom ones; default: all that are registered"
+    parser.add_argument("--env", nargs="+", type=_game_id, default=registered(), metavar="ID", help=text)
+
+
+def _game_id(name: str) -> str:
+    try:
+        make(name)
+    except (ValueError, TypeError, ImportError) as error:
+        raise argparse.ArgumentTypeError(f"must name a game: {error}") from None
+    return name
+
+
+def game_of(options: argparse.Namespace) -> Env:
+    """Return the environment of --env and --rules."""
+    return make(options.env, **dict(options.rules))
