@@ -55,7 +55,7 @@ def store(cells: Cells, place: Place, values: Sequence[Any]) -> None:
         cells[place.index(w, len(values))] = x
 
 
-class Block:
+class GameBlock:
     """Block of games in the kernel that is being recorded, played stage by stage over its lanes.
 
     Attributes:
@@ -71,7 +71,7 @@ class Block:
 
     @classmethod
     @contextmanager
-    def each_of(cls, grid: Grid, share: Cells | None, unroll: bool) -> Iterator[Block]:
+    def each_of(cls, grid: Grid, share: Cells | None, unroll: bool) -> Iterator[GameBlock]:
         """Record a loop over blocks; on a GPU a workgroup plays each.
 
         Args:

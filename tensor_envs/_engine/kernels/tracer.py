@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from tensor_envs._compiler.tape import INT, WORD
 from tensor_envs._engine.batch_layout import Grid
-from tensor_envs._engine.kernels.block import Block, Coords, Place, Words, load
+from tensor_envs._engine.kernels.block import GameBlock, Coords, Place, Words, load
 from tensor_envs._engine.random import KEY_WORDS
 from tensor_envs.rules.bits import has_bit
 from tensor_envs.rules.kernel import Cells, branch, loop, no_unroll
@@ -40,15 +40,15 @@ class Kernel(Protocol):
 class Tracer:
     """A kernel that is being recorded for the games of a block."""
 
-    def __init__(self, game: Game, layout: Layout, grid: Grid, block: Block):
+    def __init__(self, game: Game, layout: Layout, grid: Grid, block: GameBlock):
         self.game, self.layout, self.grid, self.block = game, layout, grid, block
         self.players = game.spec.num_players
 
     @classmethod
     @contextmanager
     def each_block(cls, game: Game, layout: Layout, grid: Grid, share: Cells | None) -> Iterator[Tracer]:
-        """Record a loop over blocks, see `Block.each_of`."""
-        with Block.each_of(grid, share, not game.has_memory) as block:
+        """Record a loop over blocks, see `GameBlock.each_of`."""
+        with GameBlock.each_of(grid, share, not game.has_memory) as block:
             yield cls(game, layout, grid, block)
 
     def words(self, cells: Cells) -> Words:
