@@ -1,7 +1,9 @@
 """Structure of the package: rooms, imports between them, and figures that tests bound.
 
-python scripts/rooms.py          # figures of every room, and the picture of .github/CONTRIBUTING.md
-python scripts/rooms.py --write  # write the picture
+The figures and the picture of .github/CONTRIBUTING.md, or an update of that picture:
+
+    python scripts/rooms.py
+    python scripts/rooms.py --write
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
+
+from tensor_envs._command import command_parser, run
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "tensor_envs"
@@ -215,13 +219,9 @@ def with_picture(text: str) -> str:
     )
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def work(options: argparse.Namespace) -> None:
     """Print the figures of the package, or write the picture."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--write", action="store_true", help="write the picture to .github/CONTRIBUTING.md")
-    if parser.parse_args(arguments).write:
+    if options.write:
         CONTRIBUTING.write_text(with_picture(CONTRIBUTING.read_text()))
         return
     rooms = defaultdict(list)
@@ -236,6 +236,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"{room:14} {len(paths):5} {code:6} {lines:6} {len(strings):11} {fragments:10}")
     longest = [module.removeprefix("tensor_envs.") for module in max(map(chain, modules()), key=len)]
     print(f"\nlongest chain of imports: {len(longest) - 1}\n  {' -> '.join(longest)}")
-    print(
-        f"circles: {circles() or 'none'}\nclass names defined twice: {duplicate_classes() or 'none'}\n\n{picture()}"
-    )
+    print(f"circles: {circles() or 'none'}\nclass names defined twice: {duplicate_classes() or 'none'}\n")
+    print(picture(), end="")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command."""
+    parser = command_parser("rooms.py", __doc__)
+    parser.add_argument("--write", action="store_true", help="write the picture to .github/CONTRIBUTING.md")
+    run(parser, work, arguments)

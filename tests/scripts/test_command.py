@@ -30,6 +30,7 @@ COMMANDS = {
     "known_results.py": "known_results.main",
     "play.py": "play",
     "documents.py": "documents.main",
+    "rooms.py": "documents.rooms",
     "ray_rollout.py": "ray_rollout",
     "shard_rollout.py": "shard_rollout",
     "benchmark/kernel_table.py": "benchmark.kernel_table",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from tensor_envs._compiler.tape import INT, WORD
 from tensor_envs._engine.batch_layout import Grid
-from tensor_envs._engine.kernels.block import GameBlock, Coords, Place, Words, load
+from tensor_envs._engine.kernels.block import Coords, GameBlock, Place, Words, load
 from tensor_envs._engine.random import KEY_WORDS
 from tensor_envs.rules.bits import has_bit
 from tensor_envs.rules.kernel import Cells, branch, loop, no_unroll
