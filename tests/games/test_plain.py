@@ -91,7 +91,7 @@ def play_beside_plain_python(name: str, rows: tuple[int, ...]) -> Counter[str]:
     seen: Counter[str] = Counter()
     live, seats = list(range(len(rows))), (None, *range(env.num_players))
     while live:
-        now, actions = state.numpy(), te.random_policy(state).numpy()
+        now, actions = state.numpy(), te.agents.uniform(state).numpy()
         views = {seat: observe(state, seat) for seat in seats}
         for row in live:
             game, where = games[row], f"row {rows[row]}, ply {now['ply'][row]}"
@@ -120,7 +120,7 @@ def play_beside_plain_python(name: str, rows: tuple[int, ...]) -> Counter[str]:
     return seen
 
 
-def compare_fields(game: te.PlainGame, now: dict[str, np.ndarray], row: int, where: str) -> None:
+def compare_fields(game: te.ScalarGame, now: dict[str, np.ndarray], row: int, where: str) -> None:
     """Compare all fields, the mask, rewards and flags."""
     for name, value in game.fields().items():
         np.testing.assert_array_equal(np.ravel(now[name][row]), np.ravel(value), err_msg=f"{where}: {name}")
@@ -159,13 +159,13 @@ def test_later_episodes_and_illegal_actions(name: str) -> None:
         assert game.fields()["episode"] == episode
         for _ in range(5):
             compare_fields(game, state.numpy(), 7, f"episode {episode}")
-            actions = te.random_policy(state).numpy()
+            actions = te.agents.uniform(state).numpy()
             game.step(int(actions[7]))
             state = env.step(state, actions)
         illegal = np.flatnonzero(~state.numpy()["legal_action_mask"][7])[episode]
         mover = game.fields()["current_player"]
         game.step(int(illegal))
-        actions = te.random_policy(state).numpy()
+        actions = te.agents.uniform(state).numpy()
         actions[7] = illegal
         state = env.step(state, actions)
         compare_fields(game, state.numpy(), 7, f"episode {episode}, illegal action")

@@ -9,7 +9,7 @@ import numpy as np
 import tensor_envs as te
 from tensor_envs._engine.game import uniform_action
 from tensor_envs._engine.random import seed_words
-from tensor_envs.rules.chance import threefry
+from tensor_envs.rules.chance import KeyedChance, threefry
 from tensor_envs.rules.scalar import integer, scalar, word
 
 real = np.float32
@@ -22,11 +22,11 @@ class Node:
         self.sums: list[Any] = [real(0.0)] * actions
         self.children: list[Node | None] = [None] * actions
 
-    def choose(self, exploration: float, share: Any) -> int:
+    def choose(self, exploration: float, share: Any, mask: int) -> int:
         explore = real(exploration * np.sqrt(self.visits) + 1e-6)
         scores = [
             real(real(s / real(max(n, 1))) * share) + real(explore / real(n + 1))
-            if self.mask >> a & 1
+            if mask >> a & 1
             else -np.inf
             for a, (n, s) in enumerate(zip(self.counts, self.sums, strict=True))
         ]
@@ -36,8 +36,18 @@ class Node:
 class Search:
     """Of a game that `te.debug` plays."""
 
-    def __init__(self, plain: Any, row: int, seed: int, exploration: float = 1.4):
-        self.game, self.exploration = plain.game, exploration
+    def __init__(
+        self,
+        plain: Any,
+        row: int,
+        seed: int,
+        exploration: float = 1.4,
+        limit: int = 2**31 - 1,
+        chance: str = "sampled",
+    ):
+        self.game, self.exploration, self.limit = plain.game, exploration, limit
+        self.determinizes = self.game.determinizes
+        self.replays = self.determinizes or (self.game.spec.chance and chance == "open")
         self.row, self.seed = row, seed_words(seed)
         self.players, self.actions = self.game.spec.num_players, self.game.spec.num_actions
         self.begin(plain.state)
@@ -62,8 +72,10 @@ class Search:
                 waiting += [child for child in node.children if child is not None]
 
     def node(self, s: Any, returns: list[Any]) -> Node:
-        mask = sum(int(w.value) << 32 * k for k, w in enumerate(self.game.mask(s)))
-        return Node(s, returns, mask, self.actions)
+        return Node(s, returns, self.mask(s), self.actions)
+
+    def mask(self, s: Any) -> int:
+        return sum(int(w.value) << 32 * k for k, w in enumerate(self.game.mask(s)))
 
     def play(self, s: Any, action: int, returns: list[Any]) -> tuple[Any, list[Any], bool]:
         s, rewards, terminated, truncated = self.game.step(s, integer(action), None)
@@ -71,34 +83,66 @@ class Search:
         return s, paid, bool(terminated.value or truncated.value)
 
     def playout(self, s: Any, returns: list[Any], over: bool, simulation: int) -> list[Any]:
-        key = [word(self.key[0] ^ simulation), word(self.key[1])]
-        while not over:
+        key, played = [word(self.key[0] ^ simulation), word(self.key[1])], 0
+        while not over and played < self.limit:
+            played += 1
             action = uniform_action(s, self.game.mask(s), self.actions, key, live=False)
             s, returns, over = self.play(s, int(action.value), returns)
         return returns
 
+    def rekeyed(self, s: Any, simulation: int) -> Any:
+        """Return the state with the chance of a simulation."""
+        if not self.game.spec.chance:
+            return s
+        return s.replace(key=[word(self.key[0] ^ simulation), ~word(self.key[1])])
+
     def simulate(self, simulation: int) -> None:
+        way, s, returns, over = (self.replay if self.replays else self.advance)(simulation)
+        ends = self.playout(s, returns, over, simulation)
+        self.largest = max(self.largest, *map(abs, ends))
+        for node, action, mover, before in way:
+            node.visits += 1
+            node.counts[action] += 1
+            node.sums[action] = real(node.sums[action] + real(ends[mover] - before[mover]))
+
+    def chosen(self, node: Node, s: Any, returns: list[Any], mask: int) -> tuple[Node, int, int, list[Any]]:
+        """Return a step of a simulation: the node, the action, who plays it, and the returns before it."""
+        action = node.choose(self.exploration, real(real(1) / self.largest), mask)
+        return node, action, int(scalar(s.current_player).value), returns
+
+    def advance(self, simulation: int) -> tuple[Any, Any, list[Any], bool]:
+        """Go down the tree, whose nodes are positions, and play the last action alone."""
         node, way = self.root, []
         while True:
-            action = node.choose(self.exploration, real(real(1) / self.largest))
-            way.append((node, action))
+            way.append(self.chosen(node, node.state, node.returns, node.mask))
+            action = way[-1][1]
             child = node.children[action]
             if child is None:
                 break
             node = child
-        s = node.state
-        if self.game.spec.chance:  # sampled: a position has the chance of the simulation that found it
-            s = s.replace(key=[word(self.key[0] ^ simulation), ~word(self.key[1])])
-        s, returns, over = self.play(s, action, node.returns)
+        # sampled: a position has the chance of the simulation that found it
+        s, returns, over = self.play(self.rekeyed(node.state, simulation), action, node.returns)
         if not over:
             node.children[action] = self.node(s, returns)
-        ends = self.playout(s, returns, over, simulation)
-        self.largest = max(self.largest, *map(abs, ends))
-        for node, action in way:
-            mover = int(scalar(node.state.current_player).value)
-            node.visits += 1
-            node.counts[action] += 1
-            node.sums[action] = real(node.sums[action] + real(ends[mover] - node.returns[mover]))
+        return way, s, returns, over
+
+    def replay(self, simulation: int) -> tuple[Any, Any, list[Any], bool]:
+        """Play every action from the root: nodes are sequences of actions, chance and what is hidden are resampled."""
+        node, way, s = self.root, [], self.rekeyed(self.root.state, simulation)
+        if self.determinizes:
+            key = [~word(self.key[0] ^ simulation), word(self.key[1])]
+            s = self.game.determinize(s, s.current_player, KeyedChance(key))
+        returns, over = [real(0.0)] * self.players, False
+        while True:
+            way.append(self.chosen(node, s, returns, self.mask(s)))
+            action = way[-1][1]
+            s, returns, over = self.play(s, action, returns)
+            child = node.children[action]
+            if child is None and not over:
+                node.children[action] = self.node(s, returns)
+            if child is None or over:
+                return way, s, returns, over
+            node = child
 
 
 def searched(
@@ -109,12 +153,13 @@ def searched(
     simulations: int,
     search_seed: int,
     more: list[int] | None = None,
+    **options: Any,
 ) -> Node:
     """The root after a search from where some actions have led, and one more after each of some more."""
     plain = te.debug(env, seed, row)
     for action in actions:
         plain.step(action)
-    search = Search(plain, row, search_seed)
+    search = Search(plain, row, search_seed, **options)
     for following in (None, *(more or [])):
         if following is not None:
             plain.step(following)
