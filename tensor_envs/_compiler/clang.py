@@ -38,8 +38,8 @@ def cache_folders(create: bool = False) -> list[Path]:
     home = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "tensor_envs"
     folders = [Path(named) if named else home]
     user = os.getuid() if hasattr(os, "getuid") else 0
-    temporary = Path(tempfile.gettempdir()) / f"tensor_envs-{user}"
-    with suppress(OSError):
+    with suppress(OSError):  # without any temporary folder that can be written, too
+        temporary = Path(tempfile.gettempdir()) / f"tensor_envs-{user}"
         if create:
             temporary.mkdir(mode=0o700, exist_ok=True)
         about = temporary.lstat()
@@ -100,7 +100,18 @@ def _shim(*command: str) -> str | None:
         with suppress(OSError):
             if (folder / name).read_bytes() == text.encode() and os.access(folder / name, os.X_OK):
                 return str(folder / name)
-    return store(name, text.encode(), 0o755)
+    return store(name, text.encode(), 0o755) or _in_memory(name, text.encode())
+
+
+@functools.cache
+def _in_memory(name: str, content: bytes) -> str | None:
+    """Return the path of an executable file in memory, which serves this process where no disk can be written."""
+    if not hasattr(os, "memfd_create"):
+        return None
+    file = os.memfd_create(name)
+    os.write(file, content)
+    os.fchmod(file, 0o755)
+    return f"/proc/{os.getpid()}/fd/{file}"
 
 
 @functools.cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sqlite3
 import subprocess
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tensor_envs._compiler import clang, programs
+from tests.mounted import run_mounted
 
 pytestmark = pytest.mark.cpu
 
@@ -106,6 +108,60 @@ def test_folders_that_cannot_be_written(tmp_path: Path) -> None:
     compiler = f"import os; os.environ['CC'] = {str(script)!r}; " if script else ""
     compiler += "from tensor_envs._compiler import clang; import pathlib; "
     check(tmp_path, compiler + "clang.cache_folders = lambda create=False: [pathlib.Path('/proc/none')]; ")
+
+
+def test_no_folder_can_be_written(tmp_path: Path) -> None:
+    """Without a temporary folder, either: the script that runs the compiler is in memory."""
+    (tmp_path / "cache").write_text("a file")
+    nowhere = "import tempfile\ndef none(): raise FileNotFoundError('No usable temporary directory found')\n"
+    check(tmp_path, nowhere + "tempfile.gettempdir = none\n")
+    assert {file.name for file in tmp_path.iterdir()} == {"cache", "tinygrad"}
+
+
+def whole_programs(folder: Path) -> int:
+    """Return the number of programs in the cache, all of them whole, and nothing beside them."""
+    files = list((folder / "cache" / "programs").glob("*"))
+    for file in files:
+        content = file.read_bytes()
+        assert len(file.name) == 64, file
+        assert hashlib.sha256(content[32:]).digest() == content[:32], file
+    return len(files)
+
+
+def check_full_disk(folder: Path) -> None:
+    """Run a program on a disk that fills up, and again with more room; print how many programs have been cached.
+
+    Called where `folder` is a disk of its own.
+    """
+    check(folder)
+    before = whole_programs(folder)
+    subprocess.run(["mount", "-o", "remount,size=8m", folder], check=True)
+    check(folder)
+    print(before, whole_programs(folder))
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("size", [148, 12, 60])
+def test_a_full_disk(tmp_path: Path, size: int) -> None:
+    """No run ends, results are right, the cache holds whole programs, and nothing must be cleared afterwards.
+
+    The smallest disk has room for the script that runs the compiler, and the largest for some programs.
+    """
+    code = "from tests.core.test_cache import check_full_disk; check_full_disk(folder)"
+    done = run_mounted(tmp_path, size, code)
+    assert done.returncode == 0, done.stderr
+    before, after = map(int, done.stdout.split())
+    assert (before == 0 or size > 100) and before < after >= 4
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize(("size", "programs"), [(2000, range(1, 4)), (700, range(1))])
+def test_files_that_the_system_refuses_to_write(tmp_path: Path, size: int, programs: range) -> None:
+    """No file may grow beyond some bytes: much like a full disk, also where nothing can be mounted."""
+    check(tmp_path, f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, -1)); ")
+    assert whole_programs(tmp_path) in programs
+    check(tmp_path)
+    assert whole_programs(tmp_path) >= 4
 
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
