@@ -144,6 +144,7 @@ def _cache_works() -> bool:
     except Exception as error:  # a locked or full disk, a damaged file
         message = f"tinygrad's kernels are compiled anew, since its cache {CACHEDB} fails: {error}"
         warnings.warn(message, RuntimeWarning, stacklevel=2)
+        CACHELEVEL.value = 0  # for what callers do with Tensors, too
         return False
     return True
 
