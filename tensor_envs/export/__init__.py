@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tensor_envs._engine.batch_layout import LANES
+from tensor_envs._files import replace_file
 from tensor_envs._validate import file_path, instance, integer, one_of, shown
 from tensor_envs.env import Env
 from tensor_envs.registry import make
@@ -32,7 +33,7 @@ def export(env: Env | str, to: str, out: str | Path, lanes: int = LANES) -> None
         TypeError: an argument of the wrong type.
         NotImplementedError: a board that is too large for registers.
         RuntimeError: no compiler for WebAssembly.
-        OSError: a file that cannot be written.
+        OSError: names the file, which cannot be written; an earlier export is as it was.
 
     Examples:
         >>> from tensor_envs.export import export
@@ -58,4 +59,8 @@ def export(env: Env | str, to: str, out: str | Path, lanes: int = LANES) -> None
             f"env {env.id!r} with {shown(env.rules)} cannot be exported: its board is too large"
         )
     content = getattr(files, to)(env, lanes)
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    content = content.encode() if isinstance(content, str) else content
+    if path.exists() and not path.is_file():  # a pipe or a device
+        path.write_bytes(content)
+    else:
+        replace_file(path, [content])
