@@ -1,0 +1,337 @@
+"""What is saved on a disk that is full, by processes that are killed, and where nothing can be written.
+
+tests/core/test_files.py has the format of files, tests/core/test_cache.py the cache of programs.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from tinygrad import Tensor, nn
+
+import tensor_envs as te
+from tensor_envs import network
+from tensor_envs.export import export
+from tensor_envs.games.shed.solve import solve
+from tensor_envs.games.shed.tablebase import Tablebase
+from tests.core.test_files import room_for
+from tests.games.shared import shared_env
+from tests.mounted import ROOT, run_mounted, unshare
+
+pytestmark = pytest.mark.cpu
+Save = Callable[[Path], object]
+Load = Callable[[Path], list[np.ndarray]]
+
+
+class Saved(NamedTuple):
+    """Two versions of a file, what each loads as, and how it is loaded."""
+
+    versions: tuple[Save, Save]
+    expected: tuple[list[np.ndarray], list[np.ndarray]]
+    load: Load
+
+
+def states() -> Saved:
+    env = shared_env("tic_tac_toe")
+    both = [env.init(batch, seed=batch) for batch in (30_000, 40_000)]
+
+    def arrays(state: te.State) -> list[np.ndarray]:
+        return [np.array(state._games.layout.table(t)) for t in state.tensors]
+
+    one, two = (partial(te.save_state, state) for state in both)
+    return Saved((one, two), (arrays(both[0]), arrays(both[1])), lambda path: arrays(te.load_state(path)))
+
+
+def networks() -> Saved:
+    env, rng = shared_env("tic_tac_toe"), np.random.default_rng(3)
+    shapes = {name: w.shape for name, w in nn.state.get_state_dict(network.Network(env, hidden=400)).items()}
+    both = [{name: rng.normal(size=s).astype(np.float16) for name, s in shapes.items()} for _ in range(2)]
+    tensors = [{name: Tensor(w).realize() for name, w in one.items()} for one in both]
+    one, two = (partial(network.save, env, weights) for weights in tensors)
+    return Saved(
+        (one, two),
+        (list(both[0].values()), list(both[1].values())),
+        lambda path: list(network.load(path)[1].values()),
+    )
+
+
+def solutions() -> Saved:
+    env = shared_env("tic_tac_toe")
+    both = [te.solve(env, symmetry=symmetry) for symmetry in (True, False)]
+
+    def arrays(solution: Any) -> list[np.ndarray]:
+        return [np.array(array) for array in solution._arrays().values()]
+
+    return Saved(
+        (both[0].save, both[1].save),
+        (arrays(both[0]), arrays(both[1])),
+        lambda path: arrays(type(both[0]).load(path)),
+    )
+
+
+def tables() -> Saved:
+    both = [solve(cards, "CPU", progress=False) for cards in (9, 10)]
+
+    def arrays(path: Path) -> list[np.ndarray]:
+        return list(map(np.array, Tablebase.contents(path)[2]))
+
+    expected = [[t.numpy() for t in table.results] for table in both]
+    return Saved((both[0].write, both[1].write), (expected[0], expected[1]), arrays)
+
+
+def exports() -> Saved:
+    def content(path: Path) -> list[np.ndarray]:
+        return [np.frombuffer(path.read_bytes(), np.uint8)]
+
+    ids = ("tic_tac_toe", "connect_four")
+    one, two = (partial(export, shared_env(name), "c") for name in ids)
+    from tensor_envs.export import files
+
+    texts = [np.frombuffer(files.c(shared_env(name), 64).encode(), np.uint8) for name in ids]
+    return Saved((one, two), ([texts[0]], [texts[1]]), content)
+
+
+KINDS = {"state": states, "network": networks, "solution": solutions, "shed table": tables, "export": exports}
+KILLED = [
+    kind for kind in KINDS if kind != "export"
+]  # which takes long to make, and then is written as all others
+
+
+def is_version(saved: Saved, path: Path, k: int) -> bool:
+    found, expected = saved.load(path), saved.expected[k]
+    return len(found) == len(expected) and all(
+        a.shape == b.shape and (a == b).all() for a, b in zip(found, expected, strict=True)
+    )
+
+
+# *** a full disk ***
+
+
+@contextmanager
+def filled(folder: Path) -> Iterator[None]:
+    """Leave half a KiB of a page on the disk of a folder."""
+    ballast = folder / "ballast"
+    with suppress_full(), open(ballast, "wb", buffering=0) as file:
+        while True:
+            file.write(b"x" * 4096)
+    yield
+    ballast.unlink()
+
+
+@contextmanager
+def suppress_full() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+
+
+def check_full(kind: str, folder: Path, full: Callable[[], AbstractContextManager[None]]) -> None:
+    """Save where there is no room: an error that names the file, the old file, and nothing beside it."""
+    saved, path = KINDS[kind](), folder / "file"
+    saved.versions[0](path)
+    old = path.read_bytes()
+    names = {p.name for p in folder.iterdir()}
+    with full():
+        for target in (path, folder / "new"):
+            with pytest.raises(OSError, match="cannot save") as caught:
+                saved.versions[1](target)
+            assert caught.value.errno in (errno.ENOSPC, errno.EFBIG), caught.value
+            assert caught.value.filename == str(target)
+            assert {p.name for p in folder.iterdir()} - {"ballast"} == names
+    assert path.read_bytes() == old and is_version(saved, path, 0)
+    saved.versions[1](path)
+    assert is_version(saved, path, 1) and not is_version(saved, path, 0)
+    path.unlink()
+
+
+def test_files_too_large_for_the_system(tmp_path: Path) -> None:
+    for kind in KINDS:
+        check_full(kind, tmp_path, partial(room_for, 4096))
+        assert not list(tmp_path.iterdir())
+
+
+def test_a_full_disk(tmp_path: Path) -> None:
+    """A real one: a small disk that is filled."""
+    code = (
+        "from tests.test_disk import *\nfor kind in KINDS: check_full(kind, folder, partial(filled, folder))"
+    )
+    done = run_mounted(tmp_path, 8192, code)
+    assert done.returncode == 0, done.stderr
+
+
+LEARN = """
+import subprocess, sys
+from tests.test_disk import *
+path = folder / "weights.safetensors"
+def learn():
+    command = [sys.executable, str(ROOT / "scripts/train/alphazero.py"), "--env", "tic_tac_toe", "--seconds", "2"]
+    return subprocess.run([*command, "--save", str(path)], capture_output=True, text=True)
+first = learn()
+assert first.returncode == 0, first.stderr
+old = path.read_bytes()
+with filled(folder):
+    second = learn()
+    assert second.returncode != 0 and "cannot save: No space left on device" in second.stderr, second.stderr
+    assert "Traceback" not in second.stderr and str(path) in second.stderr, second.stderr
+assert path.read_bytes() == old and list(folder.iterdir()) == [path]
+te.policies.load(path)
+"""
+
+
+@pytest.mark.slow
+def test_training_on_a_full_disk(tmp_path: Path) -> None:
+    """The command says what is wrong; the weights of before are still there."""
+    done = run_mounted(tmp_path, 1024, LEARN)
+    assert done.returncode == 0, done.stderr
+
+
+# *** killed processes ***
+
+
+def kill_savers(kind: str, folder: Path, kills: int) -> int:
+    """Have forked processes save both versions again and again, and kill each at some moment.
+
+    Returns:
+        How many were killed while they wrote.
+    """
+    saved, path, moments = KINDS[kind](), folder / "file", random.Random(kind)
+    saved.versions[0](path)
+    begin = time.perf_counter()
+    for save in saved.versions[::-1]:
+        save(path)
+    seconds = time.perf_counter() - begin
+    found, parts = [0, 0], 0
+    for _ in range(kills):
+        reader, writer = os.pipe()
+        child = os.fork()
+        if not child:
+            os.write(writer, b"x")
+            while True:
+                for save in saved.versions[::-1]:
+                    save(path)
+        os.read(reader, 1)
+        time.sleep(moments.uniform(0, 3 * seconds))
+        os.kill(child, signal.SIGKILL)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+        os.close(reader)
+        os.close(writer)
+        which = [k for k in (0, 1) if is_version(saved, path, k)]
+        assert len(which) == 1, "the file is one of the two versions"
+        found[which[0]] += 1
+        left = [p.name for p in folder.iterdir() if p != path]
+        assert len(left) <= 1 and all(re.fullmatch(r"\.file\.[0-9a-f]{16}\.part", name) for name in left)
+        parts += len(left)
+    assert min(found) > 0, found
+    saved.versions[0](path)
+    assert list(folder.iterdir()) == [path] and is_version(saved, path, 0)
+    return parts
+
+
+@pytest.mark.parametrize("kills", [20, pytest.param(300, marks=pytest.mark.slow)])
+def test_killed_while_saving(tmp_path: Path, kills: int) -> None:
+    """At any moment the file is one of two versions, whole, and what was being written goes at the next save."""
+    code = "import sys; from pathlib import Path; from tests.test_disk import *\n"
+    code += "for kind in KILLED:\n folder = Path(sys.argv[1], kind); folder.mkdir()\n"
+    code += f" print(kill_savers(kind, folder, {kills}))"
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stderr
+    parts = list(map(int, done.stdout.split()))
+    assert len(parts) == len(KILLED) and sum(parts) > kills / 10, parts
+
+
+# *** nothing can be written ***
+
+EVERYTHING = """
+import os, subprocess, sys, urllib.request, warnings
+from pathlib import Path
+place, root = Path(sys.argv[1]), Path(sys.argv[2])
+for closed in (Path.cwd(), Path.home(), Path(os.environ["TENSOR_ENVS_CACHE"]).parent):
+    try:
+        (closed / "new").write_text("x")
+    except OSError:
+        continue
+    raise AssertionError(f"{closed} can be written")
+warnings.filterwarnings("error")
+warnings.filterwarnings("ignore", "tinygrad's kernels are compiled anew", RuntimeWarning)
+import tensor_envs as te
+
+env = te.make("tic_tac_toe")
+state = env.step(env.init(5), [4, 0, 1, 2, 3])
+assert te.search.playout_policy(state, 16).search_tree.visit_counts.sum(1).tolist() == [16] * 5
+assert te.rollout(env, "uniform", batch=5, steps=9).wins.numpy().sum() > 0
+assert "765 positions" in repr(te.solve(env, path=place / "solution")) and (place / "solution").exists()
+te.save_state(state, place / "state")
+assert te.load_state(place / "state").batch == 5
+env.render(state)
+try:
+    te.save_state(state, "state")
+except OSError as error:
+    assert "cannot save" in str(error) and error.filename == "state", error
+else:
+    raise AssertionError("a state was saved where nothing can be written")
+
+text = [sys.executable, str(root / "scripts/text_player.py"), "--env", "tic_tac_toe", "--command", "cat"]
+done = subprocess.run([*text, "--games", "1"], capture_output=True, text=True)
+assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr
+command = [sys.executable, "-m", "tensor_envs.play", "--port", "0"]
+with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+    address = server.stdout.readline().split()[1].rstrip(";")
+    page = urllib.request.urlopen(address).read()
+    server.terminate()
+assert b"<html" in page.lower(), page[:200]
+print("done")
+"""
+
+
+def check_read_only(command: list[str], place: Path, closed: str) -> None:
+    cache = {"TENSOR_ENVS_CACHE": f"{closed}/cache", "HOME": closed, "TMPDIR": closed}
+    environment = {
+        name: value for name, value in os.environ.items() if name not in ("XDG_CACHE_HOME", "CACHEDB")
+    }
+    done = subprocess.run(
+        [*command, sys.executable, "-c", EVERYTHING, str(place), str(ROOT)],
+        env=environment | cache | {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
+        cwd=closed,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+
+
+def test_a_read_only_system(tmp_path: Path) -> None:
+    """Everything but one folder is mounted read-only: the working directory, HOME, the cache, temporary folders."""
+    script = 'mount -t tmpfs tmpfs "$0" && mount -o remount,bind,ro / && exec "$@"'
+    check_read_only([*unshare(), "sh", "-c", script, str(tmp_path)], tmp_path, "/")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="permissions do not bind root")
+def test_folders_without_permission_to_write(tmp_path: Path) -> None:
+    closed, place = tmp_path / "closed", tmp_path / "place"
+    place.mkdir()
+    closed.mkdir(mode=0o555)
+    check_read_only([], place, str(closed))
