@@ -25,7 +25,7 @@ from tinygrad import Tensor, nn
 
 import tensor_envs as te
 from tensor_envs import network
-from tensor_envs.export import export
+from tensor_envs.export import export, files
 from tensor_envs.games.shed.solve import solve
 from tensor_envs.games.shed.tablebase import Tablebase
 from tests.core.test_files import room_for
@@ -94,15 +94,10 @@ def tables() -> Saved:
 
 
 def exports() -> Saved:
-    def content(path: Path) -> list[np.ndarray]:
-        return [np.frombuffer(path.read_bytes(), np.uint8)]
-
-    ids = ("tic_tac_toe", "connect_four")
-    one, two = (partial(export, shared_env(name), "c") for name in ids)
-    from tensor_envs.export import files
-
-    texts = [np.frombuffer(files.c(shared_env(name), 64).encode(), np.uint8) for name in ids]
-    return Saved((one, two), ([texts[0]], [texts[1]]), content)
+    env = shared_env("tic_tac_toe")
+    one, two = (partial(export, env, "c", lanes=lanes) for lanes in (64, 1))
+    texts = [[np.frombuffer(files.c(env, lanes).encode(), np.uint8)] for lanes in (64, 1)]
+    return Saved((one, two), (texts[0], texts[1]), lambda path: [np.frombuffer(path.read_bytes(), np.uint8)])
 
 
 KINDS = {"state": states, "network": networks, "solution": solutions, "shed table": tables, "export": exports}
@@ -243,9 +238,12 @@ def kill_savers(kind: str, folder: Path, kills: int) -> int:
     return parts
 
 
-@pytest.mark.parametrize("kills", [20, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [8, pytest.param(100, marks=pytest.mark.slow)])
 def test_killed_while_saving(tmp_path: Path, kills: int) -> None:
-    """At any moment the file is one of two versions, whole, and what was being written goes at the next save."""
+    """At any moment the file is one of two versions, whole, and what was being written goes at the next save.
+
+    `kills` processes of each kind of file.
+    """
     code = "import sys; from pathlib import Path; from tests.test_disk import *\n"
     code += "for kind in KILLED:\n folder = Path(sys.argv[1], kind); folder.mkdir()\n"
     code += f" print(kill_savers(kind, folder, {kills}))"
