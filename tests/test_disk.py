@@ -24,10 +24,10 @@ import pytest
 from tinygrad import Tensor, nn
 
 import tensor_envs as te
-from tensor_envs import network
 from tensor_envs.export import export, files
 from tensor_envs.games.shed.solve import solve
 from tensor_envs.games.shed.tablebase import Tablebase
+from tensor_envs.train import network
 from tests.core.test_files import room_for
 from tests.games.shared import shared_env
 from tests.mounted import ROOT, run_mounted, unshare
