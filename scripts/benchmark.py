@@ -1,4 +1,4 @@
-"""Steps a second of the environments and of their peers, and simulations a second: `benchmark.py [--search] --help`."""
+"""Measure steps and simulations per second: `python scripts/benchmark.py [--search] --help`."""
 
 import sys
 

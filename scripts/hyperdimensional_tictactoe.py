@@ -1,11 +1,11 @@
-"""Hyperdimensional tic-tac-toe: play thousands of games on a board of any shape, or check given boards for lines.
+"""Play thousands of games of tic-tac-toe on a board of any shape, or check boards for lines.
 
     python scripts/hyperdimensional_tictactoe.py
     python scripts/hyperdimensional_tictactoe.py --shape 4 4 4 --k 4 --show 0 --svg qubic.svg
     python scripts/hyperdimensional_tictactoe.py --shape 50 50 50 50 50 --k 5 --board random
 
-A line is k marks of a player along any of the (3^N - 1) / 2 directions of an N-dimensional board; its rank is the
-number of axes that it moves along.
+A line is k marks of one player along one of the (3^N - 1) / 2 directions of an N-dimensional board. Its rank is the
+number of axes along which it moves.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from tensor_envs.games.hyper_tic_tac_toe.render import draw, to_string
 
 NAMES = {1: "first player (X)", -1: "second player (O)"}
 SHAPE, K, BATCH = (3, 3, 3), 3, 4096
-SHOWN_CELLS = 100_000  # of a board that is printed or drawn, at most
-TOLD_BOARDS, TOLD_LINES = 8, 4  # told one by one
-PLIES_A_KERNEL = 64
+MAX_DRAWN_CELLS = 100_000  # of a board that is printed or drawn
+MAX_LISTED_BOARDS, MAX_LISTED_LINES = 8, 4
+PLIES_PER_KERNEL = 64
 BAR_AFTER, BAR_EVERY, BAR_WIDTH = 1.0, 0.1, 40  # seconds, seconds, characters
 
 
@@ -38,15 +38,13 @@ def make_parser() -> argparse.ArgumentParser:
     parser = command_parser("hyperdimensional_tictactoe.py", __doc__)
     sides = "x".join(map(str, SHAPE))
     parser.add_argument(
-        "--shape", type=int, nargs="+", metavar="N", help=f"sides of the board (default: {sides})"
+        "--shape", type=int, nargs="+", metavar="N", help=f"side lengths of the board (default: {sides})"
     )
     parser.add_argument("--k", type=int, default=K, help="marks in a line that win (default: %(default)s)")
     parser.add_argument(
         "--batch", type=int, help=f"games, or random boards (default: {BATCH} games, 1 board)"
     )
-    parser.add_argument(
-        "--seed", type=int, default=0, help="of the games, or of the random boards (default: 0)"
-    )
+    parser.add_argument("--seed", type=int, default=0, help="seed of the games or random boards (default: 0)")
     parser.add_argument("--device", help="any tinygrad device, such as CPU or CUDA (default: tinygrad's)")
     parser.add_argument(
         "--board",
@@ -74,7 +72,9 @@ def work(options: argparse.Namespace) -> None:
         env = te.make("hyper_tic_tac_toe", shape=shape, k=options.k)
         boards = (options.batch or BATCH) if array is None else prod(array.shape[: array.ndim - len(shape)])
         check_pictures(options, boards, prod(shape))
-        result: Boards | Games = Games(env, options) if array is None else Boards(env, array, options)
+        result: CheckedBoards | PlayedGames = (
+            PlayedGames(env, options) if array is None else CheckedBoards(env, array, options)
+        )
     print_board(shape, options.k)
     result.run()
     result.report()
@@ -82,10 +82,12 @@ def work(options: argparse.Namespace) -> None:
 
 
 def load(options: argparse.Namespace) -> np.ndarray:
-    """The boards to check: integers [*batch, *shape]."""
+    """Load the boards of --board, integers [*batch, *shape]."""
     shape = tuple(options.shape or SHAPE)
     if options.board == "random":
-        te.make("hyper_tic_tac_toe", shape=shape, k=options.k)  # its errors, before an array is made
+        te.make(
+            "hyper_tic_tac_toe", shape=shape, k=options.k
+        )  # raises an error before a huge array is allocated
         if options.seed < 0 or (options.batch is not None and options.batch < 1):
             raise ValueError(f"need --seed >= 0 and --batch >= 1, got {options.seed} and {options.batch}")
         batch = () if options.batch is None else (options.batch,)
@@ -110,25 +112,27 @@ def load(options: argparse.Namespace) -> np.ndarray:
 
 
 def check_pictures(options: argparse.Namespace, boards: int, cells: int) -> None:
-    """Errors that can be known before a long run."""
+    """Raise ValueError or ImportError before a long run whose result could not be drawn."""
     if options.show is not None and not 0 <= options.show < boards:
         raise ValueError(f"--show must be in 0..{boards - 1}, got {options.show}")
-    if cells > SHOWN_CELLS and (options.show is not None or options.svg or options.png):
-        raise ValueError(f"a board of {cells:,} cells is too large to show or draw: at most {SHOWN_CELLS:,}")
+    if cells > MAX_DRAWN_CELLS and (options.show is not None or options.svg or options.png):
+        raise ValueError(
+            f"a board of {cells:,} cells is too large to show or draw: at most {MAX_DRAWN_CELLS:,}"
+        )
     if options.png:
         need("PIL", "--png", "draw")
 
 
 def print_board(shape: tuple[int, ...], k: int) -> None:
-    """The board, and its directions and lines by rank, in closed form."""
+    """Print the board's size and the number of its directions and lines by rank, from closed formulas."""
     n = len(shape)
-    # entry r: the sum, over the sets of r axes, of the products of placements on them and cells on the others
+    # choices[r] is a sum over all sets of r axes: placements along these axes times cells along the others
     choices = [1]
     for side in shape:
         moved = max(side - k + 1, 0)
         choices = [a * side + b * moved for a, b in zip([*choices, 0], [0, *choices], strict=True)]
     of_rank = [choices[rank] * 2 ** (rank - 1) for rank in range(1, n + 1)]
-    lines = prod(shape) if k == 1 else sum(of_rank)  # a single cell is one line, whatever the direction
+    lines = prod(shape) if k == 1 else sum(of_rank)  # a single cell is one line in all directions
     sides = "x".join(map(str, shape))
     print(
         f"board {sides}, k = {k}: {prod(shape):,} cells, {ops.num_directions(n):,} directions, {lines:,} lines"
@@ -140,8 +144,8 @@ def print_board(shape: tuple[int, ...], k: int) -> None:
 # *** games ***
 
 
-class Games:
-    """A batch of games played to the end by the uniform policy."""
+class PlayedGames:
+    """Games that the uniform policy plays to their ends."""
 
     def __init__(self, env: te.Env, options: argparse.Namespace):
         self.env, self.batch = env, BATCH if options.batch is None else options.batch
@@ -151,26 +155,26 @@ class Games:
         self.final = env.init(self.batch, options.seed, options.device)
 
     def run(self) -> None:
-        """The first ply by itself, since it compiles; then many plies a kernel, with a look at the games between."""
+        """Play and time all games: the first ply, which compiles, then many plies per kernel until all games end."""
         with busy("compiling"):
             finished = self.play(1)
         self.compile_seconds = time.perf_counter() - self.begin
-        bar, begin, ply = Bar(self.cells), time.perf_counter(), 1
+        bar, begin, ply = ProgressBar(self.cells), time.perf_counter(), 1
         while finished < self.batch:
-            plies = max(1, min(PLIES_A_KERNEL, self.cells - ply))
+            plies = max(1, min(PLIES_PER_KERNEL, self.cells - ply))
             finished, ply = self.play(plies), ply + plies
             bar.show(ply, f"plies, {finished:,} of {self.batch:,} games over")
         self.seconds = time.perf_counter() - begin
         bar.clear()
 
     def play(self, plies: int) -> int:
-        """-> the number of games that are over."""
+        """Play some plies of all games and return the number of finished games."""
         self.final = te.rollout_from(self.final, "uniform", plies, autoreset=False).state
         return int(self.final.terminated.sum().item())
 
     @cached_property
     def winners(self) -> np.ndarray:
-        """int32 [B]: 1, -1 or, for a draw, 0, read off the final boards by the convolution."""
+        """Winners, int32 [B]: 1, -1, or 0 for a draw, computed by convolution from the final boards."""
         planes = self.env.observe(self.final, player=0).cast("int8")
         boards, rules = planes[:, 0] - planes[:, 1], self.env.rules
         with busy("looking for the lines of the winners"):
@@ -192,7 +196,7 @@ class Games:
 
 
 def check_memory(env: te.Env, batch: int) -> None:
-    """ValueError if the games cannot fit into this machine: two states and the boards that are checked at the end."""
+    """Raise ValueError if the machine lacks memory for two states and the boards that are checked at the end."""
     need = batch * (2 * env.state_bytes + 4 * env.num_actions)
     have = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else need
     if need > have:
@@ -202,8 +206,8 @@ def check_memory(env: te.Env, batch: int) -> None:
         )
 
 
-class Bar:
-    """A progress bar on stderr once a run has lasted a second; where that is no terminal, one line of it."""
+class ProgressBar:
+    """Progress bar on stderr, which appears after a second; without a terminal it prints a single line."""
 
     def __init__(self, total: int):
         self.total, self.begin, self.shown = total, time.perf_counter(), 0.0
@@ -227,8 +231,8 @@ class Bar:
 # *** boards ***
 
 
-class Boards:
-    """Given boards, checked for lines."""
+class CheckedBoards:
+    """Boards that are checked for lines."""
 
     def __init__(self, env: te.Env, array: np.ndarray, options: argparse.Namespace):
         shape = env.rules.shape
@@ -243,7 +247,7 @@ class Boards:
         with busy("checking, one direction after the other"):
             counts = self.lazy_counts.numpy()
         self.seconds = time.perf_counter() - self.begin
-        if self.k == 1:  # a single cell is one line, whatever the direction
+        if self.k == 1:  # a single cell is one line in all directions
             counts, self.directions = counts[:, :1], self.directions[:1]
         self.counts: np.ndarray = counts  # [boards, directions, 2]
 
@@ -255,20 +259,20 @@ class Boards:
             f"on {device_of(self.device)}, compilation included"
         )
         if self.single:
-            self.tell(0, "winner: ")
+            self.print_winner(0, "winner: ")
             return
         for mark, name in NAMES.items():
             print(f"  {name + ' wins':<25}{int((winners == mark).sum()):>10,}")
         print(f"  {'both have lines':<25}{int(has.all(axis=1).sum()):>10,}")
         print(f"  {'no line':<25}{int((~has.any(axis=1)).sum()):>10,}")
-        found = np.flatnonzero(has.any(axis=1))
-        for i in found[:TOLD_BOARDS]:
-            self.tell(int(i), f"board {i}: ")
-        if len(found) > TOLD_BOARDS:
-            print(f"and {len(found) - TOLD_BOARDS:,} more boards with lines")
+        with_lines = np.flatnonzero(has.any(axis=1))
+        for i in with_lines[:MAX_LISTED_BOARDS]:
+            self.print_winner(int(i), f"board {i}: ")
+        if len(with_lines) > MAX_LISTED_BOARDS:
+            print(f"and {len(with_lines) - MAX_LISTED_BOARDS:,} more boards with lines")
 
-    def tell(self, i: int, title: str) -> None:
-        """Who has won board i, and by which lines."""
+    def print_winner(self, i: int, title: str) -> None:
+        """Print who has won board i, and the lines."""
         totals = self.counts[i].sum(axis=0, dtype=np.int64)
         owners = [name for name, total in zip(NAMES.values(), totals, strict=True) if total]
         verdict = ("none", "the " + " and the ".join(owners))[bool(owners)]
@@ -283,19 +287,19 @@ class Boards:
             if first or second:
                 print(f"  lines of rank {rank}: {first:,} of the first player, {second:,} of the second")
         if owners:
-            for line in ops.find_lines(self.boards[i], self.k, TOLD_LINES, self.device, self.counts[i]):
+            for line in ops.find_lines(self.boards[i], self.k, MAX_LISTED_LINES, self.device, self.counts[i]):
                 cells = " ".join(f"({','.join(map(str, cell))})" for cell in line.cells(self.k))
                 print(f"  {NAMES[line.player]}: {cells}")
-            if totals.sum() > TOLD_LINES:
-                print(f"  and {totals.sum() - TOLD_LINES:,} more")
+            if totals.sum() > MAX_LISTED_LINES:
+                print(f"  and {totals.sum() - MAX_LISTED_LINES:,} more")
 
     def state(self, i: int) -> dict[str, Any]:
         board = [int(mark) for mark in self.boards[i].reshape(-1)]
         return {"board": board, "current_player": int(sum(board) > 0)}
 
 
-def show(options: argparse.Namespace, env: te.Env, result: Games | Boards) -> None:
-    """Print and draw one game or board."""
+def show(options: argparse.Namespace, env: te.Env, result: PlayedGames | CheckedBoards) -> None:
+    """Print and draw the game or board that the options select."""
     if options.show is None and not options.svg and not options.png:
         return
     state = result.state(options.show or 0)

@@ -1,4 +1,4 @@
-"""Published counts and values, and what comes out here: `python scripts/known_results.py --help`."""
+"""Compute published counts and values, and compare: `python scripts/known_results.py --help`."""
 
 from known_results.main import main
 

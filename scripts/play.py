@@ -1,4 +1,4 @@
-"""Play the games in a browser, by clicking: `python -m tensor_envs.play`, as a script."""
+"""Play the games in a browser, like `python -m tensor_envs.play`."""
 
 from tensor_envs.play.__main__ import main
 

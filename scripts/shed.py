@@ -1,4 +1,4 @@
-"""Shed solved, who wins and how: `python scripts/shed.py --help`."""
+"""Solve Shed: `python scripts/shed.py --help`."""
 
 from shed.main import main
 

@@ -1,6 +1,10 @@
 """Shares of a batch: together they are the batch, bit for bit, by however many processes it is played."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -77,3 +81,29 @@ def test_rank_and_world_size_of_the_environment(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("RANK", "one")
     with pytest.raises(ValueError, match="the environment variable RANK must be an int, got 'one'"):
         te.shard(1000)
+
+
+TORCHRUN = """
+import os, sys
+import numpy as np
+import tensor_envs as te
+
+first_row, batch = te.shard(130)
+result = te.rollout(te.make("tests.core.dice_race:DiceRace"), "uniform", batch, 60, 5, first_row=first_row)
+arrays = {name: getattr(result, name).numpy() for name in ("returns", "wins", "episodes")}
+np.savez(f"{sys.argv[1]}/{os.environ['RANK']}.npz", **arrays)
+"""
+
+
+@pytest.mark.extra("torch")
+def test_torchrun(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(TORCHRUN)
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone"]
+    root = Path(__file__).parents[1]
+    environment = os.environ | {"DEV": "CPU", "OMP_NUM_THREADS": "1", "PYTHONPATH": str(root)}
+    subprocess.run([*command, str(script), str(tmp_path)], env=environment, timeout=300, check=True)
+    whole = te.rollout(te.make("tests.core.dice_race:DiceRace"), "uniform", 130, 60, 5)
+    expected = {name: getattr(whole, name).numpy() for name in ("returns", "wins", "episodes")}
+    assert expected["episodes"].any()
+    same(together([dict(np.load(tmp_path / f"{rank}.npz")) for rank in range(2)]), expected)

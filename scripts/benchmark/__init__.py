@@ -1,1 +1,1 @@
-"""The parts of `scripts/benchmark.py`, and two commands of their own: `kernel_table.py` and `gpu_kernels.py`."""
+"""Parts of `scripts/benchmark.py`, and two more commands: `kernel_table.py` and `gpu_kernels.py`."""

@@ -1,8 +1,8 @@
-"""Hand-written C that plays our games: what the machine can do (`benchmark.py --limits`).
+"""Hand-written C that plays the same games, as an upper bound for this machine (`benchmark.py --limits`).
 
-`limits/*.c` draw from the same generator for the same rows, so their games are ours bit for bit: `compare` holds them
-to `te.rollout` before anything is timed. Compiled for this machine when first asked for, by the compiler that tinygrad
-uses, and linked by the ziglang wheel's linker, so nothing else must be installed. Linux alone.
+`limits/*.c` use the same random generator for the same rows, so their games are identical bit for bit: `compare` checks
+them against `te.rollout` before anything is timed. They are compiled for this machine on first use, by the compiler
+that tinygrad uses, and linked by the ziglang wheel's linker, so nothing else must be installed. Linux only.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from benchmark.runner import MIN_EPISODES, EpisodeStats, play_first_episodes
 FOLDER = Path(__file__).parent / "limits"
 LIMITS = {"tic_tac_toe": ("step", "rollout"), "gomoku": ("rollout",)}  # games and the modes that they have
 ALIGNMENT = 256  # bytes; the largest vector type that the C uses, times two
-# a rollout to be equal in: at least one game of gomoku ends in most rows
+# the compared rollout, long enough that a game of gomoku ends in most rows
 CHECK = {"batch": 100, "steps": 150}
 
 
@@ -35,7 +35,7 @@ def _run(*command: str) -> None:
 
 @functools.cache
 def library(game: str, *flags: str) -> ctypes.CDLL:
-    """The C of a game; `flags` come after -O3 and -march=native. RuntimeError if it cannot be built."""
+    """Build a game's C and load it, with `flags` after -O3 and -march=native. Raise RuntimeError if that fails."""
     from tensor_envs._compiler.clang import cpu_compiler
 
     if sys.platform != "linux":
@@ -49,8 +49,8 @@ def library(game: str, *flags: str) -> ctypes.CDLL:
         return ctypes.CDLL(built)
 
 
-class Games:
-    """B games in C's own memory. Subclasses say how they lie there, and read them as a `State` shows them."""
+class CGames:
+    """Games in the memory of the C code. Subclasses define the layout and the conversion to a `State`'s fields."""
 
     name: str
 
@@ -66,30 +66,30 @@ class Games:
         self.begin()
 
     def layout(self) -> tuple[np.dtype[Any], int, int]:
-        """-> what C calls a struct, the games in it, and what the number of rows is a multiple of."""
+        """Return the dtype of a C struct, the number of games in it, and the divisor of the number of rows."""
         raise NotImplementedError
 
     def numpy(self) -> dict[str, np.ndarray]:
-        """The games by the names that a `State` has for them, with `wins` [B, 2] of a rollout and the last `action`."""
+        """Return the games as the fields of a `State`, with a rollout's `wins` [B, 2] and the last `action`."""
         raise NotImplementedError
 
     def _constant(self, name: str) -> int:
         return ctypes.c_int64.in_dll(self.c, name).value
 
     def _call(self, function: str, *arguments: Any) -> None:
-        where = ctypes.c_void_p(self.games.ctypes.data)
-        getattr(self.c, function)(where, ctypes.c_int64(self.rows), *arguments)
+        pointer = ctypes.c_void_p(self.games.ctypes.data)
+        getattr(self.c, function)(pointer, ctypes.c_int64(self.rows), *arguments)
 
     def begin(self) -> None:
-        """New games, episode 0 of every row."""
+        """Start episode 0 of every row."""
         self._call("begin", ctypes.c_uint32(self.seed & 0xFFFFFFFF), ctypes.c_uint32(self.seed >> 32))
 
     def play(self, steps: int) -> None:
-        """Play on for so many steps, and sum up."""
+        """Play some steps and sum up rewards and wins."""
         self._call("play", ctypes.c_int64(steps))
 
 
-class TicTacToe(Games):
+class TicTacToe(CGames):
     name = "tic_tac_toe"
     state = ("key", "counter", "list", "own", "other")
     output = ("mask", "action", "rewards", "flags")
@@ -103,7 +103,7 @@ class TicTacToe(Games):
         return np.dtype(fields), lanes, self._constant("block")
 
     def step(self) -> None:
-        """One step, without sums."""
+        """Play one step, without sums."""
         self._call("step")
 
     @property
@@ -113,7 +113,7 @@ class TicTacToe(Games):
         return sum(size.values()) + sum(size[name] for name in self.state if name != "key")
 
     def _rows(self, name: str) -> np.ndarray:
-        """A field as [B, n]."""
+        """Return a field as [B, n]."""
         field = self.games[name]
         return field.transpose(0, 2, 1).reshape(self.rows, -1)[: self.batch]
 
@@ -135,13 +135,13 @@ class TicTacToe(Games):
         }
 
     def _marks(self, player: str) -> np.ndarray:
-        """Counters of lines -> cells as bits; cell 8 by the marks on its row, of which the counter has one more."""
+        """Convert counters of lines to cells as bits. Cell 8 follows from its row's counter and other marks."""
         lines = self._rows(player)
         last = (lines >> 6) ^ (lines >> 30) ^ (lines >> 31) ^ 1
         return lines >> 24 | (last & 1) << 8
 
 
-class Gomoku(Games):
+class Gomoku(CGames):
     name = "gomoku"
     SIDE, CELLS, LINES = 15, 225, 88
 
@@ -174,44 +174,48 @@ class Gomoku(Games):
         }
 
     def _marks(self, lines: np.ndarray) -> np.ndarray:
-        """Lines of which the first are the rows of the board -> cells in words."""
+        """Convert lines, of which the first are the rows of the board, to cells packed into words."""
         rows = np.ascontiguousarray(lines[:, : self.SIDE]).view(np.uint8)
         cells = np.unpackbits(rows, axis=1, bitorder="little").reshape(-1, self.SIDE, 16)[:, :, : self.SIDE]
         padded = np.pad(cells.reshape(-1, self.CELLS), [(0, 0), (0, -self.CELLS % 32)])
         return np.packbits(padded, axis=1, bitorder="little").view(np.uint32)
 
 
-FORMS: dict[str, type[Games]] = {form.name: form for form in (TicTacToe, Gomoku)}
+FORMS: dict[str, type[CGames]] = {form.name: form for form in (TicTacToe, Gomoku)}
 
 
-def compare(te: Any, games: Games, steps: int) -> None:
-    """RuntimeError, naming what differs, unless new games in C are those of `te.rollout`, bit for bit."""
+def compare(te: Any, games: CGames, steps: int) -> None:
+    """Raise RuntimeError with the differing fields unless new games in C equal those of `te.rollout` bit for bit."""
     env = te.make(games.name)
     whole = te.rollout(env, "uniform", games.batch, steps, seed=games.seed, device="CPU")
-    true = whole.state.numpy() | {"episode": whole.episodes.numpy(), "wins": whole.wins.numpy()}
-    del true["terminated"]  # of a state that goes on; in C it is what the last step led to
+    expected = whole.state.numpy() | {"episode": whole.episodes.numpy(), "wins": whole.wins.numpy()}
+    del expected["terminated"]  # in C it belongs to the last step, not to the state after the reset
     games.begin()
     games.play(steps)
-    found = games.numpy()
-    first = found["wins"][:, 0].astype(np.float32) - found["wins"][:, 1]
+    actual = games.numpy()
+    first = actual["wins"][:, 0].astype(np.float32) - actual["wins"][:, 1]
     _check(
-        found | {"returns": np.stack([first, -first], 1)}, true | {"returns": whole.returns.numpy()}, games
+        actual | {"returns": np.stack([first, -first], 1)},
+        expected | {"returns": whole.returns.numpy()},
+        games,
     )
     if isinstance(games, TicTacToe):
         games.begin()
         for _ in range(steps):
             games.step()
-        _check(games.numpy() | {"wins": found["wins"]}, found, games)
+        _check(games.numpy() | {"wins": actual["wins"]}, actual, games)
 
 
-def _check(found: dict[str, np.ndarray], true: dict[str, np.ndarray], games: Games) -> None:
-    wrong = [name for name in true if not np.array_equal(np.squeeze(found[name]), np.squeeze(true[name]))]
+def _check(actual: dict[str, np.ndarray], expected: dict[str, np.ndarray], games: CGames) -> None:
+    wrong = [
+        name for name in expected if not np.array_equal(np.squeeze(actual[name]), np.squeeze(expected[name]))
+    ]
     if wrong:
         raise RuntimeError(f"statistics: the C of {games.name!r} plays other games, by {', '.join(wrong)}")
 
 
 class CBaseline:
-    """The C as a runner of `benchmark.py`: "step", or "rollout" with its first states made anew like ours."""
+    """Runner of the C code: "step", or "rollout" including first states, as in `te.rollout`."""
 
     def __init__(self, te: Any, job: dict[str, Any]):
         self.te, self.form, self.rollout = te, FORMS[job["env"]], job["mode"] == "rollout"
@@ -227,7 +231,7 @@ class CBaseline:
             self.games.step()
 
     def wait(self) -> None:
-        """All is done when it returns."""
+        """Return at once: C is synchronous."""
 
     def episode_stats(self) -> EpisodeStats:
         compare(self.te, self.form(CHECK["batch"]), CHECK["steps"])
@@ -240,8 +244,8 @@ class CBaseline:
 
         return play_first_episodes(games.batch, step)
 
-    def about(self) -> dict[str, Any]:
-        about: dict[str, Any] = {"state_bytes_per_game": self.games.games.itemsize / self.games.lanes}
+    def metadata(self) -> dict[str, Any]:
+        metadata: dict[str, Any] = {"state_bytes_per_game": self.games.games.itemsize / self.games.lanes}
         if isinstance(self.games, TicTacToe) and not self.rollout:
-            about["bytes_per_step"] = self.games.step_bytes * self.games.rows
-        return about
+            metadata["bytes_per_step"] = self.games.step_bytes * self.games.rows
+        return metadata

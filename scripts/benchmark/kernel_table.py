@@ -1,9 +1,10 @@
-"""Where the time goes: every game's kernels against the limits of one core, as a Markdown table.
+"""Compare every game's kernels with the limits of one core, as a Markdown table.
 
-For a step of the uniform policy with auto-reset, and for a rollout's: kernels, bytes moved and operations a game and
-step, nanoseconds, and the limit: the longer one of bytes over the bandwidth of a copy of the same size and operations
-over the rate of `limits/rate.c`, both measured in the same run. Operations are counted on the kernel's tape, a loop of
-unknown length as one turn. The C compiler saves some of them, so a kernel can come out above its limit.
+The rows are a step of the uniform policy with auto-reset and a step of a rollout, the columns, per game and step:
+kernels, bytes moved, operations, nanoseconds, and the limit. The limit is the longer of two times: bytes over the
+bandwidth of a copy of the same size, and operations over the rate of `limits/rate.c`, both measured in the same run.
+Operations are counted on the kernel's tape, with one iteration of loops of unknown length. The C compiler removes some
+operations, so a kernel can exceed its limit.
 
     python scripts/benchmark/kernel_table.py --batch 4096 65536
 """
@@ -19,9 +20,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tensor_envs._command import add_games, busy, command_parser, device_of, run, whole
-
-if not __package__:  # run as a file: what the scripts share lies in the folder above
+if not __package__:  # run as a file: modules of the scripts are in the folder above
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 import numpy as np
@@ -30,13 +29,14 @@ from tinygrad.helpers import GlobalCounters
 
 import tensor_envs as te
 from benchmark.c_baseline import library
+from tensor_envs._command import add_games, busy, command_parser, device_of, run, whole
 from tensor_envs._engine.batch_layout import LANES
 
 STEPS, RUNS, SECONDS = 64, 5, 0.2
 
 
 def median_time(call: Callable[[], object]) -> float:
-    """Seconds of a call: the median of some runs of many."""
+    """Return the seconds of a call, the median of several runs of many calls."""
     call()
     start = time.perf_counter()
     call()
@@ -51,7 +51,7 @@ def median_time(call: Callable[[], object]) -> float:
 
 
 def operation_rate() -> float:
-    """Operations a second of the vector units."""
+    """Measure the operations per second of the vector units."""
     c = library("rate")
     values, rounds = (ctypes.c_uint32 * 128)(*range(128)), 1_000_000
     per_round = ctypes.c_int64.in_dll(c, "operations_a_round").value
@@ -59,18 +59,18 @@ def operation_rate() -> float:
 
 
 def bandwidth(size: int) -> float:
-    """Bytes a second, read and written, of a copy that moves so many in all."""
+    """Measure the bytes per second, read plus written, of a copy that moves `size` bytes in all."""
     source = np.ones(max(size // 2, 64), np.uint8)
     target = np.empty_like(source)
     return 2 * source.nbytes / median_time(lambda: np.copyto(target, source))
 
 
 def operations(env: te.Env, task: str, batch: int) -> float:
-    """Return the operations a game (and, of a rollout, step) of its kernel that was compiled last."""
-    found = [function for (kernel, *_), function in env.engine._captures.items() if kernel.name == task]
-    assert found and found[-1].launcher is not None, f"{task} has not been compiled"
-    (program,) = found[-1].programs()
-    blocks = next(filter(None, found[-1].launcher.blocks))
+    """Return the operations of the last compiled kernel of a task, per game and step."""
+    functions = [function for (kernel, *_), function in env.engine._captures.items() if kernel.name == task]
+    assert functions and functions[-1].launcher is not None, f"{task} has not been compiled"
+    (program,) = functions[-1].programs()
+    blocks = next(filter(None, functions[-1].launcher.blocks))
     return float(program.src[0].arg.estimates.ops / blocks / min(batch, LANES))
 
 
@@ -110,7 +110,7 @@ def work(options: argparse.Namespace) -> None:
         for batch in options.batch:
             with (
                 busy(f"{name}, batch {batch}: compiling and timing"),
-                Context(CACHELEVEL=0),  # type: ignore[no-untyped-call]  # which keeps no operations
+                Context(CACHELEVEL=0),  # type: ignore[no-untyped-call]  # a cached program has no tape
             ):
                 table = lines(name, batch, rate)
             print("\n".join(table), flush=True)

@@ -1,20 +1,19 @@
-"""Steps a second of the environments, and of their peers on the same core in the same run.
+"""Measure steps per second of the environments, and of their peers on the same core in the same run.
 
     python scripts/benchmark.py --env tic_tac_toe --batch 4096 65536 --peers
     python scripts/benchmark.py --env gomoku tic_tac_toe --mode step rollout --limits
     python scripts/benchmark.py --env gomoku qubic tic_tac_toe --json figures.json --plot plots
     python scripts/benchmark.py --device CPU CL WEBGPU --env all --batch 4096 --mode step rollout
 
-Uniformly random legal play, drawn on the device, games that end start again. Modes: "step": `VectorEnv.step_uniform`,
-one call a step that computes mask, rewards and flags; "read": the same with `observe=True`, whose step works out the
-observation and the legal_action_mask too; "policy": `te.agents.uniform` and `VectorEnv.step` as two calls; "rollout":
-`te.rollout` whole, its first states included.
+Games are played by uniformly random legal actions, sampled on the device, with auto-reset. Modes: "step" is
+`VectorEnv.step_uniform`, one call per step that computes mask, rewards and flags; "read" adds `observe=True`, so that
+the step also outputs observation and legal_action_mask; "policy" is `te.agents.uniform` and `VectorEnv.step` as two
+calls; "rollout" is a whole `te.rollout`, including first states.
 
-Everybody plays in a process of their own on the same core, and all take turns run by run, so that what else the machine
-does hits everybody alike: ratios are medians of each round's ratio. Seconds are those of the process on its core, on
-other devices and on several cores those of the clock. Statistics of the games are checked before any
-number is printed: exit code 1 if they are wrong. A device that is not there, or on which a game cannot be played,
-and a peer that is not installed are rows that say why.
+Every player has a separate process on the same core. The processes take turns run by run, so that other load affects
+all of them alike; ratios are medians of each round's ratio. Seconds are processor time on a pinned CPU core, else wall
+time. Statistics of the games are checked before any number is printed: exit code 1 if they are wrong. A missing device
+or peer, or a game that cannot be played, is a row with the reason.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ GAMES = (
     "tic_tac_toe", "connect_four", "othello", "hex", "go", "backgammon", "2048", "leduc_poker", "kuhn_poker",
     "chess",
 )  # fmt: skip
-# peers by the module that must be there, the modes that they have, and the games
+# by peer: required module, modes, games
 PEERS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     "pgx": ("pgx", ("step", "rollout"), GAMES),
     "envpool": ("envpool", ("step",), GAMES[:1]),
@@ -49,20 +48,20 @@ PEERS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     "numpy": ("numpy", ("step",), GAMES[:1]),
     "numpy_table": ("numpy", ("step",), GAMES[:1]),
 }
-# what a peer calls a game, where that is not our name
+# names of games that differ in a peer
 NAMES = {
     ("pgx", "leduc_poker"): "leduc_holdem",
     ("pgx", "go"): "go_9x9",
     ("open_spiel", "hex"): "hex(board_size=11)",
     ("open_spiel", "go"): "go(board_size=9)",
 }
-# else XLA works out constants of this game for a quarter of an hour
+# otherwise XLA folds constants of this game for a quarter of an hour (JAX 0.10)
 XLA_FLAGS = {"chess": "--xla_disable_hlo_passes=constant_folding"}
-EPISODES = 256  # that the statistics count where there are no facts to hold them to
-SIGMAS = 5  # sampling errors that a statistic may be off by: once in two million runs by chance
+EPISODES = 256  # of statistics without exact values to compare with
+SIGMAS = 5  # allowed deviation in sampling errors; chance exceeds it once in two million runs
 
-# (value, its own standard error) under uniformly random play. 3x3 exactly, by walking through all games; the others by
-# 400,000 random orders of the cells each: in each the line that is complete first, by one player alone, decides.
+# (value, standard error) under uniformly random play: for 3x3 exact, from all games; for the others from 400,000 random
+# orders of the cells, in each of which the first complete line of one player decides.
 FACTS: dict[str, dict[str, tuple[float, float]]] = {
     "tic_tac_toe": {"first_wins": (737 / 1260, 0), "draws": (8 / 63, 0), "mean_length": (3203 / 420, 0)},
     "qubic": {"first_wins": (0.52739, 0.0008), "draws": (0.00004, 0.00001), "mean_length": (35.464, 0.014)},
@@ -71,22 +70,22 @@ FACTS: dict[str, dict[str, tuple[float, float]]] = {
 
 
 class WrongStatistics(Failure):
-    """No number is printed."""
+    """Failure because the statistics of the games are wrong."""
 
     def __init__(self, reason: str):
         super().__init__(f"wrong statistics, so no number is printed: {reason}")
 
 
 class Worker:
-    """A process that plays, and the rates of its runs."""
+    """Process that plays, and the rates of its runs."""
 
     def __init__(self, job: dict[str, Any], folder: str):
         self.job, self.rates, self.answer = job, list[float](), dict[str, Any]()
-        if "error" in job:  # nobody to ask
+        if "error" in job:  # no process
             self.answer = {"error": job["error"]}
             return
         name = "-".join(str(job[key]) for key in ("system", "env", "batch", "device", "mode"))
-        # kernels are compiled here and now, so compile seconds are those of a fresh machine
+        # empty caches, so that compile seconds are those of a fresh machine
         environment = os.environ | {"CACHEDB": str(Path(folder, f"{name}.db"))}
         environment["TENSOR_ENVS_CACHE"] = str(Path(folder, name))
         environment |= {"TENSOR_ENVS_THREADS": str(job["threads"])}
@@ -98,7 +97,7 @@ class Worker:
         if flags:
             environment["XLA_FLAGS"] = flags
         command = [sys.executable, str(Path(__file__).with_name("worker.py")), json.dumps(job)]
-        self.errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 (lives as long as the process)
+        self.errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 (stays open as long as the process runs)
         self.process = subprocess.Popen(
             command,
             env=environment,
@@ -138,13 +137,13 @@ class Worker:
         self.errors.close()
 
     def row(self) -> dict[str, Any]:
-        """A row of the table."""
+        """Return a row of the table."""
         keep = ("system", "env", "batch", "device", "threads", "mode", "rollout_steps")
         row = {key: self.job[key] for key in keep}
         if "error" in self.answer:
             return row | {"error": self.answer["error"]}
         rate = median(self.rates)
-        known = ("kernels_per_step", "bytes_per_step", "state_bytes_per_game", "configuration")
+        optional = ("kernels_per_step", "bytes_per_step", "state_bytes_per_game", "configuration")
         return row | {
             "steps_per_second": rate,
             "slowest": min(self.rates),
@@ -153,26 +152,26 @@ class Worker:
             "compile_seconds": self.answer["compile_seconds"],
             "peak_mib": self.answer["peak_kib"] / 1024,
             "statistics": self.answer["statistics"],
-            **{key: self.answer.get(key) for key in known},
+            **{key: self.answer.get(key) for key in optional},
         }
 
 
-def check_statistics(env: str, found: dict[str, float]) -> None:
-    """WrongStatistics unless all games ended and, where the truth is known, it lies within the sampling error."""
-    games = found["games"]
-    if found["unfinished"]:
-        raise WrongStatistics(f"{found['unfinished']} of {games} games of {env!r} never ended")
+def check_statistics(env: str, statistics: dict[str, float]) -> None:
+    """Raise WrongStatistics unless all games ended and the statistics agree with `FACTS` within sampling error."""
+    games = statistics["games"]
+    if statistics["unfinished"]:
+        raise WrongStatistics(f"{statistics['unfinished']} of {games} games of {env!r} never ended")
     for name, (true, error) in FACTS.get(env, {}).items():
-        variance = found["length_deviation"] ** 2 if name == "mean_length" else true * (1 - true)
+        variance = statistics["length_deviation"] ** 2 if name == "mean_length" else true * (1 - true)
         allowed = SIGMAS * (variance / games + error**2) ** 0.5
-        if abs(found[name] - true) > allowed:
+        if abs(statistics[name] - true) > allowed:
             raise WrongStatistics(
-                f"{env!r}: {name} is {found[name]:.4f} in {games} games, not {true:.4f} +- {allowed:.4f}"
+                f"{env!r}: {name} is {statistics[name]:.4f} in {games} games, not {true:.4f} +- {allowed:.4f}"
             )
 
 
 def jobs(options: argparse.Namespace, env: str, batch: int, device: str) -> list[dict[str, Any]]:
-    """Who plays a game at one batch size on one device: this package in its modes, hand-written C, and peers."""
+    """Return the jobs of a game at one batch size on one device: this package in its modes, C, and peers."""
     systems, cpu = [("tensor_envs", mode) for mode in options.mode], device.split(":")[0] == "CPU"
     missing = dict[str, dict[str, str]]()
     if options.limits and cpu:
@@ -197,7 +196,7 @@ def jobs(options: argparse.Namespace, env: str, batch: int, device: str) -> list
 
 
 def measure(options: argparse.Namespace) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """-> rows, and ratios of this package to each peer."""
+    """Run all jobs and return the rows of the table, and ratios of this package to each peer."""
     rows, ratios, missing = [], [], dict[str, str]()
     settings = [(e, b, d) for e in options.env for b in options.batch for d in options.device]
     for n, (env, batch, device) in enumerate(settings, 1):
@@ -222,14 +221,14 @@ def measure(options: argparse.Namespace) -> tuple[list[dict[str, Any]], list[dic
                     worker.close()
         rows += [worker.row() for worker in workers]
         ratios += compare(workers)
-    ours = [row for row in rows if row["system"] == "tensor_envs"]
-    if all("error" in row for row in ours):
-        raise ValueError(f"{ours[0]['env']}: {ours[0]['error']}")
+    own_rows = [row for row in rows if row["system"] == "tensor_envs"]
+    if all("error" in row for row in own_rows):
+        raise ValueError(f"{own_rows[0]['env']}: {own_rows[0]['error']}")
     return rows, ratios
 
 
 def check_answer(worker: Worker) -> None:
-    """Wrong games of our own end the benchmark; any other error is the row's."""
+    """Raise WrongStatistics for wrong games; other errors stay in the worker's row."""
     answer, env = worker.answer, worker.job["env"]
     if "error" not in answer:
         check_statistics(env, answer["statistics"])
@@ -238,17 +237,17 @@ def check_answer(worker: Worker) -> None:
 
 
 def compare(workers: list[Worker]) -> list[dict[str, Any]]:
-    """Ours over theirs, round by round, in the same mode; a peer that always observes is compared with "read" too."""
+    """Return ratios to each peer by mode. Pgx always observes, so its "step" is also compared with "read"."""
     ratios = []
-    for ours in workers:
-        for theirs in workers:
-            mode, peer = ours.job["mode"], theirs.job["system"]
-            same = mode == theirs.job["mode"] or (mode, theirs.job["mode"], peer) == ("read", "step", "pgx")
-            if ours.job["system"] != "tensor_envs" or peer == "tensor_envs" or not same:
+    for own in workers:
+        for other in workers:
+            mode, peer = own.job["mode"], other.job["system"]
+            same = mode == other.job["mode"] or (mode, other.job["mode"], peer) == ("read", "step", "pgx")
+            if own.job["system"] != "tensor_envs" or peer == "tensor_envs" or not same:
                 continue
-            each = [a / b for a, b in zip(ours.rates, theirs.rates, strict=False)]
+            each = [a / b for a, b in zip(own.rates, other.rates, strict=False)]
             if each:
-                setting = {key: ours.job[key] for key in ("env", "batch", "device", "mode")}
+                setting = {key: own.job[key] for key in ("env", "batch", "device", "mode")}
                 low_high = {"lowest": min(each), "highest": max(each)}
                 ratios.append(setting | {"peer": peer, "ratio": median(each), **low_high})
     return ratios
@@ -261,21 +260,23 @@ def make_parser() -> argparse.ArgumentParser:
         nargs="+",
         default=["tic_tac_toe"],
         metavar="ID",
-        help="or package.module:Class; all: every game that is registered",
+        help="or package.module:Class; all: every registered game",
     )
     parser.add_argument("--batch", nargs="+", type=whole(1), default=[4096, 65536], metavar="B")
     parser.add_argument("--device", nargs="+", default=["CPU"], help="tinygrad devices")
     parser.add_argument("--mode", nargs="+", choices=MODES, default=list(MODES))
-    parser.add_argument("--steps", type=whole(1), default=256, help="of a rollout (256)")
-    parser.add_argument("--runs", type=whole(1), default=5, help="timed runs, whose median counts (5)")
-    parser.add_argument("--seconds", type=real(0, 3600, False), default=0.5, help="of a run, about (0.5)")
+    parser.add_argument("--steps", type=whole(1), default=256, help="steps of a rollout (256)")
+    parser.add_argument("--runs", type=whole(1), default=5, help="timed runs; the table has their median (5)")
     parser.add_argument(
-        "--threads", type=whole(1), default=1, help="of ours; more than 1: nobody is pinned to a core"
+        "--seconds", type=real(0, 3600, False), default=0.5, help="approximate duration of a run (0.5)"
     )
-    parser.add_argument("--core", type=int, help="the one to play on (default: the last); -1: do not pin")
-    parser.add_argument("--peers", action="store_true", help="measure the peers, too")
     parser.add_argument(
-        "--limits", action="store_true", help="measure hand-written C that plays the same games, too"
+        "--threads", type=whole(1), default=1, help="threads of this package; more than 1 pins no process"
+    )
+    parser.add_argument("--core", type=int, help="core of all processes (default: the last); -1: do not pin")
+    parser.add_argument("--peers", action="store_true", help="also measure the peers")
+    parser.add_argument(
+        "--limits", action="store_true", help="also measure hand-written C that plays the same games"
     )
     parser.add_argument("--json", type=new_file, metavar="FILE")
     parser.add_argument("--markdown", type=new_file, metavar="FILE")
@@ -284,7 +285,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def check_options(options: argparse.Namespace) -> None:
-    """What the parser cannot see; everything that can be wrong is found before anything is measured."""
+    """Check the options before anything is measured, and choose the core."""
     import tensor_envs
 
     if options.env == ["all"]:
@@ -308,15 +309,15 @@ def check_options(options: argparse.Namespace) -> None:
 def work(options: argparse.Namespace) -> None:
     check_options(options)
     rows, ratios = measure(options)
-    about = machine(options)
-    text = markdown(about, rows, ratios)
+    metadata = machine(options)
+    text = markdown(metadata, rows, ratios)
     print(text)
     if options.markdown:
         options.markdown.write_text(text)
     if options.json:
-        options.json.write_text(json.dumps({**about, "results": rows, "ratios": ratios}, indent=1))
+        options.json.write_text(json.dumps({**metadata, "results": rows, "ratios": ratios}, indent=1))
     if options.plot:
-        plot(options.plot, about, rows)
+        plot(options.plot, metadata, rows)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

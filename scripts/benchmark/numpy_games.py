@@ -1,8 +1,8 @@
-"""3x3 tic-tac-toe in NumPy, as fast as we could write it: what there is to win over array operations.
+"""Hand-optimised 3x3 tic-tac-toe in NumPy, as a baseline of array operations.
 
-Both players of many games at once, random legal play, auto-reset, and as output of every step the legal actions as
-bits, the rewards of both players and whether the game ended. Every array is allocated once; tables are read by `take`
-with `mode="clip"`, which spares the check of the indices.
+Many games are played by random legal actions with auto-reset. A step outputs the legal actions as bits, the rewards of
+both players and whether the game ended. Every array is allocated once; `take` with `mode="clip"` reads tables without
+checking indices.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ def legal_cells(own: int, other: int) -> list[int]:
     return [cell for cell in range(CELLS) if not (own | other) >> cell & 1]
 
 
-class Games:
-    """What the two forms share: `mask` uint16 [B], `rewards` float32 [B, 2], `ended` bool [B] of the last step."""
+class NumPyGames:
+    """Base of both versions: `mask` uint16 [B], `rewards` float32 [B, 2] and `ended` bool [B] of the last step."""
 
     def __init__(self, batch: int):
         self.batch = self.steps = batch
@@ -41,7 +41,7 @@ class Games:
         raise NotImplementedError
 
     def wait(self) -> None:
-        """NumPy is done when it returns."""
+        """Return at once: NumPy is synchronous."""
 
     def episode_stats(self) -> EpisodeStats:
         other = type(self)(max(self.batch, MIN_EPISODES))
@@ -52,18 +52,18 @@ class Games:
 
         return play_first_episodes(other.batch, step)
 
-    def about(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         return {}
 
     def _choose(self, counts: np.ndarray) -> np.ndarray:
-        """0 .. count-1 at random."""
+        """Return random integers in 0..count-1."""
         bits = np.frombuffer(self.random.bytes(2 * self.batch), np.uint16)
         np.multiply(counts, bits, out=self.draw)
         return np.right_shift(self.draw, 16, out=self.draw)
 
 
-class BitBoards(Games):
-    """The rules played: a set of cells for each player, small tables for the n-th free cell and for lines."""
+class BitBoards(NumPyGames):
+    """Version with a bitboard for each player, and small tables for the n-th free cell and for lines."""
 
     def __init__(self, batch: int):
         super().__init__(batch)
@@ -78,7 +78,7 @@ class BitBoards(Games):
         self.mover = np.ones(batch, np.uint8)  # 1: the first player
         self.index, self.counts = np.zeros(batch, np.int64), np.full(batch, CELLS, np.uint32)
         self.bit, self.won = np.empty(batch, np.uint16), np.empty(batch, bool)
-        self.going = np.empty(batch, np.uint16)
+        self.kept = np.empty(batch, np.uint16)
         self.code = np.empty(batch, np.uint8)
 
     def play(self) -> None:
@@ -93,26 +93,26 @@ class BitBoards(Games):
         np.left_shift(self.won.view(np.uint8), 1, out=self.code)
         self.code |= self.mover
         self.rewards_of.take(self.code, out=self._pairs, mode="clip")
-        # a finished game starts again: all of its bits are cleared and the first player moves
-        np.subtract(self.ended, 1, out=self.going, dtype=np.uint16, casting="unsafe")
-        self.own &= self.going
-        self.other &= self.going
+        # reset finished games: clear all bits, and the first player moves
+        np.subtract(self.ended, 1, out=self.kept, dtype=np.uint16, casting="unsafe")
+        self.own &= self.kept
+        self.other &= self.kept
         self.own, self.other = self.other, self.own
-        np.invert(self.going, out=self.going)
-        self.going &= FULL
-        self.mask |= self.going
+        np.invert(self.kept, out=self.kept)
+        self.kept &= FULL
+        self.mask |= self.kept
         np.bitwise_xor(self.mover, 1, out=self.mover)
         self.mover |= self.ended.view(np.uint8)
         self.count_of.take(self.mask, out=self.counts, mode="clip")
 
 
-class Positions(Games):
-    """The game solved into a table: all 4,520 positions in play, what each action leads to. For tiny games alone."""
+class PositionTable(NumPyGames):
+    """Version with a transition table over all 4,520 positions, which is possible for tiny games only."""
 
     def __init__(self, batch: int):
         super().__init__(batch)
         after, rewards, ended, counts, masks = (np.array(table) for table in self.tables)
-        # a position is called by its row in tables of 9 entries a row, so that adding the choice is all there is to do
+        # a position is the offset of its row of 9 entries, so adding the choice gives the index of the transition
         self.after = (after * CELLS).reshape(-1)
         self.rewards_of = rewards.astype(np.float32).view(np.int64).reshape(-1)
         self.ended_of = ended.reshape(-1)
@@ -123,10 +123,10 @@ class Positions(Games):
 
     @cached_property
     def tables(self) -> tuple[list[Any], list[Any], list[Any], list[int], list[int]]:
-        """By position: by choice, the position after it, rewards, whether it ends; legal cells; mask."""
+        """Tables by position and choice: next position, rewards, end; by position: number of legal cells, mask."""
         numbers, positions = {(0, 0): 0}, [(0, 0)]
         after, rewards, ends, counts, masks = [], [], [], [], []  # type: ignore[var-annotated]
-        for own, other in positions:  # which grows on the way
+        for own, other in positions:  # grows during the loop
             legal = legal_cells(own, other)
             counts.append(len(legal))
             masks.append(~(own | other) & FULL)

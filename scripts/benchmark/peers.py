@@ -1,4 +1,4 @@
-"""Other libraries that play some of our games, each by its own fastest way that its users have."""
+"""Other libraries that play some of these games, each in its fastest public way."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmark.runner import EpisodeStats, play_first_episodes
 
 
 class Pgx:
-    """`pgx.make(id)` with its auto_reset, jitted, the faster of two samplers; "rollout" is a lax.scan of the same."""
+    """Pgx: `pgx.make(id)` with its auto_reset, jitted, with the faster of two samplers; "rollout" is a lax.scan."""
 
     def __init__(self, pgx: Any, job: dict[str, Any]):
         self.jax, self.numpy = importlib.import_module("jax"), importlib.import_module("jax.numpy")
@@ -37,7 +37,7 @@ class Pgx:
         return self.jax.jit(self.jax.vmap(self.env.init))(keys), self.jax.random.PRNGKey(1)
 
     def _compile(self, sampler: Any, length: int) -> Any:
-        """A jitted function (state, key) -> (state, key) of `length` steps."""
+        """Compile `length` steps into a function from (state, key) to (state, key)."""
         jax = self.jax
 
         def step(carry: tuple[Any, Any], _: Any = None) -> tuple[tuple[Any, Any], None]:
@@ -83,32 +83,32 @@ class Pgx:
 
         return play_first_episodes(batch, step)
 
-    def about(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         return {"configuration": f"actions by {self.sampler.__name__.strip('_')}"}
 
 
 class EnvPool:
-    """`TicTacToe-v1`; actions are drawn by NumPy. A finished game starts again in the step after.
+    """EnvPool's `TicTacToe-v1`; NumPy samples actions. A finished game is reset in the step after.
 
-    Of no more games than the batch it plays so many at once, and hands over so many a call, asynchronously if those
-    are fewer, by so many threads as is fastest.
+    The number of games (at most the batch), of games per call (asynchronous if smaller) and of threads are those of the
+    fastest combination.
     """
 
     GAMES = (256, 1024, 4096)
-    ROUNDS, SECONDS = 3, 0.05  # in which each way shows how fast it is
+    ROUNDS, SECONDS = 3, 0.05  # of the comparison of combinations
 
     def __init__(self, envpool: Any, job: dict[str, Any]):
         self.envpool, self.random, self.episodes = envpool, np.random.default_rng(0), job["episodes"]
         pools = {form: self._start(form) for form in self._forms(job["batch"], job["threads"])}
         rates = dict.fromkeys(pools, 0.0)
-        for _ in range(self.ROUNDS):  # in turns: what else the machine does hits all
+        for _ in range(self.ROUNDS):  # in turns, so that other load affects all alike
             for form, games in pools.items():
                 rates[form] = max(rates[form], self._rate(games, form[1]))
         self.form = max(rates, key=lambda form: rates[form])
         self.games, self.steps = pools[self.form], self.form[1]
 
     def _forms(self, batch: int, threads: int) -> list[tuple[int, int, int]]:
-        """Games, those of a call, and threads."""
+        """Return combinations of games, games per call and threads."""
         sizes = sorted({min(batch, games) for games in self.GAMES})
         calls = [(games, games // share) for games in sizes for share in (1, 2) if games % share == 0]
         return [(*call, count) for call in calls for count in sorted({1, threads})]
@@ -138,11 +138,11 @@ class EnvPool:
         self._play(self.games)
 
     def wait(self) -> None:
-        """Of what is still to come there was as much when a run began."""
+        """Return at once: as many steps are in flight as when the run started."""
 
     def episode_stats(self) -> EpisodeStats:
         batch = self.episodes
-        # by one thread: those of several pay their players in the order in which they are done
+        # several threads would return rewards in the order of completion (EnvPool 1.2)
         games = self.envpool.make_gymnasium("TicTacToe-v1", num_envs=batch, num_threads=1)
         info = games.reset()[1]
         mask, first = info["legal_action_mask"], info["current_player"]
@@ -155,15 +155,15 @@ class EnvPool:
 
         return play_first_episodes(batch, step)
 
-    def about(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         games, call, threads = self.form
         return {"configuration": f"{games:,} games, {call:,} a call, threads: {threads}"}
 
 
 class OpenSpiel:
-    """Its Python API, game after game; "rollout" is its C++ random rollouts, as many games as a search wants.
+    """OpenSpiel's Python API, one game at a time; "rollout" is its search's C++ random rollouts.
 
-    Chance is no step. There are no rollouts of games that begin with it.
+    A chance event is no step. Games that begin with chance have no rollouts.
     """
 
     GAMES, STEPS = 2000, 1000
@@ -197,7 +197,7 @@ class OpenSpiel:
         return self.pyspiel.MCTSBot(self.game, evaluator, 1.0, 1, 1, False, 1, False)
 
     def play(self) -> None:
-        if self.rollout:  # a search of one simulation is so many rollouts from its root
+        if self.rollout:  # one simulation of a search plays GAMES rollouts from its root
             self._search(self.GAMES).mcts_search(self._start())
             return
         for _ in range(self.steps):
@@ -206,7 +206,7 @@ class OpenSpiel:
                 self.state = self._start()
 
     def wait(self) -> None:
-        """Its steps are done when they return."""
+        """Return at once: OpenSpiel is synchronous."""
 
     def episode_stats(self) -> EpisodeStats:
         stats = EpisodeStats(self.episodes)
@@ -217,11 +217,11 @@ class OpenSpiel:
                 stats.lengths[i] += 1
             stats.first_rewards[i] = self.state.returns()[0]
         stats.playing[:] = False
-        if self.rollout:  # which reports no lengths
+        if self.rollout:  # rollouts report no lengths
             self.steps = int(self.GAMES * stats.lengths.mean())
         self.state = self._start()
         return stats
 
-    def about(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         how = f"its C++ loop, {self.GAMES:,} games a call" if self.rollout else "Python, one game"
         return {"configuration": how}

@@ -1,4 +1,4 @@
-"""What `benchmark.py` prints: the machine, tables in Markdown, and plots."""
+"""Reports of `benchmark.py`: the machine, tables in Markdown, and plots."""
 
 from __future__ import annotations
 
@@ -54,14 +54,21 @@ def cell(value: float | None, scale: float = 1, digits: int = 1) -> str:
     return "" if value is None else f"{value / scale:,.{digits}f}"
 
 
-def markdown(about: dict[str, Any], rows: list[dict[str, Any]], ratios: list[dict[str, Any]]) -> str:
-    versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
+def markdown(metadata: dict[str, Any], rows: list[dict[str, Any]], ratios: list[dict[str, Any]]) -> str:
+    versions = ", ".join(f"{name} {version}" for name, version in metadata["versions"].items())
     pinned = (
-        f"pinned to core {about['pinned_to_core']}" if about["pinned_to_core"] is not None else "not pinned"
+        f"pinned to core {metadata['pinned_to_core']}"
+        if metadata["pinned_to_core"] is not None
+        else "not pinned"
     )
-    lines = [f"`{about['command']}`", "", f"- {about['date']}; {about['machine']}; {pinned}", f"- {versions}"]
+    lines = [
+        f"`{metadata['command']}`",
+        "",
+        f"- {metadata['date']}; {metadata['machine']}; {pinned}",
+        f"- {versions}",
+    ]
     lines.append(
-        f"- compiler: {about['compiler']}; {about['runs']} runs of {about['seconds_a_run']} s, medians"
+        f"- compiler: {metadata['compiler']}; {metadata['runs']} runs of {metadata['seconds_a_run']} s, medians"
     )
     heads = [
         "environment",
@@ -108,18 +115,18 @@ WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 760, 420, 60, 520, 60, 360
 LINE = 16  # of text, in pixels
 
 
-def plot(folder: Path, about: dict[str, Any], rows: list[dict[str, Any]]) -> None:
-    """Write an SVG an environment: steps/s against batch size, a line for everybody's every mode and device."""
+def plot(folder: Path, metadata: dict[str, Any], rows: list[dict[str, Any]]) -> None:
+    """Write an SVG per environment: steps/s against batch size, with a line per player, mode and device."""
     folder.mkdir(parents=True, exist_ok=True)
     for env in dict.fromkeys(r["env"] for r in rows):
-        found = [r for r in rows if r["env"] == env and "error" not in r]
-        if found:
+        measured = [r for r in rows if r["env"] == env and "error" not in r]
+        if measured:
             path = folder / f"throughput_{env.replace(':', '.')}.svg"
-            path.write_text(drawn(env, about, found).to_svg(), encoding="utf-8")
+            path.write_text(draw(env, metadata, measured).to_svg(), encoding="utf-8")
 
 
-def drawn(env: str, about: dict[str, Any], rows: list[dict[str, Any]]) -> Drawing:
-    """Both axes are logarithmic; the names stand at the ends of the lines, highest first."""
+def draw(env: str, metadata: dict[str, Any], rows: list[dict[str, Any]]) -> Drawing:
+    """Draw a plot with logarithmic axes; names are next to the ends of the lines, sorted by rate."""
     devices = {r["device"] for r in rows}
     lines: dict[str, list[tuple[int, float]]] = {}
     for r in rows:
@@ -135,9 +142,9 @@ def drawn(env: str, about: dict[str, Any], rows: list[dict[str, Any]]) -> Drawin
         return x, BOTTOM - (BOTTOM - TOP) * (log10(rate) - low) / max(high - low, 1)
 
     drawing = Drawing(WIDTH, HEIGHT)
-    where = "one core" if about["pinned_to_core"] is not None else ", ".join(sorted(devices))
-    drawing.text((LEFT, 20), f"{env}: steps a second on {where}", 16, anchor="start", bold=True)
-    drawing.text((LEFT, 40), f"{about['date'][:10]}, {about['machine']}", 11, "#555555", "start")
+    cores = "one core" if metadata["pinned_to_core"] is not None else ", ".join(sorted(devices))
+    drawing.text((LEFT, 20), f"{env}: steps a second on {cores}", 16, anchor="start", bold=True)
+    drawing.text((LEFT, 40), f"{metadata['date'][:10]}, {metadata['machine']}", 11, "#555555", "start")
     for power in range(low, high + 1):
         y = place(batches[0], 10**power)[1]
         drawing.line((LEFT, y), (RIGHT, y), stroke="#dddddd")

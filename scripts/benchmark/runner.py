@@ -1,4 +1,4 @@
-"""What everybody in `benchmark.py` must be able to do, and the statistics of their games."""
+"""Interface of the players in `benchmark.py`, and the statistics of their games."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-MIN_EPISODES = 16384  # that statistics count at least which are held to facts
-MAX_PLIES = 20_000  # a game that has not ended by then never will
+MIN_EPISODES = 16384  # of statistics that are compared with exact values
+MAX_PLIES = 20_000  # a longer game counts as endless
 
 
 class Runner(Protocol):
@@ -17,27 +17,35 @@ class Runner(Protocol):
     steps: int  # environment steps that one `play` makes
 
     def play(self) -> None:
-        """Begin that many steps."""
+        """Start `steps` steps."""
 
     def wait(self) -> None:
-        """Until all that was begun is done."""
+        """Wait until all started steps are done."""
 
     def episode_stats(self) -> EpisodeStats:
-        """Of the first episodes of other rows, played by the same code."""
+        """Return statistics of first episodes, played by the same code in other rows."""
 
-    def about(self) -> dict[str, Any]:
-        """What else the table should say."""
+    def metadata(self) -> dict[str, Any]:
+        """Return further columns of the table."""
 
 
 class EpisodeStats:
-    """Of the first episode of every row: an unbiased sample. Those that end by some step are too short on average."""
+    """Statistics of the first episode of every row.
+
+    This sample is unbiased. Episodes that end before a given step would be too short on average.
+    """
 
     def __init__(self, batch: int):
         self.playing = np.ones(batch, dtype=bool)
         self.lengths, self.first_rewards = np.zeros(batch, dtype=np.int64), np.zeros(batch, dtype=np.float32)
 
     def add(self, first_reward: np.ndarray, ended: np.ndarray) -> bool:
-        """One step: the reward of whoever moved first, and whether the episode ended -> whether any goes on."""
+        """Add a step and return whether an episode is still active.
+
+        Args:
+            first_reward: rewards of the player who moved first, [B].
+            ended: whether the step ended the episode, [B].
+        """
         self.lengths += self.playing
         over = self.playing & ended
         self.first_rewards[over] = first_reward[over]

@@ -1,4 +1,4 @@
-"""Simulations a second of tree search, and of mctx on Pgx in the same run.
+"""Measure simulations per second of tree search, and of mctx on Pgx in the same run.
 
     python scripts/benchmark.py --search
     python scripts/benchmark.py --search --peers --env tic_tac_toe connect_four --batch 64 1024 --simulations 32 128
@@ -6,8 +6,8 @@
 "playout" is `te.search.playout_policy`; beside it mctx's Gumbel search values leaves by random rollouts. "gumbel" is
 `te.search.gumbel_muzero_policy` with a network of two hidden layers; mctx has a network of the same sizes.
 
-All is done by one process on one core, in turns: processor times, and medians of the rounds' ratios. Besides, a first
-search has a process of its own with all cores and an empty cache of kernels: the time from the call until it is done.
+One process on one core runs all searches in turns; the table has processor times and medians of the rounds' ratios.
+The first search is timed in a separate process with all cores and an empty cache of kernels.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ import numpy as np
 from tensor_envs._command import Failure, busy, command_parser, device_of, need, run, whole
 
 EVALUATIONS = ("playout", "gumbel")
-OPENING = 2  # random plies before the positions that are searched
+OPENING = 2  # random plies before the searched positions
 Search = Callable[[], object]
 Job = tuple[str, str, int, int, int]  # game, evaluation, batch, simulations, units of a hidden layer
 
 
-def ours(name: str, evaluation: str, batch: int, simulations: int, hidden: int) -> Search:
+def own_search(name: str, evaluation: str, batch: int, simulations: int, hidden: int) -> Search:
     from tinygrad import Tensor
 
     import tensor_envs as te
@@ -68,7 +68,7 @@ def module_of(name: str) -> Any:
     return importlib.import_module(name)
 
 
-def theirs(name: str, evaluation: str, batch: int, simulations: int, hidden: int) -> Search:
+def mctx_search(name: str, evaluation: str, batch: int, simulations: int, hidden: int) -> Search:
     modules = ("jax", "jax.numpy", "mctx", "pgx")
     jax, jnp, mctx, pgx = (module_of(name) for name in modules)
 
@@ -130,7 +130,7 @@ def theirs(name: str, evaluation: str, batch: int, simulations: int, hidden: int
 
 
 def seconds(search: Search, least: float) -> float:
-    """Processor time of a search."""
+    """Return the processor time of a search, averaged over at least `least` seconds."""
     count, begin = 0, time.process_time()
     while count == 0 or time.process_time() - begin < least:
         search()
@@ -139,13 +139,13 @@ def seconds(search: Search, least: float) -> float:
 
 
 def first_search(job: Job, cores: set[int]) -> float:
-    """Seconds of a search that is a process's first, with all kernels to be compiled."""
+    """Return the seconds of the first search of a process, including compilation."""
     code = f"from benchmark.search import timed_first; timed_first({job}, {cores})"
     with tempfile.TemporaryDirectory() as folder:
-        known = os.environ | {"CACHEDB": str(Path(folder, "kernels.db")), "TENSOR_ENVS_CACHE": folder}
-        known["PYTHONPATH"] = os.pathsep.join(sys.path)
+        environment = os.environ | {"CACHEDB": str(Path(folder, "kernels.db")), "TENSOR_ENVS_CACHE": folder}
+        environment["PYTHONPATH"] = os.pathsep.join(sys.path)
         done = subprocess.run(
-            [sys.executable, "-c", code], env=known, capture_output=True, text=True, check=False
+            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
         )
     if done.returncode:
         raise Failure(f"a first search of {job[0]} failed: {done.stderr.strip().splitlines()[-1]}")
@@ -155,7 +155,7 @@ def first_search(job: Job, cores: set[int]) -> float:
 def timed_first(job: Job, cores: set[int]) -> None:
     if cores:
         os.sched_setaffinity(0, cores)
-    search, begin = ours(*job), time.perf_counter()
+    search, begin = own_search(*job), time.perf_counter()
     search()
     print(time.perf_counter() - begin)
 
@@ -189,10 +189,10 @@ def compare(options: argparse.Namespace) -> None:
 
 def measured(job: Job, options: argparse.Namespace, first: float) -> list[str]:
     name, evaluation, batch, simulations, _ = job
-    mine = ours(*job)
-    for _ in range(3):  # what is captured by the second call is replayed by the third
+    mine = own_search(*job)
+    for _ in range(3):  # the second call captures, the third one replays
         mine()
-    peer = theirs(*job) if options.peers else None
+    peer = mctx_search(*job) if options.peers else None
     if peer is not None:
         try:
             peer()
@@ -221,7 +221,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = command_parser("benchmark.py", __doc__)
     parser.add_argument("--search", action="store_true", required=True, help="tree search, not steps")
     parser.add_argument(
-        "--env", nargs="+", default=["tic_tac_toe", "connect_four"], help="default: both of mctx's"
+        "--env",
+        nargs="+",
+        default=["tic_tac_toe", "connect_four"],
+        help="default: tic_tac_toe and connect_four",
     )
     parser.add_argument("--evaluation", nargs="+", choices=EVALUATIONS, default=list(EVALUATIONS))
     parser.add_argument("--simulations", nargs="+", type=count, default=[32, 128])
@@ -230,6 +233,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--hidden", type=count, default=64, help="units of each hidden layer; default: %(default)s"
     )
     parser.add_argument("--runs", type=count, default=3, help="rounds; default: %(default)s")
-    parser.add_argument("--seconds", type=float, default=0.3, help="of a run; default: %(default)s")
-    parser.add_argument("--peers", action="store_true", help="mctx on Pgx, too; needs the extra 'peers'")
+    parser.add_argument(
+        "--seconds", type=float, default=0.3, help="minimum duration of a run; default: %(default)s"
+    )
+    parser.add_argument(
+        "--peers", action="store_true", help="also measure mctx on Pgx; needs the extra 'peers'"
+    )
     run(parser, compare, arguments)

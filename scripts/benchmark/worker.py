@@ -1,7 +1,7 @@
-"""A process that plays for `benchmark.py`: this package in its modes, C, or a peer.
+"""Process that plays for `benchmark.py`: this package in one of its modes, C, or a peer.
 
-Run by `benchmark.py` with a job as JSON in argv[1]. It answers with one JSON line a line of standard input: first what
-it is (compile seconds, statistics of its games, ...), then for every "run" the steps/s of one timed run.
+`benchmark.py` runs it with a job as JSON in argv[1]. It prints JSON lines: first metadata (compile seconds, statistics
+of its games, ...), then the steps/s of one timed run for every line "run" of standard input.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-if not __package__:  # run as a file: what the scripts share lies in the folder above
+if not __package__:  # run as a file: modules of the scripts are in the folder above
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 import numpy as np
@@ -28,7 +28,7 @@ from tensor_envs._compiler.devices import resolve
 
 
 class TensorEnvs:
-    """`VectorEnv.step_uniform`, the same with observation and mask, policy and step apart, or `rollout`."""
+    """Runner of this package: `VectorEnv.step_uniform` ("step", "read"), `VectorEnv.step` ("policy") or `rollout`."""
 
     def __init__(self, te: Any, job: dict[str, Any]):
         from tinygrad import Device
@@ -40,7 +40,7 @@ class TensorEnvs:
         self.episodes = job["episodes"]
         self.env = te.make(job["env"])
         self.steps = self.batch * (self.length if self.mode == "rollout" else 1)
-        # the observation and the mask of every step are worked out by the step's own kernel
+        # the step's own kernel computes the observation and the mask
         observe = {"observe": True} if self.mode == "read" else {}
         self.vector = te.VectorEnv(self.env, self.batch, device=job["device"], **observe)
         self.device = self.vector.device
@@ -71,7 +71,7 @@ class TensorEnvs:
         return play_first_episodes(self.episodes, step)
 
     def _check_rollout(self) -> None:
-        """A rollout must be the same games as single steps; RuntimeError if not."""
+        """Raise RuntimeError unless a rollout plays the same games as single steps."""
         vector = self.te.VectorEnv(self.env, self.batch, device=self.device)
         for _ in range(self.length):
             vector.step_uniform()
@@ -81,20 +81,20 @@ class TensorEnvs:
             raise RuntimeError("statistics: the rollout and single steps played different games")
 
     def _check_read(self) -> None:
-        """What a step reads must be what its state shows; RuntimeError if not."""
+        """Raise RuntimeError unless the outputs of a step equal the observation and mask of its state."""
         state = self.vector.state
-        seen, mask = self.vector.observation.numpy(), self.vector.legal_action_mask.numpy()
-        true, true_mask = self.env.observe(state).numpy(), state.legal_action_mask.numpy()
-        if not (np.array_equal(seen, true) and np.array_equal(mask, true_mask)):
+        observation, mask = self.vector.observation.numpy(), self.vector.legal_action_mask.numpy()
+        expected, expected_mask = self.env.observe(state).numpy(), state.legal_action_mask.numpy()
+        if not (np.array_equal(observation, expected) and np.array_equal(mask, expected_mask)):
             raise RuntimeError("statistics: the observation or mask of a step is not that of its state")
 
-    def about(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         before = self.counters.kernel_count, self.counters.global_mem
         self.play()
         self.wait()
         steps = self.steps // self.batch
         kernels, moved = self.counters.kernel_count - before[0], self.counters.global_mem - before[1]
-        state = self.vector.state  # which is copied for this
+        state = self.vector.state  # a copy
         return {
             "kernels_per_step": kernels / steps,
             "bytes_per_step": moved / steps,
@@ -109,14 +109,14 @@ SYSTEMS: dict[str, tuple[str, Callable[[Any, dict[str, Any]], Runner]]] = {
     "envpool": ("envpool", EnvPool),
     "open_spiel": ("pyspiel", OpenSpiel),
     "numpy": ("benchmark.numpy_games", lambda module, job: module.BitBoards(job["batch"])),
-    "numpy_table": ("benchmark.numpy_games", lambda module, job: module.Positions(job["batch"])),
+    "numpy_table": ("benchmark.numpy_games", lambda module, job: module.PositionTable(job["batch"])),
 }
 
 
 def timed_run(runner: Runner, plays: int, clock: Callable[[], float]) -> float:
-    """Steps/s of one run."""
+    """Return the steps/s of one run."""
     runner.play()
-    runner.wait()  # a process that has slept finds its data out of the cache
+    runner.wait()  # warms the cache after a pause
     start = clock()
     for _ in range(plays):
         runner.play()
@@ -125,7 +125,7 @@ def timed_run(runner: Runner, plays: int, clock: Callable[[], float]) -> float:
 
 
 def prepare(job: dict[str, Any]) -> tuple[Runner, dict[str, Any]]:
-    """The runner of a job, ready to be timed, and what there is to say of it."""
+    """Return the runner of a job, ready for timing, and its metadata."""
     name, make = SYSTEMS[job["system"]]
     module = importlib.import_module(name)
     start = time.perf_counter()
@@ -136,13 +136,13 @@ def prepare(job: dict[str, Any]) -> tuple[Runner, dict[str, Any]]:
     statistics = runner.episode_stats().summary()
     for _ in range(2):  # a TinyJit captures at the second call
         runner.play()
-    return runner, {"compile_seconds": compile_seconds, "statistics": statistics, **runner.about()}
+    return runner, {"compile_seconds": compile_seconds, "statistics": statistics, **runner.metadata()}
 
 
 def main() -> None:
     job = json.loads(sys.argv[1])
     sys.path.append(os.getcwd())  # custom games
-    answers, sys.stdout = sys.stdout, sys.stderr  # whatever a library prints stays out of the answers
+    answers, sys.stdout = sys.stdout, sys.stderr  # output of libraries must not mix with the answers
 
     def answer(what: dict[str, Any]) -> None:
         print(json.dumps(what), file=answers, flush=True)
@@ -155,15 +155,15 @@ def main() -> None:
         except (ValueError, RuntimeError) as error:
             answer({"error": str(error), "missing": True})
             return
-    # on a core of its own all that a process does is its work; what else the core does is not
+    # on a pinned core processor time excludes other processes of that core
     alone = job["core"] is not None and job["device"].split(":")[0] == "CPU"
     clock = time.process_time if alone else time.perf_counter
     try:
-        runner, about = prepare(job)
+        runner, metadata = prepare(job)
         plays = 1
         while (seconds := plays * runner.steps / timed_run(runner, plays, clock)) < job["seconds"] / 2:
             plays = max(plays + 1, int(plays * min(20, job["seconds"] / seconds)))
-        answer(about)
+        answer(metadata)
         for _ in sys.stdin:
             rate = timed_run(runner, plays, clock)
             memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

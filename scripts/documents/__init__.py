@@ -1,1 +1,1 @@
-"""The documents as a site: the pages of this repository, a page a game, the reference, and boards to play on."""
+"""Parts of `scripts/documents.py`."""

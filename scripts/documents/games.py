@@ -1,4 +1,4 @@
-"""A page a game: its rulebook, and around it what the game itself and the tables of other pages say of it."""
+"""One page per game: its rulebook, facts from its Spec, an example position, and rows of other pages' tables."""
 
 from __future__ import annotations
 
@@ -21,24 +21,22 @@ ENTRIES: dict[str, te.GameEntry] = {
     for module in pkgutil.iter_modules(tensor_envs.games.__path__)
     if module.ispkg
 }
-# by the heading of a page's figures where tables of them stand
+# pages with tables of results, by the heading of their section
 FIGURES = {
     "Exact results": "scripts/known_results/README.md",
     "Trained players": "tensor_envs/weights/README.md",
     "Speed": "README.md",
-    "Speed, version 0.1.0": "scripts/measured/games.md",
-    "A model of an H100": "scripts/measured/gpu_model.md",
 }
-PLIES, SEED = 9, 1  # of the game of which a page shows the position before the last one
-# fields, actions and numbers of an observation that a page shows before they are folded
+PLIES, SEED = 9, 1  # the example is the position before the last of these plies
+# upper bounds of rule fields, actions and numbers of an observation that are not folded
 LONG, MANY, NUMBERS = 20, 60, 200
-SOME = 12  # legal actions that are named
-WIDE = 60  # letters of a rule field's default that is not left out
-DIGITS = 4  # of a number in a table of an observation
+MAX_NAMED = 12  # legal actions that are listed by name
+WIDE = 60  # characters of a rule field's default; a longer one is omitted
+DIGITS = 4  # decimals of an observation
 
 
 def ids(folder: str) -> list[str]:
-    """The game's own and those of its presets."""
+    """Return the ids of the game and of its presets."""
     return [ENTRIES[folder].id, *ENTRIES[folder].presets]
 
 
@@ -51,16 +49,16 @@ def rulebook(folder: str) -> str:
 
 
 def folders() -> list[str]:
-    """Those of the games, by the titles of their rulebooks."""
+    """Return the games' folders, sorted by the titles of their rulebooks."""
     return sorted(ENTRIES, key=title)
 
 
 def index() -> str:
-    """The page of all games."""
+    """Return the page of all games."""
     lines = ["# Games", "", '<div class="grid cards" markdown>', ""]
     for folder in folders():
-        about = rulebook(folder).split("\n\n")[1].replace("\n", " ")
-        first = re.split(r"(?<=[.;]) ", about)[0].rstrip(";.")
+        summary = rulebook(folder).split("\n\n")[1].replace("\n", " ")
+        first = re.split(r"(?<=[.;]) ", summary)[0].rstrip(";.")
         names = ", ".join(f"`{id}`" for id in ids(folder))
         lines += [
             f"- [![{title(folder)}](../pictures/{folder}.svg)]({folder}.md)",
@@ -74,9 +72,9 @@ def index() -> str:
 
 
 def page(folder: str, rules: str, boards: Sequence[str]) -> str:
-    """The rulebook with the picture, the board and the Spec above its first section, and tables below the last one."""
-    about, heading, numbered = rules.partition("\n## ")
-    intro, table, facts = about.partition("\n| | |\n")
+    """Return the rulebook with picture, board and Spec before its first section, and tables after its last one."""
+    introduction, heading, numbered = rules.partition("\n## ")
+    intro, table, facts = introduction.partition("\n| | |\n")
     parts = [
         intro,
         f"![{title(folder)}](../../../scripts/pictures/{folder}.svg)",
@@ -93,7 +91,7 @@ def page(folder: str, rules: str, boards: Sequence[str]) -> str:
 
 
 def board(ids: Sequence[str]) -> Iterator[str]:
-    """A frame with the boards, which is filled once it is opened."""
+    """Yield lines of a frame per board, which loads when it is opened."""
     for id in ids:
         yield f'??? example "Play `{id}` here, or watch thousands of games of it"'
         yield f'    <iframe src="../../play/index.html#{id}" title="{id}" loading="lazy"></iframe>'
@@ -101,33 +99,35 @@ def board(ids: Sequence[str]) -> Iterator[str]:
 
 
 def call(folder: str) -> str:
-    """The game as it is made, with all its rule fields."""
+    """Return the call of `te.make` with all rule fields."""
     rules = te.make(ENTRIES[folder].id).rules
     values = {field.name: repr(getattr(rules, field.name)) for field in fields(rules)}
-    given = [f"    {n}={v}," if len(v) <= WIDE else f"    # {n}, which is long" for n, v in values.items()]
-    made = [f'    "{ENTRIES[folder].id}",', *given] if given else [f'    "{ENTRIES[folder].id}"']
+    arguments = [
+        f"    {n}={v}," if len(v) <= WIDE else f"    # {n}, which is long" for n, v in values.items()
+    ]
+    made = [f'    "{ENTRIES[folder].id}",', *arguments] if arguments else [f'    "{ENTRIES[folder].id}"']
     code = ["```python", "import tensor_envs as te", "", "env = te.make(", *made, ")", "```"]
-    about = "Its rule fields, with their defaults:" if given else "It has no rule fields:"
-    return "\n".join([about, "", *folded(code, "All of them", len(given) > LONG)])
+    lead = "Its rule fields, with their defaults:" if arguments else "It has no rule fields:"
+    return "\n".join([lead, "", *folded(code, "All of them", len(arguments) > LONG)])
 
 
 def figures_of_spec(folder: str) -> str:
-    """A row an id: what the Spec says of its defaults."""
+    """Return a table of facts from the Spec, with one row per id."""
     rows = [
         "| `te.make(...)` | players | actions | observation | bytes a game | plies at most |",
         "|---|---|---|---|---|---|",
     ]
     for id in ids(folder):
         env = te.make(id)
-        seen = f"{env.spec.observation_dtype} {list(env.observation_shape)}"
+        observation = f"{env.spec.observation_dtype} {list(env.observation_shape)}"
         plies = "by the rules" if env.spec.max_plies is None else f"{env.spec.max_plies:,}"
-        facts = (f"`{id!r}`", env.num_players, env.num_actions, seen, env.state_bytes, plies)
+        facts = (f"`{id!r}`", env.num_players, env.num_actions, observation, env.state_bytes, plies)
         rows.append(f"| {' | '.join(map(str, facts))} |")
     return "\n".join(rows)
 
 
 def actions(folder: str) -> str:
-    """The actions' names by number, in rows as long as the board's, folded if there are many."""
+    """Return a table of action names, as wide as the board, folded if it is long."""
     env = te.make(ENTRIES[folder].id)
     shape = env.observation_shape
     width = shape[-1] if len(shape) > 2 and shape[-1] <= env.num_actions else 10
@@ -137,19 +137,19 @@ def actions(folder: str) -> str:
     for at in range(0, env.num_actions, width):
         cells = [f"`{name}`" for name in names[at : at + width]]
         rows.append(f"| {at} | {' | '.join(cells + [''] * (width - len(cells)))} |")
-    about = f"The {env.num_actions} actions of `{env.id}`; a number is that of row and column together:"
+    lead = f"The {env.num_actions} actions of `{env.id}`; a number is that of row and column together:"
     return "\n".join(
-        ["## Names of actions", "", about, "", *folded(rows, "All of them", env.num_actions > MANY)]
+        ["## Names of actions", "", lead, "", *folded(rows, "All of them", env.num_actions > MANY)]
     )
 
 
 def folded(lines: Sequence[str], heading: str, fold: bool) -> list[str]:
-    """Lines that a reader opens, if `fold`."""
+    """Return the lines, inside a collapsed block if `fold`."""
     return [f'??? note "{heading}"', "", *(f"    {line}" for line in lines)] if fold else [*lines]
 
 
 def position(folder: str) -> str:
-    """A position of random play, and what its player observes; by the rules in plain Python: nothing is compiled."""
+    """Return an example position and its observation. The rules run in plain Python, so nothing is compiled."""
     entry = ENTRIES[folder]
     env = te.make(entry.id)
     game = te.debug(env, SEED)
@@ -158,14 +158,17 @@ def position(folder: str) -> str:
         game.step(game.uniform_action())
         if game.over:
             break
-    values, legal, seen = before
+    values, legal, observation = before
     shapes = {field.name: field.shape for field in env.spec.all_fields}
     values = {name: np.reshape(value, shapes[name]).tolist() for name, value in values.items()}
     position = entry.load("notation").to_dict(env.rules, values | {"terminated": False, "truncated": False})
     text = entry.load("render").to_string(env.rules, position)
-    names = ", ".join(f"`{env.action_to_string(action)}`" for action in legal[:SOME])
-    names += f" and {len(legal) - SOME} more" if len(legal) > SOME else ""
-    player = values["current_player"]
+    names = ", ".join(f"`{env.action_to_string(action)}`" for action in legal[:MAX_NAMED])
+    names += f" and {len(legal) - MAX_NAMED} more" if len(legal) > MAX_NAMED else ""
+    player, lines = (
+        values["current_player"],
+        f"``` {{ .text .output }}\n{written(observation)}\n```".splitlines(),
+    )
     return "\n".join([
         "## A position",
         "",
@@ -175,21 +178,21 @@ def position(folder: str) -> str:
         "",
         f"Player {player} is to move, and may play {names}. What it observes, `env.observe(state)`:",
         "",
-        *folded(f"``` {{ .text .output }}\n{written(seen)}\n```".splitlines(), "All of it", seen.size > NUMBERS),
+        *folded(lines, "All of it", observation.size > NUMBERS),
     ])  # fmt: skip
 
 
-def written(seen: np.ndarray[Any, Any]) -> str:
-    """An observation: boards plane by plane, anything else in rows of numbers."""
-    seen = seen.astype(np.int32) if seen.dtype == bool else seen
+def written(observation: np.ndarray[Any, Any]) -> str:
+    """Format an observation: boards plane by plane, anything else in rows of numbers."""
+    observation = observation.astype(np.int32) if observation.dtype == bool else observation
     with np.printoptions(linewidth=100, threshold=10**6, precision=DIGITS, suppress=True):
-        return str(seen)
+        return str(observation)
 
 
 def results(folder: str, heading: str, source: str) -> str:
-    """The rows of a page's tables that are about the game, each table with its head; "" if there are none."""
+    """Return the game's rows of a page's tables, each table with its head; "" if there are none."""
     own = {*ids(folder), title(folder).lower(), title(folder).lower().split()[-1]}
-    found = []
+    tables = []
     for block in re.findall(r"(?:^\|.*\n)+", (ROOT / source).read_text(encoding="utf-8"), re.M):
         head, line, *rows = block.splitlines()
         if head.split("|")[1].strip() not in ("game", "what", "environment"):
@@ -200,10 +203,14 @@ def results(folder: str, heading: str, source: str) -> str:
             if any(re.match(rf"{re.escape(name)}\b", last) for name in own):
                 kept.append(row)
         if kept:
-            found.append("\n".join([head, line, *kept]))
-    if not found:
+            tables.append("\n".join([head, line, *kept]))
+    if not tables:
         return ""
     link = f"../../../{source}"
     return "\n\n".join(
-        [f"## {heading}", f"From the tables of [this page]({link}), which says how they were found.", *found]
+        [
+            f"## {heading}",
+            f"From the tables of [this page]({link}), which says how they were measured.",
+            *tables,
+        ]
     )

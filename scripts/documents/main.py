@@ -1,11 +1,11 @@
-"""Build the documents of this repository as a site, with boards to play on: a folder for any server of files.
+"""Build the documents of this repository as a static site, with boards to play on.
 
-    python scripts/documents.py site                       # every game can be played; takes some minutes
-    python scripts/documents.py site --env othello hex     # these can be played
-    python -m http.server -d site                          # and look at http://127.0.0.1:8000/
+    python scripts/documents.py site                       # boards for every game; takes some minutes
+    python scripts/documents.py site --env othello hex     # boards for these games
+    python -m http.server -d site                          # serves http://127.0.0.1:8000/
 
-Needs the extra 'site'. A warning of MkDocs, such as a link to nothing, is an error. Pictures to click and positions as
-text on the boards need Python in the browser: see `python -m tensor_envs.web --help` about --pyodide.
+Needs the extra 'site'. Warnings of MkDocs, such as a broken link, are errors. Clickable pictures and positions as text
+need Python in the browser: see --pyodide in `python -m tensor_envs.web --help`.
 """
 
 from __future__ import annotations
@@ -46,20 +46,21 @@ def work(options: argparse.Namespace) -> None:
 
 
 def build(config: Path, out: Path) -> None:
-    """MkDocs in a process of its own. Failure if it has anything to complain of."""
+    """Run MkDocs in a separate process. Raise Failure for errors and warnings."""
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-f", str(config), "-d", str(out)]
-    paths = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))  # where docstrings are
+    paths = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))  # for docstrings
     environment = {**os.environ, "PYTHONPATH": paths}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     if done.returncode:
-        lines = done.stderr.splitlines()  # among them what themes have to tell
+        lines = done.stderr.splitlines()  # themes print notices there, too
         raise Failure(f"MkDocs: {' '.join(filter(COMPLAINT.match, lines)) or done.stderr[-1000:]}")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = command_parser("documents.py", __doc__)
-    about = "a folder, made if it is not there; what lies in it already is written over"
-    parser.add_argument("out", type=Path, metavar="OUT", help=about)
+    parser.add_argument(
+        "out", type=Path, metavar="OUT", help="output folder, which is created; files in it are overwritten"
+    )
     add_games(parser)
     parser.add_argument("--pyodide", type=Path, metavar="DIR", help="the folder of Pyodide's npm package")
     run(parser, work, arguments)

@@ -1,4 +1,4 @@
-"""The site's pages: which there are, in which order, and what of this repository each is made from."""
+"""Pages of the site, in order, and their sources in this repository."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ ROOT = Path(__file__).resolve().parents[2]
 PICTURES = (".svg", ".png")
 CODE = re.compile(r"(^ *```.*?^ *```$|`[^`\n]+`)", re.M | re.S)
 LINK = re.compile(r"\]\(([^)#\s]*)(#[^)\s]*)?\)")
-# a line right above a list or a table, between which mkdocs wants an empty one; or a block of code
+# a code block, or a line directly above a list or table, which mkdocs wants separated by an empty line
 LIST = re.compile(r"^ *```.*?^ *```$|^(?![-|#\s])[^\n]+\n(?=- |\| )", re.M | re.S)
-BRACKETS = re.compile(r"\](\s*)\[")  # which mkdocs would take for a reference
-# by section and page its source: a page of the repository, a notebook, or a function that writes it
+BRACKETS = re.compile(r"\](\s*)\[")  # mkdocs would read a reference
+# source of each page, by section: a page of the repository, a notebook, or a function that returns the text
 SECTIONS: dict[str, dict[str, str | Callable[[], str]]] = {
     "Start": {
         "index.md": "README.md",
@@ -48,17 +48,11 @@ SECTIONS: dict[str, dict[str, str | Callable[[], str]]] = {
     "Search and training": {
         "search/index.md": "tensor_envs/search/README.md",
         "search/players.md": "tensor_envs/weights/README.md",
-        "search/monte_carlo.md": "scripts/measured/monte_carlo.md",
     },
     "Speed": {
         "speed/index.md": "scripts/benchmark/README.md",
-        "speed/tic_tac_toe.md": "scripts/measured/tic_tac_toe.md",
-        "speed/games.md": "scripts/measured/games.md",
-        "speed/batch_sizes.md": "scripts/measured/batch_sizes.md",
         "speed/devices.md": "scripts/measured/devices.md",
-        "speed/kernels.md": "scripts/measured/kernels.md",
         "speed/gpu_kernels.md": "scripts/measured/gpu_kernels.md",
-        "speed/gpu_model.md": "scripts/measured/gpu_model.md",
     },
     "Reference": {**reference.pages()},
 }
@@ -67,10 +61,14 @@ TARGETS = {source: target for target, source in PAGES.items() if isinstance(sour
 
 
 def write(docs: Path, boards: Sequence[str]) -> None:
-    """Write all pages, as mkdocs wants them, and the pictures in them, with frames for the boards that there are.
+    """Write all pages for mkdocs, with their pictures.
+
+    Args:
+        docs: the folder to write to.
+        boards: ids of the games that have a board in the site.
 
     Raises:
-        ValueError: a page links to something that is not in the site.
+        ValueError: a page links to a target outside the site.
     """
     for target, source in PAGES.items():
         path = docs / target
@@ -88,16 +86,16 @@ def write(docs: Path, boards: Sequence[str]) -> None:
 
 
 def nav() -> list[dict[str, str | list[str]]]:
-    """As mkdocs wants it; titles are those of the pages."""
-    found: list[dict[str, str | list[str]]] = [{title: list(pages)} for title, pages in SECTIONS.items()]
-    return [found[0], {"Play": "play/index.html"}, *found[1:]]
+    """Return the site's navigation for mkdocs, which takes titles from the pages."""
+    sections: list[dict[str, str | list[str]]] = [{title: list(pages)} for title, pages in SECTIONS.items()]
+    return [sections[0], {"Play": "play/index.html"}, *sections[1:]]
 
 
 def linked(text: str, source: str, target: str, docs: Path) -> str:
-    """The text of a page of the repository, with links to where other pages and pictures are in the site.
+    """Return the text of a page with its links changed to the site's pages and pictures.
 
     Raises:
-        ValueError: a link to something that is not in the site.
+        ValueError: a link leads to a target outside the site.
     """
 
     def relative(match: re.Match[str]) -> str:
@@ -106,12 +104,12 @@ def linked(text: str, source: str, target: str, docs: Path) -> str:
             return match[0]
         file = (ROOT / source).parent.joinpath(link).resolve()
         name = (file / "README.md" if file.is_dir() else file).relative_to(ROOT).as_posix()
-        found = TARGETS.get(name)
-        if found is None and file.suffix in PICTURES:
-            found = picture(docs, file.name, file.read_bytes())
-        if found is None:
+        location = TARGETS.get(name)
+        if location is None and file.suffix in PICTURES:
+            location = picture(docs, file.name, file.read_bytes())
+        if location is None:
             raise ValueError(f"{source} links to {link}, which is no page of the site: add it to pages.py")
-        return f"]({os.path.relpath(found, Path(target).parent)}{anchor})"
+        return f"]({os.path.relpath(location, Path(target).parent)}{anchor})"
 
     spaced = LIST.sub(lambda match: match[0] + "\n" * match[0].endswith("\n"), text)
     parts = CODE.split(spaced)
@@ -120,14 +118,14 @@ def linked(text: str, source: str, target: str, docs: Path) -> str:
 
 
 def picture(docs: Path, name: str, data: bytes) -> str:
-    """Write a picture -> where it lies in the site."""
+    """Write a picture and return its path in the site."""
     (docs / "pictures").mkdir(exist_ok=True)
     (docs / "pictures" / name).write_bytes(data)
     return f"pictures/{name}"
 
 
 def notebook(path: Path, docs: Path) -> str:
-    """A notebook as a page: its text, its code and what that printed and drew."""
+    """Convert a notebook to a page with its text, code, output and pictures."""
     parts, source = list[str](), path.relative_to(ROOT).as_posix()
     for number, cell in enumerate(json.loads(path.read_text(encoding="utf-8"))["cells"]):
         text = "".join(cell["source"])

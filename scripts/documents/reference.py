@@ -1,4 +1,4 @@
-"""The reference, from docstrings: which name stands on which page. mkdocstrings writes what `:::` names."""
+"""Pages of the reference: mkdocstrings replaces each `:::` line by the docstring of the name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import partial
 import tensor_envs as te
 from tensor_envs import rules
 
-# by page its title, and names by heading; "search.*" is all that the module says it has
+# title of each page, and names by heading; "search.*" stands for the module's `__all__`
 GROUPS: dict[str, tuple[str, dict[str, str]]] = {
     "index": (
         "Environments and states",
@@ -54,7 +54,7 @@ GROUPS: dict[str, tuple[str, dict[str, str]]] = {
     ),
     "lines": ("Lines on boards of your own", {"te.ops": "ops.*"}),
 }
-# of the language, the modules in the order in which they import each other: a name is of the first that has it
+# modules of the language in import order: a name belongs to the first module that has it
 LANGUAGE = {
     "scalar": "Numbers",
     "lists": "Lists",
@@ -67,7 +67,7 @@ LANGUAGE = {
 
 
 def language() -> str:
-    """The page of every operation of the language of rules."""
+    """Return the page of all operations of the language of rules."""
     groups: dict[str, list[str]] = {heading: [] for heading in LANGUAGE.values()}
     for name in rules.__all__:
         modules = {heading: f"tensor_envs.rules.{module}" for module, heading in LANGUAGE.items()}
@@ -77,23 +77,23 @@ def language() -> str:
 
 
 def page(title: str, groups: Mapping[str, list[str]]) -> str:
-    """Headings, and names below `tensor_envs` whose docstrings stand under them."""
+    """Return a page from names below `tensor_envs` by heading."""
     lines = [f"# {title}"]
     for heading, names in groups.items():
-        lines += [f"## {heading}", *map(asked, names)]
+        lines += [f"## {heading}", *map(directive, names)]
     return "\n\n".join(lines) + "\n"
 
 
-def asked(name: str) -> str:
-    """For mkdocstrings, by the module that defines it: `tensor_envs.rollout` is a module and a function."""
+def directive(name: str) -> str:
+    """Return the `:::` line of a name, by the defining module: `tensor_envs.rollout` is a module and a function."""
     module, _, last = name.rpartition(".")
-    called = last if module == "rules" else f"te.{name}"
-    where = f"tensor_envs.{name}"
-    if not name.startswith("adapters."):  # which need packages
-        found = getattr(importlib.import_module(f"tensor_envs.{module}".rstrip(".")), last)
-        where = f"{getattr(found, '__module__', 'typing')}.{getattr(found, '__qualname__', '')}"
-        where = where if where.startswith("tensor_envs.") else f"tensor_envs.{name}"
-    return f"::: {where}\n    options: {{heading: {called}, toc_label: {last}}}"
+    heading = last if module == "rules" else f"te.{name}"
+    path = f"tensor_envs.{name}"
+    if not name.startswith("adapters."):  # adapters need packages
+        target = getattr(importlib.import_module(f"tensor_envs.{module}".rstrip(".")), last)
+        path = f"{getattr(target, '__module__', 'typing')}.{getattr(target, '__qualname__', '')}"
+        path = path if path.startswith("tensor_envs.") else f"tensor_envs.{name}"
+    return f"::: {path}\n    options: {{heading: {heading}, toc_label: {last}}}"
 
 
 def named(group: str) -> Iterator[str]:
@@ -106,10 +106,10 @@ def named(group: str) -> Iterator[str]:
 
 
 def pages() -> dict[str, Callable[[], str]]:
-    """What writes each page. ValueError if a public name is on none."""
-    found = {name: {h: list(named(g)) for h, g in groups.items()} for name, (_, groups) in GROUPS.items()}
-    there = {name for groups in found.values() for names in groups.values() for name in names}
-    there |= {name.split(".")[0] for name in there} | {name.rpartition(".")[2] for name in there}
-    if gone := sorted({*te.__all__} - there - {*rules.__all__, "__version__"}):
-        raise ValueError(f"{gone[0]!r} is on no page of the reference: add it to GROUPS")
-    return {f"reference/{name}.md": partial(page, GROUPS[name][0], groups) for name, groups in found.items()}
+    """Return functions that return each page's text. Raise ValueError if a public name is on no page."""
+    pages = {name: {h: list(named(g)) for h, g in groups.items()} for name, (_, groups) in GROUPS.items()}
+    listed = {name for groups in pages.values() for names in groups.values() for name in names}
+    listed |= {name.split(".")[0] for name in listed} | {name.rpartition(".")[2] for name in listed}
+    if missing := sorted({*te.__all__} - listed - {*rules.__all__, "__version__"}):
+        raise ValueError(f"{missing[0]!r} is on no page of the reference: add it to GROUPS")
+    return {f"reference/{name}.md": partial(page, GROUPS[name][0], groups) for name, groups in pages.items()}

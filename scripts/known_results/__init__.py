@@ -1,1 +1,1 @@
-"""The parts of `known_results.py`."""
+"""Parts of `scripts/known_results.py`."""

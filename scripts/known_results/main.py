@@ -1,11 +1,11 @@
-"""Published counts and values of games, and what comes out here, each worked out anew.
+"""Compute published counts and values of games, and compare.
 
-    python scripts/known_results.py                    # what takes seconds, two minutes in all
-    python scripts/known_results.py --all              # everything: 12 GiB of memory, and a quarter of an hour
-    python scripts/known_results.py --only othello     # what has these words in its name
+    python scripts/known_results.py                    # results that take seconds, two minutes in all
+    python scripts/known_results.py --all              # all results: 12 GiB of memory, and a quarter of an hour
+    python scripts/known_results.py --only othello     # results with these words in their names
     python scripts/known_results.py --all --write scripts/known_results/README.md
 
-A line is what, ours, published, source and seconds of CPU time. One that differs is an error.
+Each line is a name, the computed result, its source, and seconds of CPU time. A result that differs is an error.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from known_results.results import RESULTS, Known
+from known_results.results import RESULTS, KnownResult
 from tensor_envs._command import Failure, busy, command_parser, new_file, run
 
 SHOWN = 60  # characters of a result in a line
 
 
 def text(value: Any, width: int | None = None) -> str:
-    """A result in a table: numbers with commas between thousands."""
+    """Format a result, with commas between thousands."""
     if isinstance(value, list):
         found = " ".join(text(x) for x in value)
     else:
@@ -30,8 +30,8 @@ def text(value: Any, width: int | None = None) -> str:
     return found if width is None or len(found) <= width else f"{found[: width - 3]}..."
 
 
-def chosen(options: argparse.Namespace) -> list[Known]:
-    """ValueError if nothing is called so."""
+def chosen(options: argparse.Namespace) -> list[KnownResult]:
+    """Return the results that the options select. Raise ValueError if there are none."""
     named = [known for known in RESULTS if options.only.lower() in known.what.lower()]
     if not named:
         raise ValueError(f"--only must be part of a name, got {options.only!r}; there are {names()}")
@@ -64,14 +64,15 @@ def work(options: argparse.Namespace) -> None:
         raise Failure(f"{wrong} of {len(rows)} results differ from what is published")
 
 
-def page(rows: Sequence[tuple[Known, Any, float]]) -> str:
-    """In Markdown."""
+def page(rows: Sequence[tuple[KnownResult, Any, float]]) -> str:
+    """Return the results as a page in Markdown."""
     lines = [
         "# Known results",
         "",
-        "Counts and values of whole games that others have published, worked out anew by",
-        f"`python scripts/known_results.py --all`, which wrote this on {time.strftime('%Y-%m-%d')}; seconds of",
-        "CPU time. A sequence ends with its game and is not counted after it; a position counts once a ply.",
+        "Published counts and values of whole games, computed again by",
+        f"`python scripts/known_results.py --all`, which wrote this page on {time.strftime('%Y-%m-%d')}."
+        " Seconds are CPU time.",
+        "A sequence ends with its game and is not counted after it; a position counts once per ply.",
         "Boards of connect four are width x height.",
         "",
         "| what | ours | published | source | seconds |",
@@ -89,7 +90,7 @@ def page(rows: Sequence[tuple[Known, Any, float]]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = command_parser("known_results.py", __doc__)
-    parser.add_argument("--all", action="store_true", help="also what takes long")
-    parser.add_argument("--only", default="", metavar="WORDS", help="what has these words in its name")
+    parser.add_argument("--all", action="store_true", help="also results that take long")
+    parser.add_argument("--only", default="", metavar="WORDS", help="results with these words in their names")
     parser.add_argument("--write", type=new_file, metavar="FILE", help="a page in Markdown, with all numbers")
     run(parser, work, arguments)

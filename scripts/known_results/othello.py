@@ -1,4 +1,4 @@
-"""Othello with 50 empty squares: the positions that a solution of the game begins with."""
+"""Count of Othello's positions with 50 empty squares, from which the published solution starts."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from tensor_envs.solve.packed import Array, Packed, concat, groups
 from tensor_envs.solve.positions import Expander, canonical, images, joined
 
 SIDE, PLANES = 8, 2
-DISCS, PLIES = 14, 10  # placed at the start, 4, and one a ply, unless somebody passes
+DISCS, PLIES = 14, 10  # 4 discs at the start, and one per ply except for passes
 BLOCK = 1 << 18
 
 
 def fifty_empties() -> int:
-    """Different positions with 14 discs, of the player to move and of the other, in which the game goes on.
+    """Count the unfinished positions with 14 discs, up to the 8 symmetries of the board.
 
-    Those that one of the 8 symmetries of the board maps to each other count once. Where the player to move must pass,
-    the position is that after the pass.
+    If the player to move must pass, the position after the pass counts.
     """
     game = Expander(te.make("othello"), symmetry=True, count_plies=True)
     layer = game.start.positions
@@ -38,13 +37,13 @@ def fifty_empties() -> int:
 
 
 def field(game: Expander, fields: Packed, name: str) -> Array:
-    """A set of squares in every position: uint64."""
+    """Return a set of squares of every position, uint64 [n]."""
     (slot,), words = game.layout.slots[name], fields.columns()
     return words[slot.word].astype(np.uint64) | words[slot.word + 1].astype(np.uint64) << np.uint64(32)
 
 
 def distinct(own: Array, other: Array, chosen: Array) -> Packed:
-    """The chosen positions up to symmetry, each once."""
+    """Return the chosen positions without duplicates up to symmetry."""
     squares = np.arange(SIDE * SIDE).reshape(SIDE, SIDE)
     turned = [np.rot90(board, k).ravel() for board in (squares, squares.T) for k in range(4)]
     maps = [

@@ -1,4 +1,4 @@
-"""What is known, by whom it was published, and how it comes out here."""
+"""Published results, their sources, and functions that compute them."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from known_results.othello import fifty_empties
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownResult:
     """A published result.
 
     Attributes:
-        what: it is of.
-        published: a number, numbers by ply, or words.
-        source: who published it; "" if nobody has that is known here.
-        find: works it out.
-        slow: takes more than seconds, or more than a gigabyte.
+        what: the name.
+        published: a number, numbers by ply, or text.
+        source: the publication; "" if none is known.
+        find: the function that computes it.
+        slow: whether that takes more than seconds, or more than a gigabyte.
     """
 
     what: str
@@ -30,7 +30,7 @@ class Known:
     slow: bool = False
 
 
-MOST = 250_000_000  # positions
+MAX_POSITIONS = 250_000_000  # positions
 
 
 @cache  # an environment's kernels are compiled once
@@ -39,7 +39,7 @@ def board(k: int, *shape: int, misere: bool = False, gravity: bool = False) -> t
 
 
 def lines(side: int) -> te.Env:
-    """n x n tic-tac-toe with n in a row."""
+    """Return n x n tic-tac-toe with n in a row."""
     return board(side, side, side)
 
 
@@ -65,8 +65,8 @@ def ends(env: te.Env) -> list[int]:
 
 
 def value(env: te.Env) -> str:
-    """Who wins the game, and when."""
-    solution, start = te.solve(env, max_positions=MOST), env.init(1)
+    """Return the winner under best play, and the ply of the end."""
+    solution, start = te.solve(env, max_positions=MAX_POSITIONS), env.init(1)
     won = solution.value(start)[0]
     if won == 0:
         return "draw"
@@ -74,17 +74,17 @@ def value(env: te.Env) -> str:
 
 
 def winner(env: te.Env) -> str:
-    """Who wins the game."""
+    """Return the winner under best play."""
     return value(env).partition(",")[0]
 
 
 def won(env: te.Env, player: int) -> list[int]:
-    """By ply the positions that a player wins, up to symmetry."""
+    """Return the number of positions that a player wins, by ply, up to symmetry."""
     return [(row.first, row.second)[player] for row in te.solve(env).counts(symmetry=True)]
 
 
 def win_draw_loss(env: te.Env) -> list[str]:
-    """By ply, for the player to move."""
+    """Return numbers of won, drawn and lost positions for the player to move, by ply."""
     rows = enumerate(te.solve(env).counts())
     return ["/".join(map(str, (c.first, c.draw, c.second)[:: -1 if ply % 2 else 1])) for ply, c in rows]
 
@@ -114,7 +114,7 @@ OEIS_A212693 = [1, 7, 49, 238, 1120, 4263, 16422, 54859, 184275, 558186, 1662623
 
 COUNTS = [
     *(
-        Known(
+        KnownResult(
             f"tic-tac-toe {n}x{n}: complete games",
             games,
             "OEIS A061526",
@@ -122,14 +122,14 @@ COUNTS = [
         )
         for n, games in ((2, 24), (3, 255_168), (4, 15_038_733_958_272))
     ),
-    Known(
+    KnownResult(
         "tic-tac-toe 3x3: positions by ply, up to symmetry",
         [1, 3, 12, 38, 108, 174, 204, 153, 57, 15],
         "OEIS A008907",
         partial(positions, lines(3), symmetry=True),
     ),
     *(
-        Known(
+        KnownResult(
             f"tic-tac-toe {n}x{n}: positions that end a game, by ply, up to symmetry",
             published,
             "OEIS A317576",
@@ -141,7 +141,7 @@ COUNTS = [
         )
     ),
     *(
-        Known(
+        KnownResult(
             f"connect four {n + 1}x{n}: complete games",
             games,
             "OEIS A342329",
@@ -149,13 +149,13 @@ COUNTS = [
         )
         for n, games in ((3, 356_232), (4, 152_505_051_772))
     ),
-    Known(
+    KnownResult(
         "connect four 7x6: positions by ply, to ply 9",
         OEIS_A212693[:10],
         "OEIS A212693",
         partial(positions, columns(7, 6), 9),
     ),
-    Known(
+    KnownResult(
         "connect four 7x6: positions by ply, to ply 12",
         OEIS_A212693,
         "OEIS A212693",
@@ -163,7 +163,7 @@ COUNTS = [
         slow=True,
     ),
     *(
-        Known(
+        KnownResult(
             f"connect four {w}x{h}: positions",
             count,
             TROMP,
@@ -181,7 +181,7 @@ COUNTS = [
         )
     ),
     *(
-        Known(
+        KnownResult(
             f"chess: sequences of 1 to {len(counts)} plies{of}",
             counts,
             source,
@@ -190,13 +190,13 @@ COUNTS = [
         )
         for fen, of, counts, source in CHESS
     ),
-    Known(
+    KnownResult(
         "othello: sequences of 1 to 9 plies",
         [4, 12, 56, 244, 1396, 8200, 55092, 390216, 3005288],
         'A. Bik, "Perft for Reversi" (2009)',
         lambda: te.perft(te.make("othello"), 9, symmetry=True).sequences[1:],
     ),
-    Known(
+    KnownResult(
         "othello: positions with 50 empty squares in which the game goes on, up to the board's 8 symmetries",
         2_958_551,
         'H. Takizawa, "Othello is solved", arXiv 2310.19387',
@@ -216,7 +216,7 @@ BOCK_5X5 = """
 
 VALUES = [
     *(
-        Known(
+        KnownResult(
             f"tic-tac-toe {n}x{n}: positions that the {name} player wins, by ply, up to symmetry",
             published,
             source,
@@ -242,7 +242,9 @@ VALUES = [
         )
     ),
     *(
-        Known(f"tic-tac-toe {m}x{n}, {k} in a row: best play", who, MNK, partial(winner, board(k, m, n)))
+        KnownResult(
+            f"tic-tac-toe {m}x{n}, {k} in a row: best play", who, MNK, partial(winner, board(k, m, n))
+        )
         for m, n, k, who in (
             (3, 3, 3, "draw"),
             (3, 4, 3, "the first player"),
@@ -251,7 +253,7 @@ VALUES = [
         )
     ),
     *(
-        Known(f"connect four {w}x{h}: best play", who, STEININGER, partial(value, columns(w, h)), slow)
+        KnownResult(f"connect four {w}x{h}: best play", who, STEININGER, partial(value, columns(w, h)), slow)
         for w, h, who, slow in (
             (4, 4, "draw", False),
             (5, 4, "draw", False),
@@ -259,7 +261,7 @@ VALUES = [
             (6, 4, "the second player, at ply 24", True),
         )
     ),
-    Known(
+    KnownResult(
         "connect four 5x5: won/drawn/lost for the player to move, by ply",
         BOCK_5X5.split(),
         "M. Böck, arXiv 2507.05267, results_solve_w5_h5.csv",
@@ -267,11 +269,13 @@ VALUES = [
         slow=True,
     ),
     *(
-        Known(f"connect four 4x{h}: best play", None, "", partial(value, columns(4, h)), slow=True)
+        KnownResult(f"connect four 4x{h}: best play", None, "", partial(value, columns(4, h)), slow=True)
         for h in (6, 7)
     ),
     *(
-        Known(f"tic-tac-toe {m}x{n}, {k} in a row: best play", None, "", partial(value, board(k, m, n)), slow)
+        KnownResult(
+            f"tic-tac-toe {m}x{n}, {k} in a row: best play", None, "", partial(value, board(k, m, n)), slow
+        )
         for m, n, k, slow in (
             (3, 5, 3, False),
             (3, 5, 4, False),
@@ -282,7 +286,7 @@ VALUES = [
         )
     ),
     *(
-        Known(
+        KnownResult(
             f"tic-tac-toe {m}x{n}, {k} in a row lose: best play",
             None,
             "",
@@ -291,7 +295,7 @@ VALUES = [
         for m, n, k in ((3, 3, 3), (3, 4, 3), (4, 4, 3), (4, 4, 4))
     ),
     *(
-        Known(
+        KnownResult(
             f"tic-tac-toe {'x'.join(map(str, shape))} with gravity (the first side is the height), {k} in a row"
             + (" lose: best play" if misere else ": best play"),
             None,
@@ -307,7 +311,7 @@ VALUES = [
         )
     ),
     *(
-        Known(f"shed with {n} cards: best play", None, "", partial(value, te.make("shed", cards=n)))
+        KnownResult(f"shed with {n} cards: best play", None, "", partial(value, te.make("shed", cards=n)))
         for n in (5, 6, 7, 8)
     ),
 ]

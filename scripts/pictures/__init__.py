@@ -1,1 +1,1 @@
-"""The README's pictures, and what draws them again."""
+"""Pictures of the README and other pages, and the script that draws them."""

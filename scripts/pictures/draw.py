@@ -1,10 +1,10 @@
-"""Draw the README's pictures again: games that the uniform policy has played, and the figures of its table of speed.
+"""Draw the pictures of the README: games of the uniform policy, and its table of speed.
 
     python scripts/pictures/draw.py                      # the SVGs of this folder
-    python scripts/pictures/draw.py FOLDER               # in another one
-    python scripts/pictures/draw.py --cube cube.png      # instead, the one at the top; needs the extra 'draw'
+    python scripts/pictures/draw.py FOLDER               # the SVGs, in another folder
+    python scripts/pictures/draw.py --cube cube.png      # only the picture at the top; needs the extra 'draw'
 
-Draws the same files on every machine.
+The files are the same on every machine.
 """
 
 from __future__ import annotations
@@ -17,12 +17,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tensor_envs._command import busy, command_parser, device_of, need, new_file, run
-
-if not __package__:  # run as a file: what the scripts share lies in the folder above
+if not __package__:  # run as a file: modules of the scripts are in the folder above
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 import tensor_envs as te
+from tensor_envs._command import busy, command_parser, device_of, need, new_file, run
 from tensor_envs.games.hyper_tic_tac_toe.render import draw
 from tensor_envs.render.drawing import Drawing
 
@@ -32,7 +31,7 @@ README = FOLDER.parents[1] / "README.md"
 
 @dataclass(frozen=True)
 class Film:
-    """Game 0 of a seed: the positions from ply `first` to ply `last`."""
+    """Animation of game 0 of a seed, from ply `first` to ply `last`."""
 
     id: str
     seed: int
@@ -58,13 +57,13 @@ FILMS = {
     "tensor_equilibrium": Film("tensor_equilibrium", 3, last=20),
     "three_will": Film("three_will", 3, first=166),
 }
-BATCH, SEED = 12, 0  # games of 3x3 on one sheet
+BATCH, SEED = 12, 0  # 3x3 games of the contact sheet
 CUBE: dict[str, Any] = {"shape": (3, 3, 3), "k": 3}
 CUBE_GAME = 86  # of seed 0; a diagonal of the cube ends it
 
 
 def played(env: te.Env, state: te.State) -> list[te.State]:
-    """All positions of the first game of a batch, to its end."""
+    """Play until the first game ends and return all states."""
     states = [state]
     while states[-1].numpy()["legal_action_mask"][0].any():
         states.append(env.step(states[-1], te.agents.uniform(states[-1])))
@@ -88,45 +87,45 @@ def draw_svgs(folder: Path) -> None:
 
 
 def draw_cube(path: Path) -> None:
-    """The picture at the top of the README, a game of 3x3x3."""
+    """Draw the picture at the top of the README, a game of 3x3x3."""
     env = te.make("hyper_tic_tac_toe", **CUBE)
     final = te.rollout(env, "uniform", CUBE_GAME + 1, env.num_actions, SEED, autoreset=False).state
     draw(env.rules, env.state_to_dict(final, CUBE_GAME)).save_png(path)
 
 
 def speeds(readme: str) -> list[tuple[str, float, str]]:
-    """What README says of 4,096 games on one core: whose rate, in million steps a second, and its colour."""
+    """Return the README's rates of 4,096 games on one core: name, million steps per second, colour."""
     number = r"\| *([\d.]+) *"
     rows = re.findall(rf"^\| (\w+) {number}{number}{number}{number}{number}{number}\|$", readme, re.MULTILINE)
     ratio = re.search(r"\*\*(\d+) times\*\* its rate at 4,096 games", readme)
     if not rows or ratio is None:
         raise ValueError(f"{README} has no table of speed to draw")
-    found = []
+    bars = []
     for game, read, _, step, _, rollout, _ in rows:
         for kind, nanoseconds, colour in (
             ("observation and mask read", read, "#c0392b"),
             ("bare step", step, "#e59866"),
             ("bare rollout", rollout, "#f5cba7"),
         ):
-            found.append((f"{game}, {kind}", 1000 / float(nanoseconds), colour))
-        if game == "tic_tac_toe":  # the game that the ratio is of
-            found.insert(
+            bars.append((f"{game}, {kind}", 1000 / float(nanoseconds), colour))
+        if game == "tic_tac_toe":  # the ratio to Pgx is that of this game
+            bars.insert(
                 1, ("tic_tac_toe, Pgx, by the ratio above", 1000 / float(read) / int(ratio[1]), "#2471a3")
             )
-    return found
+    return bars
 
 
 def draw_speeds(readme: str) -> Drawing:
-    """A bar for every rate, to one scale."""
+    """Draw a bar chart of the rates."""
     bars, left, wide, line = speeds(readme), 270, 360, 22
-    most = max(rate for _, rate, _ in bars)
+    highest = max(rate for _, rate, _ in bars)
     drawing = Drawing(left + wide + 70, line * (len(bars) + 2))
     drawing.text((10, line), "Million steps a second on one core, 4,096 games", 15, anchor="start", bold=True)
     for k, (name, rate, colour) in enumerate(bars):
         y = line * (k + 2)
         drawing.text((left - 8, y), name, 13, anchor="end")
-        drawing.rect(left, y - 8, wide * rate / most, 16, colour)
-        drawing.text((left + wide * rate / most + 6, y), f"{rate:.3g}", 13, anchor="start")
+        drawing.rect(left, y - 8, wide * rate / highest, 16, colour)
+        drawing.text((left + wide * rate / highest + 6, y), f"{rate:.3g}", 13, anchor="start")
     return drawing
 
 

@@ -1,1 +1,1 @@
-"""The parts of `scripts/shed.py`: the post's claims, the single neuron, the picture of both."""
+"""Parts of `scripts/shed.py`: the post's claims, the single neuron, and their picture."""

@@ -1,4 +1,4 @@
-"""The figures of the post that Shed comes from, worked out again."""
+"""Figures of the post in which Shed was published, computed again."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shed.neuron import Neuron, Positions, away_from_zero, endgames, pattern, separate, wrong
+from shed.neuron import Neuron, QuietPositions, away_from_zero, endgames, pattern, separate, wrong
 from tensor_envs.games.shed.solve import solve
 from tensor_envs.games.shed.tablebase import Tablebase
 
@@ -16,6 +16,8 @@ YES, NO, PARTLY, UNKNOWN = "agrees", "does not agree", "agrees in part", "not de
 
 
 class Claim(NamedTuple):
+    """A figure of the post, and the figure that is computed here."""
+
     id: str
     says: str
     post: Any
@@ -24,7 +26,7 @@ class Claim(NamedTuple):
     note: str = ""
 
 
-ABOUT = 0.1  # how far a figure given as "about" may be off
+TOLERANCE = 0.1  # relative error of a figure that the post gives as "about"
 LONG = 10_000  # epochs
 FIVE_POINTS = [-2, -1, 0, 1, 2]
 SIX_POINTS = [-7, -5, -2, 3, 6, 8]
@@ -45,7 +47,7 @@ def _table(cards: int) -> Tablebase:
 
 
 def claims() -> Iterator[Claim]:
-    """All of them, in the order of the post."""
+    """Compute all claims, in the order of the post."""
     yield from _sizes()
     yield from _five_and_six()
     yield from _seven()
@@ -63,7 +65,7 @@ def _yes(agrees: bool) -> str:
 
 def _sizes() -> Iterator[Claim]:
     post, here = [14_000_000, 32_000, 1_000_000_000], [3**15, 2**15, 4**15]
-    close = all(abs(ours / theirs - 1) < ABOUT for ours, theirs in zip(here, post, strict=True))
+    close = all(abs(ours / theirs - 1) < TOLERANCE for ours, theirs in zip(here, post, strict=True))
     says = (
         "15 cards: more than 14 million quiet positions, about 32,000 endgames, about 1,000,000,000 positions"
     )
@@ -126,9 +128,11 @@ def _ten() -> Iterator[Claim]:
     yield _claim("n10-64", says, [210, 4, 206], [len(data) + data.drawn, data.drawn, len(data)])
     neuron, six = Neuron(data).train(100), [data.find(text) for text in SIX_OF_TEN]
     says = "10 cards, pattern 6-4: outputs of the six positions off by more than 0.3 after 100 epochs"
-    found = neuron.outputs[six].round(2).tolist()
+    rounded = neuron.outputs[six].round(2).tolist()
     post = list(SIX_OF_TEN.values())
-    yield Claim("n10-64-epoch100", says, post, found, _yes(found == post and set(neuron.far()) == set(six)))
+    yield Claim(
+        "n10-64-epoch100", says, post, rounded, _yes(rounded == post and set(neuron.far()) == set(six))
+    )
     yield _claim("n10-64-two", "10 cards, pattern 6-4: misclassified", 2, len(neuron.wrong()))
     lost, won = (data.inputs[part].mean(axis=0).tolist() for part in (six[:4], six[4:]))
     mean = [0.0] * 4 + [1.0, 1.0] + [0.0] * 4 + [1.0]
@@ -137,8 +141,8 @@ def _ten() -> Iterator[Claim]:
     yield _limit(data, six)
 
 
-def _limit(data: Positions, six: list[int]) -> Claim:
-    """Where training ends, with a proof.
+def _limit(data: QuietPositions, six: list[int]) -> Claim:
+    """Compute the limit of training, with a proof.
 
     There are weights with which the scores of the six are 0 and all other positions are right, so the others can be
     driven to 0 and 1 without touching the six. Among the six, the bias alone gives all of them the mean of their

@@ -1,13 +1,13 @@
-"""Shed solved: who wins, and how.
+"""Solve Shed, look up positions, and compare with the figures of its post.
 
     python scripts/shed.py solve 12                # counts and checksum; --save FILE keeps the table
-    python scripts/shed.py value "7-2+ [] 6-3"     # a position: hands, the pile between, + for who has just moved
+    python scripts/shed.py value "7-2+ [] 6-3"     # hands, the pile between them, + for the player who has just moved
     python scripts/shed.py value "7+ [4-2] 6-3" --cards 9 --distance
-    python scripts/shed.py play 7                  # against the table; --second to let it begin
-    python scripts/shed.py claims                  # the post's figures, beside those worked out here
+    python scripts/shed.py play 7                  # play against the table; --second to move second
+    python scripts/shed.py claims                  # the post's figures beside the computed ones
     python scripts/shed.py plot --cards 6 10       # a neuron's weights and the draws by pattern, as shed.png
 
-`python scripts/shed.py solve --help`, and so on, has the options of each.
+`python scripts/shed.py solve --help` lists the options of a command.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from tensor_envs.games.shed.notation import parse, write
 from tensor_envs.games.shed.solve import solve
 from tensor_envs.games.shed.tablebase import Tablebase
 
-PLOTTED = 16  # cards at most
+MAX_PLOTTED = 16  # cards
 WORDS = {WIN: "wins", LOSS: "loses", DRAW: "draws"}
 
 
 def solved(
     cards: int, options: argparse.Namespace, path: Path | None = None, memory: float | None = None
 ) -> Tablebase:
-    """The table, behind a progress bar on a terminal, else with a word about what takes long."""
+    """Return the table, with a progress bar on a terminal, or else a message if that takes long."""
     bar = sys.stderr.isatty() and not options.quiet
     with nullcontext() if bar or options.quiet else busy(f"solving {cards} cards"):
         return solve(cards, options.device, progress=bar, path=path, memory=memory)
@@ -49,8 +49,8 @@ def solve_command(options: argparse.Namespace) -> None:
     start = time.perf_counter()
     table = solved(options.cards, options, options.save, options.memory)
     seconds = time.perf_counter() - start
-    about = {"cards": options.cards, "device": table.device, "seconds": round(seconds, 2)}
-    print(json.dumps({**about, **table.counts()}, indent=1))
+    metadata = {"cards": options.cards, "device": table.device, "seconds": round(seconds, 2)}
+    print(json.dumps({**metadata, **table.counts()}, indent=1))
     if options.checksum:
         print(f"sha256 {table.sha256()}")
     if options.verify:
@@ -79,7 +79,7 @@ def value_command(options: argparse.Namespace) -> None:
 
 
 def play_command(options: argparse.Namespace) -> None:
-    """A person against the table, which plays a random one of its best actions."""
+    """Let a person play against the table, which plays a random one of its best actions."""
     env = te.make("shed", cards=options.cards)
     table = solved(options.cards, options)
     print(f"the table: {options.cards} cards, solved on {table.device}")
@@ -101,7 +101,7 @@ def play_command(options: argparse.Namespace) -> None:
 
 
 def ask(env: te.Env, state: te.State) -> int | None:
-    """A legal action that the person types; None at the end of the input."""
+    """Read a legal action from the person, or None at the end of the input."""
     legal = [env.action_to_string(int(a)) for a in np.flatnonzero(state.legal_action_mask.numpy()[0])]
     while True:
         try:
@@ -114,7 +114,7 @@ def ask(env: te.Env, state: te.State) -> int | None:
 
 
 def claims_command(options: argparse.Namespace) -> None:
-    print(f"worked out on {device_of()}")
+    print(f"computed on {device_of()}")
     with busy("solving games, teaching neurons"):
         for claim in claims():
             print(f"{claim.id}: {claim.says}")
@@ -142,43 +142,47 @@ def make_parser() -> argparse.ArgumentParser:
     parser = command_parser("shed.py", __doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     common = argparse.ArgumentParser(add_help=False)
-    common.add_argument("--device", help="a tinygrad device; default: tinygrad's own choice")
-    common.add_argument("--quiet", action="store_true", help="not a word about progress")
+    common.add_argument("--device", help="a tinygrad device; default: tinygrad's default device")
+    common.add_argument("--quiet", action="store_true", help="print no progress")
 
     one = commands.add_parser("solve", parents=[common], help="solve the game and print counts")
     one.add_argument("cards", type=int)
     one.add_argument(
         "--save",
         type=new_file,
-        help="safetensors file of the table; a solve that was interrupted goes on from it",
+        help="safetensors file of the table; an interrupted solve resumes from it",
     )
-    one.add_argument(
-        "--memory", type=float, metavar="GIB", help="that it may take; default: what the machine has free"
-    )
+    one.add_argument("--memory", type=float, metavar="GIB", help="memory limit; default: the free memory")
     one.add_argument("--checksum", action="store_true", help="SHA-256 of all values")
     one.add_argument("--verify", action="store_true", help="solve again by another program and compare")
     one.set_defaults(work=solve_command)
 
-    one = commands.add_parser("value", parents=[common], help="the value of a position, and what keeps it")
+    one = commands.add_parser("value", parents=[common], help="the value of a position, and the best actions")
     one.add_argument("position", help='such as "7-2+ [] 6-3"')
-    one.add_argument("--cards", type=int, help="cards in the game; default: the highest that is named")
+    one.add_argument("--cards", type=int, help="cards in the game; default: the highest card of the position")
     one.add_argument("--table", type=Path, help="a file written by solve --save")
-    one.add_argument("--distance", action="store_true", help=f"to the end, too, up to {MAX_CARDS} cards")
+    one.add_argument(
+        "--distance",
+        action="store_true",
+        help=f"also print the distance to the end, up to {MAX_CARDS} cards",
+    )
     one.set_defaults(work=value_command)
 
     one = commands.add_parser("play", parents=[common], help="play against the table")
     one.add_argument("cards", type=int, nargs="?", default=7)
     one.add_argument("--second", action="store_true", help="the table begins")
-    one.add_argument("--seed", type=whole(0), default=0, help="of the table's choice among its best actions")
+    one.add_argument(
+        "--seed", type=whole(0), default=0, help="seed of the table's choice among its best actions"
+    )
     one.set_defaults(work=play_command)
 
-    one = commands.add_parser("claims", help="the post's figures and ours, side by side")
+    one = commands.add_parser("claims", help="the post's figures beside the computed ones")
     one.set_defaults(work=claims_command)
 
     one = commands.add_parser("plot", parents=[common], help="weights and draws by pattern, as a picture")
     one.add_argument(
         "--cards",
-        type=whole(1, PLOTTED),
+        type=whole(1, MAX_PLOTTED),
         nargs="+",
         default=[6, 10],
         metavar="N",

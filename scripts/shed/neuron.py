@@ -1,9 +1,9 @@
-"""A single neuron that tells won from lost positions of Shed: data, batch training, and what it cannot learn.
+"""A single neuron that classifies positions of Shed as won or lost: data, training, and proofs of its limits.
 
-A position is a quiet one seen by the player who has just moved: input +1 for a card of that player, -1 for one of the
-other, 0 for one in the talon, and 1 for the bias. The target is 1 where that player has a forced win and 0 where the
-other has; drawn positions are left out. All weights start at 0, and one epoch adds up the corrections of all positions:
-w += rate * (target - output) * input.
+Positions are quiet ones, from the view of the player who has just moved. The input of a card is +1 if that player holds
+it, -1 if the other player does, and 0 in the talon; the bias has input 1. The target is 1 if that player has a forced
+win and 0 if the other has; drawn positions are excluded. All weights start at 0, and an epoch adds the corrections of
+all positions: w += rate * (target - output) * input.
 """
 
 from __future__ import annotations
@@ -26,25 +26,33 @@ from tensor_envs.games.shed.tablebase import Tablebase
 
 Array = np.ndarray[Any, np.dtype[Any]]
 RATE = 0.1
-FAR = 0.3  # an output so far from its target counts as wrong in the post's list
+FAR = 0.3  # an error of the output above this counts as wrong in the post's list
 
 
 @dataclass(frozen=True)
-class Positions:
-    """Quiet positions that are not drawn: hands of who has just moved and of the other as bit words, and targets."""
+class QuietPositions:
+    """Quiet positions that are not drawn.
+
+    Attributes:
+        cards: the number of cards in the game.
+        own: hands of the player who has just moved, as bit sets.
+        other: hands of the other player, as bit sets.
+        wins: whether the player who has just moved has a forced win.
+        drawn: the number of excluded positions.
+    """
 
     cards: int
     own: tuple[int, ...]
     other: tuple[int, ...]
     wins: tuple[bool, ...]
-    drawn: int  # how many were left out
+    drawn: int
 
     def __len__(self) -> int:
         return len(self.own)
 
     @cached_property
     def inputs(self) -> Array:
-        """int64 [P, cards + 1], the bias last."""
+        """Inputs, int64 [P, cards + 1], the bias last."""
         bits = np.arange(self.cards)
         own, other = (
             np.array(hands, dtype=np.int64)[:, None] >> bits & 1 for hands in (self.own, self.other)
@@ -56,25 +64,24 @@ class Positions:
         return np.array(self.wins, dtype=np.float64)
 
     def written(self, i: int) -> str:
-        """As in "7-2+ [] 6-3"."""
+        """Return position i as text, such as "7-2+ [] 6-3"."""
         hands = [cards_of(self.own[i]), cards_of(self.other[i])]
         return write({"hands": hands, "pile": [], "current_player": 1})
 
     def find(self, text: str) -> int:
         return next(i for i in range(len(self)) if self.written(i) == text)
 
-    def without(self, text: str) -> Positions:
-        """All but one."""
-        kept = [i for i in range(len(self)) if self.written(i) != text]
-        return self.only(kept)
+    def without(self, text: str) -> QuietPositions:
+        """Return all positions but one."""
+        return self.only([i for i in range(len(self)) if self.written(i) != text])
 
-    def only(self, kept: Sequence[int]) -> Positions:
-        own, other = tuple(self.own[i] for i in kept), tuple(self.other[i] for i in kept)
-        return Positions(self.cards, own, other, tuple(self.wins[i] for i in kept), self.drawn)
+    def only(self, rows: Sequence[int]) -> QuietPositions:
+        own, other = tuple(self.own[i] for i in rows), tuple(self.other[i] for i in rows)
+        return QuietPositions(self.cards, own, other, tuple(self.wins[i] for i in rows), self.drawn)
 
 
-def positions(table: Tablebase, talons: Iterator[int], own_cards: int | None = None) -> Positions:
-    """The quiet positions of some talons; `own_cards`: only those in which who has just moved holds so many."""
+def positions(table: Tablebase, talons: Iterator[int], own_cards: int | None = None) -> QuietPositions:
+    """Return the quiet positions of some talons, if given only those with `own_cards` cards of the player who moved."""
     rows, drawn = [], 0
     for talon in talons:
         values, rest = table.quiet_values(talon), [c for c in range(table.cards) if not talon >> c & 1]
@@ -87,24 +94,24 @@ def positions(table: Tablebase, talons: Iterator[int], own_cards: int | None = N
             else:
                 rows.append((own, (1 << table.cards) - 1 & ~talon & ~own, bool(value == LOSS)))
     hands, others, wins = ([row[i] for row in rows] for i in range(3))
-    return Positions(table.cards, tuple(hands), tuple(others), tuple(map(bool, wins)), drawn)
+    return QuietPositions(table.cards, tuple(hands), tuple(others), tuple(map(bool, wins)), drawn)
 
 
-def endgames(table: Tablebase) -> Positions:
-    """All quiet positions with an empty talon."""
+def endgames(table: Tablebase) -> QuietPositions:
+    """Return all quiet positions with an empty talon."""
     return positions(table, iter([0]))
 
 
-def pattern(table: Tablebase, own: int, other: int) -> Positions:
-    """Those in which who has just moved holds `own` cards and the other player `other`."""
+def pattern(table: Tablebase, own: int, other: int) -> QuietPositions:
+    """Return the quiet positions in which the player who moved holds `own` cards and the other player `other`."""
     talons = combinations(range(table.cards), table.cards - own - other)
     return positions(table, (sum(1 << card for card in cards) for cards in talons), own)
 
 
 def draws_by_pattern(table: Tablebase) -> tuple[Array, Array]:
-    """The drawn quiet positions and all of them, int64 [cards + 1, cards + 1].
+    """Count the drawn and all quiet positions by pattern, int64 [cards + 1, cards + 1] each.
 
-    The first number of a pattern is that of the cards of who has just moved, the second that of the other's.
+    The first index is the number of cards of the player who has just moved, the second that of the other player.
     """
     drawn, every = np.zeros((2, table.cards + 1, table.cards + 1), np.int64)
     sizes = np.zeros(1, np.int64)  # of the sets of cards, in the order of `quiet_values`
@@ -120,9 +127,9 @@ def draws_by_pattern(table: Tablebase) -> tuple[Array, Array]:
 
 
 class Neuron:
-    """Weights, the bias last, and its training on one set of positions, on any device that has float64."""
+    """Neuron and its training on one set of positions, on any device with float64. The last weight is the bias."""
 
-    def __init__(self, data: Positions, rate: float = RATE, device: Any = None):
+    def __init__(self, data: QuietPositions, rate: float = RATE, device: Any = None):
         self.data, self.epochs = data, 0
         arrays = (np.zeros(data.cards + 1), data.inputs.astype(np.float64), data.targets)
         self._weights, self._inputs, self._targets = (
@@ -142,7 +149,7 @@ class Neuron:
         return self
 
     def train_until_right(self, limit: int) -> int | None:
-        """Train to the first epoch after which all is classified correctly -> its number, or None up to the limit."""
+        """Train until all positions are classified correctly; return the epoch, or None at the limit."""
         while self.epochs < limit:
             if not self.train(1).wrong():
                 return self.epochs
@@ -157,28 +164,28 @@ class Neuron:
         return outputs(self.weights, self.data)
 
     def wrong(self) -> list[int]:
-        """Positions on the wrong side of 1/2."""
+        """Return the positions whose output is on the wrong side of 1/2."""
         return wrong(self.weights, self.data)
 
     def far(self, distance: float = FAR) -> list[int]:
-        """Positions whose output is further than that from the target."""
+        """Return the positions whose output is further than `distance` from the target."""
         return [int(i) for i in np.flatnonzero(abs(self.outputs - self.data.targets) > distance)]
 
 
-def outputs(weights: Any, data: Positions) -> Array:
+def outputs(weights: Any, data: QuietPositions) -> Array:
     result: Array = 1 / (1 + np.exp(-(data.inputs @ np.asarray(weights, dtype=np.float64))))
     return result
 
 
-def wrong(weights: Any, data: Positions) -> list[int]:
-    """Positions whose score has not the sign of their target."""
+def wrong(weights: Any, data: QuietPositions) -> list[int]:
+    """Return the positions whose score has the wrong sign."""
     scores = data.inputs @ np.asarray(weights)
     right = np.where(data.wins, scores > 0, scores < 0)
     return [int(i) for i in np.flatnonzero(~right)]
 
 
 def away_from_zero(weights: Array, scale: float) -> list[int]:
-    """Scaled and rounded up in size. Sums of tenths are exact to 9 digits here, no more."""
+    """Scale and round away from zero. Sums of tenths are exact to 9 digits only, so these are rounded first."""
     scaled = np.round(weights * scale, 9)
     return [int(x) for x in np.sign(scaled) * np.ceil(abs(scaled))]
 
@@ -187,18 +194,20 @@ def away_from_zero(weights: Array, scale: float) -> list[int]:
 class Separation:
     """Proof that one neuron can classify positions, or that none can, in whole numbers.
 
-    weights: with the bias last, all scores have the right sign. contradiction: multipliers of positions, by number,
-    with which the inputs of the won and of the lost ones have the same sum, so that their scores have the same sum.
+    Attributes:
+        weights: weights, the bias last, with which all scores have the right sign.
+        contradiction: multipliers by the number of a position. With them the inputs of the won and of the lost
+            positions have the same sum, and so have their scores.
     """
 
     weights: list[int] | None = None
     contradiction: dict[int, int] | None = None
 
-    def holds(self, data: Positions, limits: Sequence[Sequence[int]] = ()) -> bool:
-        """Whether the proof is one."""
+    def holds(self, data: QuietPositions, limits: Sequence[Sequence[int]] = ()) -> bool:
+        """Return whether the proof is valid."""
         if self.weights is not None:
-            kept = all(int(np.dot(limit, self.weights)) >= 0 for limit in limits)
-            return kept and not wrong(self.weights, data)
+            limits_hold = all(int(np.dot(limit, self.weights)) >= 0 for limit in limits)
+            return limits_hold and not wrong(self.weights, data)
         assert self.contradiction is not None
         rows = np.concatenate([_signed(data), np.array(limits, np.int64).reshape(-1, data.cards + 1)])
         total = np.sum([m * rows[i] for i, m in self.contradiction.items()], axis=0)
@@ -206,18 +215,21 @@ class Separation:
         return not total.any() and min(multipliers) > 0 and min(self.contradiction) < len(data)
 
 
-def _signed(data: Positions) -> Array:
-    """Inputs, turned round where the score must be negative."""
+def _signed(data: QuietPositions) -> Array:
+    """Return the inputs, negated for lost positions, whose scores must be negative."""
     return np.where(np.array(data.wins)[:, None], data.inputs, -data.inputs)
 
 
-def separate(data: Positions, limits: Sequence[Sequence[int]] = ()) -> Separation:
+def separate(data: QuietPositions, limits: Sequence[Sequence[int]] = ()) -> Separation:
     """Prove that one neuron can classify all the positions, or that none can.
 
-    limits: inputs whose scores must not be negative, as a further condition; in a contradiction they are numbered
-    after the positions. The proof is an exact linear programme: are there multipliers >= 0, of sum 1 over the
-    positions, with which all signed inputs cancel? The simplex method with Bland's rule (it cannot cycle), in
-    fractions; if there are none, its prices are the weights.
+    The proof is an exact linear programme: are there multipliers >= 0, of sum 1 over the positions, with which all
+    signed inputs cancel? The simplex method with Bland's rule, which cannot cycle, solves it in fractions. If there are
+    none, its prices are the weights.
+
+    Args:
+        data: the positions.
+        limits: inputs whose scores must not be negative; a contradiction numbers them after the positions.
     """
     rows = np.concatenate([_signed(data), np.array(limits, np.int64).reshape(-1, data.cards + 1)])
     in_sum = (np.arange(len(rows)) < len(data)).astype(np.int64)
@@ -251,7 +263,7 @@ def separate(data: Positions, limits: Sequence[Sequence[int]] = ()) -> Separatio
 
 
 def _whole(numbers: list[Fraction]) -> list[int]:
-    """The smallest whole numbers in the same proportion."""
+    """Return the smallest integers in the same proportion."""
     scale = lcm(*(x.denominator for x in numbers))
     scaled = [int(x * scale) for x in numbers]
     common = gcd(*scaled) or 1

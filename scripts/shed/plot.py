@@ -1,4 +1,4 @@
-"""The picture of `shed.py plot`: for each number of cards a neuron's weights, beside the draws by pattern."""
+"""Picture of `shed.py plot`: for each number of cards, a neuron's weights beside the draws by pattern."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from tensor_envs.games.shed.tablebase import Tablebase
 from tensor_envs.render.drawing import Drawing
 
 MARGIN, GAP, HEAD, FOOT = 32, 64, 84, 26
-SIDE, CELL = 560, 46  # of a panel, at most, and of a cell of the draws, at most
-BARS = (340, 580)  # width of the weights, least and most
+MAX_SIDE, MAX_CELL = 560, 46  # of a panel, and of a cell of the draws
+BARS = (340, 580)  # minimum and maximum width of the weights
 INK, PALE, GRID = "#1f2933", "#66717d", "#c9d1d9"
 OWN, OTHER, BIAS = "#2b6cb0", "#c05621", "#7b8794"
 NONE, LIGHT, DARK = "#f1f3f5", (219, 231, 247), (11, 53, 120)
 
 
 @dataclass(frozen=True)
-class Row:
-    """What the picture shows for one number of cards."""
+class PlotRow:
+    """Data of one row of the picture, for one number of cards."""
 
     cards: int
     epochs: int
@@ -45,16 +45,16 @@ class Row:
         return text
 
 
-def measure(table: Tablebase, epochs: int) -> Row:
+def measure(table: Tablebase, epochs: int) -> PlotRow:
     data = endgames(table)
     neuron = Neuron(data, device="CPU").train(epochs)
     right, weights = len(data) - len(neuron.wrong()), neuron.weights.tolist()
-    return Row(table.cards, epochs, weights, len(data), right, *draws_by_pattern(table))
+    return PlotRow(table.cards, epochs, weights, len(data), right, *draws_by_pattern(table))
 
 
-def draw(rows: list[Row]) -> Drawing:
-    most = max(row.shares.max() for row in rows)
-    cells = [min(CELL, SIDE / (row.cards + 1)) for row in rows]
+def draw(rows: list[PlotRow]) -> Drawing:
+    max_share = max(row.shares.max() for row in rows)
+    cells = [min(MAX_CELL, MAX_SIDE / (row.cards + 1)) for row in rows]
     heights = [cell * (row.cards + 1) for cell, row in zip(cells, rows, strict=True)]
     bars = min(BARS[1], max(BARS[0], 50 * (max(row.cards for row in rows) + 2)))
     right = MARGIN + bars + GAP
@@ -63,7 +63,7 @@ def draw(rows: list[Row]) -> Drawing:
     top = 0.0
     for row, cell, height in zip(rows, cells, heights, strict=True):
         draw_weights(picture, row, MARGIN, top, bars, max(height, 240))
-        draw_draws(picture, row, right, top, cell, most)
+        draw_draws(picture, row, right, top, cell, max_share)
         top += HEAD + max(height, 240) + FOOT
         if row is not rows[-1]:
             picture.line((MARGIN, top), (picture.width - MARGIN, top), stroke=GRID)
@@ -75,7 +75,7 @@ def title(picture: Drawing, x: float, y: float, head: str, note: str) -> None:
     picture.text((x, y + 50), note, 13, PALE, "start")
 
 
-def draw_weights(picture: Drawing, row: Row, x: float, y: float, width: float, height: float) -> None:
+def draw_weights(picture: Drawing, row: PlotRow, x: float, y: float, width: float, height: float) -> None:
     head = (
         f"{row.cards} {plural('card', row.cards)}: weights after {row.epochs:,} {plural('epoch', row.epochs)}"
     )
@@ -101,7 +101,7 @@ def draw_weights(picture: Drawing, row: Row, x: float, y: float, width: float, h
     picture.line((x + (row.cards + 0.4) * pitch, zero), (x + (row.cards + 1.4) * pitch, zero), stroke=INK)
 
 
-def draw_draws(picture: Drawing, row: Row, x: float, y: float, cell: float, most: float) -> None:
+def draw_draws(picture: Drawing, row: PlotRow, x: float, y: float, cell: float, max_share: float) -> None:
     drawn, total = int(row.drawn.sum()), int(row.positions.sum())
     title(
         picture, x, y, "Drawn positions by pattern",
@@ -117,7 +117,7 @@ def draw_draws(picture: Drawing, row: Row, x: float, y: float, cell: float, most
         for other in range(n + 1 - own):
             count, share = int(row.drawn[own, other]), float(row.shares[own, other])
             left, up = x + other * cell, y + own * cell
-            depth = share / most if most else 0.0
+            depth = share / max_share if max_share else 0.0
             picture.rect(left, up, cell, cell, mix(depth) if count else NONE, "#ffffff", 1.5)
             if count:
                 ink = "#ffffff" if depth > 0.45 else INK
@@ -142,12 +142,12 @@ def draw_draws(picture: Drawing, row: Row, x: float, y: float, cell: float, most
 
 
 def mix(depth: float) -> str:
-    """From light to dark."""
+    """Return the colour of a depth from 0, light, to 1, dark."""
     return "#" + "".join(f"{round(a + (b - a) * depth):02x}" for a, b in zip(LIGHT, DARK, strict=True))
 
 
 def figure(weight: float) -> str:
-    """Two or three digits."""
+    """Format a weight with two or three digits."""
     decimals = 0 if abs(weight) >= 100 else 1
     return f"{round(weight, decimals) + 0.0:.{decimals}f}"
 

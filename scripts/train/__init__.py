@@ -1,1 +1,1 @@
-"""Learning and search, each file a command: `python scripts/train/ppo.py`; what they share is in the other files."""
+"""Trainers by self-play, each a command (`python scripts/train/ppo.py`), and `training.py`, which they share."""

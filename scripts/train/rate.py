@@ -1,11 +1,11 @@
-"""How good a trained player is: a round robin with uniform and playout-search players, exact regret where known.
+"""Rate trained players: Elo of a round robin with uniform and playout-search players, and exact regret.
 
     python scripts/train/rate.py --env connect_four
     python scripts/train/rate.py --env shed --simulations 0 32 --regret --weights my_weights.safetensors
 
-Plays the weights that come with the package, or others. Elo ratings, with 95 % intervals, have mean 0 in a game; a
-score is the mean of 1 for a win and a half for a draw. Both sides of every deal are played, after two random plies. The
-regret is the mean of what a decision of the player's own games gives away of the position's exact value.
+Elo ratings, with 95 % intervals, have mean 0 in a game; a score is the mean of 1 for a win and 0.5 for a draw. Both
+seats of every deal are played, after two random plies. The regret is the mean difference between the exact value of a
+position and that of the decision taken there, over the player's own games.
 """
 
 from __future__ import annotations
@@ -15,12 +15,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tensor_envs._command import MAX_COUNT, add_game, busy, command_parser, device_of, game_of, run, whole
-
-if not __package__:  # run as a file: what the scripts share lies in the folder above
+if not __package__:  # run as a file: modules of the scripts are in the folder above
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 import tensor_envs as te
+from tensor_envs._command import MAX_COUNT, add_game, busy, command_parser, device_of, game_of, run, whole
 from train.training import oracle_of
 
 
@@ -44,16 +43,30 @@ def work(options: argparse.Namespace) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser, count = command_parser("rate.py", __doc__), whole(1, MAX_COUNT)
+    parser = command_parser("rate.py", __doc__)
     add_game(parser, "connect_four")
     parser.add_argument("--weights", metavar="FILE", help="default: those that come with the package")
-    about = "a decision of the player; 0 for the network alone; default: 0 and 32"
-    parser.add_argument("--simulations", nargs="+", type=whole(0, 2**20), default=[0, 32], help=about)
-    about = "simulations of playout search; default: 128 and 1,024"
-    parser.add_argument("--rivals", nargs="*", type=whole(1, 2**20), default=[128, 1024], help=about)
-    parser.add_argument("--games", type=count, default=256, help="of each pair; default: %(default)s")
+    parser.add_argument(
+        "--simulations",
+        nargs="+",
+        type=whole(0, 2**20),
+        default=[0, 32],
+        help="simulations of the trained player's search, 0 for the network alone; default: 0 and 32",
+    )
+    parser.add_argument(
+        "--rivals",
+        nargs="*",
+        type=whole(1, 2**20),
+        default=[128, 1024],
+        help="simulations of playout search; default: 128 and 1,024",
+    )
+    parser.add_argument(
+        "--games", type=whole(1, MAX_COUNT), default=256, help="games of each pair; default: %(default)s"
+    )
     parser.add_argument("--seed", type=whole(0, 2**32 - 2), default=1)
-    parser.add_argument("--regret", action="store_true", help="of a game that can be solved")
+    parser.add_argument(
+        "--regret", action="store_true", help="also compute exact regret (solvable games only)"
+    )
     run(parser, work, arguments)
 
 

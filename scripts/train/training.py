@@ -1,4 +1,4 @@
-"""The frame of the commands that learn by self-play: options, evaluation, the learning curve, the loop."""
+"""Options, evaluation, learning curve and main loop of the trainers."""
 
 from __future__ import annotations
 
@@ -34,75 +34,93 @@ from tensor_envs.games.shed.solve import solve
 from tensor_envs.train import network
 
 TARGET = 0.95
-CAP = 2000  # decisions after which a game against the uniform player is left as it is
+MAX_DECISIONS = 2000  # of an evaluated game; a longer one is stopped and counts as lost
 
 
 class Learner(Protocol):
-    """What a command brings.
+    """Interface of an algorithm.
 
     Attributes:
-        device: where its games are, as in `Env.init`.
-        measures: what `rates` gives, in order: what is measured, and of whom.
+        device: the device of its games, as in `Env.init`.
+        measures: names of the lines of each panel of the learning curve, by the panel's title; in the order of `rates`.
     """
 
     device: str | None
     measures: dict[str, list[str]]
 
-    def update(self, left: float) -> int:
-        """A round of play, and learning from it -> the number of decisions. left: the share of training left."""
+    def update(self, remaining: float) -> int:
+        """Play and learn from one rollout.
+
+        Args:
+            remaining: the share of training that remains, from 1 to 0.
+
+        Returns:
+            The number of decisions.
+        """
 
     def rates(self) -> list[float]:
-        """How good play is."""
+        """Return the current value of every measure."""
 
     def weights(self) -> dict[str, Tensor]:
-        """Those of the network, by the names of `network.Network`."""
+        """Return the parameters by the names of `network.Network`."""
 
 
 # *** evaluation ***
 
 
-def all_or_nothing(env: te.Env, device: str | None = None) -> bool:
-    """Whether games are won, drawn or lost and nothing besides, as far as random ones show."""
-    played = te.rollout_from(env.init(256, device=device), "uniform", CAP, autoreset=False)
+def has_only_wins(env: te.Env, device: str | None = None) -> bool:
+    """Return whether random games end in at most three different returns: won, drawn and lost."""
+    played = te.rollout_from(env.init(256, device=device), "uniform", MAX_DECISIONS, autoreset=False)
     return env.spec.zero_sum and len(np.unique(played.returns.numpy())) <= len(("won", "drawn", "lost"))
 
 
 def evaluate(
     env: te.Env, policy: Policy, games: int, seed: int, device: str | None = None, shares: bool = True
 ) -> list[float]:
-    """How good play is, by seat, when one player (games take turns) chooses and the others play uniformly.
+    """Evaluate a policy against the uniform policy, in every seat.
 
-    shares: the share of games not lost, else the mean return. A game is lost if its player's rewards sum to less than
-    0, or if it is not over after `CAP` decisions.
+    Args:
+        env: the environment.
+        policy: the policy of one player; the others play uniformly.
+        games: the number of games, rounded down to a multiple of the number of players.
+        seed: the seed of the games.
+        device: as in `Env.init`.
+        shares: whether to return the share of games not lost instead of the mean return. A game is lost if the player's
+            rewards sum to less than 0, or if it has not ended after `MAX_DECISIONS` decisions.
+
+    Returns:
+        One number per seat.
     """
     policies, games = [policy, *[uniform] * (env.num_players - 1)], games - games % env.num_players
-    found = te.evaluate(env, policies, games, seed=seed, limit=CAP, device=device)
-    returns = found.returns[:, 0]
-    values = (returns >= 0) & (found.plies < CAP) if shares else returns
-    return [float(values[found.players[:, 0] == seat].mean()) for seat in range(env.num_players)]
+    result = te.evaluate(env, policies, games, seed=seed, limit=MAX_DECISIONS, device=device)
+    returns = result.returns[:, 0]
+    values = (returns >= 0) & (result.plies < MAX_DECISIONS) if shares else returns
+    return [float(values[result.players[:, 0] == seat].mean()) for seat in range(env.num_players)]
 
 
 def oracle_of(env: te.Env, device: str | None = None) -> Oracle:
-    """Who knows the exact values of a game that can be solved."""
+    """Solve the game and return its exact values."""
     if isinstance(env.rules, Shed):
         return solve(env.rules.cards, device, progress=False)
     return te.solve(env)
 
 
 class AgainstUniform:
-    """A learner that is measured against the uniform player."""
+    """Base class of learners that are evaluated against the uniform policy."""
 
     env: te.Env
     options: argparse.Namespace
     device: str | None
 
-    def measure(self) -> None:
-        self.shares = all_or_nothing(self.env, self.device)
-        about = f"{'games not lost to' if self.shares else 'mean return against'} the uniform player, by seat"
-        self.measures = {about: [f"as player {seat}" for seat in range(self.env.num_players)]}
+    def choose_measure(self) -> None:
+        """Set `measures` to the share of games not lost, or to the mean return if games have other outcomes."""
+        self.shares = has_only_wins(self.env, self.device)
+        measure = "games not lost to" if self.shares else "mean return against"
+        seats = [f"as player {seat}" for seat in range(self.env.num_players)]
+        self.measures = {f"{measure} the uniform player, by seat": seats}
 
     def choose(self, state: te.State) -> np.ndarray:
-        """The likeliest action in every game, integers [B]."""
+        """Return the most probable action of every game, integers [B]."""
         raise NotImplementedError
 
     def rates(self) -> list[float]:
@@ -112,7 +130,7 @@ class AgainstUniform:
 
 @dataclass
 class Curve:
-    """What was measured after so many decisions and seconds of processor time."""
+    """Learning curve: measurements by decisions played and by seconds of processor time."""
 
     env: str
     measures: Mapping[str, list[str]]
@@ -126,8 +144,8 @@ class Curve:
         self.rates.append(rates)
         print(f"{decisions:11,} {seconds:8.1f}   " + " ".join(f"{rate:.4f}" for rate in rates), flush=True)
 
-    def reached(self) -> str:
-        """When every seat first had `TARGET`, or what the best was."""
+    def summary(self) -> str:
+        """Return when every seat first reached `TARGET`, or for mean returns the maximum by seat."""
         (measure,) = self.measures
         if not measure.startswith("games"):
             return f"mean return by seat at most {', '.join(f'{max(r):+.3f}' for r in zip(*self.rates, strict=True))}"
@@ -137,7 +155,7 @@ class Curve:
         return f"{TARGET:.0%} in every seat was not reached"
 
     def plot(self, path: Path, title: str) -> None:
-        """Write the curve as PNG. It shows nothing that depends on the clock, so a seed gives one picture."""
+        """Write the curve as PNG. The picture does not depend on measured times: a seed determines it."""
         importlib.import_module("matplotlib").use("Agg")
         pyplot = importlib.import_module("matplotlib.pyplot")
         size = len(self.measures)
@@ -162,23 +180,33 @@ class Curve:
 
 # *** the command ***
 
-Numbers = Mapping[str, tuple[Any, float, str]]  # options: type, default, what it is
-HIDDEN = "units of each of two hidden layers"
+Numbers = Mapping[str, tuple[Any, float, str]]  # by option: type, default, help
 TOWER: Numbers = {
-    "blocks": (whole(0, 64), 0, "residual blocks of two 3x3 convolutions in place of the first hidden layer"),
-    "channels": (whole(1, MAX_COUNT), 32, "of each convolution"),
+    "blocks": (
+        whole(0, 64),
+        0,
+        "residual blocks of two 3x3 convolutions, which replace the first hidden layer",
+    ),
+    "channels": (whole(1, MAX_COUNT), 32, "channels of each convolution"),
 }
 
 
 def make_parser(
     prog: str, doc: str | None, numbers: Numbers, device: str | None = None
 ) -> argparse.ArgumentParser:
-    """Options of a command, and those that all have, with defaults of its own. device: the only one it knows."""
+    """Return a parser of the common options and of `numbers`, which may replace defaults.
+
+    Args:
+        prog: the command's name.
+        doc: the command's docstring.
+        numbers: options of the algorithm.
+        device: the only supported device; None adds the options --device, --blocks and --channels.
+    """
     parser = command_parser(prog, doc)
     add_game(parser)
     common: Numbers = {
-        "hidden": (whole(1, MAX_COUNT), 64, HIDDEN),
-        "seed": (whole(0, 2**32 - 2), 0, "of games, weights and draws"),
+        "hidden": (whole(1, MAX_COUNT), 64, "units of each of two hidden layers"),
+        "seed": (whole(0, 2**32 - 2), 0, "seed of games, weights and actions"),
         "games": (whole(1, MAX_COUNT), 4096, "games of an evaluation"),
         "ratings": (whole(1, MAX_COUNT), 10, "evaluations during training"),
     }
@@ -186,47 +214,51 @@ def make_parser(
     for name, (kind, default, text) in {**common, **tower, **numbers}.items():
         parser.add_argument(f"--{name}", type=kind, default=default, help=f"{text}; default: %(default)s")
     if device is None:
-        parser.add_argument("--device", help="any tinygrad device; default: tinygrad's own choice")
+        parser.add_argument("--device", help="any tinygrad device; default: tinygrad's default device")
     parser.set_defaults(device=device, **{name: default for name, (_, default, _) in TOWER.items()})
-    about = "the network's weights as safetensors, after every evaluation"
-    parser.add_argument("--save", type=new_file, metavar="FILE", help=about)
     parser.add_argument(
-        "--resume", type=Path, metavar="FILE", help="go on from saved weights, with their sizes"
+        "--save",
+        type=new_file,
+        metavar="FILE",
+        help="file for the network's weights (safetensors), written after every evaluation",
     )
-    about = "the learning curve as PNG; needs the extra 'bench'"
-    parser.add_argument("--plot", type=new_file, metavar="FILE", help=about)
-    parser.add_argument("--json", type=new_file, metavar="FILE", help="the learning curve as numbers")
+    parser.add_argument("--resume", type=Path, metavar="FILE", help="file of weights to start from")
+    parser.add_argument(
+        "--plot", type=new_file, metavar="FILE", help="learning curve as PNG; needs the extra 'bench'"
+    )
+    parser.add_argument("--json", type=new_file, metavar="FILE", help="learning curve as numbers")
     return parser
 
 
 def check_options(options: argparse.Namespace) -> None:
-    """What the parser cannot see; `options.game` is the environment, `options.known` the weights to go on from."""
-    options.game, options.known = game_of(options), None
+    """Check the options and set `options.game`, the environment, and `options.weights`, those of --resume or None.
+
+    Raises:
+        ValueError: an option has a wrong value.
+        ImportError: --plot is given and matplotlib is not installed.
+    """
+    options.game, options.weights = game_of(options), None
     if options.games < options.game.num_players:
         raise ValueError(f"--games must be in {options.game.num_players}..{MAX_COUNT}, got {options.games}")
     if options.plot is not None:
         need("matplotlib", "--plot", "bench")
     if options.resume is not None:
-        env, options.known = network.load(options.resume)
+        env, options.weights = network.load(options.resume)
         if env.rules != options.game.rules:
             raise ValueError(f"--resume must be weights for {options.game!r}, got those for {env!r}")
-        options.hidden = len(options.known["second.bias"])
+        options.hidden = len(options.weights["second.bias"])
 
 
-def first_network(options: argparse.Namespace) -> network.Network:
-    """The one to begin with."""
+def initial_network(options: argparse.Namespace) -> network.Network:
+    """Return the network of --resume, or one with random weights."""
     sizes = options.hidden, options.blocks, options.channels
-    return network.Network(options.game, *sizes, weights=options.known, device=options.device)
-
-
-def one_hot(index: Tensor, size: int) -> Tensor:
-    return (index.unsqueeze(1) == Tensor.arange(size)).float()
+    return network.Network(options.game, *sizes, weights=options.weights, device=options.device)
 
 
 def main(
     parser: argparse.ArgumentParser, make: Callable[[argparse.Namespace], Learner], arguments: Any
 ) -> None:
-    """Train, evaluate and report."""
+    """Run a trainer's command and return the exit code."""
 
     def work(options: argparse.Namespace) -> None:
         check_options(options)
@@ -237,28 +269,28 @@ def main(
 
 
 def train(prog: str, learner: Learner, options: argparse.Namespace) -> None:
-    """Until --seconds of processor time, where the command has this option, or --updates are over."""
+    """Train for --seconds of processor time, or for --updates where the command has no such option."""
     env, limit = options.game, getattr(options, "seconds", None)
     curve = Curve(env.id, learner.measures)
     length = f"{options.updates} updates" if limit is None else f"{limit:g} s of processor time"
     games = f"{options.num_envs} games x {options.steps} decisions"
     print(f"{env.id}: {length}, {games} a round, self-play on {device_of(learner.device)}")
     print(f"  decisions  seconds   {'; '.join(learner.measures)}", flush=True)
-    counts, times, rated, done = list[int](), list[float](), 0, 0.0
+    counts, times, evaluations, done = list[int](), list[float](), 0, 0.0
     for update in count(1):
         begin = time.process_time()
         counts.append(learner.update(1 - done))
         times.append(time.process_time() - begin)
         done = min(1.0, update / options.updates if limit is None else sum(times) / limit)
-        if done * options.ratings >= rated + 1:
-            rated = int(done * options.ratings)
+        if done * options.ratings >= evaluations + 1:
+            evaluations = int(done * options.ratings)
             curve.add(sum(counts), sum(times), learner.rates())
             if options.save is not None:
                 network.save(env, learner.weights(), options.save)
         if done == 1:
             break
     if isinstance(learner, AgainstUniform):
-        print(curve.reached() + " (compiling counts, evaluation does not)")
+        print(curve.summary() + " (compiling counts, evaluation does not)")
     if len(times) > 2:
         speed = sum(counts[2:]) / sum(times[2:])
         print(

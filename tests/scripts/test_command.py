@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-import text_player
 from tensor_envs import _command
 from tensor_envs._command import Failure, busy, command_parser, new_file, real, run, whole
 from tests.core import dice_race
 from tests.scripts.here import SCRIPTS, complaints, run_here
+from text_player import main as text_player
 
 ROOT = SCRIPTS.parent
 # files that are run, and the modules whose `main` they are
@@ -31,19 +31,15 @@ COMMANDS = {
     "play.py": "play",
     "documents.py": "documents.main",
     "rooms.py": "documents.rooms",
-    "ray_rollout.py": "ray_rollout",
-    "shard_rollout.py": "shard_rollout",
+    "distributed_rollout.py": "distributed_rollout.main",
     "benchmark/kernel_table.py": "benchmark.kernel_table",
     "benchmark/gpu_kernels.py": "benchmark.gpu_kernels",
     "pictures/draw.py": "pictures.draw",
-    "text_player.py": "text_player",
+    "text_player.py": "text_player.main",
     "train/ppo.py": "train.ppo",
     "train/ppo_torch.py": "train.ppo_torch",
-    "train/ppo_gymnasium.py": "train.ppo_gymnasium",
     "train/alphazero.py": "train.alphazero",
     "train/rate.py": "train.rate",
-    "train/masked_policy.py": "train.masked_policy",
-    "train/monte_carlo.py": "train.monte_carlo",
 }
 
 
@@ -148,8 +144,6 @@ OWN = {
         "--rival=4",
         "--seconds=1",
     ],
-    "train/masked_policy.py": ["--batch=8", "--updates=1"],
-    "train/monte_carlo.py": ["--games=3", "--playouts=2"],
 }
 
 
@@ -180,21 +174,15 @@ LONG = {
     "train/ppo_torch.py": ["--updates", "100000"],
     "train/alphazero.py": ["--seconds", "100000"],
     "train/rate.py": ["--env", "tic_tac_toe", "--games", "1000000"],
-    "train/masked_policy.py": ["--updates", "100000"],
-    "train/monte_carlo.py": ["--games", "100000"],
-    "train/ppo_gymnasium.py": ["--updates", "100000"],
     "benchmark.py": ["--env", "tic_tac_toe", "three_will", "--runs", "1000"],
     "benchmark/gpu_kernels.py": [],
     "pictures/draw.py": ["."],
     "text_player.py": ["--command", "echo", "--games", "100000"],
-    "shard_rollout.py": ["--steps", "100000000"],  # one launch of hours
-    "ray_rollout.py": ["--steps", "100000000", "--workers", "2"],
+    "distributed_rollout.py": ["--steps", "100000000", "--workers", "2"],  # one launch of hours
 }
 PACKAGES = {
     "documents.py": "mkdocs",
     "train/ppo_torch.py": "torch",
-    "train/ppo_gymnasium.py": "torch",
-    "ray_rollout.py": "ray",
     "benchmark/gpu_kernels.py": "nvidia.cuda_nvrtc",
 }
 

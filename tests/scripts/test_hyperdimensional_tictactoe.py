@@ -1,4 +1,4 @@
-"""The script of the main job: once as its users run it, else within this process."""
+"""scripts/hyperdimensional_tictactoe.py, in a separate process and within this one."""
 
 import os
 import re
@@ -18,7 +18,7 @@ SCRIPT = SCRIPTS / "hyperdimensional_tictactoe.py"
 
 
 def run(*arguments: object, code: int = 0, env: dict[str, str] | None = None) -> str:
-    """Its output; for other exit codes than 0, its one line of error. env: in a process of its own, with these."""
+    """Run the script, with `env` in a separate process, and return its output or, for an exit code, its error."""
     if env is None:
         found, out, errors = run_here(main, arguments)
     else:
@@ -54,7 +54,7 @@ def test_no_arguments() -> None:
 
 @pytest.mark.slow
 def test_statistics_of_3x3_and_a_game() -> None:
-    """Random play: the first wins .585, the second .288, .127 are drawn, 7.63 plies; 4 standard errors of 8,192."""
+    """Compare with exact statistics (.585 first, .288 second, .127 drawn, 7.63 plies) within 4 standard errors."""
     batch = 8192
     text = run("--shape", 3, 3, "--batch", batch, "--seed", 5, "--show", 7)
     for label, share in (
@@ -172,7 +172,7 @@ def test_bad_boards(tmp_path: Path) -> None:
         (np.zeros((3, 3)), "signed integer"),
         (np.zeros((3, 3), dtype=bool), "signed integer"),
         (np.full((3, 3), "a"), "signed integer"),
-        (np.array([None, 1]), "no .npy file"),  # would be unpickled
+        (np.array([None, 1]), "no .npy file"),  # pickled, which is unsafe to load
         (np.zeros((0, 3), dtype=np.int8), "no board"),
         (np.array(1), "shape must have one or more entries"),
         (np.zeros((2, 2), dtype=np.int8), "no line of k=3 fits"),

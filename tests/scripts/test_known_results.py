@@ -1,4 +1,4 @@
-"""`known_results.py`: small ones come out, and one that differs is an error."""
+"""scripts/known_results.py computes small results, and a result that differs is an error."""
 
 from dataclasses import replace
 from pathlib import Path

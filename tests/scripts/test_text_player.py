@@ -1,4 +1,4 @@
-"""scripts/text_player.py: functions of text to text play whole games, by what the prompt says alone."""
+"""scripts/text_player.py: functions from text to text play whole games by their prompts."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import tensor_envs as te
-import text_player as script
 from tests.games.shared import shared_env
 from tests.scripts.here import run_here
+from text_player import main as script
 
 HERE = "tests.scripts.test_text_player"
 TTT = shared_env("tic_tac_toe")
@@ -27,7 +27,7 @@ def first(text: str) -> str:
 
 
 def reader(text: str) -> str:
-    """Reads the board of 3x3 tic-tac-toe and plays perfectly."""
+    """Read the board of 3x3 tic-tac-toe and play perfectly."""
     rows = re.findall(r"^\d  ([.XO])  ([.XO])  ([.XO])$", text.partition("You are player")[2], re.M)
     board = [{"X": 1, "O": -1, ".": 0}["".join(cell)] for row in rows for cell in row]
     player = int(re.findall(r"You are player (\d)", text)[-1])
@@ -41,7 +41,7 @@ def resigning(text: str) -> str:
 
 
 def learning(text: str) -> str:
-    """Wrong at first, right once it is told so."""
+    """Answer wrongly until the prompt contains an error."""
     return legal(text)[-1] if "cannot be played: answer must name a move" in text else "(9,9)"
 
 

@@ -1,5 +1,7 @@
 """Flat Monte Carlo takes what is there, in every game of a state that is asked for."""
 
+from functools import partial
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -47,6 +49,16 @@ def test_a_seed_is_a_choice() -> None:
     one, again, other = (flat_monte_carlo(state, 1, seed) for seed in (3, 3, 4))
     assert np.array_equal(one, again) and not np.array_equal(one, other)
     assert state.legal_action_mask.numpy()[np.arange(64), one].all()
+
+
+# but in chess, where random games go on for hundreds of plies and mostly end drawn: a quarter of an hour is too little
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in te.registered() if name != "chess"])
+def test_the_uniform_player_is_beaten_in_every_game(name: str) -> None:
+    env, seeds = te.make(name), count()
+    policy = partial(flat_monte_carlo, n=16, limit=1000)
+    players = [lambda state: policy(state, seed=next(seeds)), *[te.agents.uniform] * (env.num_players - 1)]
+    assert te.evaluate(env, players, games=32, seed=5).mean_returns[0] > 0.5
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
-/* 15x15, five in a row, one game after the other: what scalar code can do.
+/* Scalar C of 15x15 gomoku, five in a row, one game after the other: an upper bound for scalar code.
 
-   A player's marks are kept by direction, the cells of a line side by side, so the four lines through a move are four
-   16-bit words and one test finds five in a row in all of them. Random words come sixteen plies at a time, as a vector:
-   a word depends on the row, the episode and the ply alone, and the next plies of a game are known. */
+   A player's marks are stored by direction, with the cells of a line side by side. The four lines through a move are four
+   16-bit words, and one test finds five in a row in all of them. Random words are computed for sixteen plies at a time, as
+   a vector, because they depend only on row, episode and ply. */
 #include "threefry.h"
 
 enum { SIDE = 15, CELLS = SIDE * SIDE, WORDS = 4, LINES = 2 * SIDE + 2 * (2 * SIDE - 1), DRAWS = 16 };
@@ -10,17 +10,17 @@ typedef VECTOR(u32, DRAWS) draws;
 
 struct game {
   u64 free[WORDS]; /* cell i at bit i % 64 of word i / 64 */
-  u32 key[2];      /* of the uniform policy */
+  u32 key[2];      /* key of the uniform policy */
   u32 ply, episode;
   u16 lines[2][LINES]; /* by player: rows, columns, diagonals, antidiagonals */
-  float rewards[2];    /* of the last step */
+  float rewards[2];    /* rewards of the last step */
   u32 wins[2];
-  u32 action, terminated; /* of the last step */
+  u32 action, terminated; /* those of the last step */
 };
 
 const i64 game_bytes = sizeof(struct game);
 
-/* Of a cell: the numbers of its lines, and its bits in them, 16 a direction. A line's last bit is never set. */
+/* By cell: the numbers of its lines, and its bits in them, 16 per direction. A line's last bit is never set. */
 static struct {
   u8 line[4];
   u64 bits;
@@ -42,7 +42,7 @@ INLINE void clear(struct game *g) {
   g->ply = 0;
 }
 
-/* The first states of a batch: the uniform policy's key is that of counter (row, 2^32 - 1). */
+/* Initialise a batch. The uniform policy's key belongs to counter (row, 2^32 - 1). */
 void begin(struct game *games, i64 batch, u32 low, u32 high) {
   make_table();
   for (i64 i = 0; i < batch; i++) {
@@ -66,7 +66,7 @@ INLINE int nth_bit(u64 word, int n) {
 #endif
 }
 
-/* Takes the n-th free cell. The words stay in registers: a store to any of them would hold up the next loads. */
+/* Take the n-th free cell. The words stay in registers, because a store would delay the next loads. */
 INLINE int take(u64 *free, int n) {
   int word = 0, passed = 0, sum = 0;
   u64 chosen = free[0];
@@ -80,7 +80,7 @@ INLINE int take(u64 *free, int n) {
   return 64 * word + bit;
 }
 
-/* Puts a mark; whether it completes five in a row. */
+/* Place a mark and return whether it completes five in a row. */
 INLINE int mark(u16 *lines, int cell) {
   u64 run = 0;
   for (int d = 0; d < 4; d++) {
@@ -92,7 +92,7 @@ INLINE int mark(u16 *lines, int cell) {
   return (two & two >> 2 & run >> 4) != 0;
 }
 
-/* The uniform policy's words of the next plies. */
+/* Return the uniform policy's random words of the next plies. */
 INLINE draws words(const struct game *g) {
   u32 k0 = g->key[0], k1 = g->key[1];
   draws x = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}, y = g->episode + k1;
@@ -119,7 +119,7 @@ void play(struct game *games, i64 batch, i64 steps) {
         g->wins[player] += won, g->episode++;
         clear(g);
         __builtin_memcpy(free, g->free, sizeof free);
-        used = DRAWS - 1; /* the words left are of the old episode */
+        used = DRAWS - 1; /* the remaining words belong to the old episode */
       }
     }
     __builtin_memcpy(g->free, free, sizeof free);

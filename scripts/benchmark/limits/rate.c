@@ -1,5 +1,5 @@
-/* How many 32-bit integer operations a second the vector units of one core do: independent chains, so that none waits
- * for its own results, of what games are made of: an addition, an exclusive or and a shift in turn. */
+/* Rate of 32-bit integer operations of one core's vector units. Independent chains hide latency; each alternates
+ * operations that are frequent in games: an addition, an exclusive or and a shift. */
 #include <stdint.h>
 
 enum { CHAINS = 8, LANES = 8, OPERATIONS = 3 };

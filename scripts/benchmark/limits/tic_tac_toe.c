@@ -1,7 +1,7 @@
-/* 3x3 tic-tac-toe, a game a lane: what vector code can do, with the games held in registers.
+/* Vector C of 3x3 tic-tac-toe, one game per lane, with the games in registers: an upper bound for vector code.
 
-   A player's marks are eight counters, one a line, so that a move is one addition of a table's entry and a win is one
-   test. Free cells are a list, so that the n-th is one shift away. See `struct games` for both. */
+   A player's marks are eight counters, one per line: a move adds one table entry, and one test finds a win. Free cells
+   are a list, from which one shift takes the n-th. See `struct games` for both. */
 #include "threefry.h"
 
 #if defined(__AVX512F__) && __has_builtin(__builtin_ia32_permvarsi512) && __has_builtin(__builtin_ia32_psrlv16si)
@@ -17,11 +17,11 @@ typedef VECTOR(u8, LANES) bytes;
 typedef VECTOR(u64, LANES / 2) pairs;
 
 struct games {
-  vec key[2];     /* of the uniform policy */
+  vec key[2];     /* key of the uniform policy */
   vec counter[2]; /* ply and episode, to which the key has been added */
   vec list;       /* free cells, ascending, four bits each: cell ^ 8, so that cell 8 is the 0 beyond the end */
   vec own, other; /* of the player to move: at bit 3l, one more than the marks on line l; at bit 24 + c, cell c < 8 */
-  /* what the last step said */
+  /* outputs of the last step */
   vec mask, action;
   floats rewards[2];
   bytes terminated, truncated;
@@ -40,7 +40,7 @@ const i64 game_bytes = sizeof(struct games) / LANES, lanes = LANES, block = LANE
 #define WHOLE_LIST 0xFEDCBA98u
 #define WHOLE_MASK 0x1FFu
 
-/* Variables, that the compiler may not see through: it would take up to three instructions in place of one. */
+/* Variables instead of constants, for which clang 21.1 emits up to three instructions in place of one. */
 vec one = 1;
 u32 nine = 9;
 pairs high = ~0ull << 32;
@@ -51,11 +51,11 @@ INLINE vec scale(vec bits, vec n) {
   return (vec)(((a & low) * (b & low)) >> 32 | ((a >> 32) * (b >> 32) & high));
 }
 
-/* What a mark adds to its player's counters; of a code the lowest four bits count. */
+/* Return what a mark adds to its player's counters; only the lowest four bits of a code count. */
 static const u32 table[16] = {CELL(8), 0,       0,       0,       0,       0,       0,       0,
                               CELL(0), CELL(1), CELL(2), CELL(3), CELL(4), CELL(5), CELL(6), CELL(7)};
 
-/* Shifts by up to 32, which clears: more than the operators of C promise. */
+/* Shift by up to 32, which C's operators leave undefined; 32 clears. */
 #ifdef WIDE
 typedef VECTOR(i32, 16) words;
 typedef union {
@@ -95,13 +95,13 @@ INLINE vec shift_down(vec x, vec by) { return x >> by / 2 >> by / 2; } /* `by` i
 INLINE vec shift_up(vec x, vec by) { return x << by / 2 << by / 2; }
 #endif
 
-/* Cells as bits that neither player has. Cell 8 is taken if the marks on its row say so. */
+/* Return the free cells as bits. The counters of its row determine whether cell 8 is free. */
 INLINE vec free_cells(vec own, vec other) {
   vec sum = own + other, last = sum << 2 ^ sum >> 22 ^ sum >> 23;
   return ~(sum >> 24 | (last & 256)) & WHOLE_MASK;
 }
 
-/* The first states of a batch: the uniform policy's key is that of counter (row, 2^32 - 1). */
+/* Initialise a batch. The uniform policy's key belongs to counter (row, 2^32 - 1). */
 void begin(struct games *games, i64 batch, u32 low, u32 high) {
   for (i64 i = 0; i < batch / LANES; i++) {
     vec row, k0 = low, k1 = high;
@@ -168,5 +168,5 @@ INLINE void run(struct games *games, i64 batch, i64 steps, int sum_up) {
 /* `batch` is a multiple of `block`. */
 void play(struct games *games, i64 batch, i64 steps) { run(games, batch, steps, 1); }
 
-/* One step, without sums. */
+/* Play one step, without sums. */
 void step(struct games *games, i64 batch) { run(games, batch, 1, 0); }

@@ -1,4 +1,4 @@
-"""scripts/benchmark.py: its table and JSON, what it refuses, and its own NumPy games, in tiny batches."""
+"""scripts/benchmark.py: table, JSON, errors, and the NumPy games, in tiny batches."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def test_table_and_json(tmp_path: Path) -> None:
     step, read, rollout, *missing = figures["results"]
     assert step.keys() >= RATE and read.keys() >= RATE and rollout.keys() >= RATE
     assert step["kernels_per_step"] == 1 and step["bytes_per_step"] > 0 and step["steps_per_second"] > 0
-    # the observation and the mask of a step are worked out by its own kernel: 18 and 9 bytes a game
+    # a step's own kernel writes observation and mask: 18 and 9 bytes per game
     assert read["kernels_per_step"] == 1 and read["bytes_per_step"] - step["bytes_per_step"] >= 64 * 27
     assert rollout["kernels_per_step"] < 1
     text = (tmp_path / "out.md").read_text()
     assert text in done.stdout
     assert "| tic_tac_toe | 64 | CPU | 1 | tensor_envs | step |" in text and "rollout 64" in text
-    # a device that is not there is a row that says why
+    # a missing device is a row with the reason
     assert [(row["device"], row["mode"]) for row in missing] == [("NOWHERE", m) for m in MODES]
     said = "| tic_tac_toe | 64 | NOWHERE | 1 | tensor_envs | step | device 'NOWHERE' cannot be opened here: "
     assert said in text
@@ -104,13 +104,13 @@ def test_envpool_plays_in_the_form_that_is_fastest(monkeypatch: pytest.MonkeyPat
     for _ in range(20):
         player.play()
     games, call, threads = player.form
-    assert player.about() == {"configuration": f"{games} games, {call} a call, threads: {threads}"}
+    assert player.metadata() == {"configuration": f"{games} games, {call} a call, threads: {threads}"}
     script.check_statistics("tic_tac_toe", player.episode_stats().summary())
 
 
-def about_and_rows() -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """What a run of three systems at two batch sizes came to."""
-    about = dict.fromkeys(("command", "date", "machine", "compiler", "runs"), "")
+def metadata_and_rows() -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return results of three systems at two batch sizes."""
+    metadata = dict.fromkeys(("command", "date", "machine", "compiler", "runs"), "")
     row = dict.fromkeys((*RATE, "state_bytes_per_game"), 1.0) | {"threads": 1, "env": "go", "mode": "step"}
     row |= {"device": "CPU"}
     rates = {"tensor_envs": (1e6, 1e8), "envpool": (2e5, 1e5), "numpy": (1e5, 1.1e5)}
@@ -119,33 +119,35 @@ def about_and_rows() -> tuple[dict[str, Any], list[dict[str, Any]]]:
         for system, found in rates.items()
         for batch, rate in zip((64, 4096), found, strict=True)
     ]
-    return about | {"versions": {}, "seconds_a_run": 1, "pinned_to_core": 1}, rows
+    return metadata | {"versions": {}, "seconds_a_run": 1, "pinned_to_core": 1}, rows
 
 
 def test_the_table_says_how_a_peer_was_configured() -> None:
-    text = report.markdown(*about_and_rows(), [])
+    text = report.markdown(*metadata_and_rows(), [])
     assert "| go | 64 | CPU | 1 | envpool (64 games) | step | 0.20 |" in text
 
 
 def test_a_picture_has_a_line_for_everybody(tmp_path: Path) -> None:
-    about, rows = about_and_rows()
-    report.plot(tmp_path / "new", about, [*rows, rows[0] | {"system": "c", "error": "no C"}])
+    metadata, rows = metadata_and_rows()
+    report.plot(tmp_path / "new", metadata, [*rows, rows[0] | {"system": "c", "error": "no C"}])
     svg = ElementTree.parse(tmp_path / "new" / "throughput_go.svg")
     points = [
         [tuple(map(float, point.split(","))) for point in e.attrib["points"].split()]
         for e in svg.iter(f"{SVG}polyline")
     ]
-    # 10^5 to 10^8 steps a second; those of the table at 64 and 4,096 games
+    # the axes: 10^5 to 10^8 steps per second, 64 and 4,096 games
     grid, drawn = points[:4], points[4:]
     assert [y for ((_, y), _) in grid] == [360, 260, 160, 60]
     assert drawn[0] == [(60, 260), (520, 60)] and drawn[2] == [(60, 329.9), (520, 360)]
     texts = {e.text: float(e.attrib["y"]) for e in svg.iter(f"{SVG}text")}
-    names = [f"{system}, step" for system in ("tensor_envs", "numpy", "envpool")]  # as they end
+    names = [
+        f"{system}, step" for system in ("tensor_envs", "numpy", "envpool")
+    ]  # in the order of their last values
     assert [name for name in texts if name in names] == names and "go: steps a second on one core" in texts
-    assert texts[names[2]] - texts[names[1]] >= 12  # none over another
+    assert texts[names[2]] - texts[names[1]] >= 12  # no overlap
 
 
-@pytest.mark.parametrize("form", ["BitBoards", "Positions"])
+@pytest.mark.parametrize("form", ["BitBoards", "PositionTable"])
 def test_numpy_plays_by_the_rules(form: str) -> None:
     games = 20_000
     player: Any = getattr(numpy_games, form)(games)
@@ -155,7 +157,7 @@ def test_numpy_plays_by_the_rules(form: str) -> None:
     lines = [[c for c in range(9) if line >> c & 1] for line in numpy_games.LINES]
     for _ in range(12):
         player.play()
-        # what a game that goes on has lost of its free cells is the move; one that starts again hides its last one
+        # the move is the lost free cell; a reset hides the last move
         going = ~player.ended
         cell = np.log2(np.where(going, free & ~player.mask.astype(int), 1)).astype(int)
         assert ((1 << cell) & free)[going].all()

@@ -1,4 +1,4 @@
-"""`scripts/benchmark/kernel_table.py` counts operations and bytes as they are."""
+"""scripts/benchmark/kernel_table.py counts operations and bytes."""
 
 import sys
 
@@ -17,9 +17,9 @@ def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table, "SECONDS", 0.001)
 
 
-@Context(CACHELEVEL=0)  # type: ignore[no-untyped-call]  # of kernels that are whole
+@Context(CACHELEVEL=0)  # type: ignore[no-untyped-call]  # cached kernels have no tape
 def test_operations_of_a_game() -> None:
-    """Threefry alone has 20 rounds of an addition, an exclusive or and a rotation; the batch does not matter."""
+    """Threefry has 20 rounds of an addition, an exclusive or and a rotation; the batch size does not matter."""
     env, found = te.make("tic_tac_toe"), []
     for batch in (64, 4096):
         te.VectorEnv(env, batch).step_uniform()
@@ -40,7 +40,7 @@ def test_a_row_a_kernel(capsys: pytest.CaptureFixture[str]) -> None:
     table.main(["--env", "tic_tac_toe", "--batch", "128"])
     rows = [line.split(" | ") for line in capsys.readouterr().out.splitlines() if line.startswith("| `")]
     assert [row[2] for row in rows] == ["step", "rollout of 64"]
-    # the state twice, but for the rewards, which are not read; an action, the policy's key
+    # reads the state except the rewards and the policy's key, writes the state and an action
     moved = 2 * te.make("tic_tac_toe").state_bytes - 4 * 2 + 4 + 8
     assert rows[0][3:5] == ["1", str(moved)]
 

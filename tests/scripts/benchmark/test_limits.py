@@ -1,4 +1,4 @@
-"""scripts/benchmark/limits: the hand-written C plays our games bit for bit, for any machine, and is measured."""
+"""scripts/benchmark/limits: the hand-written C plays the same games bit for bit, on any machine, and is measured."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from benchmark import c_baseline as limits
 from tests.scripts.here import SCRIPTS
 
 GAMES = ("tic_tac_toe", "gomoku")
-# besides this machine's own instructions: no 512-bit vectors, and neither variable shifts nor bit deposit
+# instruction sets besides the machine's own: without 512-bit vectors, without variable shifts and bit deposit
 OLDER = ("-march=x86-64-v3", "-march=x86-64-v2")
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the C is built on Linux alone")

@@ -1,4 +1,4 @@
-"""`scripts/benchmark.py --search`: a row for each search, with the first one of a process."""
+"""scripts/benchmark.py --search prints a row per search, with the time of a process's first search."""
 
 from __future__ import annotations
 
@@ -21,4 +21,4 @@ def test_rows() -> None:
     assert [row[1].strip() for row in rows] == ["playout", "gumbel"]
     for *_, rate, first in rows:
         assert int(rate.replace(",", "")) > 1000
-        assert 0.05 < float(first) < 60  # its kernels are compiled
+        assert 0.05 < float(first) < 60  # includes compilation

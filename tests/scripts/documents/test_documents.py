@@ -1,4 +1,4 @@
-"""scripts/documents.py: the pages of the repository as a site, with boards."""
+"""scripts/documents.py builds a site from the pages of the repository, with boards."""
 
 import re
 import textwrap
@@ -23,7 +23,7 @@ def docs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_page_is_there(docs: Path) -> None:
-    """Also those that are written tomorrow: every page of the repository is one of the site."""
+    """Check that every page of the repository is a page of the site."""
     found = [*ROOT.glob("*.md"), *ROOT.glob(".github/*.md"), *ROOT.glob("scripts/**/*.md")]
     written = {path.relative_to(ROOT).as_posix() for path in (*found, *ROOT.glob("tensor_envs/**/*.md"))}
     assert written <= TARGETS.keys() and {"README.md", "scripts/notebooks/start.ipynb"} <= TARGETS.keys()
@@ -37,22 +37,22 @@ def test_every_page_is_there(docs: Path) -> None:
 
 
 def test_a_game(docs: Path) -> None:
-    """What its page says comes from the game and from the tables of other pages."""
+    """Check that a game's page has facts from the game and from the tables of other pages."""
     text = (docs / "games" / "hyper_tic_tac_toe.md").read_text()
     assert (
         text.index("../pictures/hyper")
         < text.index("../../play/index.html#tic_tac_toe")
         < text.index("## Names")
     )
-    assert "play/index.html#qubic" not in text  # whose board has not been built
+    assert "play/index.html#qubic" not in text  # its board was not built
     assert "| `'gomoku'` | 2 | 225 | bool [2, 15, 15] | 116 |" in text
     assert "\n| 24 | `(2,2,0)` | `(2,2,1)` | `(2,2,2)` |\n" in text
     assert "\n| tic-tac-toe 3x3: complete games | 255,168 |" in text and "\n| connect" not in text
     assert re.search(r"^\| tic_tac_toe \| 0 \| \d+ \| \.\d+", text, re.M), "trained players"
     text = (docs / "games" / "kuhn_poker.md").read_text()
-    assert "\\[" not in (docs / "games" / "go.md").read_text()  # its folded observation is as it is printed
+    assert "\\[" not in (docs / "games" / "go.md").read_text()  # the folded observation is printed verbatim
     assert "| 0 | `pass` | `bet` |" in text and "## Exact results" not in text
-    assert re.search(r"Player \d is to move, and may play `pass`, `bet`\.", text)  # it is not over
+    assert re.search(r"Player \d is to move, and may play `pass`, `bet`\.", text)  # an unfinished position
 
 
 @pytest.mark.parametrize("folder", games.ENTRIES)
@@ -96,7 +96,7 @@ def test_every_public_name_is_in_the_reference(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.extra("mkdocs", "material", "mkdocstrings")
 def test_build(tmp_path: Path) -> None:
-    """Without a warning, and no page asks another host for anything; links that a reader clicks may lead to one."""
+    """Build without warnings, and without resources of other hosts; only links may lead to them."""
     out = tmp_path / "site"
     code, told, errors = run_here(main, [out, "--env", "tic_tac_toe"])
     assert (code, errors) == (0, "") and f"-d {out}" in told

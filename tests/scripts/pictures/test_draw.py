@@ -1,4 +1,4 @@
-"""scripts/pictures/draw.py draws the pictures that are here."""
+"""scripts/pictures/draw.py reproduces the stored pictures."""
 
 import re
 from pathlib import Path
@@ -13,7 +13,7 @@ from tests.render.test_drawing import SVG
 from tests.scripts.here import SCRIPTS, run_here
 
 CUBE = SCRIPTS.parent / "cube.png"
-KILOBYTES = 60  # a picture of the README
+KILOBYTES = 60  # upper bound of a picture
 
 
 @pytest.mark.few("shed")
@@ -58,7 +58,7 @@ def test_speeds_are_the_readmes() -> None:
 
 
 def test_cube(tmp_path: Path) -> None:
-    """cube.png is what the script draws; versions of Pillow may differ in the smoothing of letters."""
+    """Compare cube.png with the script's picture; versions of Pillow may smooth letters differently."""
     image = pytest.importorskip("PIL.Image")
     code, out, errors = run_here(draw.main, ["--cube", tmp_path / "cube.png"])
     assert (code, errors) == (0, "") and "cube.png: " in out

@@ -1,4 +1,4 @@
-"""Shed: the single neuron of the post, and every figure that the post gives."""
+"""The single neuron of Shed's post, and every figure of the post."""
 
 import json
 from functools import cache
@@ -11,7 +11,7 @@ import pytest
 from shed.claims import PARTLY, UNKNOWN, YES, Claim, claims
 from shed.neuron import (
     Neuron,
-    Positions,
+    QuietPositions,
     Separation,
     away_from_zero,
     draws_by_pattern,
@@ -72,7 +72,7 @@ def test_training_with_seven_cards() -> None:
         assert len(neuron.far()) == trace["off_by_0.3"]
         wrong = [
             i for i in neuron.wrong() if abs(neuron.outputs[i] - 0.5) > 1e-9
-        ]  # a tie is no mistake in the facts
+        ]  # the facts do not count a tie as a mistake
         assert sorted(data.written(i) for i in wrong) == sorted(names)
     rest = data.without("7-6-5-4-3-2-1+ [] -")
     assert len(rest) == 127
@@ -113,7 +113,7 @@ def test_difficult_positions_with_seven_cards() -> None:
 @pytest.mark.few(6)
 @pytest.mark.parametrize("cards", range(1, 11))
 def test_separability(cards: int) -> None:
-    """Shown either way, for all endgames and for each pattern."""
+    """Prove separability or its contrary, for all endgames and for each pattern."""
     known = FACTS["sep-table"]["measured"][str(cards)]
     data = endgames(table(cards))
     assert len(data) + data.drawn == known["endgames"] and data.drawn == known["drawn"]
@@ -148,7 +148,7 @@ def test_wrong_proofs_are_refused() -> None:
     assert proof.weights is not None
     assert not Separation(weights=[-w for w in proof.weights]).holds(data)
     assert not Separation(contradiction={0: 1, 1: 1}).holds(data)
-    limit = [[0, 0, 0, 0, -1, 0]]  # no: the highest card is worth something
+    limit = [[0, 0, 0, 0, -1, 0]]  # impossible: the highest card has a positive weight
     impossible = separate(data, limit)
     assert impossible.contradiction is not None and impossible.holds(data, limit)
     assert not impossible.holds(data, [[0, 0, 0, 0, 1, 0]])
@@ -159,7 +159,7 @@ def test_rounding_away_from_zero() -> None:
 
 
 def test_positions_in_writing() -> None:
-    data: Positions = pattern(table(6), 2, 0)
+    data: QuietPositions = pattern(table(6), 2, 0)
     assert data.written(data.find("6-5+ [] -")) == "6-5+ [] -"
     with pytest.raises(StopIteration):
         data.find("6-5+ [] 1")

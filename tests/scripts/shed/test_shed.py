@@ -1,4 +1,4 @@
-"""The script of Shed: once as its users run it, else within this process."""
+"""scripts/shed.py, in a separate process and within this one."""
 
 import json
 import os
@@ -16,13 +16,13 @@ from tests.scripts.here import SCRIPTS, complaints, run_here
 
 FACTS = json.loads((Path(__file__).parents[2] / "data" / "shed.json").read_text())["N"]
 SCRIPT = SCRIPTS / "shed.py"
-ANSWERS = ("value", "solve", "play", "plot")  # those that solve the game
+ANSWERS = ("value", "solve", "play", "plot")  # commands that solve the game
 
 
 def run(*arguments: object, code: int = 0, typed: str = "", path: Path | None = None) -> str:
-    """Its output; for other exit codes than 0, its one line of error.
+    """Run the script and return its output or, for an exit code, its error; with `path` in a separate process.
 
-    path: in a process of its own, whose Python looks there first.
+    path: a folder at the front of that process's PYTHONPATH.
     """
     quiet = ["--quiet", "--device", "CPU"] if arguments and arguments[0] in ANSWERS else []
     if path is None:
@@ -62,7 +62,7 @@ def test_solve(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_values_of_the_post() -> None:
-    """The left player has just moved and wins, or loses, or is about to move."""
+    """Check values of positions in which the left player has just moved, or is to move."""
     assert "7-2+ [] 6-3: the player to move loses" in run("value", "7-2+ [] 6-3")
     text = run("value", "7-3+ [] 6-1")
     assert "the player to move wins" in text and "\nby " in text
@@ -89,14 +89,13 @@ def test_claims(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(script, "claims", lambda: known)
     text = "n7: of seven cards\n    post [1]\n    here [2]: yes (by hand)\n"
     assert (
-        run("claims")
-        == f"worked out on {Device.DEFAULT}\n{text}n8: of eight\n    post 3\n    here 3: partly\n"
+        run("claims") == f"computed on {Device.DEFAULT}\n{text}n8: of eight\n    post 3\n    here 3: partly\n"
     )
 
 
 @pytest.mark.slow
 def test_claims_of_the_post() -> None:
-    """What they are is tested with the neuron, by every run."""
+    """Check the output; the values are tested with the neuron."""
     text = run("claims")
     assert text.count(": agrees") > 20 and "does not agree" not in text
     assert "7 cards: values of 7-2+ [] 6-3, 7-2+ [] 6-1, 7-3+ [] 6-1" in text

@@ -1,4 +1,4 @@
-"""AlphaZero: it learns, saves, goes on, and loses no line of tic-tac-toe."""
+"""scripts/train/alphazero.py learns, saves, resumes, and loses no line of tic-tac-toe."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tinygrad.helpers import Context
 import tensor_envs as te
 from tensor_envs import agents
 from tests.games.shared import shared_env
-from tests.scripts import here  # noqa: F401 (what the scripts share)
+from tests.scripts import here  # noqa: F401 (puts modules of the scripts on the path)
 from tests.scripts.here import complaints, status
 from train import alphazero, training
 
@@ -26,7 +26,7 @@ def options(env: str, *given: str) -> Any:
 
 
 def lost_lines(env: te.Env, policy: Any, player: int) -> int:
-    """Games that a policy loses, over every reply of the other player."""
+    """Count the games that a policy loses over all replies of the other player."""
     state, lost = env.init(1), 0
     while True:
         now = state.numpy()
@@ -74,29 +74,29 @@ def test_it_trains_saves_and_goes_on(
 @pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["kuhn_poker", "2048"])
 def test_values_are_for_every_player(name: str) -> None:
-    """Of what a round of self-play has seen: returns of the mover, weights of legal actions alone."""
+    """Check a round of self-play: returns of the mover, and weights of legal actions only."""
     env = shared_env(name)
-    learner = alphazero.Learner(options(name, "--num-envs=8", "--steps=5", "--simulations=4", "--keep=1"))
-    assert learner.play() == 40 and learner.memory.size().item() == 40
-    seen, mask, weights, values = (part.numpy()[0] for part in learner.memory.parts)
+    learner = alphazero.AlphaZero(options(name, "--num-envs=8", "--steps=5", "--simulations=4", "--keep=1"))
+    assert learner.play() == 40 and learner.replay.size().item() == 40
+    seen, mask, weights, values = (part.numpy()[0] for part in learner.replay.parts)
     assert seen.shape == (40, int(np.prod(env.observation_shape))) and values.shape == (40,)
     assert np.allclose(weights.sum(1), 1, atol=1e-4) and not weights[mask == 0].any()
     assert values.std() > 0
 
 
 def test_learning_of_a_tower_lowers_the_loss() -> None:
-    """Of positions with one mark, which it is to take for the action and half of its place for the value."""
+    """Learn from positions with one mark, whose place is the action and determines the value."""
     given = ("--blocks=1", "--channels=4", "--num-envs=8", "--keep=1", "--minibatch=64", "--hidden=16")
-    learner = alphazero.Learner(options("tic_tac_toe", *given, "--rate=0.01"))
+    learner = alphazero.AlphaZero(options("tic_tac_toe", *given, "--rate=0.01"))
     seen, values = np.eye(18, dtype=np.uint8)[:9], np.linspace(0, 0.5, 9, dtype=np.float32)
     mask, weights = np.ones((9, 9), bool), np.eye(9, dtype=np.float32)
-    learner.memory.add([seen, mask, weights, values])
+    learner.replay.add([seen, mask, weights, values])
 
     def loss() -> float:
         logs, found = learner.network(Tensor(seen).float(), Tensor(mask))
         return float(np.square(found.numpy() - values).mean() - (weights * logs.numpy()).sum(1).mean())
 
-    before, size = loss(), learner.memory.size()
+    before, size = loss(), learner.replay.size()
     with Context(TRAINING=1):  # type: ignore[no-untyped-call]
         for _ in range(30):
             learner.learn(size)
@@ -126,7 +126,7 @@ def test_values_are_what_playout_search_says_where_it_is_trusted() -> None:
         "--warm=0.5",
         "--trust=1",
     )
-    learner = alphazero.Learner(options("kuhn_poker", *given))
+    learner = alphazero.AlphaZero(options("kuhn_poker", *given))
     search, said = learner.search, list[te.search.SearchOutput]()
 
     def heard(seed: int) -> te.search.SearchOutput:
@@ -137,22 +137,22 @@ def test_values_are_what_playout_search_says_where_it_is_trusted() -> None:
     assert learner.play() == 40 and len(said) == 6
     values = np.concatenate([found.search_tree.value.numpy() for found in said[:-1]])
     visits = np.concatenate([found.search_tree.visit_counts.numpy() for found in said[:-1]])
-    assert values.std() > 0 and np.allclose(learner.memory.parts[3].numpy()[0], values)
-    assert (visits.sum(1) == 4).all() and np.allclose(learner.memory.parts[2].numpy()[0], visits / 4)
-    learner.left = 0.5
+    assert values.std() > 0 and np.allclose(learner.replay.parts[3].numpy()[0], values)
+    assert (visits.sum(1) == 4).all() and np.allclose(learner.replay.parts[2].numpy()[0], visits / 4)
+    learner.remaining = 0.5
     assert search(1).search_tree.visit_counts.numpy()[0].sum() == learner.options.simulations
 
 
 def test_the_oldest_round_is_forgotten_and_symmetries_are_drawn() -> None:
     symmetries = list(shared_env("tic_tac_toe").symmetries())
-    memory, cells = alphazero.Memory(2, symmetries), np.arange(18, dtype=np.uint8)
+    replay, cells = alphazero.ReplayBuffer(2, symmetries), np.arange(18, dtype=np.uint8)
     board, first = np.tile(cells, (4, 1)), np.tile(cells[:9] == 0, (4, 1))
     for k in range(3):
-        memory.add([board, first, first * np.float32(0.5), np.arange(4, dtype=np.float32) + 4 * k])
-        assert memory.size().item() == min(k + 1, 2) * 4
-    drawn = te.jit(lambda size: list(memory.drawn(256, size)))
-    for _ in range(3):  # replays draw anew
-        seen, mask, weights, values = (x.numpy() for x in drawn(memory.size()))
+        replay.add([board, first, first * np.float32(0.5), np.arange(4, dtype=np.float32) + 4 * k])
+        assert replay.size().item() == min(k + 1, 2) * 4
+    drawn = te.jit(lambda size: list(replay.sample(256, size)))
+    for _ in range(3):  # every replay resamples
+        seen, mask, weights, values = (x.numpy() for x in drawn(replay.size()))
         assert sorted(set(values.tolist())) == [*range(4, 12)]
         turns = [
             symmetries.index(turn) for row in seen for turn in symmetries if (row == turn.observation).all()
@@ -161,12 +161,14 @@ def test_the_oldest_round_is_forgotten_and_symmetries_are_drawn() -> None:
         assert (mask == [np.equal(symmetries[k].actions, 0) for k in turns]).all() and (
             weights == mask / 2
         ).all()
-    assert values.tolist() != drawn(memory.size())[3].tolist()
+    assert values.tolist() != drawn(replay.size())[3].tolist()
 
 
 @pytest.mark.slow
 def test_regret_of_shed_falls() -> None:
-    learner = alphazero.Learner(options("shed", "--rules=cards=5", "--regret", "--games=256", "--hidden=32"))
+    learner = alphazero.AlphaZero(
+        options("shed", "--rules=cards=5", "--regret", "--games=256", "--hidden=32")
+    )
     before = learner.rates()
     for _ in range(4):
         learner.update(1.0)

@@ -1,4 +1,4 @@
-"""scripts/train/ppo.py and ppo_torch.py: their rollouts by a plain-Python reference, and that they learn."""
+"""scripts/train/ppo.py and ppo_torch.py: rollouts against a plain-Python reference, and learning."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ import pytest
 from tinygrad import nn
 
 import tensor_envs as te
-import text_player
 from tensor_envs import registry
 from tensor_envs.train.network import Network, load, look, save
 from tests.core import dice_race
 from tests.scripts.here import SCRIPTS, complaints, status
 from tests.test_learning import Steps, reference
+from text_player import main as text_player
 from train import ppo, ppo_torch, training
-from train.loss import ppo_parser
-from train.training import all_or_nothing, check_options, evaluate
+from train.ppo import ppo_parser
+from train.training import check_options, evaluate, has_only_wins
 
 COMMANDS: dict[str, Any] = {"ppo": ppo, "ppo_torch": ppo_torch}
+LEARNER_CLASSES: dict[str, Any] = {"ppo": ppo.PPO, "ppo_torch": ppo_torch.TorchPPO}
 LEARNERS = pytest.mark.parametrize(
     "name", ["ppo", pytest.param("ppo_torch", marks=pytest.mark.extra("torch"))]
 )
@@ -34,7 +35,7 @@ RACE = ["--env", "dice_race", "--rules", "goal=4", *(f"--{name}={value}" for nam
 
 @pytest.fixture
 def race() -> Iterator[None]:
-    """A game of three players who move in turns, with chance."""
+    """Register a game of three players with chance."""
     te.register(dice_race.GAME)
     yield
     del registry._entries["dice_race"]
@@ -60,9 +61,9 @@ def check_rollout(steps: Steps, mover: Any, value: Any, advantage: Any, known: A
 
 @pytest.mark.slow
 def test_rollouts_of_ppo(race: None) -> None:
-    """The first call, the captured one and its replay, against the same actions step by step."""
+    """Compare the first call, the capture and the replay with the same actions step by step."""
     options = race_options()
-    learner = ppo.Learner(options)
+    learner = ppo.PPO(options)
     env, state = learner.env, learner.env.init(8, options.seed)
     for _ in range(3):
         learner.state, minibatches = learner.rollout(learner.state)
@@ -82,17 +83,17 @@ def test_rollouts_of_ppo(race: None) -> None:
             state = env.reset(after)
         next_value = learner.network(*look(env, state))[1].numpy()
         check_rollout(steps, movers(state.numpy()), next_value, advantage, known)
-    for left in (0.0, 1.0, 0.0):  # the captured optimiser goes by the rate of each update
+    for remaining in (0.0, 1.0, 0.0):  # the captured optimiser uses the rate of each update
         before = learner.network.first.weight.numpy()
-        learner.update(left)
-        assert (learner.network.first.weight.numpy() == before).all() == (left == 0)
+        learner.update(remaining)
+        assert (learner.network.first.weight.numpy() == before).all() == (remaining == 0)
 
 
 @pytest.mark.extra("torch")
 def test_rollouts_of_ppo_torch(race: None) -> None:
     torch = pytest.importorskip("torch")
     options = race_options()
-    learner = ppo_torch.Learner(options)
+    learner = ppo_torch.TorchPPO(options)
     vector = te.VectorEnv(learner.env, 8, options.seed, "CPU", autoreset="next_step")
     for _ in range(3):
         with torch.no_grad():
@@ -103,12 +104,12 @@ def test_rollouts_of_ppo_torch(race: None) -> None:
                 now = vector.state.numpy()
                 assert (now["legal_action_mask"] == mask[t]).all()
                 if t == 0:
-                    logs = learner.judge(*learner.look(vector.state))[0].numpy()
+                    logs = learner.evaluate(*learner.look(vector.state))[0].numpy()
                     assert np.allclose(np.take_along_axis(logs, action[t], 1)[:, 0], old[t], atol=1e-5)
                 vector.step(action[t, :, 0].astype(np.int32))
                 then = vector.state.numpy()
                 steps.append((then["rewards"], movers(now), value[t], then["terminated"], then["truncated"]))
-            next_value = learner.judge(*learner.look(vector.state))[1].numpy()
+            next_value = learner.evaluate(*learner.look(vector.state))[1].numpy()
         check_rollout(steps, movers(vector.state.numpy()), next_value, advantage, known)
 
 
@@ -131,12 +132,12 @@ def test_a_few_updates(name: str, race: None, tmp_path: Path, capsys: pytest.Cap
 @pytest.mark.slow
 @LEARNERS
 def test_what_is_measured_and_saved(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Where chips are won, their mean; the weights, of either command, play what the learner would."""
+    """Check mean returns of a game of chips, and that saved weights of either command play like the learner."""
     path, made = tmp_path / "weights.safetensors", []
     arguments = ["--env=kuhn_poker", *RACE[4:], "--save", str(path)]
 
     def learner(options: Any) -> Any:
-        made.append(COMMANDS[name].Learner(options))
+        made.append(LEARNER_CLASSES[name](options))
         return made[0]
 
     parser = ppo_parser(f"{name}.py", "", "CPU")
@@ -146,7 +147,7 @@ def test_what_is_measured_and_saved(name: str, tmp_path: Path, capsys: pytest.Ca
         "mean return against the uniform player, by seat" in said and "mean return by seat at most " in said
     )
     env = te.make("kuhn_poker")
-    assert not all_or_nothing(env) and all_or_nothing(te.make("tic_tac_toe"))
+    assert not has_only_wins(env) and has_only_wins(te.make("tic_tac_toe"))
     state = env.init(64, seed=1)
     weights, kept = made[0].weights(), nn.state.safe_load(path)
     assert weights.keys() == kept.keys() and len(kept) == 8
@@ -165,7 +166,7 @@ def test_what_is_measured_and_saved(name: str, tmp_path: Path, capsys: pytest.Ca
 
 
 def test_evaluation_is_fair() -> None:
-    """The uniform player's own figures, known exactly: it does not lose 71.2 % of its games first and 41.5 % second."""
+    """Compare with the exact figures of the uniform player: 71.2 % of games not lost first, 41.5 % second."""
     env = te.make("tic_tac_toe")
     rates = evaluate(env, lambda state: te.agents.uniform(state).numpy(), 8192, 3)
     assert np.allclose(rates, [1 - 121 / 420, 1 - 737 / 1260], atol=4 * (0.25 / 4096) ** 0.5)
@@ -213,7 +214,7 @@ def test_without_pytorch(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 @pytest.mark.slow
 @LEARNERS
 def test_it_learns_tic_tac_toe(name: str) -> None:
-    """At least 95 % of 8,192 games not lost to the uniform player, in either seat."""
+    """Require that 95 % of 8,192 games are not lost to the uniform player, in either seat."""
     command = [sys.executable, str(SCRIPTS / "train" / f"{name}.py"), "--games", "16384", "--seed", "1"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     first, second = (float(rate) for rate in done.stdout.splitlines()[-3].split()[2:])

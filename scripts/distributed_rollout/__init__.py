@@ -1,0 +1,1 @@
+"""Parts of `scripts/distributed_rollout.py`."""

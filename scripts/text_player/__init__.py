@@ -1,0 +1,1 @@
+"""Parts of `scripts/text_player.py`."""
