@@ -15,22 +15,24 @@ from tinygrad import Tensor, dtypes
 
 from tensor_envs._compiler.devices import DeviceName, is_capturing
 from tensor_envs._validate import file_path, function, instance, integer, shown
+from tensor_envs.env import Env
 from tensor_envs.interop import to_numpy
 from tensor_envs.jit import jit
 from tensor_envs.sampling import masked_logits, sample_action, uniform
-from tensor_envs.search import best_actions
 from tensor_envs.search.policies import (
     MAX_SIMULATIONS,
     gumbel_muzero_policy,
     playout_policy,
 )
 from tensor_envs.search.running import Evaluate
+from tensor_envs.solve.solver import Solution, solve
 from tensor_envs.state import State
 from tensor_envs.train.network import FOLDER, Network, evaluator
 from tensor_envs.train.network import load as load_network
 
 __all__ = ["Oracle", "Policy", "greedy", "gumbel", "load", "perfect", "playout_search", "uniform"]
 Policy = Callable[[State], Any]  # integers [B], a Tensor or what NumPy takes
+MAX_POSITIONS = 250_000  # upper bound for a game that is solved without an oracle
 
 
 class Oracle(Protocol):
@@ -163,22 +165,29 @@ def load(path: str | Path, num_simulations: int = 32, seed: int = 0) -> Policy:
 
 
 def perfect(oracle: Oracle | None = None) -> Policy:
-    """A random one of the actions that keep the position's value.
+    """Return a policy that draws one of the actions that keep the position's value.
 
     Args:
-        oracle: who knows; None: `te.search.best_actions`, for the games that it has solved.
+        oracle: exact values of the game. None: `te.solve` solves the game when the policy first meets it, which takes
+            at most 250,000 positions.
 
     Returns:
-        A policy. It raises ValueError for a game that the oracle does not know.
+        A policy. It raises ValueError for a game that the oracle does not cover.
 
     Raises:
-        TypeError: no such oracle.
+        TypeError: the oracle has no method `best_actions`.
+
+    Examples:
+        >>> env = te.make("tic_tac_toe")
+        >>> te.agents.perfect()(env.step(env.init(2), [0, 8])).tolist()  # only the centre does not lose
+        [4, 4]
     """
-    given = best_actions if oracle is None else getattr(oracle, "best_actions", None)
-    known = function("oracle.best_actions", given)
+    if oracle is not None:
+        function("oracle.best_actions", getattr(oracle, "best_actions", None))
 
     def policy(state: State) -> Tensor:
-        best = known(state)
+        instance("state", state, State)
+        best = (solution_of(state.env) if oracle is None else oracle).best_actions(state)
         if not isinstance(best, Tensor):
             best = Tensor(np.asarray(best), device=state.device)
         shape = (state.batch, state.env.num_actions)
@@ -187,6 +196,15 @@ def perfect(oracle: Oracle | None = None) -> Policy:
         return _found(_one_of(best, state), "best_actions must name legal actions, which are missing")
 
     return policy
+
+
+@functools.lru_cache(8)
+def solution_of(env: Env) -> Solution:
+    """Solve a small game once. ValueError for a game that `te.solve` cannot solve within `MAX_POSITIONS`."""
+    try:
+        return solve(env, max_positions=MAX_POSITIONS)
+    except ValueError as error:
+        raise ValueError(f"perfect play of {env!r} needs an oracle: {error}") from None
 
 
 @jit

@@ -141,7 +141,7 @@ def cases() -> Iterator[Case]:
         "rollout_from": lambda x: te.rollout_from(x, "uniform", 2),
         "playout": lambda x: te.playout(x, 2),
         "flat_monte_carlo": lambda x: te.search.flat_monte_carlo(x, 2),
-        "best_actions": te.search.best_actions,
+        "perfect": te.agents.perfect(),
         "playout_policy": lambda x: te.search.playout_policy(x, 2),
         "gumbel_muzero_policy": lambda x: te.search.gumbel_muzero_policy(x, evaluation),
         "muzero_policy": lambda x: te.search.muzero_policy(x, evaluation),
@@ -159,7 +159,6 @@ def cases() -> Iterator[Case]:
         "VectorEnv": lambda x: te.VectorEnv(x, 2),
         "debug": te.debug,
         "check_env": check_env,
-        "is_solved": te.search.is_solved,
     }
     for name, call in envs.items():
         yield Case(name, "env", call, NO_ENV)
@@ -315,7 +314,7 @@ def cases() -> Iterator[Case]:
     for name, call in searches.items():
         for argument, values in (wrong | about[name]).items():
             yield Case(name, argument, lambda x, f=call, k=argument: f(**{k: x}), values)
-    yield Case("best_actions", "solved|perfect", te.search.best_actions, (te.make("qubic").init(1),))
+    yield Case("perfect", "needs an oracle", te.agents.perfect(), (te.make("kuhn_poker").init(1),))
     for number in ("gamma", "lam"):
         values = (*NO_NUMBER, -0.5, 1.5)
         yield Case("advantages", number, lambda x, n=number: advantages(**{n: x}), values)

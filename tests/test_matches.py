@@ -34,6 +34,14 @@ def test_perfect_play_loses_nothing_and_the_players_take_turns() -> None:
     assert f"policy 1: 0 won, {result.draws[1]} drawn" in str(result)
 
 
+def test_perfect_players_win_what_is_won() -> None:
+    env = shared_env("tic_tac_toe")
+    fork = env.state_from_dicts([{"board": [1, 0, 0, 0, -1, 0, 0, 0, 1], "current_player": 1}] * 64)
+    assert set(agents.perfect()(fork).tolist()) == {1, 3, 5, 7}  # a corner would lose
+    won = te.evaluate(te.make("shed", cards=5), [agents.uniform, agents.perfect()], 12, seats="fixed")
+    assert (won.returns == [-1, 1]).all()  # the first position is a loss
+
+
 def test_points_and_intervals() -> None:
     env = shared_env("tic_tac_toe")
     same = te.evaluate(env, [agents.uniform] * 2, games=4000)
@@ -149,7 +157,7 @@ def wrong(says: Any) -> Any:
         (lambda e: agents.greedy(cast(Any, 5)), "evaluate must be a function"),
         (lambda e: agents.gumbel(network, 0), "num_simulations must be in 1"),
         (lambda e: agents.playout_search(cast(Any, "1")), "num_simulations must be an int"),
-        (lambda e: agents.perfect()(te.make("qubic").init(1)), "perfect play"),
+        (lambda e: agents.perfect()(te.make("kuhn_poker").init(1)), "needs an oracle"),
         (lambda e: agents.perfect(cast(Any, 5)), "oracle.best_actions must be a function"),
         (lambda e: agents.perfect(wrong(np.ones((3, 7), bool)))(e.init(3)), r"must give bool \(3, 9\)"),
         (lambda e: agents.perfect(wrong(np.ones((3, 9))))(e.init(3)), r"must give bool \(3, 9\)"),

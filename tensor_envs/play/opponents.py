@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from tensor_envs.agents import load
+from tensor_envs.agents import load, solution_of
 from tensor_envs.games.shed.tablebase import Tablebase
 from tensor_envs.sampling import uniform
-from tensor_envs.search import best_actions, playout_policy
+from tensor_envs.search import playout_policy
 from tensor_envs.state import State
 from tensor_envs.web.variants import SIMULATIONS
 
@@ -101,7 +101,7 @@ def perfect(seed: int, solver: ShedSolver) -> Choose:
                 return None
             best = table.best_actions(state).numpy()
         else:
-            best = best_actions(state)
+            best = solution_of(state.env).best_actions(state)
         return int(random.choice(np.flatnonzero(best[0])))
 
     return choose

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import prod
 from pathlib import Path
 from typing import Any
 
 from tensor_envs.env import Env
+from tensor_envs.games.hyper_tic_tac_toe.rules import HyperTicTacToe
+from tensor_envs.games.shed.rules import Shed
 from tensor_envs.registry import make
 
 PERSON, UNIFORM, SEARCH, TRAINED, PERFECT = "person", "uniform", "search", "trained", "perfect"
@@ -89,8 +92,14 @@ def weights_of(env: Env) -> Path:
 
 def kinds(env: Env) -> list[str]:
     """Return the kinds of players that can play a game, from the weakest on."""
-    from tensor_envs.search.exact import is_solved  # the page's server needs no search to start
-
     trained = weights_of(env).is_file() and env.rules == make(env.id).rules
     searched = not env.engine.game.has_memory
-    return [PERSON, UNIFORM, *[SEARCH] * searched, *[TRAINED] * trained, *[PERFECT] * is_solved(env)]
+    return [PERSON, UNIFORM, *[SEARCH] * searched, *[TRAINED] * trained, *[PERFECT] * has_perfect_play(env)]
+
+
+def has_perfect_play(env: Env) -> bool:
+    """Return whether a perfect player is offered: on small boards of tic-tac-toe, and in Shed up to 14 cards."""
+    rules = env.rules
+    if isinstance(rules, HyperTicTacToe):
+        return prod(rules.shape) <= 9 and not (rules.misere or rules.gravity)
+    return isinstance(rules, Shed) and rules.cards <= 14

@@ -32,7 +32,7 @@ def reader(text: str) -> str:
     board = [{"X": 1, "O": -1, ".": 0}["".join(cell)] for row in rows for cell in row]
     player = int(re.findall(r"You are player (\d)", text)[-1])
     state = TTT.state_from_dicts([{"board": board, "current_player": player}])
-    best = int(te.search.best_actions(state)[0].argmax())
+    best = int(te.agents.solution_of(TTT).best_actions(state)[0].argmax())
     return f"I take **{TTT.action_to_string(best)}**."
 
 
@@ -104,7 +104,7 @@ def test_a_program_and_the_keyboard() -> None:
             "--against must be uniform, search, perfect, a .safetensors file or package",
         ),
         (["--against", "gone.safetensors"], "no file 'gone.safetensors'"),
-        (["--against", "perfect", "--env", "gomoku"], "needs a game that is solved"),
+        (["--against", "perfect", "--env", "gomoku"], "needs an oracle: max_positions"),
         (
             ["--player", "nowhere:answer"],
             "argument --player: must be package.module:function, got 'nowhere:answer': No module",

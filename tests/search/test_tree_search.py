@@ -14,7 +14,6 @@ from tinygrad import Tensor
 
 import tensor_envs as te
 from tensor_envs.search import noise, policies, running
-from tensor_envs.search.exact import board_value
 from tests.games.shared import shared_env
 from tests.search.reference import searched
 
@@ -45,28 +44,23 @@ def network(env: te.Env, seed: int = 1) -> Any:
 
 
 def every_position() -> tuple[te.State, np.ndarray]:
-    """All undecided positions of tic-tac-toe, and which of their actions keep the value."""
+    """Return all undecided positions of tic-tac-toe, and which of their actions keep the value."""
     boards: dict[tuple[int, int], None] = {}
     waiting = [(0, 0)]
     while waiting:
         own, other = waiting.pop()
-        if (own, other) in boards or (board_value((3, 3), 3, own, other) == -1 and won(other)):
-            continue
-        boards[own, other] = None
-        waiting += [(other, own | 1 << c) for c in range(9) if not (own | other) >> c & 1]
-    positions = [b for b in boards if b[0] | b[1] != 511]
-    dicts, best = [], np.zeros((len(positions), 9), bool)
-    for k, (own, other) in enumerate(positions):
+        if (own, other) not in boards and own | other != 511 and not won(other):
+            boards[own, other] = None
+            waiting += [(other, own | 1 << c) for c in range(9) if not (own | other) >> c & 1]
+    dicts = []
+    for own, other in boards:
         mover = (own | other).bit_count() % 2
-        mark, mine = (1, -1)[mover], [own >> c & 1 for c in range(9)]
-        board = [mark * x - mark * (other >> c & 1) for c, x in enumerate(mine)]
+        mark = (1, -1)[mover]
+        board = [mark * ((own >> c & 1) - (other >> c & 1)) for c in range(9)]
         dicts.append({"board": board, "current_player": mover})
-        values = [
-            -board_value((3, 3), 3, other, own | 1 << c) if not (own | other) >> c & 1 else -2
-            for c in range(9)
-        ]
-        best[k] = np.array(values) == max(values)
-    return shared_env("tic_tac_toe").state_from_dicts(dicts), best
+    env = shared_env("tic_tac_toe")
+    state = env.state_from_dicts(dicts)
+    return state, te.solve(env).best_actions(state)
 
 
 def won(board: int) -> bool:

@@ -149,8 +149,6 @@ def loops() -> None:
     assert_type(search.playout_policy(env.init(2), 4, tree=known), search.SearchOutput)
     assert_type(known.to_svg(0, nodes=9), str)
     assert_type(search.flat_monte_carlo(env.init(2), 16), np.ndarray)
-    assert_type(search.is_solved(env), bool)
-    assert_type(search.best_actions(env.init(2)), np.ndarray)
     zero, first = np.zeros(1, np.float32), np.array([[1, 0]], np.float32)
     te.advantages([(0 * first, first, zero, zero, zero + 1)], first, zero, gamma=1.0, lam=0.95)
     policies: list[te.agents.Policy] = [te.agents.perfect(), te.agents.uniform]

@@ -231,7 +231,7 @@ def test_perfect_play_by_a_table(page: Any) -> None:
     state, kept = env.init(1, 5), list[bool]()
     for action in map(int, parse_qs(urlsplit(taken(page)).fragment)["moves"][0].split(".")):
         if state.current_player.item() == 1:
-            kept.append(te.search.best_actions(state)[0, action])
+            kept.append(te.agents.solution_of(env).best_actions(state)[0, action])
         state = env.step(state, [action])
     assert state.terminated.item() and len(kept) > 2 and all(kept)
 

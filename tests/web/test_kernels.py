@@ -16,6 +16,7 @@ import pytest
 
 import tensor_envs as te
 from tensor_envs._compiler.devices import download
+from tensor_envs.games.shed.solve import solve
 from tensor_envs.web.kernels import Kernels
 from tensor_envs.web.site import write_game
 from tensor_envs.web.variants import SIMULATIONS, kinds, variant
@@ -93,7 +94,7 @@ def test_perfect_play_gives_nothing_away(site: Callable[..., Path]) -> None:
     env = shared_env("tic_tac_toe")
     state = env.init(1, SEED, "CPU")
     for action in json.loads(told(site(env.id), "choices.js", "perfect", env.id, 9)):
-        assert te.search.best_actions(state)[0, action]
+        assert te.agents.solution_of(env).best_actions(state)[0, action]
         state = env.step(state, [action])
     assert state.terminated.item() and not state.rewards.numpy().any()  # a draw
 
@@ -104,9 +105,10 @@ def test_perfect_play_by_a_table_gives_nothing_away(name: str, site: Callable[..
     """In a game of random actions, in which much is given away."""
     env = variant(name)[1]
     held_small(name, site(name) / "games" / f"{name}.table.wasm")
+    table = solve(env.rules.cards, "CPU", progress=False)
     state, actions, best = env.init(1, SEED, "CPU"), list[int](), list[np.ndarray]()
     while len(actions) < 40 and not state.terminated.item():
-        best.append(te.search.best_actions(state)[0])
+        best.append(table.best_actions(state).numpy()[0])
         actions.append(int(te.agents.uniform(state).item()))
         state = env.step(state, actions[-1:])
     chosen = json.loads(told(site(name), "choices.js", "perfect", name, len(actions), *actions))
