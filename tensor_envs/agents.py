@@ -19,12 +19,7 @@ from tensor_envs.env import Env
 from tensor_envs.interop import to_numpy
 from tensor_envs.jit import jit
 from tensor_envs.sampling import masked_logits, sample_action, uniform
-from tensor_envs.search.policies import (
-    MAX_SIMULATIONS,
-    gumbel_muzero_policy,
-    playout_policy,
-)
-from tensor_envs.search.running import Evaluate
+from tensor_envs.search.policies import MAX_SIMULATIONS, Evaluate, gumbel_muzero_policy, playout_policy
 from tensor_envs.solve.solver import Solution, solve
 from tensor_envs.state import State
 from tensor_envs.train.network import FOLDER, Network, evaluator

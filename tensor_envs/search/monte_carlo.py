@@ -1,4 +1,4 @@
-"""Flat Monte Carlo: of every legal action some random games to the end, and the action that ends best."""
+"""Flat Monte Carlo: random games from every legal action, and the action of the highest mean return."""
 
 from __future__ import annotations
 
@@ -11,32 +11,30 @@ from tensor_envs._validate import instance, integer
 from tensor_envs.rollout import playout
 from tensor_envs.state import State
 
-BRANCHES = 512  # (game, action) pairs whose playouts are one kernel: always as many, so that it compiles once
+BRANCHES = 512  # (game, action) pairs of one kernel; a fixed number, so that it compiles once
 
 
 def flat_monte_carlo(
     state: State, n: int, seed: int = 0, limit: int = 2**31 - 1, rows: Any = None
 ) -> np.ndarray:
-    """The action of the highest mean return for the player to move, in every game of a state.
+    """Return the action of the highest mean return for the player to move, in every game.
 
-    Like every search from a State it sees the whole of it, hidden cards included; what chance will bring it does not
-    know, since playouts draw their own.
+    Playouts start from the whole state, hidden cards included, and draw their own chance.
 
     Args:
-        state: The games; those that are over get action 0.
-        n: Random games that begin with each legal action.
-        seed: Of the playouts, 0..2^44 - 1. Give every call another one.
-        limit: Actions after which a playout is cut off.
-        rows: Numbers of the games to choose for; the others get action 0. Default: all.
+        state: the games.
+        n: number of random games that start with each legal action.
+        seed: seed of the playouts, 0..2^44-1. Use another one for every call.
+        limit: maximum number of actions of a playout.
+        rows: rows of the games to choose for; the others get action 0. Default: all.
 
     Returns:
-        Integers [B].
+        int64 [B]; 0 in a game that is over.
 
     Raises:
-        TypeError, ValueError: For other arguments, as in `te.playout` and `env.take`.
+        TypeError, ValueError: as in `te.playout` and `Env.take`.
 
     Examples:
-        >>> import tensor_envs as te
         >>> env = te.make("tic_tac_toe")
         >>> state = env.init(2)
         >>> for actions in ([0, 8], [3, 5], [1, 7], [4, 4]):

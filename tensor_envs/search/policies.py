@@ -1,139 +1,55 @@
-"""Tree search in every game of a batch at once: by playouts, or with a network, as in mctx."""
+"""Tree search in every game of a batch at once: with playouts, or with a network as in mctx."""
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from tinygrad import Tensor, dtypes
 
-from tensor_envs._compiler.capture import launches_directly
-from tensor_envs._compiler.devices import LOCK, download, stays_lazy, upload
-from tensor_envs._engine.batch_layout import BatchBuffers, BatchLayout
-from tensor_envs._engine.inputs import host_ints
-from tensor_envs._engine.random import seed_words
-from tensor_envs._validate import function, instance, integer, number, one_of
-from tensor_envs.env import Env
-from tensor_envs.search.noise import gumbel_noise, muzero_noise
-from tensor_envs.search.picture import tree_svg
-from tensor_envs.search.running import (
-    Evaluate,
-    chunk_of,
-    network_runner,
-    params_array,
-    playout_runner,
-    result_arrays,
+from tensor_envs._compiler.capture import CapturedFunction, launches_directly
+from tensor_envs._compiler.devices import (
+    LOCK,
+    DeviceName,
+    before_capture,
+    empty_buffer,
+    is_gpu,
+    stays_lazy,
+    upload,
 )
+from tensor_envs._compiler.launch import realize
+from tensor_envs._engine.batch_layout import BatchBuffers, BatchLayout, batch_layout
+from tensor_envs._engine.engine import Engine
+from tensor_envs._engine.random import seed_words, threefry
+from tensor_envs._validate import function, instance, integer, number, one_of, shown
+from tensor_envs.env import Env
+from tensor_envs.jit import jit
+from tensor_envs.sampling import masked_logits
+from tensor_envs.search.memory import Node, SearchConfig, TreeArrays, TreeSizes, padded, room
 from tensor_envs.search.selection import UCB, ActionSelection, GumbelMuZero, MuZero
-from tensor_envs.search.simulation import Result
-from tensor_envs.search.tables import Node, SearchConfig, TreeSizes, room
-from tensor_envs.search.tree import HostTree, fetch
+from tensor_envs.search.simulation import (
+    ExpandAndSelect,
+    Finalize,
+    InitRoot,
+    NetworkOutput,
+    PlayoutSearch,
+    Result,
+)
+from tensor_envs.search.tree import HostTree, SearchOutput, SearchTree, fetch
 from tensor_envs.state import State
 
+Evaluate = Callable[[State], tuple[Tensor, Tensor]]  # prior logits [B, A], and values [B] or [B, P]
 MAX_SIMULATIONS = 2**20
 EXPLORATION = 1.4
-ROOTS_ALONE = "this one holds only the roots"
-
-
-class SearchTree:
-    """Visits and values of the roots after a search; with `keep_tree`, whole trees, too."""
-
-    def __init__(self, env: Env, layout: BatchLayout, numbers: Tensor, whole: HostTree | None = None):
-        self._env, self._layout, self._numbers, self._whole = env, layout, numbers, whole
-        self._actions = env.num_actions
-
-    def _part(self, part: int) -> Tensor:
-        """Return one of the numbers of every action, see `Result.numbers`."""
-        layout, size = self._layout, self._actions
-        rows = self._numbers.reshape(layout.shards, layout.grid.rows, 3 * size + 1)[:, : layout.share]
-        return rows[:, :, part * size : min((part + 1) * size, 3 * size + 1)].reshape(layout.batch, -1)
-
-    @property
-    def visit_counts(self) -> Tensor:
-        """int32 [B, A], simulations that began with each action."""
-        return self._part(0)
-
-    @property
-    def visit_probs(self) -> Tensor:
-        """float32 [B, A], shares of the simulations; all 0 in a game that is over."""
-        counts = self.visit_counts
-        return counts / counts.sum(1, keepdim=True).maximum(1)
-
-    @property
-    def qvalues(self) -> Tensor:
-        """float32 [B, A], mean returns after each action for the player to move; 0 of one that was not tried."""
-        return self._part(2).bitcast(dtypes.float32)
-
-    @property
-    def value(self) -> Tensor:
-        """float32 [B], what the game is worth to the player to move; 0 in a game that is over."""
-        return self._part(3).bitcast(dtypes.float32).reshape(self._layout.batch)
-
-    @property
-    def _weights(self) -> Tensor:
-        return self._part(1).bitcast(dtypes.float32)
-
-    def summary(self) -> dict[str, np.ndarray]:
-        """Return visit_counts, visit_probs, qvalues, value and the search's action_weights, in one download."""
-        layout, size = self._layout, self._actions
-        rows = download(self._numbers).reshape(layout.shards, layout.grid.rows, -1)[:, : layout.share]
-        numbers = rows.reshape(layout.batch, -1)
-        visits, reals = numbers[:, :size], numbers.view(np.float32)
-        probs = visits / np.maximum(visits.sum(1, keepdims=True), 1)
-        return {
-            "visit_counts": visits,
-            "visit_probs": probs.astype(np.float32),
-            "qvalues": reals[:, 2 * size : 3 * size],
-            "value": reals[:, -1],
-            "action_weights": reals[:, size : 2 * size],
-        }
-
-    def to_svg(self, i: int = 0, nodes: int = 48) -> str:
-        """Draw a game's tree: the actions that were visited most, with visits and mean returns.
-
-        Args:
-            i: which game.
-            nodes: how many actions at most, 1..1000; without `keep_tree` only the root's.
-
-        Returns:
-            An SVG document. Circles are larger the more visits there are; blue is good for who chose, red bad.
-
-        Raises:
-            ValueError, TypeError: other numbers.
-        """
-        row = integer("i", i, 0, self._layout.batch - 1)
-        count = integer("nodes", nodes, 1, 1000)
-        if (whole := self._whole) is not None:
-            tree = whole.visits[row], whole.values[row], whole.children[row]
-        else:
-            found = self.summary()
-            visits, values = (found[name][row][None] for name in ("visit_counts", "qvalues"))
-            tree = visits, values, np.zeros_like(visits)
-        return tree_svg(*tree, count, [self._env.action_to_string(a) for a in range(self._actions)])
-
-    def _repr_svg_(self) -> str:
-        return self.to_svg()
-
-
-class SearchOutput(NamedTuple):
-    """Result of a search.
-
-    Attributes:
-        action: int32 [B], the action to play; 0 in a game that is over.
-        search_tree: visits and values of the roots.
-    """
-
-    action: Tensor
-    search_tree: SearchTree
-
-    @property
-    def action_weights(self) -> Tensor:
-        """float32 [B, A], a policy to learn; all 0 in a game that is over."""
-        return self.search_tree._weights
+TREE_BYTES = 2**28  # upper bound for the trees in memory at once
+MAX_BLOCKS = 256  # of a kernel, so that indices have 32 bits
+NETWORK_BLOCKS = 4  # of a search with a network on a CPU: its trees stay in cache
+REFUSED = -1e9
+TRIES = 8  # candidates of a draw by rejection; each is accepted with probability 3/4 or more
 
 
 def playout_policy(
@@ -146,30 +62,30 @@ def playout_policy(
     keep_tree: bool = False,
     tree: SearchTree | None = None,
 ) -> SearchOutput:
-    """Monte Carlo tree search with uniformly random playouts: the whole search of all games is one kernel.
+    """Run Monte Carlo tree search with uniformly random playouts, as one kernel for all games.
 
-    A simulation goes on with the action of the highest mean return plus exploration * sqrt(visits) / (1 + visits of the
-    action), and values a new position by one random game to its end. The most visited action is played. Of returns
-    beyond 1 what counts is their share of the largest one found.
+    A simulation selects the action of the highest mean return plus exploration * sqrt(visits) / (1 + visits of the
+    action), and values a new position by one random game to its end. The most visited action is played. Returns beyond
+    1 are divided by the largest absolute return so far.
 
     Args:
         state: the games.
-        num_simulations: in every game, 1..2^20.
-        exploration: how much few visits count.
-        seed: of playouts and chance. The same game at the same ply has the same ones in any batch.
-        limit: actions after which a playout is cut off.
-        chance: in games with chance, "open" plays every simulation anew from the root with chance of its own, so that
-            nodes are sequences of actions; "sampled" gives every position of the tree one chance, which is faster and
-            knows too much.
-        keep_tree: whether `search_tree` holds whole trees, for `subtree` and pictures: a copy on the host.
-        tree: trees of these positions, from `subtree` and a search of the same kind, which this search resumes. In
-            games with chance their values are means over all outcomes.
+        num_simulations: simulations of each game, 1..2^20.
+        exploration: weight of the exploration term.
+        seed: seed of playouts and chance. A game at a ply has the same draws in any batch.
+        limit: maximum number of actions of a playout.
+        chance: in games with chance, "open" replays every simulation from the root with its own chance, so that nodes
+            are sequences of actions; "sampled" draws the chance of each position in the tree once, which is faster but
+            lets the search exploit the draws.
+        keep_tree: copy the whole trees to the host, for `subtree` and pictures.
+        tree: trees of these positions to resume, by `subtree` of a search of the same kind. In games with chance their
+            values are means over all outcomes.
 
     Returns:
         Actions, weights (shares of visits), and visits and values of the roots.
 
     Raises:
-        ValueError, TypeError: other arguments; a game too large to unroll.
+        ValueError, TypeError: an argument out of range or of another type; a game too large to unroll.
 
     Examples:
         >>> env = te.make("tic_tac_toe")
@@ -196,19 +112,20 @@ def gumbel_muzero_policy(
     chance: Literal["open", "sampled"] = "open",
     keep_tree: bool = False,
 ) -> SearchOutput:
-    """Gumbel MuZero's search with a network and the exact rules, as mctx's of the same name.
+    """Run Gumbel MuZero's search with a network and the exact rules, like mctx's function of this name.
 
     Source: I. Danihelka, A. Guez, J. Schrittwieser, D. Silver, "Policy improvement by planning with Gumbel", ICLR 2022.
 
     Args:
         state: the games.
-        evaluate: a function of a State to prior logits, float32 [B, A] (of illegal actions they do not count), and
-            values, float32 [B] for the player to move (of one player, or of two in a zero-sum game) or [B, P]; in
-            tinygrad operations. It is captured once for a batch size and replayed: pass the same function every time.
-        num_simulations: evaluations in every game besides that of the root, 1..2^20.
-        max_num_considered_actions: of a root, 1..1024.
-        gumbel_scale: of the noise; 0 for none.
-        seed: of noise and chance. The same game at the same ply has the same ones in any batch.
+        evaluate: a function of a State, in tinygrad operations, to prior logits [B, A] (those of illegal actions are
+            ignored) and values of a float dtype: [B] for the player to move in games for one player or for two with
+            zero sum, or [B, P]. It is captured once for each batch size and replayed: pass the same function every
+            time.
+        num_simulations: evaluations of each game besides that of the root, 1..2^20.
+        max_num_considered_actions: maximum number of root actions that sequential halving considers, 1..1024.
+        gumbel_scale: scale of the noise; 0 for none.
+        seed: seed of noise and chance. A game at a ply has the same draws in any batch.
         chance, keep_tree: as in `playout_policy`. No search can resume these trees: sequential halving plans all
             visits of a root.
 
@@ -216,8 +133,16 @@ def gumbel_muzero_policy(
         Actions, weights (the improved policy), and visits and values of the roots.
 
     Raises:
-        ValueError, TypeError: other arguments; an evaluation of another shape or dtype, or with a value or a legal
-            action's logit that is not finite.
+        ValueError, TypeError: an argument out of range or of another type; an evaluation of another shape or dtype, or
+            with a value or a legal action's logit that is not finite.
+
+    Examples:
+        >>> from tinygrad import Tensor
+        >>> def evaluate(state):
+        ...     return Tensor.zeros(state.batch, 9), Tensor.zeros(state.batch)
+        >>> output = te.search.gumbel_muzero_policy(te.make("tic_tac_toe").init(2), evaluate, num_simulations=8)
+        >>> output.action_weights.shape
+        (2, 9)
     """
     count = integer("num_simulations", num_simulations, 1, MAX_SIMULATIONS)
     considered = integer("max_num_considered_actions", max_num_considered_actions, 1, 1024)
@@ -245,16 +170,16 @@ def muzero_policy(
     keep_tree: bool = False,
     tree: SearchTree | None = None,
 ) -> SearchOutput:
-    """MuZero's search with a network and the exact rules, as mctx's of the same name.
+    """Run MuZero's search with a network and the exact rules, like mctx's function of this name.
 
     Source: J. Schrittwieser and others, "Mastering Atari, Go, chess and shogi by planning with a learned model", 2019.
 
     Args:
         state, evaluate, num_simulations, seed, chance: as in `gumbel_muzero_policy`.
         dirichlet_fraction: share of noise in the root's priors, 0..1.
-        dirichlet_alpha: the noise's concentration, 0.001..16.
-        pb_c_init, pb_c_base: how much the priors count.
-        temperature: the action is drawn from visits ** (1 / temperature); 0 for the most visited one.
+        dirichlet_alpha: concentration of the noise, 0.001..16.
+        pb_c_init, pb_c_base: weights of the exploration term.
+        temperature: the action is drawn with weights visits ** (1 / temperature); 0 takes the most visited one.
         keep_tree, tree: as in `playout_policy`.
 
     Returns:
@@ -262,6 +187,13 @@ def muzero_policy(
 
     Raises:
         ValueError, TypeError: as in `gumbel_muzero_policy`.
+
+    Examples:
+        >>> from tinygrad import Tensor
+        >>> def evaluate(state):
+        ...     return Tensor.zeros(state.batch, 9), Tensor.zeros(state.batch)
+        >>> te.search.muzero_policy(te.make("tic_tac_toe").init(2), evaluate, num_simulations=8).action.shape
+        (2,)
     """
     count = integer("num_simulations", num_simulations, 1, MAX_SIMULATIONS)
     fraction = number("dirichlet_fraction", dirichlet_fraction, 0.0, 1.0)
@@ -272,7 +204,7 @@ def muzero_policy(
     visits = np.arange(room(config.slots)) + 1.0
     explore = np.sqrt(visits) * (init + np.log((visits + base + 1) / base))
     powers = np.log(np.maximum(visits - 1, 1e-30)) / temperature if temperature else (visits - 1) * 1e6
-    table = _reals(np.concatenate([explore, powers, [fraction]]))
+    table = _float32(np.concatenate([explore, powers, [fraction]]))
 
     scale = float(temperature > 0)
 
@@ -282,72 +214,33 @@ def muzero_policy(
     return _search(state, config, table, seed, 1, tree, evaluate, noise)
 
 
-def subtree(tree: SearchTree, action: Tensor | np.ndarray | Sequence[int]) -> SearchTree:
-    """Return the part of a search's trees below an action.
-
-    For several actions call it once for each: `subtree(subtree(tree, mine), theirs)`. The next search of these
-    positions resumes the trees with `tree=`, visits and values included. Where the action was never tried, or ended
-    the game, the tree is empty.
-
-    Args:
-        tree: the `search_tree` of a search with `keep_tree=True`.
-        action: integers [B], a legal action of every game; any of a game that is over.
-
-    Returns:
-        A tree with the visits and values below the action.
-
-    Raises:
-        ValueError: the search did not keep its trees; another number of actions, or one out of range.
-        TypeError: no tree, or no integers.
-
-    Examples:
-        >>> env = te.make("tic_tac_toe")
-        >>> state = env.init(2)
-        >>> found = te.search.playout_policy(state, 64, keep_tree=True)
-        >>> state = env.step(state, found.action)
-        >>> tree = te.search.subtree(found.search_tree, found.action)
-        >>> known = tree.visit_counts.sum(1)
-        >>> more = te.search.playout_policy(state, 64, tree=tree)
-        >>> (more.search_tree.visit_counts.sum(1) - known).tolist()
-        [64, 64]
-    """
-    instance("tree", tree, SearchTree)
-    layout = tree._layout
-    if tree._whole is None:
-        raise ValueError(f"tree must be that of a search with keep_tree=True, {ROOTS_ALONE}")
-    given = action.numpy() if isinstance(action, Tensor) else action
-    below = tree._whole.under(host_ints("action", given, layout.batch, tree._actions))
-    numbers = upload(layout.padded(below.numbers(tree._actions)), layout.device)
-    return SearchTree(tree._env, layout, numbers, below)
-
-
 @functools.lru_cache(64)
 def exploration_table(factor: float, slots: int) -> bytes:
     """Return the exploration factor for each parent visit count, float32 [room(slots)]."""
-    return _reals(factor * np.sqrt(np.arange(room(slots))) + 1e-6)
+    return _float32(factor * np.sqrt(np.arange(room(slots))) + 1e-6)
 
 
-def _reals(values: np.ndarray) -> bytes:
+def _float32(values: np.ndarray) -> bytes:
     return values.astype(np.float32).tobytes()
 
 
 @functools.lru_cache(64)
-def _considered_visits(most: int, simulations: int) -> bytes:
-    """Return the plan of sequential halving: int32 [most + 1, simulations], visits of the action to try next.
+def _considered_visits(max_considered: int, simulations: int) -> bytes:
+    """Return the schedule of sequential halving, int32 [max_considered + 1, simulations].
 
-    The first axis is the number of actions considered.
+    Row n is for n considered actions; entry s is the number of visits of the action that simulation s tries.
     """
-    table = np.zeros((most + 1, simulations), np.int32)
-    for considered in range(most + 1):
-        rounds, left = math.ceil(math.log2(max(considered, 2))), max(considered, 1)
+    table = np.zeros((max_considered + 1, simulations), np.int32)
+    for considered in range(max_considered + 1):
+        rounds, remaining = math.ceil(math.log2(max(considered, 2))), max(considered, 1)
         visits: list[int] = []
         done = 0
         while len(visits) < simulations:
-            times = simulations if considered <= 1 else max(1, simulations // (rounds * left))
+            times = simulations if considered <= 1 else max(1, simulations // (rounds * remaining))
             for _ in range(times):
-                visits += [done] * left
+                visits += [done] * remaining
                 done += 1
-            left = max(2, left // 2) if considered > 1 else 1
+            remaining = max(2, remaining // 2) if considered > 1 else 1
         table[considered] = visits[:simulations]
     return table.tobytes()
 
@@ -356,11 +249,7 @@ def _considered_visits(most: int, simulations: int) -> bytes:
 def search_config(
     env: Env, selection: type[ActionSelection], count: int, chance: str = "open", return_tree: bool = False
 ) -> SearchConfig:
-    """Return the options of a search of an environment's games.
-
-    Raises:
-        ValueError: if the game is too large to unroll.
-    """
+    """Return the options of a new search. ValueError for a game that is too large to unroll."""
     game = env.engine.game
     if game.has_memory:
         raise ValueError(f"{env!r} is too large to be searched: its fields are memory")
@@ -376,6 +265,7 @@ def _config(
     keep_tree: bool,
     tree: SearchTree | None = None,
 ) -> SearchConfig:
+    """Check the arguments that all searches share, and return the options of a search that may resume a tree."""
     instance("state", state, State)
     one_of("chance", chance, ("open", "sampled"))
     instance("keep_tree", keep_tree, bool)
@@ -385,10 +275,10 @@ def _config(
     instance("tree", tree, SearchTree)
     old, layout = tree._whole, state.buffers.layout
     if old is None:
-        raise ValueError(f"tree must come from a search with keep_tree=True, {ROOTS_ALONE}")
+        raise ValueError("tree must come from a search with keep_tree=True")
     if tree._env is not state.env or tree._layout != layout:
-        given = f"{tree._env!r}, batch {tree._layout.batch} on {tree._layout.device}"
-        raise ValueError(f"tree must be of the state's environment, batch and device, got one of {given}")
+        other = f"{tree._env!r}, batch {tree._layout.batch} on {tree._layout.device}"
+        raise ValueError(f"tree must be of the state's environment, batch and device, got one of {other}")
     if old.config.selection is not selection or old.config.replays != config.replays:
         raise ValueError(
             f"tree must come from a search of the same kind, got one by {old.config.selection.name!r}"
@@ -397,7 +287,7 @@ def _config(
         raise ValueError(
             "tree cannot be resumed with chance='sampled': its positions had other outcomes of chance"
         )
-    # a tree's positions can be compared where nodes are positions
+    # positions can be compared only if nodes are positions, not sequences of actions
     words = layout.table(state.buffers.words)[:, : old.states.shape[2]]
     differ = (old.nodes[:, 0, Node.visits.index] > 0) & (words != old.states[:, 0]).any(1)
     if not config.replays and differ.any():
@@ -418,6 +308,7 @@ def _search(
     evaluate: Evaluate | None = None,
     noise: Callable[[Tensor], Tensor] | None = None,
 ) -> SearchOutput:
+    """Run a search in chunks of blocks whose trees fit in memory."""
     env, games, words = state.env, state.buffers, seed_words(seed)
     engine, layout = env.engine, games.layout
     seeds = [word - (word >> 31 << 32) for word in words]  # as int32
@@ -450,3 +341,228 @@ def _search(
     if config.return_tree:
         whole = HostTree.of(config, TreeSizes.of(config, engine.game, engine.layout), layout, trees)
     return SearchOutput(layout.column(result.action), SearchTree(env, layout, result.numbers, whole))
+
+
+@functools.lru_cache(16)  # consecutive searches mostly have the same parameters
+def params_array(params: tuple[int, ...], table: bytes, shards: int, device: DeviceName) -> Tensor:
+    """Upload the parameters of a kernel, see `memory.Params`; each shard has a copy."""
+    numbers = np.concatenate([np.array(params, np.int32), np.frombuffer(table, np.int32)])
+    return upload(np.tile(numbers, shards), device)
+
+
+@functools.lru_cache(64)
+def chunk_of(engine: Engine, config: SearchConfig, whole: BatchLayout) -> BatchLayout:
+    """Return the layout of the part of a batch whose trees are in memory at once."""
+    sizes, lanes = TreeSizes.of(config, engine.game, engine.layout), whole.grid.lanes
+    blocks = TREE_BYTES // (lanes * 4 * (sizes.states + sizes.nodes + sizes.edges))
+    if config.selection.uses_network and not is_gpu(whole.device):
+        blocks = NETWORK_BLOCKS
+    blocks = max(1, min(blocks, MAX_BLOCKS))
+    small = blocks >= whole.grid.blocks
+    chunk = whole if small else batch_layout(blocks * lanes * whole.shards, whole.device)
+    return replace(chunk, grid=replace(chunk.grid, most=MAX_BLOCKS))
+
+
+@functools.lru_cache(4)
+def memory_for(engine: Engine, config: SearchConfig, chunk: BatchLayout) -> TreeArrays:
+    """Allocate memory for trees, which later searches of the same form reuse."""
+    sizes = TreeSizes.of(config, engine.game, engine.layout)
+    nodes, edges = (chunk.empty(size, dtypes.int32) for size in (sizes.nodes, sizes.edges))
+    return TreeArrays(chunk.empty(sizes.states), nodes, edges)
+
+
+def result_arrays(env: Env, whole: BatchLayout) -> Result:
+    return Result(*(whole.empty(size, dtypes.int32) for size in (1, 3 * env.num_actions + 1)))
+
+
+class PlayoutRunner:
+    """Playout search of one chunk at a time, with its memory."""
+
+    def __init__(self, engine: Engine, config: SearchConfig, chunk: BatchLayout):
+        self.engine, self.kernel, self.chunk = engine, PlayoutSearch(config), chunk
+        self.tree = memory_for(engine, config, chunk)
+        self.run: Callable[..., object] | None = None
+
+    def search(self, games: BatchBuffers, params: Tensor, result: Result) -> None:
+        if self.run is None:
+            arrays = PlayoutSearch.Arrays(self.tree, games.words, games.row_keys, params, result)
+            self.run = self.engine.prepare(self.kernel, self.chunk, arrays)
+        self.run(*self.tree, games.words, games.row_keys, params, *result)
+
+
+@functools.lru_cache(4)
+def playout_runner(engine: Engine, config: SearchConfig, whole: BatchLayout, directly: bool) -> PlayoutRunner:
+    """Return a runner for a batch layout and a way of launching, see `launches_directly`."""
+    return PlayoutRunner(engine, config, chunk_of(engine, config, whole))
+
+
+class NetworkRunner:
+    """Search with a network of one chunk at a time, with its memory."""
+
+    def __init__(self, env: Env, config: SearchConfig, chunk: BatchLayout, evaluate: Evaluate, table: bytes):
+        self.env, self.chunk, self.evaluate, self.bound = env, chunk, evaluate, False
+        self.leaf = env.init(chunk.batch, device=chunk.device)
+        with before_capture():
+            logits, values = self._checked(self.leaf)
+            self.config = replace(config, values=1 if values.ndim == 1 else env.num_players)
+            self._prepare(table)  # compiles while tinygrad compiles the network
+            realize(logits, values)  # the capture must not contain what a first call sets up
+        self.evaluation = CapturedFunction(self._evaluate)
+        self._bind()
+
+    def _prepare(self, table: bytes) -> None:
+        env, config, chunk = self.env, self.config, self.chunk
+        self.tree = memory_for(env.engine, config, chunk)
+        self.output = NetworkOutput(
+            *(
+                empty_buffer(chunk.batch * size, dtypes.float32, chunk.device)
+                for size in (env.num_actions, config.values)
+            )
+        )
+        noise_words = config.selection.noise_count * padded(env.num_actions)
+        self.root_noise = chunk.empty(noise_words, dtypes.float32)
+        params = params_array(
+            (0, chunk.grid.blocks, chunk.share, chunk.share, 1, 0, 0), table, chunk.shards, chunk.device
+        )
+        self.expansion = ExpandAndSelect.Arrays(
+            self.tree, self.leaf.tensors[0], self.output, params, self.root_noise
+        )
+        for kernel, arrays in (
+            (ExpandAndSelect(config), self.expansion),
+            (InitRoot(config), self._init_arrays(self.leaf.buffers, params, self.root_noise)),
+            (Finalize(config), self._final_arrays(params, result_arrays(env, chunk))),
+        ):
+            env.engine.prepare(kernel, chunk, arrays)
+
+    def _init_arrays(self, games: BatchBuffers, params: Tensor, noise: Tensor) -> InitRoot.Arrays:
+        leaf = self.leaf.tensors[0]
+        return InitRoot.Arrays(self.tree, leaf, games.words, games.row_keys, params, noise, self.root_noise)
+
+    def _final_arrays(self, params: Tensor, result: Result) -> Finalize.Arrays:
+        return Finalize.Arrays(self.tree, params, self.output, self.root_noise, result)
+
+    def _evaluate(self, words: Tensor, row_keys: Tensor, logits: Tensor, values: Tensor) -> None:
+        output = self._checked(State(self.env, BatchBuffers(words, row_keys, self.chunk.batch)))
+        Tensor.realize(
+            *(
+                old.assign(x.cast(dtypes.float32).reshape(-1))
+                for old, x in zip((logits, values), output, strict=True)
+            )
+        )
+
+    def _checked(self, state: State) -> tuple[Tensor, Tensor]:
+        """Evaluate a state. TypeError or ValueError unless the output is a pair of logits and values."""
+        output = self.evaluate(state)
+        if (
+            not isinstance(output, tuple)
+            or len(output) != 2
+            or not all(isinstance(x, Tensor) for x in output)
+        ):
+            raise TypeError(f"evaluate must return two Tensors, logits and values, got {shown(output)}")
+        logits, values = output
+        batch, spec = state.batch, self.env.spec
+        for name, x in (("logits", logits), ("values", values)):
+            if not dtypes.is_float(x.dtype):
+                raise TypeError(f"evaluate must return {name} of a float dtype, got {x.dtype}")
+        if logits.shape != (batch, spec.num_actions):
+            raise ValueError(
+                f"evaluate must return logits [B, A] = {(batch, spec.num_actions)}, got {logits.shape}"
+            )
+        shapes: list[tuple[int, ...]] = [(batch, spec.num_players)]
+        if spec.num_players == 1 or (spec.num_players == 2 and spec.zero_sum):
+            shapes.append((batch,))
+        if values.shape not in shapes:
+            raise ValueError(
+                f"evaluate must return values of shape {' or '.join(map(str, shapes))}, got {values.shape}"
+            )
+        return logits, values
+
+    def _bind(self) -> None:
+        self.launch_network = self.evaluation.bind(*self.leaf.tensors, *self.output)
+        self.launch_expand = self.env.engine.bind(ExpandAndSelect(self.config), self.chunk, self.expansion)
+
+    def search(self, noise: Tensor, games: BatchBuffers, params: Tensor, result: Result) -> None:
+        engine = self.env.engine
+        engine.run(InitRoot(self.config), self.chunk, self._init_arrays(games, params, noise))
+        for _ in range(self.config.simulations):
+            self.launch_network()
+            self.launch_expand()
+            if not self.bound:  # a captured function can be bound to its launches after its first call
+                self._bind()
+                self.bound = True
+        self.launch_network()
+        engine.run(Finalize(self.config), self.chunk, self._final_arrays(params, result))
+
+
+@functools.lru_cache(8)
+def network_runner(
+    env: Env, config: SearchConfig, chunk: BatchLayout, evaluate: Evaluate, table: bytes
+) -> NetworkRunner:
+    return NetworkRunner(env, config, chunk, evaluate, table)
+
+
+# *** noise ***
+
+
+def _uniform(state: State, seed: Tensor, draws: int) -> Tensor:
+    """Draw uniform numbers in (0, 1) by Threefry of seed, row, episode and ply, float32 [B, draws, A]; no end is drawn.
+
+    The seed is uint32 [B * 2], the same two words for every game, so that it is sharded like the games.
+    """
+    games, shape = state.buffers, (state.batch, draws, state.env.num_actions)
+    row = games.layout.view(games.row_keys, 2, 1)
+
+    def spread(x: Tensor) -> Tensor:
+        return x.cast(dtypes.uint32).reshape(-1, 1, 1).expand(shape)
+
+    seed = seed.reshape(state.batch, 2)
+    key = threefry((spread(seed[:, 0]), spread(seed[:, 1])), (spread(row), spread(state.episode)))
+    one = spread(row).const_like(1)
+    key = threefry(key, (spread(state.ply), one))
+    index = (
+        Tensor.arange(draws * state.env.num_actions, dtype=dtypes.uint32).reshape(1, *shape[1:]).expand(shape)
+    )
+    bits = threefry(key, (index, one))[0]
+    return ((bits >> 8).cast(dtypes.float32) + 0.5) * 2.0**-24
+
+
+def _gumbel(uniform: Tensor) -> Tensor:
+    return -(-uniform.log()).log()
+
+
+@jit
+def gumbel_noise(state: State, seed: Tensor, scale: float) -> Tensor:
+    """Draw Gumbel noise for every action of the roots, float32 [B * A]."""
+    return (_gumbel(_uniform(state, seed, 1)) * scale).flatten().contiguous()
+
+
+@jit
+def muzero_noise(state: State, seed: Tensor, alpha: float, scale: float) -> Tensor:
+    """Draw Dirichlet noise over the legal actions, and Gumbel noise, float32 [B * 2 * A]."""
+    # a gamma variate is a sum of exponential variates and one gamma variate with alpha at most 1
+    whole = math.ceil(alpha) - 1
+    uniform = _uniform(state, seed, 1 + 2 * TRIES + whole).contiguous()  # prevents a new draw for every use
+    gamma = _log_gamma(uniform[:, 1 : 1 + 2 * TRIES], alpha - whole)
+    if whole:
+        gamma = (gamma.exp() - uniform[:, 1 + 2 * TRIES :].log().sum(1)).log()
+    # contiguous, since the softmax reads it three times
+    dirichlet = masked_logits(gamma.contiguous(), state.legal_action_mask).softmax()
+    return Tensor.stack(dirichlet, _gumbel(uniform[:, 0]) * scale, dim=1).flatten().contiguous()
+
+
+def _log_gamma(uniform: Tensor, alpha: float) -> Tensor:
+    """Return the logarithm of a gamma variate for alpha at most 1: the first accepted of TRIES candidates.
+
+    If no candidate is accepted, the variate is almost 0. Source: J. H. Ahrens, U. Dieter, "Computer methods for
+    sampling from gamma, beta, Poisson and binomial distributions", 1974, algorithm GS, in logarithms.
+    """
+    b = (math.e + alpha) / math.e
+    p, limit = uniform[:, :TRIES] * b, uniform[:, TRIES:].log()
+    small, large = p.log() / alpha, (-((b - p) / alpha).log().minimum(-1e-9)).log()
+    x = (p <= 1).where(small, large)
+    accepted = (p <= 1).where(limit <= -small.exp(), limit <= (alpha - 1) * large)
+    x = accepted.where(x, REFUSED).contiguous()
+    chosen = x[:, -1]
+    for k in range(TRIES - 2, -1, -1):
+        chosen = (x[:, k] == REFUSED).where(chosen, x[:, k])
+    return chosen

@@ -1,4 +1,4 @@
-"""Selection of actions: one strategy for each method of search."""
+"""Action selection: UCB, MuZero and Gumbel MuZero."""
 
 from __future__ import annotations
 
@@ -9,22 +9,23 @@ from tensor_envs._compiler.tape import INT, LONG, REAL
 from tensor_envs._engine.kernels.block import Coords
 from tensor_envs.rules.kernel import bitcast, divide, registers
 from tensor_envs.rules.scalar import Scalar, Value, integer, maximum, minimum, real, where
-from tensor_envs.search.tables import Edge, Mask, Node, TreeMemory, below, room, within
+from tensor_envs.search.memory import Edge, Mask, Node, TreeMemory, below, room, within
 
-FIXED_POINT = 2.0**22  # unit of sums of ints, which are vectorised where sums of reals are not
-MIN_KEY, MAX_KEY = -(2**31) + 1, 2**31 - 1  # of `sort_key`: beyond all numbers
+FIXED_POINT = 2.0**22  # scale of integer sums: compilers vectorise them, but not sums of reals
+MIN_KEY, MAX_KEY = -(2**31) + 1, 2**31 - 1  # beyond the `sort_key` of every number
 MIN_KEY_64 = -(2**63) + 1
 
-# an action -> its score, and whether it may be chosen if it is legal
+# action -> its score, and whether it may be chosen if it is legal
 Score = Callable[[Scalar], tuple[Scalar, Value]]
 
 
 def sort_key(x: Scalar) -> Scalar:
-    """Return the bits of a real as an int of the same order."""
+    """Return the bits of a real as an int that sorts like it."""
     return _flip(bitcast(x, INT))
 
 
 def from_sort_key(key: Scalar) -> Scalar:
+    """Return the real of a `sort_key`."""
     return bitcast(_flip(key), REAL)
 
 
@@ -37,9 +38,9 @@ def is_finite(x: Scalar) -> Scalar:
 
 
 def exp(x: Scalar) -> Scalar:
-    """Return e**x for x <= 0, about 0 below -80: a power of two by its bits, times a polynomial."""
+    """Return e**x for x <= 0, about 0 below -80, as a power of two times a polynomial."""
     y = maximum(x, -80.0) * 1.4426950408889634
-    whole = integer(y - 0.5)  # rounded towards 0, so that the rest is within -0.5..0.5
+    whole = integer(y - 0.5)  # rounds towards 0: the rest is in -0.5..0.5
     rest, power = y - real(whole), real(1.0)
     for k in range(7, 0, -1):
         power = rest * power * (real(0.6931471805599453) * (1.0 / k)) + 1.0
@@ -47,12 +48,12 @@ def exp(x: Scalar) -> Scalar:
 
 
 class ActionSelection:
-    """Strategy of a search: how it scores actions, what its nodes record, and which action it plays.
+    """Strategy of a search: scores of actions, statistics of nodes, choice of the action to play.
 
     Attributes:
-        name: of the method.
-        uses_network: whether a network evaluates positions, and gives priors.
-        noise_count: numbers of noise for an action of the root.
+        name: name of the strategy.
+        uses_network: whether a network gives values and priors.
+        noise_count: noise values per action of the root.
     """
 
     name: ClassVar[str]
@@ -63,7 +64,7 @@ class ActionSelection:
         self.tree = tree
 
     def score(self, at: Coords, slot: Scalar) -> Score:
-        """Return the scores by which a simulation chooses an action of a node."""
+        """Return the scores by which a simulation selects an action of a node."""
         raise NotImplementedError
 
     def prior(self, at: Coords, slot: Scalar, action: Scalar, prior: Scalar, logit: Scalar) -> Scalar:
@@ -71,10 +72,10 @@ class ActionSelection:
         return prior
 
     def record(self, node: Node, edge: Edge, visits: Scalar, total: Scalar, gain: Scalar) -> None:
-        """Record a return in a node. visits, total: those of the action before."""
+        """Update a node's statistics with a return, given the action's visits and sum of returns before it."""
 
     def final(self, at: Coords) -> tuple[Callable[[Scalar], Scalar], Score]:
-        """Return the weights of a root's actions, and the scores by which one is played."""
+        """Return the weights of the root's actions, and the scores by which the action to play is chosen."""
         many = real(maximum(self.visits(at, 0), 1))
 
         def score(action: Scalar) -> tuple[Scalar, Value]:
@@ -83,13 +84,13 @@ class ActionSelection:
         return lambda action: divide(real(self.tree.edge(at, 0, action).visits), many), score
 
     def final_score(self, at: Coords, action: Scalar, visits: Scalar) -> Scalar:
-        """Return the score by which an action of so many visits is played."""
+        """Return the final score of an action, given its visits."""
         return real(visits)
 
-    # *** what strategies share ***
+    # *** shared by the strategies ***
 
     def best(self, mask: Mask, score: Score) -> Scalar:
-        """Return the legal action of the highest score, the first of several."""
+        """Return the legal action of the highest score; ties go to the lowest action."""
         last, best = self.tree.width - 1, registers(1, LONG)
         best[0] = MIN_KEY_64
         with self.tree.each_action(mask) as (action, legal):
@@ -102,7 +103,7 @@ class ActionSelection:
         return below(self.tree.node(at, slot).visits, self.tree.config.slots)
 
     def value_range(self, at: Coords, slot: Value) -> tuple[Scalar, Scalar]:
-        """Return the lowest and the highest value of the actions tried, two NaNs if there is none."""
+        """Return the lowest and the highest value of the tried actions, or NaNs if there are none."""
         low, high = registers(1, INT), registers(1, INT)
         low[0], high[0] = MAX_KEY, MIN_KEY
         with self.tree.each_action() as (action, _):
@@ -115,10 +116,7 @@ class ActionSelection:
     def normalized(
         self, mask: Mask | None, term: Callable[[Scalar, Scalar], Scalar]
     ) -> Callable[[Scalar], Scalar]:
-        """Return the share that an action has in the sum of all actions' terms.
-
-        term: an action and whether it is legal -> a number within 0..1.
-        """
+        """Return each action's share of the sum of all terms; a term is in 0..1, given an action and its legality."""
         terms, total = registers(self.tree.width, REAL), registers(1, INT)
         total[0] = 0
         with self.tree.each_action(mask) as (action, legal):
@@ -130,9 +128,10 @@ class ActionSelection:
 
 
 class UCB(ActionSelection):
-    """Upper confidence bounds: the mean return, plus exploration that decreases with an action's visits.
+    """Upper confidence bound: the mean return plus an exploration term that falls with an action's visits.
 
-    Returns are divided by the largest one found: exploration would not count in a game of large ones.
+    Returns are divided by the largest absolute return so far, so that exploration keeps its weight in games with large
+    returns.
     """
 
     name, uses_network = "playout", False
@@ -150,12 +149,12 @@ class UCB(ActionSelection):
 
 
 class MuZero(ActionSelection):
-    """MuZero's rule: values between the lowest and the highest of the node and its actions, and priors.
+    """MuZero's PUCT rule, with values normalised by the lowest and highest value of the node and its actions.
 
-    A node's `value_sum` is that of its actions' returns.
+    A node's `value_sum` sums its actions' returns.
     """
 
-    name, noise_count = "muzero", 2  # for the priors and for the choice
+    name, noise_count = "muzero", 2  # Dirichlet noise for the priors, Gumbel noise for the final choice
 
     def score(self, at: Coords, slot: Scalar) -> Score:
         tree, node, visits = self.tree, self.tree.node(at, slot), self.visits(at, slot)
@@ -189,14 +188,14 @@ class MuZero(ActionSelection):
 class GumbelMuZero(ActionSelection):
     """Gumbel MuZero's rule: sequential halving at the root; below it, visits approach the improved policy.
 
-    A node's `prior_sum` and `value_sum` are those of the priors and of the priors times values of the actions tried.
-    The root's noise includes the logits.
+    A node's `prior_sum` and `value_sum` sum the priors, and the priors times the values, of its tried actions. The
+    root's noise includes the logits.
     """
 
     name, noise_count = "gumbel", 1
 
     def completed_values(self, at: Coords, slot: Value) -> tuple[Callable[[Scalar], Scalar], Scalar]:
-        """Return the values of all actions, scaled, and the scale; those not tried have an estimate of the node's."""
+        """Return the scaled values of all actions, and the scale; untried actions have the node's mixed value."""
         tree, node = self.tree, self.tree.node(at, slot)
         visits, tried = real(node.visits), node.tried
         mixed = node.raw_value + visits * divide(node.value_sum, maximum(node.prior_sum, 1e-30))
@@ -216,7 +215,7 @@ class GumbelMuZero(ActionSelection):
     def improved_policy(
         self, at: Coords, slot: Value
     ) -> tuple[Callable[[Scalar], Scalar], Callable[[Scalar], Scalar]]:
-        """Return the softmax of priors and completed values, and these values."""
+        """Return the softmax of logits plus completed values, and the completed values."""
         value, scale = self.completed_values(at, slot)
 
         def term(action: Scalar, legal: Scalar) -> Scalar:

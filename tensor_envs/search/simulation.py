@@ -1,17 +1,19 @@
-"""Stages of a search: roots are initialised, simulations select actions and play them, and returns are backed up.
+"""Tree search as kernels: initialise roots, select actions, play them, expand nodes and back up returns.
 
-A simulation goes from the root down to an action that has not been tried there, plays it, and adds the value of the new
-position to every action on its path. An action's sum is that of the returns of the player who chose it, for any number
-of players. An action that ends its game leads to no slot: it is played again the next time.
+A simulation descends from the root to an action that has not been tried, plays it, and adds the value of the new
+position to every action on its path. Each action sums the returns of the player who chose it, for any number of
+players. An action that ends its game has no child: a later visit plays it again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tensor_envs._compiler.tape import INT, REAL
+from tensor_envs._compiler.tape import INT, REAL, WORD
 from tensor_envs._engine.kernels.block import Coords, load, store
+from tensor_envs._engine.kernels.rollout import BlockState
 from tensor_envs._engine.kernels.tracer import Tracer
 from tensor_envs.rules.bits import num_words
 from tensor_envs.rules.chance import KeyedChance, threefry
@@ -19,8 +21,7 @@ from tensor_envs.rules.kernel import Cells, bitcast, divide, do_while, loop, reg
 from tensor_envs.rules.lists import select
 from tensor_envs.rules.scalar import Scalar, Value, integer, maximum, minimum, real, scalar, where, word
 from tensor_envs.rules.spec import GameState
-from tensor_envs.search.selection import MIN_KEY, exp, from_sort_key, is_finite, sort_key
-from tensor_envs.search.tables import (
+from tensor_envs.search.memory import (
     MAX_ROWS,
     Counts,
     Position,
@@ -31,13 +32,14 @@ from tensor_envs.search.tables import (
     below,
     within,
 )
+from tensor_envs.search.selection import MIN_KEY, exp, from_sort_key, is_finite, sort_key
 
-# stores what else is wanted of a new position: its state, flags, returns so far, and the rewards of its last action
+# handler of a simulation's last position, given its state, flags, returns so far and the rewards of its last action
 Arrived = Callable[[Coords, GameState, Sequence[Scalar], Sequence[Scalar], Sequence[Scalar]], None]
 
 
-class Evaluation(NamedTuple):
-    """A network's output for the positions that simulations have reached."""
+class NetworkOutput(NamedTuple):
+    """Output of a network for the positions that simulations have reached."""
 
     logits: Any  # float32 [rows, actions]
     values: Any  # float32 [rows, SearchConfig.values]
@@ -46,12 +48,12 @@ class Evaluation(NamedTuple):
 class Result(NamedTuple):
     """Result of a search at its roots."""
 
-    action: Any  # int32; -1 if the network's output was not finite
+    action: Any  # int32 [rows]; -1 if the network's output was not finite
     numbers: Any  # int32 [rows, 3 A + 1]: visits, weights and values of all actions, the root's value; reals by bits
 
 
 class Search(TreeMemory):
-    """The stages of a search, recorded into a kernel."""
+    """Stages of a search in a kernel."""
 
     def __init__(
         self, t: Tracer, arrays: TreeArrays, params: Cells, config: SearchConfig, root_noise: Any = None
@@ -60,7 +62,7 @@ class Search(TreeMemory):
         self.selection = config.selection(self)
         self.walk_words = Walk.size + self.players + num_words(self.actions)
         self.walks = t.block.registers(self.walk_words, INT)
-        self.games = t.registers()  # those that simulations play
+        self.games = t.registers()  # positions of the simulations
         self.queue, self.counts = t.block.registers(1, INT), Counts(registers(Counts.size, INT))
 
     def each_root(self, stage: Callable[[Coords], None]) -> None:
@@ -72,7 +74,7 @@ class Search(TreeMemory):
     # *** roots and nodes ***
 
     def init_root(self, at: Coords, old: Cells, row_keys: Cells) -> tuple[GameState, list[Scalar]]:
-        """Write a root without visits and return its state and flags."""
+        """Write a root from the batch's state and return its state and flags."""
         t, there, root, params = self.t, self.in_batch(at), self.root(at), self.params
         loaded = t.words(old).load(there)
         s, flags = t.layout.get_state(loaded), t.layout.get_flags(loaded)
@@ -94,13 +96,13 @@ class Search(TreeMemory):
         node.set_position(mover, returns, mask)
 
     def init_edges(self, at: Coords, slot: Value) -> None:
-        """Write the actions of a new node, without priors."""
+        """Clear the actions of a new node."""
         with self.each_action() as (action, _):
             edge = self.edge(at, slot, action)
             edge.visits = edge.value_sum = edge.child = 0
 
     def mover(self, s: GameState, flags: Sequence[Scalar]) -> Scalar:
-        """Return the player to move, or -1 once the game has ended."""
+        """Return the player to move, or -1 once the game is over."""
         return where(flags[0] | flags[1], -1, s.current_player)
 
     def mask(self, s: GameState) -> list[Scalar]:
@@ -111,29 +113,29 @@ class Search(TreeMemory):
     # *** simulation ***
 
     def key(self, at: Coords, slot: Scalar) -> list[Scalar]:
-        """Return the random key of a simulation's playout; its chance and its resampling use others."""
+        """Return the random key of a simulation's playout; its chance and its resampling use other keys."""
         root = self.root(at)
         return [root.key_low ^ word(slot - self.config.resumed), root.key_high]
 
     def _rekeyed(self, at: Coords, slot: Scalar, s: GameState) -> GameState:
-        """Return the state with the chance of a simulation."""
+        """Return the state with the random key of a simulation, if the game has chance."""
         if not self.t.game.spec.chance:
             return s
         low, high = self.key(at, slot)
         return s.replace(key=[low, ~high])
 
     def simulate(self, slot: Scalar, arrived: Arrived) -> None:
-        """Go down to an action that has not been tried, play it, and write the node that it leads to."""
+        """Run one simulation of every root: descend, play the last action, write the new node."""
         self._descend(slot)
-        # compilers vectorise a stage only if it reads no trees: nodes are written after it, root by root
+        # compilers vectorise a stage only if it reads no trees, so nodes are written after it, root by root
         stage = self._arrive if self.config.replays else self._advance
         self.t.block.each(lambda at: stage(at, slot, arrived))
         self.each_root(lambda at: self._link(at, slot))
 
     def _descend(self, slot: Scalar) -> None:
-        """Choose actions in all roots, a level at a time: no processor could predict how deep a single one goes.
+        """Choose actions in all roots, one level at a time: the branches of a single descent are unpredictable.
 
-        Where simulations replay, the actions are played on the way, with chance and hidden information of their own.
+        If simulations replay, they also play the chosen actions, each with its own chance and hidden information.
         """
         each, replays, counts = self.t.block.each, self.config.replays, self.counts
         if replays:
@@ -155,20 +157,20 @@ class Search(TreeMemory):
             self.each_root(self._fetch)
 
     def _start(self, at: Coords) -> None:
-        """Put a simulation at the root; there is none of a game that has ended."""
+        """Start a simulation at the root, unless the game is over."""
         walk = self.walk(at)
         walk.node = walk.leaf = walk.action = 0
         self._enqueue(at, walk.live != 0 if self.config.replays else self.node(at, 0).mover >= 0)
 
     def _enqueue(self, at: Coords, live: Scalar) -> None:
-        """Let a live root take the next step; another one is overwritten in the queue."""
+        """Append a root to the queue if it is live; otherwise the next root overwrites it."""
         queued = self.counts.queued
         if self.roots > 1:
             self.queue[below(queued, self.roots)] = at.batch.lane
         self.counts.queued = queued + live
 
     def _choose(self, at: Coords, number: Scalar) -> None:
-        """Choose the next action of a root, the step of a number."""
+        """Choose the next action of a root and record it as the step of a number."""
         walk = self.walk(at)
         slot = below(walk.node, self.config.slots)
         position: Position = walk if self.config.replays else self.node(at, slot)
@@ -185,7 +187,7 @@ class Search(TreeMemory):
             self._enqueue(at, child > 0)
 
     def _fetch(self, at: Coords) -> None:
-        """Load a simulation's leaf from the tree, for vectors."""
+        """Copy a simulation's leaf from the tree into registers, for the vectorised stage."""
         walk = self.walk(at)
         leaf = below(walk.leaf, self.config.slots)
         words, place = self.words(at, leaf)
@@ -193,11 +195,11 @@ class Search(TreeMemory):
         walk.set_returns(self.node(at, leaf).returns())
 
     def _advance(self, at: Coords, slot: Scalar, arrived: Arrived) -> None:
-        """Play the leaf's action in the state of its node."""
+        """Play a simulation's last action in the state of its leaf, and store the new state."""
         t, walk, loaded = self.t, self.walk(at), self.games.load(at)
         s, was = self._rekeyed(at, slot, t.layout.get_state(loaded)), t.layout.get_flags(loaded)
         s, rewards, *flags = t.game.step(s, within(walk.action, self.actions), None)
-        flags = [x | y for x, y in zip(was, flags, strict=True)]  # of roots that have ended
+        flags = [x | y for x, y in zip(was, flags, strict=True)]  # a finished root stays finished
         returns = [x + r for x, r in zip(walk.returns(), rewards, strict=True)]
         words, place = self.words(at, slot)
         words.store(place, s=s, flags=flags)
@@ -218,7 +220,7 @@ class Search(TreeMemory):
         walk.set_position(self.mover(s, flags), [0.0] * self.players, self.mask(s))
 
     def _play(self, at: Coords) -> None:
-        """Play the chosen action of a simulation that replays."""
+        """Play the chosen action of a simulation that replays; finished ones stay as they are."""
         t, walk, loaded = self.t, self.walk(at), self.games.load(at)
         s, was, live = t.layout.get_state(loaded), t.layout.get_flags(loaded), walk.live != 0
         after, rewards, *flags = t.game.step(s, within(walk.action, self.actions), None)
@@ -230,12 +232,13 @@ class Search(TreeMemory):
         walk.set_position(self.mover(s, flags), returns, self.mask(s))
 
     def _arrive(self, at: Coords, slot: Scalar, arrived: Arrived) -> None:
+        """Pass the last position of a simulation that replays to its handler."""
         loaded = self.games.load(at)
         s, flags = self.t.layout.get_state(loaded), self.t.layout.get_flags(loaded)
         arrived(at, s, flags, self.walk(at).returns(), [scalar(0.0)] * self.players)
 
     def _link(self, at: Coords, slot: Scalar) -> None:
-        """Write the node that a simulation has reached, and link it to its parent."""
+        """Write the node that a simulation has reached and link it to its parent."""
         walk = self.walk(at)
         edge = self.edge(at, below(walk.leaf, self.config.slots), within(walk.action, self.actions))
         edge.child = where((walk.untried != 0) & (walk.mover >= 0), slot, edge.child)
@@ -246,7 +249,7 @@ class Search(TreeMemory):
         self._init_node(at, slot, walk.mover, walk.returns(), mask)
 
     def backward(self, returns: Callable[[Coords], Sequence[Scalar]]) -> None:
-        """Add the returns of a simulation, of all players, to every action on its path."""
+        """Add the returns of a simulation to every action on its path."""
         final = self.t.block.registers(self.players, REAL)
 
         def settle(at: Coords) -> None:
@@ -270,20 +273,20 @@ class Search(TreeMemory):
             edge.visits, edge.value_sum = visits + 1, total + gain
             node.visits += 1
 
-    # *** a network's part ***
+    # *** network output ***
 
     def _row(self, at: Coords) -> Scalar:
-        """Return a root's row in an evaluation."""
+        """Return a root's row in the network's output."""
         return within(minimum(at.batch.row, self.params.rows - 1), MAX_ROWS)
 
-    def expand(self, at: Coords, slot: Scalar, evaluation: Evaluation) -> None:
-        """Write the actions of a new node with their priors, and the network's value of it."""
+    def expand(self, at: Coords, slot: Scalar, output: NetworkOutput) -> None:
+        """Write the network's priors and value to a new node."""
         row, node, root = self._row(at), self.node(at, slot), self.root(at)
         top, num_legal, invalid = (registers(1, INT) for _ in range(3))
         top[0], num_legal[0], invalid[0] = MIN_KEY, 0, 0
 
         def logit(action: Scalar) -> Scalar:
-            return evaluation.logits[row * self.actions + minimum(action, self.actions - 1)]
+            return output.logits[row * self.actions + minimum(action, self.actions - 1)]
 
         with self.each_action(node.mask) as (action, legal):
             x = logit(action)
@@ -302,25 +305,25 @@ class Search(TreeMemory):
                 self.initial(slot, x) for x in (edge.visits, edge.value_sum, edge.child)
             )
             edge.prior = self.selection.prior(at, slot, action, prior(action), logit(action))
-        values = [evaluation.values[row * self.config.values + p] for p in range(self.config.values)]
+        values = [output.values[row * self.config.values + p] for p in range(self.config.values)]
         node.raw_value = where(invalid[0] != 0, float("nan"), select(values, node.mover))
         node.tried, node.max_visits = (self.initial(slot, x) for x in (node.tried, node.max_visits))
         node.prior_sum, node.value_sum = (self.initial(slot, x) for x in (node.prior_sum, node.value_sum))
         root.num_legal = where(slot == 0, num_legal[0], root.num_legal)
 
-    def network_returns(self, at: Coords, slot: Scalar, evaluation: Evaluation) -> list[Scalar]:
-        """Return a simulation's returns: those so far, plus the network's value of the rest of the game."""
+    def network_returns(self, at: Coords, slot: Scalar, output: NetworkOutput) -> list[Scalar]:
+        """Return a simulation's returns: the rewards so far plus the network's value of the rest of the game."""
         row, node, count = self._row(at), self.node(at, slot), self.config.values
         mover = node.mover
-        rest = [evaluation.values[row * count + (p if count > 1 else 0)] for p in range(self.players)]
+        rest = [output.values[row * count + (p if count > 1 else 0)] for p in range(self.players)]
         if count == 1 and self.players == 2:
             rest = [where(mover == p, x, -x) for p, x in enumerate(rest)]
         return [x + where(mover < 0, 0.0, y) for x, y in zip(node.returns(), rest, strict=True)]
 
-    # *** the result ***
+    # *** result ***
 
     def finalize(self, at: Coords, result: Result) -> None:
-        """Choose the action to be played at a root and report its visits, weights and values."""
+        """Choose a root's action and write it with visits, weights and values."""
         node, size = self.node(at, 0), self.actions
         row, mover = self.in_batch(at).batch.row, node.mover
         weight, score = self.selection.final(at)
@@ -336,3 +339,124 @@ class Search(TreeMemory):
         value = divide(total[0], real(visits) + 1.0 if self.config.values else real(maximum(visits, 1)))
         result.action[row] = where(mover < 0, 0, where(is_finite(value), best, -1))
         result.numbers[first + 3 * size] = bitcast(where(mover < 0, 0.0, value), INT)
+
+
+# *** kernels ***
+
+
+@dataclass(frozen=True)
+class PlayoutSearch:
+    """Whole search in one kernel; a uniformly random playout values each new position."""
+
+    config: SearchConfig
+    name = "search"
+
+    class Arrays(NamedTuple):
+        tree: TreeArrays
+        old: Any
+        row_keys: Any
+        params: Any  # int32, see `memory.Params`
+        result: Result
+
+    def trace(self, t: Tracer, a: Arrays) -> None:
+        search, resumed = Search(t, a.tree, a.params, self.config), self.config.resumed
+        keys = t.block.registers(2, WORD)
+        games = BlockState(t, "none", lambda at: [word(0)] * 3 + load(keys, at.register, 2), counts=False)
+
+        def init_root(at: Coords) -> None:
+            search.init_root(at, a.old, a.row_keys)
+
+        search.each_root(init_root)
+        if not resumed:
+            search.each_root(lambda at: search.init_edges(at, 0))
+        with loop(self.config.simulations) as k:
+            slot = k + (1 + resumed)
+            search.simulate(slot, lambda at, s, flags, returns, _: games.begin(at, s, flags, returns))
+            t.block.each(lambda at: store(keys, at.register, search.key(at, slot)))
+            games.play_to_end(search.params.limit)
+            search.backward(games.returns)
+        search.each_root(lambda at: search.finalize(at, a.result))
+
+
+def writer(t: Tracer, leaf: Cells) -> Arrived:
+    """Return a handler that writes the states that a network evaluates."""
+
+    return lambda at, s, flags, _, rewards: t.words(leaf).store(
+        at, s=s, flags=flags, rewards=rewards, mask=t.live_mask(s, flags, "none")
+    )
+
+
+@dataclass(frozen=True)
+class InitRoot:
+    """Kernel that initialises the roots and writes their states for the network."""
+
+    config: SearchConfig
+    name = "init_root"
+
+    class Arrays(NamedTuple):
+        tree: TreeArrays
+        leaf: Any  # state of the roots that the network evaluates
+        old: Any
+        row_keys: Any
+        params: Any
+        noise: Any  # float32 [B, ActionSelection.noise_count, actions]
+        root_noise: Any  # float32 [rows, ActionSelection.noise_count, padded actions]
+
+    def trace(self, t: Tracer, a: Arrays) -> None:
+        search = Search(t, a.tree, a.params, self.config, a.root_noise)
+        count, write = self.config.selection.noise_count, writer(t, a.leaf)
+
+        def stage(at: Coords) -> None:
+            s, flags = search.init_root(at, a.old, a.row_keys)
+            write(at, s, flags, (), [scalar(0.0)] * t.players)
+            row = minimum(search.in_batch(at).batch.row, search.params.roots - 1)
+            with loop(count) as part, loop(search.actions) as action:
+                x = a.noise[(row * count + part) * search.actions + action]
+                a.root_noise[search.noise(at, part, action)] = x
+
+        search.each_root(stage)
+
+
+@dataclass(frozen=True)
+class ExpandAndSelect:
+    """Kernel that expands the leaves, backs up their values and runs the next simulation to its leaves."""
+
+    config: SearchConfig
+    name = "expand_and_select"
+
+    class Arrays(NamedTuple):
+        tree: TreeArrays
+        leaf: Any
+        output: NetworkOutput
+        params: Any
+        root_noise: Any
+
+    def trace(self, t: Tracer, a: Arrays) -> None:
+        search = Search(t, a.tree, a.params, self.config, a.root_noise)
+        slot = search.slot()
+        search.each_root(lambda at: search.expand(at, slot, a.output))
+        search.backward(lambda at: search.network_returns(at, slot, a.output))
+        search.simulate(maximum(slot, self.config.resumed) + 1, writer(t, a.leaf))
+
+
+@dataclass(frozen=True)
+class Finalize:
+    """Kernel that backs up the last leaves and writes the result."""
+
+    config: SearchConfig
+    name = "finalize"
+
+    class Arrays(NamedTuple):
+        tree: TreeArrays
+        params: Any
+        output: NetworkOutput  # output for the last leaves
+        root_noise: Any
+        result: Result
+
+    def trace(self, t: Tracer, a: Arrays) -> None:
+        search = Search(t, a.tree, a.params, self.config, a.root_noise)
+        slot = search.slot()
+        if self.config.return_tree:
+            search.each_root(lambda at: search.expand(at, slot, a.output))
+        search.backward(lambda at: search.network_returns(at, slot, a.output))
+        search.each_root(lambda at: search.finalize(at, a.result))

@@ -1,30 +1,176 @@
-"""Whole trees on the host, which a later search resumes below the actions played."""
+"""Search trees on the host: results, subtrees, pictures, and trees that a later search resumes."""
 
 from __future__ import annotations
 
+import heapq
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
+from tinygrad import Tensor, dtypes
 
-from tensor_envs._compiler.devices import download, write
+from tensor_envs._compiler.devices import download, upload, write
 from tensor_envs._engine.batch_layout import BatchLayout
+from tensor_envs._engine.inputs import host_ints
+from tensor_envs._validate import instance, integer
+from tensor_envs.env import Env
+from tensor_envs.render.drawing import Drawing
 from tensor_envs.rules.bits import num_words
-from tensor_envs.search.tables import Edge, Node, Root, SearchConfig, Step, TreeArrays, TreeSizes
+from tensor_envs.search.memory import Edge, Node, PathStep, Root, SearchConfig, TreeArrays, TreeSizes
 
 ONE = int(np.float32(1).view(np.int32))
+STEP, LEVEL, MARGIN = 58, 84, 40  # of a picture, in pixels
+GOOD, BAD, NEITHER = (44, 105, 176), (196, 57, 50), (230, 230, 230)
+
+
+class SearchTree:
+    """Visits and values of the roots after a search; with `keep_tree`, the whole trees."""
+
+    def __init__(self, env: Env, layout: BatchLayout, numbers: Tensor, whole: HostTree | None = None):
+        self._env, self._layout, self._numbers, self._whole = env, layout, numbers, whole
+        self._actions = env.num_actions
+
+    def _part(self, part: int) -> Tensor:
+        """Return visits (0), weights (1), values (2) [B, A] or the root's value (3) [B, 1], as int32 bits."""
+        layout, size = self._layout, self._actions
+        rows = self._numbers.reshape(layout.shards, layout.grid.rows, 3 * size + 1)[:, : layout.share]
+        return rows[:, :, part * size : min((part + 1) * size, 3 * size + 1)].reshape(layout.batch, -1)
+
+    @property
+    def visit_counts(self) -> Tensor:
+        """Simulations that start with each action, int32 [B, A]."""
+        return self._part(0)
+
+    @property
+    def visit_probs(self) -> Tensor:
+        """Shares of the simulations, float32 [B, A]; all 0 in a game that is over."""
+        counts = self.visit_counts
+        return counts / counts.sum(1, keepdim=True).maximum(1)
+
+    @property
+    def qvalues(self) -> Tensor:
+        """Mean returns of each action for the player to move, float32 [B, A]; 0 for an untried action."""
+        return self._part(2).bitcast(dtypes.float32)
+
+    @property
+    def value(self) -> Tensor:
+        """Value of the game for the player to move, float32 [B]; 0 in a game that is over."""
+        return self._part(3).bitcast(dtypes.float32).reshape(self._layout.batch)
+
+    @property
+    def _weights(self) -> Tensor:
+        return self._part(1).bitcast(dtypes.float32)
+
+    def summary(self) -> dict[str, np.ndarray]:
+        """Return visit_counts, visit_probs, qvalues, value and action_weights as NumPy arrays, by one download."""
+        layout, size = self._layout, self._actions
+        rows = download(self._numbers).reshape(layout.shards, layout.grid.rows, -1)[:, : layout.share]
+        numbers = rows.reshape(layout.batch, -1)
+        visits, reals = numbers[:, :size], numbers.view(np.float32)
+        probs = visits / np.maximum(visits.sum(1, keepdims=True), 1)
+        return {
+            "visit_counts": visits,
+            "visit_probs": probs.astype(np.float32),
+            "qvalues": reals[:, 2 * size : 3 * size],
+            "value": reals[:, -1],
+            "action_weights": reals[:, size : 2 * size],
+        }
+
+    def to_svg(self, i: int = 0, nodes: int = 48) -> str:
+        """Draw a game's tree: the most visited actions, with visits and mean returns.
+
+        Args:
+            i: row of the game.
+            nodes: maximum number of actions, 1..1000. Without `keep_tree` there are only those of the root.
+
+        Returns:
+            An SVG document. Circles grow with visits; blue is good for the player who chose the action, red is bad.
+
+        Raises:
+            ValueError, TypeError: a number out of range or of another type.
+        """
+        row = integer("i", i, 0, self._layout.batch - 1)
+        count = integer("nodes", nodes, 1, 1000)
+        if (whole := self._whole) is not None:
+            tree = whole.visits[row], whole.values[row], whole.children[row]
+        else:
+            found = self.summary()
+            visits, values = (found[name][row][None] for name in ("visit_counts", "qvalues"))
+            tree = visits, values, np.zeros_like(visits)
+        return tree_svg(*tree, count, [self._env.action_to_string(a) for a in range(self._actions)])
+
+    def _repr_svg_(self) -> str:
+        return self.to_svg()
+
+
+class SearchOutput(NamedTuple):
+    """Result of a search.
+
+    Attributes:
+        action: int32 [B], the action to play; 0 in a game that is over.
+        search_tree: visits and values of the roots.
+    """
+
+    action: Tensor
+    search_tree: SearchTree
+
+    @property
+    def action_weights(self) -> Tensor:
+        """Improved policy, a target for learning, float32 [B, A]; all 0 in a game that is over."""
+        return self.search_tree._weights
+
+
+def subtree(tree: SearchTree, action: Tensor | np.ndarray | Sequence[int]) -> SearchTree:
+    """Return the part of a search's trees below an action.
+
+    For several actions, call it once per action: `subtree(subtree(tree, mine), theirs)`. The next search of these
+    positions resumes the trees with `tree=`, visits and values included. If the action was never tried or ended the
+    game, the tree is empty.
+
+    Args:
+        tree: the `search_tree` of a search with `keep_tree=True`.
+        action: integers [B], a legal action of every game; any action in a game that is over.
+
+    Returns:
+        A tree with the visits and values below the action.
+
+    Raises:
+        ValueError: a tree of a search without `keep_tree`; actions of another shape or out of range.
+        TypeError: `tree` is no SearchTree, or `action` is not of integers.
+
+    Examples:
+        >>> env = te.make("tic_tac_toe")
+        >>> state = env.init(2)
+        >>> found = te.search.playout_policy(state, 64, keep_tree=True)
+        >>> state = env.step(state, found.action)
+        >>> tree = te.search.subtree(found.search_tree, found.action)
+        >>> known = tree.visit_counts.sum(1)
+        >>> more = te.search.playout_policy(state, 64, tree=tree)
+        >>> (more.search_tree.visit_counts.sum(1) - known).tolist()
+        [64, 64]
+    """
+    instance("tree", tree, SearchTree)
+    layout = tree._layout
+    if tree._whole is None:
+        raise ValueError("tree must be that of a search with keep_tree=True")
+    given = action.numpy() if isinstance(action, Tensor) else action
+    below = tree._whole.under(host_ints("action", given, layout.batch, tree._actions))
+    numbers = upload(layout.padded(below.numbers(tree._actions)), layout.device)
+    return SearchTree(tree._env, layout, numbers, below)
 
 
 @dataclass(frozen=True)
 class HostTree:
-    """Host copy of the trees of a batch, row by row; reals are kept by their bits.
+    """Host copy of the trees of a batch, row by row; reals are stored by their bits.
 
     Attributes:
-        config: of the search.
+        config: options of the search.
         roots: int32 [B, Root.size].
-        nodes: int32 [B, slots, node].
+        nodes: int32 [B, slots, words of a node].
         edges: int32 [B, slots, words, actions].
-        states: uint32 [B, slots, words]; of the root alone where simulations replay.
+        states: uint32 [B, slots, words]; one slot if simulations replay.
     """
 
     config: SearchConfig
@@ -41,7 +187,7 @@ class HostTree:
         whole: BatchLayout,
         chunks: Sequence[Sequence[np.ndarray]],
     ) -> HostTree:
-        """Join what `fetch` has fetched of all chunks of a batch."""
+        """Join the arrays of all chunks of a batch, as `fetch` returns them."""
         joined = (np.concatenate(part, axis=1)[:, : whole.share] for part in zip(*chunks, strict=True))
         states, nodes, edges = (part.reshape(whole.batch, -1) for part in joined)
         rest, batch = nodes[:, Root.size : Root.size + config.slots * sizes.node], whole.batch
@@ -55,12 +201,12 @@ class HostTree:
 
     @property
     def visits(self) -> np.ndarray:
-        """int32 [B, slots, A], visits of every action of a node."""
+        """Visits of every action of a node, int32 [B, slots, A]."""
         return self.edges[:, :, Edge.visits.index]
 
     @property
     def values(self) -> np.ndarray:
-        """float32 [B, slots, A], mean return of every action to its player; 0 of an action that was not tried."""
+        """Mean return of every action to its player, float32 [B, slots, A]; 0 for an untried action."""
         return self._sums.view(np.float32) / np.maximum(self.visits, 1).astype(np.float32)
 
     @property
@@ -69,11 +215,11 @@ class HostTree:
 
     @property
     def children(self) -> np.ndarray:
-        """int32 [B, slots, A], the slot that an action leads to; 0 for none."""
+        """Slot that each action leads to, int32 [B, slots, A]; 0 for none."""
         return self.edges[:, :, Edge.child.index]
 
     def numbers(self, actions: int) -> np.ndarray:
-        """Return int32 [B, 3 A + 1], as `Result.numbers`; weights are shares of visits."""
+        """Return int32 [B, 3 A + 1] in the format of `Result.numbers`; weights are shares of visits."""
         visits, many = self.visits[:, 0, :actions], self.nodes[:, 0, Node.visits.index].astype(np.float32)
         values, network = self.values[:, 0, :actions], self.config.selection.uses_network
         parts = self.nodes[:, 0, [Node.raw_value.index]] * network, self._sums[:, 0, :actions]
@@ -84,7 +230,7 @@ class HostTree:
         return np.concatenate([visits, reals.view(np.int32)], axis=1)
 
     def under(self, action: np.ndarray) -> HostTree:
-        """Return the trees below an action of every root, with room for a power of two of nodes; some may be empty."""
+        """Return the trees below an action of every root, padded to a power of two of nodes; a tree may be empty."""
         batch, slots = self.nodes.shape[:2]
         rows, children = np.arange(batch), self.children
         parent = np.zeros((batch, slots), np.int32)
@@ -118,7 +264,7 @@ class HostTree:
     def put(
         self, tree: TreeArrays, config: SearchConfig, whole: BatchLayout, chunk: BatchLayout, first: int
     ) -> None:
-        """Write the trees of a chunk, which starts at block `first`, into the memory of a search that resumes them."""
+        """Write the trees of the chunk that starts at block `first` into the memory of a search that resumes them."""
         # a chunk may exceed the batch: its last blocks repeat the batch's last one, as all of them write results
         blocks = np.minimum(first + np.arange(chunk.grid.blocks), whole.grid.blocks - 1)
         index = (blocks[:, None] * whole.grid.lanes + np.arange(whole.grid.lanes)).reshape(-1)
@@ -129,7 +275,7 @@ class HostTree:
 
         new = config.simulations
         nodes = np.concatenate([self.roots, self.nodes.reshape(whole.batch, -1)], axis=1)
-        write(tree.nodes, of_chunk(nodes, new * self.nodes.shape[2] + config.slots * Step.size))
+        write(tree.nodes, of_chunk(nodes, new * self.nodes.shape[2] + config.slots * PathStep.size))
         write(tree.edges, of_chunk(self.edges, new * int(np.prod(self.edges.shape[2:]))))
         if not config.replays:
             states = of_chunk(self.states, new * self.states.shape[2])
@@ -138,7 +284,68 @@ class HostTree:
 
 
 def fetch(tree: TreeArrays, chunk: BatchLayout) -> list[np.ndarray]:
-    """Download the memory of a search: states, nodes and edges, [shards, rows, ...] each."""
+    """Download the trees of a chunk: states, nodes and edges, [shards, rows, words] each."""
     lanes = download(tree.states).reshape(chunk.rows // chunk.grid.lanes, -1, chunk.grid.lanes)
     parts = lanes.transpose(0, 2, 1), download(tree.nodes), download(tree.edges)
     return [part.reshape(chunk.shards, chunk.grid.rows, -1) for part in parts]
+
+
+def tree_svg(
+    visits: np.ndarray, values: np.ndarray, children: np.ndarray, count: int, names: Sequence[str]
+) -> str:
+    """Draw the `count` most visited actions of a tree, each with its name, visits and mean return.
+
+    Args:
+        visits, values, children: [slots, A].
+        count: maximum number of actions.
+        names: names of the actions.
+
+    Returns:
+        An SVG document.
+    """
+    below: dict[int, list[int]] = {0: []}
+    items = [(0, 0, int(visits[0].sum()), 0.0)]  # depth, action, visits, value
+    waiting: list[tuple[int, int, int, int, int]] = []
+
+    def push(slot: int, item: int, depth: int) -> None:
+        for action in np.flatnonzero(visits[slot]):
+            heapq.heappush(waiting, (-int(visits[slot, action]), depth, item, int(action), slot))
+
+    push(0, 0, 1)
+    while waiting and len(items) <= count:
+        many, depth, parent, action, slot = heapq.heappop(waiting)
+        item = len(items)
+        below[item] = []
+        below[parent].append(item)
+        items.append((depth, action, -many, float(values[slot, action])))
+        if child := int(children[slot, action]):
+            push(child, item, depth + 1)
+    x, order = [0.0] * len(items), 0
+    stack = [(0, False)]
+    while stack:  # a node is centred above its children
+        item, done = stack.pop()
+        if done:
+            x[item] = (x[below[item][0]] + x[below[item][-1]]) / 2
+        elif below[item]:
+            stack += [(item, True), *((k, False) for k in reversed(below[item]))]
+        else:
+            x[item], order = order * STEP + MARGIN, order + 1
+    width = max(order - 1, 1) * STEP + 2 * MARGIN
+    drawing = Drawing(width, max(item[0] for item in items) * LEVEL + 2 * MARGIN)
+    largest = max((abs(item[3]) for item in items), default=0) or 1.0
+    places = [(x[k], item[0] * LEVEL + MARGIN) for k, item in enumerate(items)]
+    for item, children_here in below.items():
+        for child in children_here:
+            share = items[child][2] / max(items[0][2], 1)
+            drawing.line(places[item], places[child], stroke="#8a8a8a", width=1 + 7 * share)
+    for place, (depth, action, many, value) in zip(places, items, strict=True):
+        part = value / largest
+        ends = zip(NEITHER, GOOD if part > 0 else BAD, strict=True)
+        colour = "#" + "".join(f"{round(a + (b - a) * abs(part)):02x}" for a, b in ends)
+        radius = 8 + 10 * math.sqrt(many / max(items[0][2], 1))
+        drawing.circle(place, radius, fill=colour, stroke="#444444")
+        drawing.text((place[0], place[1] + radius + 8), f"{many}", 10)
+        if depth:
+            drawing.text((place[0], place[1] - radius - 18), names[action][:10], 10, bold=True)
+            drawing.text((place[0], place[1] - radius - 7), f"{value:+.2f}", 9, "#444444")
+    return drawing.to_svg()

@@ -14,7 +14,7 @@ from tensor_envs._files import read_arrays, write_arrays
 from tensor_envs.env import Env
 from tensor_envs.io import about, env_of
 from tensor_envs.sampling import masked_logits
-from tensor_envs.search.running import Evaluate
+from tensor_envs.search.policies import Evaluate
 from tensor_envs.state import State
 
 FORMAT = "tensor_envs network 1"

@@ -104,7 +104,7 @@ def test_a_program_and_the_keyboard() -> None:
             "--against must be uniform, search, perfect, a .safetensors file or package",
         ),
         (["--against", "gone.safetensors"], "no file 'gone.safetensors'"),
-        (["--against", "perfect", "--env", "gomoku"], "needs an oracle: max_positions"),
+        (["--against", "perfect", "--env", "kuhn_poker"], "needs an oracle: start must be"),
         (
             ["--player", "nowhere:answer"],
             "argument --player: must be package.module:function, got 'nowhere:answer': No module",

@@ -13,7 +13,7 @@ import pytest
 from tinygrad import Tensor
 
 import tensor_envs as te
-from tensor_envs.search import noise, policies, running
+from tensor_envs.search import policies
 from tests.games.shared import shared_env
 from tests.search.reference import searched
 
@@ -263,9 +263,8 @@ def test_chunks_and_threads_make_no_difference(monkeypatch: pytest.MonkeyPatch) 
     env = shared_env("tic_tac_toe")
     state, evaluate = played(env, 300, 1), network(env)
     once = outcomes(state, evaluate)
-    for module in (policies, running):
-        monkeypatch.setattr(module, "chunk_of", lambda engine, form, whole: whole)
-    running.playout_runner.cache_clear()  # which remembers the parts of before
+    monkeypatch.setattr(policies, "chunk_of", lambda engine, config, whole: whole)
+    policies.playout_runner.cache_clear()  # which remembers the parts of before
     before = te.num_threads()
     try:
         for threads in (1, 3):
@@ -274,7 +273,7 @@ def test_chunks_and_threads_make_no_difference(monkeypatch: pytest.MonkeyPatch) 
                 assert all((a[key] == b[key]).all() for key in a)
     finally:
         te.set_num_threads(before)
-        running.playout_runner.cache_clear()
+        policies.playout_runner.cache_clear()
 
 
 def test_several_devices_search_alike() -> None:
@@ -316,7 +315,7 @@ def test_dirichlet_noise_is_of_its_distribution() -> None:
     state = played(env, 20_000, 3)
     words = Tensor(np.tile(np.array([3, 0], np.uint32), 20_000)).realize()
     for alpha in (0.05, 0.3, 1.0, 2.5):
-        found = noise.muzero_noise(state, words, alpha, 1.0).numpy().reshape(-1, 2, 9)
+        found = policies.muzero_noise(state, words, alpha, 1.0).numpy().reshape(-1, 2, 9)
         shares, gumbel = np.sort(found[:, 0], axis=1), found[:, 1]
         wanted = np.sort(np.random.default_rng(0).dirichlet([alpha] * 6, 20_000), axis=1)
         assert not shares[:, :3].any() and np.allclose(shares.sum(1), 1, atol=1e-5)

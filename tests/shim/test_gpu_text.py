@@ -21,8 +21,8 @@ from tensor_envs._compiler.dialects import CUDA, GPU, Metal
 from tensor_envs._compiler.tape import Tape
 from tensor_envs._engine import batch_layout
 from tensor_envs._engine import engine as engine_module
-from tensor_envs.search import running
-from tensor_envs.search.tables import SearchConfig
+from tensor_envs.search import policies
+from tensor_envs.search.memory import SearchConfig
 from tests.shim.emulator import POISON, Kernel, KernelFault, load
 
 BATCH = 70  # two blocks, the second padded
@@ -175,7 +175,7 @@ def launches_of(game: str, task: Task) -> list[Launch]:
     env = te.make(game)
     launches = watch(env)
     with pytest.MonkeyPatch.context() as patch:
-        for module in (engine_module, batch_layout, running):
+        for module in (engine_module, batch_layout, policies):
             patch.setattr(module, "empty_buffer", poisoned)
         task(env)
     return launches

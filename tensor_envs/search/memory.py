@@ -1,9 +1,9 @@
 """Memory layout of search trees, for kernels and for the host.
 
-The tree of a root has a slot for every simulation: slot 0 is the root, slot k the position that simulation k reached. A
-search that resumes earlier trees has their nodes in slots 1 to `SearchConfig.resumed`, and its simulations after them.
-Descent and backup visit the roots of a block one after the other (on a GPU, a thread is a root). What is vectorised
-there is the loop over a node's actions, so actions are padded to whole vectors.
+A tree has one slot for each simulation: slot 0 is the root, slot k the position that simulation k reached. A search
+that resumes earlier trees has their nodes in slots 1 to `SearchConfig.resumed` and its own simulations after them.
+Descent and backup visit the roots of a block one by one; on a GPU each thread is one root. They vectorise the loop over
+a node's actions, so actions are padded to whole vectors.
 """
 
 from __future__ import annotations
@@ -28,16 +28,13 @@ if TYPE_CHECKING:
     from tensor_envs.search.selection import ActionSelection
 
 VECTOR = 16  # actions
-MAX_ROWS = 2**20  # of an evaluation
+MAX_ROWS = 2**20  # rows of a network's output
 
-Mask = Callable[[Any], Scalar]  # the number of a word -> that word of a legal action mask
-
-
-# *** records: named numbers in an int32 array ***
+Mask = Callable[[Any], Scalar]  # word number -> that word of a legal action mask
 
 
-class Number:
-    """A number of a `Record`; reals are kept by their bits."""
+class Entry:
+    """Named entry of a `Record`; reals are stored by their bits."""
 
     index: int
 
@@ -48,7 +45,7 @@ class Number:
         self.index, owner.size = owner.size, owner.size + 1
 
     @overload
-    def __get__(self, record: None, owner: type[Record]) -> Number: ...
+    def __get__(self, record: None, owner: type[Record]) -> Entry: ...
     @overload
     def __get__(self, record: Record, owner: type[Record]) -> Scalar: ...
     def __get__(self, record: Record | None, owner: type[Record]) -> Any:
@@ -59,10 +56,10 @@ class Number:
 
 
 class Record:
-    """Numbers at an address of an int32 array: reading an attribute loads it, setting it stores it.
+    """Entries at an address of an int32 array: reading an attribute loads it, setting it stores it.
 
     Attributes:
-        size: how many numbers have names.
+        size: number of named entries.
     """
 
     size = 0
@@ -78,35 +75,35 @@ class Record:
 
 
 class Params(Record):
-    """Kernel parameters, followed by the table of a method."""
+    """Kernel parameters, followed by the table of an `ActionSelection`."""
 
-    first_block = Number()  # of the batch, that the kernel searches
-    blocks = Number()  # of the batch
-    roots = Number()  # of the batch
-    rows = Number()  # of an evaluation
-    limit = Number()  # actions of a playout
-    seed_low = Number(WORD)
-    seed_high = Number(WORD)
+    first_block = Entry()  # first block of the batch that the kernel searches
+    blocks = Entry()  # blocks of the batch
+    roots = Entry()  # games of the batch
+    rows = Entry()  # rows of a network's output
+    limit = Entry()  # maximum number of actions of a playout
+    seed_low = Entry(WORD)
+    seed_high = Entry(WORD)
 
     def table(self, k: Value, dtype: DType = REAL) -> Scalar:
         return self.get(self.size + k, dtype)
 
 
 class Root(Record):
-    """Head of a tree, before its nodes."""
+    """Header of a tree, before its nodes."""
 
-    key_low = Number(WORD)  # of playouts and chance
-    key_high = Number(WORD)
-    slot = Number()  # of the simulation under way
-    num_steps = Number()  # of that simulation in all roots of a thread, kept in the first of these
-    num_legal = Number()
-    largest = Number(REAL)  # absolute return found, at least 1
+    key_low = Entry(WORD)  # random key of playouts and chance
+    key_high = Entry(WORD)
+    slot = Entry()  # slot of the current simulation
+    num_steps = Entry()  # steps of the current simulation in all roots of a thread, stored in the first root
+    num_legal = Entry()  # legal actions of the root
+    largest = Entry(REAL)  # largest absolute return so far, at least 1
 
 
 class Position(Record):
-    """A record followed by the returns of all players so far and the legal action mask."""
+    """Record followed by the returns of all players so far and the legal action mask."""
 
-    mover = Number()  # the player to move, -1 once the game has ended
+    mover = Entry()  # player to move, or -1 once the game is over
 
     def __init__(self, cells: Cells, first: Value, stride: int, players: int):
         super().__init__(cells, first, stride)
@@ -130,58 +127,55 @@ class Position(Record):
 
 
 class Node(Position):
-    """A node of a tree. What its middle numbers sum up is up to `ActionSelection.record`."""
+    """Node of a tree. `ActionSelection.record` defines the last four entries."""
 
-    visits = Number()  # of its actions
-    raw_value = Number(REAL)  # the network's
-    tried = Number()  # how many actions
-    max_visits = Number()  # of an action
-    prior_sum = Number(REAL)
-    value_sum = Number(REAL)
+    visits = Entry()  # visits of all its actions
+    raw_value = Entry(REAL)  # value by the network
+    tried = Entry()  # number of actions tried
+    max_visits = Entry()  # visits of the most visited action
+    prior_sum = Entry(REAL)
+    value_sum = Entry(REAL)
 
 
 class Walk(Position):
     """Position of a simulation, in registers."""
 
-    node = Number()  # to choose an action at; 0 beyond the tree
-    leaf = Number()  # node and action that the simulation ends with
-    action = Number()
-    live = Number()  # whether it takes another step
-    untried = Number()  # whether its last action had not been tried
+    node = Entry()  # slot to choose an action at; 0 beyond the tree
+    leaf = Entry()  # slot of the last node
+    action = Entry()  # action chosen there
+    live = Entry()  # whether the simulation takes another step
+    untried = Entry()  # whether the last action had not been tried before
 
 
 class Edge(Record):
-    """An action of a node."""
+    """Action of a node."""
 
-    visits = Number()
-    value_sum = Number(REAL)  # of returns of the player who chose it
-    child = Number()  # the slot that it leads to; 0 for none
-    prior = Number(REAL)  # where the method has priors
+    visits = Entry()
+    value_sum = Entry(REAL)  # sum of the returns of the player who chose it
+    child = Entry()  # slot that it leads to; 0 for none
+    prior = Entry(REAL)  # only where a network gives priors
 
     @property
     def value(self) -> Scalar:
-        """The mean return, 0 of an action that has not been tried."""
+        """Mean return; 0 for an action that has not been tried."""
         return divide(self.value_sum, maximum(real(self.visits), 1.0))
 
 
-class Step(Record):
-    """An action that a simulation has chosen."""
+class PathStep(Record):
+    """Action on the path of a simulation."""
 
-    node = Number()
-    action = Number()
-    player = Number()
-    returned = Number(REAL)  # to this player before
-    lane = Number()  # of the root
+    node = Entry()
+    action = Entry()
+    player = Entry()
+    returned = Entry(REAL)  # return of this player before the action
+    lane = Entry()  # lane of the root
 
 
 class Counts(Record):
-    """Counts of a descent."""
+    """Counters of a descent."""
 
-    queued = Number()  # roots that take the next step
-    steps = Number()  # all so far
-
-
-# *** trees ***
+    queued = Entry()  # roots that take the next step
+    steps = Entry()  # steps so far
 
 
 @dataclass(frozen=True)
@@ -189,14 +183,15 @@ class SearchConfig:
     """Options that a search is compiled for.
 
     Attributes:
-        selection: the method.
-        replays: whether every simulation plays anew from the root, since chance or resampled hidden information makes
-            the same actions lead elsewhere. Nodes are then sequences of actions.
-        determinizes: whether what is hidden from the root's player is resampled.
-        values: numbers of an evaluation's value, 1 or one a player.
-        considered: maximum number of a root's actions that Gumbel MuZero considers.
+        selection: strategy of the search.
+        simulations: number of simulations of each game.
+        replays: whether every simulation replays its actions from the root, because chance or resampled hidden
+            information changes where they lead. Nodes are then sequences of actions.
+        determinizes: whether every simulation resamples what is hidden from the root's player.
+        values: values per row of a network's output: 1, or the number of players; 0 without a network.
+        considered: maximum number of root actions that Gumbel MuZero considers.
         resumed: slots for nodes of earlier trees, besides the root; 0 for a new search.
-        return_tree: whether the trees of the whole batch are kept.
+        return_tree: whether the search returns the trees of the whole batch.
     """
 
     selection: type[ActionSelection]
@@ -218,11 +213,11 @@ class SearchConfig:
 
 
 class TreeSizes(NamedTuple):
-    """Words of a tree."""
+    """Sizes of a tree's parts, in words."""
 
     states: int
-    node: int  # one
-    nodes: int  # with everything else in their array
+    node: int  # one node
+    nodes: int  # the root's header, all nodes and all steps
     edges: int
 
     @classmethod
@@ -231,19 +226,21 @@ class TreeSizes(NamedTuple):
         node = Node.size + players + num_words(actions)
         states = (1 if config.replays else config.slots) * layout.field_words
         edges = config.slots * config.edge_words * padded(actions)
-        return cls(states, node, Root.size + config.slots * (node + Step.size), edges)
+        return cls(states, node, Root.size + config.slots * (node + PathStep.size), edges)
 
 
 class TreeArrays(NamedTuple):
     """Arrays of trees in a kernel."""
 
-    states: Any  # uint32 [blocks, slots, words, lanes], fields and flags; of the root alone where simulations replay
-    nodes: Any  # int32 [rows, words]: a Root, a Node a slot, and as many Steps
+    states: (
+        Any  # uint32 [blocks, slots, words, lanes]: fields and flags; only the root's if simulations replay
+    )
+    nodes: Any  # int32 [rows, words]: one Root, then one Node per slot, then one PathStep per slot
     edges: Any  # int32 [rows, slots, words, actions]
 
 
 def padded(actions: int) -> int:
-    """Round up to whole vectors; the actions added are never legal."""
+    """Round a number of actions up to whole vectors; padding is never legal."""
     vector = VECTOR if actions <= WORD_BITS else WORD_BITS
     return -(-actions // vector) * vector
 
@@ -254,17 +251,17 @@ def within(x: Scalar, count: int) -> Scalar:
 
 
 def room(count: int) -> int:
-    """Return the length of a table that is indexed by `below` of a count, a power of two."""
+    """Round up to a power of two: the length of a table that `below` indexes."""
     return 1 << (count - 1).bit_length()
 
 
 def below(x: Scalar, count: int) -> Scalar:
-    """Bound an index that is within 0..count-1 wherever its load counts to 0..room(count)-1; cheaper than `within`."""
+    """Bound an index by a mask to 0..room(count)-1: cheaper than `within`, for an index below count."""
     return x & room(count) - 1
 
 
 class TreeMemory:
-    """The trees of a block's games in a kernel."""
+    """Trees of a block's games in a kernel."""
 
     def __init__(
         self, t: Tracer, arrays: TreeArrays, params: Cells, config: SearchConfig, root_noise: Any = None
@@ -273,17 +270,17 @@ class TreeMemory:
         self.states, self.nodes, self.edges = arrays
         self.players, self.actions = t.players, t.game.spec.num_actions
         self.width, self.sizes = padded(self.actions), TreeSizes.of(config, t.game, t.layout)
-        self.roots = t.block.lanes if t.block.thread is None else 1  # of a thread
+        self.roots = t.block.lanes if t.block.thread is None else 1  # roots of a thread
 
     @property
     def first_root(self) -> Coords:
-        """The first root of a thread."""
+        """First root of a thread."""
         return self.t.block.at(integer(0) if self.t.block.thread is None else self.t.block.thread)
 
     def place(self, at: Coords) -> Place:
         """Return a root's place in the arrays of trees.
 
-        A search in one kernel uses the memory of a thread's first block for all its blocks, so that it stays in cache.
+        A search in one kernel reuses the memory of a thread's first block for all its blocks: it stays in cache.
         """
         one_kernel = not (
             self.config.selection.uses_network or self.config.return_tree or self.config.resumed
@@ -305,12 +302,12 @@ class TreeMemory:
         words = self.config.edge_words * self.width
         return Edge(self.edges, self.place(at).row * self.sizes.edges + slot * words + action, self.width)
 
-    def step(self, number: Scalar) -> Step:
-        """Return one of the steps of all roots of a thread; each root has room for its own."""
+    def step(self, number: Scalar) -> PathStep:
+        """Return the step of a number. The roots of a thread share one list, spread over the memory of all of them."""
         number = below(number, self.roots * self.config.slots)
         row = self.place(self.first_root).row + number % self.roots
-        first = Root.size + self.config.slots * self.sizes.node + number // self.roots * Step.size
-        return Step(self.nodes, row * self.sizes.nodes + first)
+        first = Root.size + self.config.slots * self.sizes.node + number // self.roots * PathStep.size
+        return PathStep(self.nodes, row * self.sizes.nodes + first)
 
     def words(self, at: Coords, slot: Value) -> tuple[Words, Coords]:
         """Return a slot's fields and flags, and their place."""
@@ -320,13 +317,13 @@ class TreeMemory:
         return Words(self.t.layout, self.states, count=self.t.layout.field_words), Coords(place, at.register)
 
     def in_batch(self, at: Coords) -> Coords:
-        """Return a root's place in the whole batch, of which a kernel searches some blocks."""
+        """Return a root's place in the whole batch; a kernel searches a part of its blocks."""
         block = maximum(minimum(at.batch.block + self.params.first_block, self.params.blocks - 1), 0)
         block = block if is_gpu() else block.to(LONG)
         return Coords(at.batch._replace(block=block), at.register)
 
     def slot(self) -> Scalar:
-        """Return the slot of the simulation under way, the same in all roots of a block."""
+        """Return the slot of the current simulation, the same in all roots of a block."""
         return within(self.root(self.first_root).slot, self.config.slots)
 
     def noise(self, at: Coords, part: Value, action: Value) -> Scalar:
@@ -334,12 +331,12 @@ class TreeMemory:
         return (at.batch.row * self.config.selection.noise_count + part) * self.width + action
 
     def initial(self, slot: Value, resumed: Scalar) -> Scalar:
-        """Return the first value of a new node's number: 0, or at a resumed root what is there."""
+        """Return the initial value of a node's entry: 0, or the present value at the root of a resumed tree."""
         return where(integer(slot) == 0, resumed, 0) if self.config.resumed else integer(0)
 
     @contextmanager
     def each_action(self, mask: Mask | None = None) -> Iterator[tuple[Scalar, Scalar]]:
-        """Loop over a node's actions in whole vectors -> the action, and whether it is legal by the mask."""
+        """Iterate over a node's actions in whole vectors; yield each action and whether the mask allows it."""
         size = min(self.width, WORD_BITS)
         with loop(self.width // size) as w:
             word = integer(-1) if mask is None else mask(w)
