@@ -6,7 +6,7 @@ import functools
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from tinygrad import Tensor, dtypes
@@ -23,10 +23,8 @@ from tensor_envs._compiler.devices import (
 )
 from tensor_envs._compiler.launch import realize
 from tensor_envs._engine.batch_layout import BatchBuffers, BatchLayout, batch_layout
-from tensor_envs._engine.engine import Engine
 from tensor_envs._engine.random import seed_words, threefry
 from tensor_envs._validate import function, instance, integer, number, one_of, shown
-from tensor_envs.env import Env
 from tensor_envs.jit import jit
 from tensor_envs.sampling import masked_logits
 from tensor_envs.search.memory import Node, SearchConfig, TreeArrays, TreeSizes, padded, room
@@ -41,6 +39,10 @@ from tensor_envs.search.simulation import (
 )
 from tensor_envs.search.tree import HostTree, SearchOutput, SearchTree, fetch
 from tensor_envs.state import State
+
+if TYPE_CHECKING:
+    from tensor_envs._engine.engine import Engine
+    from tensor_envs.env import Env
 
 Evaluate = Callable[[State], tuple[Tensor, Tensor]]  # prior logits [B, A], and values [B] or [B, P]
 MAX_SIMULATIONS = 2**20

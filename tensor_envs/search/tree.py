@@ -6,7 +6,7 @@ import heapq
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from tinygrad import Tensor, dtypes
@@ -15,10 +15,12 @@ from tensor_envs._compiler.devices import download, upload, write
 from tensor_envs._engine.batch_layout import BatchLayout
 from tensor_envs._engine.inputs import host_ints
 from tensor_envs._validate import instance, integer
-from tensor_envs.env import Env
 from tensor_envs.render.drawing import Drawing
 from tensor_envs.rules.bits import num_words
 from tensor_envs.search.memory import Edge, Node, PathStep, Root, SearchConfig, TreeArrays, TreeSizes
+
+if TYPE_CHECKING:
+    from tensor_envs.env import Env
 
 ONE = int(np.float32(1).view(np.int32))
 STEP, LEVEL, MARGIN = 58, 84, 40  # of a picture, in pixels

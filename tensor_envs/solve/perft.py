@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from tinygrad.helpers import tqdm
 
 from tensor_envs._validate import instance, integer
 from tensor_envs.env import Env
 from tensor_envs.solve.packed import Array
-from tensor_envs.solve.positions import Children, Expander, Positions, joined
+from tensor_envs.solve.positions import MAX_DEPTH, Children, Expander, Positions, counter, joined
 from tensor_envs.state import State
 
-MAX_DEPTH = 2**31 - 1
 MOST = 2.0**63 * (1 - 1e-9)  # sequences; the sum that is compared is rounded
 Result = tuple[float, ...]
 
@@ -195,8 +193,3 @@ def _row(game: Expander, ply: int, layer: Positions, counts: Array) -> Ply:
         if here.any():
             ended[result], positions[result] = int(counts[here].sum()), int(here.sum())
     return Ply(ply, int(counts.sum()), len(layer), ended, positions)
-
-
-def counter(what: str, total: int | None, shown: bool) -> Any:
-    """A bar of positions on stderr."""
-    return tqdm(desc=what, total=total, unit=" positions", unit_scale=True, disable=not shown)

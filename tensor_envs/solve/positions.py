@@ -8,6 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
+from tinygrad.helpers import tqdm
 
 from tensor_envs._compiler.devices import resolve
 from tensor_envs._compiler.threads import num_threads
@@ -22,6 +23,7 @@ from tensor_envs.solve.outcomes import Explicit, facts, first_states
 from tensor_envs.solve.packed import Array, Groups, Packed, concat, groups
 from tensor_envs.state import State
 
+MAX_DEPTH = 2**31 - 1
 PARENTS, EDGES = 1 << 16, 1 << 18  # at once
 STEP = EDGES // 8  # between the sizes of large batches
 CHUNK = 1 << 14  # rows whose images are worked out at once: they stay in cache
@@ -344,3 +346,8 @@ def _image(table: Array, columns: list[Array]) -> list[Array]:
         for j, column in enumerate(columns[1:], 1):
             words[k] |= table[j, :, k].take(column)
     return words
+
+
+def counter(what: str, total: int | None, shown: bool) -> Any:
+    """Return a progress bar of positions on stderr."""
+    return tqdm(desc=what, total=total, unit=" positions", unit_scale=True, disable=not shown)

@@ -18,8 +18,7 @@ from tensor_envs._validate import file_path, instance, integer
 from tensor_envs.env import Env
 from tensor_envs.io import about, env_of
 from tensor_envs.solve.packed import Array, Index, Packed, concat, groups
-from tensor_envs.solve.perft import MAX_DEPTH, counter
-from tensor_envs.solve.positions import Expander, Positions, Rows, joined
+from tensor_envs.solve.positions import MAX_DEPTH, Expander, Positions, Rows, counter, joined
 from tensor_envs.state import State
 
 FORMAT = "tensor_envs solution 1"
