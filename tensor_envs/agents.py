@@ -1,6 +1,6 @@
-"""Players: functions of a State to an action in every game, for the arena, rollouts and loops of one's own.
+"""Agents: policies, functions of a State to one action per game, for the arena, rollouts and custom loops.
 
-A policy gives some action in games that are over, which nobody plays.
+In a game that is over a policy returns an arbitrary action, which is ignored.
 """
 
 from __future__ import annotations
@@ -8,22 +8,22 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from tinygrad import Tensor, dtypes
 
 from tensor_envs._compiler.devices import DeviceName, is_capturing
 from tensor_envs._validate import file_path, function, instance, integer, shown
-from tensor_envs.env import Env
 from tensor_envs.interop import to_numpy
 from tensor_envs.jit import jit
 from tensor_envs.sampling import masked_logits, sample_action, uniform
 from tensor_envs.search.policies import MAX_SIMULATIONS, Evaluate, gumbel_muzero_policy, playout_policy
-from tensor_envs.solve.solver import Solution, solve
 from tensor_envs.state import State
-from tensor_envs.train.network import FOLDER, Network, evaluator
-from tensor_envs.train.network import load as load_network
+
+if TYPE_CHECKING:
+    from tensor_envs.env import Env
+    from tensor_envs.solve.solver import Solution
 
 __all__ = ["Oracle", "Policy", "greedy", "gumbel", "load", "perfect", "playout_search", "uniform"]
 Policy = Callable[[State], Any]  # integers [B], a Tensor or what NumPy takes
@@ -31,81 +31,98 @@ MAX_POSITIONS = 250_000  # upper bound for a game that is solved without an orac
 
 
 class Oracle(Protocol):
-    """Who knows perfect play: a `tensor_envs.Solution`, or Shed's `Tablebase`."""
+    """Exact values of a game, such as a `tensor_envs.Solution` or Shed's `Tablebase`."""
 
     def best_actions(self, state: State) -> Any:
-        """bool [B, A]: the legal actions that keep the position's value."""
+        """Return the legal actions that keep the position's value, bool [B, A]."""
 
     def regret(self, state: State, action: Any) -> Any:
-        """Numbers [B]: how much of the position's value an action gives away."""
+        """Return how much of the position's value an action gives away, numbers [B]."""
 
 
 def greedy(evaluate: Evaluate) -> Policy:
-    """The action that a network likes best.
+    """Return a policy that plays the action of a network's highest logit.
 
     Args:
         evaluate: as in `te.search.gumbel_muzero_policy`; captured, so pass the same function every time.
 
     Returns:
-        A policy.
+        A policy. It raises ValueError for legal logits that are NaN or infinite, unless a jit captures it.
 
     Raises:
-        TypeError: `evaluate` is no function. The policy raises ValueError for legal logits that are NaN or infinite,
-            unless a jit captures it.
+        TypeError: `evaluate` is no function.
+
+    Examples:
+        >>> from tinygrad import Tensor
+        >>> policy = te.agents.greedy(lambda state: (Tensor.ones(state.batch, 9), Tensor.zeros(state.batch)))
+        >>> env = te.make("tic_tac_toe")
+        >>> policy(env.step(env.init(2), [0, 8])).tolist()
+        [1, 0]
     """
     function("evaluate", evaluate)
 
     @jit
     def choose(state: State) -> Tensor:
-        given, mask = evaluate(state), state.legal_action_mask
-        if not isinstance(given, tuple) or not given or not isinstance(given[0], Tensor):
-            raise TypeError(f"evaluate must return two Tensors, logits and values, got {shown(given)}")
-        return _or_none(masked_logits(given[0], mask).argmax(1), mask, mask)
+        output, mask = evaluate(state), state.legal_action_mask
+        if not isinstance(output, tuple) or not output or not isinstance(output[0], Tensor):
+            raise TypeError(f"evaluate must return two Tensors, logits and values, got {shown(output)}")
+        return _marked(masked_logits(output[0], mask).argmax(1), mask, mask)
 
-    return lambda state: _found(choose(state), "evaluate must give finite numbers, got NaN or infinity")
-
-
-def _or_none(action: Tensor, allowed: Tensor, mask: Tensor) -> Tensor:
-    """int32 [B]: -1 for an action that is not allowed, in games that go on."""
-    found = (Tensor.arange(mask.shape[1]).reshape(1, -1) == action.reshape(-1, 1)) & allowed & mask
-    return (found.any(1) | mask.any(1).logical_not()).where(action, -1).cast(dtypes.int32)
+    return lambda state: _checked(choose(state), "evaluate must give finite numbers, got NaN or infinity")
 
 
-def _found(action: Tensor, otherwise: str) -> Tensor:
-    """ValueError with a text where some are -1; nobody can know while a jit captures."""
+def _marked(action: Tensor, allowed: Tensor, mask: Tensor) -> Tensor:
+    """Mark actions that are not allowed, in games that are not over, by -1. Returns int32 [B]."""
+    chosen = (Tensor.arange(mask.shape[1]).reshape(1, -1) == action.reshape(-1, 1)) & allowed & mask
+    return (chosen.any(1) | mask.any(1).logical_not()).where(action, -1).cast(dtypes.int32)
+
+
+def _checked(action: Tensor, message: str) -> Tensor:
+    """Return the actions. ValueError if some are -1, except while a jit captures: then the values are not available."""
     if not is_capturing() and (wrong := int((to_numpy(action) < 0).sum())):
-        raise ValueError(f"{otherwise} in {wrong} games")
+        raise ValueError(f"{message} in {wrong} games")
     return action
 
 
 def playout_search(num_simulations: int, seed: int = 0) -> Policy:
-    """Monte Carlo tree search, see `te.search.playout_policy`.
+    """Return a policy that plays by `te.search.playout_policy`.
 
     Args:
-        num_simulations: for every decision.
-        seed: of the search.
+        num_simulations: simulations of each decision, 1..2^20.
+        seed: seed of the search.
 
     Returns:
         A policy.
 
     Raises:
-        ValueError, TypeError: no such number.
+        ValueError, TypeError: a number out of range or of another type.
+
+    Examples:
+        >>> env = te.make("tic_tac_toe")
+        >>> te.agents.playout_search(num_simulations=64)(env.init(2)).shape
+        (2,)
     """
     count = integer("num_simulations", num_simulations, 1, MAX_SIMULATIONS)
     return lambda state: playout_policy(state, count, seed=seed).action
 
 
 def gumbel(evaluate: Evaluate, num_simulations: int = 32, gumbel_scale: float = 0.0, seed: int = 0) -> Policy:
-    """Search with a network, see `te.search.gumbel_muzero_policy`.
+    """Return a policy that plays by `te.search.gumbel_muzero_policy`.
 
     Args:
-        evaluate, num_simulations, gumbel_scale, seed: as there.
+        evaluate, num_simulations, gumbel_scale, seed: arguments of that search.
 
     Returns:
         A policy.
 
     Raises:
-        ValueError, TypeError: no such number, or no function.
+        ValueError, TypeError: a number out of range or of another type; `evaluate` is no function.
+
+    Examples:
+        >>> from tinygrad import Tensor
+        >>> policy = te.agents.gumbel(lambda state: (Tensor.ones(state.batch, 9), Tensor.zeros(state.batch)), 8)
+        >>> policy(te.make("tic_tac_toe").init(2)).shape
+        (2,)
     """
     function("evaluate", evaluate)
     count = integer("num_simulations", num_simulations, 1, MAX_SIMULATIONS)
@@ -115,35 +132,42 @@ def gumbel(evaluate: Evaluate, num_simulations: int = 32, gumbel_scale: float = 
 
 
 def load(path: str | Path, num_simulations: int = 32, seed: int = 0) -> Policy:
-    """A trained player: weights that `scripts/train/alphazero.py` or `ppo.py` has saved, or that come with the package.
+    """Load a trained player: weights by `scripts/train/alphazero.py` or `ppo.py`, or weights of the package.
 
     Args:
-        path: of the file, or the id of a game whose weights come with the package, see tensor_envs/weights/README.md.
-        num_simulations: of a decision, by `te.search.gumbel_muzero_policy` without noise; 0 for what the network likes
-            best.
-        seed: of the search.
+        path: path of the file, or the id of a game in tensor_envs/weights/README.md.
+        num_simulations: simulations of each decision by `te.search.gumbel_muzero_policy` without noise; 0 plays the
+            highest logit.
+        seed: seed of the search.
 
     Returns:
         A policy for the game that the file names, on any device. It raises ValueError for states of other games.
 
     Raises:
-        FileNotFoundError: no such file.
-        ValueError: names the file, if it holds no weights, is damaged, or is of another version of the game.
-        TypeError: no path.
+        FileNotFoundError: there is no such file.
+        ValueError: the file has no weights, is damaged, or is of another version of the game.
+        TypeError: `path` is no path.
 
     Examples:
         >>> env = te.make("tic_tac_toe")
-        >>> found = te.evaluate(env, [te.agents.load("tic_tac_toe", 0), te.agents.uniform], games=64)
-        >>> bool(found.scores[0] > 0.8)
+        >>> result = te.evaluate(env, [te.agents.load("tic_tac_toe", 0), te.agents.uniform], games=64)
+        >>> bool(result.scores[0] > 0.8)
         True
     """
+    from tensor_envs.train.network import FOLDER, Network, evaluator  # with its files, only for this player
+    from tensor_envs.train.network import load as load_network
+
     count = integer("num_simulations", num_simulations, 0, MAX_SIMULATIONS)
-    given = file_path("path", path)
-    own = FOLDER / f"{given}.safetensors"
-    if not (given.exists() or own.is_file()):
-        ids = ", ".join(sorted(file.stem for file in FOLDER.glob("*.safetensors")))
-        raise FileNotFoundError(f"no file {str(given)!r}; games whose weights come with the package: {ids}")
-    env, weights = load_network(own if own.is_file() and not given.exists() else given)
+    file = file_path("path", path)
+    if not file.exists():
+        packaged = FOLDER / f"{file}.safetensors"
+        if not packaged.is_file():
+            ids = ", ".join(sorted(path.stem for path in FOLDER.glob("*.safetensors")))
+            raise FileNotFoundError(
+                f"no file {str(file)!r}; games whose weights come with the package: {ids}"
+            )
+        file = packaged
+    env, weights = load_network(file)
 
     @functools.cache
     def player(device: DeviceName) -> Policy:
@@ -188,7 +212,7 @@ def perfect(oracle: Oracle | None = None) -> Policy:
         shape = (state.batch, state.env.num_actions)
         if best.shape != shape or best.dtype != dtypes.bool:
             raise ValueError(f"best_actions must give bool {shape}, got {best.dtype} {best.shape}")
-        return _found(_one_of(best, state), "best_actions must name legal actions, which are missing")
+        return _checked(_one_of(best, state), "best_actions must name legal actions, which are missing")
 
     return policy
 
@@ -196,6 +220,8 @@ def perfect(oracle: Oracle | None = None) -> Policy:
 @functools.lru_cache(8)
 def solution_of(env: Env) -> Solution:
     """Solve a small game once. ValueError for a game that `te.solve` cannot solve within `MAX_POSITIONS`."""
+    from tensor_envs.solve.solver import solve
+
     try:
         return solve(env, max_positions=MAX_POSITIONS)
     except ValueError as error:
@@ -204,5 +230,6 @@ def solution_of(env: Env) -> Solution:
 
 @jit
 def _one_of(best: Tensor, state: State) -> Tensor:
+    """Draw one of the best actions, or -1 if there is none. Returns int32 [B]."""
     action = sample_action(best.float() * 0, best, state.action_key, state.ply)
-    return _or_none(action, best, state.legal_action_mask)
+    return _marked(action, best, state.legal_action_mask)

@@ -1,37 +1,39 @@
-"""How good players are: against each other, and against perfect play."""
+"""Evaluation of policies: matches, Elo ratings, and regret against perfect play."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from tinygrad import Tensor
 
 from tensor_envs._engine.inputs import host_ints
 from tensor_envs._validate import function, instance, integer, one_of, shown, wrong_type
-from tensor_envs.agents import Oracle, Policy
 from tensor_envs.env import Env
 from tensor_envs.sampling import uniform
 from tensor_envs.state import State
 
-Z = 1.96  # standard errors in an interval of 95 %
-ELO = 400 / np.log(10)
+if TYPE_CHECKING:
+    from tensor_envs.agents import Oracle, Policy
+
+Z = 1.96  # half the width of a 95 % interval, in standard errors
+ELO = 400 / np.log(10)  # Elo points per unit of log odds
 MAX_GAMES = 2**24
-LIMIT = 10_000
+LIMIT = 10_000  # plies
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Games that policies have played.
+    """Result of `te.evaluate`: returns and lengths of games between policies.
 
     Attributes:
-        returns: float32 [games, P], of every policy.
-        players: int32 [games, P], which player each policy was.
-        plies: int32 [games].
-        unfinished: games that had reached the limit.
+        returns: return of every policy in every game, float32 [games, P].
+        players: player that each policy was, int32 [games, P].
+        plies: length of every game, int32 [games].
+        unfinished: number of games that the limit cut off.
     """
 
     returns: np.ndarray
@@ -41,37 +43,41 @@ class Evaluation:
 
     @property
     def points(self) -> np.ndarray:
-        """float64 [games, P]: 1 for the highest return alone, an equal share of it with others, else 0."""
+        """Points, float64 [games, P]: 1 for the highest return, shared equally in a tie, else 0."""
         best = self.returns == self.returns.max(1, keepdims=True)
         return best / best.sum(1, keepdims=True)
 
     @property
     def wins(self) -> np.ndarray:
-        """int64 [P]: games that a policy alone did best in."""
+        """Games in which a policy alone has the highest return, int64 [P]."""
         return (self.points == 1).sum(0)
 
     @property
     def draws(self) -> np.ndarray:
-        """int64 [P]: games that others did as well in."""
+        """Games in which a policy shares the highest return, int64 [P]."""
         return ((self.points > 0) & (self.points < 1)).sum(0)
 
     @property
     def scores(self) -> np.ndarray:
-        """float64 [P]: mean points."""
+        """Mean points, float64 [P]."""
         return np.asarray(self.points.mean(0))
 
     @property
     def mean_returns(self) -> np.ndarray:
-        """float64 [P]."""
+        """Mean returns, float64 [P]."""
         return np.asarray(self.returns.mean(0, dtype=np.float64))
 
     def interval(self, values: np.ndarray | None = None) -> np.ndarray:
-        """Half the width of a 95 % interval of the means of `values` [games, P]; default: of the points."""
+        """Return half the width of the 95 % interval of a mean, float64 [P].
+
+        Args:
+            values: [games, P]. Default: the points.
+        """
         values = self.points if values is None else values
         return np.asarray(Z * values.std(0) / np.sqrt(len(values)))
 
     def by_player(self) -> np.ndarray:
-        """float64 [P, P]: mean return of each policy as each player; NaN where it never was."""
+        """Return the mean return of each policy as each player, float64 [P, P]; NaN for a player it never was."""
         count = self.returns.shape[1]
         table = np.full((count, count), np.nan)
         for policy in range(count):
@@ -82,6 +88,7 @@ class Evaluation:
         return table
 
     def __str__(self) -> str:
+        """Return a line for all games and a line for each policy."""
         lines = [f"{len(self.returns)} games of {self.plies.mean():.1f} plies, {self.unfinished} unfinished"]
         errors, returns = self.interval(), self.interval(self.returns)
         for k, (score, value) in enumerate(zip(self.scores, self.mean_returns, strict=True)):
@@ -103,24 +110,24 @@ def evaluate(
     limit: int = LIMIT,
     device: Any = None,
 ) -> Evaluation:
-    """Let policies play against each other.
+    """Play matches between policies.
 
     Args:
         env: the environment.
-        policies: one for every player.
-        games: how many; with "rotate" a multiple of the number of players.
-        seats: "rotate": every deal is played as often as there are players, each policy being each of them once;
-            "fixed": policy p is player p.
-        opening: plies that are random, so that policies without chance do not play one game again and again.
-        seed: of the games.
-        limit: plies after which a game is left as it is.
+        policies: one for each player.
+        games: number of games; with "rotate" a multiple of the number of players.
+        seats: "rotate" plays every deal once for each rotation of the policies among the players; with "fixed" policy p
+            is player p.
+        opening: number of uniformly random plies at the start, so that games of deterministic policies differ.
+        seed: seed of the games.
+        limit: plies after which a game is cut off.
         device: as in `Env.init`.
 
     Returns:
         Returns, points and lengths, with 95 % intervals.
 
     Raises:
-        ValueError, TypeError: other arguments, or a policy that gives no actions.
+        ValueError, TypeError: an argument out of range or of another type, or a policy that returns no actions.
 
     Examples:
         >>> env = te.make("tic_tac_toe")
@@ -141,22 +148,22 @@ def evaluate(
     if games % turns:
         raise ValueError(f"games must be a multiple of the {turns} players, got {games}")
     opening, limit = integer("opening", opening, 0, LIMIT), integer("limit", limit, 1, 2**31 - 1)
-    found = []
+    parts = []
     for turn in range(turns):
         # policy p is player (p + turn) mod P
         order = [chosen[(player - turn) % players] for player in range(players)]
         state = env.init(games // turns, seed, device)
-        returns, plies, left = _play(state, order, opening, limit)
-        who = np.array([(p + turn) % players for p in range(players)], np.int32)
-        found.append((returns[:, who], np.tile(who, (len(returns), 1)), plies, left))
-    returns, seated, plies = (np.concatenate([part[k] for part in found]) for k in range(3))
-    return Evaluation(returns, seated, plies, sum(part[3] for part in found))
+        returns, plies, unfinished = _play(state, order, opening, limit)
+        seated = np.array([(p + turn) % players for p in range(players)], np.int32)
+        parts.append((returns[:, seated], np.tile(seated, (len(returns), 1)), plies, unfinished))
+    returns, seated, plies = (np.concatenate([part[k] for part in parts]) for k in range(3))
+    return Evaluation(returns, seated, plies, sum(part[3] for part in parts))
 
 
 def _play(
     state: State, policies: Sequence[Policy], opening: int, limit: int
 ) -> tuple[np.ndarray, np.ndarray, int]:
-    """Games to their ends -> returns [B, P] by player, plies, games that are not over."""
+    """Play games to their ends. Returns returns [B, P] by player, plies [B], and the number of unfinished games."""
     env, now = state.env, state.numpy()
     returns = np.zeros((state.batch, env.num_players), np.float32)
     for ply in range(limit):
@@ -177,21 +184,22 @@ def _play(
 
 
 def _actions(policy: Policy, state: State) -> np.ndarray:
-    """int32 [B] on the host. TypeError or ValueError for what is none."""
-    given = policy(state)
-    return host_ints("a policy's actions", given.numpy() if isinstance(given, Tensor) else given, state.batch)
+    """Return a policy's actions as int32 [B]. TypeError or ValueError for anything but B integers."""
+    actions = policy(state)
+    actions = actions.numpy() if isinstance(actions, Tensor) else actions
+    return host_ints("a policy's actions", actions, state.batch)
 
 
 @dataclass(frozen=True)
 class Ratings:
-    """What a round robin says of players.
+    """Result of `te.arena`: Elo ratings and scores of a round robin.
 
     Attributes:
-        names: of the players.
-        elo: float64 [N], with mean 0.
-        intervals: float64 [N], half the width of a 95 % interval of each.
-        scores: float64 [N, N], mean points of the one against the other; NaN against itself.
-        games: of every pair.
+        names: names of the policies.
+        elo: Elo ratings with mean 0, float64 [N].
+        intervals: half the width of the 95 % interval of each rating, float64 [N].
+        scores: mean points of each policy (row) against each other, float64 [N, N]; NaN on the diagonal.
+        games: number of games of each pair.
     """
 
     names: tuple[str, ...]
@@ -201,6 +209,7 @@ class Ratings:
     games: int
 
     def __str__(self) -> str:
+        """Return a table of ratings and scores, the best policy first."""
         width = max(map(len, self.names))
         lines = [f"{'player':{width}}   Elo        against: {' '.join(self.names)}"]
         for k in np.argsort(-self.elo):
@@ -221,19 +230,25 @@ def arena(
     limit: int = LIMIT,
     device: Any = None,
 ) -> Ratings:
-    """A round robin of a game for two, and Elo ratings by maximum likelihood.
+    """Play a round robin of a game for two players, and estimate Elo ratings by maximum likelihood.
 
     Args:
         env: an environment of two players.
-        policies: by name, at least two.
-        games: of every pair, half of them from either side.
+        policies: at least two, by name.
+        games: number of games of each pair, half of them with exchanged seats.
         opening, seed, limit, device: as in `evaluate`.
 
     Returns:
-        Ratings. A draw more for every pair is counted, so that who has lost every game has a rating, too.
+        Ratings. Each pair is credited one extra draw, so that a policy that loses every game has a finite rating.
 
     Raises:
-        ValueError, TypeError: other arguments.
+        ValueError, TypeError: an argument out of range or of another type.
+
+    Examples:
+        >>> policies = {"search": te.agents.playout_search(32), "uniform": te.agents.uniform}
+        >>> ratings = te.arena(te.make("tic_tac_toe"), policies, games=32)
+        >>> bool(ratings.elo[0] > ratings.elo[1])
+        True
     """
     instance("env", env, Env)
     instance("policies", policies, Mapping)
@@ -255,7 +270,7 @@ def arena(
 
 
 def _elo(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Ratings by Newton's method from the points of the one against the other, and their standard errors."""
+    """Return ratings by Newton's method from points [N, N], and their standard errors."""
     games, strength = points + points.T, np.zeros(len(points))
     centre = np.eye(len(points)) - 1 / len(points)
     for _ in range(100):
@@ -278,21 +293,27 @@ def regret(
     device: Any = None,
     opening: int = 0,
 ) -> float:
-    """How much of a position's exact value a policy gives away, on average over the decisions of its own games.
+    """Return the mean loss of exact value per decision of a policy that plays all players.
 
     Args:
-        env: an environment that the oracle knows.
-        policy: plays all players.
-        oracle: such as a `Solution` of `te.solve`, or Shed's `Tablebase`.
-        games: how many.
+        env: an environment that the oracle covers.
+        policy: the policy.
+        oracle: exact values, such as a `Solution` by `te.solve` or Shed's `Tablebase`.
+        games: number of games.
         seed, device: as in `Env.init`.
-        opening: plies before these that are random, as in `evaluate`; they do not count.
+        opening: number of uniformly random plies at the start, which do not count.
 
     Returns:
         The mean regret of a decision: 0 for perfect play.
 
     Raises:
-        ValueError, TypeError: other arguments.
+        ValueError, TypeError: an argument out of range or of another type.
+
+    Examples:
+        >>> env = te.make("tic_tac_toe")
+        >>> solution = te.solve(env)
+        >>> te.regret(env, te.agents.perfect(solution), solution, games=8)
+        0.0
     """
     instance("env", env, Env)
     function("policy", policy)
@@ -307,10 +328,10 @@ def regret(
         if not live.any():
             break
         actions = _actions(policy, state)
-        given = judge(state, actions)
-        lost = np.asarray(given.numpy() if isinstance(given, Tensor) else given)
+        lost = judge(state, actions)
+        lost = np.asarray(lost.numpy() if isinstance(lost, Tensor) else lost)
         if lost.shape != live.shape or lost.dtype.kind not in "biuf" or not np.isfinite(lost[live]).all():
-            raise ValueError(f"oracle.regret must give finite numbers [{len(live)}], got {shown(given)}")
+            raise ValueError(f"oracle.regret must give finite numbers [{len(live)}], got {shown(lost)}")
         total += float(lost[live].sum())
         decisions += int(live.sum())
         state = env.step(state, actions)

@@ -1,4 +1,4 @@
-"""Whole rollouts: many steps of a policy, with finished games started again."""
+"""Rollouts: many steps of a policy, and random playouts."""
 
 from __future__ import annotations
 
@@ -23,13 +23,10 @@ Policy = Callable[[State], Tensor]
 
 
 class Rollout:
-    """What a rollout led to, row by row and over all its steps.
+    """Result of a rollout: last state and sums over all steps.
 
     Attributes:
-        state: the last one.
-        returns: float32 [B, P], sums of rewards.
-        wins: int32 [B, P], episodes that ended with a positive reward for the player.
-        episodes: int32 [B], finished episodes.
+        state: last state.
     """
 
     def __init__(self, state: State, totals: Tensor, begin: State, autoreset: bool):
@@ -41,21 +38,21 @@ class Rollout:
 
     @property
     def returns(self) -> Tensor:
-        """float32 [B, P], sums of rewards."""
+        """Sums of rewards, float32 [B, P]."""
         return self._columns(0)
 
     @property
     def wins(self) -> Tensor:
-        """int32 [B, P], episodes that ended with a positive reward for the player."""
+        """Episodes that ended with a positive reward for the player, int32 [B, P]."""
         return self._columns(self.state.env.num_players).cast(dtypes.int32)
 
     def _columns(self, first: int) -> Tensor:
-        """P columns of the totals; made when asked for, since building a view takes longer than a short rollout."""
+        """Return P columns of the totals. Lazy, since building a view takes longer than a short rollout."""
         return self.state.buffers.layout.view(self._totals, first, self.state.env.num_players)
 
     @property
     def episodes(self) -> Tensor:
-        """int32 [B], finished episodes."""
+        """Finished episodes, int32 [B]."""
         begin, end = self._begin, self.state
         if self._autoreset:
             return (end.episode - begin.episode).cast(dtypes.int32)
@@ -73,7 +70,7 @@ def rollout(
     autoreset: bool = True,
     first_row: int = 0,
 ) -> Rollout:
-    """Play actions in new games.
+    """Play a policy in new games for a number of steps.
 
     Args:
         env: the environment.
@@ -81,7 +78,7 @@ def rollout(
         batch, seed, device, first_row: as in `Env.init`.
 
     Returns:
-        What the rollout led to.
+        The last state, returns, wins and finished episodes.
 
     Raises:
         ValueError, TypeError, RuntimeError: as in `rollout_from` and `Env.init`.
@@ -98,22 +95,28 @@ def rollout(
 def rollout_from(
     state: State, policy: Literal["uniform"] | Policy, steps: int, autoreset: bool = True
 ) -> Rollout:
-    """Play actions in each game of a state, which stays valid.
+    """Play a policy in the games of a state, which stays valid.
 
     Args:
         state: the games.
         policy: "uniform" (one kernel for the whole rollout) or a function of a State to int32 actions [B] in tinygrad
-            operations, captured together with the step.
-        steps: actions in every game, 1..2^31-1.
-        autoreset: finished games start their next episode, at the beginning and then in the step that ends them; if
-            False they stay as they ended.
+            operations, which is captured together with the step.
+        steps: number of actions in every game, 1..2^31-1.
+        autoreset: reset finished games, before the first step and then in the step that ends them. If False they stay
+            as they ended.
 
     Returns:
-        What the rollout led to.
+        The last state, returns, wins and finished episodes.
 
     Raises:
-        ValueError, TypeError: other arguments, or a function where illegal="raise" asks to look at its actions.
+        ValueError, TypeError: an argument out of range or of another type, or a function in an environment with
+            illegal="raise".
         RuntimeError: a function inside a jit.
+
+    Examples:
+        >>> env = te.make("tic_tac_toe")
+        >>> te.rollout_from(env.step(env.init(2), [0, 4]), "uniform", steps=1).state.ply.tolist()
+        [2, 2]
     """
     instance("state", state, State)
     return _play(state, policy, steps, autoreset, fresh=False)
@@ -122,7 +125,7 @@ def rollout_from(
 def _play(
     state: State, policy: Literal["uniform"] | Policy, steps: int, autoreset: bool, fresh: bool
 ) -> Rollout:
-    """fresh: no game of the state is over."""
+    """Play a policy in the games of a state; `fresh` means that none of them is finished."""
     steps = integer("steps", steps, 1, 2**31 - 1)
     instance("autoreset", autoreset, bool)
     if not callable(policy) and policy != "uniform":
@@ -135,7 +138,7 @@ def _play(
         return Rollout(State(env, games), totals, state, autoreset)
     if callable(policy) and env.illegal == "raise":
         raise ValueError(
-            'a policy is captured, so nobody looks at its actions: make the env with illegal="lose"'
+            'a captured policy cannot have its actions checked: make the env with illegal="lose"'
         )
     if stays_lazy():
         raise RuntimeError("a rollout of a policy captures its own steps, so a jit cannot capture it")
@@ -145,15 +148,15 @@ def _play(
 
 
 def playout(state: State, n: int, action: Any = None, seed: int = 0, limit: int = 2**31 - 1) -> Tensor:
-    """Mean returns of n random games from every state to its end: the heart of Monte Carlo search. One kernel.
+    """Return the mean returns of n random games from every state to its end, by one kernel.
 
     Args:
-        state: a game that is over returns 0.
-        n: games from every state. Their chance is drawn anew, that of the first action, too: copy c of game i is row
-            i n + c of the seed, so give every call another seed.
-        action: integers [B], played first in all n games, or None; then the uniform policy plays.
+        state: the games; a game that is over returns 0.
+        n: number of playouts of each game. Each draws its own chance, from the first action on: playout c of game i is
+            row i * n + c of the seed. Use another seed for every call.
+        action: integers [B], played first in all playouts of a game, or None. The uniform policy plays the rest.
         seed: as in `Env.init`.
-        limit: actions after which a playout is cut off.
+        limit: maximum number of actions of a playout.
 
     Returns:
         float32 [B, P].
@@ -161,6 +164,11 @@ def playout(state: State, n: int, action: Any = None, seed: int = 0, limit: int 
     Raises:
         ValueError, TypeError: another state, an action as in `Env.step`, n below 1 or too many copies for one batch.
         NotImplementedError: a game too large to unroll.
+
+    Examples:
+        >>> env = te.make("tic_tac_toe")
+        >>> te.playout(env.init(4), n=8).shape
+        (4, 2)
     """
     instance("state", state, State)
     env, games = state.env, state.buffers
@@ -172,26 +180,26 @@ def playout(state: State, n: int, action: Any = None, seed: int = 0, limit: int 
 
 
 def _captured(policy: Policy, state: State, steps: int, reset: AutoReset) -> tuple[BatchBuffers, Tensor]:
-    """One captured graph a step: the policy, the step and the sums, between two buffers -> games, totals."""
+    """Play a policy by one captured graph per step, between two buffers. Returns the games and the totals."""
     env, engine = state.env, state.env.engine
-    games, where, players = state.buffers, state.buffers.layout, state.env.num_players
+    games, layout, players = state.buffers, state.buffers.layout, state.env.num_players
     first = policy(state)
     if not isinstance(first, Tensor):
         raise TypeError(f"policy must return a Tensor of integers, got {type(first).__name__}")
-    first.realize()  # what a policy sets up at its first call must not be captured
-    totals = upload(np.zeros(where.rows * 2 * players, np.float32), state.device)
+    first.realize()  # the capture must not contain what a first call sets up
+    totals = upload(np.zeros(layout.rows * 2 * players, np.float32), state.device)
 
     def step(old: Tensor, new: Tensor, row_keys: Tensor, totals: Tensor) -> None:
         before = BatchBuffers(old, row_keys, games.batch)
         seen = State(env, engine.copy(before, live=True) if reset == "same_step" else before)
-        actions = int_array("action", policy(seen), where)
+        actions = int_array("action", policy(seen), layout)
         done = State(env, engine.step(before, actions, reset, new))
         won = (done.terminated | done.truncated).unsqueeze(1) & (done.rewards > 0)
         more = done.rewards.cat(won.cast(dtypes.float32), dim=1)
-        more = more.reshape(where.shards, where.share, 2 * players).pad(
-            ((0, 0), (0, where.grid.rows - where.share), (0, 0))
+        more = more.reshape(layout.shards, layout.share, 2 * players).pad(
+            ((0, 0), (0, layout.grid.rows - layout.share), (0, 0))
         )
-        more = more.reshape(-1, where.grid.lanes, 2 * players).permute(0, 2, 1).flatten()
+        more = more.reshape(-1, layout.grid.lanes, 2 * players).permute(0, 2, 1).flatten()
         Tensor.realize(done.buffers.words, totals.assign(totals + more))
 
     replay = CapturedFunction(step)

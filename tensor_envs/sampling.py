@@ -1,4 +1,4 @@
-"""From logits and masks to actions, and the uniform policy. All of it is lazy, so it fuses into what surrounds it."""
+"""Sampling of actions from masked logits, and the uniform policy."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from tensor_envs._engine.random import threefry
 from tensor_envs._validate import instance, integer
 from tensor_envs.state import State
 
-FLOOR = -1e9  # finite, so that a softmax over a row without legal actions is uniform and never NaN
+FLOOR = -1e9  # finite: the softmax of a row without legal actions is uniform, not NaN
 
 
 def masked_logits(logits: Tensor, mask: Tensor) -> Tensor:
-    """Logits with a finite floor where an action is illegal.
+    """Replace the logits of illegal actions by a finite floor.
 
-    The floor is -1e9, or the lowest finite value of a float16. A row without legal actions becomes constant, so that
-    its softmax is uniform, never NaN.
+    The floor is -1e9, or the lowest finite value of a float16. The softmax of a row without legal actions is uniform,
+    not NaN.
 
     Args:
         logits: floats [..., A].
         mask: bool of the same shape.
 
     Returns:
-        The logits' dtype and shape, lazy.
+        A lazy Tensor of the logits' dtype and shape.
 
     Raises:
-        TypeError: logits are no floats, or the mask is not bool.
+        TypeError: `logits` is not of floats, or `mask` is not of bools.
         ValueError: the shapes differ.
 
     Examples:
@@ -46,20 +46,20 @@ def masked_logits(logits: Tensor, mask: Tensor) -> Tensor:
 
 
 def sample_action(logits: Tensor, mask: Tensor, key: Tensor, counter: Tensor | int) -> Tensor:
-    """One action a row, drawn from the softmax of the legal logits by Gumbel-max.
+    """Draw one action per row from the softmax of the legal logits, by the Gumbel-max trick.
 
     Args:
         logits: floats [B, A].
         mask: bool [B, A].
-        key: uint32 [B, 2], a key a row, such as `state.action_key`.
-        counter: an int or integers [B]. The same key and counter always give the same draw, so use another one for
-            every decision of an episode: `state.ply`.
+        key: a random key per row, uint32 [B, 2], such as `state.action_key`.
+        counter: an int or integers [B]. The same key and counter give the same draw, so use another counter for every
+            decision of an episode, such as `state.ply`.
 
     Returns:
-        int32 [B], lazy. Row i depends on row i alone; a row without legal actions gets some action.
+        int32 [B], lazy. Row i depends on row i alone; a row without legal actions has an arbitrary action.
 
     Raises:
-        TypeError, ValueError: another dtype or shape.
+        TypeError, ValueError: an argument of another dtype or shape.
 
     Examples:
         >>> state = te.make("tic_tac_toe").init(2)
@@ -84,22 +84,21 @@ def sample_action(logits: Tensor, mask: Tensor, key: Tensor, counter: Tensor | i
     else:
         count = index.const_like(integer("counter", counter, 0, 2**32 - 1))
     keys = (key[:, :1].expand(batch, actions), key[:, 1:].expand(batch, actions))
-    numbers = (
-        (threefry(keys, (count, index))[0] >> 8).cast(dtypes.float32) + 0.5
-    ) * 2.0**-24  # in (0, 1), both ends excluded
-    # Gumbel noise is below 18 and above -3, so no illegal action's floor can win
+    bits = threefry(keys, (count, index))[0]
+    numbers = ((bits >> 8).cast(dtypes.float32) + 0.5) * 2.0**-24  # in the open interval (0, 1)
+    # Gumbel noise is in -3..18, so an illegal action's floor never wins
     noisy = masked.cast(dtypes.float32) - (-numbers.log()).log()
     return noisy.argmax(1).cast(dtypes.int32)
 
 
 def uniform(state: State) -> Tensor:
-    """Return a random legal action per game, a function of its seed, row, episode and ply.
+    """Draw a uniformly random legal action per game, a function of its seed, row, episode and ply.
 
     Args:
         state: the games.
 
     Returns:
-        int32 [B]; 0 where none is legal.
+        int32 [B]; 0 in a game without legal actions.
 
     Raises:
         TypeError: `state` is no State.

@@ -1,4 +1,4 @@
-"""Credit among players, for learners in NumPy, tinygrad and PyTorch alike."""
+"""Generalised advantage estimation for games of any number of players, on NumPy, tinygrad and PyTorch arrays."""
 
 from __future__ import annotations
 
@@ -7,50 +7,49 @@ from typing import Any
 
 from tensor_envs._validate import instance, number, shown
 
-Array = Any  # a NumPy array, a torch.Tensor or a tinygrad Tensor: only what all of them have is used
+Array = Any  # a NumPy array, torch.Tensor or tinygrad Tensor
 
 
 def advantages(
     steps: Sequence[tuple[Array, ...]], next_player: Array, next_value: Array, gamma: float, lam: float
 ) -> tuple[list[Array], list[Array]]:
-    """Generalised advantage estimation for any number of players, zero-sum or not, who move in any order.
+    """Estimate advantages (GAE) for any number of players, zero-sum or not, who move in any order.
 
-    One network plays every player, and its value V is what the player to move expects to be paid from there on. A
-    player's decisions within an episode are a chain of their own: decision k at step t_k, the next at t_{k+1}, whatever
-    others do in between. With rewards r_t of [B, P], what step t pays to each player,
+    One network plays every player; its value V is the return that the player to move expects from there on. The
+    decisions of one player within an episode form a chain: decision k at step t_k, the next one at t_{k+1}, whatever
+    the others do in between. With rewards r_t [B, P] of step t,
 
         R_k = sum of r_t[player] over t_k <= t < t_{k+1}        (to the end of the game if there is no next decision)
         delta_k = R_k + gamma V_{k+1} - V_k                     (V_{k+1} = 0 if the game ended before)
         A_k = delta_k + gamma lambda A_{k+1}                    (A_{k+1} = 0 there)
 
-    So an opponent's winning move is paid to the decision of its victim's before it. Where the rollout stops, or a limit
-    cuts a game off (truncated), no next decision is known but that of whoever moves next: the others' last decisions
-    there are not learned from, and their chains start from their values.
+    So an opponent's winning move is charged to the loser's decision before it. If the rollout stops or a limit
+    truncates the game, only the player to move has a next decision. The last decisions of the other players are then
+    invalid, and their earlier decisions bootstrap from the values of the last ones.
 
     Args:
-        steps: of a rollout, in order; each is (rewards, player, value, terminated, truncated), all float32: rewards
-            [B, P]; player [B, P], 1 for who decides and 0 for the rest (0 for all, if nobody does); value [B] of the
-            decision; terminated and truncated [B], 1 where the step ended the game by its rules or by a limit.
-        next_player: [B, P], who decides after the last step.
-        next_value: [B], the value of that decision.
-        gamma: the discount from one decision of a player to the next.
-        lam: the lambda of the estimate, 0..1.
+        steps: steps of a rollout in order, each a tuple of float32 arrays: rewards [B, P]; player [B, P], one-hot of
+            the player who decides, or all 0 if no player does; value [B] of the decision; terminated and truncated
+            [B], 1 if the step ended the game by its rules or by a limit.
+        next_player: one-hot of the player who decides after the last step, [B, P].
+        next_value: value of that decision, [B].
+        gamma: discount from one decision of a player to the next, 0..1.
+        lam: lambda of the estimate, 0..1.
 
     Returns:
-        The advantage of every decision, and whether it is known (1 or 0), float32 [B] each, step by step. An advantage
-        that is not known is 0.
+        The advantage of every decision and whether it is valid (1 or 0), float32 [B] each, step by step. An invalid
+        advantage is 0.
 
     Raises:
-        ValueError: there are no steps, or one of them has other parts or shapes.
+        ValueError: there are no steps, or a step has other parts or shapes.
 
     Examples:
-        Player 0 moves, then player 1, who wins: that is paid to both. Values are 0.
+        Player 0 moves, then player 1 wins: both decisions are credited. All values are 0.
 
-        >>> import numpy as np
         >>> first, second, zero = np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]]), np.zeros(1)
         >>> steps = [(np.zeros((1, 2)), first, zero, zero, zero), (second - first, second, zero, zero + 1, zero)]
-        >>> found, known = te.advantages(steps, first, zero, gamma=1.0, lam=0.95)
-        >>> [float(a[0]) for a in found], [float(k[0]) for k in known]
+        >>> advantages, valid = te.advantages(steps, first, zero, gamma=1.0, lam=0.95)
+        >>> [float(a[0]) for a in advantages], [float(v[0]) for v in valid]
         ([-1.0, 1.0], [1.0, 1.0])
     """
     number("gamma", gamma, 0, 1)
@@ -61,27 +60,26 @@ def advantages(
     batch, players = next_player.shape
     shapes = [(batch, players), (batch, players), (batch,), (batch,), (batch,)]
     for t, step in enumerate(steps):
-        found = (
-            [tuple(getattr(part, "shape", ())) for part in step] if isinstance(step, (tuple, list)) else []
-        )
-        if found != shapes:
-            got = ", ".join(map(str, found)) or shown(step)
+        parts = step if isinstance(step, (tuple, list)) else []
+        actual = [tuple(getattr(part, "shape", ())) for part in parts]
+        if actual != shapes:
+            got = ", ".join(map(str, actual)) or shown(step)
             raise ValueError(f"steps[{t}] must have parts of shapes {shapes} as next_player has, got {got}")
     if not steps:
         raise ValueError("steps must be one or more, got none")
     if tuple(getattr(next_value, "shape", ())) != (batch,):
         raise ValueError(f"next_value must be an array [{batch}], got {shown(next_value)}")
-    # of every player's next decision, [B, P]: its value, its advantage, what is paid before it, whether it is known
+    # of every player's next decision, [B, P]: its value, its advantage, the rewards before it, whether it exists
     value, known = next_player * next_value[:, None], next_player
     ahead, paid = value * 0, value * 0
-    advantage, certain = [], []
+    advantage, valid = [], []
     for rewards, player, own, terminated, truncated in reversed(steps):
         on, rest = ((1 - terminated) * (1 - truncated))[:, None], 1 - player
         value, ahead, paid = value * on, ahead * on, paid * on + rewards
         known = known * on + terminated[:, None]
-        certain.append((known * player).sum(1))
+        valid.append((known * player).sum(1))
         delta = ((paid + gamma * value + gamma * lam * ahead) * player).sum(1) - own
-        advantage.append(delta * certain[-1])
+        advantage.append(delta * valid[-1])
         value, ahead = value * rest + player * own[:, None], ahead * rest + player * advantage[-1][:, None]
         paid, known = paid * rest, known * rest + player
-    return advantage[::-1], certain[::-1]
+    return advantage[::-1], valid[::-1]

@@ -318,7 +318,7 @@ def test_errors_name_the_argument() -> None:
     with pytest.raises(TypeError, match="policy must return a Tensor of integers, got ndarray"):
         te.rollout(TTT, lambda state: np.zeros(2, int), 2, 3)  # type: ignore[arg-type, return-value]
     strict = te.make("tic_tac_toe", illegal="raise")
-    with pytest.raises(ValueError, match="nobody looks at its actions"):
+    with pytest.raises(ValueError, match="cannot have its actions checked"):
         te.rollout(strict, te.agents.uniform, 2, 3)
     assert te.rollout(strict, "uniform", 2, 3).state.numpy()["ply"].tolist() == [3, 3]
     large = te.make("hyper_tic_tac_toe", shape=(20, 20, 20), k=5, illegal="raise")
