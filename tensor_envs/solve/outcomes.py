@@ -1,4 +1,4 @@
-"""Enumerated chance: each outcome of a step's draws is an action."""
+"""Explicit chance: each outcome of a step's draws becomes an action."""
 
 from __future__ import annotations
 
@@ -25,14 +25,15 @@ class Digits:
         sizes: number of values of each draw so far, by its counter.
     """
 
-    def __init__(self, number: Value, anew: bool):
-        """anew: whether draws must differ from ply to ply."""
-        self.number, self.anew = scalar(number), anew
+    def __init__(self, number: Value, every_ply: bool):
+        """Take the number; with `every_ply`, counters must differ from ply to ply."""
+        self.number, self.every_ply = scalar(number), every_ply
         self.sizes: dict[Any, int] = {}
         self._drawn: dict[Any, Scalar] = {}
 
     @property
     def outcomes(self) -> int:
+        """Number of outcomes of all draws so far."""
         return prod(self.sizes.values())
 
     def bits(self, counter: Value) -> Scalar:
@@ -42,7 +43,7 @@ class Digits:
         count, size = word(counter), scalar(n)
         if not size.known:
             raise ValueError("the game draws among a number of values that differs: they cannot be counted")
-        if count.known and self.anew:
+        if count.known and self.every_ply:
             raise ValueError(
                 f"the game draws event {count.value} at every ply: it is hidden until it has come"
             )
@@ -56,14 +57,14 @@ class Digits:
 
 
 class Facts(NamedTuple):
-    """Properties of rules that tracing shows: outcomes of a step's draws, and whether anything depends on the ply."""
+    """Properties of traced rules: number of outcomes of a step's draws, and whether a result depends on the ply."""
 
     outcomes: int
     by_ply: bool
 
 
 def facts(rules: Rules) -> Facts:
-    """Return the facts about rules without memory fields. ValueError for chance that cannot be counted."""
+    """Trace rules without memory fields and return their facts. ValueError for chance that cannot be counted."""
     game = Game(rules)
     layout = Layout(game.spec)
     with tracing():
@@ -71,7 +72,7 @@ def facts(rules: Rules) -> Facts:
         loaded = [words[w] for w in range(layout.words)]
         ply, action, number = (others[k] for k in range(3))
         s = layout.get_state(loaded.__getitem__).replace(ply=ply)
-        digits = Digits(number, anew=True)
+        digits = Digits(number, every_ply=True)
         outcome = game.rules.step(s, action, digits)
         after = game.typed(outcome.state.replace(ply=0).asdict(), "step").asdict().values()
         results = [*(x for value in after for x in as_list(value)), *map(scalar, outcome.rewards)]
@@ -95,7 +96,7 @@ def first_states(rules: Rules) -> Iterator[dict[str, Any]]:
     """Yield the fields of each first state, all equally likely, as plain numbers and flat lists."""
     game, number, outcomes = Game(rules), 0, 1
     while number < outcomes:
-        chance = Digits(number, anew=False)
+        chance = Digits(number, every_ply=False)
         s = game.begun({}, chance)
         outcomes = chance.outcomes
         _check("a first state", outcomes)
@@ -126,7 +127,7 @@ class Explicit:
         return [has_bit(mask, integer(a // self.outcomes)) for a in range(count)]
 
     def step(self, s: GameState, action: Scalar, chance: Any) -> Outcome:
-        return self.rules.step(s, action // self.outcomes, Digits(action % self.outcomes, anew=True))
+        return self.rules.step(s, action // self.outcomes, Digits(action % self.outcomes, every_ply=True))
 
     def observe(self, s: GameState, player: Scalar) -> list[Part]:
         return list(self.rules.observe(s, player))

@@ -1,4 +1,4 @@
-"""Many positions in little memory: the bits that differ among them, in as few 64-bit words as hold them."""
+"""Compact tables of positions: only the bits that differ among the rows, packed into 64-bit keys."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ KEY_BITS = 64
 
 
 class Span(NamedTuple):
-    """Bits `shift` to `shift + width - 1` of a word stand in a key, from bit `at` on."""
+    """Bits `shift` to `shift + width - 1` of a word, stored in a key from bit `at` on."""
 
     word: int
     shift: int
@@ -22,29 +22,29 @@ class Span(NamedTuple):
 
 
 class Packed:
-    """Rows of 32-bit words, immutable: keys uint64 [keys, rows] of the bits that differ, and what is common to all."""
+    """Immutable rows of 32-bit words: the common bits, and keys uint64 [keys, rows] of the bits that differ."""
 
     def __init__(self, base: Array, varying: Array, keys: Array):
-        """base: uint32 [words], what all rows have in common. varying: uint32 [words], the bits that may differ."""
+        """Take the common bits `base` and the mask `varying` of bits that may differ, uint32 [words], and the keys."""
         self.base, self.varying, self.keys = base & ~varying, varying, keys
         self._spans = spans(varying)
 
     @staticmethod
     def of(columns: Sequence[Array]) -> Packed:
-        """Rows by their words: uint32 [rows] each, one row at least."""
+        """Pack rows, given by columns uint32 [rows] of words; there is at least one row."""
         base = np.array([column[0] for column in columns], np.uint32)
         varying = np.array([np.bitwise_or.reduce(c ^ c[0]) for c in columns], np.uint32)
         return Packed.like(base, varying, columns)
 
     @staticmethod
     def like(base: Array, varying: Array, columns: Sequence[Array]) -> Packed:
-        """Rows packed with given bits, which must be among those that differ."""
+        """Pack rows that agree with `base` except in the bits of `varying`."""
         packed = Packed(base, varying, np.empty((0, 0), np.uint64))
         packed.keys = packed.encode(columns)
         return packed
 
     def encode(self, columns: Sequence[Array]) -> Array:
-        """The keys of rows."""
+        """Return the keys of rows, uint64 [keys, rows]."""
         count = 1 + max((span.key for span in self._spans), default=0)
         keys = np.zeros((count, len(columns[0])), np.uint64)
         for word, shift, width, key, at in self._spans:
@@ -53,7 +53,7 @@ class Packed:
         return keys
 
     def columns(self) -> list[Array]:
-        """The rows' words."""
+        """Return the rows as columns uint32 [rows] of words."""
         words: list[Array] = [np.full(len(self), x, np.uint32) for x in self.base]
         for word, shift, width, key, at in self._spans:
             bits = self.keys[key] >> np.uint64(at) & np.uint64((1 << width) - 1)
@@ -67,20 +67,16 @@ class Packed:
         return Packed(self.base, self.varying, self.keys[:, rows])
 
     def agree(self, columns: Sequence[Array]) -> Array:
-        """bool [rows]: whether rows have the words that these have in common."""
+        """Return whether rows have the common bits of this table, bool [rows]."""
         same = np.ones(len(columns[0]), bool)
         for column, base, varying in zip(columns, self.base, self.varying, strict=True):
             same &= column & ~varying == base
         return same
 
-    @property
-    def nbytes(self) -> int:
-        return int(self.keys.nbytes)
-
 
 def spans(varying: Array) -> tuple[Span, ...]:
-    """Of every word with bits that differ the range from the first to the last one, in the first key with room."""
-    found, used = [], list[int]()
+    """Place the range of varying bits of every word in the first key with room for it."""
+    placed, used = [], list[int]()
     for word, bits in enumerate(varying.tolist()):
         if not bits:
             continue
@@ -88,13 +84,13 @@ def spans(varying: Array) -> tuple[Span, ...]:
         width = bits.bit_length() - shift
         key = next((k for k, n in enumerate(used) if n + width <= KEY_BITS), len(used))
         used += [0] * (key == len(used))
-        found.append(Span(word, shift, width, key, used[key]))
+        placed.append(Span(word, shift, width, key, used[key]))
         used[key] += width
-    return tuple(found)
+    return tuple(placed)
 
 
 def concat(parts: Sequence[Packed]) -> Packed:
-    """The rows of all parts, one after the other."""
+    """Concatenate the rows of all parts."""
     varying = parts[0].varying
     for part in parts:
         varying = varying | part.varying | part.base ^ parts[0].base
@@ -105,35 +101,35 @@ def concat(parts: Sequence[Packed]) -> Packed:
 
 
 class Groups(NamedTuple):
-    """Equal rows together: `order` [rows] sorts them, groups begin at `starts` [groups] in it."""
+    """Groups of equal rows: `order` [rows] sorts the rows, and `starts` [groups] are the groups' starts in it."""
 
     order: Array
     starts: Array
 
     @property
     def first(self) -> Array:
-        """A row of every group, the first one."""
+        """First row of every group, [groups]."""
         return np.minimum.reduceat(self.order, self.starts)
 
     @property
     def number(self) -> Array:
-        """int32 [rows]: the group of every row."""
+        """Group of every row, int32 [rows]."""
         begins = np.zeros(len(self.order), np.int32)
         begins[self.starts[1:]] = 1
-        found = np.empty(len(self.order), np.int32)
-        found[self.order] = np.cumsum(begins, dtype=np.int32)
-        return found
+        number = np.empty(len(self.order), np.int32)
+        number[self.order] = np.cumsum(begins, dtype=np.int32)
+        return number
 
     def total(self, values: Array) -> Array:
-        """The sum of int64 values [rows] over every group."""
+        """Sum int64 values [rows] over every group."""
         return np.add.reduceat(values[self.order], self.starts)
 
 
 def groups(rows: Packed) -> Groups:
-    """Equal rows found by sorting: exactly, whatever their hashes are."""
+    """Group equal rows by sorting; exact even if hashes collide."""
     keys, count = rows.keys, len(rows)
     bits, index = key_bits(rows), (count - 1).bit_length()
-    if len(keys) == 1 and bits + index <= KEY_BITS:  # sorting numbers is faster than finding their order
+    if len(keys) == 1 and bits + index <= KEY_BITS:  # np.sort is faster than np.argsort
         packed = np.sort(keys[0] << np.uint64(index) | np.arange(count, dtype=np.uint64))
         ordered, places = packed >> np.uint64(index), packed & np.uint64((1 << index) - 1)
         return Groups(places.astype(np.int32), _starts(ordered[1:] != ordered[:-1]))
@@ -144,7 +140,7 @@ def groups(rows: Packed) -> Groups:
     if len(keys) > 1:
         same = np.flatnonzero(~differ)
         a, b = order[same], order[same + 1]
-        if any((key[a] != key[b]).any() for key in keys):  # two positions of one hash
+        if any((key[a] != key[b]).any() for key in keys):  # a hash collision
             order = np.lexsort(keys)
             differ = np.zeros(count - 1, bool)
             for key in keys:
@@ -161,7 +157,7 @@ def _starts(differ: Array) -> Array:
 
 
 def hashes(keys: Array) -> Array:
-    """uint64 [rows]: one key is itself, several are mixed (the finalizer of MurmurHash3, 64 bits)."""
+    """Hash rows to uint64 [rows]: a single key is its own hash, several are mixed by MurmurHash3's finalizer."""
     mixed: Array = keys[0]
     for key in keys[1:]:
         mixed = _mixed(mixed) + key
@@ -175,7 +171,7 @@ def _mixed(x: Array) -> Array:
 
 
 class Index:
-    """Finds rows among those of a table; those of `groups` stand in order already."""
+    """Index of a table, which finds rows by their hashes; the rows of `groups` are sorted already."""
 
     def __init__(self, rows: Packed):
         self.rows, self._order, self._hashes = rows, None, hashes(rows.keys)
@@ -186,13 +182,13 @@ class Index:
         self._longest = int(np.diff(ends, prepend=-1).max())
 
     def find(self, columns: Sequence[Array]) -> Array:
-        """int64 [rows]: the row of the table that is the same; -1 where there is none."""
-        keys, found = self.rows.encode(columns), np.full(len(columns[0]), -1, np.int64)
+        """Return the row of the table that equals each row, int64 [rows]; -1 if there is none."""
+        keys, rows = self.rows.encode(columns), np.full(len(columns[0]), -1, np.int64)
         agree = self.rows.agree(columns)
         at = np.searchsorted(self._hashes, hashes(keys))
-        for step in range(self._longest):  # 1, unless rows share a hash
+        for step in range(self._longest):  # 1 without hash collisions
             place = np.minimum(at + step, len(self._hashes) - 1)
             place = place if self._order is None else self._order[place]
             same = agree & (self.rows.keys[:, place] == keys).all(0)
-            found[same] = place[same]
-        return found
+            rows[same] = place[same]
+        return rows

@@ -1,4 +1,4 @@
-"""Counting: how many sequences of actions a game has, and how many positions they lead to, ply by ply."""
+"""Perft: counts of action sequences and of the positions that they lead to, ply by ply."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from tensor_envs.solve.packed import Array
 from tensor_envs.solve.positions import MAX_DEPTH, Children, Expander, Positions, counter, joined
 from tensor_envs.state import State
 
-MOST = 2.0**63 * (1 - 1e-9)  # sequences; the sum that is compared is rounded
+MAX_SEQUENCES = 2.0**63 * (1 - 1e-9)  # with a margin for the rounding of the sum
 Result = tuple[float, ...]
 
 
 @dataclass(frozen=True)
 class Ply:
-    """What is reached after so many plies.
+    """Counts of one ply.
 
     Attributes:
-        ply: decisions from the start on.
-        sequences: of actions that lead here; those whose game was over before do not go on.
-        positions: different ones among them; None if they were not told apart.
-        ended: of the sequences, those that end the game here, by what the players then get.
-        ended_positions: likewise of the positions.
+        ply: number of decisions since the start.
+        sequences: number of action sequences of this length; finished games do not continue.
+        positions: number of different positions; None with unique=False.
+        ended: number of sequences that end the game at this ply, by the players' results.
+        ended_positions: number of positions that end the game at this ply, by the players' results.
     """
 
     ply: int
@@ -40,26 +40,26 @@ class Ply:
 
 @dataclass(frozen=True)
 class Perft:
-    """A row for every ply, the start being the first; see `Ply`."""
+    """Result of `te.perft`: one `Ply` for each ply, the start first."""
 
     plies: tuple[Ply, ...]
 
     @property
     def sequences(self) -> list[int]:
-        """By ply."""
+        """Number of sequences by ply."""
         return [row.sequences for row in self.plies]
 
     @property
     def positions(self) -> list[int]:
-        """By ply. ValueError if they were not told apart."""
-        found = [row.positions for row in self.plies if row.positions is not None]
-        if not found:
+        """Number of positions by ply. ValueError with unique=False."""
+        counts = [row.positions for row in self.plies if row.positions is not None]
+        if not counts:
             raise ValueError("positions were not told apart: count with unique=True")
-        return found
+        return counts
 
     @property
     def games(self) -> dict[Result, int]:
-        """Complete games within these plies, by what the players get."""
+        """Number of complete games within these plies, by the players' results."""
         total: dict[Result, int] = defaultdict(int)
         for row in self.plies:
             for result, count in row.ended.items():
@@ -67,6 +67,7 @@ class Perft:
         return dict(total)
 
     def __str__(self) -> str:
+        """Return a table with a line for each ply."""
         lines = [f"{'ply':>3} {'sequences':>22} {'positions':>14}  games that end here"]
         for row in self.plies:
             ends = ", ".join(
@@ -84,28 +85,28 @@ def perft(
     symmetry: bool = False,
     progress: bool = False,
 ) -> Perft:
-    """Count sequences of actions and the positions that they lead to, ply by ply.
+    """Count action sequences and the positions that they lead to, ply by ply.
 
-    A sequence ends with its game: over games are counted at the ply that ended them and not after it. Positions are
-    different if a field of the state other than the ply is, or what the players got at the end. Where there is chance,
-    an action with draws that lead to different positions is as many sequences; every way to begin is one, too.
+    A sequence ends with its game: finished games count only at the ply that ended them. Two positions are different if
+    a field other than the ply differs, or the players' results. In games with chance, an action counts once for each
+    different position that its draws lead to; every initial state starts a sequence.
 
     Args:
-        start: an environment, or games of one, all of one ply.
-        depth: plies to count; None: until all games are over.
-        unique: tell positions apart, ply by ply, and go on from each once. Otherwise every sequence is played on its
-            own, one part after the other to its end: that takes little memory, and as long as there are sequences.
-        symmetry: count positions that `Env.symmetries` maps to each other once, where what players see is of bools; of
-            the symmetries those that leave the start as it is.
-        progress: show a bar on stderr.
+        start: an environment, or games of one environment at the same ply.
+        depth: number of plies; None counts until all games are over.
+        unique: identify equal positions of a ply and expand each once. Otherwise every sequence is played by itself,
+            depth first, in little memory but in time proportional to the number of sequences.
+        symmetry: count positions that `Env.symmetries` maps to each other once. It needs observations of bools, and
+            uses the symmetries that leave the start unchanged.
+        progress: show a progress bar on stderr.
 
     Returns:
         A row for every ply.
 
     Raises:
-        TypeError, ValueError: no such start or depth; a game with hidden information, whose chance cannot be counted,
-            or that is too large to search; symmetry where positions are not told apart.
-        OverflowError: more sequences than 64 bits count.
+        TypeError, ValueError: another start or depth; a game with hidden information, with chance that cannot be
+            counted, or too large to search; `symmetry` without `unique`.
+        OverflowError: more sequences than int64 can count.
 
     Examples:
         >>> te.perft(te.make("tic_tac_toe"), 4, symmetry=True).positions
@@ -122,7 +123,7 @@ def perft(
 
 
 def _by_ply(game: Expander, depth: int, progress: bool) -> list[Ply]:
-    """Breadth first. OverflowError."""
+    """Count breadth first, each position of a ply once. OverflowError for more sequences than int64 can count."""
     layer, counts = game.start.positions, np.bincount(game.start.number).astype(np.int64)
     rows = [_row(game, 0, layer, counts)]
     while len(rows) <= depth:
@@ -134,12 +135,12 @@ def _by_ply(game: Expander, depth: int, progress: bool) -> list[Ply]:
         parts, sums, total = list[Positions](), list[Array](), 0.0
         for children in game.expand(layer.fields, game.ply + len(rows) - 1):
             total += float(counts[children.parents].sum(dtype=np.float64))
-            if total > MOST:
+            if total > MAX_SEQUENCES:
                 raise OverflowError("start has more sequences than 64 bits count: choose a smaller depth")
             parts.append(children.positions)
-            edges, found = _edges(children, game.outcomes), np.zeros(len(children.positions), np.int64)
-            np.add.at(found, children.number[edges], counts[children.parents[edges]])
-            sums.append(found)
+            edges, reached = _edges(children, game.outcomes), np.zeros(len(children.positions), np.int64)
+            np.add.at(reached, children.number[edges], counts[children.parents[edges]])
+            sums.append(reached)
             bar.update(int(children.parents[-1]) + 1 - bar.n)
         bar.update(0, close=True)
         layer, same = joined(parts)
@@ -149,15 +150,15 @@ def _by_ply(game: Expander, depth: int, progress: bool) -> list[Ply]:
 
 
 def _one_by_one(game: Expander, depth: int, progress: bool) -> list[Ply]:
-    """Depth first, as many sequences at once as are played together."""
-    found = list[dict[int, int]]()  # by ply: sequences by the number of their result
+    """Count depth first, one part of the sequences at a time."""
+    plies = list[dict[int, int]]()  # by ply: sequences by the number of their result
     bar = counter("sequences", None, progress)
 
     def follow(reached: Positions, ply: int) -> None:
-        if ply == len(found):
-            found.append(defaultdict(int))
+        if ply == len(plies):
+            plies.append(defaultdict(int))
         for number, count in enumerate(np.bincount(reached.results).tolist()):
-            found[ply][number] += count
+            plies[ply][number] += count
         live = reached.results == 0
         bar.update(len(live))
         if ply < depth and live.any():
@@ -174,12 +175,12 @@ def _one_by_one(game: Expander, depth: int, progress: bool) -> list[Ply]:
             {game.results[n - 1]: counts[n] for n in counts if n and counts[n]},
             {},
         )
-        for ply, counts in enumerate(found)
+        for ply, counts in enumerate(plies)
     ]
 
 
 def _edges(children: Children, outcomes: int) -> Any:
-    """Those that count: draws of an action that lead to the same position are one."""
+    """Select one edge for each action and position: draws of an action that lead to the same position count once."""
     if outcomes == 1:
         return slice(None)
     action = np.arange(len(children.number), dtype=np.int64) // outcomes
@@ -187,6 +188,7 @@ def _edges(children: Children, outcomes: int) -> Any:
 
 
 def _row(game: Expander, ply: int, layer: Positions, counts: Array) -> Ply:
+    """Return the counts of a ply, given its positions and the number of sequences to each."""
     ended, positions = dict[Result, int](), dict[Result, int]()
     for number, result in enumerate(game.results, 1):
         here = layer.results == number

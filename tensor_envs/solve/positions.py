@@ -1,4 +1,4 @@
-"""Positions of a game, and those that one action leads to, many at once: by the environment's own kernels."""
+"""Positions of a game, and their expansion in batches by the environment's kernels."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from tensor_envs.solve.packed import Array, Groups, Packed, concat, groups
 from tensor_envs.state import State
 
 MAX_DEPTH = 2**31 - 1
-PARENTS, EDGES = 1 << 16, 1 << 18  # at once
+PARENTS, EDGES = 1 << 16, 1 << 18  # of one batch
 STEP = EDGES // 8  # between the sizes of large batches
-CHUNK = 1 << 14  # rows whose images are worked out at once: they stay in cache
-PLAYER_BITS = 12
+CHUNK = 1 << 14  # rows whose images are computed at once: they stay in cache
+PLAYER_BITS = 12  # of a canonical key's last word, below the result
 
 
 class Positions(NamedTuple):
-    """Different positions.
+    """Set of different positions.
 
     Attributes:
-        keys: what tells them from each other.
-        fields: of each, or of another one that is the same up to symmetry; more words may follow.
-        results: uint16 [n]: 0 for a game that goes on, else 1 + its place in the expander's results.
-        orbits: uint16 [n]: how many positions are the same up to symmetry.
+        keys: keys that identify them.
+        fields: state fields of each, or of a position that is equal up to symmetry; more words may follow.
+        results: 0 for a game that is not over, else 1 + index in the expander's results, uint16 [n].
+        orbits: number of positions that are equal up to symmetry, uint16 [n].
     """
 
     keys: Packed
@@ -49,13 +49,14 @@ class Positions(NamedTuple):
         return len(self.keys)
 
     def take(self, rows: Array) -> Positions:
+        """Return the positions at some rows."""
         fields = self.fields[rows]
         keys = fields if self.keys is self.fields else self.keys[rows]
         return Positions(keys, fields, self.results[rows], self.orbits[rows])
 
 
 class Rows(NamedTuple):
-    """Games of a batch: the words that tell positions from each other, results as in `Positions`, and plies."""
+    """Games of a batch: columns of keys that identify positions, results as in `Positions`, and plies."""
 
     columns: list[Array]
     results: Array
@@ -63,7 +64,7 @@ class Rows(NamedTuple):
 
 
 class Children(NamedTuple):
-    """What some edges lead to: `parents` and `number` int32 [edges], from which position to which of `positions`."""
+    """Edges of the game graph: `parents` and `number`, int32 [edges], index the parents and `positions`."""
 
     parents: Array
     number: Array
@@ -71,22 +72,28 @@ class Children(NamedTuple):
 
 
 class Expander:
-    """Plays every legal action in many positions.
+    """Expansion of positions: plays every legal action in many of them.
 
     Attributes:
-        begun, symmetry: as given.
-        start: the first positions, all equally likely, as children of no parents: an edge each.
-        ply: theirs.
-        results: what the players got at the end of games, each once.
-        paid_early: whether an action that did not end its game has paid.
-        by_ply: whether a position at another ply is another position.
-        outcomes: of the chance in a step; an action is as many edges, one after the other.
+        begun, symmetry: constructor arguments.
+        start: initial positions, all equally likely, with one edge each and no parents.
+        ply: ply of the initial positions.
+        results: all different results of finished games so far.
+        paid_early: whether an action paid without ending its game.
+        by_ply: whether equal fields at different plies are different positions.
+        outcomes: number of outcomes of a step's chance; an action has that many consecutive edges.
     """
 
     def __init__(self, start: Env | State, symmetry: bool, count_plies: bool):
-        """count_plies: whether the ply is part of every position, even if the rules do not look at it.
+        """Prepare the kernels and the initial positions.
 
-        TypeError or ValueError for what cannot be searched.
+        Args:
+            start: an environment, or games of one environment at the same ply.
+            symmetry: identify positions up to symmetry.
+            count_plies: make the ply a part of every position even if the rules do not depend on it.
+
+        Raises:
+            TypeError, ValueError: a start that cannot be searched.
         """
         if not isinstance(start, (Env, State)):
             raise wrong_type("start", "an Env or a State", start)
@@ -118,7 +125,7 @@ class Expander:
         self._images: list[Array] = []
         if symmetry and self.spec.observation_dtype == "bool":
             seen, maps = self._seen(games), [np.array(s.observation) for s in env.symmetries()]
-            # that leave the start as it is: the others lead to positions that it does not lead to
+            # other symmetries would map to positions that the start does not lead to
             self._images = [images(p) for p in maps if (seen[:, p] == seen).all()]
         self.start = self._described(games, table, self._results(table), np.zeros(0, np.int32))
         self.begun, self.symmetry = start, symmetry
@@ -126,13 +133,13 @@ class Expander:
     # *** batches ***
 
     def batch(self, state: State) -> tuple[BatchBuffers, Array]:
-        """A state's games as this plays them, and their words. ValueError for a state of another environment."""
+        """Return a state's games for this expander's engine, and their words. ValueError for another environment."""
         self.env.check_state(state)
         table = self._packed(state)
         return self._load(table), table
 
     def _first(self, start: Env | State, first: list[dict[str, Any]]) -> Array:
-        """The words of the first positions; `first`: those of an environment."""
+        """Return the words of the initial positions: of a state, or of an environment's first states."""
         if isinstance(start, State):
             table = self._packed(start)
         else:
@@ -143,7 +150,7 @@ class Expander:
         return table
 
     def _packed(self, state: State) -> Array:
-        """The words of a state's games: those of its own, of a game without chance."""
+        """Return the words of a state's games, in the layout of the explicit game if it has chance."""
         if self.engine is self.env.engine:
             return state.buffers.layout.table(state.buffers.words)
         values = state.numpy()
@@ -159,21 +166,21 @@ class Expander:
         return table
 
     def _number(self, table: Array, slot: Slot) -> Array:
-        """int64 [rows]."""
+        """Return the numbers of a slot, int64 [rows]."""
         return (table[:, slot.word].astype(np.int64) >> slot.shift & (1 << slot.width) - 1) + slot.low
 
     def _load(self, table: Array) -> BatchBuffers:
-        """The games of a table's rows, and then some of them again: see `room`."""
+        """Load a table as a batch, padded by repeated rows to `room`."""
         table = np.resize(table, (room(len(table)), table.shape[1]))
         return self.engine.load(table, np.zeros((len(table), KEY_WORDS), np.uint32), self.device)
 
     def player(self, fields: Packed) -> Array:
-        """Who is to move."""
+        """Return the players to move, int64 [rows]."""
         column = fields.columns()[self._player.word]
         return self._number(column[:, None], self._player._replace(word=0))
 
     def games(self, fields: Packed, ply: int) -> BatchBuffers:
-        """Positions as a batch, and then some of them again: see `room`."""
+        """Load positions as a batch, padded by repeated rows to `room`."""
         table = np.zeros((len(fields), self.layout.words), np.uint32)
         for w, column in enumerate(fields.columns()[: self.layout.field_words]):
             table[:, w] = column
@@ -181,36 +188,36 @@ class Expander:
         return self.engine.refresh(self._load(table))
 
     def _take(self, games: BatchBuffers, rows: Array) -> BatchBuffers:
-        """The games of some rows, and then some of them again: see `room`."""
+        """Gather the games at some rows, padded by repeated rows to `room`."""
         rows = np.resize(rows, room(len(rows)))
         return self.engine.gather(
             games, int_array("rows", rows, batch_layout(len(rows), self.device)), len(rows)
         )
 
-    # *** what tells positions from each other ***
+    # *** keys of positions ***
 
     def _seen(self, games: BatchBuffers) -> Array:
-        """bool [rows, entries]: what the players to move see."""
+        """Return the observations of the players to move, bool [rows, entries]."""
         return self.engine.observe(games, None).numpy().reshape(games.batch, -1)
 
     def rows(self, games: BatchBuffers, table: Array) -> Rows:
-        """What is to be looked up."""
+        """Return the keys, results and plies of a batch, for a lookup."""
         results = self._results(table)
         columns = self._canonical(games, table, results)[0] if self._images else self._words(table, results)
         return Rows(columns, results, self._number(table, self._ply))
 
     def _words(self, table: Array, results: Array) -> list[Array]:
-        """Of fields; the last one is that of the result."""
+        """Return the keys of a table: the fields without ply and episode, then the result."""
         return [*(table[:, w] & kept for w, kept in enumerate(self._kept)), results.astype(np.uint32)]
 
     def _canonical(self, games: BatchBuffers, table: Array, results: Array) -> tuple[list[Array], Array]:
-        """Of the least of all images of what is seen, then of player and result; and the sizes of orbits."""
+        """Return canonical keys (least image of the observation, then player and result) and orbit sizes."""
         smallest, orbits = canonical(self._seen(games)[: len(table)], self._images)
         player = (self._number(table, self._player) - self._player.low).astype(np.uint32)
         return [*smallest, player | results.astype(np.uint32) << PLAYER_BITS], orbits
 
     def _described(self, games: BatchBuffers, table: Array, results: Array, parents: Array) -> Children:
-        """The first games of a batch, whose words these are, as positions, equal ones together."""
+        """Return the games of a table, the first ones of a batch, as children with equal positions merged."""
         words = Packed.of(self._words(table, results))
         same = groups(words)
         number, first = same.number, same.first
@@ -226,30 +233,31 @@ class Expander:
         return Children(parents, same.number[number], once)
 
     def _results(self, table: Array) -> Array:
-        """uint16 [rows]."""
+        """Return the results of a table's games as in `Positions`, uint16 [rows], and register new results."""
         paid = np.ascontiguousarray(table[:, self.layout.rewards : self.layout.mask]).view(np.float32)
         over = np.zeros(len(table), np.uint32)
         for name in FLAGS:
             (slot,) = self.layout.slots[name]
             over |= table[:, slot.word] >> slot.shift & 1
-        found, left = over.astype(np.uint16), np.flatnonzero(over)
+        numbers, remaining = over.astype(np.uint16), np.flatnonzero(over)
         self.paid_early |= bool(paid[over == 0].any())
-        paid, known = paid[left], 0
-        while len(left):
-            if known == len(self.results):
+        paid, index = paid[remaining], 0
+        while len(remaining):
+            if index == len(self.results):
                 self.results.append(tuple((paid[0] + 0.0).tolist()))
-            same = (paid == np.array(self.results[known], np.float32)).all(1)
-            known += 1
-            found[left[same]] = known
-            left, paid = left[~same], paid[~same]
-        return found
+            same = (paid == np.array(self.results[index], np.float32)).all(1)
+            index += 1
+            numbers[remaining[same]] = index
+            remaining, paid = remaining[~same], paid[~same]
+        return numbers
 
     # *** children ***
 
     def after(self, games: BatchBuffers, count: int) -> Iterator[tuple[Array, Array, BatchBuffers, Array]]:
-        """Every legal action in the first games: rows, actions, the games after them (and some more), their words.
+        """Play every legal action in the first games of a batch, in parts.
 
-        In parts, in order; the outcomes of an action stay together.
+        Yields rows, actions, the padded batch after them, and its words without padding. Edges are in order, and the
+        outcomes of an action stay in one part.
         """
         mask, actions = games.layout.table(games.words)[:count, self.layout.mask :], self.spec.num_actions
         mask = np.ascontiguousarray(mask).astype("<u4").view(np.uint8)
@@ -264,8 +272,8 @@ class Expander:
             yield rows, chosen, after, after.layout.table(after.words)[: len(rows)]
 
     def expand(self, fields: Packed, ply: int) -> Iterator[Children]:
-        """What every legal action in positions that are not over leads to: their edges in order, in parts."""
-        threads = num_threads()  # one plays the next edges meanwhile
+        """Yield the children of positions that are not over, in parts, with their edges in order."""
+        threads = num_threads()  # this thread plays the next edges meanwhile
         with ThreadPoolExecutor(max(1, threads - 1)) as others:
             waiting = deque[Future[Children]]()
             for begin in range(0, len(fields), PARENTS):
@@ -279,15 +287,15 @@ class Expander:
 
 
 def room(count: int) -> int:
-    """Rows of a batch for so many: of few sizes, since tinygrad keeps the memory of every size that it has seen.
+    """Round up to a batch size. There are few sizes, because tinygrad caches the memory of every size.
 
-    And none of fewer than a block's lanes, for which kernels would be compiled anew.
+    No size is below a block's lanes, which would need other kernels.
     """
     return -(-count // STEP) * STEP if count > STEP else max(LANES, 1 << (count - 1).bit_length())
 
 
 def joined(parts: list[Positions]) -> tuple[Positions, Groups]:
-    """The positions of all parts, equal ones together."""
+    """Merge the positions of all parts. Returns them and the groups of equal ones."""
     if len(parts) == 1:
         each = np.arange(len(parts[0]))
         return parts[0], Groups(each, each)
@@ -300,7 +308,7 @@ def joined(parts: list[Positions]) -> tuple[Positions, Groups]:
 
 
 def images(permutation: Array) -> Array:
-    """Where the bits of every byte go: uint64 [bytes, 256, words], for observations of bools as packed bits."""
+    """Return a lookup table that permutes packed bits: the image of each byte's values, uint64 [bytes, 256, words]."""
     size = len(permutation)
     words = -(-size // 64)
     table = np.zeros((8 * words, 256, words), np.uint64)
@@ -312,9 +320,11 @@ def images(permutation: Array) -> Array:
 
 
 def canonical(seen: Array, maps: list[Array]) -> tuple[list[Array], Array]:
-    """The least of the images of every row, as 32-bit words, and how many different images it has.
+    """Return the least image of every row under some maps, as columns of 32-bit words, and the orbit sizes.
 
-    maps: of `images`, the first one the identity.
+    Args:
+        seen: observations, bool [rows, entries].
+        maps: tables by `images`, the identity first.
     """
     packed = np.packbits(seen, axis=1, bitorder="little")
     words = maps[0].shape[2]
@@ -323,7 +333,7 @@ def canonical(seen: Array, maps: list[Array]) -> tuple[list[Array], Array]:
     for at in range(0, len(seen), CHUNK):
         columns = [np.ascontiguousarray(column, np.intp) for column in packed[at : at + CHUNK].T]
         own = best = _image(maps[0], columns)
-        fixed = np.ones(len(columns[0]), np.uint16)  # maps that change nothing, of which the first is one
+        fixed = np.ones(len(columns[0]), np.uint16)  # maps that leave the row unchanged; the identity is one
         for table in maps[1:]:
             image = _image(table, columns)
             fixed += np.logical_and.reduce([x == y for x, y in zip(image, own, strict=True)])
@@ -339,7 +349,7 @@ def canonical(seen: Array, maps: list[Array]) -> tuple[list[Array], Array]:
 
 
 def _image(table: Array, columns: list[Array]) -> list[Array]:
-    """The words of rows, given by their bytes, under a map."""
+    """Return the image of rows, given by columns of bytes, under a map, as columns of 64-bit words."""
     words: list[Array] = []
     for k in range(table.shape[2]):
         words.append(table[0, :, k].take(columns[0]))

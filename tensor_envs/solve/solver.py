@@ -1,4 +1,4 @@
-"""Solving: the exact value of every position that a game can reach."""
+"""Solver: exact values of all positions that a game can reach, by retrograde analysis."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from tensor_envs.solve.positions import MAX_DEPTH, Expander, Positions, Rows, co
 from tensor_envs.state import State
 
 FORMAT = "tensor_envs solution 1"
-FAR = 32_000  # the score of a win here and now; a win in n plies is FAR - n, a loss its negative, a draw 0
-EDGES = 1 << 20  # that are looked at together
-SETTLED, SWEEPS = 1e-12, 100_000  # of expectations in games with cycles
+FAR = 32_000  # score of a finished win; a win in n plies is FAR - n, a loss its negative, a draw 0
+EDGES = 1 << 20  # of one batch
+SETTLED, SWEEPS = 1e-12, 100_000  # tolerance and limit of the iteration in games with cycles
 MAX_POSITIONS = 2**31 - 1
-ILLEGAL = -2  # in place of an action's value
+ILLEGAL = -2  # value of an illegal action
 
 
-class Layer(NamedTuple):
-    """Positions that go on, and their edges.
+class PlyGraph(NamedTuple):
+    """Unfinished positions that one ply of the exploration adds, and their edges.
 
     Attributes:
-        number: int32 [n], theirs.
-        player: bool [n], whether player 0 is to move.
-        edges: int32, the positions that each leads to, those of a position one after the other.
-        degrees: int32 [n], how many edges each has.
+        number: numbers of the positions, int32 [n].
+        player: whether player 0 is to move, bool [n].
+        edges: numbers of the children, position by position, int32 [sum of degrees].
+        degrees: number of edges of each position, int32 [n].
     """
 
     number: Array
@@ -47,7 +47,7 @@ class Layer(NamedTuple):
 
 @dataclass(frozen=True)
 class Count:
-    """Positions by who wins them with best play: player 0 (or gets more than 0), nobody, player 1."""
+    """Number of positions by their sign with best play: won by player 0, drawn, won by player 1."""
 
     first: int
     draw: int
@@ -55,6 +55,7 @@ class Count:
 
     @property
     def positions(self) -> int:
+        """Number of all positions."""
         return self.first + self.draw + self.second
 
 
@@ -66,36 +67,35 @@ def solve(
     progress: bool = False,
     path: str | Path | None = None,
 ) -> Solution:
-    """Work out the exact value of every position that can be reached, for best play of all.
+    """Compute the exact value of every reachable position under best play of all players.
 
-    Of a game for one, or for two with zero sum, that hides nothing and pays at its end. Where the rules do not look at
-    the ply, positions at different plies are the same: then a limit of plies (`Spec.max_plies`) is left out, and a game
-    that can be kept going for ever is a draw. Chance is an expectation, and in games with cycles worked out until
-    nothing changes by more than 1e-12.
+    The game must be for one player or for two with zero sum, have perfect information, and pay only at its end. If its
+    rules do not depend on the ply, equal positions at different plies are one: a limit of plies (`Spec.max_plies`) is
+    then ignored, and endless play is a draw. Chance is taken as an expectation, in games with cycles by iteration until
+    no value changes by more than 1e-12.
 
     Args:
-        start: an environment, or games of one, all of one ply.
-        depth: plies that are looked at. A game that goes on after them is worth 0: so a win or a loss is proven, and 0
-            means that none is forced within what was seen. None: all.
-        symmetry: hold positions that `Env.symmetries` maps to each other once, as in `te.perft`; the values are the
-            same.
-        max_positions: at most; some 40 bytes each.
-        progress: show a bar on stderr.
-        path: a file that the solution is saved to or, if it is there already, loaded from.
+        start: an environment, or games of one environment at the same ply.
+        depth: number of plies to search; None for all. Unfinished games have value 0 after them, so wins and losses
+            are proven, and 0 means that neither is forced within the depth.
+        symmetry: store positions that `Env.symmetries` maps to each other once, as in `te.perft`. It changes no value.
+        max_positions: upper bound for the number of positions; each takes about 40 bytes.
+        progress: show a progress bar on stderr.
+        path: a file that the solution is saved to or, if it exists, loaded from.
 
     Returns:
-        The values, an oracle.
+        The values of all positions, an oracle.
 
     Raises:
-        TypeError, ValueError: no such start or depth; a game that is none of these, or has more positions; a file
-            that is damaged, or of another start, depth or symmetry.
+        TypeError, ValueError: another start or depth; a game that cannot be solved or has more positions; a file that
+            is damaged, or of another start, depth or symmetry.
         OSError: the file cannot be written.
 
     Examples:
         >>> solution = te.solve(te.make("tic_tac_toe"))
         >>> solution
         <Solution of <Env tic_tac_toe-v0 shape=(3, 3)>: 765 positions>
-        >>> state = solution.env.step(solution.env.init(1), [0])  # a corner: only the centre is no mistake
+        >>> state = solution.env.step(solution.env.init(1), [0])  # X in a corner: only the centre does not lose
         >>> np.flatnonzero(solution.best_actions(state)[0]).tolist()
         [4]
     """
@@ -109,47 +109,44 @@ def solve(
         raise ValueError(f"start must be of a game for one, or for two with zero sum, got {game.env!r}")
     path = None if path is None else file_path("path", path)
     if path is not None and path.exists():
-        known = Solution.load(path)
-        if (known.depth, _begun(known._game)) != (depth, _begun(game)):
+        solution = Solution.load(path)
+        if (solution.depth, _signature(solution._game)) != (depth, _signature(game)):
             raise ValueError(
-                f"{str(path)!r} holds the solution of another start, depth or symmetry, of {known.env!r}"
+                f"{str(path)!r} holds the solution of another start, depth or symmetry, of {solution.env!r}"
             )
-        return known
-    found = _explored(game, MAX_DEPTH if depth is None else depth, max_positions, progress)
+        return solution
+    graph = _explored(game, MAX_DEPTH if depth is None else depth, max_positions, progress)
     results = np.array([0.0, *(result[0] for result in game.results)])
     wins = game.outcomes == 1 and bool(np.isin(results, (-1, 0, 1)).all())
-    values = _first_values(found.results, results, wins)
-    _work_out(found.layers, values, game.outcomes, once=game.by_ply)
+    values = _first_values(graph.results, results, wins)
+    _iterate(graph.layers, values, game.outcomes, once=game.by_ply)
     if wins and (np.abs(values) == 1).any():
         raise ValueError(f"start must be of a game that is decided within {FAR - 1} plies")
-    solution = Solution(game, found.tables, values, found.orbits, depth)
+    solution = Solution(game, graph.tables, values, graph.orbits, depth)
     if path is not None:
         solution.save(path)
     return solution
 
 
-def _begun(game: Expander) -> tuple[Any, ...]:
-    """What the files of two solutions of the same have in common."""
-    words = (
-        game.begun.buffers.layout.table(game.begun.tensors[0]).tobytes()
-        if isinstance(game.begun, State)
-        else b""
-    )
+def _signature(game: Expander) -> tuple[Any, ...]:
+    """Return what identifies the start of a solution: environment, symmetry and words of the games."""
+    begun = game.begun
+    words = begun.buffers.layout.table(begun.tensors[0]).tobytes() if isinstance(begun, State) else b""
     return about(game.env), game.symmetry, words
 
 
-class Found(NamedTuple):
-    """Everything that can be reached. The positions are numbered in the order of the tables."""
+class GameGraph(NamedTuple):
+    """All reachable positions, numbered in the order of the tables, and their edges."""
 
     tables: list[Packed]
     results: Array
     orbits: Array
-    layers: list[Layer]
+    layers: list[PlyGraph]
 
 
-def _explored(game: Expander, depth: int, most: int, progress: bool) -> Found:
-    """Ply by ply. ValueError where there is too much, or a game pays early."""
-    new, layers, ply = game.start.positions, list[Layer](), game.ply
+def _explored(game: Expander, depth: int, max_positions: int, progress: bool) -> GameGraph:
+    """Explore the game ply by ply. ValueError for too many positions, or a game that cannot be solved."""
+    new, layers, ply = game.start.positions, list[PlyGraph](), game.ply
     tables, results, orbits = [new.keys], [new.results], [new.orbits]
     first, total = 0, len(new)
     while len(layers) < depth and len(live := np.flatnonzero(new.results == 0)):
@@ -170,41 +167,43 @@ def _explored(game: Expander, depth: int, most: int, progress: bool) -> Found:
             raise ValueError(f"start must be of a game in which whoever is to move can, {game.env!r} is not")
         player = game.player(fields) == 0
         new, same = joined(parts)
-        where = same.number.astype(np.int32)
+        places = same.number.astype(np.int32)
         if game.by_ply:
-            where += np.int32(total)
+            places += np.int32(total)
             tables.append(new.keys)
         else:
-            tables[0], where, new = _added(tables[0], where, new)
-        if total + len(new) > most:
-            raise ValueError(f"max_positions must be more than {most} to hold those of {game.env!r}")
-        edges = np.concatenate([where[number] for number in numbers])
-        layers.append(Layer((first + live).astype(np.int32), player, edges, degrees))
+            tables[0], places, new = _added(tables[0], places, new)
+        if total + len(new) > max_positions:
+            raise ValueError(f"max_positions must be more than {max_positions} to hold those of {game.env!r}")
+        edges = np.concatenate([places[number] for number in numbers])
+        layers.append(PlyGraph((first + live).astype(np.int32), player, edges, degrees))
         first, total, ply = total, total + len(new), ply + 1
         results.append(new.results)
         orbits.append(new.orbits)
-    return Found(tables, np.concatenate(results), np.concatenate(orbits), layers)
+    return GameGraph(tables, np.concatenate(results), np.concatenate(orbits), layers)
 
 
-def _added(known: Packed, where: Array, new: Positions) -> tuple[Packed, Array, Positions]:
-    """Positions that may be known -> all that are known then, the numbers for `where`, those that were not."""
-    whole = concat([known, new.keys])
+def _added(table: Packed, places: Array, new: Positions) -> tuple[Packed, Array, Positions]:
+    """Append positions that a table lacks. Returns the table, the numbers of `places` in it, and these positions."""
+    whole, count = concat([table, new.keys]), len(table)
     same = groups(whole)
     first = same.first
-    fresh = first >= len(known)
-    number = np.where(fresh, len(known) - 1 + np.cumsum(fresh), first).astype(np.int32)
-    new = new.take(first[fresh] - len(known))
-    rows = np.concatenate([np.arange(len(known)), first[fresh]])
-    return whole[rows], number[same.number[len(known) :]][where], new
+    fresh = first >= count
+    number = np.where(fresh, count - 1 + np.cumsum(fresh), first).astype(np.int32)
+    rows = np.concatenate([np.arange(count), first[fresh]])
+    return whole[rows], number[same.number[count:]][places], new.take(first[fresh] - count)
 
 
-def _first_values(found: Array, results: Array, wins: bool) -> Array:
-    """Of games that are over; 0 of all others."""
-    return (results * FAR).astype(np.int16)[found] if wins else results[found]
+def _first_values(numbers: Array, results: Array, wins: bool) -> Array:
+    """Return the values of finished games, given the numbers of their results; 0 for all others."""
+    return (results * FAR).astype(np.int16)[numbers] if wins else results[numbers]
 
 
-def _work_out(layers: Sequence[Layer], values: Array, outcomes: int, once: bool) -> None:
-    """Backward, layer by layer; `once`, or until nothing changes: then all wins and losses are grounded in ends."""
+def _iterate(layers: Sequence[PlyGraph], values: Array, outcomes: int, once: bool) -> None:
+    """Compute values in place, from the last layer back, once or until no value changes.
+
+    Iteration starts from draws, so a win or a loss is always the result of a finished game.
+    """
     for _ in range(SWEEPS):
         change = 0.0
         for layer in reversed(layers):
@@ -217,30 +216,30 @@ def _work_out(layers: Sequence[Layer], values: Array, outcomes: int, once: bool)
     raise ValueError(f"start must be of a game whose values settle in {SWEEPS} sweeps")
 
 
-def _best(layer: Layer, values: Array, outcomes: int) -> Array:
-    """The values of a layer's positions by those that their edges lead to."""
+def _best(layer: PlyGraph, values: Array, outcomes: int) -> Array:
+    """Return the values of a layer's positions, given the values of all positions."""
     ends = np.cumsum(layer.degrees, dtype=np.int64)
-    found = np.empty(len(layer.degrees), values.dtype)
+    best = np.empty(len(layer.degrees), values.dtype)
     begin = 0
-    while begin < len(found):
+    while begin < len(best):
         before = int(ends[begin - 1]) if begin else 0
         end = max(begin + 1, int(np.searchsorted(ends, before + EDGES, "right")))
         child = farther(values[layer.edges[before : ends[end - 1]]])
         if outcomes > 1:
             child = child.reshape(-1, outcomes).mean(1)
         starts = (ends[begin:end] - layer.degrees[begin:end] - before) // outcomes
-        found[begin:end] = chosen(child, starts, layer.player[begin:end])
+        best[begin:end] = chosen(child, starts, layer.player[begin:end])
         begin = end
-    return found
+    return best
 
 
 def farther(values: Array) -> Array:
-    """The same, seen from a ply before."""
+    """Return the values one ply earlier: scores move one step towards 0, expectations stay."""
     return values - np.sign(values) if values.dtype == np.int16 else values
 
 
 def chosen(values: Array, starts: Array, player: Array) -> Array:
-    """The highest value of every run where player 0 chooses, the lowest elsewhere."""
+    """Return the highest value of every run of player 0, and the lowest of every other run."""
     if player.all():
         return np.maximum.reduceat(values, starts)
     if not player.any():
@@ -249,18 +248,18 @@ def chosen(values: Array, starts: Array, player: Array) -> Array:
 
 
 class Solution:
-    """The exact values of all positions of a game that can be reached, made by `te.solve`.
+    """Exact values of all reachable positions of a game, made by `te.solve`.
 
     Attributes:
         env: the environment.
-        depth: plies that were looked at, or None.
-        positions: how many are held, up to symmetry.
+        depth: number of plies searched, or None for all.
+        positions: number of stored positions, up to symmetry.
     """
 
     def __init__(
         self, game: Expander, tables: Sequence[Packed], values: Array, orbits: Array, depth: int | None
     ):
-        """values: by player 0's side, int16 scores or float64 expectations, in the order of the tables' rows."""
+        """Take values for player 0, int16 scores or float64 expectations, in the order of the tables' rows."""
         self.env, self.depth, self._game, self._values, self._orbits = game.env, depth, game, values, orbits
         self._tables = [Index(table) for table in tables]
         sizes = [len(table) for table in tables]
@@ -275,45 +274,55 @@ class Solution:
     # *** positions ***
 
     def value(self, state: State) -> Array:
-        """What the player to move gets with best play of all.
+        """Return the return of the player to move under best play of all players.
 
         Args:
             state: games of the environment, on any device.
 
         Returns:
-            [B]: int32 1 for a win, 0 for a draw, -1 for a loss; float64 expectations of a game with chance or other
-            results. Of a game that is over: what its last step paid to that player.
+            int32 [B]: 1 for a win, 0 for a draw, -1 for a loss; or float64 [B], expectations, in games with chance or
+            other results. A finished game has the reward of its last step.
 
         Raises:
             ValueError, TypeError: another state, or a position that the start does not lead to.
+
+        Examples:
+            >>> solution = te.solve(te.make("tic_tac_toe"))
+            >>> solution.value(solution.env.init(2)).tolist()
+            [0, 0]
         """
-        return self._told(self._scores(state)) * self._turn(state)
+        return self._reported(self._scores(state)) * self._turn(state)
 
     def action_values(self, state: State) -> Array:
-        """[B, A]: what each action leads to, as in `value`; where it is illegal -2, of expectations NaN."""
+        """Return the value after each action for the player to move, [B, A], as in `value`.
+
+        An illegal action has -2, or NaN among expectations.
+        """
         scores, legal = self._action_scores(state)
-        told = self._told(scores) * self._turn(state)[:, None]
-        return np.where(legal, told, ILLEGAL if self._wins else np.nan)
+        values = self._reported(scores) * self._turn(state)[:, None]
+        return np.where(legal, values, ILLEGAL if self._wins else np.nan)
 
     def best_actions(self, state: State) -> Array:
-        """bool [B, A]: the legal actions that keep the position's value."""
+        """Return the legal actions that keep the position's value, bool [B, A]."""
         scores, legal = self._action_scores(state)
-        told = self._told(scores) * self._turn(state)[:, None]
-        best = np.where(legal, told, -np.inf).max(1, keepdims=True)
-        return legal & (told >= best - (0 if self._wins else SETTLED))
+        values = self._reported(scores) * self._turn(state)[:, None]
+        best = np.where(legal, values, -np.inf).max(1, keepdims=True)
+        return legal & (values >= best - (0 if self._wins else SETTLED))
 
     def regret(self, state: State, action: Any) -> Array:
-        """[B]: how much of the position's value an action gives away; an illegal one loses."""
+        """Return how much of the position's value an action gives away, [B]; an illegal action has value -1."""
         actions = host_ints("action", action, state.batch, self.env.num_actions)
-        given = np.arange(state.batch), actions
-        legal = state.numpy()["legal_action_mask"][given]
-        return self.value(state) - np.where(legal, self.action_values(state)[given], -1)
+        chosen = np.arange(state.batch), actions
+        legal = state.numpy()["legal_action_mask"][chosen]
+        return self.value(state) - np.where(legal, self.action_values(state)[chosen], -1)
 
     def distance(self, state: State) -> Array:
-        """int32 [B]: plies to the end where the winner hurries and the loser does not; -1 for a draw.
+        """Return the plies to the end if the winner plays the fastest win and the loser resists, int32 [B].
+
+        A draw has -1.
 
         Raises:
-            ValueError: as of `value`, or where there is more than winning and losing.
+            ValueError: as in `value`; a game with other results than wins, draws and losses.
         """
         if not self._wins:
             raise ValueError(f"{self.env!r} has more than wins, draws and losses, and so no distance")
@@ -321,10 +330,15 @@ class Solution:
         return np.where(scores == 0, -1, FAR - scores)
 
     def line(self, state: State, i: int = 0, most: int = 1000) -> list[int]:
-        """Actions of best play from game i to its end, at most so many; the winner hurries, the loser does not.
+        """Return the actions of best play from one game to its end: the fastest win, or the longest resistance.
+
+        Args:
+            state: games of the environment.
+            i: row of the game.
+            most: maximum number of actions.
 
         Raises:
-            ValueError: as of `value`, or of a game with chance.
+            ValueError: as in `value`; a game with chance.
         """
         if self._game.outcomes > 1:
             raise ValueError(f"{self.env!r} has chance, and so no line of best play")
@@ -338,21 +352,22 @@ class Solution:
             state = self.env.step(state, actions[-1:])
         return actions
 
-    def _told(self, scores: Array) -> Array:
+    def _reported(self, scores: Array) -> Array:
+        """Return values as users see them: signs of scores, or expectations."""
         return np.sign(scores).astype(np.int32) if self._wins else scores
 
     def _turn(self, state: State) -> Array:
-        """int32 [B]: 1 where player 0 is to move, else -1."""
+        """Return 1 if player 0 is to move, else -1, int32 [B]."""
         return np.where(state.current_player.numpy() == 0, 1, -1).astype(np.int32)
 
     def _scores(self, state: State) -> Array:
-        """Of positions, by player 0's side."""
+        """Return the stored values of positions, for player 0."""
         instance("state", state, State)
         games, table = self._game.batch(state)
-        return self._found(self._game.rows(games, table), "state")
+        return self._lookup(self._game.rows(games, table), "state")
 
-    def _found(self, rows: Rows, what: str) -> Array:
-        """The values of rows, which may be over. ValueError for one that is not held."""
+    def _lookup(self, rows: Rows, what: str) -> Array:
+        """Look up the values of rows, finished ones included. ValueError for a position that is not stored."""
         results = np.array([0.0, *(result[0] for result in self._game.results)])
         values = _first_values(rows.results, results, self._wins)
         live = np.flatnonzero(rows.results == 0)
@@ -360,40 +375,40 @@ class Solution:
         for ply in np.unique(plies).tolist():
             here = live[plies == ply]
             if 0 <= ply < len(self._tables):
-                found = self._tables[ply].find([column[here] for column in rows.columns])
+                places = self._tables[ply].find([column[here] for column in rows.columns])
             else:
-                found = np.full(len(here), -1)
-            if (found < 0).any():
-                row = int(here[np.argmax(found < 0)])
+                places = np.full(len(here), -1)
+            if (places < 0).any():
+                row = int(here[np.argmax(places < 0)])
                 within = "" if self.depth is None else f" within {self.depth} plies"
                 raise ValueError(
                     f"{what} must have positions that the start leads to{within}, row {row} is none"
                 )
-            values[here] = self._values[self._firsts[ply] + found]
+            values[here] = self._values[self._firsts[ply] + places]
         return values
 
     def _action_scores(self, state: State) -> tuple[Array, Array]:
-        """The scores that actions lead to [B, A], seen from a ply before, and which are legal."""
+        """Return the values after every action one ply earlier, [B, A], and the legal actions, bool [B, A]."""
         instance("state", state, State)
         outcomes, shape = self._game.outcomes, (state.batch, self.env.num_actions)
         games, _ = self._game.batch(state)
         scores, legal = np.zeros(shape, self._values.dtype), np.zeros(shape, bool)
         for rows, actions, after, table in self._game.after(games, state.batch):
-            values = farther(self._found(self._game.rows(after, table), "what an action leads to"))
+            values = farther(self._lookup(self._game.rows(after, table), "what an action leads to"))
             at = rows[::outcomes], actions[::outcomes] // outcomes
             scores[at], legal[at] = values.reshape(-1, outcomes).mean(1), True
         return scores, legal
 
-    # *** all of them ***
+    # *** all positions ***
 
     def counts(self, symmetry: bool = False) -> list[Count]:
-        """How many positions are won, by ply; where the rules do not look at the ply, of all plies together.
+        """Count won, drawn and lost positions by ply, or of all plies together if the rules do not depend on the ply.
 
         Args:
-            symmetry: count those that symmetries map to each other once, if they are held once.
+            symmetry: count stored positions, that is, once up to symmetry.
 
         Returns:
-            A row for every ply, the start being the first.
+            A row for every ply, the start first.
         """
         instance("symmetry", symmetry, bool)
         rows = []
@@ -405,27 +420,27 @@ class Solution:
         return rows
 
     def sha256(self) -> str:
-        """Checksum of all positions and values."""
+        """Compute a checksum of all positions and values."""
         digest = hashlib.sha256()
         for array in self._arrays().values():
             digest.update(np.ascontiguousarray(array).data)
         return digest.hexdigest()
 
     def verify(self, most: int = 4096, seed: int = 0) -> int:
-        """Go through the game again by `Env.step`, and compare every position's value with those its actions lead to.
+        """Replay the game by `Env.step` and compare each position's value with the values after its actions.
 
-        The check shares nothing with the solver but how a position's value is looked up. If no ply has more than `most`
-        positions it is complete: values that agree everywhere are right, since the plies to the end fall with each.
+        The check shares only the lookup of values with the solver. It is complete if no ply has more than `most`
+        positions: scores that are consistent everywhere are correct, since distances decrease with every ply.
 
         Args:
-            most: positions of a ply that are looked at, chosen by chance.
-            seed: of the choice.
+            most: maximum number of positions of a ply, sampled at random.
+            seed: seed of the sample.
 
         Returns:
-            How many positions were compared.
+            The number of positions compared.
 
         Raises:
-            ValueError: a position whose value is wrong; a game with chance.
+            ValueError: a wrong value; a game with chance.
         """
         if self._game.outcomes > 1:
             raise ValueError(f"{self.env!r} has chance: its actions lead to more than can be compared")
@@ -457,6 +472,7 @@ class Solution:
     # *** files ***
 
     def _arrays(self) -> dict[str, Array]:
+        """Return tables, values and orbits by their names in a file."""
         arrays: dict[str, Array] = {}
         for k, table in enumerate(self._tables):
             rows = table.rows
@@ -464,44 +480,44 @@ class Solution:
         return arrays | {"values": self._values.view(f"u{self._values.itemsize}"), "orbits": self._orbits}
 
     def save(self, path: str | Path) -> None:
-        """Write everything to a file, with a digest, in place of the one that is there.
+        """Save the solution to a file with a digest; an existing file is replaced.
 
         Raises:
-            TypeError: no path.
-            OSError: names the path, where everything is as it was.
+            TypeError: `path` is no path.
+            OSError: the file cannot be written; an existing file stays as it was.
         """
         begun = self._game.begun
-        written = {"env": about(self.env), "symmetry": self._game.symmetry, "tables": len(self._tables)}
-        written |= {"depth": self.depth}
+        metadata = {"env": about(self.env), "symmetry": self._game.symmetry, "tables": len(self._tables)}
+        metadata |= {"depth": self.depth}
         arrays = self._arrays() | {"wins": np.array([self._wins], np.uint8)}
         if isinstance(begun, State):
             arrays |= {"words": begun.buffers.layout.table(begun.tensors[0])}
-        write_arrays(file_path("path", path), FORMAT, written, arrays)
+        write_arrays(file_path("path", path), FORMAT, metadata, arrays)
 
     @staticmethod
     def load(path: str | Path) -> Solution:
-        """The solution in a file; of an environment that `te.make` knows.
+        """Load a solution of a registered environment from a file.
 
         Raises:
-            FileNotFoundError: no such file.
-            ValueError: names the file, if it is damaged or another one.
+            FileNotFoundError: there is no such file.
+            ValueError: the file is damaged or of another kind.
         """
-        written, arrays = read_arrays(file_path("path", path), FORMAT)
+        metadata, arrays = read_arrays(file_path("path", path), FORMAT)
         try:
-            env = env_of(written["env"])
+            env = env_of(metadata["env"])
             start: Env | State = env
             if "words" in arrays:
                 words = np.array(arrays["words"])
                 env.engine.layout.check(words)
                 rng = np.zeros((len(words), KEY_WORDS), np.uint32)
                 start = State(env, env.engine.load(words, rng, resolve(None)))
-            instance("symmetry", written["symmetry"], bool)
-            depth = written.get("depth")
+            instance("symmetry", metadata["symmetry"], bool)
+            depth = metadata.get("depth")
             depth = None if depth is None else integer("depth", depth, 0, MAX_DEPTH)
-            game = Expander(start, written["symmetry"], count_plies=False)
+            game = Expander(start, metadata["symmetry"], count_plies=False)
             tables = [
                 Packed(*(np.array(arrays[f"{name}{k}"]) for name in ("base", "varying", "keys")))
-                for k in range(integer("tables", written["tables"], 1, MAX_POSITIONS))
+                for k in range(integer("tables", metadata["tables"], 1, MAX_POSITIONS))
             ]
             values, orbits = np.array(arrays["values"]), np.array(arrays["orbits"])
             values = values.view(np.int16 if arrays["wins"][0] else np.float64)
