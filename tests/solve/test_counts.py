@@ -17,9 +17,9 @@ from tensor_envs.rules import Chance, Field, GameState, Mask, Outcome, Part, Sca
 from tensor_envs.solve import packed, positions
 from tensor_envs.solve.packed import Array, Index, Packed, concat, groups
 from tensor_envs.solve.positions import EDGES, room
-from tests.exact.pig import pig
 from tests.games.chance import game_key
 from tests.games.shared import reference, shared_env
+from tests.solve.pig import pig
 
 GAMES: list[tuple[str, dict[str, Any], int]] = [
     ("shed", {"cards": 3, "max_plies": 6}, 9),  # some games end, others are cut off

@@ -14,11 +14,11 @@ import pytest
 import tensor_envs as te
 from tensor_envs.solve import positions, solver
 from tests.core import dice_race
-from tests.exact.pig import pig
-from tests.exact.test_counts import wide
 from tests.games.chance import game_key
 from tests.games.connect_four.reference import Reference
 from tests.games.shared import shared_env
+from tests.solve.pig import pig
+from tests.solve.test_counts import wide
 
 BOARD = {"rows": 3, "columns": 3, "k": 3}
 
