@@ -15,7 +15,7 @@ import numpy as np
 from tensor_envs.agents import load, solution_of
 from tensor_envs.games.shed.tablebase import Tablebase
 from tensor_envs.sampling import uniform
-from tensor_envs.search import playout_policy
+from tensor_envs.search.policies import playout_policy
 from tensor_envs.state import State
 from tensor_envs.web.variants import SIMULATIONS
 
