@@ -1,4 +1,4 @@
-"""The arena: who wins, by how much, and how far from perfect play."""
+"""Matches, ratings, regret, and the agents that play them."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_regret_of_perfect_play_is_none() -> None:
 
 
 def test_an_opening_makes_games_of_regret_differ() -> None:
-    """A mistake on the empty board is one of every game, unless two random plies are behind it."""
+    """Count a mistake on the empty board in every game, but not behind two random plies."""
     env, oracle = shared_env("tic_tac_toe"), Wrong(None)
     oracle.regret = lambda state, action: (state.ply == 0).numpy()  # type: ignore[method-assign]
     one = te.regret(env, first_legal, oracle, games=16)
@@ -104,7 +104,7 @@ def test_an_opening_makes_games_of_regret_differ() -> None:
 
 
 def network(state: te.State) -> tuple[Tensor, Tensor]:
-    """It likes the centre, then high numbers."""
+    """Return logits that prefer the centre, then high cells."""
     logits = Tensor.arange(9).float().reshape(1, 9).expand(state.batch, 9)
     return logits + 9 * (Tensor.arange(9) == 4), Tensor.zeros(state.batch)
 
@@ -118,7 +118,7 @@ def test_networks_play() -> None:
 
 
 class Wrong:
-    """An oracle that says one thing."""
+    """Oracle with a constant answer."""
 
     def __init__(self, says: Any):
         self.says = says
@@ -178,7 +178,7 @@ def test_wrong_calls_are_refused(call: Any, message: str) -> None:
 
 
 def test_trained_players_come_with_the_package() -> None:
-    """Small files, each of the game that it is called by."""
+    """Check that the files are small and named by their games."""
     files = sorted(FOLDER.glob("*.safetensors"))
     assert {"tic_tac_toe", "connect_four", "shed"} <= {file.stem for file in files}
     for file in files:

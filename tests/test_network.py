@@ -23,7 +23,7 @@ def random_weights(env: te.Env, seed: int = 0) -> dict[str, np.ndarray]:
 
 
 def convolved(x: np.ndarray, weights: dict[str, Any], name: str) -> np.ndarray:
-    """Of images [B, planes, rows, columns], every cell by itself."""
+    """Convolve images [B, planes, rows, columns] cell by cell."""
     padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
     weight, bias = (weights[f"{name}.{kind}"].astype(float) for kind in ("weight", "bias"))
     found = np.zeros((len(x), len(bias), *x.shape[2:]))
@@ -35,7 +35,7 @@ def convolved(x: np.ndarray, weights: dict[str, Any], name: str) -> np.ndarray:
 
 
 def reference(env: te.Env, weights: dict[str, Any], observation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Logits and values."""
+    """Return logits and values of the network in NumPy."""
 
     def linear(x: np.ndarray, name: str) -> np.ndarray:
         return x @ weights[f"{name}.weight"].astype(float).T + weights[f"{name}.bias"]

@@ -1,4 +1,4 @@
-"""The same searches by mctx on Pgx, of the same positions, network and noise.
+"""Searches by mctx on Pgx with the positions, networks and noise of the tests.
 
 `python -m tests.search.mctx_trees` records them.
 """
@@ -39,12 +39,12 @@ def weights(env: te.Env) -> list[np.ndarray]:
 
 
 def noise(env: te.Env) -> np.ndarray:
-    """Gumbel noise [B, A]."""
+    """Return Gumbel noise, float32 [B, A]."""
     return np.random.default_rng(2).gumbel(size=(BATCH, env.num_actions)).astype(np.float32)
 
 
 def played(env: te.Env, plies: int) -> tuple[te.State, list[np.ndarray]]:
-    """Positions, and the actions that led there; some games may be over."""
+    """Return positions and the actions that lead to them; some games may be over."""
     state, actions = env.init(BATCH, seed=plies), []
     for _ in range(plies):
         actions.append(te.agents.uniform(state).numpy())
@@ -53,7 +53,7 @@ def played(env: te.Env, plies: int) -> tuple[te.State, list[np.ndarray]]:
 
 
 def by_mctx(name: str, simulations: int, plies: int) -> dict[str, np.ndarray]:
-    """Visits and action of mctx's `gumbel_muzero_policy`, whose parts are called one by one to be given the noise."""
+    """Run mctx's `gumbel_muzero_policy` with fixed noise, by its parts. Returns visits and actions."""
     jax, jnp, mctx, pgx, selection, halving = (
         importlib.import_module(module)
         for module in (

@@ -34,7 +34,7 @@ class Node:
 
 
 class Search:
-    """Of a game that `te.debug` plays."""
+    """Plain search of one game that `te.debug` plays."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Search:
         self.root = self.node(s, [real(0.0)] * self.players)
 
     def play_on(self, s: Any, action: int) -> None:
-        """An action is played: what is known below it is kept."""
+        """Advance the root by an action; the tree below it is kept."""
         below, largest = self.root.children[action], self.largest
         self.begin(s)
         if below is not None:
@@ -155,7 +155,7 @@ def searched(
     more: list[int] | None = None,
     **options: Any,
 ) -> Node:
-    """The root after a search from where some actions have led, and one more after each of some more."""
+    """Return the root after a search of the position behind `actions`, and one more search after each of `more`."""
     plain = te.debug(env, seed, row)
     for action in actions:
         plain.step(action)

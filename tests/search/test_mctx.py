@@ -16,7 +16,7 @@ from tests.search.mctx_trees import RECORDED, SETTINGS, by_mctx, noise, played, 
 
 
 def found(name: str, simulations: int, plies: int, monkeypatch: pytest.MonkeyPatch) -> tuple[np.ndarray, ...]:
-    """Our visits and actions, and which games go on."""
+    """Run the search with fixed noise. Returns visits, actions, and which games are not over."""
     env = shared_env(name)
     state, (first, policy, value) = played(env, plies)[0], (Tensor(w).realize() for w in weights(env))
 

@@ -13,7 +13,7 @@ from tests.games.shared import shared_env
 
 
 def wins_at_hand(env: te.Env) -> te.State:
-    """X to move in both games; the winning cell is 2, and 6."""
+    """Return two games with X to move; the winning cells are 2 and 6."""
     state = env.init(2)
     for actions in ([0, 8], [3, 5], [1, 7], [4, 4]):
         state = env.step(state, actions)

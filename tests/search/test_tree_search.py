@@ -28,7 +28,7 @@ def played(env: te.Env, batch: int, plies: int) -> te.State:
 
 
 def network(env: te.Env, seed: int = 1) -> Any:
-    """A network of fixed random weights."""
+    """Return a network of fixed random weights."""
     random = np.random.default_rng(seed)
     size = int(np.prod(env.observation_shape))
     first, second = (
@@ -79,7 +79,7 @@ def test_no_mistake_in_any_position_of_tic_tac_toe() -> None:
 @pytest.mark.few("tic_tac_toe", "shed")
 @pytest.mark.parametrize("name", GAMES)
 def test_as_the_plain_search(name: str) -> None:
-    """Counts and values of a search in plain Python, bit for bit; of games with chance the sampled form."""
+    """Compare counts and values with a search in plain Python, bit for bit; chance is sampled once."""
     env, simulations = shared_env(name), 12
     state, actions = env.init(3, seed=9), list[list[int]]()
     for _ in range(2):
@@ -115,7 +115,7 @@ def test_replayed_simulations_find_the_same_without_chance(
 @pytest.mark.few("tic_tac_toe")
 @pytest.mark.parametrize("name", GAMES)
 def test_a_search_goes_on_from_what_is_known(name: str) -> None:
-    """Two actions on, as the plain search bit for bit; the last one of row 0 has never been tried."""
+    """Compare resumed trees with the plain search, bit for bit; the last action of row 0 is untried."""
     env, simulations = shared_env(name), 24
     state, more = env.init(3, seed=9), list[list[int]]()
     out = te.search.playout_policy(state, simulations, seed=4, keep_tree=True)
@@ -138,13 +138,13 @@ def test_a_search_goes_on_from_what_is_known(name: str) -> None:
 
 
 def test_simulations_in_two_parts_are_the_same_search() -> None:
-    """Without noise, of more than one chunk; and what was kept of a search is what it has found."""
+    """Compare one search with two halves, in several chunks, and its host copy with its summary."""
     env = shared_env("tic_tac_toe")
     state, evaluate = played(env, 300, 1), network(env)
-    about: dict[str, Any] = {"dirichlet_fraction": 0.0, "temperature": 0.0}
-    first = te.search.muzero_policy(state, evaluate, 7, keep_tree=True, **about)
-    both = te.search.muzero_policy(state, evaluate, 9, tree=first.search_tree, keep_tree=True, **about)
-    once = te.search.muzero_policy(state, evaluate, 16, **about)
+    options: dict[str, Any] = {"dirichlet_fraction": 0.0, "temperature": 0.0}
+    first = te.search.muzero_policy(state, evaluate, 7, keep_tree=True, **options)
+    both = te.search.muzero_policy(state, evaluate, 9, tree=first.search_tree, keep_tree=True, **options)
+    once = te.search.muzero_policy(state, evaluate, 16, **options)
     assert (both.action == once.action).numpy().all()
     wanted = once.search_tree.summary()
     assert all((both.search_tree.summary()[key] == wanted[key]).all() for key in wanted)
@@ -310,7 +310,7 @@ def test_seeds_and_plies_have_their_own_noise() -> None:
 
 @pytest.mark.slow
 def test_dirichlet_noise_is_of_its_distribution() -> None:
-    """Means and spreads of sorted shares, beside NumPy's; alpha below and above 1."""
+    """Compare means and spreads of sorted shares with NumPy's, for alpha below and above 1."""
     env = shared_env("tic_tac_toe")
     state = played(env, 20_000, 3)
     words = Tensor(np.tile(np.array([3, 0], np.uint32), 20_000)).realize()
@@ -369,7 +369,7 @@ def test_inside_a_jit_a_search_is_refused() -> None:
 
 
 def test_what_is_hidden_makes_no_difference() -> None:
-    """Positions that look alike to who is to move are searched alike; with all cards on the table they would not be."""
+    """Search positions with equal observations alike, though their hidden cards differ."""
     kuhn, stars = shared_env("kuhn_poker"), shared_env("tensor_stars")
     placed = stars.init(1)
     for action in (0, 1, 2):
@@ -393,7 +393,7 @@ def test_what_is_hidden_makes_no_difference() -> None:
 
 @pytest.mark.slow
 def test_chance_is_drawn_anew_in_every_simulation() -> None:
-    """The first spawn of 2048 is known to nobody: the open form meets several, the sampled form one a position."""
+    """Compare open chance, which draws several first spawns of 2048, with sampled chance, which draws one."""
     env = shared_env("2048")
     state = env.init(16)
     found = {

@@ -28,7 +28,7 @@ GAMES: list[tuple[str, dict[str, Any], int]] = [
 
 
 def plain(game: str, config: dict[str, Any], depth: int) -> Iterator[tuple[int, int, dict[Any, int]]]:
-    """Sequences, positions and results of every ply, by the reference engine."""
+    """Yield sequences, positions and results of every ply, by the reference engine."""
     reached = [reference(game)(game_key(0, 0, 0), **config)]
     yield 1, 1, {}
     for _ in range(depth):
@@ -86,7 +86,7 @@ def test_symmetric_positions_count_once_and_their_sequences_all() -> None:
 
 
 def mirrored(env: te.Env, depth: int) -> Iterator[list[list[list[int]]]]:
-    """The boards of every ply, each or its mirror image, whichever is less."""
+    """Yield the boards of every ply; each is the lesser of itself and its mirror image."""
     reached = {(0,) * env.rules.cells: reference("connect_four")(game_key(0, 0, 0), rows=3, columns=3, k=3)}
     for _ in range(depth + 1):
         yield [min(x.board, [row[::-1] for row in x.board]) for x in reached.values()]
@@ -107,7 +107,7 @@ def test_symmetries_that_move_the_start_are_left_out() -> None:
 
 
 def test_from_games_that_have_begun() -> None:
-    """Equal ones count twice as sequences; the plies before count towards a limit."""
+    """Count equal games twice as sequences; a limit of plies includes the plies before the start."""
     env = shared_env("shed", cards=3, max_plies=6)
     state = env.step(env.init(3), [0, 1, 0])
     found, whole = te.perft(state), te.perft(env)
@@ -118,7 +118,7 @@ def test_from_games_that_have_begun() -> None:
 
 
 def test_chance_counts_what_its_draws_lead_to() -> None:
-    """By hand: a die of 3 ends the turn or makes it 2 or 3; keeping leads to one position whatever the die."""
+    """Compare with a count by hand: a die of 3 ends the turn or makes it 2 or 3; keeping has one outcome."""
     found = te.perft(pig(goal=4, sides=3), 3)
     assert found.sequences == [1, 3, 3 + 2 * (3 + 1), 3 * 1 + 2 * (3 + 1) + 2 * (3 + 2 * 1 + 3)]
 
@@ -240,7 +240,7 @@ def test_bad_input(call: Any, message: str) -> None:
 
 
 def test_batches_are_of_few_sizes() -> None:
-    """Tinygrad keeps freed memory by its size: batches of any size would fill all there is."""
+    """Bound the number of batch sizes: tinygrad caches freed memory by its size."""
     sizes = {room(count) for count in range(1, EDGES + 1)}
     assert len(sizes) <= 24 and max(sizes) == EDGES
     assert all(count <= room(count) < count + EDGES // 8 for count in range(1, EDGES + 1, 97))

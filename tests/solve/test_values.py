@@ -30,7 +30,7 @@ def solution(game: str, symmetry: bool = True, **config: int) -> te.Solution:
 
 @cache
 def minimax(board: tuple[int, ...], player: int) -> tuple[int, int]:
-    """Value for the player to move and plies to the end, of connect four 3x3, by the reference engine."""
+    """Return the value and the plies to the end of a 3x3 connect four board, by the reference engine."""
 
     def outcome(action: int) -> tuple[int, int]:
         game = Reference.from_dict(
@@ -47,7 +47,7 @@ def minimax(board: tuple[int, ...], player: int) -> tuple[int, int]:
 
 
 def random_games(env: te.Env, plies: int) -> Iterator[te.State]:
-    """After 0, 1, .. random plies, live and over."""
+    """Yield games after 0, 1, ... random plies; some are over."""
     state = env.init(40, seed=3)
     for _ in range(plies):
         yield state
@@ -80,7 +80,7 @@ def test_symmetry_changes_no_value_and_no_count() -> None:
 
 
 def test_an_oracle() -> None:
-    """Actions, regrets, and a player that cannot be beaten; illegal actions lose."""
+    """Check actions, regrets and the perfect player; illegal actions lose."""
     exact = solution("connect_four", **BOARD)
     for state in list(random_games(exact.env, 7))[3:]:
         actions, value, mask = exact.action_values(state), exact.value(state), state.legal_action_mask.numpy()
@@ -108,7 +108,7 @@ def test_the_quickest_line() -> None:
 
 
 def test_cycles_are_judged_as_by_the_solver_of_shed() -> None:
-    """Every position on the way of random games; a limit of plies is left out, and a draw is a game without end."""
+    """Compare positions of random games with Shed's table; both ignore the limit of plies."""
     from tensor_envs.games.shed.solve import solve
 
     exact, table, met = solution("shed", cards=6), solve(6, progress=False), set[int]()
@@ -165,7 +165,7 @@ def test_verify_finds_a_wrong_value() -> None:
 
 
 def plain_pig(goal: int, sides: int) -> dict[tuple[int, int, int], float]:
-    """How likely the player to move wins, by what it has, the other has, and its turn: until it stays."""
+    """Iterate the win probability of the player to move, by its score, the other's score and the turn's total."""
     found = {(a, b, t): 0.0 for a, b, t in product(range(goal), range(goal), range(goal + sides)) if t != 1}
     while True:
         change = 0.0
