@@ -31,7 +31,14 @@ MAX_POSITIONS = 250_000  # upper bound for a game that is solved without an orac
 
 
 class Oracle(Protocol):
-    """Exact values of a game, such as a `tensor_envs.Solution` or Shed's `Tablebase`."""
+    """Exact values of a game, such as a `tensor_envs.Solution` or Shed's `Tablebase`.
+
+    Examples:
+        >>> env = te.make("tic_tac_toe")
+        >>> oracle: te.Oracle = te.solve(env)
+        >>> oracle.best_actions(env.init(1)).all(), oracle.regret(env.init(1), [4]).tolist()
+        (np.True_, [0])
+    """
 
     def best_actions(self, state: State) -> Any:
         """Return the legal actions that keep the position's value, bool [B, A]."""

@@ -34,6 +34,11 @@ class Evaluation:
         players: player that each policy was, int32 [games, P].
         plies: length of every game, int32 [games].
         unfinished: number of games that the limit cut off.
+
+    Examples:
+        >>> result = te.evaluate(te.make("tic_tac_toe"), [te.agents.uniform] * 2, games=64)
+        >>> result.returns.shape, (result.scores.sum() == 1).item()
+        ((64, 2), True)
     """
 
     returns: np.ndarray
@@ -200,6 +205,12 @@ class Ratings:
         intervals: half the width of the 95 % interval of each rating, float64 [N].
         scores: mean points of each policy (row) against each other, float64 [N, N]; NaN on the diagonal.
         games: number of games of each pair.
+
+    Examples:
+        >>> policies = {"uniform": te.agents.uniform, "first": lambda state: state.legal_action_mask.numpy().argmax(1)}
+        >>> ratings = te.arena(te.make("tic_tac_toe"), policies, games=16)
+        >>> ratings.names, ratings.elo.shape
+        (('uniform', 'first'), (2,))
     """
 
     names: tuple[str, ...]

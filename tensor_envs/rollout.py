@@ -27,6 +27,10 @@ class Rollout:
 
     Attributes:
         state: last state.
+
+    Examples:
+        >>> te.rollout(te.make("tic_tac_toe"), "uniform", batch=4, steps=9, autoreset=False).episodes.tolist()
+        [1, 1, 1, 1]
     """
 
     def __init__(self, state: State, totals: Tensor, begin: State, autoreset: bool):

@@ -28,7 +28,13 @@ GOOD, BAD, NEITHER = (44, 105, 176), (196, 57, 50), (230, 230, 230)
 
 
 class SearchTree:
-    """Visits and values of the roots after a search; with `keep_tree`, the whole trees."""
+    """Visits and values of the roots after a search; with `keep_tree`, the whole trees.
+
+    Examples:
+        >>> output = te.search.playout_policy(te.make("tic_tac_toe").init(2), num_simulations=64)
+        >>> output.search_tree.visit_counts.sum(1).tolist()
+        [64, 64]
+    """
 
     def __init__(self, env: Env, layout: BatchLayout, numbers: Tensor, whole: HostTree | None = None):
         self._env, self._layout, self._numbers, self._whole = env, layout, numbers, whole
@@ -98,8 +104,8 @@ class SearchTree:
         if (whole := self._whole) is not None:
             tree = whole.visits[row], whole.values[row], whole.children[row]
         else:
-            found = self.summary()
-            visits, values = (found[name][row][None] for name in ("visit_counts", "qvalues"))
+            summary = self.summary()
+            visits, values = (summary[name][row][None] for name in ("visit_counts", "qvalues"))
             tree = visits, values, np.zeros_like(visits)
         return tree_svg(*tree, count, [self._env.action_to_string(a) for a in range(self._actions)])
 
@@ -111,8 +117,13 @@ class SearchOutput(NamedTuple):
     """Result of a search.
 
     Attributes:
-        action: int32 [B], the action to play; 0 in a game that is over.
+        action: action to play, int32 [B]; 0 in a game that is over.
         search_tree: visits and values of the roots.
+
+    Examples:
+        >>> output = te.search.playout_policy(te.make("tic_tac_toe").init(2), num_simulations=64)
+        >>> output.action.shape, output.action_weights.shape
+        ((2,), (2, 9))
     """
 
     action: Tensor
@@ -145,20 +156,20 @@ def subtree(tree: SearchTree, action: Tensor | np.ndarray | Sequence[int]) -> Se
     Examples:
         >>> env = te.make("tic_tac_toe")
         >>> state = env.init(2)
-        >>> found = te.search.playout_policy(state, 64, keep_tree=True)
-        >>> state = env.step(state, found.action)
-        >>> tree = te.search.subtree(found.search_tree, found.action)
-        >>> known = tree.visit_counts.sum(1)
-        >>> more = te.search.playout_policy(state, 64, tree=tree)
-        >>> (more.search_tree.visit_counts.sum(1) - known).tolist()
+        >>> output = te.search.playout_policy(state, 64, keep_tree=True)
+        >>> state = env.step(state, output.action)
+        >>> tree = te.search.subtree(output.search_tree, output.action)
+        >>> before = tree.visit_counts.sum(1)
+        >>> after = te.search.playout_policy(state, 64, tree=tree).search_tree.visit_counts.sum(1)
+        >>> (after - before).tolist()
         [64, 64]
     """
     instance("tree", tree, SearchTree)
     layout = tree._layout
     if tree._whole is None:
         raise ValueError("tree must be that of a search with keep_tree=True")
-    given = action.numpy() if isinstance(action, Tensor) else action
-    below = tree._whole.under(host_ints("action", given, layout.batch, tree._actions))
+    actions = action.numpy() if isinstance(action, Tensor) else action
+    below = tree._whole.under(host_ints("action", actions, layout.batch, tree._actions))
     numbers = upload(layout.padded(below.numbers(tree._actions)), layout.device)
     return SearchTree(tree._env, layout, numbers, below)
 

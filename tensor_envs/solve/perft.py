@@ -40,7 +40,13 @@ class Ply:
 
 @dataclass(frozen=True)
 class Perft:
-    """Result of `te.perft`: one `Ply` for each ply, the start first."""
+    """Result of `te.perft`: one `Ply` for each ply, the start first.
+
+    Examples:
+        >>> counts = te.perft(te.make("tic_tac_toe"), depth=5)
+        >>> counts.sequences, counts.games
+        ([1, 9, 72, 504, 3024, 15120], {(1.0, -1.0): 1440})
+    """
 
     plies: tuple[Ply, ...]
 

@@ -254,6 +254,10 @@ class Solution:
         env: the environment.
         depth: number of plies searched, or None for all.
         positions: number of stored positions, up to symmetry.
+
+    Examples:
+        >>> te.solve(te.make("tic_tac_toe")).positions
+        765
     """
 
     def __init__(
