@@ -1,4 +1,4 @@
-"""Monte Carlo tree search of one game in plain Python: what `te.search.playout_policy` is, with lists and loops."""
+"""Monte Carlo tree search of one game in plain Python: the reference of `te.search.playout_policy`."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class Search:
         return node, action, int(scalar(s.current_player).value), returns
 
     def advance(self, simulation: int) -> tuple[Any, Any, list[Any], bool]:
-        """Go down the tree, whose nodes are positions, and play the last action alone."""
+        """Descend the tree, whose nodes are positions, and play only the last action."""
         node, way = self.root, []
         while True:
             way.append(self.chosen(node, node.state, node.returns, node.mask))

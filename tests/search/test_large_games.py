@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
-from tensor_envs.search.tables import Node
+from tensor_envs.search.memory import Node
 from tests.games.shared import shared_env
 from tests.search.reference import Search
 
@@ -22,7 +22,7 @@ STAGES = 6
 
 
 class Case(NamedTuple):
-    """How a game is searched.
+    """Options of a game's searches.
 
     Attributes:
         plies: played before the search in the games that are furthest on.
@@ -210,7 +210,7 @@ print(te.num_threads(), hashlib.sha256(b"".join(np.ascontiguousarray(x).tobytes(
 @pytest.mark.cpu
 @pytest.mark.parametrize("name", ["2048", "othello"])
 def test_processes_of_other_numbers_of_threads(name: str) -> None:
-    """TENSOR_ENVS_THREADS chooses how many, and nothing else."""
+    """Compare searches with different values of TENSOR_ENVS_THREADS."""
     found = []
     for threads in ("1", "2", "5"):
         environment = {**os.environ, "TENSOR_ENVS_THREADS": threads, "PYTHONPATH": str(ROOT)}
