@@ -145,7 +145,7 @@ class GameGraph(NamedTuple):
 
 
 def _explored(game: Expander, depth: int, max_positions: int, progress: bool) -> GameGraph:
-    """Explore the game ply by ply. ValueError for too many positions, or a game that cannot be solved."""
+    """Visit all positions ply by ply. ValueError for too many positions, or a game that cannot be solved."""
     new, layers, ply = game.start.positions, list[PlyGraph](), game.ply
     tables, results, orbits = [new.keys], [new.results], [new.orbits]
     first, total = 0, len(new)
