@@ -74,7 +74,7 @@ def entries() -> dict[str, GameEntry]:
 @functools.cache
 def _built_in() -> tuple[GameEntry, ...]:
     games = importlib.import_module("tensor_envs.games")
-    names = [module.name for module in pkgutil.iter_modules(games.__path__) if module.ispkg]
+    names = [name for _, name, is_game in pkgutil.iter_modules(games.__path__) if is_game and name != "_kit"]
     return tuple(importlib.import_module(f"tensor_envs.games.{name}").GAME for name in names)
 
 

@@ -51,6 +51,7 @@ SOLVER = {
     f"tensor_envs.games.shed.{name}"
     for name in ("layers", "strata", "solve", "lookup", "tablebase", "verify")
 }
+SETS = "tensor_envs.games._kit.sets"  # what rules of several games share
 # what tinygrad shows to the rest of the package
 PUBLIC = {
     "Tensor",
@@ -130,11 +131,11 @@ def test_every_module_has_its_floor() -> None:
 
 @pytest.mark.parametrize("module", sorted(rule_modules()))
 def test_rules_are_written_in_the_language(module: str) -> None:
-    """They import the language from its one place, lines of boards, checks of arguments, and their own folder; and the
-    standard library."""
+    """They import the language from its one place, lines of boards, checks of arguments, the kit's sets of cells, their
+    own folder, and the standard library."""
     game = module.split(".")[2]
     for imported, name, _ in imports(NAMES[module]):
-        own = imported.startswith(f"tensor_envs.games.{game}")
+        own = imported.startswith(f"tensor_envs.games.{game}") or imported == SETS
         language = imported == "tensor_envs.rules" or imported.startswith("tensor_envs.ops.")
         language = language or imported == "tensor_envs._validate"
         standard = imported.split(".")[0] in sys.stdlib_module_names
@@ -178,8 +179,17 @@ def test_top_level() -> None:
     assert {name for name in names if not name.startswith(".")} <= TOP_LEVEL
 
 
+def test_the_kit_is_plain_python() -> None:
+    """A browser draws positions with it, without NumPy."""
+    for module in (name for name in NAMES if name.startswith("tensor_envs.games._kit")):
+        for imported, *_ in imports(NAMES[module]):
+            root, *_ = imported.split(".")
+            assert root == "tensor_envs" or root in sys.stdlib_module_names, f"{module} imports {imported}"
+            assert not imported.startswith("tensor_envs.games.") or ".games._kit" in imported, module
+
+
 def test_every_game_is_complete() -> None:
-    for folder in (p for p in (PACKAGE / "games").iterdir() if (p / "__init__.py").exists()):
+    for folder in (p.parent for p in (PACKAGE / "games").glob("[!_]*/__init__.py")):
         for part in ("RULES.md", "rules.py", "notation.py", "render.py"):
             assert (folder / part).exists(), f"{folder.name} lacks {part}"
         for part in ("reference.py", "test_rulebook.py", "test_reference.py"):

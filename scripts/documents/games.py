@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ENTRIES: dict[str, te.GameEntry] = {
     module.name: importlib.import_module(f"tensor_envs.games.{module.name}").GAME
     for module in pkgutil.iter_modules(tensor_envs.games.__path__)
-    if module.ispkg
+    if module.ispkg and module.name != "_kit"
 }
 # pages with tables of results, by the heading of their section
 FIGURES = {

@@ -104,7 +104,7 @@ def test_completed_lines_are_the_references(shape: tuple[int, ...], k: int) -> N
         board = chance.integers(-1, 2, rules.cells).tolist()
         found = [
             (mark, frozenset(int(np.ravel_multi_index(cell, shape)) for cell in cells))
-            for mark, cells in render.completed_lines(rules, board)
+            for mark, cells in render.marks_and_lines(rules, board)[1]
         ]
         expected = {
             (mark, frozenset(line))

@@ -1,11 +1,5 @@
 """Backgammon."""
 
-from tensor_envs import GameEntry
+from tensor_envs.games._kit.entry import game_entry
 
-GAME = GameEntry(
-    id="backgammon",
-    rules="tensor_envs.games.backgammon.rules:Backgammon",
-    notation="tensor_envs.games.backgammon.notation",
-    render="tensor_envs.games.backgammon.render",
-    short={"max_plies": 60},
-)
+GAME = game_entry(__name__, "Backgammon", short={"max_plies": 60})

@@ -1,11 +1,5 @@
 """Chess."""
 
-from tensor_envs import GameEntry
+from tensor_envs.games._kit.entry import game_entry
 
-GAME = GameEntry(
-    id="chess",
-    rules="tensor_envs.games.chess.rules:Chess",
-    notation="tensor_envs.games.chess.notation",
-    render="tensor_envs.games.chess.render",
-    short={"quiet_plies": 6},
-)
+GAME = game_entry(__name__, "Chess", short={"quiet_plies": 6})

@@ -1,11 +1,5 @@
 """Connect four."""
 
-from tensor_envs import GameEntry
+from tensor_envs.games._kit.entry import game_entry
 
-GAME = GameEntry(
-    id="connect_four",
-    rules="tensor_envs.games.connect_four.rules:ConnectFour",
-    notation="tensor_envs.games.connect_four.notation",
-    render="tensor_envs.games.connect_four.render",
-    short={"k": 3},
-)
+GAME = game_entry(__name__, "ConnectFour", short={"k": 3})

@@ -1,10 +1,5 @@
 """2048."""
 
-from tensor_envs import GameEntry
+from tensor_envs.games._kit.entry import game_entry
 
-GAME = GameEntry(
-    id="2048",
-    rules="tensor_envs.games.game_2048.rules:Game2048",
-    notation="tensor_envs.games.game_2048.notation",
-    render="tensor_envs.games.game_2048.render",
-)
+GAME = game_entry(__name__, "Game2048", id="2048")

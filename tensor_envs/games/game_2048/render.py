@@ -2,12 +2,13 @@
 
 from typing import Any
 
+from tensor_envs.games._kit.grids import rows_of, svg_of
 from tensor_envs.games.game_2048.notation import TILES, legal
 from tensor_envs.games.game_2048.rules import SIDE, Game2048
 from tensor_envs.render.drawing import Drawing
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
-CELL, GAP, MARGIN = 72, 8, 44  # pixels: a cell, between cells, around the board, where slides are asked for
+CELL, GAP, MARGIN = 72, 8, 44  # pixels: a cell, between cells, around the board
 PAPER, FRAME, EMPTY, DARK, PALE = "#faf8ef", "#bbada0", "#cdc1b4", "#4a433b", "#ffffff"
 COLOURS = (
     EMPTY, "#eee4da", "#ede0c8", "#f2b179", "#f59563", "#f67c5f", "#f65e3b", "#edcf72", "#edcc61", "#edc850",
@@ -16,7 +17,7 @@ COLOURS = (
 
 
 def status(game: dict[str, Any]) -> str:
-    """The highest tile, and whether the game goes on."""
+    """Return the highest tile, and whether the game goes on."""
     best = f"highest tile {max(game['board'])}"
     if not legal(game["board"]):
         return f"{best}, the game is over"
@@ -24,19 +25,13 @@ def status(game: dict[str, Any]) -> str:
 
 
 def to_string(rules: Game2048, game: dict[str, Any]) -> str:
-    """Rows of tiles, "." for an empty cell; how the game stands."""
+    """Return rows of tiles, "." for an empty cell, and the status."""
     tiles = [f"{tile or '.':>7}" for tile in game["board"]]
-    rows = ["".join(tiles[at : at + SIDE]) for at in range(0, len(tiles), SIDE)]
-    return "\n".join([*rows, status(game)])
-
-
-def to_svg(rules: Game2048, game: dict[str, Any]) -> str:
-    """The drawing as an SVG document."""
-    return draw(rules, game).to_svg()
+    return "\n".join([*map("".join, rows_of(tiles, SIDE)), status(game)])
 
 
 def draw(rules: Game2048, game: dict[str, Any]) -> Drawing:
-    """The tiles; arrows on the four sides stand for the slides."""
+    """Draw the tiles; arrows on the four sides stand for the slides."""
     side = SIDE * CELL + (SIDE + 1) * GAP
     picture = Drawing(side + 2 * MARGIN, side + 2 * MARGIN + 24, PAPER)
     picture.rect(MARGIN, MARGIN, side, side, FRAME)
@@ -60,6 +55,9 @@ def draw(rules: Game2048, game: dict[str, Any]) -> Drawing:
         picture.area(arrow, action)
     picture.text((picture.width / 2, picture.height - 20), status(game), 14, DARK)
     return picture
+
+
+to_svg = svg_of(draw)
 
 
 def tile(rules: Game2048) -> Tile:

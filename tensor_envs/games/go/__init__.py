@@ -1,11 +1,5 @@
 """Go."""
 
-from tensor_envs import GameEntry
+from tensor_envs.games._kit.entry import game_entry
 
-GAME = GameEntry(
-    id="go",
-    rules="tensor_envs.games.go.rules:Go",
-    notation="tensor_envs.games.go.notation",
-    render="tensor_envs.games.go.render",
-    short={"size": 4},
-)
+GAME = game_entry(__name__, "Go", short={"size": 4})

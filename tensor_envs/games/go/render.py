@@ -2,52 +2,43 @@
 
 from typing import Any
 
+from tensor_envs.games._kit.grids import INK, rows_of, svg_of
+from tensor_envs.games._kit.stones import SIGNS
 from tensor_envs.games.go.notation import COLUMNS, KO, action_to_string, areas, legal
 from tensor_envs.games.go.rules import Go
 from tensor_envs.render.drawing import Drawing, box
 from tensor_envs.render.tile import Tile, stone_pixel
 
-SIGNS = {1: "X", -1: "O", 0: ".", KO: "*"}
 COLOURS = {1: "#16181c", -1: "#fbfbf8"}
-WOOD, LINE, INK = "#e3b96b", "#6b5227", "#24303f"
-CELL, MARGIN, FOOT, ROOM, BUTTON = 32, 40, 84, 300, (80, 28)  # pixels
+WOOD, LINE = "#e3b96b", "#6b5227"
+CELL, MARGIN, FOOT, MIN_WIDTH, BUTTON = 32, 40, 84, 300, (80, 28)  # pixels
 NAMES = {"text": ("black (X)", "white (O)"), "drawing": ("black", "white")}
 STARS = {9: (2, 4, 6), 13: (3, 6, 9), 19: (3, 9, 15)}  # rows and columns of the marked points
 
 
 def status(rules: Go, game: dict[str, Any], names: tuple[str, str]) -> str:
-    """Who is to move, or the areas at the end."""
+    """Return who is to move, or both areas at the end."""
     if game.get("terminated"):
         black, white = areas(rules, game["board"])
         return f"the game is over: {names[0]} {black}, {names[1]} {white} + {rules.komi:g}"
     player = game["current_player"]
-    return (
-        f"{names[1 - player]} has passed, {names[player]} to move"
-        if game["passed"]
-        else f"{names[player]} to move"
-    )
+    passed = f"{names[1 - player]} has passed, " if game["passed"] else ""
+    return f"{passed}{names[player]} to move"
 
 
 def to_string(rules: Go, game: dict[str, Any]) -> str:
-    """Rows of X, O, "." and "*" for a point that a ko closes, the last row first; how the game stands."""
-    n = rules.size
-    rows = [
-        f"{row + 1:>2} " + " ".join(SIGNS[s] for s in game["board"][row * n : (row + 1) * n])
-        for row in reversed(range(n))
-    ]
-    return "\n".join([*rows, "   " + " ".join(COLUMNS[:n]), status(rules, game, NAMES["text"])])
-
-
-def to_svg(rules: Go, game: dict[str, Any]) -> str:
-    """The drawing as an SVG document."""
-    return draw(rules, game).to_svg()
+    """Return rows of X, O, "." and "*" for a point that a ko closes, the last row first, and the status."""
+    signs = [(SIGNS | {KO: "*"})[stone] for stone in game["board"]]
+    rows = [f"{number:>2} " + " ".join(row) for number, row in enumerate(rows_of(signs, rules.size), 1)]
+    letters = "   " + " ".join(COLUMNS[: rules.size])
+    return "\n".join([*reversed(rows), letters, status(rules, game, NAMES["text"])])
 
 
 def draw(rules: Go, game: dict[str, Any]) -> Drawing:
-    """The board; a point where the player to move may play stands for its action, and so does a button for a pass."""
+    """Draw the board; the point of a legal action stands for it, and so does a button for a pass."""
     n = rules.size
     side = (n - 1) * CELL
-    picture = Drawing(max(side + 2 * MARGIN, ROOM), side + 2 * MARGIN + FOOT)
+    picture = Drawing(max(side + 2 * MARGIN, MIN_WIDTH), side + 2 * MARGIN + FOOT)
     left, top = (picture.width - side) / 2, MARGIN
 
     def at(row: float, column: float) -> tuple[float, float]:
@@ -73,14 +64,15 @@ def draw(rules: Go, game: dict[str, Any]) -> Drawing:
         for action in legal(rules, game)[:-1]:
             x, y = at(*divmod(action, n))
             picture.area(box(x - CELL / 2, y - CELL / 2, CELL, CELL), action)
-        x = picture.width / 2 - BUTTON[0] / 2
-        picture.rect(x, foot + 12, *BUTTON, WOOD, LINE)
-        picture.text(
-            (picture.width / 2, foot + 12 + BUTTON[1] / 2), action_to_string(rules, rules.points), 13, INK
-        )
-        picture.area(box(x, foot + 12, *BUTTON), rules.points)
+        button, name = (picture.width / 2 - BUTTON[0] / 2, foot + 12, *BUTTON), action_to_string(rules, n * n)
+        picture.rect(*button, WOOD, LINE)
+        picture.text((picture.width / 2, foot + 12 + BUTTON[1] / 2), name, 13, INK)
+        picture.area(box(*button), n * n)
     picture.text((picture.width / 2, foot + 62), status(rules, game, NAMES["drawing"]), 14, INK)
     return picture
+
+
+to_svg = svg_of(draw)
 
 
 def tile(rules: Go) -> Tile:

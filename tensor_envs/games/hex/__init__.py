@@ -1,11 +1,5 @@
 """Hex."""
 
-from tensor_envs import GameEntry
+from tensor_envs.games._kit.entry import game_entry
 
-GAME = GameEntry(
-    id="hex",
-    rules="tensor_envs.games.hex.rules:Hex",
-    notation="tensor_envs.games.hex.notation",
-    render="tensor_envs.games.hex.render",
-    short={"size": 5},
-)
+GAME = game_entry(__name__, "Hex", short={"size": 5})

@@ -3,16 +3,16 @@
 from math import cos, pi, sin
 from typing import Any
 
+from tensor_envs.games._kit.grids import INK, rows_of, svg_of
+from tensor_envs.games._kit.stones import SIGNS, STONES, to_move
 from tensor_envs.games.hex.notation import action_to_string, winning
 from tensor_envs.games.hex.rules import Hex
-from tensor_envs.games.stones import STONES
 from tensor_envs.render.drawing import Drawing
 from tensor_envs.render.tile import Pixel, Tile, stone_pixel
 
-SIGNS = {1: "X", -1: "O", 0: "."}
 COLOURS = {1: "#c8372d", -1: "#2457a6"}
-FREE, GRID, INK, RING = "#f4efe3", "#a79d88", "#24303f", "#ffffff"
-RADIUS, MARGIN, FOOT, ROOM = 20, 34, 44, 260  # pixels: of a cell, around the board, below it; the least width
+FREE, GRID, RING = "#f4efe3", "#a79d88", "#ffffff"
+RADIUS, MARGIN, FOOT, MIN_WIDTH = 20, 34, 44, 328  # pixels: of a cell, around and below the board
 ACROSS = RADIUS * 3**0.5  # from a cell to the next one in its row
 NAMES = {"text": ("the first player (X)", "the second player (O)"),
          "drawing": ("the first player (red)", "the second player (blue)")}  # fmt: skip
@@ -20,42 +20,33 @@ SIDES = ("top and bottom", "left and right")
 
 
 def may_swap(rules: Hex, game: dict[str, Any]) -> bool:
-    stones = rules.cells - game["board"].count(0)
-    return rules.swap and stones == 1 and game["current_player"] == 1 and not game.get("terminated")
+    """Return whether a swap is legal."""
+    single = rules.cells - game["board"].count(0) == 1
+    return rules.swap and single and game["current_player"] == 1 and not game.get("terminated")
 
 
 def status(rules: Hex, game: dict[str, Any], names: tuple[str, str]) -> str:
-    """Who has connected his sides, or who is to move."""
-    group, player = winning(rules, game["board"]), names[game["current_player"]]
-    if group:
+    """Return who has connected both sides, or who is to move."""
+    if group := winning(rules, game["board"]):
         winner = STONES.index(game["board"][min(group)])
         return f"{names[winner]} has connected {SIDES[winner]}"
-    if game.get("terminated"):
-        return f"over by an illegal action of {player}"
-    return f"{player} to move{', or to swap' if may_swap(rules, game) else ''}"
+    move = "to move, or to swap" if may_swap(rules, game) else "to move"
+    return to_move(game, names[game["current_player"]], move)
 
 
 def to_string(rules: Hex, game: dict[str, Any]) -> str:
-    """Rows of X, O and "." that lean to the right; how the game stands."""
-    n = rules.size
-    rows = [
-        f"{' ' * row}{row + 1:>2} " + " ".join(SIGNS[s] for s in game["board"][row * n : (row + 1) * n])
-        for row in range(n)
-    ]
-    letters = "   " + " ".join(action_to_string(rules, column)[0] for column in range(n))
+    """Return rows of X, O and ".", each one column further to the right, and the status."""
+    signs = [SIGNS[stone] for stone in game["board"]]
+    rows = [f"{' ' * row}{row + 1:>2} " + " ".join(s) for row, s in enumerate(rows_of(signs, rules.size))]
+    letters = "   " + " ".join(action_to_string(rules, column)[0] for column in range(rules.size))
     return "\n".join([letters, *rows, status(rules, game, NAMES["text"])])
 
 
-def to_svg(rules: Hex, game: dict[str, Any]) -> str:
-    """The drawing as an SVG document."""
-    return draw(rules, game).to_svg()
-
-
 def draw(rules: Hex, game: dict[str, Any]) -> Drawing:
-    """The board, its sides in their owners' colours; a free cell stands for its action, the stone for a swap."""
+    """Draw the board, its sides in their owners' colours; a free cell stands for its action, the stone for a swap."""
     n, board = rules.size, game["board"]
     wide, high = ACROSS * (1.5 * n - 0.5), RADIUS * (1.5 * n + 0.5)
-    picture = Drawing(max(wide + 2 * MARGIN, ROOM + 2 * MARGIN), high + 2 * MARGIN + FOOT)
+    picture = Drawing(max(wide + 2 * MARGIN, MIN_WIDTH), high + 2 * MARGIN + FOOT)
     left = (picture.width - wide) / 2
     marked = winning(rules, board)
 
@@ -64,12 +55,8 @@ def draw(rules: Hex, game: dict[str, Any]) -> Drawing:
         return [(x + radius * sin(k * pi / 3), y - radius * cos(k * pi / 3)) for k in range(6)]
 
     for k in range(n):  # halves of the border cells show from behind the board
-        for row, column, stone in (
-            (-0.3, k + 0.15, 1),
-            (n - 0.7, k - 0.15, 1),
-            (k, -0.3, -1),
-            (k, n - 0.7, -1),
-        ):
+        ends = ((-0.3, k + 0.15, 1), (n - 0.7, k - 0.15, 1), (k, -0.3, -1), (k, n - 0.7, -1))
+        for row, column, stone in ends:
             picture.polygon(corners(row, column, RADIUS), COLOURS[stone])
     for cell, stone in enumerate(board):
         row, column = divmod(cell, n)
@@ -92,6 +79,9 @@ def draw(rules: Hex, game: dict[str, Any]) -> Drawing:
         picture.text((x - ACROSS / 2 - 18, y + RADIUS), str(k + 1), 12, INK)
     picture.text((picture.width / 2, picture.height - 24), status(rules, game, NAMES["drawing"]), 14, INK)
     return picture
+
+
+to_svg = svg_of(draw)
 
 
 def tile(rules: Hex) -> Tile:

@@ -1,17 +1,27 @@
 """Hex: on a rhombus of six-sided cells each player connects two opposite sides; one of them always does.
 
-Rules and rulings: RULES.md beside this file. Sets of cells are bit words, cells numbered row by row from the top. Every
-stone carries the number of its group, its highest cell + 1, written in binary over planes: plane k is the set of cells
-whose number has bit k. So a stone that joins groups finds and renumbers them without following their cells.
+Rules and rulings: RULES.md beside this file. Cells are numbered row by row from the top. Sets of cells and the planes
+of group numbers: `games._kit.sets`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from tensor_envs._validate import instance
 from tensor_envs._validate import integer as checked
+from tensor_envs.games._kit.sets import (
+    Cells,
+    both,
+    group_of,
+    meet,
+    number,
+    planes_of,
+    shifted,
+    union,
+    without,
+)
 from tensor_envs.rules import (
     WORD_BITS,
     Chance,
@@ -28,23 +38,21 @@ from tensor_envs.rules import (
     maximum,
     num_words,
     pack,
-    sum_of,
     union_of,
     where,
     word,
 )
 
 MAX_SIZE = 19
-ALL = 2**WORD_BITS - 1
-
-Cells = Sequence[Any]  # a set of cells
 
 
 @dataclass(frozen=True)
 class Hex:
-    """size: cells a side, 1..19. swap: whether player 1 may take over player 0's first stone.
+    """Rule fields of Hex (H7).
 
-    TypeError or ValueError unless size is an int within its limits and swap a bool (H7).
+    Attributes:
+        size: cells a side, 1..19.
+        swap: whether player 1 may take over player 0's first stone.
     """
 
     size: int = 11
@@ -56,16 +64,17 @@ class Hex:
 
     @cached_property
     def cells(self) -> int:
+        """Number of cells."""
         return self.size**2
 
     @cached_property
     def words(self) -> int:
-        """Words of a set of cells."""
+        """Number of words of a set of cells."""
         return num_words(self.cells)
 
     @cached_property
     def planes(self) -> int:
-        """Bits of a group's number."""
+        """Number of bits of a group's number."""
         return self.cells.bit_length()
 
     @property
@@ -79,7 +88,7 @@ class Hex:
         return {}
 
     def legal_action_mask(self, s: GameState) -> Mask:
-        """Empty cells (H2), and to swap in the second ply (H3)."""
+        """Return the empty cells (H2), and a swap in the second ply (H3)."""
         empty = [~(a | b) & c for a, b, c in zip(s.own, s.other, self.board, strict=True)]
         mask = [*empty, word(0)][: num_words(self.cells + self.swap)]
         if self.swap:
@@ -87,7 +96,7 @@ class Hex:
         return mask
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
-        planes = [s.groups[at : at + self.words] for at in range(0, len(s.groups), self.words)]
+        planes = planes_of(s.groups, self.words)
         own, other, cell = s.own, s.other, action
         if self.swap:
             swaps, nothing = action == self.cells, [word(0)] * self.words
@@ -98,16 +107,8 @@ class Hex:
         stone = [where(cell // WORD_BITS == w, bit(cell % WORD_BITS), 0) for w in range(self.words)]
         group, highest = stone, cell + 1
         for near in self.neighbours(stone):  # two cells that touch each other: stones there are of one group
-            joined = [a & b for a, b in zip(near, own, strict=True)]
-            digits = [meet(plane, joined) for plane in planes]  # all 0, as of no stone, if there is none
-            differs = [
-                union_of(
-                    plane[w] ^ where(digit, word(ALL), 0) for plane, digit in zip(planes, digits, strict=True)
-                )
-                for w in range(self.words)
-            ]
-            group = [a | b & ~c for a, b, c in zip(group, own, differs, strict=True)]
-            highest = maximum(highest, number(digits))
+            joined, joined_number = group_of(both(near, own), own, planes)
+            group, highest = union([group, joined]), maximum(highest, joined_number)
         renumbered = [
             plane & ~cells | where((highest >> k & 1) != 0, cells, 0)
             for k, row in enumerate(planes)
@@ -117,41 +118,40 @@ class Hex:
         won = meet(where(upright, *map(words_of, self.starts)), group)
         won &= meet(where(upright, *map(words_of, self.ends)), group)
         first = where(upright, integer(won), -integer(won))
-        stones = [a | b for a, b in zip(own, stone, strict=True)]
-        after = s.replace(own=other, other=stones, groups=renumbered, current_player=1 - s.current_player)
+        after = s.replace(
+            own=other, other=union([own, stone]), groups=renumbered, current_player=1 - s.current_player
+        )
         return Outcome(after, rewards=(first, -first), terminated=won)
 
     def neighbours(self, stone: Cells) -> list[Cells]:
-        """The cells around a cell, in pairs that touch each other; some may be beyond the last cell."""
-        left, right = (
-            [a & ~b for a, b in zip(stone, words_of(edge), strict=True)]
-            for edge in (self.starts[1], self.ends[1])
-        )
+        """Return the cells around a cell, in pairs of adjacent ones; some may be beyond the last cell."""
+        left, right = (without(stone, words_of(edge)) for edge in (self.starts[1], self.ends[1]))
         n = self.size
         ring = (
             (shifted(stone, -n), shifted(right, 1 - n)),
             (shifted(right, 1), shifted(stone, n)),
             (shifted(left, n - 1), shifted(left, -1)),
         )
-        return [[a | b for a, b in zip(*pair, strict=True)] for pair in ring]
+        return [union(pair) for pair in ring]
 
     @cached_property
     def board(self) -> list[int]:
+        """Set of all cells."""
         return pack(range(self.cells), self.cells)
 
     @cached_property
     def starts(self) -> tuple[list[int], list[int]]:
-        """The sides from which player 0 and player 1 connect: the first row, the first column (H1)."""
+        """Sides from which player 0 and player 1 connect: the first row, the first column (H1)."""
         return pack(range(self.size), self.cells), pack(range(0, self.cells, self.size), self.cells)
 
     @cached_property
     def ends(self) -> tuple[list[int], list[int]]:
-        """The sides to which they do: the last row, the last column."""
+        """Opposite sides: the last row, the last column."""
         row, column = range(self.cells - self.size, self.cells), range(self.size - 1, self.cells, self.size)
         return pack(row, self.cells), pack(column, self.cells)
 
     def observe(self, s: GameState, player: Scalar) -> list[Part]:
-        """Own stones, the other player's, and whether one connects rows (H5)."""
+        """Return the player's stones, the opponent's, and whether the player connects rows (H5)."""
         moves = s.current_player == player
         own, other = where(moves, s.own, s.other), where(moves, s.other, s.own)
         upright = [where(player == 0, cells, 0) for cells in words_of(self.board)]
@@ -159,22 +159,5 @@ class Hex:
 
 
 def words_of(cells: Iterable[int]) -> list[Scalar]:
+    """Return the words of a constant set as scalars."""
     return [word(w) for w in cells]
-
-
-def meet(a: Cells, b: Cells) -> Scalar:
-    """Whether two sets have a cell in common."""
-    return union_of(x & y for x, y in zip(a, b, strict=True)) != 0
-
-
-def number(digits: Sequence[Scalar]) -> Scalar:
-    """The number with these binary digits, the lowest first."""
-    return sum_of(where(digit, 1 << k, 0) for k, digit in enumerate(digits))
-
-
-def shifted(cells: Cells, amount: int) -> list[Any]:
-    """Every cell i moves to i + amount; those from beyond either end are left out."""
-    skip, by = divmod(amount, WORD_BITS)
-    padded = {w: x for w, x in enumerate(cells)}
-    source = [(padded.get(w - skip, word(0)), padded.get(w - skip - 1, word(0))) for w in padded]
-    return [high << by | low >> WORD_BITS - by if by else high for high, low in source]

@@ -1,40 +1,41 @@
-"""A board of rank 3 in projection: translucent layers one above the other, balls for marks, bars for lines."""
+"""Projected drawing of a board of rank 3: translucent layers, balls for marks, bars for lines."""
 
 from math import cos, pi, sin
 
-from tensor_envs.games.hyper_tic_tac_toe.paint import GOLD, GRID, INK, PALE, draw_ball
+from tensor_envs.games.hyper_tic_tac_toe.paint import GOLD, GRID, INK, PALE, Lines, Marks, Place, draw_ball
 from tensor_envs.render.drawing import Drawing, Point
 
-Place = tuple[int, ...]
-ACROSS, DOWN = (62.0, 22.0), (-34.0, 34.0)  # pixels on the page for one step along the last axis, the second
+ACROSS, DOWN = (62.0, 22.0), (-34.0, 34.0)  # pixels of one step along the last axis, and along the second
 SHEET, EDGE = "#e3edf7", "#8fa3b8"
-RADIUS, GAP, MARGIN = 17.0, 8.0, 48.0  # of a ball; between layers, where they come closest; around the cube
+RADIUS, GAP, MARGIN = 17.0, 8.0, 48.0  # of a ball; the least between layers; around the cube
 
 
 class Projection:
-    """Points of the board, by layer, row and column with fractions, to points of the page; layer 0 is on top."""
+    """Projection of points of the board (layer, row and column with fractions) to the page; layer 0 is on top."""
 
-    def __init__(self, shape: tuple[int, ...]):
+    def __init__(self, shape: Place):
         layers, rows, columns = shape
         slope = rows * DOWN[1] + columns * ACROSS[1]  # height of a layer on the page
         sheet = rows * columns * (ACROSS[0] * DOWN[1] - ACROSS[1] * DOWN[0])  # its area
-        self.layer = round(sheet / max(columns * ACROSS[0], -rows * DOWN[0])) + GAP  # none covers another
+        self.layer = (
+            round(sheet / max(columns * ACROSS[0], -rows * DOWN[0])) + GAP
+        )  # so that no layer covers another
         self.left = MARGIN - rows * DOWN[0]
         self.width = 2 * MARGIN + columns * ACROSS[0] - rows * DOWN[0]
         self.height = 2 * MARGIN + slope + (layers - 1) * self.layer
 
     def __call__(self, layer: float, row: float, column: float) -> Point:
+        """Return the point of the page."""
         x = self.left + column * ACROSS[0] + row * DOWN[0]
         return x, MARGIN + layer * self.layer + column * ACROSS[1] + row * DOWN[1]
 
     def centre(self, place: Place) -> Point:
+        """Return the middle of a cell."""
         return self(place[0], place[1] + 0.5, place[2] + 0.5)
 
 
-def draw_cube(
-    shape: Place, marks: dict[Place, int], lines: list[tuple[int, list[Place]]], caption: str, room: int
-) -> Drawing:
-    """The drawing of a board [layers, rows, columns], painted from the bottom layer up; `room`: letters below it."""
+def draw_cube(shape: Place, marks: Marks, lines: Lines, caption: str, room: int) -> Drawing:
+    """Draw a board [layers, rows, columns] from the bottom layer up; `room` is the letters that fit below it."""
     at = Projection(shape)
     picture = Drawing(max(at.width, 7.4 * room + MARGIN), at.height + 20)
     at.left += (picture.width - at.width) / 2
@@ -61,8 +62,8 @@ def draw_cube(
     return picture
 
 
-def _draw_sheet(picture: Drawing, at: Projection, layer: int, shape: tuple[int, ...]) -> None:
-    """One layer: a translucent pane with its grid and its number."""
+def _draw_sheet(picture: Drawing, at: Projection, layer: int, shape: Place) -> None:
+    """Draw a layer: a translucent pane with its grid and its number."""
     _, rows, columns = shape
     corners = [at(layer, *corner) for corner in ((0, 0), (0, columns), (rows, columns), (rows, 0))]
     picture.polygon(corners, SHEET, opacity=0.72)
@@ -75,14 +76,14 @@ def _draw_sheet(picture: Drawing, at: Projection, layer: int, shape: tuple[int, 
     picture.text((x - 12, y), str(layer), 13, PALE, "end")
 
 
-def _draw_posts(picture: Drawing, at: Projection, layer: int, shape: tuple[int, ...]) -> None:
-    """The cube's edges from the corners of one layer to those of the layer below."""
+def _draw_posts(picture: Drawing, at: Projection, layer: int, shape: Place) -> None:
+    """Draw the edges of the cube from the corners of a layer to those of the layer below."""
     for corner in ((0, 0), (0, shape[2]), (shape[1], shape[2]), (shape[1], 0)):
         picture.line(at(layer, *corner), at(layer + 1, *corner), stroke=EDGE, width=1.2, opacity=0.55)
 
 
 def _draw_shadow(picture: Drawing, centre: Point) -> None:
-    """An ellipse on the pane under a ball."""
+    """Draw an ellipse on the pane under a ball."""
     angles = [2 * pi * i / 36 for i in range(36)]
     points = [(centre[0] + 5 + 21 * cos(a), centre[1] + 11 + 9 * sin(a)) for a in angles]
     picture.polygon(points, INK, opacity=0.16)

@@ -1,4 +1,4 @@
-"""How positions and actions of hyperdimensional tic-tac-toe are written, and the board's symmetries."""
+"""Dictionaries, action names and symmetries of hyperdimensional tic-tac-toe."""
 
 from collections.abc import Iterator
 from itertools import permutations, product
@@ -6,35 +6,31 @@ from typing import Any
 
 import numpy as np
 
+from tensor_envs.games._kit import stones
+from tensor_envs.games._kit.fields import ended
+from tensor_envs.games._kit.symmetries import of_cells
 from tensor_envs.games.hyper_tic_tac_toe.rules import HyperTicTacToe
-from tensor_envs.games.stones import STONES, board_and_player, to_board, to_sets
 from tensor_envs.ops.lines import line_directions, placements, strides
 from tensor_envs.rules import Symmetry
 
-
-def to_dict(rules: HyperTicTacToe, s: dict[str, Any]) -> dict[str, Any]:
-    """Fields of a game -> {"board": flat list in C order of 1, -1, 0, "current_player": 0 or 1} (G8)."""
-    player = s["current_player"]
-    return {"board": to_board(s["own"], s["other"], player, rules.cells), "current_player": player}
+to_dict = stones.to_dict  # G8
 
 
 def from_dict(rules: HyperTicTacToe, game: dict[str, Any]) -> dict[str, Any]:
-    """The converse of `to_dict`. Any board may be given on which, with gravity, no mark floats; it is over if a line is
-    complete or no cell is empty.
-    """
-    board, player = board_and_player(game, rules.cells)
-    own, other = to_sets(board, player)
+    """Return the fields of a board on which, with gravity, no mark floats; a line or a full board ends the game."""
+    board, player = stones.board_and_player(game, rules.cells)
+    own, other = stones.to_sets(board, player)
     marks = np.array(board, np.int8).reshape(rules.shape)
     if rules.gravity and ((marks[:-1] != 0) & (marks[1:] == 0)).any():
         raise ValueError("board must have a mark or the floor below each mark, since there is gravity")
-    won = any(has_line(marks == mark, rules.k) for mark in STONES)
+    won = any(has_line(marks == mark, rules.k) for mark in stones.STONES)
     ply = rules.cells - board.count(0)
-    over = {"terminated": won or 0 not in board, "truncated": False}
-    return {"own": own, "other": other, "current_player": player, "ply": ply, **over}
+    fields = {"own": own, "other": other, "current_player": player, "ply": ply}
+    return fields | ended(won or 0 not in board)
 
 
 def has_line(marks: np.ndarray, k: int) -> bool:
-    """Whether k cells in a line are marked: placements of every direction as the conjunction of k slices."""
+    """Return whether k cells in a line are marked: for each direction, the conjunction of k slices."""
     for d in line_directions(marks.ndim):
         if placements(marks.shape, k, d):
             slices = []
@@ -48,7 +44,7 @@ def has_line(marks: np.ndarray, k: int) -> bool:
 
 
 def action_to_string(rules: HyperTicTacToe, action: int) -> str:
-    """The cell's coordinates: "(0,2)"."""
+    """Return the coordinates of a cell: "(0,2)"."""
     return f"({','.join(str(action // step % n) for step, n in zip(strides(rules.shape), rules.shape, strict=True))})"
 
 
@@ -60,13 +56,8 @@ def symmetries(rules: HyperTicTacToe) -> Iterator[Symmetry]:
             continue
         if any(n == 1 and axes[a] != a for a, n in enumerate(shape)):  # moves no cell
             continue
-        may = [n > 1 and not (rules.gravity and a == 0) for a, n in enumerate(shape)]
-        for flips in product(*((False, True) if flip else (False,) for flip in may)):
-            cells = []
-            for place in product(*map(range, shape)):
-                moved = [
-                    shape[a] - 1 - c if flip else c for a, c, flip in zip(axes, place, flips, strict=True)
-                ]
-                cells.append(sum(c * steps[a] for a, c in zip(axes, moved, strict=True)))
-            observation = tuple(plane * len(cells) + cell for plane in (0, 1) for cell in cells)
-            yield Symmetry(tuple(cells), observation, {"board": tuple(cells)})
+        may_flip = [n > 1 and not (rules.gravity and a == 0) for a, n in enumerate(shape)]
+        for flips in product(*((False, True)[: 1 + flip] for flip in may_flip)):
+            sides = (range(n)[:: -1 if flip else 1] for n, flip in zip(shape, flips, strict=True))
+            cells = (sum(steps[a] * c for a, c in zip(axes, place, strict=True)) for place in product(*sides))
+            yield of_cells(tuple(cells), 2)

@@ -2,31 +2,32 @@
 
 from tensor_envs.render.drawing import Drawing, Point
 
-COLOURS = {1: "#e8590c", -1: "#1971c2"}  # told apart with any colour vision
+Place = tuple[int, ...]  # coordinates of a cell
+Marks = dict[Place, int]  # 1, -1 or 0
+Lines = list[tuple[int, list[Place]]]  # completed: whose, and the places in order
+COLOURS = {1: "#e8590c", -1: "#1971c2"}  # distinct for all colour vision
 INK, PALE, GRID, GOLD = "#24303f", "#6b7a8c", "#b9c5d2", "#f2b705"
 
-# A ball is lit from the upper left: discs from its rim to the light (share of the radius, offset to the light, colour)
+# a ball, lit from the upper left: discs from its rim to the light (share of the radius, offset to the light, colour)
 BALLS = {
     1: ((1.0, 0.0, "#c2410c"), (0.9, 0.06, "#e8590c"), (0.68, 0.18, "#f97316"), (0.42, 0.30, "#fb9a4b")),
     -1: ((1.0, 0.0, "#0f4c8a"), (0.9, 0.06, "#1971c2"), (0.68, 0.18, "#3391e0"), (0.42, 0.30, "#6db8f5")),
 }
+HIGHLIGHT = (0.16, 0.38, "#ffffff")
 
 
 def draw_mark(picture: Drawing, centre: Point, cell: float, mark: int) -> None:
-    """A cross for the first player's mark, a ring for the second's, nothing for an empty cell."""
+    """Draw a cross for the first player's mark, a ring for the second's, nothing for an empty cell."""
     (x, y), arm = centre, 0.28 * cell
     if mark == 1:
-        for sign in (1, -1):
-            picture.line(
-                (x - arm, y - sign * arm), (x + arm, y + sign * arm), stroke=COLOURS[1], width=0.13 * cell
-            )
+        for rise in (arm, -arm):
+            picture.line((x - arm, y - rise), (x + arm, y + rise), stroke=COLOURS[1], width=0.13 * cell)
     elif mark == -1:
         picture.circle(centre, 0.29 * cell, stroke=COLOURS[-1], width=0.12 * cell)
 
 
 def draw_ball(picture: Drawing, centre: Point, radius: float, mark: int) -> None:
-    for share, offset, colour in BALLS[mark]:
-        shift = offset * radius
-        picture.circle((centre[0] - shift, centre[1] - shift), share * radius, colour)
-    shift = 0.38 * radius
-    picture.circle((centre[0] - shift, centre[1] - shift), 0.16 * radius, "#ffffff", opacity=0.75)
+    """Draw a ball with a highlight."""
+    for share, offset, colour in (*BALLS[mark], HIGHLIGHT):
+        shift, opacity = offset * radius, 0.75 if colour == HIGHLIGHT[-1] else 1
+        picture.circle((centre[0] - shift, centre[1] - shift), share * radius, colour, opacity=opacity)

@@ -1,10 +1,5 @@
 """Kuhn poker."""
 
-from tensor_envs import GameEntry
+from tensor_envs.games._kit.entry import game_entry
 
-GAME = GameEntry(
-    id="kuhn_poker",
-    rules="tensor_envs.games.kuhn_poker.rules:KuhnPoker",
-    notation="tensor_envs.games.kuhn_poker.notation",
-    render="tensor_envs.games.kuhn_poker.render",
-)
+GAME = game_entry(__name__, "KuhnPoker")

@@ -1,10 +1,5 @@
 """Leduc poker."""
 
-from tensor_envs import GameEntry
+from tensor_envs.games._kit.entry import game_entry
 
-GAME = GameEntry(
-    id="leduc_poker",
-    rules="tensor_envs.games.leduc_poker.rules:LeducPoker",
-    notation="tensor_envs.games.leduc_poker.notation",
-    render="tensor_envs.games.leduc_poker.render",
-)
+GAME = game_entry(__name__, "LeducPoker")

@@ -1,10 +1,5 @@
 """Othello."""
 
-from tensor_envs import GameEntry
+from tensor_envs.games._kit.entry import game_entry
 
-GAME = GameEntry(
-    id="othello",
-    rules="tensor_envs.games.othello.rules:Othello",
-    notation="tensor_envs.games.othello.notation",
-    render="tensor_envs.games.othello.render",
-)
+GAME = game_entry(__name__, "Othello")

@@ -1,15 +1,18 @@
-"""How positions and actions of Othello are written, and the board's symmetries."""
+"""Dictionaries, action names and symmetries of Othello."""
 
 from collections.abc import Iterator
 from typing import Any
 
+from tensor_envs.games._kit import symmetries as kit
+from tensor_envs.games._kit.fields import ended
+from tensor_envs.games._kit.grids import cell_name
+from tensor_envs.games._kit.stones import STONES, board_and_player
 from tensor_envs.games.othello.rules import PASS, SIDE, SQUARES, Othello, moves
-from tensor_envs.games.stones import STONES, board_and_player
 from tensor_envs.rules import Symmetry, word64
 
 
 def to_dict(rules: Othello, s: dict[str, Any]) -> dict[str, Any]:
-    """Fields of a game -> {"board": 64 values 1, -1, 0 row by row from the top, "current_player": 0 or 1} (O8)."""
+    """Return {"board": 64 values 1, -1, 0 row by row from the top, "current_player": 0 or 1} (O8)."""
     player = s["current_player"]
     black, white = (s["own"], s["other"])[:: 1 - 2 * player]
     board = [(black >> square & 1) - (white >> square & 1) for square in range(SQUARES)]
@@ -17,34 +20,31 @@ def to_dict(rules: Othello, s: dict[str, Any]) -> dict[str, Any]:
 
 
 def from_dict(rules: Othello, game: dict[str, Any]) -> dict[str, Any]:
-    """The converse of `to_dict`, for any board; the game is over if neither player can place a disc."""
+    """Return the fields of a dictionary; the game is over if neither player can place a disc."""
     board, player = board_and_player(game, SQUARES)
-    own, other = discs(board, STONES[player]), discs(board, STONES[1 - player])
-    mine, answers = placeable(own, other), placeable(other, own)
-    over = {"terminated": not mine and not answers, "truncated": False}
-    return {"own": own, "other": other, "moves": mine, "current_player": player, **over}
+    own, other, mine, answers = sets_of(board, player)
+    fields = {"own": own, "other": other, "moves": mine, "current_player": player}
+    return fields | ended(not mine and not answers)
 
 
-def discs(board: list[int], colour: int) -> int:
-    """The squares with a disc of a colour as a set."""
-    return sum(1 << square for square, disc in enumerate(board) if disc == colour)
-
-
-def placeable(own: int, other: int) -> int:
-    """The squares on which the owner of the first discs may place one, as a set."""
-    return int(moves(word64(own), word64(other)).value)
+def sets_of(board: list[int], player: int) -> tuple[int, int, int, int]:
+    """Return sets of squares: the discs of a player and of the opponent, and where each of them may place one."""
+    own, other = (
+        sum(1 << square for square, disc in enumerate(board) if disc == STONES[owner])
+        for owner in (player, 1 - player)
+    )
+    mine, answers = (moves(word64(a), word64(b)).value for a, b in ((own, other), (other, own)))
+    return own, other, int(mine), int(answers)
 
 
 def action_to_string(rules: Othello, action: int) -> str:
-    """A column's letter and a row's number from the top: "d3"; or "pass" (O9)."""
-    return "pass" if action == PASS else "abcdefgh"[action % SIDE] + str(action // SIDE + 1)
+    """Return a column's letter and a row's number from the top, "d3", or "pass" (O9)."""
+    return "pass" if action == PASS else cell_name(action, SIDE)
 
 
 def symmetries(rules: Othello) -> Iterator[Symmetry]:
-    """The board as it is, turned by half, and mirrored at either diagonal: the start allows no others (O10)."""
-    for mirrored in (False, True):
+    """Yield the identity, the half turn, and the mirror images at both diagonals: the start allows no others (O10)."""
+    for transposed in (False, True):
         for step in (1, -1):
-            places = [(r, c) for r in range(SIDE)[::step] for c in range(SIDE)[::step]]
-            squares = tuple(SIDE * c + r if mirrored else SIDE * r + c for r, c in places)
-            both = (*squares, *(SQUARES + square for square in squares))
-            yield Symmetry((*squares, PASS), both, {"board": squares})
+            order = range(SIDE)[::step]
+            yield kit.of_cells(kit.rearranged(order, order, transposed), 2, fixed=1)

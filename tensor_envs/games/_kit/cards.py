@@ -1,0 +1,42 @@
+"""Tables of poker with two players: cards, the actions' buttons, and status lines."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from tensor_envs.render.drawing import Drawing, box
+
+HIDDEN = -1  # a card whose face a player does not see
+CARD, BUTTON = (64, 90), (90, 34)  # pixels
+CLOTH, FACE, BACK, INK, PALE, CHIP = "#24573f", "#fbf7ea", "#7c93b8", "#1d1d1f", "#eef4f0", "#f4c95d"
+
+
+def to_act(game: dict[str, Any], player: int) -> str:
+    """Return the status of a game without a result."""
+    return f"player {player} {'has made an illegal action' if game.get('terminated') else 'to move'}"
+
+
+def draw_card(
+    picture: Drawing, x: float, title: str, text: str, hidden: bool, size: float, colour: str
+) -> None:
+    """Draw a card below its title."""
+    middle = x + CARD[0] / 2
+    picture.text((middle, 20), title, 13, PALE)
+    picture.rect(x, 34, *CARD, BACK if hidden else FACE, INK)
+    picture.text((middle, 34 + CARD[1] / 2), text, size, colour, bold=True)
+
+
+def draw_chip(picture: Drawing, x: float, y: float, radius: float, amount: int) -> None:
+    """Draw a chip with an amount on it."""
+    picture.circle((x, y), radius, CHIP, INK)
+    picture.text((x, y), str(amount), radius - 3, INK, bold=True)
+
+
+def draw_buttons(
+    picture: Drawing, names: Sequence[str], actions: Iterable[int], y: float, gap: float
+) -> None:
+    """Draw a button for each of the actions, at its place in the row of all."""
+    for action in actions:
+        x = picture.width / 2 + (action - len(names) / 2) * (BUTTON[0] + gap) + gap / 2
+        picture.rect(x, y, *BUTTON, FACE, INK)
+        picture.text((x + BUTTON[0] / 2, y + BUTTON[1] / 2), names[action], 14, INK)
+        picture.area(box(x, y, *BUTTON), action)

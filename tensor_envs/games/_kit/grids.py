@@ -1,0 +1,46 @@
+"""Boards of rows and columns as text and as drawings, and the names of their cells."""
+
+from collections.abc import Callable, Sequence
+from string import ascii_lowercase
+from typing import Any, NamedTuple
+
+from tensor_envs.render.drawing import Drawing, Point, box
+
+INK = "#24303f"  # of labels and status lines
+
+
+def cell_name(cell: int, columns: int, letters: str = ascii_lowercase) -> str:
+    """Return the letter of a cell's column and the number of its row, from 1: "d3"."""
+    return letters[cell % columns] + str(cell // columns + 1)
+
+
+def rows_of(cells: Sequence[Any], columns: int) -> list[Sequence[Any]]:
+    """Return the rows of a flat list of cells."""
+    return [cells[at : at + columns] for at in range(0, len(cells), columns)]
+
+
+def svg_of(draw: Callable[[Any, dict[str, Any]], Drawing]) -> Callable[[Any, dict[str, Any]], str]:
+    """Return the function `to_svg` of a game that has a drawing."""
+
+    def to_svg(rules: Any, game: dict[str, Any]) -> str:
+        """Return the drawing as an SVG document."""
+        return draw(rules, game).to_svg()
+
+    return to_svg
+
+
+class Grid(NamedTuple):
+    """Square cells in a drawing: the upper left corner and the side of a cell, in pixels."""
+
+    left: float
+    top: float
+    cell: float
+
+    def centre(self, row: float, column: float) -> Point:
+        """Return the middle of a cell."""
+        return self.left + (column + 0.5) * self.cell, self.top + (row + 0.5) * self.cell
+
+    def square(self, row: float, column: float) -> list[Point]:
+        """Return the corners of a cell."""
+        x, y = self.centre(row, column)
+        return box(x - self.cell / 2, y - self.cell / 2, self.cell, self.cell)

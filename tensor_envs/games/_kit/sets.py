@@ -1,0 +1,61 @@
+"""Sets of cells as bit words, for rules: cell i is bit i % 32 of word i // 32.
+
+Groups of stones are numbered by their highest cell + 1, in binary over planes: plane k is the set of the stones whose
+group's number has bit k. A stone that joins groups, or takes them, finds them without following their cells.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from tensor_envs.rules import WORD_BITS, Scalar, sum_of, union_of, where, word
+
+Cells = Sequence[Any]  # a set of cells
+ALL = 2**WORD_BITS - 1
+
+
+def both(a: Cells, b: Cells) -> list[Any]:
+    """Return the intersection of two sets."""
+    return [x & y for x, y in zip(a, b, strict=True)]
+
+
+def union(sets: Sequence[Cells]) -> list[Any]:
+    """Return the union of one or more sets."""
+    return [union_of(words) for words in zip(*sets, strict=True)]
+
+
+def meet(a: Cells, b: Cells) -> Scalar:
+    """Return whether two sets have a cell in common."""
+    return union_of(both(a, b)) != 0
+
+
+def without(cells: Cells, *others: Cells) -> list[Any]:
+    """Return the cells that are in none of one or more other sets."""
+    return [a & ~b for a, b in zip(cells, union(others), strict=True)]
+
+
+def shifted(cells: Cells, amount: int) -> list[Any]:
+    """Return the set with every cell i moved to i + amount; those beyond either end are dropped."""
+    skip, by = divmod(amount, WORD_BITS)
+    padded = dict(enumerate(cells))
+    source = [(padded.get(w - skip, word(0)), padded.get(w - skip - 1, word(0))) for w in padded]
+    return [high << by | low >> WORD_BITS - by if by else high for high, low in source]
+
+
+def planes_of(groups: Cells, words: int) -> list[Cells]:
+    """Return the planes of group numbers, which a state holds one after the other."""
+    return [groups[at : at + words] for at in range(0, len(groups), words)]
+
+
+def number(digits: Sequence[Scalar]) -> Scalar:
+    """Return the number with these binary digits, the lowest first."""
+    return sum_of(where(digit, 1 << k, 0) for k, digit in enumerate(digits))
+
+
+def group_of(cell: Cells, stones: Cells, planes: Sequence[Cells]) -> tuple[list[Any], Scalar]:
+    """Return the group of the stone on a cell, and its number; for a set without a stone, no stones and 0."""
+    digits = [meet(plane, cell) for plane in planes]
+    differs = [
+        union_of(plane[w] ^ where(digit, word(ALL), 0) for plane, digit in zip(planes, digits, strict=True))
+        for w in range(len(cell))
+    ]
+    return without(stones, differs), number(digits)

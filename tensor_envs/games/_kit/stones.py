@@ -1,0 +1,106 @@
+"""Boards of stones: flat lists of 1 for a stone of player 0, -1 for one of player 1, and 0 for an empty cell.
+
+A state holds the same as two sets of cells, the stones of the player to move and those of the opponent.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from tensor_envs._validate import integer, nested
+from tensor_envs.ops.bits import completed
+from tensor_envs.ops.lines import flat_step, line_directions, placements
+from tensor_envs.rules import pack, unpack
+
+STONES = (1, -1)  # of player 0, of player 1
+SIGNS = {1: "X", -1: "O", 0: "."}
+Groups = Iterable[Iterable[int]]
+
+
+def to_board(own: Sequence[int], other: Sequence[int], player: int, size: int) -> list[int]:
+    """Return the board of two sets, given as words."""
+    board = [0] * size
+    for words, stone in ((own, STONES[player]), (other, STONES[1 - player])):
+        for cell in unpack(words, size):
+            board[cell] = stone
+    return board
+
+
+def to_sets(board: Sequence[int], player: int) -> tuple[list[int], list[int]]:
+    """Return the words of both sets of a board: the inverse of `to_board`."""
+    return words_of(board, STONES[player]), words_of(board, STONES[1 - player])
+
+
+def words_of(board: Sequence[int], stone: int) -> list[int]:
+    """Return the set of cells that hold a stone, as words."""
+    return pack((cell for cell, value in enumerate(board) if value == stone), len(board))
+
+
+def to_dict(rules: Any, s: dict[str, Any]) -> dict[str, Any]:
+    """Return {"board": flat list of 1, -1, 0, "current_player": 0 or 1} for the fields of a game."""
+    player = s["current_player"]
+    return {"board": to_board(s["own"], s["other"], player, rules.cells), "current_player": player}
+
+
+def board_and_player(game: dict[str, Any], size: int, highest: int = 1) -> tuple[list[int], int]:
+    """Return both entries. ValueError or TypeError unless they are `size` ints in -1..highest, and a player."""
+    board = nested("board", game["board"], (size,), -1, highest)
+    return board, integer("current_player", game["current_player"], 0, 1)
+
+
+def regions(
+    board: Sequence[int], cells: Iterable[int], neighbours: Callable[[int], Iterable[int]]
+) -> Iterator[tuple[set[int], set[int]]]:
+    """Yield the connected regions of equal values among some cells, each with the adjacent cells of other values."""
+    waiting = set(cells)
+    while waiting:
+        region, border, new = set[int](), set[int](), {min(waiting)}
+        while new:
+            cell = new.pop()
+            region.add(cell)
+            for near in neighbours(cell):
+                (border if board[near] != board[cell] else new).add(near)
+            new -= region
+        yield region, border
+        waiting -= region
+
+
+def adjacent(size: int, steps: Sequence[tuple[int, int]]) -> Callable[[int], list[int]]:
+    """Return the function of a cell's neighbours on a square board; steps are (rows, columns)."""
+
+    def neighbours(cell: int) -> list[int]:
+        row, column = divmod(cell, size)
+        around = ((row + r, column + c) for r, c in steps)
+        return [r * size + c for r, c in around if 0 <= r < size and 0 <= c < size]
+
+    return neighbours
+
+
+def group_planes(groups: Groups, count: int, size: int) -> list[list[int]]:
+    """Return the bit planes of the stones' group numbers, as words; a group's number is its highest cell + 1."""
+    numbers = {cell: max(group) + 1 for group in map(list, groups) for cell in group}
+    return [pack((cell for cell, n in numbers.items() if n >> k & 1), size) for k in range(count)]
+
+
+def completed_lines(board: Sequence[int], shape: Sequence[int], k: int) -> list[tuple[int, list[int]]]:
+    """Return the completed lines of a board: the stone, and the k cells in order."""
+    lines = []
+    steps = [flat_step(shape, d) for d in line_directions(len(shape)) if placements(shape, k, d)]
+    for stone in STONES:
+        for step, starts in zip(steps, completed(words_of(board, stone), shape, k), strict=True):
+            lines += [(stone, [cell + t * step for t in range(k)]) for cell in unpack(starts, len(board))]
+            if k == 1:
+                break  # the other directions yield the same cells
+    return lines
+
+
+def to_move(game: dict[str, Any], name: str, move: str = "to move") -> str:
+    """Return the status of a game without a result: the player to move, or the author of an illegal action."""
+    return f"over by an illegal action of {name}" if game.get("terminated") else f"{name} {move}"
+
+
+def status_of_lines(game: dict[str, Any], stones: Iterable[int], k: int, names: Sequence[str]) -> str:
+    """Return who has completed a line (`stones` are those of lines), that it is a draw, or who is to move."""
+    owners = [names[player] for player, stone in enumerate(STONES) if stone in stones]
+    if owners:
+        return f"{' and '.join(owners)} {'has a line' if len(owners) == 1 else 'have lines'} of {k}"
+    return to_move(game, names[game["current_player"]]) if 0 in game["board"] else "a draw"

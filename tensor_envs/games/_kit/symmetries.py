@@ -1,0 +1,45 @@
+"""Symmetries of games: the identity, and permutations of a board's cells."""
+
+from collections.abc import Callable, Iterator, Sequence
+from math import prod
+from typing import Any
+
+from tensor_envs.rules import Symmetry
+
+Cells = tuple[int, ...]
+
+
+def identity(**lengths: int) -> Callable[[Any], Iterator[Symmetry]]:
+    """Return the function `symmetries` of a game that has the identity alone; `lengths` are those of state entries."""
+
+    def symmetries(rules: Any) -> Iterator[Symmetry]:
+        """Yield the identity."""
+        spec = rules.spec
+        state = {name: tuple(range(length)) for name, length in lengths.items()}
+        yield Symmetry(tuple(range(spec.num_actions)), tuple(range(prod(spec.observation_shape))), state)
+
+    return symmetries
+
+
+def planes(cells: Cells, count: int) -> Cells:
+    """Return a permutation of cells, repeated on each of some planes."""
+    return tuple(plane * len(cells) + cell for plane in range(count) for cell in cells)
+
+
+def of_cells(cells: Cells, num_planes: int, fixed: int = 0, **state: Cells) -> Symmetry:
+    """Return the symmetry of a board whose actions are its cells.
+
+    Args:
+        cells: for each cell the one that moves to it.
+        num_planes: planes of cells in an observation.
+        fixed: further actions, which stay as they are.
+        **state: maps of state entries beside `board`.
+    """
+    actions = (*cells, *range(len(cells), len(cells) + fixed))
+    return Symmetry(actions, planes(cells, num_planes), {"board": cells, **state})
+
+
+def rearranged(rows: Sequence[int], columns: Sequence[int], transposed: bool = False) -> Cells:
+    """Return the cells of a board, row by row, with its rows and columns in these orders."""
+    down, right = (1, len(rows)) if transposed else (len(columns), 1)
+    return tuple(down * row + right * column for row in rows for column in columns)
