@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from tensor_envs.games._kit.grids import svg_of
 from tensor_envs.games.backgammon.notation import legal
 from tensor_envs.games.backgammon.rules import BAR, FACES, MEN, POINTS, SOURCES, Backgammon
-from tensor_envs.render.drawing import Drawing
+from tensor_envs.render.drawing import Drawing, Point
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
 NAMES, SIGNS = ("white", "black"), "OX"
@@ -13,31 +14,32 @@ WIDTH, TALL, MAN, MIDDLE = (
     214,
     19,
     60,
-)  # pixels: a point and the bar, a triangle, a man's radius, between triangles
+)  # pixels: width of a point, height of a triangle, radius of a man, the gap
 MARGIN, FOOT = 30, 34
 PAPER, FRAME, BOARD, LIGHT, DARK, INK = "#faf8ef", "#7a5c3e", "#efe3cc", "#d9b98c", "#a9764b", "#3b2c1e"
-COLOURS = (("#fffdf5", INK), ("#3d3a38", "#fffdf5"))  # of either player's men, and of what stands on them
+COLOURS = (("#fffdf5", INK), ("#3d3a38", "#fffdf5"))  # of each player's men, and of the numbers on them
 BUTTON = "#2f6f8f"
 
 
 def status(game: dict[str, Any]) -> str:
-    """Who won, or who is to move with which numbers."""
+    """Return who has won, or who is to move with which numbers."""
     off = [MEN - sum(side) for side in game["men"]]
-    told = f"off: white {off[0]}, black {off[1]}"
+    borne = f"off: white {off[0]}, black {off[1]}"
     if MEN in off:
-        return f"{NAMES[off.index(MEN)]} has won; {told}"
+        return f"{NAMES[off.index(MEN)]} has won; {borne}"
     if game.get("terminated") or game.get("truncated"):
-        return f"over; {told}"
-    return f"{NAMES[game['current_player']]} to move, dice {' '.join(map(str, game['dice']))}; {told}"
+        return f"over; {borne}"
+    return f"{NAMES[game['current_player']]} to move, dice {' '.join(map(str, game['dice']))}; {borne}"
 
 
 def to_string(rules: Backgammon, game: dict[str, Any]) -> str:
-    """The board from White's side, pip 1 below on the right: O white, X black, and how many; how the game stands."""
+    """Return the board, White's pip 1 at the lower right, numbers of men with O (white) or X (black), the status."""
 
     def point(pip: int) -> str:
+        """Return the men on a pip of White."""
         counts = game["men"][0][pip - 1], game["men"][1][POINTS - pip]
-        found = [f"{n}{sign}" for n, sign in zip(counts, SIGNS, strict=True) if n]
-        return f"{found[0] if found else '.':>4}"
+        men = next((f"{n}{sign}" for n, sign in zip(counts, SIGNS, strict=True) if n), ".")
+        return f"{men:>4}"
 
     above = "".join(map(point, range(13, 19))) + " |" + "".join(map(point, range(19, 25)))
     below = "".join(map(point, range(12, 6, -1))) + " |" + "".join(map(point, range(6, 0, -1)))
@@ -45,29 +47,24 @@ def to_string(rules: Backgammon, game: dict[str, Any]) -> str:
     return "\n".join([above, below, f"bar: {bars}", status(game)])
 
 
-def to_svg(rules: Backgammon, game: dict[str, Any]) -> str:
-    """The drawing as an SVG document."""
-    return draw(rules, game).to_svg()
-
-
 def column(pip: int) -> int:
-    """Of a pip of White's 1..24, from the left; the bar is column 6."""
+    """Return the column of White's pip 1..24, from the left; the bar is column 6."""
     at = 12 - pip if pip <= 12 else pip - 13
     return at + (at >= 6)
 
 
 def draw(rules: Backgammon, game: dict[str, Any]) -> Drawing:
-    """The board from White's side; a button beside a man moves it by the number that it shows."""
+    """Draw the board from White's side; a button beside a man moves it by the number on the button."""
     width, height = 13 * WIDTH, 2 * TALL + MIDDLE
     picture = Drawing(width + 2 * MARGIN, height + 2 * MARGIN + FOOT, PAPER)
     picture.rect(MARGIN - 8, MARGIN - 8, width + 16, height + 16, FRAME)
     picture.rect(MARGIN, MARGIN, width, height, BOARD)
     picture.rect(MARGIN + 6 * WIDTH, MARGIN, WIDTH, height, FRAME)
     for pip in range(1, POINTS + 1):
-        left, base, way = MARGIN + column(pip) * WIDTH, *edge(pip > 12)
-        triangle = [(left, base), (left + WIDTH, base), (left + WIDTH / 2, base + way * TALL)]
+        left, base, sign = MARGIN + column(pip) * WIDTH, *edge(pip > 12)
+        triangle = [(left, base), (left + WIDTH, base), (left + WIDTH / 2, base + sign * TALL)]
         picture.polygon(triangle, LIGHT if pip % 2 else DARK)
-        picture.text((left + WIDTH / 2, base - way * 18), str(pip), 11, INK)
+        picture.text((left + WIDTH / 2, base - sign * 18), str(pip), 11, INK)
     for player, side in enumerate(game["men"]):
         for pip, men in enumerate(side, 1):
             for k in range(min(men, 5)):
@@ -92,18 +89,21 @@ def draw(rules: Backgammon, game: dict[str, Any]) -> Drawing:
 
 
 def edge(above: bool) -> tuple[float, int]:
-    """Where men of a side of the board begin, and which way they go from there."""
+    """Return the height of a side's first men, and 1 if the others lie below, -1 if above."""
     return (MARGIN, 1) if above else (MARGIN + 2 * TALL + MIDDLE, -1)
 
 
-def place(player: int, pip: int, k: int) -> tuple[float, float]:
-    """The middle of the k-th man on a pip of a player's."""
+def place(player: int, pip: int, k: int) -> Point:
+    """Return the middle of the k-th man on a player's pip."""
     if pip == BAR:
-        middle, way = MARGIN + TALL + MIDDLE / 2, (1, -1)[player]
-        return MARGIN + 6.5 * WIDTH, middle + way * (MAN + 14 + k * 1.9 * MAN)
+        middle, sign = MARGIN + TALL + MIDDLE / 2, (1, -1)[player]
+        return MARGIN + 6.5 * WIDTH, middle + sign * (MAN + 14 + k * 1.9 * MAN)
     own = pip if player == 0 else POINTS + 1 - pip
-    base, way = edge(own > 12)
-    return MARGIN + (column(own) + 0.5) * WIDTH, base + way * (MAN + 1 + k * 1.9 * MAN)
+    base, sign = edge(own > 12)
+    return MARGIN + (column(own) + 0.5) * WIDTH, base + sign * (MAN + 1 + k * 1.9 * MAN)
+
+
+to_svg = svg_of(draw)
 
 
 def tile(rules: Backgammon) -> Tile:

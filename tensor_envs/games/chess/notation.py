@@ -1,10 +1,11 @@
-"""How positions and moves of chess are written."""
+"""Dictionaries, action names and symmetries of chess."""
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 from tensor_envs._validate import instance, shown, wrong_type
+from tensor_envs.games._kit.fields import ended
+from tensor_envs.games._kit.symmetries import identity
 from tensor_envs.games.chess.rules import (
     CASTLES,
     FORWARD,
@@ -21,35 +22,37 @@ from tensor_envs.games.chess.rules import (
     legal_moves,
     turned,
 )
-from tensor_envs.rules import GameState, Symmetry, integer, word64
+from tensor_envs.rules import GameState, integer, word64
 
 PIECES = "PNBRQK"
 CORNERS = {"K": "h1", "Q": "a1", "k": "h8", "q": "a8"}
 KINGS = {"K": "e1", "Q": "e1", "k": "e8", "q": "e8"}
 FILE_NAMES = "abcdefgh"
-BECOMES = "rbn"  # of an underpromotion's planes
-FIRST = {True: "2", False: "7"}  # the rank on which pawns begin, of white and of black
+PROMOTIONS = "rbn"  # pieces of the planes of underpromotions
+symmetries = identity()  # castling excludes all others
 
-Board = dict[str, str]  # pieces by the names of their squares
+Board = dict[str, str]  # letters of pieces by the names of their squares
 
 
 def name_of(square: int) -> str:
+    """Return the name of a square."""
     return FILE_NAMES[square // SIDE] + str(square % SIDE + 1)
 
 
 def number_of(name: str) -> int:
+    """Return the number of a square."""
     return SIDE * FILE_NAMES.index(name[0]) + int(name[1]) - 1
 
 
-def known(s: dict[str, Any]) -> GameState:
-    """Plain fields as rules see them."""
+def scalars_of(s: dict[str, Any]) -> GameState:
+    """Return the state of plain fields, for functions of the rules."""
     sets = {name: word64(s[name]) for name in SETS}
     counts = {name: integer(s[name]) for name in ("quiet", "reversible", "repeats", "current_player")}
     return GameState({**sets, **counts, "history": [word64(words) for words in s["history"]]})
 
 
 def of_white(s: dict[str, Any]) -> dict[str, int]:
-    """The sets of squares as white sees them."""
+    """Return the sets of squares from white's side."""
     return {name: int(turned(word64(s[name])).value) if s["current_player"] else s[name] for name in SETS}
 
 
@@ -57,7 +60,7 @@ def of_white(s: dict[str, Any]) -> dict[str, int]:
 
 
 def to_dict(rules: Chess, s: dict[str, Any]) -> dict[str, Any]:
-    """Fields of a game -> {"fen": the position, "moves": since one that cannot come again} (C13)."""
+    """Return {"fen": position, "moves": those since a position that cannot recur} for the fields of a game (C13)."""
     black, sets = s["current_player"], of_white(s)
     kinds = kinds_of(GameState({name: word64(squares) for name, squares in sets.items()}))
     white = sets["other" if black else "own"]
@@ -67,9 +70,8 @@ def to_dict(rules: Chess, s: dict[str, Any]) -> dict[str, Any]:
         for square in range(SQUARES)
         if int(kind.value) >> square & 1
     }
-    ranks = [
-        "".join(pieces.get(SIDE * file + rank, "1") for file in range(SIDE)) for rank in reversed(range(SIDE))
-    ]
+    files = range(SIDE)
+    ranks = ["".join(pieces.get(SIDE * file + rank, "1") for file in files) for rank in reversed(files)]
     board = re.sub("1+", lambda ones: str(len(ones.group())), "/".join(ranks))
     rights = "".join(right for right, at in CORNERS.items() if sets["castling"] >> number_of(at) & 1)
     passing = sets["en_passant"]
@@ -78,14 +80,14 @@ def to_dict(rules: Chess, s: dict[str, Any]) -> dict[str, Any]:
     moves = []
     for k in range(s["reversible"]):
         move = s["history"][k // MOVES_A_WORD] >> MOVE_BITS * (k % MOVES_A_WORD)
-        if black == k % 2:  # made by black
+        if black == k % 2:  # of black
             move ^= TURN
         moves.append(name_of(move & 63) + name_of(move >> 6 & 63))
     return {"fen": fen, "moves": moves[::-1]}
 
 
 def from_dict(rules: Chess, game: dict[str, Any]) -> dict[str, Any]:
-    """The converse of `to_dict`, for any position in which the king of who is not to move is not attacked."""
+    """Return the fields of a position in which the king of the player who is not to move is not attacked."""
     board, black, rights, target, quiet, number = parse(rules, game["fen"])
     moves = game.get("moves", [])
     check_moves(board, black, moves, quiet)
@@ -112,30 +114,29 @@ def from_dict(rules: Chess, game: dict[str, Any]) -> dict[str, Any]:
     s: dict[str, Any] = {**sets, "current_player": black}
     s |= of_white(s)
     s |= {"quiet": quiet, "reversible": len(moves), "repeats": 0, "history": history}
-    attacked = GameState(known(s).asdict() | {"own": word64(s["other"]), "other": word64(s["own"])})
-    turned_round = {name: turned(squares) for name, squares in attacked.asdict().items() if name in SETS}
-    if legal_moves(GameState(turned_round)).check.value:
+    attacked = GameState(scalars_of(s).asdict() | {"own": word64(s["other"]), "other": word64(s["own"])})
+    reverse = {name: turned(squares) for name, squares in attacked.asdict().items() if name in SETS}
+    if legal_moves(GameState(reverse)).check.value:
         raise ValueError("the king of the player who is not to move must not be attacked")
     if target:
         pawn = s["en_passant"]
-        before = known(
+        before = scalars_of(
             s | {"other": s["other"] ^ pawn >> 1 ^ pawn << 1, "pawns": s["pawns"] ^ pawn >> 1 ^ pawn << 1}
         )
         if legal_moves(before.replace(en_passant=word64(0))).check.value:
             raise ValueError(f"no pawn can have passed {target}: the king was attacked")
-    found = legal_moves(known(s))
-    if not found.en_passant.value:
+    legal = legal_moves(scalars_of(s))
+    if not legal.en_passant.value:
         s["en_passant"] = 0
     elif moves:
         raise ValueError(f"moves must be empty if a pawn can be taken on {target}, got {shown(moves)}")
-    s["repeats"] = int(rules.repeats(known(s)).value)
-    lost, drawn = rules.ends(known(s), found)
-    over = bool(lost.value or drawn.value)
-    return {**s, "ply": 2 * number - 2 + black, "terminated": over, "truncated": False}
+    s["repeats"] = int(rules.repeats(scalars_of(s)).value)
+    lost, drawn = rules.ends(scalars_of(s), legal)
+    return {**s, "ply": 2 * number - 2 + black, **ended(bool(lost.value or drawn.value))}
 
 
 def parse(rules: Chess, fen: Any) -> tuple[Board, int, str, str, int, int]:
-    """A FEN -> pieces, whether black is to move, castling rights, en passant or "", quiet plies, the move's number."""
+    """Return the parts of a FEN: pieces, player, castling rights, en passant or "", quiet plies, move number."""
     instance("fen", fen, str)
     words = fen.split()
     if len(words) != 6:
@@ -169,7 +170,7 @@ def parse(rules: Chess, fen: Any) -> tuple[Board, int, str, str, int, int]:
         re.fullmatch("[a-h]" + ("6" if white else "3"), target)
         and board.get(target[0] + ("5" if white else "4")) == "Pp"[white]
         and target not in board
-        and target[0] + FIRST[not white] not in board
+        and target[0] + ("7" if white else "2") not in board
     ):
         raise ValueError(f"fen must have - or a square that a pawn has just passed, got {shown(target)}")
     if not (quiet.isdecimal() and int(quiet) <= rules.quiet_plies):
@@ -180,7 +181,7 @@ def parse(rules: Chess, fen: Any) -> tuple[Board, int, str, str, int, int]:
 
 
 def check_moves(board: Board, black: int, moves: list[Any], quiet: int) -> None:
-    """ValueError unless pieces can have moved so, the last move first taken back."""
+    """Raise ValueError unless the moves can be taken back from the position, the last one first."""
     if not isinstance(moves, (list, tuple)):
         raise wrong_type("moves", "a list", moves)
     if len(moves) > quiet:
@@ -199,9 +200,9 @@ def check_moves(board: Board, black: int, moves: list[Any], quiet: int) -> None:
 
 
 def action_to_string(rules: Chess, action: int) -> str:
-    """As the player to move sees the board, ranks from the own side: "e2e4", "e7e8n"; "O-O" (C4).
+    """Return both squares, with ranks from the side of the player to move: "e2e4", "e7e8n"; "O-O" (C4).
 
-    Of moves that leave the board, and of pawns that become a piece elsewhere: from, and how far.
+    A move that leaves the board has its step for the second square.
     """
     if action in CASTLES:
         return "O-O-O" if action == CASTLES[0] else "O-O"
@@ -209,9 +210,4 @@ def action_to_string(rules: Chess, action: int) -> str:
     file, rank = square // SIDE + PLANES[plane][0], square % SIDE + PLANES[plane][1]
     inside = 0 <= file < SIDE and 0 <= rank < SIDE
     to = name_of(SIDE * file + rank) if inside else f"{PLANES[plane][0]:+d}{PLANES[plane][1]:+d}"
-    return name_of(square) + to + (BECOMES[plane // len(FORWARD)] if plane < UNDER else "")
-
-
-def symmetries(rules: Chess) -> Iterator[Symmetry]:
-    """The identity: with castling the board has no other."""
-    yield Symmetry(tuple(range(rules.spec.num_actions)), tuple(range(23 * SQUARES)), {})
+    return name_of(square) + to + (PROMOTIONS[plane // len(FORWARD)] if plane < UNDER else "")

@@ -1,17 +1,19 @@
-"""Positions of chess as text and as drawings. Ranks are numbered as moves are, from the side of the player to move."""
+"""Positions of chess as text and as drawings; ranks are numbered from the side of the player to move, as in moves."""
 
 from typing import Any
 
-from tensor_envs.games.chess.notation import FILE_NAMES, from_dict, known
+from tensor_envs.games._kit.fields import legal_actions
+from tensor_envs.games._kit.grids import INK, Grid, svg_of
+from tensor_envs.games._kit.stones import to_move
+from tensor_envs.games.chess.notation import FILE_NAMES, from_dict, scalars_of
 from tensor_envs.games.chess.rules import CASTLES, PLANES, SIDE, Chess, legal_moves
-from tensor_envs.render.drawing import Drawing, Point, box
+from tensor_envs.render.drawing import Drawing, Point
 from tensor_envs.render.tile import Pixel, StateBits, Tile
-from tensor_envs.rules import unpack
 
 NAMES = ("white", "black")
-LIGHT, SHADE, INK, PAPER = "#ece5d3", "#94abbf", "#24303f", "#fcfcfa"
+LIGHT, SHADE, PAPER = "#ece5d3", "#94abbf", "#fcfcfa"
 CELL, MARGIN = 48, 36  # pixels: a square, around the board
-# outlines in a square of 1, and the circle above: its height and radius
+# outlines in a square of side 1; heads are circles: height of the centre, radius
 SHAPES: dict[str, list[Point]] = {
     "p": [(0.3, 0.86), (0.7, 0.86), (0.58, 0.48), (0.42, 0.48)],
     "r": [(0.26, 0.86), (0.74, 0.86), (0.66, 0.7), (0.66, 0.42), (0.74, 0.34), (0.74, 0.16), (0.61, 0.16),
@@ -42,7 +44,7 @@ HEADS = {"p": (0.36, 0.14), "b": (0.15, 0.07)}
 
 
 def rows_of(game: dict[str, Any]) -> list[str]:
-    """Eight strings of pieces, the eighth rank first, "." where none is."""
+    """Return eight strings of pieces, the eighth rank first, "." for an empty square."""
     placed = game["fen"].split()[0]
     for digit in "12345678":
         placed = placed.replace(digit, "." * int(digit))
@@ -50,26 +52,25 @@ def rows_of(game: dict[str, Any]) -> list[str]:
 
 
 def mover(game: dict[str, Any]) -> int:
-    """The player to move."""
+    """Return the player to move."""
     return "wb".index(game["fen"].split()[1])
 
 
 def ranks_of(game: dict[str, Any]) -> str:
-    """The names of the ranks, white's eighth first."""
+    """Return the names of the ranks, white's eighth first."""
     return "87654321"[:: -1 if mover(game) else 1]
 
 
 def legal(rules: Chess, game: dict[str, Any]) -> list[int]:
-    """The legal actions; none once the game is over."""
+    """Return the legal actions; none once the game is over."""
     fields = from_dict(rules, game)
     if fields["terminated"] or game.get("terminated"):
         return []
-    mask = rules.legal_action_mask(known(fields))
-    return unpack([int(words.value) for words in mask], rules.spec.num_actions)
+    return legal_actions(rules, scalars_of(fields).asdict())
 
 
 def ends_of(action: int) -> tuple[int, int]:
-    """From and to, as the player to move sees them."""
+    """Return both squares, from the side of the player to move."""
     if action in CASTLES:
         return SIDE * 4, SIDE * (2 if action == CASTLES[0] else 6)
     square, plane = divmod(action, len(PLANES))
@@ -78,8 +79,8 @@ def ends_of(action: int) -> tuple[int, int]:
 
 
 def status(rules: Chess, game: dict[str, Any]) -> str:
-    """Who is to move, or how the game has ended."""
-    player, s = mover(game), known(from_dict(rules, game))
+    """Return who is to move, or how the game has ended."""
+    player, s = mover(game), scalars_of(from_dict(rules, game))
     moves = legal_moves(s)
     lost, drawn = (bool(x.value) for x in rules.ends(s, moves))
     if lost:
@@ -90,25 +91,18 @@ def status(rules: Chess, game: dict[str, Any]) -> str:
             f"{rules.quiet_plies} quiet plies": s.quiet.value >= rules.quiet_plies,
         }
         return "a draw" + next((f", {reason}" for reason, holds in reasons.items() if holds), "")
-    if game.get("terminated"):
-        return f"over by an illegal action of {NAMES[player]}"
-    return f"{NAMES[player]} to move" + (", in check" if moves.check.value else "")
+    return to_move(game, NAMES[player], "to move, in check" if moves.check.value else "to move")
 
 
 def to_string(rules: Chess, game: dict[str, Any]) -> str:
-    """Rows of pieces, white's in capitals, how the game stands, and the FEN."""
+    """Return rows of pieces, white's in capitals, the status, and the FEN."""
     rows = [f"{rank} " + " ".join(row) for rank, row in zip(ranks_of(game), rows_of(game), strict=True)]
     return "\n".join([*rows, "  " + " ".join(FILE_NAMES), status(rules, game), game["fen"]])
 
 
-def to_svg(rules: Chess, game: dict[str, Any]) -> str:
-    """The drawing as an SVG document."""
-    return draw(rules, game).to_svg()
-
-
 def draw(rules: Chess, game: dict[str, Any]) -> Drawing:
-    """The board, white below; a square stands for the moves from it and to it."""
-    side = SIDE * CELL
+    """Draw the board, white below; a square stands for the moves from it and to it."""
+    side, grid = SIDE * CELL, Grid(MARGIN, MARGIN, CELL)
     picture = Drawing(side + 2 * MARGIN, side + 2.5 * MARGIN)
     picture.rect(MARGIN, MARGIN, side, side, LIGHT, INK)
     for rank, name in enumerate(ranks_of(game)):
@@ -118,26 +112,29 @@ def draw(rules: Chess, game: dict[str, Any]) -> Drawing:
     actions = {action: ends_of(action) for action in legal(rules, game)}
     for row, pieces in enumerate(rows_of(game)):
         for file, piece in enumerate(pieces):
-            x, y = MARGIN + file * CELL, MARGIN + row * CELL
+            corners = grid.square(row, file)
             if (row + file) % 2:
-                picture.rect(x, y, CELL, CELL, SHADE)
+                picture.polygon(corners, SHADE)
             if piece != ".":
-                draw_piece(picture, piece, x, y)
+                draw_piece(picture, piece, *corners[0])
             square = SIDE * file + (row if mover(game) else SIDE - 1 - row)
             if here := [action for action, ends in actions.items() if square in ends]:
-                picture.area(box(x, y, CELL, CELL), *here)
+                picture.area(corners, *here)
     picture.text((picture.width / 2, side + 1.8 * MARGIN), status(rules, game), 14, INK)
     return picture
 
 
 def draw_piece(picture: Drawing, piece: str, x: float, y: float) -> None:
-    """White pieces are light with a dark outline, black ones dark with a light one."""
+    """Draw a piece: a white one light with a dark outline, a black one dark with a light outline."""
     fill, stroke = (PAPER, INK) if piece.isupper() else (INK, PAPER)
     kind = piece.lower()
     picture.polygon([(x + a * CELL, y + b * CELL) for a, b in SHAPES[kind]], fill, stroke, 1.5)
     if kind in HEADS:
         height, radius = HEADS[kind]
         picture.circle((x + CELL / 2, y + height * CELL), radius * CELL, fill, stroke, 1.5)
+
+
+to_svg = svg_of(draw)
 
 
 def tile(rules: Chess) -> Tile:
