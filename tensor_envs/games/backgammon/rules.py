@@ -1,8 +1,8 @@
-"""Backgammon: two players move fifteen men each by the numbers of two dice, against each other, home and off the board.
+"""Backgammon: each player moves fifteen men by the numbers of two dice, home and off the board.
 
-Rules and rulings: RULES.md beside this file. A place is called by its distance from the end of a player's way, its
-pip: the points are pips 1..24, the bar is pip 25, and pip p of a player is pip 25 - p of the other. Sets of pips are
-words, pip p at bit p.
+Rules and rulings: RULES.md beside this file. A pip is a place by its distance from the end of a player's path: the
+points are pips 1..24, the bar is pip 25, and pip p of a player is pip 25 - p of the opponent. Sets of pips are words,
+pip p at bit p.
 """
 
 from collections.abc import Sequence
@@ -44,9 +44,11 @@ MAX_PLIES = 2**31 - 1
 
 @dataclass(frozen=True)
 class Backgammon:
-    """gammons: whether a gammon counts double and a backgammon threefold. max_plies: at which a game is a draw.
+    """Rule fields of backgammon.
 
-    ValueError for values outside these.
+    Attributes:
+        gammons: whether a gammon counts double and a backgammon threefold.
+        max_plies: plies after which a game is truncated.
     """
 
     gammons: bool = True
@@ -65,14 +67,14 @@ class Backgammon:
             num_actions=SOURCES * FACES,
             observation_shape=(2 * (BAR + 1) + FACES + 1,),
             observation_dtype="int8",
-            # of either player the men on pips 1..25; how many moves by each number are left in the turn
+            # men of each player on pips 1..25; moves by each number that are left in the turn
             fields=(Field("men", (2, BAR), high=MEN), Field("dice", (FACES,), high=4)),
             max_plies=self.max_plies,
             chance=True,
         )
 
     def init(self, chance: Chance) -> dict[str, Any]:
-        """The higher die begins, with both numbers (B2)."""
+        """Return the start; the player of the higher die begins, with both numbers (B2)."""
         drawn = chance.draw(0, FACES * (FACES - 1))
         first, second = drawn // (FACES - 1), drawn % (FACES - 1)
         second += second >= first
@@ -84,7 +86,7 @@ class Backgammon:
         moves = legal_moves(own, other, s.dice)
         words = [word(union_of(by for _, by in moves) == 0), *[word(0)] * (num_words(SOURCES * FACES) - 1)]
         for source in range(1, SOURCES):
-            # the numbers that move a man from there, in one word or at the end of one and the beginning of the next
+            # numbers that move a man from there, in one word or across two
             faces = union_of((by >> SOURCES - source & 1) << face - 1 for face, by in moves)
             at, shift = divmod(source * FACES, WORD_BITS)
             words[at] = words[at] | faces << shift
@@ -115,7 +117,7 @@ class Backgammon:
         return Outcome(state, rewards=[where(white, pays, -pays), where(white, -pays, pays)], terminated=won)
 
     def worth(self, loser: Sequence[Scalar]) -> Value:
-        """What a win counts (B9)."""
+        """Return the points of a win (B9)."""
         if not self.gammons:
             return 1
         none_off = sum_of(loser) == MEN
@@ -123,20 +125,20 @@ class Backgammon:
         return 1 + none_off + (none_off & behind)
 
     def observe(self, s: GameState, player: Scalar) -> list[Part]:
-        """Men by the observer's pips, those on the bars and off the board; the dice (B11)."""
+        """Return both players' men by the observer's pips, on the bars and off the board, and the dice (B11)."""
         own, other = sides(s.men, player)
         seen = [*own, MEN - sum_of(own), *other[:POINTS][::-1], other[-1], MEN - sum_of(other)]
         return [*map(number, seen), *map(number, s.dice), number(s.current_player == player)]
 
 
 def thrown(first: Scalar, second: Scalar) -> list[Scalar]:
-    """Moves by each number of two dice, of values from 0: of a double four (B3)."""
+    """Return the moves by each number that two dice, 0..5, allow; a double allows four (B3)."""
     double = first == second
     return [where(double & (first == k), 4, (first == k) | (second == k)) for k in range(FACES)]
 
 
 def sides(men: Sequence[Scalar], player: Scalar) -> tuple[list[Scalar], list[Scalar]]:
-    """The men of a player on its pips 1..25, and of the other on theirs."""
+    """Return the men of a player on its pips 1..25, and of the opponent on theirs."""
     white, black = list(men[:BAR]), list(men[BAR:])
     return where(player == 0, white, black), where(player == 0, black, white)
 
@@ -144,10 +146,10 @@ def sides(men: Sequence[Scalar], player: Scalar) -> tuple[list[Scalar], list[Sca
 def legal_moves(
     own: Sequence[Scalar], other: Sequence[Scalar], dice: Sequence[Scalar]
 ) -> list[tuple[Scalar, Scalar]]:
-    """The lowest and the highest number left, each with the pips from which a man may be moved by it."""
+    """Return the lowest and the highest number left, each with the pips from which a man may be moved by it."""
     men = pips(own, lambda count: count > 0)
     alone = pips(own, lambda count: count == 1)
-    made = pips([*other[:POINTS][::-1], 0], lambda count: count >= 2)  # points of the other's
+    made = pips([*other[:POINTS][::-1], 0], lambda count: count >= 2)  # the opponent's
     free = ~made & ON_POINTS
     high = reduce(maximum, (where(left > 0, face, 0) for face, left in enumerate(dice, 1)))
     low = reduce(minimum, (where(left > 0, face, FACES) for face, left in enumerate(dice, 1)))
@@ -161,29 +163,29 @@ def legal_moves(
 
 
 def pips(men: Sequence[Value], holds: Any) -> Scalar:
-    """The pips whose number of men has a property, as a set."""
+    """Return the set of pips whose number of men has a property."""
     return pack_flags([False, *(holds(count) for count in men)])[0]
 
 
 def movable(men: Scalar, free: Scalar, die: Scalar) -> Scalar:
-    """The pips from which a man can be moved by a number: onto free points, from the bar before all others, or off."""
+    """Return the pips from which a number moves a man: onto free points, off, or from the bar before all others."""
     steps, far = men & free << die, men >> die
-    # from the pip of the number or, where no man is as far, from the highest
+    # from the pip of the number or, if no man is that far, from the highest
     off = where(far == 0, highest(men), men & bit(die))
     return where(men >> BAR != 0, steps & 1 << BAR, steps | where(men <= HOME, off, 0))  # all at home
 
 
 def highest(home: Scalar) -> Scalar:
-    """The highest of pips 1..6 alone."""
+    """Return the highest of pips 1..6."""
     below = home >> 1 | home >> 2 | home >> 3
     return home & ~(below | below >> 3)
 
 
 def followed(men: Scalar, alone: Scalar, free: Scalar, first: Scalar, then: Scalar) -> Scalar:
-    """The pips from which a man moved by the first number leaves a move by the other one."""
-    found: list[Value] = [False]
+    """Return the pips from which a man moved by the first number leaves a move by the other one."""
+    leaves_move: list[Value] = [False]
     for pip in range(1, BAR + 1):
         man = word(1 << pip)
         moved = (men & ~(alone & man) | man >> first) & ~word(1)  # bit 0: off the board
-        found.append(movable(moved, free, then) != 0)
-    return pack_flags(found)[0]
+        leaves_move.append(movable(moved, free, then) != 0)
+    return pack_flags(leaves_move)[0]

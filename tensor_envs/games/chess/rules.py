@@ -1,8 +1,8 @@
-"""Chess: whoever attacks the other's king so that no move saves it has won.
+"""Chess: an attack on the king that no move answers wins.
 
-Rules and rulings: RULES.md beside this file. A position is seen by the player to move, whose pawns go to the north:
-after every move the ranks are turned round. Sets of squares are words of 64 bits, square 8 * file + rank; bishops and
-queens are one set, which moves on diagonals, rooks and queens one on lines, and whatever is in no set is a king.
+Rules and rulings: RULES.md beside this file. A position is stored from the side of the player to move, whose pawns move
+north: every move reverses the ranks. Sets of squares are words of 64 bits, square 8 * file + rank. Bishops and queens
+are one set, which moves on diagonals, rooks and queens another, which moves on lines; a piece in no set is a king.
 """
 
 from collections.abc import Sequence
@@ -42,8 +42,8 @@ FILES = [255 << SIDE * file for file in range(SIDE)]
 DARK = sum(1 << SIDE * file + rank for file in range(SIDE) for rank in range(SIDE) if (file + rank) % 2 == 0)
 SETS = ("own", "other", "pawns", "knights", "diagonals", "lines", "castling", "en_passant")
 
-# Ways are steps (files, ranks). What a piece does is one of 73 planes, in OpenSpiel's order (C4): nine of pawns that
-# become a rook, a bishop or a knight, 7 steps back to 7 steps forth along the four axes, and a knight's eight.
+# Ways are steps (files, ranks). A move is one of 73 planes, in OpenSpiel's order (C4): nine promotions to rook, bishop
+# or knight, 7 steps back to 7 steps forth along the four axes, and a knight's eight.
 Way = tuple[int, int]
 NORTH, FORWARD = (0, 1), ((0, 1), (1, 1), (-1, 1))
 AXES = ((0, 1), (1, 0), (1, 1), (1, -1))
@@ -55,23 +55,23 @@ SLIDES = [
     for steps in (*range(1 - SIDE, 0), *range(1, SIDE))
 ]
 PLANES = [*FORWARD * 3, *SLIDES, *LEAPS]
-UNDER = 9  # planes of promotions to other pieces than a queen
+UNDER = 9  # planes of promotions to rook, bishop or knight
 MOVES = SQUARES * len(PLANES)
-CASTLES = (MOVES, MOVES + 1)  # with the rook of the first file, and of the last
+CASTLES = (MOVES, MOVES + 1)  # actions: with the rook of the first file, and of the last
 A1, B1, C1, D1, E1, F1, G1, H1 = (1 << SIDE * file for file in range(SIDE))
-MOVE_BITS = 12  # of a move that is remembered: from, to
+MOVE_BITS = 12  # of a move in `history`: from, to
 MOVES_A_WORD = SQUARES // MOVE_BITS
-TURN = 7 | 7 << 6  # of such a move
+TURN = 7 | 7 << 6  # of such a move: reverses the ranks of both squares
 
 
 class Moves(NamedTuple):
-    """Of the player to move.
+    """Legal moves of the player to move.
 
     Attributes:
-        planes: for every way of moving the squares from which it can be done.
+        planes: for each plane of moves, the squares from which they are legal.
         castles: whether castling is legal, with the rook of the first and of the last file.
         check: whether the king is attacked.
-        en_passant: whether a pawn can be taken in passing.
+        en_passant: whether a pawn can be captured en passant.
     """
 
     planes: list[Scalar]
@@ -82,9 +82,10 @@ class Moves(NamedTuple):
 
 @dataclass(frozen=True)
 class Chess:
-    """quiet_plies: plies without a capture or a pawn's move after which the game is drawn, 1..100.
+    """Rule fields of chess (C14).
 
-    TypeError or ValueError unless it is an int within its limits (C14).
+    Attributes:
+        quiet_plies: plies without a capture or a pawn's move after which the game is drawn, 1..100.
     """
 
     quiet_plies: int = 100
@@ -99,13 +100,13 @@ class Chess:
             num_actions=MOVES + len(CASTLES),
             observation_shape=(23, SIDE, SIDE),
             fields=(
-                # pieces of the player to move and of the other; pawns, knights, bishops and queens, rooks and queens of
-                # both; rooks that may castle; the square behind a pawn that can be taken in passing
+                # pieces of the player to move and of the opponent; pawns, knights, bishops and queens, rooks and queens
+                # of both; rooks that may castle; the square behind a pawn that can be captured en passant
                 *(Field(name, kind="word64") for name in SETS),
                 Field("quiet", high=self.quiet_plies),  # plies since a capture or a pawn's move
-                Field("reversible", high=self.quiet_plies),  # plies since a position that cannot come again
-                Field("repeats", high=2),  # how often the position has been there before
-                # those plies, the last one first, each as seen by who made it
+                Field("reversible", high=self.quiet_plies),  # plies since a position that cannot recur
+                Field("repeats", high=2),  # earlier occurrences of the position
+                # those plies, the last one first, each from the side of its player
                 Field("history", (-(-self.quiet_plies // MOVES_A_WORD),), kind="word64"),
             ),
         )
@@ -124,11 +125,12 @@ class Chess:
         }
 
     def legal_action_mask(self, s: GameState) -> Mask:
-        """64 squares of 73 planes each, and two castlings (C4)."""
+        """Return the mask of 64 squares with 73 planes each, and of two castlings (C4)."""
         moves = legal_moves(s)
         words = [word(0)] * num_words(MOVES + len(CASTLES))
 
         def put(at: int, row: Scalar) -> None:
+            """Set up to 64 bits of the mask."""
             first, shift = divmod(at, WORD_BITS)
             parts = [*halves(row << shift)]
             if shift:
@@ -155,7 +157,7 @@ class Chess:
             en_passant=where(moves.en_passant, after.en_passant, 0),
             quiet=quiet,
             reversible=where(again, s.reversible + 1, 0),
-            history=remember(s.history, again, move),
+            history=appended(s.history, again, move),
             current_player=1 - s.current_player,
         )
         after = after.replace(repeats=self.repeats(after))
@@ -164,14 +166,14 @@ class Chess:
         return Outcome(after, rewards=(result, -result), terminated=lost | drawn)
 
     def ends(self, s: GameState, moves: Moves) -> tuple[Scalar, Scalar]:
-        """Whether the player to move is mated (C8), and whether the game is drawn (C8 to C11)."""
+        """Return whether the player to move is mated (C8), and whether the game is drawn (C8 to C11)."""
         stuck = ~(any_of(squares != 0 for squares in moves.planes) | any_of(moves.castles))
         drawn = too_weak(s) | (s.repeats >= 2) | (s.quiet >= self.quiet_plies)
         return stuck & moves.check, (stuck | drawn) & ~(stuck & moves.check)
 
     def repeats(self, s: GameState) -> Scalar:
-        """How often the position has been there before (C10): takes back move after move, and compares."""
-        now, found = [s.own, s.other, s.knights, s.diagonals, s.lines], integer(0)
+        """Return the earlier occurrences of the position, up to 2 (C10), by taking back one move after another."""
+        now, count = [s.own, s.other, s.knights, s.diagonals, s.lines], integer(0)
         sides, kinds = now[:2], now[2:]
         for back in range(1, self.quiet_plies + 1):
             at, place = divmod(back - 1, MOVES_A_WORD)
@@ -182,11 +184,11 @@ class Chess:
             kinds = [kind ^ where((kind & end) != 0, both, 0) for kind in kinds]
             if back % 2 == 0 and back > 2:
                 same = union_of(a ^ b for a, b in zip(now, sides + kinds, strict=True)) == 0
-                found = found + (same & (back <= s.reversible))
-        return minimum(found, 2)
+                count = count + (same & (back <= s.reversible))
+        return minimum(count, 2)
 
     def observe(self, s: GameState, player: Scalar) -> list[Part]:
-        """Own pieces, the other's, castling rooks, en passant; planes of one value each (C12)."""
+        """Return planes: the player's pieces, the opponent's, castling rooks, en passant, and constant ones (C12)."""
         mine = s.current_player == player
         sets = {name: where(mine, getattr(s, name), turned(getattr(s, name))) for name in SETS}
         s = GameState(s.asdict() | sets)
@@ -198,27 +200,27 @@ class Chess:
 
 
 def kinds_of(s: GameState) -> list[Scalar]:
-    """Pawns, knights, bishops, rooks, queens and kings of both."""
+    """Return the pawns, knights, bishops, rooks, queens and kings of both players."""
     queens = s.diagonals & s.lines
     kings = (s.own | s.other) & ~(s.pawns | s.knights | s.diagonals | s.lines)
     return [s.pawns, s.knights, s.diagonals & ~queens, s.lines & ~queens, queens, kings]
 
 
 def too_weak(s: GameState) -> Scalar:
-    """Whether nobody can ever mate (C9): at most one knight or bishop, or bishops of one colour of squares."""
+    """Return whether neither player can mate (C9): one knight or bishop at most, or bishops on one colour."""
     pieces = s.knights | s.diagonals
-    few = popcount(pieces) <= 1
-    alike = (s.knights == 0) & (((s.diagonals & DARK) == 0) | ((s.diagonals & ~word64(DARK)) == 0))
-    return ((s.pawns | s.lines) == 0) & (few | alike)
+    one_piece = popcount(pieces) <= 1
+    one_colour = (s.knights == 0) & (((s.diagonals & DARK) == 0) | ((s.diagonals & ~word64(DARK)) == 0))
+    return ((s.pawns | s.lines) == 0) & (one_piece | one_colour)
 
 
 # *** moves ***
 
 
 def moved(s: GameState, action: Scalar) -> tuple[Scalar, Scalar, GameState]:
-    """From and to as 12 bits, whether no pawn moved and nothing was taken, and the board as the other player sees it.
+    """Return from and to as 12 bits, whether the move is quiet, and the state from the opponent's side.
 
-    `en_passant` is the square behind a pawn that has moved two squares.
+    A quiet move is no capture and no pawn's. `en_passant` is the square behind a pawn that has moved two squares.
     """
     castles, kings = action >= MOVES, kinds_of(s)[-1]
     plane = where(castles, UNDER, action % len(PLANES))
@@ -231,7 +233,7 @@ def moved(s: GameState, action: Scalar) -> tuple[Scalar, Scalar, GameState]:
     gone = ~(a | taken)
 
     def after(kind: Scalar, becomes: Value) -> Scalar:
-        """Pieces of a kind; a pawn on the last rank becomes one of them or not."""
+        """Return the pieces of a kind; `becomes` says whether a promoted pawn is one of them."""
         stays = ((kind & a) != 0) & ~promotes | promotes & becomes
         return kind & gone | where(stays, b, 0)
 
@@ -253,31 +255,31 @@ def moved(s: GameState, action: Scalar) -> tuple[Scalar, Scalar, GameState]:
 
 
 def legal_moves(s: GameState) -> Moves:
-    """What the player to move may do (C3 to C7)."""
+    """Return the legal moves (C3 to C7)."""
     own, other, empty = s.own, s.other, ~(s.own | s.other)
     kings = kinds_of(s)[-1]
     pawns, knights, king = (own & kind for kind in (s.pawns, s.knights, kings))
     sliders = {way: s.diagonals if all(way) else s.lines for way in WAYS}
 
-    # who gives check, the squares on which a piece ends it, and the pieces that must stay in their line to the king
+    # pieces that give check, squares on which a move ends it, and pieces that are pinned to a line through the king
     checks = other & (leaps(king, LEAPS) & s.knights | leaps(king, FORWARD[1:]) & s.pawns)
     between, pinned = word64(0), dict[Way, Scalar]()
     for way in WAYS:
-        attackers, line = other & sliders[way], seen(king, empty, way)
+        attackers, line = other & sliders[way], ray(king, empty, way)
         checks |= line & attackers
         between |= where((line & attackers) != 0, line, 0)
-        pinned[way] = where((seen(line & own, empty, way) & attackers) != 0, line & own, 0)
+        pinned[way] = where((ray(line & own, empty, way) & attackers) != 0, line & own, 0)
     check, double = checks != 0, (checks & (checks - 1)) != 0
     goals = where(check, where(double, word64(0), checks | between), word64(ALL))
     fixed = union_of(pinned.values())
     free = {way: own & ~(fixed & ~(pinned[way] | pinned[back(way)])) for way in WAYS}
 
-    # the squares that the other attacks, also through the king
+    # squares that the opponent attacks, also through the king
     danger = leaps(other & s.knights, LEAPS) | leaps(other & kings, WAYS)
     danger |= leaps(other & s.pawns, [(1, -1), (-1, -1)])
-    danger |= union_of(seen(other & sliders[way], empty | king, way) for way in WAYS)
+    danger |= union_of(ray(other & sliders[way], empty | king, way) for way in WAYS)
 
-    # planes by their steps, of the king, of bishops, rooks and queens, and of knights
+    # planes by their steps: king; bishops, rooks and queens; knights
     planes = {slide: word64(0) for slide in SLIDES}
     planes |= {way: king & shifted(~(own | danger), back(way)) for way in WAYS}
     for way in WAYS:
@@ -288,7 +290,7 @@ def legal_moves(s: GameState) -> Moves:
             at &= empty
     planes |= {leap: knights & ~fixed & shifted(goals & ~own, back(leap)) for leap in LEAPS}
 
-    # pawns: one or two squares ahead, captures, and those in passing
+    # pawns: one or two squares ahead, captures, and those en passant
     ahead = shifted(pawns & free[NORTH], NORTH) & empty
     planes[0, 2] |= shifted(shifted(ahead & RANKS[2], NORTH) & empty & goals, back(NORTH, 2))
     single = {way: pawns & free[way] & shifted(other & goals, back(way)) for way in FORWARD}
@@ -296,8 +298,8 @@ def legal_moves(s: GameState) -> Moves:
     passing, victim = word64(0), s.en_passant >> 1
     for way in FORWARD[1:]:
         pawn = pawns & free[way] & shifted(s.en_passant, back(way))
-        # both pawns leave the rank, in which the king may be attacked then
-        opened = union_of(seen(king, empty | pawn | victim, side) for side in ((1, 0), (-1, 0)))
+        # both pawns leave the rank, on which the king may then be attacked
+        opened = union_of(ray(king, empty | pawn | victim, side) for side in ((1, 0), (-1, 0)))
         safe = ((goals & (s.en_passant | victim)) != 0) & ((opened & other & s.lines) == 0)
         single[way] |= where(safe, pawn, 0)
         passing |= where(safe, pawn, 0)
@@ -315,12 +317,12 @@ def legal_moves(s: GameState) -> Moves:
 
 
 def back(way: Way, steps: int = 1) -> Way:
-    """So many steps the other way."""
+    """Return the opposite way, times a number of steps."""
     return -steps * way[0], -steps * way[1]
 
 
 def shifted(squares: Scalar, way: Way) -> Scalar:
-    """Every square moves by a way; those from beyond the edge are left out."""
+    """Return the set with every square moved by a way; those beyond the edge are dropped."""
     files, ranks = way
     if ranks:
         squares &= sum(RANKS[max(0, -ranks) : SIDE - max(0, ranks)])
@@ -329,12 +331,12 @@ def shifted(squares: Scalar, way: Way) -> Scalar:
 
 
 def leaps(squares: Scalar, ways: Sequence[Way]) -> Scalar:
-    """The squares that are one of some ways away."""
+    """Return the squares that are one step away along some of the ways."""
     return union_of(shifted(squares, way) for way in ways)
 
 
-def seen(start: Scalar, empty: Scalar, way: Way) -> Scalar:
-    """The squares along a way from some others, up to the first that is not empty, which is seen, too."""
+def ray(start: Scalar, empty: Scalar, way: Way) -> Scalar:
+    """Return the squares along a way from a set, up to and including the first that is not empty."""
     for steps in (1, 2, 4):
         start |= empty & shifted(start, back(way, -steps))
         empty &= shifted(empty, back(way, -steps))
@@ -342,7 +344,7 @@ def seen(start: Scalar, empty: Scalar, way: Way) -> Scalar:
 
 
 def turned(squares: Scalar) -> Scalar:
-    """The ranks in the other order, as the other player sees them: the bits of every byte."""
+    """Return the set with the ranks reversed, from the opponent's side: the bits of every byte."""
     for size, lower in ((1, 0x55), (2, 0x33), (4, 0x0F)):
         mask = sum(lower << SIDE * file for file in range(SIDE))
         squares = squares >> size & mask | (squares & mask) << size
@@ -350,7 +352,7 @@ def turned(squares: Scalar) -> Scalar:
 
 
 def transposed(rows: Sequence[Scalar]) -> list[Scalar]:
-    """64 sets of 64: j is a member of set i if i was one of set j. Squares of bits are swapped, ever smaller ones."""
+    """Return the transposed 64 x 64 bit matrix, by swapping ever smaller blocks."""
     rows = list(rows)
     size = len(rows) // 2
     while size:
@@ -363,8 +365,8 @@ def transposed(rows: Sequence[Scalar]) -> list[Scalar]:
     return rows
 
 
-def remember(history: Sequence[Scalar], again: Scalar, move: Scalar) -> list[Scalar]:
-    """A move before those of which the position can come again; none if it cannot."""
+def appended(history: Sequence[Scalar], again: Scalar, move: Scalar) -> list[Scalar]:
+    """Return the history with a move in front; empty if the position before it cannot recur."""
     mask = (1 << MOVE_BITS * MOVES_A_WORD) - 1
     oldest = MOVE_BITS * (MOVES_A_WORD - 1)
     firsts = [word64(move), *(words >> oldest for words in history)]

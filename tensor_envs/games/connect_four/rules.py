@@ -1,7 +1,7 @@
-"""Connect four on a board of any size: k own stones in one straight line win; a full board without a line is a draw.
+"""Connect four on a board of any size: k stones in a straight line win; a full board without a line is a draw.
 
 Rules and rulings: RULES.md beside this file. The board is two sets of cells as bit words, the stones of the player to
-move and the other's; cells are numbered row by row from the top.
+move and the opponent's; cells are numbered row by row from the top.
 """
 
 from dataclasses import dataclass
@@ -29,14 +29,16 @@ from tensor_envs.rules import (
     word,
 )
 
-MAX_SIDE = WORD_BITS  # a row is at most one word, and so is the mask
+MAX_SIDE = WORD_BITS  # a row, and so the mask, fits in one word
 
 
 @dataclass(frozen=True)
 class ConnectFour:
-    """rows, columns: the board's sides, 1..32. k: stones in a line that win, 1..the longer side.
+    """Rule fields of connect four (C6).
 
-    TypeError or ValueError unless these are ints within their limits (C6).
+    Attributes:
+        rows, columns: sides of the board, 1..32.
+        k: stones in a line that win, 1..the longer side.
     """
 
     rows: int = 6
@@ -50,6 +52,7 @@ class ConnectFour:
 
     @property
     def cells(self) -> int:
+        """Number of cells."""
         return self.rows * self.columns
 
     @property
@@ -62,7 +65,7 @@ class ConnectFour:
         return {}
 
     def legal_action_mask(self, s: GameState) -> Mask:
-        """Columns whose top cell is empty (C2)."""
+        """Return the columns whose top cell is empty (C2)."""
         return [~(s.own[0] | s.other[0]) & 2**self.columns - 1]
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
@@ -79,12 +82,12 @@ class ConnectFour:
         return Outcome(after, rewards=(first, -first), terminated=won | (s.ply + 1 == self.cells))
 
     def column(self, action: Scalar, number: int) -> Scalar:
-        """The cells of a column in a word of the board; in the last word also some beyond the board."""
+        """Return the cells of a column in a word of the board; the last word has some beyond the board."""
         every = sum(1 << cell for cell in range(0, WORD_BITS, self.columns))
         return word(every) << (action + -WORD_BITS * number % self.columns) % self.columns
 
     def observe(self, s: GameState, player: Scalar) -> list[Part]:
-        """Own stones, then the other player's (C7)."""
-        moves, pairs = s.current_player == player, list(zip(s.own, s.other, strict=True))
-        own, other = [where(moves, a, b) for a, b in pairs], [where(moves, b, a) for a, b in pairs]
+        """Return the player's stones, then the opponent's (C7)."""
+        moves = s.current_player == player
+        own, other = where(moves, s.own, s.other), where(moves, s.other, s.own)
         return [bits(own, self.cells), bits(other, self.cells)]

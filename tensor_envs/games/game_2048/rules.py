@@ -1,4 +1,4 @@
-"""2048: one player slides tiles over a board of 4x4; equal ones merge, and after every slide a new tile appears.
+"""2048: one player slides the tiles of a 4x4 board; equal ones merge, and every slide adds a tile.
 
 Rules and rulings: RULES.md beside this file. A cell is 0 if it is empty, else the exponent of its tile: 11 is 2048.
 """
@@ -29,16 +29,16 @@ from tensor_envs.rules import (
 )
 
 SIDE, CELLS = 4, 16
-HIGHEST = CELLS + 1  # 131072: a 4 beside fifteen tiles that differ
+HIGHEST = CELLS + 1  # 131072: it needs a 4 beside fifteen different tiles
 UP, RIGHT, DOWN, LEFT = range(4)
-TILES = 10  # one new tile in so many is a 4
+TILES = 10  # one new tile in TILES is a 4
 
 Line = list[Scalar]
 
 
 @dataclass(frozen=True)
 class Game2048:
-    """The game has no rule fields."""
+    """Rules of 2048, without fields."""
 
     @property
     def spec(self) -> Spec:
@@ -56,7 +56,7 @@ class Game2048:
         return {"board": spawned(board, chance, 1)}
 
     def legal_action_mask(self, s: GameState) -> Mask:
-        """Slides that move or merge a tile (T2)."""
+        """Return the slides that move or merge a tile (T2)."""
         return slides(s.board)
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
@@ -71,32 +71,32 @@ class Game2048:
         return Outcome(s.replace(board=board), rewards=[sum_of(rewards)], terminated=~any_of(slides(board)))
 
     def observe(self, s: GameState, player: Scalar) -> list[Part]:
-        """For every cell which of the exponents 0..17 it has (T6)."""
+        """Return the one-hot exponent 0..17 of every cell (T6)."""
         return [one_hot(cell, HIGHEST + 1) for cell in s.board]
 
 
 def lines_of(board: Sequence[Scalar]) -> list[Line]:
-    """The rows of a board."""
+    """Return the rows of a board."""
     return [list(board[at : at + SIDE]) for at in range(0, CELLS, SIDE)]
 
 
 def turned(rows: list[Line], vertical: Scalar, backwards: Scalar) -> list[Line]:
-    """Rows or columns, each from the side to which tiles slide."""
+    """Return rows or columns, each from the side to which tiles slide."""
     columns = [list(column) for column in zip(*rows, strict=True)]
     lines = [where(vertical, column, row) for column, row in zip(columns, rows, strict=True)]
     return [where(backwards, line[::-1], line) for line in lines]
 
 
 def turned_back(lines: list[Line], vertical: Scalar, backwards: Scalar) -> list[Line]:
-    """The rows of a board of which these are the `turned` ones."""
+    """Return the rows of a board from its `turned` lines."""
     forwards = [where(backwards, line[::-1], line) for line in lines]
     return turned(forwards, vertical, integer(0) != 0)
 
 
 def slide(line: Line) -> tuple[Line, Scalar]:
-    """A line's tiles slid to its beginning, equal ones merged in pairs from there (T3); and what that pays (T4)."""
+    """Return a line with its tiles slid to the start and merged in pairs from there (T3), and the reward (T4)."""
     line = list(line)
-    for last in range(SIDE - 1, 0, -1):  # gaps rise to the end
+    for last in range(SIDE - 1, 0, -1):  # gaps move to the end
         for i in range(last):
             gap = line[i] == 0
             line[i : i + 2] = [where(gap, line[i + 1], line[i]), where(gap, 0, line[i + 1])]
@@ -116,21 +116,21 @@ def slide(line: Line) -> tuple[Line, Scalar]:
 
 
 def slides(board: Sequence[Scalar]) -> list[Scalar]:
-    """For each action whether it moves or merges a tile: of a pair of neighbours one onto the other."""
+    """Return for each action whether it moves or merges a tile of some pair of neighbours."""
     rows = lines_of(board)
-    columns = [list(column) for column in zip(*rows, strict=True)]
-    found: dict[int, list[Scalar]] = {action: [] for action in (UP, RIGHT, DOWN, LEFT)}
+    columns = zip(*rows, strict=True)
+    moving: dict[int, list[Scalar]] = {action: [] for action in (UP, RIGHT, DOWN, LEFT)}
     for lines, back, forth in ((rows, LEFT, RIGHT), (columns, UP, DOWN)):
         for line in lines:
             for first, second in pairwise(line):
                 merges = (first == second) & (first != 0)
-                found[back].append(merges | ((first == 0) & (second != 0)))
-                found[forth].append(merges | ((second == 0) & (first != 0)))
-    return [any_of(found[action]) for action in (UP, RIGHT, DOWN, LEFT)]
+                moving[back].append(merges | ((first == 0) & (second != 0)))
+                moving[forth].append(merges | ((second == 0) & (first != 0)))
+    return [any_of(moving[action]) for action in (UP, RIGHT, DOWN, LEFT)]
 
 
 def spawned(board: Sequence[Scalar], chance: Chance, event: Value) -> list[Scalar]:
-    """The board with a new tile in one of the empty cells (T5)."""
+    """Return the board with a new tile in one of the empty cells (T5)."""
     [empty] = pack_flags([cell == 0 for cell in board])
     drawn = chance.draw(event, TILES * popcount(empty, CELLS))
     place = nth_bit(empty, drawn // TILES, CELLS)

@@ -1,10 +1,10 @@
-"""Tic-tac-toe on a board of any shape: k own marks in one straight line win (or lose); full without one is a draw.
+"""Tic-tac-toe on a board of any shape: k marks in a straight line win (or lose); a full board without one is a draw.
 
 With gravity a mark falls along the first axis: only the lowest empty cell of a column is legal.
 
 Rules and rulings: RULES.md beside this file. The board is two sets of cells as bit words, the marks of the player to
-move and the other's, so the win check is the Kronecker-delta convolution on bits (`ops.bits.completed`). A board with
-too many words and directions to unroll is checked along the lines through the last move instead.
+move and the opponent's. The win check is the Kronecker-delta convolution on bits (`ops.bits.completed`). For a board
+with too many words and directions to unroll, it is restricted to the lines through the last move.
 """
 
 from collections.abc import Callable
@@ -39,18 +39,18 @@ from tensor_envs.rules import (
     word,
 )
 
-UNROLLED_WORDS, UNROLLED_OPERATIONS = (
-    16,
-    2000,
-)  # beyond them unrolled code compiles for seconds and runs slower
+UNROLLED_WORDS, UNROLLED_OPERATIONS = 16, 2000  # limits beyond which unrolled code compiles and runs slowly
 
 
 @dataclass(frozen=True)
 class HyperTicTacToe:
-    """shape: the board's sides, 1..12 of them. k: marks in a line that win. misere: whether they lose instead.
+    """Rule fields of hyperdimensional tic-tac-toe (G4).
 
-    gravity: whether each mark needs another one, or the floor, below it: the first axis goes down. TypeError or
-    ValueError unless these are ints and bools, the board has at most 2^31 - 1 cells and a line fits (G4).
+    Attributes:
+        shape: sides of the board, 1..12 of them; at most 2^31 - 1 cells.
+        k: marks in a line that win, at most the longest side.
+        misere: whether a line loses instead.
+        gravity: whether a mark falls along the first axis onto another mark or the floor.
     """
 
     shape: tuple[int, ...] = (3, 3, 3)
@@ -64,21 +64,22 @@ class HyperTicTacToe:
         check_board(self.shape, self.k)
         object.__setattr__(self, "shape", tuple(self.shape))
         if self.k > max(self.shape):
-            raise ValueError(
-                f"no line of k={self.k} fits on shape {self.shape}: k is at most {max(self.shape)}"
-            )
+            limit = f"k is at most {max(self.shape)}"
+            raise ValueError(f"no line of k={self.k} fits on shape {self.shape}: {limit}")
 
     @cached_property
     def cells(self) -> int:
+        """Number of cells."""
         return prod(self.shape)
 
     @cached_property
     def words(self) -> int:
+        """Number of words of a set of cells."""
         return num_words(self.cells)
 
     @cached_property
     def unrolled(self) -> bool:
-        """Whether boards are small enough for code that names every word of them."""
+        """Whether boards are small enough for unrolled code."""
         operations = self.words * num_directions(len(self.shape)) * (self.k - 1).bit_length()
         return self.words <= UNROLLED_WORDS and operations <= UNROLLED_OPERATIONS
 
@@ -88,7 +89,7 @@ class HyperTicTacToe:
             num_players=2,
             num_actions=self.cells,
             observation_shape=(2, *self.shape),
-            # the marks of the player to move, and the other player's
+            # marks of the player to move, and the opponent's
             fields=tuple(
                 Field(name, (self.words,), kind="word", memory=not self.unrolled) for name in ("own", "other")
             ),
@@ -98,11 +99,11 @@ class HyperTicTacToe:
         return {}
 
     def word_by_word(self, term: Callable[[Any], Scalar]) -> Any:
-        """A set of cells by its words: a list or, as boards that are not unrolled, an array in memory."""
+        """Return a set of cells from its words: a list if boards are unrolled, else an array in memory."""
         return list(map(term, range(self.words))) if self.unrolled else MemoryArray(term, self.words)
 
     def legal_action_mask(self, s: GameState) -> Mask:
-        """Empty cells (G5), with gravity those that a mark does not fall through (G11)."""
+        """Return the empty cells (G5); with gravity, those on the floor or on a mark (G11)."""
         last = self.words - 1
         whole, rest = word(2**WORD_BITS - 1), word(2 ** (self.cells - last * WORD_BITS) - 1)
 
@@ -112,7 +113,7 @@ class HyperTicTacToe:
         return self.word_by_word(lambda w: empty(w) & self.supported(s, w) if self.gravity else empty(w))
 
     def supported(self, s: GameState, w: Any) -> Scalar:
-        """The cells of a word that are on the floor or on a mark."""
+        """Return the cells of a word that are on the floor or on a mark."""
         below = self.cells // self.shape[0]
         skip, shift = divmod(below, WORD_BITS)
         first, rest = divmod(self.cells - below, WORD_BITS)  # of the cells on the floor
@@ -138,11 +139,11 @@ class HyperTicTacToe:
         return Outcome(after, rewards=(first, -first), terminated=won | full)
 
     def any_line(self, marks: Any) -> Scalar:
-        """Whether a line is complete anywhere: the convolution, unrolled."""
+        """Return whether any line is complete, by the unrolled convolution."""
         return union_of(chain.from_iterable(completed(marks, self.shape, self.k))) != 0
 
     def line_through(self, marks: Any, cell: Scalar) -> Scalar:
-        """Whether a mark in one more cell completes a line: the convolution at the only placements that are new."""
+        """Return whether a mark in one more cell completes a line, by the lines through that cell."""
         steps = strides(self.shape)
         place = [cell // step % n for step, n in zip(steps, self.shape, strict=True)]
 
@@ -151,18 +152,18 @@ class HyperTicTacToe:
             step = sum(e * n for e, n in zip(entries, steps, strict=True))
             length: Any = 1
             for sign in (1, -1):
-                going: Any = True
+                connected: Any = True
                 for t in range(sign, sign * self.k, sign):
                     ahead = [c + e * t for c, e in zip(place, entries, strict=True)]
-                    going &= all_of((a >= 0) & (a < n) for a, n in zip(ahead, self.shape, strict=True))
-                    going &= has_bit(marks, where(going, cell + step * t, cell))
-                    length += going
+                    connected &= all_of((a >= 0) & (a < n) for a, n in zip(ahead, self.shape, strict=True))
+                    connected &= has_bit(marks, where(connected, cell + step * t, cell))
+                    length += connected
             return length >= self.k
 
         return any_in_range(num_directions(len(place)), complete)
 
     def observe(self, s: GameState, player: Scalar) -> list[Part]:
-        """Own marks, then the other player's (G7)."""
+        """Return the player's marks, then the opponent's (G7)."""
         moves = s.current_player == player
         own = self.word_by_word(lambda w: where(moves, s.own[w], s.other[w]))
         other = self.word_by_word(lambda w: where(moves, s.other[w], s.own[w]))

@@ -21,37 +21,37 @@ from tensor_envs.rules import (
     where,
 )
 
-CARDS, MOST_PLIES = 3, 3
+CARDS, MAX_PLIES = 3, 3
 PASS, BET = 0, 1
 
 
 @dataclass(frozen=True)
 class KuhnPoker:
-    """The game has no rule fields."""
+    """Rules of Kuhn poker, without fields."""
 
     @property
     def spec(self) -> Spec:
         return Spec(
             num_players=2,
             num_actions=2,
-            observation_shape=(2 + CARDS + 2 * MOST_PLIES,),
-            fields=(Field("cards", (2,), high=CARDS - 1), Field("bets", high=2**MOST_PLIES - 1)),
+            observation_shape=(2 + CARDS + 2 * MAX_PLIES,),
+            fields=(Field("cards", (2,), high=CARDS - 1), Field("bets", high=2**MAX_PLIES - 1)),
             chance=True,
             perfect_information=False,
         )
 
     def init(self, chance: Chance) -> dict[str, Any]:
-        """Each of the six deals is as likely (K1)."""
+        """Deal; the six deals are equally likely (K1)."""
         deal = chance.draw(0, CARDS * (CARDS - 1))
         first = deal % CARDS
         return {"cards": [first, another(first, deal // CARDS)]}
 
     def legal_action_mask(self, s: GameState) -> Mask:
-        """To pass or to bet, always (K2)."""
+        """Allow to pass and to bet, always (K2)."""
         return [True, True]
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
-        bet, answers = action == BET, s.bets != 0  # whether it answers a bet
+        bet, answers = action == BET, s.bets != 0  # answers: the action answers a bet
         over = answers | ((s.ply == 1) & ~bet)  # K3
         first_is_higher = s.cards[0] > s.cards[1]
         first_wins = where(answers & ~bet, s.current_player == 1, first_is_higher)
@@ -62,20 +62,19 @@ class KuhnPoker:
         return Outcome(after, rewards=(first, -first), terminated=over)
 
     def observe(self, s: GameState, player: Scalar) -> list[Part]:
-        """Who one is, the own card, and for each action of the game whether it was to pass and to bet (K5)."""
+        """Return the player, its card, and for each ply whether the action was a pass and whether it was a bet (K5)."""
         card = where(player == 0, s.cards[0], s.cards[1])
-        actions = [
-            (s.ply > i) & ((s.bets >> i & 1) == kind) for i in range(MOST_PLIES) for kind in (PASS, BET)
-        ]
-        return [one_hot(player, 2), one_hot(card, CARDS), bits(actions, 2 * MOST_PLIES)]
+        plies = range(MAX_PLIES)
+        actions = [(s.ply > i) & ((s.bets >> i & 1) == kind) for i in plies for kind in (PASS, BET)]
+        return [one_hot(player, 2), one_hot(card, CARDS), bits(actions, 2 * MAX_PLIES)]
 
     def determinize(self, s: GameState, player: Scalar, chance: Chance) -> GameState:
-        """The other player's card is dealt anew, from those that `player` does not see."""
+        """Resample the opponent's card from those that the player does not hold."""
         own = where(player == 0, s.cards[0], s.cards[1])
         other = another(own, chance.draw(0, CARDS - 1))
         return s.replace(cards=where(player == 0, [own, other], [other, own]))
 
 
 def another(card: Scalar, which: Scalar) -> Scalar:
-    """One of the cards but this, by a number from 0."""
+    """Return one of the other two cards, by a number from 0."""
     return (card + 1 + which) % CARDS

@@ -1,7 +1,7 @@
-"""Leduc poker: two players, six cards, two rounds of betting, between them a card for both.
+"""Leduc poker: two players, six cards, two rounds of betting, and a public card between them.
 
-Rules and rulings: RULES.md beside this file. Cards are 0..5, of rank card // 2. `history` is a set: the i-th action of
-round r, if it was no fold, is bit 8 * r + 2 * i (a call) or the bit after that (a raise).
+Rules and rulings: RULES.md beside this file. Cards are 0..5, of rank card // 2. `history` is a set of bits: the i-th
+action of round r is bit 8 * r + 2 * i if it was a call, the next bit if it was a raise, and none if it was a fold.
 """
 
 from dataclasses import dataclass
@@ -25,17 +25,17 @@ from tensor_envs.rules import (
     word,
 )
 
-CARDS, PAIR = 6, 3  # PAIR: stronger than any rank
+CARDS, PAIR = 6, 3  # a pair's strength exceeds every rank
 FOLD, CALL, RAISE = 0, 1, 2
-ANTE, RAISES, AMOUNTS = 1, 2, (2, 4)  # RAISES: at most so many a round, by the round's amount
-MOST = ANTE + RAISES * sum(AMOUNTS)  # that a player can put into the pot
-ROUND_BITS = 2 * (RAISES + 2)  # of `history`: a call, all raises, a call
+ANTE, RAISES, AMOUNTS = 1, 2, (2, 4)  # raises a round at most, and their amount in each round
+MAX_BET = ANTE + RAISES * sum(AMOUNTS)  # of a player in a game
+ROUND_BITS = 2 * (RAISES + 2)  # of `history` in a round: a call, all raises, a call
 DEALS = CARDS * (CARDS - 1) * (CARDS - 2)
 
 
 @dataclass(frozen=True)
 class LeducPoker:
-    """The game has no rule fields."""
+    """Rules of Leduc poker, without fields."""
 
     @property
     def spec(self) -> Spec:
@@ -46,7 +46,7 @@ class LeducPoker:
             fields=(
                 Field("cards", (2,), high=CARDS - 1),
                 Field("public", high=CARDS - 1),  # lies face down in the first round
-                Field("bets", (2,), high=MOST),
+                Field("bets", (2,), high=MAX_BET),
                 Field("round", high=1),
                 Field("actions", high=RAISES + 2),  # in this round
                 Field("raises", high=RAISES),  # in this round
@@ -57,7 +57,7 @@ class LeducPoker:
         )
 
     def init(self, chance: Chance) -> dict[str, Any]:
-        """All deals are as likely (L1)."""
+        """Deal; all deals are equally likely (L1)."""
         deal = chance.draw(0, DEALS)
         first = deal % CARDS
         second = (first + 1 + deal // CARDS % (CARDS - 1)) % CARDS
@@ -65,7 +65,7 @@ class LeducPoker:
         return {"cards": [first, second], "public": public, "bets": [ANTE, ANTE]}
 
     def legal_action_mask(self, s: GameState) -> Mask:
-        """To fold after a raise, to call, and to raise unless there were two (L3)."""
+        """Allow a fold after a raise, a call, and a raise unless there were two (L3)."""
         return [s.bets[0] != s.bets[1], True, s.raises < RAISES]
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
@@ -79,10 +79,10 @@ class LeducPoker:
         shown = integer(strengths[0] > strengths[1]) - integer(strengths[0] < strengths[1])
         result = where(folds, where(player == 0, -1, 1), shown)
         first = where(over, result * minimum(*bets), 0)  # L5
-        noted = where(folds, 0, where(raises, 2, 1)) << ROUND_BITS * s.round + 2 * s.actions
+        mark = where(folds, 0, where(raises, 2, 1)) << ROUND_BITS * s.round + 2 * s.actions
         after = s.replace(
             bets=bets,
-            history=s.history | noted,
+            history=s.history | mark,
             round=where(closes, 1, s.round),
             actions=where(closes, 0, s.actions + 1),
             raises=where(closes, 0, s.raises + raises),
@@ -91,13 +91,13 @@ class LeducPoker:
         return Outcome(after, rewards=(first, -first), terminated=over)
 
     def observe(self, s: GameState, player: Scalar) -> list[Part]:
-        """Who one is, the own card, the public card once it lies open, and all calls and raises (L6)."""
+        """Return the player, its card, the public card once it is open, and all calls and raises (L6)."""
         public = where(s.round == 0, -1, s.public)
         cards = [one_hot(where(player == 0, *s.cards), CARDS), one_hot(public, CARDS)]
         return [one_hot(player, 2), *cards, bits(word(s.history), 2 * ROUND_BITS)]
 
     def determinize(self, s: GameState, player: Scalar, chance: Chance) -> GameState:
-        """The other player's card, and the public card in the first round, are dealt anew from those not seen."""
+        """Resample the opponent's card and, in the first round, the public card."""
         own, deal = where(player == 0, *s.cards), chance.draw(0, (CARDS - 1) * (CARDS - 2))
         among_five = (own + 1 + deal % (CARDS - 1)) % CARDS
         among_four = third(own, s.public, deal % (CARDS - 2))
@@ -107,6 +107,6 @@ class LeducPoker:
 
 
 def third(one: Scalar, two: Scalar, which: Scalar) -> Scalar:
-    """One of the cards but these two, by a number from 0 in ascending order."""
+    """Return one of the other four cards, by a number from 0 in ascending order."""
     card = which + (which >= minimum(one, two))
     return card + (card >= maximum(one, two))

@@ -1,7 +1,7 @@
-"""Othello: a disc that outflanks lines of the other's discs turns them; whoever has more discs at the end has won.
+"""Othello: a disc flips the lines of opposing discs that it outflanks; more discs at the end win.
 
 Rules and rulings: RULES.md beside this file. The board is two sets of 64 squares, the discs of the player to move and
-the other's; squares are numbered row by row from the top.
+the opponent's; squares are numbered row by row from the top.
 """
 
 from dataclasses import dataclass
@@ -30,19 +30,19 @@ SIDE, SQUARES = 8, 64
 PASS = SQUARES
 START = (1 << 28 | 1 << 35, 1 << 27 | 1 << 36)  # discs of black, player 0, and of white (O1)
 BOARD = (1 << SQUARES) - 1
-INNER = sum(0b01111110 << row for row in range(0, SQUARES, SIDE))  # without the first and the last column
-# from a square to the next one along a line, and the squares between the ends of such lines
+INNER = sum(0b01111110 << row for row in range(0, SQUARES, SIDE))  # all columns but the first and the last
+# steps between neighbours on a line, and the squares that can lie between the ends of such lines
 LINES = ((1, INNER), (SIDE - 1, INNER), (SIDE, BOARD), (SIDE + 1, INNER))
 WAYS = [(step * sign, between) for step, between in LINES for sign in (1, -1)]
 
 
 @dataclass(frozen=True)
 class Othello:
-    """The game has no rule fields."""
+    """Rules of Othello, without fields."""
 
     @property
     def spec(self) -> Spec:
-        # the discs of the player to move, the other player's, and the squares on which the player to move may place one
+        # discs of the player to move, the opponent's, and the squares of legal discs
         fields = tuple(Field(name, kind="word64") for name in ("own", "other", "moves"))
         return Spec(2, SQUARES + 1, observation_shape=(2, SIDE, SIDE), fields=fields)
 
@@ -51,7 +51,7 @@ class Othello:
         return {"own": own, "other": other, "moves": moves(own, other)}
 
     def legal_action_mask(self, s: GameState) -> Mask:
-        """Squares from which discs are outflanked (O3); a pass if there is none (O4)."""
+        """Return the squares from which discs are outflanked (O3), or a pass if there is none (O4)."""
         return [*halves(s.moves), word(s.moves == 0)]
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
@@ -67,27 +67,28 @@ class Othello:
         return Outcome(after, rewards=(first, -first), terminated=over)
 
     def observe(self, s: GameState, player: Scalar) -> list[Part]:
-        """Own discs, then the other player's (O7)."""
+        """Return the player's discs, then the opponent's (O7)."""
         discs = where(s.current_player == player, [s.own, s.other], [s.other, s.own])
         return [bits(squares, SQUARES) for squares in discs]
 
 
 def shifted(squares: Scalar, step: int) -> Scalar:
+    """Return the set with every square i moved to i + step; those beyond either end are dropped."""
     return squares << step if step > 0 else squares >> -step
 
 
 def runs(start: Scalar, discs: Scalar, step: int) -> Scalar:
-    """Those of the discs, six at most, that follow on a square of `start` without a gap: by doubling."""
-    found = discs & shifted(start, step)
-    found |= discs & shifted(found, step)
+    """Return the runs of up to six discs that follow the squares of `start`, by parallel prefix."""
+    run = discs & shifted(start, step)
+    run |= discs & shifted(run, step)
     pairs = discs & shifted(discs, step)
     for _ in range(2):
-        found |= pairs & shifted(found, 2 * step)
-    return found
+        run |= pairs & shifted(run, 2 * step)
+    return run
 
 
 def moves(own: Scalar, other: Scalar) -> Scalar:
-    """Empty squares from which a disc would outflank some of the other's (O2, O3)."""
+    """Return the empty squares from which a disc would outflank opposing ones (O2, O3)."""
     ends = word64(0)
     for step, between in WAYS:
         ends |= shifted(runs(own, other & between, step), step)
@@ -95,6 +96,6 @@ def moves(own: Scalar, other: Scalar) -> Scalar:
 
 
 def outflanked(disc: Scalar, own: Scalar, other: Scalar) -> Scalar:
-    """The other's discs in line between a new disc and an own one (O2)."""
+    """Return the opposing discs in line between a new disc and an own one (O2)."""
     lines = ((runs(disc, other & between, step), step) for step, between in WAYS)
     return sum_of(where((shifted(line, step) & own) != 0, line, 0) for line, step in lines)
