@@ -1,6 +1,7 @@
 """Boards of rows and columns as text and as drawings, and the names of their cells."""
 
 from collections.abc import Callable, Sequence
+from math import cos, pi, sin
 from string import ascii_lowercase
 from typing import Any, NamedTuple
 
@@ -27,6 +28,12 @@ def svg_of(draw: Callable[[Any, dict[str, Any]], Drawing]) -> Callable[[Any, dic
         return draw(rules, game).to_svg()
 
     return to_svg
+
+
+def hexagon(centre: Point, radius: float) -> list[Point]:
+    """Return the corners of a regular hexagon with one corner on top."""
+    x, y = centre
+    return [(x + radius * sin(k * pi / 3), y - radius * cos(k * pi / 3)) for k in range(6)]
 
 
 class Grid(NamedTuple):

@@ -1,13 +1,12 @@
 """Positions of Hex as text and as drawings, the winning group marked."""
 
-from math import cos, pi, sin
 from typing import Any
 
-from tensor_envs.games._kit.grids import INK, rows_of, svg_of
+from tensor_envs.games._kit.grids import INK, hexagon, rows_of, svg_of
 from tensor_envs.games._kit.stones import SIGNS, STONES, to_move
 from tensor_envs.games.hex.notation import action_to_string, winning
 from tensor_envs.games.hex.rules import Hex
-from tensor_envs.render.drawing import Drawing
+from tensor_envs.render.drawing import Drawing, Point
 from tensor_envs.render.tile import Pixel, Tile, stone_pixel
 
 COLOURS = {1: "#c8372d", -1: "#2457a6"}
@@ -50,17 +49,18 @@ def draw(rules: Hex, game: dict[str, Any]) -> Drawing:
     left = (picture.width - wide) / 2
     marked = winning(rules, board)
 
-    def corners(row: float, column: float, radius: float) -> list[tuple[float, float]]:
+    def corners(row: float, column: float) -> list[Point]:
+        """Return the corners of a cell."""
         x, y = left + ACROSS * (column + 0.5 * row + 0.5), MARGIN + RADIUS * (1.5 * row + 1)
-        return [(x + radius * sin(k * pi / 3), y - radius * cos(k * pi / 3)) for k in range(6)]
+        return hexagon((x, y), RADIUS)
 
     for k in range(n):  # halves of the border cells show from behind the board
         ends = ((-0.3, k + 0.15, 1), (n - 0.7, k - 0.15, 1), (k, -0.3, -1), (k, n - 0.7, -1))
         for row, column, stone in ends:
-            picture.polygon(corners(row, column, RADIUS), COLOURS[stone])
+            picture.polygon(corners(row, column), COLOURS[stone])
     for cell, stone in enumerate(board):
         row, column = divmod(cell, n)
-        shape = corners(row, column, RADIUS)
+        shape = corners(row, column)
         picture.polygon(shape, FREE, GRID)
         centre = shape[0][0], shape[0][1] + RADIUS
         if stone:
@@ -73,9 +73,9 @@ def draw(rules: Hex, game: dict[str, Any]) -> Drawing:
             elif may_swap(rules, game):
                 picture.area(shape, rules.cells)
     for k in range(n):
-        x, y = corners(0, k, RADIUS)[0]
+        x, y = corners(0, k)[0]
         picture.text((x - 4, y - 16), action_to_string(rules, k)[0], 12, INK)
-        x, y = corners(k, 0, RADIUS)[0]
+        x, y = corners(k, 0)[0]
         picture.text((x - ACROSS / 2 - 18, y + RADIUS), str(k + 1), 12, INK)
     picture.text((picture.width / 2, picture.height - 24), status(rules, game, NAMES["drawing"]), 14, INK)
     return picture

@@ -2,18 +2,7 @@
 
 from typing import Any
 
-from tensor_envs.games._kit.cards import (
-    CARD,
-    CHIP,
-    CLOTH,
-    HIDDEN,
-    INK,
-    PALE,
-    draw_buttons,
-    draw_card,
-    draw_chip,
-    to_act,
-)  # fmt: skip
+from tensor_envs.games._kit import cards
 from tensor_envs.games._kit.grids import svg_of
 from tensor_envs.games.kuhn_poker.notation import ENDED, NAMES
 from tensor_envs.games.kuhn_poker.rules import BET, PASS, KuhnPoker
@@ -28,22 +17,22 @@ def seen_by(rules: KuhnPoker, game: dict[str, Any], player: int) -> dict[str, An
     """Return the game without what is hidden from a player: the opponent's card is -1 until both are shown (K5)."""
     if game["history"] in ENDED and game["history"][-2:] != [BET, PASS]:
         return game
-    return game | {"cards": [card if p == player else HIDDEN for p, card in enumerate(game["cards"])]}
+    return game | {"cards": [card if p == player else cards.HIDDEN for p, card in enumerate(game["cards"])]}
 
 
 def status(game: dict[str, Any]) -> str:
     """Return who is to move, or who wins how much."""
-    history, cards = game["history"], game["cards"]
+    history, (first, second) = game["history"], game["cards"]
     if history not in ENDED:
-        return to_act(game, len(history) % 2)
+        return cards.to_act(game, len(history) % 2)
     if history[-2:] == [BET, PASS]:
         return f"player {len(history) % 2} wins 1: the other has passed"
-    return f"player {int(cards[1] > cards[0])} wins {1 + history.count(BET) // 2} with the higher card"
+    return f"player {int(second > first)} wins {1 + history.count(BET) // 2} with the higher card"
 
 
 def texts(game: dict[str, Any]) -> tuple[list[str], str, int]:
     """Return the letters of both cards, the actions so far, and the pot."""
-    letters = ["?" if card == HIDDEN else "JQK"[card] for card in game["cards"]]
+    letters = ["?" if card == cards.HIDDEN else "JQK"[card] for card in game["cards"]]
     actions = ", ".join(NAMES[action] for action in game["history"])
     return letters, actions or "no action yet", 2 + game["history"].count(BET)
 
@@ -51,21 +40,21 @@ def texts(game: dict[str, Any]) -> tuple[list[str], str, int]:
 def to_string(rules: KuhnPoker, game: dict[str, Any]) -> str:
     """Return the cards, the actions so far and the status."""
     letters, actions, pot = texts(game)
-    cards = " ".join(f"player {player}: {letter}" for player, letter in enumerate(letters))
-    return f"{cards}; the pot is {pot}\n{actions}\n{status(game)}"
+    hands = " ".join(f"player {player}: {letter}" for player, letter in enumerate(letters))
+    return f"{hands}; the pot is {pot}\n{actions}\n{status(game)}"
 
 
 def draw(rules: KuhnPoker, game: dict[str, Any]) -> Drawing:
     """Draw both cards, the pot, and a button for each action."""
-    picture, (letters, actions, pot) = Drawing(WIDTH, HEIGHT, CLOTH), texts(game)
+    picture, (letters, actions, pot) = Drawing(WIDTH, HEIGHT, cards.CLOTH), texts(game)
     for player, letter in enumerate(letters):
-        x = 60 + player * (WIDTH - 120 - CARD[0])
-        draw_card(picture, x, f"player {player}", letter, letter == "?", 34, INK)
-    draw_chip(picture, WIDTH / 2, 66, 18, pot)
-    picture.text((WIDTH / 2, 104), actions, 13, PALE)
-    picture.text((WIDTH / 2, 146), status(game), 14, PALE, bold=True)
+        x = 60 + player * (WIDTH - 120 - cards.CARD[0])
+        cards.draw_card(picture, x, f"player {player}", letter, letter == "?", 34, cards.INK)
+    cards.draw_chip(picture, WIDTH / 2, 66, 18, pot)
+    picture.text((WIDTH / 2, 104), actions, 13, cards.PALE)
+    picture.text((WIDTH / 2, 146), status(game), 14, cards.PALE, bold=True)
     if game["history"] not in ENDED and not game.get("terminated"):
-        draw_buttons(picture, NAMES, (PASS, BET), 172, 16)
+        cards.draw_buttons(picture, NAMES, (PASS, BET), 172, 16)
     return picture
 
 
@@ -74,10 +63,13 @@ to_svg = svg_of(draw)
 
 def tile(rules: KuhnPoker) -> Tile:
     """Return the cards as a small picture, the pot between them: a chip for every bet, the antes below."""
-    cloth, chip = Pixel((CLOTH,)), Pixel((CHIP,))
+    cloth, chip = Pixel((cards.CLOTH,)), Pixel((cards.CHIP,))
     first, second = (Pixel(RANK_COLOURS, (StateBits("cards", player),)) for player in (0, 1))
     bets = [
-        Pixel(tuple(CHIP if key.bit_count() > k else CLOTH for key in range(8)), (StateBits("bets"),))
+        Pixel(
+            tuple(cards.CHIP if key.bit_count() > k else cards.CLOTH for key in range(8)),
+            (StateBits("bets"),),
+        )
         for k in (1, 0)
     ]
     return Tile(3, ([first, bets[0], second, cloth, bets[1], cloth, cloth, chip, cloth],))

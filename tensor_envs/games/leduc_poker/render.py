@@ -2,19 +2,7 @@
 
 from typing import Any
 
-from tensor_envs.games._kit.cards import (
-    BACK,
-    CARD,
-    CHIP,
-    CLOTH,
-    HIDDEN,
-    INK,
-    PALE,
-    draw_buttons,
-    draw_card,
-    draw_chip,
-    to_act,
-)  # fmt: skip
+from tensor_envs.games._kit import cards
 from tensor_envs.games._kit.grids import svg_of
 from tensor_envs.games.leduc_poker.notation import NAMES, from_dict
 from tensor_envs.games.leduc_poker.rules import CALL, FOLD, RAISE, RAISES, LeducPoker
@@ -27,10 +15,10 @@ RANK_COLOURS = ("#9fc5e8", "#f6b26b", "#cc4125")  # of cards in the small pictur
 
 def seen_by(rules: LeducPoker, game: dict[str, Any], player: int) -> dict[str, Any]:
     """Return the game without what is hidden from a player: the opponent's card until the end, the public card (L6)."""
-    s, cards = betting(rules, game), list(game["cards"])
+    s, hands = betting(rules, game), list(game["cards"])
     if not s["terminated"] or game["history"][-1] == FOLD:
-        cards[1 - player] = HIDDEN
-    return game | {"cards": cards, "public": game["public"] if s["round"] else HIDDEN}
+        hands[1 - player] = cards.HIDDEN
+    return game | {"cards": hands, "public": game["public"] if s["round"] else cards.HIDDEN}
 
 
 def betting(rules: LeducPoker, game: dict[str, Any]) -> dict[str, Any]:
@@ -43,7 +31,7 @@ def status(rules: LeducPoker, game: dict[str, Any]) -> str:
     s = betting(rules, game)
     player, stake = s["current_player"], min(s["bets"])
     if not s["terminated"]:
-        return to_act(game, player)
+        return cards.to_act(game, player)
     if game["history"][-1] == FOLD:
         return f"player {player} wins {stake}: the other has folded"
     ranks = [3 if card // 2 == game["public"] // 2 else card // 2 for card in game["cards"]]
@@ -67,9 +55,9 @@ def rounds(game: dict[str, Any]) -> list[str]:
 def cards_of(rules: LeducPoker, game: dict[str, Any]) -> dict[str, tuple[str, bool]]:
     """Return each card's text and whether it is red, by its place; the public card is hidden in the first round."""
     first, second = game["cards"]
-    public = game["public"] if betting(rules, game)["round"] else HIDDEN
+    public = game["public"] if betting(rules, game)["round"] else cards.HIDDEN
     return {
-        place: ("?", False) if card == HIDDEN else ("JQK"[card // 2] + "sh"[card % 2], card % 2 == 1)
+        place: ("?", False) if card == cards.HIDDEN else ("JQK"[card // 2] + "sh"[card % 2], card % 2 == 1)
         for place, card in (("player 0", first), ("public", public), ("player 1", second))
     }
 
@@ -77,24 +65,26 @@ def cards_of(rules: LeducPoker, game: dict[str, Any]) -> dict[str, tuple[str, bo
 def to_string(rules: LeducPoker, game: dict[str, Any]) -> str:
     """Return the cards and bets, the actions by rounds, and the status."""
     bets = betting(rules, game)["bets"]
-    cards = " ".join(f"{place}: {text}" for place, (text, _) in cards_of(rules, game).items())
-    return "\n".join([f"{cards}; bets {bets[0]} and {bets[1]}", *rounds(game), status(rules, game)])
+    texts = " ".join(f"{place}: {text}" for place, (text, _) in cards_of(rules, game).items())
+    return "\n".join([f"{texts}; bets {bets[0]} and {bets[1]}", *rounds(game), status(rules, game)])
 
 
 def draw(rules: LeducPoker, game: dict[str, Any]) -> Drawing:
     """Draw the cards, both players' bets, and a button for each legal action."""
-    picture, s = Drawing(WIDTH, HEIGHT, CLOTH), betting(rules, game)
+    picture, s = Drawing(WIDTH, HEIGHT, cards.CLOTH), betting(rules, game)
     for k, (place, (text, red)) in enumerate(cards_of(rules, game).items()):
-        x = 40 + k * (WIDTH - 80 - CARD[0]) / 2
-        draw_card(picture, x, place, text, text == "?", 28, RED if red else INK)
+        x = 40 + k * (WIDTH - 80 - cards.CARD[0]) / 2
+        cards.draw_card(picture, x, place, text, text == "?", 28, RED if red else cards.INK)
     for player, bet in enumerate(s["bets"]):
-        draw_chip(picture, 40 + CARD[0] + 30 + player * (WIDTH - 140 - 2 * CARD[0]), 79, 17, bet)
+        cards.draw_chip(
+            picture, 40 + cards.CARD[0] + 30 + player * (WIDTH - 140 - 2 * cards.CARD[0]), 79, 17, bet
+        )
     for k, line in enumerate(rounds(game)):
-        picture.text((WIDTH / 2, 144 + 18 * k), line, 12, PALE)
-    picture.text((WIDTH / 2, 184), status(rules, game), 14, PALE, bold=True)
+        picture.text((WIDTH / 2, 144 + 18 * k), line, 12, cards.PALE)
+    picture.text((WIDTH / 2, 184), status(rules, game), 14, cards.PALE, bold=True)
     if not s["terminated"] and not game.get("terminated"):
         legal = {FOLD: s["bets"][0] != s["bets"][1], CALL: True, RAISE: s["raises"] < RAISES}
-        draw_buttons(picture, NAMES, (action for action in legal if legal[action]), 204, 12)
+        cards.draw_buttons(picture, NAMES, (action for action in legal if legal[action]), 204, 12)
     return picture
 
 
@@ -104,14 +94,14 @@ to_svg = svg_of(draw)
 def tile(rules: LeducPoker) -> Tile:
     """Return the cards as a small picture, the public one in the middle; below them a chip for every three of a bet."""
     by_card = tuple(RANK_COLOURS[card // 2 % 3] for card in range(8))
-    public = Pixel((BACK,) * 8 + by_card, (StateBits("public"), StateBits("round")))
+    public = Pixel((cards.BACK,) * 8 + by_card, (StateBits("public"), StateBits("round")))
     first, second = (Pixel(by_card, (StateBits("cards", player),)) for player in (0, 1))
     pixels = [first, public, second]
     for k in (4, 3, 2, 1, 0):
-        chips = tuple(CHIP if bet > 3 * k else CLOTH for bet in range(16))
+        chips = tuple(cards.CHIP if bet > 3 * k else cards.CLOTH for bet in range(16))
         pixels += [
             Pixel(chips, (StateBits("bets", 0),)),
-            Pixel((CLOTH,)),
+            Pixel((cards.CLOTH,)),
             Pixel(chips, (StateBits("bets", 1),)),
         ]
     return Tile(3, (pixels,))
