@@ -36,7 +36,7 @@ def hexagon(centre: Point, radius: float) -> list[Point]:
     return [(x + radius * sin(k * pi / 3), y - radius * cos(k * pi / 3)) for k in range(6)]
 
 
-class Grid(NamedTuple):
+class SquareGrid(NamedTuple):
     """Square cells in a drawing: the upper left corner and the side of a cell, in pixels."""
 
     left: float

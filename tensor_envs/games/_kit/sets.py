@@ -9,31 +9,31 @@ from typing import Any
 
 from tensor_envs.rules import WORD_BITS, Scalar, sum_of, union_of, where, word
 
-Cells = Sequence[Any]  # a set of cells
+CellSet = Sequence[Any]  # a set of cells
 ALL = 2**WORD_BITS - 1
 
 
-def both(a: Cells, b: Cells) -> list[Any]:
+def both(a: CellSet, b: CellSet) -> list[Any]:
     """Return the intersection of two sets."""
     return [x & y for x, y in zip(a, b, strict=True)]
 
 
-def union(sets: Sequence[Cells]) -> list[Any]:
+def union(sets: Sequence[CellSet]) -> list[Any]:
     """Return the union of one or more sets."""
     return [union_of(words) for words in zip(*sets, strict=True)]
 
 
-def meet(a: Cells, b: Cells) -> Scalar:
+def meet(a: CellSet, b: CellSet) -> Scalar:
     """Return whether two sets have a cell in common."""
     return union_of(both(a, b)) != 0
 
 
-def without(cells: Cells, *others: Cells) -> list[Any]:
+def without(cells: CellSet, *others: CellSet) -> list[Any]:
     """Return the cells that are in none of one or more other sets."""
     return [a & ~b for a, b in zip(cells, union(others), strict=True)]
 
 
-def shifted(cells: Cells, amount: int) -> list[Any]:
+def shifted(cells: CellSet, amount: int) -> list[Any]:
     """Return the set with every cell i moved to i + amount; those beyond either end are dropped."""
     skip, by = divmod(amount, WORD_BITS)
     padded = dict(enumerate(cells))
@@ -41,7 +41,7 @@ def shifted(cells: Cells, amount: int) -> list[Any]:
     return [high << by | low >> WORD_BITS - by if by else high for high, low in source]
 
 
-def planes_of(groups: Cells, words: int) -> list[Cells]:
+def planes_of(groups: CellSet, words: int) -> list[CellSet]:
     """Return the planes of group numbers, which a state holds one after the other."""
     return [groups[at : at + words] for at in range(0, len(groups), words)]
 
@@ -51,7 +51,7 @@ def number(digits: Sequence[Scalar]) -> Scalar:
     return sum_of(where(digit, 1 << k, 0) for k, digit in enumerate(digits))
 
 
-def group_of(cell: Cells, stones: Cells, planes: Sequence[Cells]) -> tuple[list[Any], Scalar]:
+def group_of(cell: CellSet, stones: CellSet, planes: Sequence[CellSet]) -> tuple[list[Any], Scalar]:
     """Return the group of the stone on a cell, and its number; for a set without a stone, no stones and 0."""
     digits = [meet(plane, cell) for plane in planes]
     differs = [

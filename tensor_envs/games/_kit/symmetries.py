@@ -6,7 +6,7 @@ from typing import Any
 
 from tensor_envs.rules import Symmetry
 
-Cells = tuple[int, ...]
+Permutation = tuple[int, ...]
 
 
 def identity(**lengths: int) -> Callable[[Any], Iterator[Symmetry]]:
@@ -21,12 +21,12 @@ def identity(**lengths: int) -> Callable[[Any], Iterator[Symmetry]]:
     return symmetries
 
 
-def planes(cells: Cells, count: int) -> Cells:
+def planes(cells: Permutation, count: int) -> Permutation:
     """Return a permutation of cells, repeated on each of some planes."""
     return tuple(plane * len(cells) + cell for plane in range(count) for cell in cells)
 
 
-def of_cells(cells: Cells, num_planes: int, fixed: int = 0, **state: Cells) -> Symmetry:
+def of_cells(cells: Permutation, num_planes: int, fixed: int = 0, **state: Permutation) -> Symmetry:
     """Return the symmetry of a board whose actions are its cells.
 
     Args:
@@ -39,7 +39,7 @@ def of_cells(cells: Cells, num_planes: int, fixed: int = 0, **state: Cells) -> S
     return Symmetry(actions, planes(cells, num_planes), {"board": cells, **state})
 
 
-def rearranged(rows: Sequence[int], columns: Sequence[int], transposed: bool = False) -> Cells:
+def rearranged(rows: Sequence[int], columns: Sequence[int], transposed: bool = False) -> Permutation:
     """Return the cells of a board, row by row, with its rows and columns in these orders."""
     down, right = (1, len(rows)) if transposed else (len(columns), 1)
     return tuple(down * row + right * column for row in rows for column in columns)

@@ -127,8 +127,8 @@ class Backgammon:
     def observe(self, s: GameState, player: Scalar) -> list[Part]:
         """Return both players' men by the observer's pips, on the bars and off the board, and the dice (B11)."""
         own, other = sides(s.men, player)
-        seen = [*own, MEN - sum_of(own), *other[:POINTS][::-1], other[-1], MEN - sum_of(other)]
-        return [*map(number, seen), *map(number, s.dice), number(s.current_player == player)]
+        men = [*own, MEN - sum_of(own), *other[:POINTS][::-1], other[-1], MEN - sum_of(other)]
+        return [*map(number, men), *map(number, s.dice), number(s.current_player == player)]
 
 
 def thrown(first: Scalar, second: Scalar) -> list[Scalar]:

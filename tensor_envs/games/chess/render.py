@@ -3,7 +3,7 @@
 from typing import Any
 
 from tensor_envs.games._kit.fields import legal_actions
-from tensor_envs.games._kit.grids import INK, Grid, svg_of
+from tensor_envs.games._kit.grids import INK, SquareGrid, svg_of
 from tensor_envs.games._kit.stones import to_move
 from tensor_envs.games.chess.notation import FILE_NAMES, from_dict, scalars_of
 from tensor_envs.games.chess.rules import CASTLES, PLANES, SIDE, Chess, legal_moves
@@ -102,7 +102,7 @@ def to_string(rules: Chess, game: dict[str, Any]) -> str:
 
 def draw(rules: Chess, game: dict[str, Any]) -> Drawing:
     """Draw the board, white below; a square stands for the moves from it and to it."""
-    side, grid = SIDE * CELL, Grid(MARGIN, MARGIN, CELL)
+    side, grid = SIDE * CELL, SquareGrid(MARGIN, MARGIN, CELL)
     picture = Drawing(side + 2 * MARGIN, side + 2.5 * MARGIN)
     picture.rect(MARGIN, MARGIN, side, side, LIGHT, INK)
     for rank, name in enumerate(ranks_of(game)):

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tensor_envs.games._kit.grids import INK, Grid, rows_of, svg_of
+from tensor_envs.games._kit.grids import INK, SquareGrid, rows_of, svg_of
 from tensor_envs.games._kit.stones import SIGNS, completed_lines, status_of_lines
 from tensor_envs.games.connect_four.rules import ConnectFour
 from tensor_envs.render.drawing import Drawing, box
@@ -37,7 +37,7 @@ def draw(rules: ConnectFour, game: dict[str, Any]) -> Drawing:
     """Draw the board with holes for stones; a column that is not full stands for its action."""
     wide, high = rules.columns * CELL, rules.rows * CELL
     picture = Drawing(max(wide + 2 * MARGIN, MIN_WIDTH), high + 3 * MARGIN)
-    grid, board = Grid((picture.width - wide) / 2, MARGIN, CELL), game["board"]
+    grid, board = SquareGrid((picture.width - wide) / 2, MARGIN, CELL), game["board"]
     picture.rect(grid.left - 6, MARGIN - 6, wide + 12, high + 12, FRAME)
     marked, status = lines_and_status(rules, game, NAMES["drawing"])
     for cell, stone in enumerate(board):

@@ -10,7 +10,7 @@ from typing import Any
 
 from tensor_envs._validate import integer as checked
 from tensor_envs._validate import shown
-from tensor_envs.games._kit.sets import Cells as Points
+from tensor_envs.games._kit.sets import CellSet as Points
 from tensor_envs.games._kit.sets import both, group_of, meet, planes_of, shifted, union, without
 from tensor_envs.rules import (
     WORD_BITS,

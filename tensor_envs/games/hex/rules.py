@@ -1,6 +1,6 @@
 """Hex: on a rhombus of six-sided cells each player connects two opposite sides; one of them always does.
 
-Rules and rulings: RULES.md beside this file. Cells are numbered row by row from the top. Sets of cells and the planes
+Rules and rulings: RULES.md beside this file. CellSet are numbered row by row from the top. Sets of cells and the planes
 of group numbers: `games._kit.sets`.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 from tensor_envs._validate import instance
 from tensor_envs._validate import integer as checked
 from tensor_envs.games._kit.sets import (
-    Cells,
+    CellSet,
     both,
     group_of,
     meet,
@@ -123,7 +123,7 @@ class Hex:
         )
         return Outcome(after, rewards=(first, -first), terminated=won)
 
-    def neighbours(self, stone: Cells) -> list[Cells]:
+    def neighbours(self, stone: CellSet) -> list[CellSet]:
         """Return the cells around a cell, in pairs of adjacent ones; some may be beyond the last cell."""
         left, right = (without(stone, words_of(edge)) for edge in (self.starts[1], self.ends[1]))
         n = self.size

@@ -6,7 +6,7 @@ from math import prod
 from typing import Any
 
 from tensor_envs.games._kit import stones
-from tensor_envs.games._kit.grids import Grid, svg_of
+from tensor_envs.games._kit.grids import SquareGrid, svg_of
 from tensor_envs.games.hyper_tic_tac_toe.cube import draw_cube
 from tensor_envs.games.hyper_tic_tac_toe.paint import (
     COLOURS,
@@ -127,7 +127,7 @@ def _draw_table(shape: Place, marks: Marks, lines: Lines, caption: str, room: in
     actions = {place: action for action, place in enumerate(marks)}
     for fixed, rows in slices.items():
         x, y = left + across.index(fixed[half:]) * wide, MARGIN + down.index(fixed[:half]) * high
-        grid = Grid(x, y, cell)
+        grid = SquareGrid(x, y, cell)
         places = {place: (0, *place)[-2:] for row in rows for place in row}  # rows and columns of the slice
         for place, at in places.items():
             picture.polygon(grid.square(*at), "#ffe9a8" if place in marked else "#f8fafc", GRID)

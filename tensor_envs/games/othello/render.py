@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tensor_envs.games._kit.grids import INK, Grid, rows_of, svg_of
+from tensor_envs.games._kit.grids import INK, SquareGrid, rows_of, svg_of
 from tensor_envs.games._kit.stones import SIGNS, STONES, to_move
 from tensor_envs.games.othello.notation import sets_of
 from tensor_envs.games.othello.rules import PASS, SIDE, Othello
@@ -45,7 +45,7 @@ def to_string(rules: Othello, game: dict[str, Any]) -> str:
 
 def draw(rules: Othello, game: dict[str, Any]) -> Drawing:
     """Draw the board; a dotted square stands for its action, the whole board for a pass."""
-    side, grid = SIDE * CELL, Grid(MARGIN, MARGIN, CELL)
+    side, grid = SIDE * CELL, SquareGrid(MARGIN, MARGIN, CELL)
     picture = Drawing(side + 2 * MARGIN, side + 2.5 * MARGIN)
     picture.rect(MARGIN, MARGIN, side, side, CLOTH)
     for at in range(MARGIN, MARGIN + side + 1, CELL):
