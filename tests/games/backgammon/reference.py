@@ -1,4 +1,4 @@
-"""Backgammon in plain Python, slow and obvious: the oracle of the tensor engine.
+"""Backgammon in plain Python: a slow and obvious oracle of the tensor engine.
 
 Source: the game's rules file, whose rulings B1-B12 are cited below.
 """
@@ -16,7 +16,7 @@ Sides = tuple[
 
 
 def single_moves(sides: Sides, number: int) -> list[Move]:
-    """B5, B8: all moves of one man by one number."""
+    """Return all moves of one man by one number (B5, B8)."""
     own, other = sides
     sources = [25] if own[25] else [pip for pip in range(1, 25) if own[pip]]
     found = []
@@ -32,7 +32,7 @@ def single_moves(sides: Sides, number: int) -> list[Move]:
 
 
 def moved(sides: Sides, move: Move) -> Sides:
-    """B5: the men after a move."""
+    """Return the men after a move (B5)."""
     own, other = map(list, sides)
     pip, number = move
     own[pip] -= 1
@@ -44,7 +44,7 @@ def moved(sides: Sides, move: Move) -> Sides:
 
 
 def most(sides: Sides, dice: tuple[int, ...]) -> int:
-    """How many of a turn's numbers can be played."""
+    """Return how many of a turn's numbers can be played."""
     best = 0
     for number in set(dice):
         rest = list(dice)
@@ -91,7 +91,7 @@ class Reference:
         return tuple(self.men[me]), tuple(self.men[1 - me])
 
     def legal_moves(self) -> list[Move]:
-        """B6, B7."""
+        """Return the legal moves (B6, B7)."""
         goal, dice = most(self.sides, tuple(self.dice)), self.dice
         found = []
         for number in set(dice):

@@ -1,4 +1,4 @@
-"""OpenSpiel as a judge: its `backgammon` leads to the same boards after every turn, and ends and pays alike.
+"""Comparison with OpenSpiel: its `backgammon` leads to the same boards after every turn, and ends and pays alike.
 
 Its actions are two moves at once and a double takes two of them, so that whole turns are compared.
 """
@@ -22,19 +22,19 @@ Board = tuple[int, ...]
 
 
 def board_of(other: Any) -> Board:
-    """Men of both players by their pips 1..25."""
+    """Return the men of both players by their pips 1..25."""
     pips = range(1, 25)
     first = [*(other.board(0, 24 - pip) for pip in pips), other.board(0, BAR)]
     return (*first, *(other.board(1, pip - 1) for pip in pips), other.board(1, BAR))
 
 
 def padded(rows: Any) -> np.ndarray:
-    """With the last one again, up to whole blocks: other batches would need kernels of their own."""
+    """Pad a batch to whole blocks with its last game: other batch sizes would need other kernels."""
     return np.pad(np.asarray(rows), (0, -len(rows) % 64), mode="edge")
 
 
 def after_turns(state: te.State, games: int) -> tuple[te.State, list[tuple[int, Board]]]:
-    """The positions after every way to play the games' turns, each once, with their games and boards."""
+    """Return the distinct positions after all ways to play the games' turns, with their games and boards."""
     game, player = padded(np.arange(games)), state.current_player.numpy()
     ended, found = list[te.State](), list[tuple[int, Board]]()
     while True:
@@ -67,7 +67,7 @@ def after_turn_of(other: Any) -> dict[Board, Any]:
 
 
 def thrown(other: Any, dice: list[int], player: int) -> Any:
-    """The other engine with our dice thrown for a player, which must be as likely there (B2, B3)."""
+    """Throw our dice for a player in OpenSpiel, where they must have the same probability (B2, B3)."""
     faces = [face for face, left in enumerate(dice, 1) for _ in range(left)]
     throws = {f"(roll: {low}{high})" for low, high in ((faces[0], faces[-1]), (faces[-1], faces[0]))}
     for outcome, likely in other.chance_outcomes():
@@ -80,7 +80,7 @@ def thrown(other: Any, dice: list[int], player: int) -> Any:
 
 
 def play_in_lockstep(batch: int, seed: int) -> tuple[int, list[float]]:
-    """-> boards compared, returns of player 0."""
+    """Play random games in both engines; return the boards compared and the returns of player 0."""
     state, rng = ENV.take(ENV.init(batch, seed), padded(np.arange(batch))), np.random.default_rng(seed)
     spiel = pyspiel.load_game("backgammon(scoring_type=full_scoring)")
     others, compared, returns = [spiel.new_initial_state() for _ in range(batch)], 0, list[float]()

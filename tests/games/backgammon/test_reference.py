@@ -32,7 +32,7 @@ def test_golden_games() -> None:
 
 
 def test_openings() -> None:
-    """Thirty throws, each as likely; the higher number begins (B2)."""
+    """Check that thirty throws are equally likely and that the higher number begins (B2)."""
     state = shared_env(GAME).init(60_000, seed=5).numpy()
     assert set(state["dice"].sum(1)) == {2} and state["dice"].max() == 1
     low, high = state["dice"].argmax(1), 5 - state["dice"][:, ::-1].argmax(1)

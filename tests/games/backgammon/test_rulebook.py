@@ -18,18 +18,18 @@ def side(men: Men) -> list[int]:
 
 
 def placed(own: Men, other: Men, dice: list[int], player: int = 0) -> dict[str, Any]:
-    """Who is to move has the first men."""
+    """Return a position; the first men are those of the player to move."""
     men = [side(own), side(other)]
     return {"men": men[:: 1 - 2 * player], "dice": dice, "current_player": player}
 
 
 def by(pip: int, number: int) -> int:
-    """B4: the action that moves a man from a pip."""
+    """Return the action that moves a man from a pip (B4)."""
     return 6 * (26 - pip) + number - 1
 
 
 def moves(game: Any) -> set[tuple[int, int]]:
-    """The legal moves, as pips and numbers."""
+    """Return the legal moves as pips and numbers."""
     return {(26 - action // 6, action % 6 + 1) for action in game.legal_actions() if action}
 
 
@@ -46,7 +46,7 @@ def test_b1_b2_the_start(start: Start) -> None:
 
 @pytest.mark.parametrize("player", (0, 1))
 def test_b3_a_turn(start: Start, player: int) -> None:
-    """By the one number, then by the other; then the other player throws."""
+    """Play both numbers; then the opponent throws."""
     game = start(GAME, placed({24: 2, 13: 5}, {24: 2, 13: 5}, [1, 3], player))
     game.apply(by(13, 3))
     assert game.current_player == player and game.to_dict()["dice"] == [1]
@@ -65,7 +65,7 @@ def test_b3_of_a_double_four(start: Start) -> None:
 
 
 def test_b5_points_and_hits(start: Start) -> None:
-    """Pip 25 - p of the other: two men there hold it, one is hit."""
+    """Check pip 25 - p of the opponent: two men hold it, one is hit."""
     game = start(GAME, placed({20: 1, 10: 1}, {10: 2, 9: 1, 20: 2}, [5, 4]))
     assert moves(game) == {(20, 4), (10, 4)}  # 15 is held; 5 too, and after 16 or 6 the 5 goes on
     game.apply(by(20, 4))
@@ -90,7 +90,7 @@ def test_b7_who_cannot_move_passes(start: Start) -> None:
 
 
 def test_b6_both_numbers(start: Start) -> None:
-    """13/12 would leave no 6, since 2 and 6 are held; 13/7 and 8/7 leave the other number."""
+    """Check that 13/12, which leaves no 6, is illegal; 13/7 and 8/7 leave the other number."""
     game = start(GAME, placed({13: 1, 8: 1}, {25 - 2: 2, 25 - 6: 2}, [1, 6]))
     assert moves(game) == {(13, 6), (8, 1)}
     game = start(GAME, placed({13: 1, 8: 1}, {25 - 7: 2, 25 - 2: 2}, [1, 6]))
@@ -98,7 +98,7 @@ def test_b6_both_numbers(start: Start) -> None:
 
 
 def test_b7_the_higher_one(start: Start) -> None:
-    """Either number can be played, but not both: 24/18 or 24/23, then nothing."""
+    """Check a throw of which either number can be played, but not both: 24/18 or 24/23."""
     game = start(GAME, placed({24: 1}, {25 - 17: 2}, [1, 6]))
     assert moves(game) == {(24, 6)}
     game = start(GAME, placed({24: 1}, {25 - 17: 2, 25 - 18: 2}, [1, 6]))

@@ -1,4 +1,4 @@
-"""Chess in plain Python, slow and obvious: the oracle of the tensor engine.
+"""Chess in plain Python: a slow and obvious oracle of the tensor engine.
 
 Source: the game's rules file, whose rulings C1-C13 are cited below.
 """
@@ -25,7 +25,7 @@ Move = tuple[str, str, str]  # from, to, and what a pawn becomes
 
 
 def near(square: str, files: int, ranks: int) -> str | None:
-    """The square so many files and ranks on, if it is on the board."""
+    """Return the square at a distance of files and ranks, or None beyond the board."""
     file, rank = FILES.index(square[0]) + files, RANKS.index(square[1]) + ranks
     return FILES[file] + RANKS[rank] if 0 <= file < 8 and 0 <= rank < 8 else None
 
@@ -38,7 +38,7 @@ class Reference:
     truncated = False  # C11
 
     def __init__(self, key: Key, quiet_plies: int = 100) -> None:
-        """`key` is there for the common interface: the game has no chance."""
+        """Start a game; `key` belongs to the common interface, since the game has no chance."""
         self.quiet_plies = quiet_plies
         self.rewards = [0.0, 0.0]
         self.read(START)
@@ -95,14 +95,14 @@ class Reference:
         return piece is not None and piece.isupper() == (player == 0)
 
     def attacked(self, board: Board, square: str, by: int) -> bool:
-        """Whether a piece of a player could take on a square."""
+        """Return whether a piece of a player attacks a square."""
         for start, piece in board.items():
             if self.is_own(piece, by) and square in self.reach(board, start, piece):
                 return True
         return False
 
     def reach(self, board: Board, start: str, piece: str) -> list[str]:
-        """The squares that a piece attacks (C2)."""
+        """Return the squares that a piece attacks (C2)."""
         kind, ahead = piece.upper(), 1 if piece.isupper() else -1
         steps = {"P": [(1, ahead), (-1, ahead)], "N": LEAPS, "K": STRAIGHT + OBLIQUE}
         if kind in steps:
@@ -116,7 +116,7 @@ class Reference:
         return found
 
     def after(self, board: Board, move: Move) -> Board:
-        """The pieces after a move."""
+        """Return the pieces after a move."""
         start, to, becomes = move
         board = dict(board)
         piece = board.pop(start)
@@ -129,7 +129,7 @@ class Reference:
         return board
 
     def safe(self, move: Move) -> bool:
-        """Whether the own king is not attacked after a move (C6)."""
+        """Return whether the player's king is not attacked after a move (C6)."""
         board, king = self.after(self.board, move), "Kk"[self.current_player]
         square = next(square for square, piece in board.items() if piece == king)
         return not self.attacked(board, square, 1 - self.current_player)
@@ -198,7 +198,7 @@ class Reference:
     # *** the game ***
 
     def position(self, board: Board, player: int, passed: str) -> Any:
-        """What makes a position another one (C10)."""
+        """Return the facts that distinguish positions (C10)."""
         return sorted(board.items()), player, self.rights, passed
 
     def apply(self, action: int) -> None:
@@ -231,7 +231,7 @@ class Reference:
             self.rewards = [float(result), float(-result)]
 
     def result(self) -> int | None:
-        """What white gets, if the game is over."""
+        """Return white's result once the game is over."""
         player = self.current_player
         if not self.legal_moves():  # C8
             king = next(square for square, piece in self.board.items() if piece == "Kk"[player])
@@ -247,7 +247,7 @@ class Reference:
         return 0 if self.quiet >= self.quiet_plies else None  # C11
 
     def earlier(self) -> int:
-        """How often the position has been there before."""
+        """Return the earlier occurrences of the position."""
         return self.before.count(self.position(self.board, self.current_player, self.passed))
 
     def observation(self, player: int) -> list[Any]:  # C12

@@ -1,4 +1,4 @@
-"""OpenSpiel as a judge: its `chess` plays the same games, by the same numbers of actions.
+"""Comparison with OpenSpiel: its `chess` plays the same games, by the same numbers of actions.
 
 Its white is player 1. A position after a pawn's move of two squares it takes for another than later ones, also if no
 pawn could take it (C10), so that it may see a third repetition later.
@@ -31,7 +31,7 @@ def placed(fen: str) -> str:
 
 
 def play_in_lockstep(fens: list[str], seed: int) -> Counter[str]:
-    """Random games from some positions in both engines -> how they ended.
+    """Play random games from some positions in both engines; return how they ended.
 
     At every ply legal actions, boards, castling rights, players to move, ends and returns must agree.
     """

@@ -13,7 +13,7 @@ Start = Callable[..., Any]
 
 
 def at(fen: str) -> dict[str, Any]:
-    """A position; white is to move and nothing has been, unless its FEN says so."""
+    """Return a position; by default white is to move at the start of a game."""
     return {"fen": fen if " " in fen else f"{fen} w - - 0 1"}
 
 
@@ -27,7 +27,7 @@ def names(game: Any, start: str = "") -> set[str]:
 
 
 def play(game: Any, *moves: str) -> Any:
-    """Moves by their names, from the side of who makes them."""
+    """Play moves by their names, from the side of their player."""
     for move in moves:
         game.apply(number(move))
     return game

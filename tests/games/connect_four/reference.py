@@ -1,4 +1,4 @@
-"""Connect four in plain Python, slow and obvious: the oracle of the tensor engine.
+"""Connect four in plain Python: a slow and obvious oracle of the tensor engine.
 
 Source: the game's rules file, whose rulings C1-C8 are cited below.
 """
@@ -20,7 +20,7 @@ class Reference:
     truncated = False  # C5
 
     def __init__(self, key: Key, *, rows: int = 6, columns: int = 7, k: int = 4) -> None:
-        """`key` is there for the common interface: the game has no chance."""
+        """Start a game; `key` belongs to the common interface, since the game has no chance."""
         if not (1 <= rows <= 32 and 1 <= columns <= 32 and 1 <= k <= max(rows, columns)):  # C6
             raise ValueError(f"need sides in 1..32 and k in 1..the longer one, got {rows}, {columns}, {k}")
         self.rows, self.columns, self.k = rows, columns, k
@@ -52,7 +52,7 @@ class Reference:
         return all(stone for row in self.board for stone in row)
 
     def has_line(self, player: int) -> bool:
-        """Whether k stones of `player` lie in consecutive cells of a line (C4)."""
+        """Return whether k stones of `player` lie in consecutive cells of a line (C4)."""
         own = {
             (row, column)
             for row in range(self.rows)
@@ -66,7 +66,7 @@ class Reference:
         )
 
     def legal_actions(self) -> list[int]:
-        """Columns whose top cell is empty (C2)."""
+        """Return the columns whose top cell is empty (C2)."""
         return [] if self.terminated else [c for c, stone in enumerate(self.board[0]) if stone == 0]
 
     def apply(self, action: int) -> None:
@@ -81,7 +81,7 @@ class Reference:
         self.rewards = [float(stone * STONES[mover]) if won else 0.0 for stone in STONES]  # C5
 
     def observation(self, player: int) -> list[Any]:
-        """Two planes of rows, the player's own stones first (C7)."""
+        """Return two planes of rows, the player's stones first (C7)."""
         return [
             [[cell == stone for cell in row] for row in self.board]
             for stone in (STONES[player], STONES[1 - player])

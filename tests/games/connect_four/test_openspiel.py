@@ -1,4 +1,4 @@
-"""OpenSpiel as a judge: its `connect_four` plays the same games, on boards of other sizes, too."""
+"""Comparison with OpenSpiel: its `connect_four` plays the same games, also on boards of other sizes."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ BOARDS: list[dict[str, int]] = [
 
 
 def play_in_lockstep(config: dict[str, int], rows: int, seed: int) -> set[float]:
-    """Random games in both engines -> what the first player got.
+    """Play random games in both engines; return the rewards of player 0.
 
     At every ply legal actions, players to move, ends and returns must agree; at the end, the boards.
     """

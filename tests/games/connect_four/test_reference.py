@@ -46,7 +46,7 @@ def test_golden_games() -> None:
 
 
 def check(game: Reference, before: Reference | None) -> None:
-    """What holds of every position that is reached from the empty board, and of the last ply."""
+    """Check properties of every reachable position, and of the last ply."""
     stones = [stone for row in game.board for stone in row]
     assert stones.count(1) - stones.count(-1) == game.current_player  # C1
     for upper, lower in zip(game.board, game.board[1:], strict=False):
@@ -75,7 +75,7 @@ def test_the_reference_by_itself(config: dict[str, Any]) -> None:
 
 
 def test_lines() -> None:
-    """69 lines of four on 6x7: each, alone on the board, is one, and shifted off an edge none is there."""
+    """Check all 69 lines of four on 6x7: each alone is a line, and none remains when it is shifted off an edge."""
     shape = {"rows": 6, "columns": 7}
     places = [
         [(row + t * down, column + t * right) for t in range(4)]
@@ -96,7 +96,7 @@ def test_lines() -> None:
 
 
 def test_positions_of_6x7() -> None:
-    """OEIS A212693."""
+    """Check the counts of OEIS A212693."""
     assert te.perft(shared_env(GAME), 6).positions == [1, 7, 49, 238, 1120, 4263, 16422]
 
 
@@ -106,5 +106,5 @@ def test_more_positions_of_6x7() -> None:
 
 
 def test_all_positions_of_4x4() -> None:
-    """161,029, as J. Tromp counts."""
+    """Check J. Tromp's count of 161,029."""
     assert sum(te.perft(shared_env(GAME, rows=4, columns=4)).positions) == 161_029

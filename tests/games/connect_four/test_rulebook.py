@@ -14,7 +14,7 @@ DRAWN = "152420614622012112641436064560333303504555"  # columns of a game that f
 
 
 def drawn(picture: str, player: int = 0) -> dict[str, Any]:
-    """A position as text, rows from the top: X and O are stones of the first and the second player."""
+    """Return a position drawn as text, rows from the top: X and O are stones of the first and the second player."""
     board = [{"X": 1, "O": -1, ".": 0}[stone] for stone in "".join(picture.split())]
     return {"board": board, "current_player": player}
 

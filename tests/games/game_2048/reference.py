@@ -1,4 +1,4 @@
-"""2048 in plain Python, slow and obvious: the oracle of the tensor engine.
+"""2048 in plain Python: a slow and obvious oracle of the tensor engine.
 
 Source: the game's rules file, whose rulings T1-T7 are cited below.
 """
@@ -15,7 +15,7 @@ Board = list[list[int]]
 
 
 def slid_left(row: list[int]) -> tuple[list[int], int]:
-    """T3, T4: a row after a slide to the left, and what that pays."""
+    """Return a row after a slide to the left, and the reward (T3, T4)."""
     tiles, result, pay = [tile for tile in row if tile], list[int](), 0
     while tiles:
         tile = tiles.pop(0)
@@ -60,14 +60,14 @@ class Reference:
         return {"board": [tile for row in self.board for tile in row]}
 
     def spawn(self, counter: int) -> None:
-        """T5."""
+        """Put a new tile on the board (T5)."""
         empty = [(row, column) for row in range(4) for column in range(4) if not self.board[row][column]]
         x = draw(self.key, counter, 10 * len(empty))
         row, column = empty[x // 10]
         self.board[row][column] = 4 if x % 10 == 0 else 2
 
     def slid(self, action: int) -> tuple[Board, int]:
-        """The board after a slide, and what that pays."""
+        """Return the board after a slide, and the reward."""
         board = transposed(self.board) if action in (UP, DOWN) else self.board
         board = mirrored(board) if action in (RIGHT, DOWN) else board
         rows = [slid_left(row) for row in board]

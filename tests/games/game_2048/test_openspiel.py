@@ -1,4 +1,4 @@
-"""OpenSpiel as a judge: its `2048` plays the same games, but for the slides that it does not list."""
+"""Comparison with OpenSpiel: its `2048` plays the same games, but for the slides that it does not list."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ def deal(other: Any, board: np.ndarray, cells: list[int]) -> None:
 
 
 def play_in_lockstep(batch: int, seed: int) -> int:
-    """Random games in both engines -> how often the other one left out slides.
+    """Play random games in both engines; return how often OpenSpiel omits slides.
 
     At every ply boards, rewards, ends and legal actions must agree; a slide that is left out must be one that moves no
     tile and only merges, and the other engine must do it all the same.

@@ -28,7 +28,7 @@ def test_golden_games() -> None:
 
 
 def test_every_row_slides_as_in_the_reference() -> None:
-    """All rows of the tiles 0, 2, .. 64, four of them on a board, in all directions."""
+    """Check all rows of the tiles 0, 2, .. 64, four on a board, in all directions."""
     env = shared_env(GAME)
     lines = [list(line) for line in product([0, 2, 4, 8, 16, 32, 64], repeat=4)]
     rng = np.random.default_rng(1)
@@ -55,7 +55,7 @@ def test_every_row_slides_as_in_the_reference() -> None:
 
 @pytest.mark.slow
 def test_first_boards() -> None:
-    """480, and each as likely as it should be: of 2s alone .81 / 120."""
+    """Check that there are 480 first boards with the right probabilities; one of two 2s has .81 / 120."""
     boards = shared_env(GAME).init(150_000, seed=5).board.numpy().reshape(-1, 16)
     found, counts = np.unique(boards, axis=0, return_counts=True)
     assert len(found) == 480
@@ -65,7 +65,7 @@ def test_first_boards() -> None:
 
 
 def test_the_reference_by_itself() -> None:
-    """A slide keeps the sum of the tiles, and a new one adds to it; what is paid is what merges."""
+    """Check that a slide keeps the sum of the tiles, that a new tile adds to it, and that merged tiles are paid."""
     for row in range(4):
         game, ply = Reference(game_key(9, row, 0)), 0
         while not game.terminated:

@@ -14,18 +14,18 @@ Rows = list[list[int]]
 
 
 def placed(*rows: list[int]) -> dict[str, Any]:
-    """A board by its rows from the top; those left out are empty."""
+    """Return a board by its rows from the top; missing rows are empty."""
     return {"board": [tile for row in [*rows, *[[0] * 4] * (4 - len(rows))] for tile in row]}
 
 
 def slid(game: Any, action: int) -> tuple[list[int], list[int]]:
-    """The board after a slide without the tile that appeared, which must be new, and that tile alone."""
+    """Return the board after a slide without its new tile, and that tile."""
     game.apply(action)
     return game.to_dict()["board"], game.rewards
 
 
 def without_new(board: list[int], expected: list[int]) -> list[int]:
-    """The new tile taken off: it lies where the board is expected to be empty."""
+    """Return the board without the new tile, which lies where the expected board is empty."""
     new = [cell for cell in range(16) if board[cell] != expected[cell]]
     assert len(new) == 1 and expected[new[0]] == 0 and board[new[0]] in (2, 4)
     return [0 if cell == new[0] else tile for cell, tile in enumerate(board)]
@@ -62,7 +62,7 @@ SLIDES: dict[tuple[int, ...], tuple[tuple[int, ...], int]] = {
 
 
 def turned(rows: Rows, action: int) -> Rows:
-    """A board for which this slide is what the slide to the left is for the given one."""
+    """Return the board rotated so that this slide corresponds to a slide of the argument to the left."""
     rows = [row[::-1] for row in rows] if action in (RIGHT, DOWN) else rows
     return [list(column) for column in zip(*rows, strict=True)] if action in (UP, DOWN) else rows
 
@@ -70,7 +70,7 @@ def turned(rows: Rows, action: int) -> Rows:
 @pytest.mark.parametrize("action", (LEFT, RIGHT, UP, DOWN))
 @pytest.mark.parametrize("row", SLIDES, ids=str)
 def test_t2_t3_t4_slides(start: Start, row: tuple[int, ...], action: int) -> None:
-    """In the second line, with a full line that cannot move in the last one."""
+    """Check slides of the second line beside a last line that is full and cannot move."""
     fixed = [2, 4, 8, 16]
     after, pays = SLIDES[row]
     game = start(GAME, placed(*turned([[0] * 4, list(row), [0] * 4, fixed], action)))
@@ -90,7 +90,7 @@ def test_t2_a_slide_that_does_nothing_is_illegal(start: Start) -> None:
 
 
 def test_t2_to_merge_with_a_tile_just_merged_is_legal(start: Start) -> None:
-    """The slide that OpenSpiel leaves out."""
+    """Check the slide that OpenSpiel omits."""
     rows = [2, 2, 4, 16], [8, 16, 8, 32], [2, 8, 2, 8], [16, 2, 16, 64]
     game = start(GAME, placed(*rows))
     assert game.legal_actions() == [RIGHT, LEFT]
@@ -102,7 +102,7 @@ def test_t2_to_merge_with_a_tile_just_merged_is_legal(start: Start) -> None:
 
 @pytest.mark.slow
 def test_t5_new_tiles() -> None:
-    """Every empty cell gets its tile, nine of ten a 2."""
+    """Check that every empty cell can get the tile, in nine of ten cases a 2."""
     env = te.make(GAME)
     state = env.state_from_dicts([placed([2, 4, 8, 16], [0, 2, 2, 0], [4, 8, 16, 32], [0, 64, 0, 0])] * 4000)
     board = env.step(state, [LEFT] * 4000).board.numpy().reshape(-1, 16)
@@ -135,7 +135,7 @@ def test_t8_the_game_goes_on_after_2048(start: Start) -> None:
 
 
 def test_t8_a_slide_may_be_the_last(start: Start) -> None:
-    """Whatever tile appears: it lies between an 8 and a 64."""
+    """Check an end that does not depend on the new tile, which lies between an 8 and a 64."""
     game = start(GAME, placed([1024, 1024, 4, 8], [8, 16, 32, 64], [16, 32, 64, 128], [32, 64, 128, 256]))
     game.apply(LEFT)
     assert game.rewards == [2048] and game.terminated and not game.truncated and game.legal_actions() == []

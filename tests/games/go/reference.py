@@ -1,4 +1,4 @@
-"""Go in plain Python, slow and obvious: the oracle of the tensor engine.
+"""Go in plain Python: a slow and obvious oracle of the tensor engine.
 
 Source: the game's rules file, whose rulings G1-G11 are cited below.
 """
@@ -24,7 +24,7 @@ class Reference:
     def __init__(
         self, key: Key, *, size: int = 9, komi: float = 7.5, max_plies: int | None = None, superko: int = 0
     ) -> None:
-        """`key` is there for the common interface: the game has no chance."""
+        """Start a game; `key` belongs to the common interface, since the game has no chance."""
         if not 1 <= size <= 19 or abs(komi) > 361 or komi * 2 % 1 or (max_plies or 1) < 1:  # G10
             raise ValueError(f"need a size in 1..19, a komi and a limit, got {size}, {komi}, {max_plies}")
         self.size, self.komi, self.max_plies = size, komi, max_plies or 2 * size * size
@@ -76,7 +76,7 @@ class Reference:
         return [(r, c) for r, c in around if 0 <= r < self.size and 0 <= c < self.size]
 
     def region(self, point: Point) -> set[Point]:
-        """The points of one kind that a point is connected with: a group (G2), or an empty region."""
+        """Return the connected points of one kind around a point: a group (G2), or an empty region."""
         found, waiting = {point}, [point]
         while waiting:
             for near in self.near(waiting.pop()):
@@ -133,7 +133,7 @@ class Reference:
             self.rewards = [float((lead > 0) - (lead < 0)), float((lead < 0) - (lead > 0))]
 
     def closed(self, point: Point) -> bool:
-        """Whether a stone there is not allowed by G5 alone."""
+        """Return whether G5 alone forbids a stone there."""
         if not self.superko:
             return point == self.ko
         if self.at(point) != 0:
@@ -144,7 +144,7 @@ class Reference:
         return back
 
     def area(self, player: int) -> int:
-        """G7."""
+        """Return the area of a player (G7)."""
         count = 0
         for point in self.points():
             if self.at(point) == 0:

@@ -1,4 +1,4 @@
-"""OpenSpiel as a judge: its `go` plays the same games, up to the first position that is repeated."""
+"""Comparison with OpenSpiel: its `go` plays the same games, up to the first position that is repeated."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ BOARDS: list[dict[str, Any]] = [{}, {"size": 5, "komi": 0.5}, {"size": 7, "komi"
 
 
 def play_in_lockstep(config: dict[str, Any], batch: int, seed: int) -> tuple[int, int, set[float]]:
-    """Random games in both engines -> plies compared, games in which a position was repeated, results of the others.
+    """Play random games in both engines; return plies compared, games with a repetition, and results of the others.
 
     At every ply legal actions, players to move, ends, returns and boards must agree. A game in which the other engine
     calls a repetition a draw is compared until then. Half of the games pass only when nothing else is legal.

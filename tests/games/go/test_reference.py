@@ -42,7 +42,7 @@ def test_golden_games() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("size", "count"), ((1, 1), (2, 57), (3, 12675)))
 def test_legal_positions(size: int, count: int) -> None:
-    """As J. Tromp and G. Farnebäck count; what is read from a board is what the reference finds on it."""
+    """Check the published counts, and that the fields read from a board are the reference's."""
     env, positions = shared_env(GAME, size=size), []
     for board in product((0, 1, -1), repeat=size * size):
         position = {"board": list(board), "current_player": 0, "passed": False}
@@ -62,7 +62,7 @@ def test_legal_positions(size: int, count: int) -> None:
 
 
 def test_no_board_comes_again() -> None:
-    """G5: with a superko as long as the game; and it closes points that the simple ko would not."""
+    """Check that a superko as long as the game prevents repetition and closes more points than the simple ko (G5)."""
     superko, simple = shared_env(GAME, **SUPERKO), shared_env(GAME, size=3, komi=0.5)
     state, ko, closed = superko.init(256, seed=5), simple.init(256, seed=5), 0
     boards: list[list[list[int]]] = [[superko.state_to_dict(state, row)["board"]] for row in range(256)]
@@ -81,7 +81,7 @@ def test_no_board_comes_again() -> None:
 
 
 def test_groups_and_their_liberties() -> None:
-    """The fields of games that are played are those that are read from their boards, captures included."""
+    """Check that the fields of played games equal those read from their boards, also after captures."""
     env, rng = shared_env(GAME, size=5, komi=0.5), np.random.default_rng(2)
     state, taken = env.init(12), 0
     for _ in range(45):

@@ -14,7 +14,7 @@ SIGNS = {"X": 1, "O": -1, ".": 0, "*": 2}
 
 
 def drawn(picture: str, player: int = 0, passed: bool = False) -> dict[str, Any]:
-    """A position as text, row 1 first: X is black, O white, * an empty point that a ko closes."""
+    """Return a position drawn as text, row 1 first: X is black, O white, * an empty point that a ko closes."""
     board = [SIGNS[stone] for stone in "".join(picture.split())]
     return {"board": board, "current_player": player, "passed": passed}
 
@@ -96,7 +96,7 @@ def test_g5_a_stone_with_a_friend_is_no_ko(start: Start) -> None:
 
 @pytest.mark.parametrize("superko", (0, 1, 2))
 def test_g5_sending_two_returning_one(start: Start, superko: int) -> None:
-    """Black adds a second stone, white takes both by one, and black would take that one."""
+    """Check the cycle: black adds a second stone, white captures both with one, and black recaptures it."""
     past = {"history": [0] * 16 * superko} if superko else {}
     game = start(GAME, drawn(".X.X OOX. .... ....") | past, size=4, superko=superko)
     game.apply(0)
@@ -106,7 +106,7 @@ def test_g5_sending_two_returning_one(start: Start, superko: int) -> None:
 
 
 def test_g5_superko(start: Start) -> None:
-    """The same ko, by the boards that it would bring back; the points that are closed are seen."""
+    """Check the superko on the boards that a ko would repeat, and the observation of closed points."""
     past = [0] * 32
     game = start(GAME, drawn(".XO. XO.O .XO. ....") | {"history": past}, size=4, superko=2)
     game.apply(6)

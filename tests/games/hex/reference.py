@@ -1,4 +1,4 @@
-"""Hex in plain Python, slow and obvious: the oracle of the tensor engine.
+"""Hex in plain Python: a slow and obvious oracle of the tensor engine.
 
 Source: the game's rules file, whose rulings H1-H7 are cited below.
 """
@@ -20,7 +20,7 @@ class Reference:
     truncated = False  # H4
 
     def __init__(self, key: Key, *, size: int = 11, swap: bool = True) -> None:
-        """`key` is there for the common interface: the game has no chance."""
+        """Start a game; `key` belongs to the common interface, since the game has no chance."""
         if not 1 <= size <= 19:  # H7
             raise ValueError(f"need a size in 1..19, got {size}")
         self.size, self.swap = size, swap
@@ -49,7 +49,7 @@ class Reference:
         }
 
     def connected(self, player: int) -> bool:
-        """Whether a chain of stones leads from the player's first side to the other (H1, H4)."""
+        """Return whether a chain of stones leads from the player's first side to the other (H1, H4)."""
         last = self.size - 1
         own = {
             (row, column)

@@ -1,4 +1,4 @@
-"""OpenSpiel as a judge: its `hex` plays the same games, with and without a swap, on boards of other sizes, too."""
+"""Comparison with OpenSpiel: its `hex` plays the same games, with and without a swap, also on boards of other sizes."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ BOARDS: list[dict[str, Any]] = [{}, {"size": 4}, {"size": 7, "swap": False}]
 
 
 def play_in_lockstep(config: dict[str, Any], batch: int, seed: int) -> int:
-    """Random games in both engines -> the number of swaps.
+    """Play random games in both engines; return the number of swaps.
 
     At every ply legal actions, players to move, ends and returns must agree; at the end, the boards.
     """

@@ -33,7 +33,7 @@ def test_golden_games() -> None:
 
 
 def test_a_swap_moves_the_stone() -> None:
-    """To the mirrored cell; its group is its own."""
+    """Check that a swap moves the stone to the mirror image of its cell, with its own group."""
     env = shared_env(GAME, size=2)
     swapped = env.step(env.step(env.init(2), [1, 0]), [4, 4])
     assert (swapped.own.numpy() == 0).all() and swapped.other.numpy().ravel().tolist() == [0b100, 0b1]
@@ -41,7 +41,7 @@ def test_a_swap_moves_the_stone() -> None:
 
 
 def full_boards(size: int) -> int:
-    """Of all ways to fill a board those that player 0 has won; on each exactly one player has."""
+    """Return the full boards that player 0 has won; assert that each has exactly one winner."""
     won = 0
     for filled in range(2 ** (size * size)):
         board = [STONES[filled >> cell & 1] for cell in range(size * size)]
@@ -56,7 +56,7 @@ def test_one_player_always_connects() -> None:
 
 
 def test_the_kernel_sees_the_winner_of_every_full_board() -> None:
-    """The last stone of every full board of 3x3 is placed; it wins if the others have not before."""
+    """Check the last stone of every full board of 3x3: it wins unless there was a winner before."""
     env, boards, cells, expected = shared_env(GAME, size=3, swap=False), [], [], []
     for filled in range(512):
         board = [STONES[filled >> cell & 1] for cell in range(9)]
@@ -74,11 +74,11 @@ def test_the_kernel_sees_the_winner_of_every_full_board() -> None:
 
 
 def winning_openings(size: int) -> list[int]:
-    """First cells after which player 0 wins, without a swap, by searching all positions."""
+    """Return the first cells after which player 0 wins without a swap, by searching all positions."""
 
     @cache
     def wins(board: tuple[int, ...], player: int) -> bool:
-        """Whether the player to move wins."""
+        """Return whether the player to move wins."""
         for cell, stone in enumerate(board):
             if stone == 0:
                 after = (*board[:cell], STONES[player], *board[cell + 1 :])
@@ -98,7 +98,7 @@ def test_winning_openings() -> None:
 
 
 def test_numbers_of_groups() -> None:
-    """A group's number is its highest cell + 1: planes of a state read from a board are those of the game played."""
+    """Check that group numbers read from a board equal those of the played game."""
     env = shared_env(GAME, size=5)
     state = env.init(8, 3)
     for _ in range(14):

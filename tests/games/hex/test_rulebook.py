@@ -13,13 +13,13 @@ Start = Callable[..., Any]
 
 
 def drawn(picture: str, player: int = 0) -> dict[str, Any]:
-    """A position as text, rows from the top: X and O are stones of the first and the second player."""
+    """Return a position drawn as text, rows from the top: X and O are stones of the first and the second player."""
     board = [{"X": 1, "O": -1, ".": 0}[stone] for stone in "".join(picture.split())]
     return {"board": board, "current_player": player}
 
 
 def mirrored(picture: str) -> str:
-    """The same game with the players exchanged: rows are columns."""
+    """Return the game with the players exchanged: rows become columns."""
     columns = zip(*picture.split(), strict=True)
     return " ".join("".join(column) for column in columns).translate(str.maketrans("XO", "OX"))
 

@@ -1,4 +1,4 @@
-"""Hyperdimensional tic-tac-toe in plain Python, slow and obvious: the oracle of the tensor engine.
+"""Hyperdimensional tic-tac-toe in plain Python: a slow and obvious oracle of the tensor engine.
 
 Source: the game's rules file (its facts F1-F5 and rulings G1-G8 are cited below).
 """
@@ -17,13 +17,13 @@ MARKS = (1, -1)  # F3: of player 0 and of player 1
 
 
 def directions(dimensions: int) -> list[tuple[int, ...]]:
-    """One of each opposite pair of the steps to a neighbouring cell: (3^N - 1) / 2 of them (F5, G1)."""
+    """Return one of each opposite pair of steps to a neighbouring cell: (3^N - 1) / 2 of them (F5, G1)."""
     return [step for step in product((-1, 0, 1), repeat=dimensions) if step > (0,) * dimensions]
 
 
 @lru_cache
 def lines(shape: tuple[int, ...], k: int) -> list[list[int]]:
-    """Every line (G2): k steps from each cell in each direction, kept if no step leaves the board."""
+    """Return every line (G2): k steps from each cell in each direction, kept if no step leaves the board."""
     cells = list(product(*map(range, shape)))  # C order (G5)
     number = {cell: index for index, cell in enumerate(cells)}
     found = []
@@ -43,7 +43,7 @@ class Reference:
     def __init__(
         self, key: Key, *, shape: Sequence[int], k: int, misere: bool = False, gravity: bool = False
     ) -> None:
-        """`key` is there for the common interface: the game has no chance (G6)."""
+        """Start a game; `key` belongs to the common interface, since the game has no chance (G6)."""
         self.shape, self.k, self.misere, self.gravity = tuple(shape), k, misere, gravity
         if not self.shape or min(self.shape) < 1 or not 1 <= k <= max(self.shape):  # G4
             raise ValueError(f"need sides >= 1 and 1 <= k <= the longest side, got shape={self.shape}, k={k}")
@@ -65,7 +65,7 @@ class Reference:
         return {"board": list(self.board), "current_player": self.current_player}
 
     def has_line(self, player: int) -> bool:
-        """Whether k marks of `player` stand in one line; a longer row contains a line of k (G3)."""
+        """Return whether k marks of `player` stand in one line; a longer row contains a line of k (G3)."""
         return any(
             all(self.board[cell] == MARKS[player] for cell in line) for line in lines(self.shape, self.k)
         )
@@ -76,7 +76,7 @@ class Reference:
         return [cell for cell, mark in enumerate(self.board) if mark == 0 and self.holds(cell)]  # G5
 
     def holds(self, cell: int) -> bool:
-        """Whether a mark on the cell stays there (G11)."""
+        """Return whether a mark on the cell stays there (G11)."""
         below = cell + prod(self.shape[1:])
         return not self.gravity or below >= len(self.board) or self.board[below] != 0
 
@@ -92,7 +92,7 @@ class Reference:
         self.rewards = [float(sign * mark * MARKS[mover]) if won else 0.0 for mark in MARKS]  # G6
 
     def observation(self, player: int) -> list[Any]:
-        """Two planes of `shape`, the player's own marks first (G7)."""
+        """Return two planes of `shape`, the player's marks first (G7)."""
         planes = []
         for mark in (MARKS[player], MARKS[1 - player]):
             plane: list[Any] = [cell == mark for cell in self.board]

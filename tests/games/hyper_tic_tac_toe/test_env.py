@@ -1,4 +1,4 @@
-"""The tensor engine against the reference, golden games, known counts, and one form of itself against another."""
+"""Hyperdimensional tic-tac-toe: the tensor engine against the reference, golden games, counts, both win checks."""
 
 import numpy as np
 import pytest
@@ -45,7 +45,7 @@ def test_gravity_keeps_what_every_game_promises() -> None:
 
 @pytest.mark.slow
 def test_gravity_makes_connect_four() -> None:
-    """Ply by ply: the same boards, legal columns, rewards and ends."""
+    """Compare boards, legal columns, rewards and ends ply by ply."""
     env, falls = shared_env("connect_four"), shared_env("hyper_tic_tac_toe", shape=(6, 7), k=4, gravity=True)
     one, other, results = env.init(48, seed=2), falls.init(48, seed=2), set[float]()
     for _ in range(42):
@@ -108,7 +108,7 @@ def test_the_convolution_and_the_lines_through_the_last_move_are_equal(
 
 
 def test_positions_and_games_of_3x3() -> None:
-    """5,478 reachable positions, 958 of them over; 255,168 games."""
+    """Count 5,478 reachable positions, 958 of them ended, and 255,168 games."""
     found = te.perft(shared_env("tic_tac_toe"))
     assert sum(found.positions) == 5478
     assert sum(sum(row.ended_positions.values()) for row in found.plies) == 958
@@ -117,7 +117,7 @@ def test_positions_and_games_of_3x3() -> None:
 
 @pytest.mark.slow
 def test_statistics_of_random_play() -> None:
-    """First player wins .585, draws .127, mean length 7.63 (rules, known answers), within 4 standard errors."""
+    """Check that player 0 wins .585, draws .127, mean length 7.63 (rules, known answers), within 4 standard errors."""
     batch = 20_000
     vector = te.VectorEnv(te.make("tic_tac_toe"), batch, seed=6, autoreset="disabled")
     for _ in range(9):
@@ -133,7 +133,7 @@ def test_statistics_of_random_play() -> None:
 
 
 def test_a_million_cells() -> None:
-    """Nothing is limited to small boards: three plies on 100 x 100 x 100."""
+    """Play three plies on 100 x 100 x 100."""
     env = te.make("hyper_tic_tac_toe", shape=(100, 100, 100), k=3)
     state = env.init(1, device="CPU")
     for cell in (0, 500_000, 1, 500_001, 2):
@@ -144,6 +144,6 @@ def test_a_million_cells() -> None:
 
 @pytest.mark.parametrize("shape, count", (((1, 1, 3), 2), ((1, 3, 3), 8), ((1, 1, 2, 1), 2), ((1, 1), 1)))
 def test_symmetries_are_distinct(shape: tuple[int, ...], count: int) -> None:
-    """Axes of one cell move nothing, whatever their order."""
+    """Check that axes of one cell add no symmetries."""
     found = [symmetry.actions for symmetry in te.make("hyper_tic_tac_toe", shape=shape, k=1).symmetries()]
     assert len(found) == len(set(found)) == count

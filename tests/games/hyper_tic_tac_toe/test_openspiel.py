@@ -1,4 +1,4 @@
-"""OpenSpiel as a judge: its `tic_tac_toe`, `mnk` and `gomoku`, which has any number of dimensions, play the same games.
+"""Comparison with OpenSpiel: its `tic_tac_toe`, `mnk` and `gomoku` (of any number of dimensions) play the same games.
 
 OpenSpiel's `gomoku` counts k and more in a row as a line, as here (G3). Its option `anti` is `misere` (G10). Its
 option `wrap` joins opposite sides of the board, which no board here does (G2): such games differ where a line crosses a
@@ -55,7 +55,7 @@ def names(games: list[Any]) -> list[str]:
 
 
 def play_in_lockstep(name: str, shape: Shape, k: int, rows: int, seed: int, misere: bool = False) -> int:
-    """Random games in both engines -> the number of draws.
+    """Play random games in both engines; return the number of draws.
 
     At every ply legal actions, players to move, ends and the returns must agree; at the end, the boards.
     """
@@ -116,7 +116,7 @@ def test_anti_gomoku_is_misere() -> None:
 
 
 def test_more_than_k_in_a_row_win_in_both() -> None:
-    """Black joins two threes to six, a line of five and more."""
+    """Check that black wins by joining two threes to six."""
     env, game = te.make("gomoku"), pyspiel.load_game("gomoku")
     state, other = env.init(1), game.new_initial_state()
     for cell in (0, 30, 1, 32, 2, 34, 4, 36, 5, 38, 3):
@@ -128,7 +128,7 @@ def test_more_than_k_in_a_row_win_in_both() -> None:
 
 @pytest.mark.parametrize(("size", "dims", "k"), [(4, 2, 3), (5, 2, 4), (3, 3, 3)])
 def test_a_wrapped_board_differs_where_a_line_crosses_a_side(size: int, dims: int, k: int) -> None:
-    """With `wrap` a line of the board repeated beyond its sides ends the game, here only one of the board itself."""
+    """Check that OpenSpiel's option `wrap` differs exactly where a line crosses a side."""
     name, shape, _ = gomoku(size, dims, k)
     env, game = te.make("hyper_tic_tac_toe", shape=shape, k=k), pyspiel.load_game(name[:-1] + ",wrap=true)")
     rows = 40

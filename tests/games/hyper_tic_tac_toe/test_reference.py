@@ -94,7 +94,7 @@ def test_g2_totals(side: int, dimensions: int, count: int) -> None:
 
 @pytest.mark.parametrize("dimensions", (1, 2, 3))
 def test_g2_lines_are_the_triples_with_a_midpoint(dimensions: int) -> None:
-    """On sides of 3, three cells are in line just when one is the average of the other two."""
+    """Check that on sides of 3 a line is three cells of which one is the average of the other two."""
 
     def place(cell: int) -> list[int]:
         return [cell // 3**axis % 3 for axis in range(dimensions)]
@@ -109,7 +109,7 @@ def test_g2_lines_are_the_triples_with_a_midpoint(dimensions: int) -> None:
 
 
 def test_three_by_three_searched_to_the_end() -> None:
-    """The number of positions and of games, perfect play, and uniform random play to the last game."""
+    """Check the numbers of positions and games, optimal play, and uniform random play by exhaustive search."""
     after: dict[Board, list[Board]] = {}
     value: dict[Board, int] = {}  # under perfect play: 1, 0 or -1 for the first player
     games: dict[Board, list[int]] = {}  # that go on from here: won by the first, won by the second, drawn
@@ -143,7 +143,7 @@ def test_three_by_three_searched_to_the_end() -> None:
 
 
 def first_player_wins(shape: Shape, k: int, plies: int) -> bool:
-    """Whether player 0 can force a line within `plies`, by search from the middle of the board outwards."""
+    """Return whether player 0 can force a line within `plies`, by search from the middle of the board outwards."""
 
     @cache
     def forced(board: Board, plies: int) -> bool:
@@ -171,18 +171,18 @@ def first_player_wins(shape: Shape, k: int, plies: int) -> bool:
     ),
 )
 def test_first_player_wins(shape: Shape, k: int, plies: int, won: bool) -> None:
-    """Where the first player cannot force a line the game is drawn: the second cannot force one anywhere."""
+    """Check where player 0 can force a line; elsewhere the game is a draw, since player 1 can force none."""
     assert first_player_wins(shape, k, plies) == won
 
 
 def test_no_draw_on_the_cube() -> None:
-    """No two-colouring of the 27 cells is free of lines."""
+    """Check that no two-colouring of the 27 cells is free of lines."""
     ends: dict[int, list[list[int]]] = {cell: [] for cell in range(27)}
     for line in lines((3, 3, 3), 3):
         ends[max(line)].append(line)
 
     def colour(board: list[int]) -> bool:
-        """Whether the cells that are left can be marked without a line; those before are marked already."""
+        """Return whether the remaining cells can be marked without a line."""
         cell = len(board)
         if cell == 27:
             return True

@@ -25,7 +25,7 @@ def cell(shape: Sequence[int], place: Place) -> int:
 def position(
     shape: Sequence[int], player: int, own: Sequence[Place], other: Sequence[Place] = ()
 ) -> dict[str, Any]:
-    """`player` to move, holding the cells `own`; the marks need not balance."""
+    """Return a position with `player` to move, who holds the cells `own`; the numbers of marks need not balance."""
     board = [0] * prod(shape)
     for places, mark in ((own, (1, -1)[player]), (other, (-1, 1)[player])):
         for place in places:
@@ -34,7 +34,7 @@ def position(
 
 
 def drawn(picture: str, player: int = 0) -> dict[str, Any]:
-    """A position as text: X and O are the marks of the first and the second player."""
+    """Return a position drawn as text: X and O are the marks of the first and the second player."""
     return {
         "board": [{"X": 1, "O": -1, ".": 0}[c] for c in "".join(picture.split())],
         "current_player": player,
@@ -50,7 +50,7 @@ def wins(
     last: Place,
     other: Sequence[Place] = (),
 ) -> bool:
-    """Whether `player`, holding `own`, wins by playing `last`; the rest of the state must fit the answer."""
+    """Return whether `player`, holding `own`, wins by playing `last`; the rest of the state must fit the answer."""
     game = start(GAME, position(shape, player, own, other), shape=shape, k=k)
     assert not game.terminated
     game.apply(cell(shape, last))
@@ -136,7 +136,7 @@ def test_no_line(start: Start, shape: Place, k: int, places: list[Place], player
 
 
 def test_f4_board_of_the_seed(start: Start) -> None:
-    """Three in a row down the left edge, at one placement of one kernel."""
+    """Check three in a row down the left edge, at one placement of one kernel."""
     board = "XXO.. X.... XX... ....."
     assert start(GAME, drawn(board), shape=(4, 5), k=3).terminated
     assert not start(GAME, drawn(board), shape=(4, 5), k=4).terminated
@@ -211,7 +211,7 @@ def test_f3_g5_g8_the_start_and_the_first_marks(start: Start, shape: Place, k: i
 
 
 def test_g5_cells_in_c_order(start: Start) -> None:
-    """Consecutive actions run along the last axis: 1, 2, 3 is a row of a 3x4 board, 1, 5, 9 a column."""
+    """Check that consecutive actions run along the last axis: 1, 2, 3 is a row of a 3x4 board, 1, 5, 9 a column."""
     for own, last in (([1, 2], 3), ([1, 5], 9)):
         board = [int(c in own) for c in range(12)]
         game = start(GAME, {"board": board, "current_player": 0}, shape=(3, 4), k=3)

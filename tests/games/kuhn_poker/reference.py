@@ -1,4 +1,4 @@
-"""Kuhn poker in plain Python, slow and obvious: the oracle of the tensor engine.
+"""Kuhn poker in plain Python: a slow and obvious oracle of the tensor engine.
 
 Source: the game's rules file, whose rulings K1-K6 are cited below.
 """

@@ -1,4 +1,4 @@
-"""OpenSpiel as a judge: its `kuhn_poker` plays the same games."""
+"""Comparison with OpenSpiel: its `kuhn_poker` plays the same games."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.extra("pyspiel")
 
 
 def play_in_lockstep(batch: int, seed: int) -> None:
-    """Random games in both engines: at every ply legal actions, players to move, ends, returns and observations."""
+    """Play random games in both engines; compare masks, players, ends, returns and observations at every ply."""
     env, game = shared_env("kuhn_poker"), pyspiel.load_game("kuhn_poker")
     assert game.num_distinct_actions() == env.num_actions
     state, others = env.init(batch, seed), [game.new_initial_state() for _ in range(batch)]

@@ -35,13 +35,13 @@ def test_golden_games() -> None:
 
 
 def test_deals_are_equally_likely() -> None:
-    """Each of six: 5,000 of 30,000, with a standard deviation of 65."""
+    """Check that each of six deals occurs 5,000 times in 30,000; the standard deviation is 65."""
     cards = shared_env(GAME).init(30_000, seed=5).cards.numpy()
     assert all(abs((cards == deal).all(1).sum() - 5000) < 5 * 65 for deal in DEALS)
 
 
 def every_game() -> dict[tuple[int, int], dict[tuple[int, ...], float]]:
-    """For every deal what the histories of ended games pay the first player, by the kernel."""
+    """Return for every deal the kernel's rewards of player 0 by the histories of ended games."""
     state = shared_env(GAME).state_from_dicts([{"cards": list(deal), "history": []} for deal in DEALS])
     paths: list[tuple[Any, tuple[int, ...]]] = [(deal, ()) for deal in DEALS]
     found: dict[tuple[int, int], dict[tuple[int, ...], float]] = {deal: {} for deal in DEALS}
@@ -58,7 +58,7 @@ def every_game() -> dict[tuple[int, int], dict[tuple[int, ...], float]]:
 
 @pytest.mark.parametrize("alpha", (Fraction(0), Fraction(1, 5), Fraction(1, 3)), ids=str)
 def test_the_value_is_minus_a_18th(alpha: Fraction) -> None:
-    """Kuhn's equilibria: player 0 bets a jack with alpha and a king with 3 alpha, and calls with a queen with
+    """Check Kuhn's equilibria: player 0 bets a jack with alpha and a king with 3 alpha, and calls with a queen with
     alpha + 1/3; player 1 bets a jack, and calls with a queen, with 1/3."""
     third, games = Fraction(1, 3), every_game()
     assert [len(ends) for ends in games.values()] == [5] * 6
@@ -78,7 +78,7 @@ def test_the_value_is_minus_a_18th(alpha: Fraction) -> None:
 
 
 def test_information_sets() -> None:
-    """12: what the player to move observes, over all deals and histories."""
+    """Check that the player to move has 12 different observations over all deals and histories."""
     seen = {
         tuple(Reference.from_dict({"cards": deal, "history": history}, (0, 0)).observation(len(history) % 2))
         for deal in DEALS

@@ -1,4 +1,4 @@
-"""Leduc poker in plain Python, slow and obvious: the oracle of the tensor engine.
+"""Leduc poker in plain Python: a slow and obvious oracle of the tensor engine.
 
 Source: the game's rules file, whose rulings L1-L7 are cited below.
 """
@@ -53,7 +53,7 @@ class Reference:
         return [*folds, CALL, *raises]
 
     def strength(self, player: int) -> int:
-        """L5: a pair beats every rank."""
+        """Return the strength of a card (L5); a pair beats every rank."""
         rank = self.cards[player] // 2
         return 3 if rank == self.public // 2 else rank
 

@@ -1,4 +1,4 @@
-"""OpenSpiel as a judge: its `leduc_poker` plays the same games."""
+"""Comparison with OpenSpiel: its `leduc_poker` plays the same games."""
 
 import numpy as np
 import pytest
@@ -12,8 +12,9 @@ pytestmark = pytest.mark.extra("pyspiel")
 
 
 def play_in_lockstep(batch: int, seed: int) -> None:
-    """Random games in both engines: at every ply legal actions, players to move, ends, returns and observations; the
-    public card is dealt in the other engine after the first round."""
+    """Play random games in both engines; compare masks, players, ends, returns and observations at every ply.
+
+    OpenSpiel deals the public card after the first round."""
     env, game = shared_env("leduc_poker"), pyspiel.load_game("leduc_poker")
     assert game.num_distinct_actions() == env.num_actions
     state, others = env.init(batch, seed), [game.new_initial_state() for _ in range(batch)]

@@ -32,7 +32,7 @@ def test_golden_games() -> None:
 
 
 def test_deals_are_equally_likely() -> None:
-    """Each of 120: 500 of 60,000, with a standard deviation of 22."""
+    """Check that each of 120 deals occurs 500 times in 60,000; the standard deviation is 22."""
     state = shared_env(GAME).init(60_000, seed=5)
     cards = np.concatenate([state.cards.numpy(), state.public.numpy()[:, None]], axis=1)
     counts = np.bincount(cards @ [36, 6, 1], minlength=216)
@@ -41,7 +41,7 @@ def test_deals_are_equally_likely() -> None:
 
 @pytest.mark.slow
 def test_information_sets_and_ended_games() -> None:
-    """936 and 5520: all deals and all actions, by the kernel; a card face down counts once."""
+    """Count 936 and 5520 by the kernel, over all deals and actions; a hidden card counts once."""
     state = shared_env(GAME).state_from_dicts(
         [{"cards": deal[:2], "public": deal[2], "history": []} for deal in DEALS]
     )
@@ -58,7 +58,7 @@ def test_information_sets_and_ended_games() -> None:
 @pytest.mark.parametrize("player", (0, 1))
 @pytest.mark.parametrize("rounds", (1, 2))
 def test_determinize_deals_what_is_not_seen_alone(player: int, rounds: int) -> None:
-    """What is seen stays; over many draws every deal of the others is as likely."""
+    """Check that visible cards stay and that all deals of the others are equally likely."""
     game, rules = ScalarGame(LeducPoker(), seed=3), LeducPoker()
     for _ in range(2 * rounds - 2):
         game.step(CALL)

@@ -69,7 +69,7 @@ ENDS = {
 @pytest.mark.parametrize("history", ENDS)
 @pytest.mark.parametrize("lower", (False, True))
 def test_l5_ends(start: Start, history: str, lower: bool) -> None:
-    """With the cards exchanged only what is decided by them changes."""
+    """Check ends; an exchange of the cards changes only results that depend on them."""
     game = start(GAME, dealt(Q1, K1, J0) if lower else dealt(K1, Q1, J0))
     for letter in history:
         assert not game.terminated and game.rewards == [0, 0]

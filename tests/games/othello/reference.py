@@ -1,4 +1,4 @@
-"""Othello in plain Python, slow and obvious: the oracle of the tensor engine.
+"""Othello in plain Python: a slow and obvious oracle of the tensor engine.
 
 Source: the game's rules file, whose rulings O1-O8 are cited below.
 """
@@ -24,7 +24,7 @@ class Reference:
     truncated = False  # O5
 
     def __init__(self, key: Key) -> None:
-        """`key` is there for the common interface: the game has no chance."""
+        """Start a game; `key` belongs to the common interface, since the game has no chance."""
         self.board = [[0] * 8 for _ in range(8)]
         self.board[3][4] = self.board[4][3] = 1  # O1: e4, d5
         self.board[3][3] = self.board[4][4] = -1
@@ -45,7 +45,7 @@ class Reference:
         return {"board": [disc for row in self.board for disc in row], "current_player": self.current_player}
 
     def outflanked(self, player: int, square: Square) -> list[Square]:
-        """The discs that a new disc of `player` there turns (O2)."""
+        """Return the discs that a new disc of `player` there flips (O2)."""
         turned: list[Square] = []
         for down, right in WAYS:
             line: list[Square] = []
@@ -58,7 +58,7 @@ class Reference:
         return turned
 
     def squares(self, player: int) -> list[int]:
-        """Where `player` can place a disc (O3)."""
+        """Return the squares on which `player` can place a disc (O3)."""
         return [
             8 * row + column
             for row in range(8)
@@ -84,7 +84,7 @@ class Reference:
             self.rewards = [float((lead > 0) - (lead < 0)), float((lead < 0) - (lead > 0))]
 
     def observation(self, player: int) -> list[Any]:
-        """Two planes of rows, the player's own discs first (O7)."""
+        """Return two planes of rows, the player's discs first (O7)."""
         return [
             [[disc == colour for disc in row] for row in self.board]
             for colour in (DISCS[player], DISCS[1 - player])

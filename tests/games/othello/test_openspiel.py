@@ -1,4 +1,4 @@
-"""OpenSpiel as a judge: its `othello` plays the same games."""
+"""Comparison with OpenSpiel: its `othello` plays the same games."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.extra("pyspiel")
 
 
 def play_in_lockstep(batch: int, seed: int) -> tuple[set[float], int]:
-    """Random games in both engines -> what black got, and the number of passes.
+    """Play random games in both engines; return black's rewards and the number of passes.
 
     At every ply legal actions, players to move, ends and returns must agree; at the end, the boards.
     """

@@ -27,7 +27,7 @@ def test_golden_games() -> None:
 
 
 def test_the_reference_by_itself() -> None:
-    """Discs stay, every one that is placed turns others, nobody passes twice in a row; all of this is met."""
+    """Check that discs stay, that each new one flips others, and that no player passes twice in a row."""
     passes = 0
     for row in range(8):
         game, ply, passed = Reference(game_key(9, row, 0)), 0, False
@@ -54,7 +54,7 @@ def test_perft() -> None:
 
 @pytest.mark.slow
 def test_more_perft() -> None:
-    """From nine plies on some pass, or the game is over: A. Bik then counts a pass, as a tenth ply."""
+    """Check ten plies; from nine on there are passes and ends, where A. Bik counts a pass as the tenth ply."""
     found = te.perft(shared_env(GAME), 10, symmetry=True)
     assert found.plies[9].ended == {(1.0, -1.0): 228}
     assert found.sequences[9] == 3005288 and found.sequences[10] + 228 == 24571284

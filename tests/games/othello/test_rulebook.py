@@ -16,7 +16,7 @@ WIPED_OUT = "e6 f4 e3 f6 g5 d6 e7 f5 c5"  # the shortest game
 
 
 def drawn(*rows: str, player: int = 0) -> dict[str, Any]:
-    """A position as text, rows from the top: X is black, O white; rows that are left out are empty."""
+    """Return a position drawn as text, rows from the top: X is black, O white; missing rows are empty."""
     board = [{"X": 1, "O": -1, ".": 0}[disc] for row in (*rows, *[EMPTY] * (8 - len(rows))) for disc in row]
     return {"board": board, "current_player": player}
 
@@ -48,7 +48,7 @@ def test_o2_a_disc_turns_lines_in_all_directions(start: Start) -> None:
 
 @pytest.mark.parametrize("player", (0, 1))
 def test_o2_what_is_not_outflanked_stays(start: Start, player: int) -> None:
-    """A line with a gap, one to the edge, and one that ends at a disc that is only just turned."""
+    """Check a line with a gap, one to the edge, and one that ends at a disc flipped by the same move."""
     before, after = (
         ("...OOX.O", "OOO.OO.X", "...O....", "...XXO.X"),
         ("...OOX.O", "OOOXOO.X", "...X....", "...XXO.X"),
@@ -66,7 +66,7 @@ def test_o2_discs_that_are_turned_outflank_nothing(start: Start) -> None:
 
 
 def test_o2_lines_do_not_wrap_round_an_edge(start: Start) -> None:
-    """Neither a row, nor a diagonal: black's lines would end on the other side."""
+    """Check a row and a diagonal whose lines would end on the other side."""
     game = start(GAME, drawn(".....XOO", "XX......", EMPTY, EMPTY, "......OX", ".......O", "X......."))
     assert game.legal_actions() == [square("f5"), square("h7")]
     game = start(GAME, drawn("XOOOOOO.", "O......X"))
@@ -105,7 +105,7 @@ def test_o5_the_shortest_game(start: Start) -> None:
     ("last", "rewards"), (("XXOOOOOO", [1, -1]), ("OOOOOOOO", [-1, 1]), ("XOOOOOOO", [0, 0]))
 )
 def test_o5_o6_a_full_board(start: Start, last: str, rewards: list[int]) -> None:
-    """The last disc turns one; the last row decides."""
+    """Check that the last disc flips one, and that the last row decides."""
     game = start(GAME, drawn("XO.XXXXX", *["XXXXXXXX"] * 2, "XOXXXXXX", *["OOOOOOOO"] * 3, last))
     assert game.legal_actions() == [square("c1")]
     game.apply(square("c1"))
