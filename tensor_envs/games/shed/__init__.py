@@ -1,10 +1,5 @@
-"""Shed: whoever is made to hold all cards loses."""
+"""Shed: the player who has to take all cards loses."""
 
-from tensor_envs import GameEntry
+from tensor_envs.games._kit.entry import game_entry
 
-GAME = GameEntry(
-    id="shed",
-    rules="tensor_envs.games.shed.rules:Shed",
-    notation="tensor_envs.games.shed.notation",
-    render="tensor_envs.games.shed.render",
-)
+GAME = game_entry(__name__, "Shed")

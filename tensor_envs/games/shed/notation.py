@@ -1,14 +1,17 @@
 """Dictionaries, action names and the written notation of Shed."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tensor_envs._validate import integer, nested
+from tensor_envs.games._kit.fields import ended
+from tensor_envs.games._kit.symmetries import identity
 from tensor_envs.games.shed.rules import MAX_CARDS, Shed
-from tensor_envs.rules import WORD_BITS, Symmetry, pack, unpack
+from tensor_envs.rules import WORD_BITS, pack, unpack
 
 PICK_UP = "pick up"
+symmetries = identity()  # all cards differ in rank
 
 
 def cards_of(word: int) -> list[int]:
@@ -47,19 +50,13 @@ def from_dict(rules: Shed, game: dict[str, Any]) -> dict[str, Any]:
         )
     words = [word_of(place) for place in places]
     own, other = words[player], words[1 - player]
-    over = {"terminated": other == rules.all_cards, "truncated": False}
-    return {"own": own, "other": other, "pile": words[2], "current_player": player, **over}
+    fields = {"own": own, "other": other, "pile": words[2], "current_player": player}
+    return fields | ended(other == rules.all_cards)
 
 
 def action_to_string(rules: Shed, action: int) -> str:
     """Return a card's number, or "pick up" (G2)."""
     return PICK_UP if action == rules.cards else str(action + 1)
-
-
-def symmetries(rules: Shed) -> Iterator[Symmetry]:
-    """Yield the identity, since all cards differ in rank."""
-    cells = 4 * rules.cards
-    yield Symmetry(tuple(range(rules.cards + 1)), tuple(range(cells)), {})
 
 
 # *** written positions: hands with a box between, "+" after the hand of the player who has just moved ***

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from tensor_envs.games._kit.grids import svg_of
 from tensor_envs.games.shed.rules import Shed
 from tensor_envs.render.drawing import Drawing, box
 from tensor_envs.render.tile import Pixel, StateBits, Tile
@@ -38,11 +39,6 @@ def to_string(rules: Shed, game: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def to_svg(rules: Shed, game: dict[str, Any]) -> str:
-    """Return the drawing as an SVG document."""
-    return draw(rules, game).to_svg()
-
-
 def draw(rules: Shed, game: dict[str, Any]) -> Drawing:
     """Draw a row for each place, every card in the column of its number, so that it moves up and down only."""
     labels, places = _labels(rules, game), _places(game)
@@ -70,6 +66,9 @@ def draw(rules: Shed, game: dict[str, Any]) -> Drawing:
             if name == "pile" or card in playable:
                 picture.area(box(x, y, *CARD), rules.cards if name == "pile" else card - 1)
     return picture
+
+
+to_svg = svg_of(draw)
 
 
 def tile(rules: Shed) -> Tile:

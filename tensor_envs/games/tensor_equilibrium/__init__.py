@@ -1,10 +1,5 @@
 """Tensor: A Game of Equilibrium."""
 
-from tensor_envs import GameEntry
+from tensor_envs.games._kit.entry import game_entry
 
-GAME = GameEntry(
-    id="tensor_equilibrium",
-    rules="tensor_envs.games.tensor_equilibrium.rules:TensorEquilibrium",
-    notation="tensor_envs.games.tensor_equilibrium.notation",
-    render="tensor_envs.games.tensor_equilibrium.render",
-)
+GAME = game_entry(__name__, "TensorEquilibrium")

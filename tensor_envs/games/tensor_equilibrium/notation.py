@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import prod
 from typing import Any
 
-from tensor_envs._validate import nested
+from tensor_envs.games._kit.fields import Limits, checked
+from tensor_envs.games._kit.symmetries import identity
 from tensor_envs.games.tensor_equilibrium import tally
 from tensor_envs.games.tensor_equilibrium.board import CODE_BITS, light_cells
 from tensor_envs.games.tensor_equilibrium.cards import partner_word, row_bits
@@ -20,8 +20,10 @@ from tensor_envs.games.tensor_equilibrium.data import (
 )
 from tensor_envs.games.tensor_equilibrium.hexagon import Hexagon
 from tensor_envs.games.tensor_equilibrium.rules import TensorEquilibrium
-from tensor_envs.rules import Symmetry
 
+symmetries = (
+    identity()
+)  # a turned board would change the first tile of a MUL pair, and so the meaning of CELL
 FACE_DOWN = TYPES  # added to the code of a face-down tile
 SAME = (  # entries that are fields
     *(
@@ -134,7 +136,7 @@ def _checked(rules: TensorEquilibrium, entries: dict[str, Any]) -> dict[str, Any
     """Return the entries as lists of ints. Raise ValueError or TypeError for a state that the rules exclude."""
     players, copies = rules.players, rules.op_copies[rules.players - 1]
     seats, operations, tiles = (players,), (len(OPERATIONS),), (0, rules.tiles_per_type)
-    limits: dict[str, tuple[tuple[int, ...], int, int]] = {  # shape, minimum, maximum
+    limits: dict[str, Limits] = {
         "board": ((players, rules.cells), 0, 2 * TYPES),
         "level": ((players, TYPES), rules.level_min, rules.level_max),
         "storage": ((players, TYPES), *tiles),
@@ -160,7 +162,7 @@ def _checked(rules: TensorEquilibrium, entries: dict[str, Any]) -> dict[str, Any
         "decisions": ((), 0, 2**31 - 1),
         **dict.fromkeys(("final", "done", "truncated"), ((), 0, 1)),
     }
-    game = {name: nested(name, entries[name], *limit) for name, limit in limits.items()}
+    game = checked(entries, limits)
     for message in _faults(rules, game):
         raise ValueError(message)
     return game
@@ -235,9 +237,3 @@ def action_to_string(rules: TensorEquilibrium, action: int) -> str:
 
 
 KINDS = {name: first for name, first in vars(Act).items() if name.isupper() and name != "CELL"}
-
-
-def symmetries(rules: TensorEquilibrium) -> Iterator[Symmetry]:
-    """Yield the identity. A turned board would change the first tile of a MUL pair, and so the meaning of CELL."""
-    size = prod(rules.spec.observation_shape)
-    yield Symmetry(tuple(range(rules.num_actions)), tuple(range(size)), {})

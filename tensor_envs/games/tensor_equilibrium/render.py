@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import zip_longest
-from math import cos, pi, sin, sqrt
+from math import sqrt
 from typing import Any
 
+from tensor_envs.games._kit.grids import hexagon, svg_of
 from tensor_envs.games.tensor_equilibrium.data import (
     DIRECTIONS,
     OPERATIONS,
@@ -156,11 +157,6 @@ COLUMN = 24
 TILE = 18
 
 
-def to_svg(rules: RuleFields, game: dict[str, Any]) -> str:
-    """Return the drawing as an SVG document."""
-    return draw(rules, game).to_svg()
-
-
 def draw(rules: RuleFields, game: dict[str, Any]) -> Drawing:
     """Draw the table, and for each seat a panel with its board, confidence board and holdings."""
     board_width = sqrt(3) * CELL * (2 * rules.board_radius + 1)
@@ -180,6 +176,9 @@ def draw(rules: RuleFields, game: dict[str, Any]) -> Drawing:
         bottom = y + height - GAP - TILE / 2
         draw_holdings(picture, rules, game, seat, x + GAP, bottom)
     return picture
+
+
+to_svg = svg_of(draw)
 
 
 def draw_table(picture: Drawing, rules: RuleFields, game: dict[str, Any]) -> None:
@@ -226,12 +225,6 @@ def draw_title(
             picture.text((x, y), "/", 15, PALE)
             x += TILE - 4
     picture.text((x + 8, y), f"GPU {game['gpu'][seat]} (+{income})", 14, INK, "start")
-
-
-def hexagon(centre: tuple[float, float], radius: float) -> list[tuple[float, float]]:
-    """Return the corners of a hexagon that stands on a corner."""
-    x, y = centre
-    return [(x + radius * sin(pi / 3 * i), y - radius * cos(pi / 3 * i)) for i in range(6)]
 
 
 def draw_board(picture: Drawing, rules: RuleFields, game: dict[str, Any], seat: int, middle: Point) -> None:

@@ -1,10 +1,5 @@
 """Tensor (stars)."""
 
-from tensor_envs import GameEntry
+from tensor_envs.games._kit.entry import game_entry
 
-GAME = GameEntry(
-    id="tensor_stars",
-    rules="tensor_envs.games.tensor_stars.rules:StarsRules",
-    notation="tensor_envs.games.tensor_stars.notation",
-    render="tensor_envs.games.tensor_stars.render",
-)
+GAME = game_entry(__name__, "StarsRules")

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tensor_envs._validate import nested
+from tensor_envs.games._kit.fields import Limits, checked
+from tensor_envs.games._kit.symmetries import identity
 from tensor_envs.games.tensor_stars.data import CARDS, PIECES, TURNS
 from tensor_envs.games.tensor_stars.resolution import ALL_PLACED, EVENTS
-from tensor_envs.games.tensor_stars.rules import NUM_ACTIONS, StarsRules
-from tensor_envs.rules import Symmetry
+from tensor_envs.games.tensor_stars.rules import StarsRules
 
+symmetries = identity()  # a half turn would exchange the players, and player 0 is the first to place
 COMMIT, ORDER, OVER = range(3)  # phases
 ORDERS = ("PRINTED", "REVERSED")
 COUNTERS = ("turn", "hands", "cursor", "mover", "winner")
@@ -39,7 +40,7 @@ def from_dict(rules: StarsRules, game: dict[str, Any]) -> dict[str, Any]:
     Raises:
         ValueError, TypeError: an entry of another shape, type or range, or a state that no rules of the game allow.
     """
-    limits: dict[str, tuple[tuple[int, ...], int, int]] = {  # shape, minimum, maximum
+    limits: dict[str, Limits] = {
         "pos": ((PIECES,), -1 if rules.pieces_leave else 0, rules.board.size - 1),
         "hand": ((2, CARDS), 0, 1),
         "commit": ((2, PIECES), -1, CARDS - 1),
@@ -52,7 +53,7 @@ def from_dict(rules: StarsRules, game: dict[str, Any]) -> dict[str, Any]:
         "phase": ((), COMMIT, OVER),
         **dict.fromkeys(("player", "truncated", "flip"), ((), 0, 1)),
     }
-    game = {name: nested(name, game[name], *limit) for name, limit in limits.items()}
+    game = checked(game, limits)
     for message in _faults(rules, game):
         raise ValueError(message)
     over = game["phase"] == OVER
@@ -107,9 +108,3 @@ def _faults(rules: StarsRules, game: dict[str, Any]) -> Iterator[str]:
 def action_to_string(rules: StarsRules, action: int) -> str:
     """Return an action's name (section 4.1): "PLACE(4)" for card 4, "PRINTED" or "REVERSED"."""
     return f"PLACE({action})" if action < CARDS else ORDERS[action - CARDS]
-
-
-def symmetries(rules: StarsRules) -> Iterator[Symmetry]:
-    """Yield the identity. A half turn would swap the players, and player 0 is the first to place."""
-    (length,) = rules.spec.observation_shape
-    yield Symmetry(tuple(range(NUM_ACTIONS)), tuple(range(length)), {})

@@ -9,6 +9,7 @@ from __future__ import annotations
 from math import cos, pi, sin
 from typing import Any
 
+from tensor_envs.games._kit.grids import svg_of
 from tensor_envs.games.tensor_stars.data import (
     BLACK,
     CARDS,
@@ -125,11 +126,6 @@ def text_of_player(rules: StarsRules, d: dict[str, Any], player: int) -> str:
 # *** drawing ***
 
 
-def to_svg(rules: StarsRules, d: dict[str, Any]) -> str:
-    """Return the drawing as an SVG document."""
-    return draw(rules, d).to_svg()
-
-
 def draw(rules: StarsRules, d: dict[str, Any]) -> Drawing:
     """Draw the board with Stars in their side's colour and rings at the starts, and each side's cards beside it."""
     board = rules.board
@@ -146,6 +142,9 @@ def draw(rules: StarsRules, d: dict[str, Any]) -> Drawing:
             picture, rules, d, side, (left, MARGIN + TITLE + (height - SLOT - TITLE - hand_height) / 2)
         )
     return picture
+
+
+to_svg = svg_of(draw)
 
 
 def draw_board(picture: Drawing, board: Board, d: dict[str, Any], corner: Point) -> None:

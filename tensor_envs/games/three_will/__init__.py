@@ -1,11 +1,6 @@
 """Three Will: agents, one die, risk cards, stacks of two, and a hidden swap that may undo a win."""
 
-from tensor_envs._engine.entry import GameEntry
+from tensor_envs.games._kit.entry import game_entry
 
-GAME = GameEntry(
-    id="three_will",
-    rules="tensor_envs.games.three_will.rules:ThreeWillRules",
-    notation="tensor_envs.games.three_will.notation",
-    render="tensor_envs.games.three_will.render",
-    short={"max_turns": 70, "to_win": 1},  # a fifth of random games are won, the others truncated
-)
+SHORT = {"max_turns": 70, "to_win": 1}  # a fifth of random games are won, the others truncated
+GAME = game_entry(__name__, "ThreeWillRules", short=SHORT)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tensor_envs._validate import nested
+from tensor_envs.games._kit.fields import Limits, checked
+from tensor_envs.games._kit.symmetries import identity
 from tensor_envs.games.three_will.agents import packed, unpacked
 from tensor_envs.games.three_will.data import (
-    ACTIONS,
     AGENTS,
     CES_CARDS,
     CHALLENGE,
@@ -26,9 +26,9 @@ from tensor_envs.games.three_will.data import (
     USE_FREE,
 )
 from tensor_envs.games.three_will.rules import ThreeWillRules
-from tensor_envs.rules import Symmetry
 
 SAME_NAMES = ("ces", "dr", "free", "die", "phase", "turns", "declarer", "turn_owner", "winner")
+symmetries = identity()  # a half turn or a mirror would exchange colours or faces of the die, not only places
 TURN = (0, SQUARES - 1)  # by player: exclusive or with a square gives the square as the player sees it
 
 
@@ -78,7 +78,7 @@ def from_dict(rules: ThreeWillRules, game: dict[str, Any]) -> dict[str, Any]:
 
 def _checked(rules: ThreeWillRules, entries: dict[str, Any]) -> dict[str, Any]:
     """Return the entries as lists of ints. Raise ValueError or TypeError for one that is out of range."""
-    limits: dict[str, tuple[tuple[int, ...], int, int]] = {  # shape, minimum, maximum
+    limits: dict[str, Limits] = {
         "pos": ((AGENTS,), 0, SQUARES - 1),
         "lvl": ((AGENTS,), 0, 1),
         "ids": ((AGENTS,), 1, SLOTS),
@@ -93,7 +93,7 @@ def _checked(rules: ThreeWillRules, entries: dict[str, Any]) -> dict[str, Any]:
         **dict.fromkeys(("declarer", "turn_owner", "winner"), ((), NOBODY, PLAYERS - 1)),
         **dict.fromkeys(("challenge_left", "truncated"), ((), 0, 1)),
     }
-    game = {name: nested(name, entries[name], *limit) for name, limit in limits.items()}
+    game = checked(entries, limits)
     for message in _faults(rules, game):
         raise ValueError(message)
     return game
@@ -134,9 +134,3 @@ def action_to_string(rules: ThreeWillRules, action: int) -> str:
         slot, option = divmod(action, OPTIONS)
         return f"{slot}{'abc'[option]}"
     return {PASS: "pass", USE_FREE: "free card"}.get(action, f"examine {action - EXAMINE}")
-
-
-def symmetries(rules: ThreeWillRules) -> Iterator[Symmetry]:
-    """Yield the identity. A half turn or a mirror would exchange colours or faces of the die, not only places."""
-    actions, entries = tuple(range(ACTIONS)), tuple(range(rules.spec.observation_shape[0]))
-    yield Symmetry(actions, entries, {})

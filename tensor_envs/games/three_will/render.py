@@ -9,6 +9,7 @@ from __future__ import annotations
 from textwrap import wrap
 from typing import Any
 
+from tensor_envs.games._kit.grids import svg_of
 from tensor_envs.games.three_will.data import (
     AGENTS,
     CHALLENGE,
@@ -131,11 +132,6 @@ def text_of_square(rules: ThreeWillRules, d: dict[str, Any], square: int) -> str
 # *** drawing ***
 
 
-def to_svg(rules: ThreeWillRules, d: dict[str, Any]) -> str:
-    """Return the drawing as an SVG document."""
-    return draw(rules, d).to_svg()
-
-
 def draw(rules: ThreeWillRules, d: dict[str, Any]) -> Drawing:
     """Draw the board with the viewer below; beside it the die, its directions and the cards.
 
@@ -156,6 +152,9 @@ def draw(rules: ThreeWillRules, d: dict[str, Any]) -> Drawing:
         picture.text((left + (x + 0.5) * CELL, top + board + MARGIN / 2), str(square % SIDE), 13, PALE)
     draw_table(picture, rules, d, viewer, (left + board + 2 * EDGE, top))
     return picture
+
+
+to_svg = svg_of(draw)
 
 
 def draw_stack(
