@@ -41,9 +41,7 @@ def make_parser() -> argparse.ArgumentParser:
         "--shape", type=int, nargs="+", metavar="N", help=f"side lengths of the board (default: {sides})"
     )
     parser.add_argument("--k", type=int, default=K, help="marks in a line that win (default: %(default)s)")
-    parser.add_argument(
-        "--batch", type=int, help=f"games, or random boards (default: {BATCH} games, 1 board)"
-    )
+    parser.add_argument("--batch", type=int, help=f"games, or random boards (default: {BATCH} games, 1 board)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the games or random boards (default: 0)")
     parser.add_argument("--device", help="any tinygrad device, such as CPU or CUDA (default: tinygrad's)")
     parser.add_argument(
@@ -53,9 +51,7 @@ def make_parser() -> argparse.ArgumentParser:
         "or with --shape a batch of boards of that shape",
     )
     parser.add_argument("--show", type=int, metavar="I", help="print game or board I, lines in brackets")
-    parser.add_argument(
-        "--svg", type=new_file, metavar="FILE", help="draw it (I: see --show; default: 0) as SVG"
-    )
+    parser.add_argument("--svg", type=new_file, metavar="FILE", help="draw it (I: see --show; default: 0) as SVG")
     parser.add_argument("--png", type=new_file, metavar="FILE", help="draw it as PNG; needs the extra 'draw'")
     return parser
 
@@ -85,9 +81,7 @@ def load(options: argparse.Namespace) -> np.ndarray:
     """Load the boards of --board, integers [*batch, *shape]."""
     shape = tuple(options.shape or SHAPE)
     if options.board == "random":
-        te.make(
-            "hyper_tic_tac_toe", shape=shape, k=options.k
-        )  # raises an error before a huge array is allocated
+        te.make("hyper_tic_tac_toe", shape=shape, k=options.k)  # raises an error before a huge array is allocated
         if options.seed < 0 or (options.batch is not None and options.batch < 1):
             raise ValueError(f"need --seed >= 0 and --batch >= 1, got {options.seed} and {options.batch}")
         batch = () if options.batch is None else (options.batch,)
@@ -116,9 +110,7 @@ def check_pictures(options: argparse.Namespace, boards: int, cells: int) -> None
     if options.show is not None and not 0 <= options.show < boards:
         raise ValueError(f"--show must be in 0..{boards - 1}, got {options.show}")
     if cells > MAX_DRAWN_CELLS and (options.show is not None or options.svg or options.png):
-        raise ValueError(
-            f"a board of {cells:,} cells is too large to show or draw: at most {MAX_DRAWN_CELLS:,}"
-        )
+        raise ValueError(f"a board of {cells:,} cells is too large to show or draw: at most {MAX_DRAWN_CELLS:,}")
     if options.png:
         need("PIL", "--png", "draw")
 
@@ -134,9 +126,7 @@ def print_board(shape: tuple[int, ...], k: int) -> None:
     of_rank = [choices[rank] * 2 ** (rank - 1) for rank in range(1, n + 1)]
     lines = prod(shape) if k == 1 else sum(of_rank)  # a single cell is one line in all directions
     sides = "x".join(map(str, shape))
-    print(
-        f"board {sides}, k = {k}: {prod(shape):,} cells, {ops.num_directions(n):,} directions, {lines:,} lines"
-    )
+    print(f"board {sides}, k = {k}: {prod(shape):,} cells, {ops.num_directions(n):,} directions, {lines:,} lines")
     for rank, count in enumerate(of_rank, start=1):
         print(f"  rank {rank}: {comb(n, rank) * 2 ** (rank - 1):,} directions, {count:,} lines")
 
@@ -276,11 +266,7 @@ class CheckedBoards:
         totals = self.counts[i].sum(axis=0, dtype=np.int64)
         owners = [name for name, total in zip(NAMES.values(), totals, strict=True) if total]
         verdict = ("none", "the " + " and the ".join(owners))[bool(owners)]
-        print(
-            title
-            + verdict
-            + (", both with lines: no play of the game leads here" if len(owners) == 2 else "")
-        )
+        print(title + verdict + (", both with lines: no play of the game leads here" if len(owners) == 2 else ""))
         for rank in sorted({sum(map(abs, d)) for d in self.directions}) if owners else ():
             of_rank = [sum(map(abs, d)) == rank for d in self.directions]
             first, second = self.counts[i][of_rank].sum(axis=0, dtype=np.int64)

@@ -59,9 +59,7 @@ def run(
             work(parser.parse_args(arguments))
         finally:
             sys.stdout.flush()
-    except (
-        BrokenPipeError
-    ):  # as in `command | head -1`; https://docs.python.org/3/library/signal.html#note-on-sigpipe
+    except BrokenPipeError:  # as in `command | head -1`; https://docs.python.org/3/library/signal.html#note-on-sigpipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(CLOSED_PIPE)
     except Failure as error:

@@ -42,9 +42,7 @@ WRITERS = {
 }  # of formats no longer read
 
 
-def write_arrays(
-    path: str | Path, kind: str, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
-) -> None:
+def write_arrays(path: str | Path, kind: str, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
     """Write arrays with metadata (JSON); a file of that name is replaced.
 
     Raises:
@@ -135,11 +133,7 @@ def read_arrays(path: str | Path, kind: str) -> tuple[dict[str, Any], dict[str, 
         # the first formats had theirs among what the file is about
         found = metadata.get("format") or json.loads(metadata["tensor_envs"])["format"]
         if found != kind:
-            old = (
-                f" (version {WRITERS[found]} of the package wrote it: make it anew)"
-                if found in WRITERS
-                else ""
-            )
+            old = f" (version {WRITERS[found]} of the package wrote it: make it anew)" if found in WRITERS else ""
             raise ValueError(f"{str(path)!r} is a {str(found)[:40]!r}, not a {kind!r}{old}")
         stored, blank = metadata[_KEY].encode(), _BLANK.encode()
         digest = hashlib.sha256(raw[:8].tobytes() + text.replace(stored, blank, 1))
@@ -161,9 +155,7 @@ def read_arrays(path: str | Path, kind: str) -> tuple[dict[str, Any], dict[str, 
         IndexError,
         RecursionError,
     ) as error:
-        raise ValueError(
-            f"{str(path)!r} holds no {kind!r} that can be read ({type(error).__name__})"
-        ) from None
+        raise ValueError(f"{str(path)!r} holds no {kind!r} that can be read ({type(error).__name__})") from None
     except ValueError as error:
         if str(path) in str(error):
             raise

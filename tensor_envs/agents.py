@@ -133,9 +133,7 @@ def gumbel(evaluate: Evaluate, num_simulations: int = 32, gumbel_scale: float = 
     """
     function("evaluate", evaluate)
     count = integer("num_simulations", num_simulations, 1, MAX_SIMULATIONS)
-    return lambda state: (
-        gumbel_muzero_policy(state, evaluate, count, gumbel_scale=gumbel_scale, seed=seed).action
-    )
+    return lambda state: gumbel_muzero_policy(state, evaluate, count, gumbel_scale=gumbel_scale, seed=seed).action
 
 
 def load(path: str | Path, num_simulations: int = 32, seed: int = 0) -> Policy:
@@ -170,9 +168,7 @@ def load(path: str | Path, num_simulations: int = 32, seed: int = 0) -> Policy:
         packaged = FOLDER / f"{file}.safetensors"
         if not packaged.is_file():
             ids = ", ".join(sorted(path.stem for path in FOLDER.glob("*.safetensors")))
-            raise FileNotFoundError(
-                f"no file {str(file)!r}; games whose weights come with the package: {ids}"
-            )
+            raise FileNotFoundError(f"no file {str(file)!r}; games whose weights come with the package: {ids}")
         file = packaged
     env, weights = load_network(file)
 

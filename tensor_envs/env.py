@@ -355,9 +355,7 @@ class Env:
         table, known = self.engine.layout.pack(values), {*STATE_ENTRIES}
         for i, game in enumerate(games):
             if game.keys() - known:
-                known |= (
-                    self.entry.load("notation").to_dict(self.rules, self.engine.layout.game(table[i])).keys()
-                )
+                known |= self.entry.load("notation").to_dict(self.rules, self.engine.layout.game(table[i])).keys()
             if unknown := game.keys() - known:
                 raise ValueError(
                     f"game {i} of {self.id!r} has no {shown(min(unknown, key=repr))}; it has {sorted(known)}"
@@ -414,9 +412,7 @@ class Env:
             if self.action_to_string(action).replace(" ", "") == wanted:
                 return action
         examples = ", ".join(self.action_to_string(a) for a in range(min(3, self.num_actions)))
-        raise ValueError(
-            f"no action of {self.id!r} is called {shown(name)}; actions are called {examples}, ..."
-        )
+        raise ValueError(f"no action of {self.id!r} is called {shown(name)}; actions are called {examples}, ...")
 
     @functools.cached_property
     def action_names(self) -> tuple[str, ...]:

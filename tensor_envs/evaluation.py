@@ -165,9 +165,7 @@ def evaluate(
     return Evaluation(returns, seated, plies, sum(part[3] for part in parts))
 
 
-def _play(
-    state: State, policies: Sequence[Policy], opening: int, limit: int
-) -> tuple[np.ndarray, np.ndarray, int]:
+def _play(state: State, policies: Sequence[Policy], opening: int, limit: int) -> tuple[np.ndarray, np.ndarray, int]:
     """Play games to their ends. Returns returns [B, P] by player, plies [B], and the number of unfinished games."""
     env, now = state.env, state.numpy()
     returns = np.zeros((state.batch, env.num_players), np.float32)
@@ -296,13 +294,7 @@ def _elo(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def regret(
-    env: Env,
-    policy: Policy,
-    oracle: Oracle,
-    games: int = 256,
-    seed: int = 0,
-    device: Any = None,
-    opening: int = 0,
+    env: Env, policy: Policy, oracle: Oracle, games: int = 256, seed: int = 0, device: Any = None, opening: int = 0
 ) -> float:
     """Return the mean loss of exact value per decision of a policy that plays all players.
 

@@ -243,10 +243,7 @@ class _Import:
     """Foreign memory behind a buffer. Its owner is released once pending work of the device is done."""
 
     def __init__(self, owner: Any, device: str):
-        self.owner, self.device = (
-            owner,
-            _device(device),
-        )  # a lookup at deletion may fail while tinygrad compiles
+        self.owner, self.device = (owner, _device(device))  # a lookup at deletion may fail while tinygrad compiles
 
     def __del__(self) -> None:
         if not sys.is_finalizing():
@@ -291,9 +288,7 @@ def _shares(name: str, copy: bool | None, reasons: dict[str, bool]) -> bool:
     _check_copy(copy)
     against = [reason for reason, holds in reasons.items() if holds]
     if copy is False and against:
-        raise ValueError(
-            f"{name} {' and '.join(against)}, so copy=False cannot be met: use copy=None or True"
-        )
+        raise ValueError(f"{name} {' and '.join(against)}, so copy=False cannot be met: use copy=None or True")
     return not copy and not against
 
 

@@ -128,27 +128,19 @@ class ScalarGame:
         try:
             return np.array(seen, np.dtype(spec.observation_dtype)).reshape(spec.observation_shape)
         except OverflowError as error:
-            raise ValueError(
-                f"observe must give numbers of dtype {spec.observation_dtype}: {error}"
-            ) from None
+            raise ValueError(f"observe must give numbers of dtype {spec.observation_dtype}: {error}") from None
 
     def fields(self) -> dict[str, Any]:
         """Return all fields as plain numbers and flat lists."""
         values = {}
         for name, field in self.game.fields.items():
             value = getattr(self.state, name)
-            numbers = (
-                [int(x.value) for x in (value[i] for i in range(field.size))]
-                if field.shape
-                else int(value.value)
-            )
+            numbers = [int(x.value) for x in (value[i] for i in range(field.size))] if field.shape else int(value.value)
             values[name] = numbers
         return values
 
 
-def debug(
-    env: Env, seed: int = 0, row: int = 0, episode: int = 0, game: dict[str, Any] | None = None
-) -> ScalarGame:
+def debug(env: Env, seed: int = 0, row: int = 0, episode: int = 0, game: dict[str, Any] | None = None) -> ScalarGame:
     """Start one game in plain Python: breakpoints and `print` work inside the rules.
 
     Args:

@@ -88,11 +88,7 @@ def load_state(path: str | Path, device: DeviceName | None = None) -> State:
     try:
         env = env_of(written)
         table, rng, layout = arrays["words"], arrays["row_rng"], env.engine.layout
-        if (
-            table.dtype != np.uint32
-            or table.shape != (len(table), layout.words)
-            or not 0 < len(table) <= MAX_BATCH
-        ):
+        if table.dtype != np.uint32 or table.shape != (len(table), layout.words) or not 0 < len(table) <= MAX_BATCH:
             raise ValueError(f"its words are not those of {env!r}")
         if rng.dtype != np.uint32 or rng.shape != (len(table), KEY_WORDS):
             raise ValueError("its rows' random keys are of another shape")

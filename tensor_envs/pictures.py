@@ -59,12 +59,7 @@ def save_animation(
 
 
 def contact_sheet(
-    state: State,
-    games: Sequence[int] | None = None,
-    columns: int = 4,
-    *,
-    width: float = 240,
-    player: int | None = None,
+    state: State, games: Sequence[int] | None = None, columns: int = 4, *, width: float = 240, player: int | None = None
 ) -> str:
     """Arrange pictures of several games of a batch in one SVG, each with its number.
 

@@ -16,9 +16,7 @@ from tensor_envs._validate import SHOWN, instance, shown
 from tensor_envs.env import Env, Illegal
 
 _entries: dict[str, GameEntry] = {}
-listeners: list[
-    Callable[[], None]
-] = []  # called after each registration, for the registries of other libraries
+listeners: list[Callable[[], None]] = []  # called after each registration, for the registries of other libraries
 
 
 def register(entry: GameEntry, *, replace: bool = False) -> None:
@@ -66,9 +64,7 @@ def registered() -> tuple[str, ...]:
 
 def entries() -> dict[str, GameEntry]:
     """Return the entry of every id."""
-    return {
-        name: entry for entry in (*_built_in(), *_entries.values()) for name in (entry.id, *entry.presets)
-    }
+    return {name: entry for entry in (*_built_in(), *_entries.values()) for name in (entry.id, *entry.presets)}
 
 
 @functools.cache
@@ -129,9 +125,7 @@ def make(id: str, *, illegal: Illegal = "lose", **rule_fields: Any) -> Env:
     known = [f.name for f in fields(rules)]
     unknown = [name for name in rule_fields if name not in known]
     if unknown:
-        raise TypeError(
-            f"{id!r} has no rule field {unknown[0]!r}; its fields are {', '.join(known) or 'none'}"
-        )
+        raise TypeError(f"{id!r} has no rule field {unknown[0]!r}; its fields are {', '.join(known) or 'none'}")
     fixed = entry.presets.get(id, {})
     clash = [name for name in rule_fields if name in fixed]
     if clash:

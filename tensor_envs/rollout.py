@@ -96,9 +96,7 @@ def rollout(
     return _play(env.init(batch, seed, device, first_row), policy, steps, autoreset, fresh=True)
 
 
-def rollout_from(
-    state: State, policy: Literal["uniform"] | Policy, steps: int, autoreset: bool = True
-) -> Rollout:
+def rollout_from(state: State, policy: Literal["uniform"] | Policy, steps: int, autoreset: bool = True) -> Rollout:
     """Play a policy in the games of a state, which stays valid.
 
     Args:
@@ -126,9 +124,7 @@ def rollout_from(
     return _play(state, policy, steps, autoreset, fresh=False)
 
 
-def _play(
-    state: State, policy: Literal["uniform"] | Policy, steps: int, autoreset: bool, fresh: bool
-) -> Rollout:
+def _play(state: State, policy: Literal["uniform"] | Policy, steps: int, autoreset: bool, fresh: bool) -> Rollout:
     """Play a policy in the games of a state; `fresh` means that none of them is finished."""
     steps = integer("steps", steps, 1, 2**31 - 1)
     instance("autoreset", autoreset, bool)
@@ -141,9 +137,7 @@ def _play(
         games, totals = env.engine.rollout(state.buffers, steps, reset)
         return Rollout(State(env, games), totals, state, autoreset)
     if callable(policy) and env.illegal == "raise":
-        raise ValueError(
-            'a captured policy cannot have its actions checked: make the env with illegal="lose"'
-        )
+        raise ValueError('a captured policy cannot have its actions checked: make the env with illegal="lose"')
     if stays_lazy():
         raise RuntimeError("a rollout of a policy captures its own steps, so a jit cannot capture it")
     chosen = policy if callable(policy) else uniform
@@ -209,11 +203,7 @@ def _captured(policy: Policy, state: State, steps: int, reset: AutoReset) -> tup
     replay = CapturedFunction(step)
     buffers = [engine.empty(games), engine.empty(games)]
     replay(games.words, buffers[0], games.row_keys, totals)
-    turns = (
-        [replay.bind(buffers[1 - k], buffers[k], games.row_keys, totals) for k in range(2)]
-        if steps > 1
-        else []
-    )
+    turns = [replay.bind(buffers[1 - k], buffers[k], games.row_keys, totals) for k in range(2)] if steps > 1 else []
     for i in range(1, steps):
         turns[i % 2]()
     last = games._replace(words=buffers[(steps - 1) % 2])

@@ -77,9 +77,7 @@ def sample_action(logits: Tensor, mask: Tensor, key: Tensor, counter: Tensor | i
     index = Tensor.arange(actions, dtype=dtypes.uint32).reshape(1, actions).expand(batch, actions)
     if isinstance(counter, Tensor):
         if counter.shape != (batch,) or not dtypes.is_int(counter.dtype):
-            raise ValueError(
-                f"counter must be integers of shape ({batch},), got {counter.dtype} of {counter.shape}"
-            )
+            raise ValueError(f"counter must be integers of shape ({batch},), got {counter.dtype} of {counter.shape}")
         count = counter.cast(dtypes.uint32).reshape(batch, 1).expand(batch, actions)
     else:
         count = index.const_like(integer("counter", counter, 0, 2**32 - 1))

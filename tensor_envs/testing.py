@@ -149,9 +149,7 @@ def check_shapes(env: Env, steps: int, device: Any) -> str:
         require(view.dtype is dtype, f"{name} has dtype {view.dtype}, not {dtype}")
     stepped = env.step(state, uniform(state))
     for name, column in stepped.numpy().items():
-        require(
-            (getattr(stepped, name).numpy() == column).all(), f"{name} reads otherwise from state.numpy()"
-        )
+        require((getattr(stepped, name).numpy() == column).all(), f"{name} reads otherwise from state.numpy()")
     now = state.numpy()
     require(not over(now).any() and not now["rewards"].any(), "a new game is over or has paid")
     return f"{len(expected)} properties"
@@ -170,9 +168,7 @@ def check_play(env: Env, steps: int, device: Any) -> str:
         require(((players >= 0) & (players < env.num_players)).all(), "current_player is no player")
         moved |= set(players.tolist())
         actions = uniform(state).numpy()
-        require(
-            mask[np.arange(BATCH), actions][~was_over].all(), "the uniform policy chose an illegal action"
-        )
+        require(mask[np.arange(BATCH), actions][~was_over].all(), "the uniform policy chose an illegal action")
         stepped = env.step(state, actions)
         require_equal(before, state.numpy(), "a step must leave the state it starts from as it was")
         after, rewards = stepped.numpy(), stepped.numpy()["rewards"]
@@ -261,19 +257,13 @@ def check_plain_python(env: Env, steps: int, device: Any) -> str:
         reported, actions = transition.numpy(), transition.numpy()["actions"]
         for row, game in enumerate(games):
             where = f"row {row}, episode {int(game.state.episode.value)}, ply {int(game.state.ply.value)}"
-            require(
-                game.uniform_action() == actions[row],
-                f"{where}: the uniform policy's action differs in Python",
-            )
+            require(game.uniform_action() == actions[row], f"{where}: the uniform policy's action differs in Python")
             for p in range(env.num_players):
                 same = (game.observe(p) == seen[p][row]).all()
                 require(same, f"{where}: player {p}'s observation differs in Python")
             game.step(int(actions[row]))
             plies += 1
-            require(
-                (np.array(game.rewards, np.float32) == reported["rewards"][row]).all(),
-                f"{where}: rewards differ",
-            )
+            require((np.array(game.rewards, np.float32) == reported["rewards"][row]).all(), f"{where}: rewards differ")
             flags = [bool(reported[name][row]) for name in FLAGS]
             require([game.terminated, game.truncated] == flags, f"{where}: the end differs in Python")
             if game.over:
@@ -292,9 +282,7 @@ def check_plain_python(env: Env, steps: int, device: Any) -> str:
         illegal = ScalarGame(env.rules, SEED)
         illegal.step(env.num_actions)
         state = env.step(env.init(BATCH, SEED, device), [env.num_actions] * BATCH).numpy()
-        same = illegal.rewards == state["rewards"][0].tolist() and illegal.terminated == bool(
-            state["terminated"][0]
-        )
+        same = illegal.rewards == state["rewards"][0].tolist() and illegal.terminated == bool(state["terminated"][0])
         require(same, "an illegal action ends the game otherwise in Python")
     return f"{plies} plies, {ended} games ended"
 
@@ -352,10 +340,7 @@ def check_determinize(env: Env, steps: int, device: Any) -> str:
                         f"determinize must not change the observation of {context}",
                     )
                     if int(s.current_player.value) == player:
-                        require(
-                            plain.legal_actions() == mask,
-                            f"determinize must not change the mask of {context}",
-                        )
+                        require(plain.legal_actions() == mask, f"determinize must not change the mask of {context}")
                     before, after = (
                         {k: v for k, v in values.items() if k != "key"}
                         for values in (_fields(plain, s), _fields(plain, sampled))
@@ -385,9 +370,7 @@ def check_autoreset(env: Env, steps: int, device: Any) -> str:
         stepped = env.step(before, transition.actions)
         final, now = stepped.numpy(), same_step.state.numpy()
         require_equal(final, transition.final_state.numpy(), "final_state")
-        reported = {
-            name: getattr(transition, name).numpy() for name in ("rewards", "terminated", "truncated")
-        }
+        reported = {name: getattr(transition, name).numpy() for name in ("rewards", "terminated", "truncated")}
         require_equal(reported, final, "same_step: the transition")
         require_equal(now, {**env.reset(stepped).numpy(), "rewards": final["rewards"]}, "same_step")
         require((now["ply"][over(final)] == 0).all(), "a new episode does not start at ply 0")
@@ -442,9 +425,7 @@ def check_dictionaries(env: Env, steps: int, device: Any) -> str:
     part(env, "notation")
     for action in {0, env.num_actions // 2, env.num_actions - 1}:
         name = env.action_to_string(action)
-        require(
-            env.string_to_action(name) == action, f"the name {name!r} does not lead back to action {action}"
-        )
+        require(env.string_to_action(name) == action, f"the name {name!r} does not lead back to action {action}")
     env = short(env)
     state, seen = env.init(BATCH, SEED, device), 0
     for step in waiting(steps, "no game ended"):

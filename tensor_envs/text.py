@@ -147,9 +147,7 @@ def parse(env: Env, answer: str, state: State | None = None, i: int = 0) -> int:
     marked = answer[marks[-1] :].partition("\n")[0] if marks else ""
     last = (answer.rstrip().splitlines() or [""])[-1]
     for place, limit in ((marked, 1), (last, None), (answer, None)):  # the likeliest first
-        named = {
-            names.actions[_squeezed(match.group())] for match in islice(names.pattern.finditer(place), limit)
-        }
+        named = {names.actions[_squeezed(match.group())] for match in islice(names.pattern.finditer(place), limit)}
         if legal is not None and len(named) > 1:
             named &= set(legal)
         if len(named) == 1:
@@ -165,9 +163,7 @@ def parse(env: Env, answer: str, state: State | None = None, i: int = 0) -> int:
 
 def rulebook(rules: object) -> str:
     """Return RULES.md beside the module of the rules, or else their docstring."""
-    source = (
-        inspect.getsourcefile(type(rules)) if hasattr(inspect.getmodule(type(rules)), "__file__") else None
-    )
+    source = inspect.getsourcefile(type(rules)) if hasattr(inspect.getmodule(type(rules)), "__file__") else None
     path = Path(source).with_name("RULES.md") if source else None
     return path.read_text(encoding="utf-8") if path and path.is_file() else inspect.getdoc(rules) or ""
 
@@ -176,9 +172,7 @@ def _listed(env: Env, legal: Sequence[int] | None) -> str:
     some = list(range(env.num_actions) if legal is None else legal)
     if not some:
         return "no move is legal, the game is over"
-    names = "; ".join(env.action_names[action] for action in some[:MAX_LISTED]) + "; ..." * (
-        len(some) > MAX_LISTED
-    )
+    names = "; ".join(env.action_names[action] for action in some[:MAX_LISTED]) + "; ..." * (len(some) > MAX_LISTED)
     return f"{'moves' if legal is None else 'legal moves'} are {names}"
 
 

@@ -189,9 +189,7 @@ class VectorEnv:
     def state(self, state: State) -> None:
         games, now = self.env.check_state(state).buffers, self.buffers
         if (games.batch, games.device) != (now.batch, now.device):
-            raise ValueError(
-                f"state must be of {now.batch} games on {now.device}, got {games.batch} on {games.device}"
-            )
+            raise ValueError(f"state must be of {now.batch} games on {now.device}, got {games.batch} on {games.device}")
         self._outside()
         games = self.engine.reset(games) if self.autoreset == "same_step" else games
         if games.row_keys is now.row_keys:
@@ -242,9 +240,7 @@ class VectorEnv:
         """
         self._outside()
         if isinstance(action, Tensor) or self.env.illegal == "raise":
-            actions = self.env.action_buffer(
-                self.state if self.env.illegal == "raise" else self._now(), action
-            )
+            actions = self.env.action_buffer(self.state if self.env.illegal == "raise" else self._now(), action)
         else:
             actions, where = self._given, self.buffers.layout
             write(actions, where.padded(host_ints("action", action, self.num_envs)))

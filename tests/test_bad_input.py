@@ -165,9 +165,7 @@ def cases() -> Iterator[Case]:
     for name, fields in RULES.items():
         for field, values in fields.items():
             named = "deck|card|spaces" if field == "deck" else "board|Star" if field == "board" else ""
-            yield Case(
-                f"make({name!r})", field, lambda x, n=name, f=field: te.make(n, **{f: x}), values, named
-            )
+            yield Case(f"make({name!r})", field, lambda x, n=name, f=field: te.make(n, **{f: x}), values, named)
     yield Case("make", "id", te.make, (*NO_TEXT, "", "checkers", "a b/c", "x" * 10**6))
     yield Case("make", "illegal", lambda x: te.make("shed", illegal=x), (*NO_TEXT, "", "ignore"))
     yield Case("make", "size", lambda x: te.make("shed", size=x), (5,))
@@ -176,44 +174,14 @@ def cases() -> Iterator[Case]:
     yield Case("Env.init", "device", lambda x: TTT.init(2, device=x), NO_DEVICE)
     yield Case("Env.init", "first_row", lambda x: TTT.init(2, first_row=x), (*NO_INT, -1, 2**32 - 1, HUGE))
     yield Case("Env.step", "action", lambda x: TTT.step(STATE, x), NO_ROWS)
-    yield Case(
-        "Env.step(raise)", "illegal", lambda x: STRICT.step(STRICT.init(3), x), ([0, 1, 9], [0, 1, -1])
-    )
-    masks = (
-        5,
-        "abc",
-        [1, 0, 1],
-        [True],
-        [[True] * 3],
-        [[True], []],
-        Tensor([1, 0, 1]),
-        object(),
-        {},
-        [None] * 3,
-    )
+    yield Case("Env.step(raise)", "illegal", lambda x: STRICT.step(STRICT.init(3), x), ([0, 1, 9], [0, 1, -1]))
+    masks = (5, "abc", [1, 0, 1], [True], [[True] * 3], [[True], []], Tensor([1, 0, 1]), object(), {}, [None] * 3)
     yield Case("Env.reset", "mask", lambda x: TTT.reset(STATE, x), masks)
     yield Case("VectorEnv.reset", "mask", VECTOR.reset, masks)
     yield Case("Env.take", "rows", lambda x: TTT.take(STATE, x), (*NO_INTEGERS, [3], [-1], [HUGE]))
-    players: tuple[Any, ...] = (
-        -1,
-        2,
-        HUGE,
-        1.5,
-        "0",
-        True,
-        [0],
-        [0.0, 1.0, 0.0],
-        [0, 1, 2],
-        [0, 1, -1],
-        {},
-        object(),
-    )
+    players: tuple[Any, ...] = (-1, 2, HUGE, 1.5, "0", True, [0], [0.0, 1.0, 0.0], [0, 1, 2], [0, 1, -1], {}, object())
     yield Case("Env.observe", "player", lambda x: TTT.observe(STATE, x), players)
-    for name, method in (
-        ("state_to_dict", TTT.state_to_dict),
-        ("to_string", TTT.to_string),
-        ("render", TTT.render),
-    ):
+    for name, method in (("state_to_dict", TTT.state_to_dict), ("to_string", TTT.to_string), ("render", TTT.render)):
         yield Case(f"Env.{name}", "i", lambda x, m=method: m(STATE, x), (*NO_INT, -1, 3, HUGE))
         yield Case(f"Env.{name}", "player", lambda x, m=method: m(STATE, 0, x), (*NO_INT[1:], -1, 2, HUGE))
     games: tuple[Any, ...] = (None, 5, "game", [], [5], [None], [{}], ["board"], [{**GAME, "board": 5}],
@@ -229,39 +197,27 @@ def cases() -> Iterator[Case]:
     yield Case("VectorEnv", "num_envs", lambda x: te.VectorEnv(TTT, x), NO_COUNT)
     yield Case("VectorEnv", "seed", lambda x: te.VectorEnv(TTT, 2, x), (*NO_INT, -1, HUGE))
     yield Case("VectorEnv", "device", lambda x: te.VectorEnv(TTT, 2, device=x), NO_DEVICE)
-    yield Case(
-        "VectorEnv", "autoreset", lambda x: te.VectorEnv(TTT, 2, autoreset=x), (*NO_TEXT, True, "", "no")
-    )
+    yield Case("VectorEnv", "autoreset", lambda x: te.VectorEnv(TTT, 2, autoreset=x), (*NO_TEXT, True, "", "no"))
     yield Case("VectorEnv", "first_row", lambda x: te.VectorEnv(TTT, 2, first_row=x), (*NO_INT, -1, HUGE))
     for flag in ("observe", "final_states"):
         yield Case("VectorEnv", flag, lambda x, f=flag: te.VectorEnv(TTT, 2, **{f: x}), NO_BOOL)
     yield Case("VectorEnv.step", "action", VECTOR.step, NO_ROWS)
-    yield Case(
-        "VectorEnv.state", "state", lambda x: setattr(VECTOR, "state", x), (*NO_STATE, OTHER, TTT.init(2))
-    )
+    yield Case("VectorEnv.state", "state", lambda x: setattr(VECTOR, "state", x), (*NO_STATE, OTHER, TTT.init(2)))
     yield Case("rollout", "policy", lambda x: te.rollout(TTT, x, 2, 2), (None, 5, "", "best", ["uniform"]))
     yield Case("rollout", "policy", lambda x: te.rollout(TTT, lambda s: x, 2, 2), (None, 5, [0, 0]))
-    yield Case(
-        "rollout", "action", lambda x: te.rollout(TTT, lambda s: x, 2, 2), (Tensor([0.5, 0.5]), Tensor([1]))
-    )
+    yield Case("rollout", "action", lambda x: te.rollout(TTT, lambda s: x, 2, 2), (Tensor([0.5, 0.5]), Tensor([1])))
     yield Case("rollout", "batch", lambda x: te.rollout(TTT, "uniform", x, 2), NO_COUNT)
     yield Case("rollout", "steps", lambda x: te.rollout(TTT, "uniform", 2, x), NO_COUNT)
     yield Case("rollout", "seed", lambda x: te.rollout(TTT, "uniform", 2, 2, x), (*NO_INT, -1, HUGE))
     yield Case("rollout", "device", lambda x: te.rollout(TTT, "uniform", 2, 2, device=x), NO_DEVICE)
     yield Case(
-        "rollout",
-        "first_row",
-        lambda x: te.rollout(TTT, "uniform", 2, 2, first_row=x),
-        (*NO_INT, -1, 2**32 - 1),
+        "rollout", "first_row", lambda x: te.rollout(TTT, "uniform", 2, 2, first_row=x), (*NO_INT, -1, 2**32 - 1)
     )
     yield Case("text.prompt", "state", te.text.prompt, (None, 5))
     yield Case("text.prompt", "i", lambda x: te.text.prompt(STATE, x), (*NO_INT, -1, 3))
     yield Case("text.prompt", "player", lambda x: te.text.prompt(STATE, 0, x), (*NO_INT[1:], -1, 2))
     yield Case(
-        "text.parse",
-        "answer",
-        lambda x: te.text.parse(TTT, x),
-        (*NO_TEXT, "", "x", "(0,0) or (1,1)", "9" * 400),
+        "text.parse", "answer", lambda x: te.text.parse(TTT, x), (*NO_TEXT, "", "x", "(0,0) or (1,1)", "9" * 400)
     )
     yield Case("text.parse", "state", lambda x: te.text.parse(TTT, "(0,0)", x), (5, OTHER))
     yield Case("text.parse", "i", lambda x: te.text.parse(TTT, "(0,0)", STATE, x), (*NO_INT, -1, 3))
@@ -318,13 +274,9 @@ def cases() -> Iterator[Case]:
     for number in ("gamma", "lam"):
         values = (*NO_NUMBER, -0.5, 1.5)
         yield Case("advantages", number, lambda x, n=number: advantages(**{n: x}), values)
-    yield Case(
-        "advantages", "steps", lambda x: advantages(steps=x), (None, 5, [], [5], [()], [(1, 2)], "steps")
-    )
+    yield Case("advantages", "steps", lambda x: advantages(steps=x), (None, 5, [], [5], [()], [(1, 2)], "steps"))
     yield Case("advantages", "next_player", lambda x: advantages(next_player=x), (None, 5, [], np.zeros(2)))
-    yield Case(
-        "advantages", "next_value", lambda x: advantages(next_value=x), (None, 5, [], np.zeros((2, 2)))
-    )
+    yield Case("advantages", "next_value", lambda x: advantages(next_value=x), (None, 5, [], np.zeros((2, 2))))
     yield Case("debug", "seed", lambda x: te.debug(TTT, x), (*NO_INT, -1, 2**64, HUGE))
     yield Case("debug", "row", lambda x: te.debug(TTT, row=x), (*NO_INT, -1, 2**32, HUGE))
     yield Case("debug", "episode", lambda x: te.debug(TTT, episode=x), (*NO_INT, -1, 2**32, HUGE))
@@ -354,68 +306,38 @@ def cases() -> Iterator[Case]:
     yield Case("save_state", "path", lambda x: te.save_state(STATE, x), NO_PATH)
     yield Case("load_state", "path", te.load_state, NO_PATH)
     yield Case(
-        "contact_sheet",
-        "games",
-        lambda x: te.contact_sheet(STATE, x),
-        (5, [], "0", [3], [-1], [0.0], [None], [HUGE]),
+        "contact_sheet", "games", lambda x: te.contact_sheet(STATE, x), (5, [], "0", [3], [-1], [0.0], [None], [HUGE])
     )
     yield Case("contact_sheet", "columns", lambda x: te.contact_sheet(STATE, columns=x), NO_COUNT)
     yield Case("contact_sheet", "width", lambda x: te.contact_sheet(STATE, width=x), (*NO_NUMBER, 0, 10**9))
     yield Case("contact_sheet", "player", lambda x: te.contact_sheet(STATE, player=x), (*NO_INT[1:], 2, -1))
     animate = te.save_animation
-    yield Case(
-        "save_animation",
-        "states",
-        lambda x: animate(x, "a.svg"),
-        (None, 5, [], [None], [STATE, OTHER], STATE),
-    )
+    yield Case("save_animation", "states", lambda x: animate(x, "a.svg"), (None, 5, [], [None], [STATE, OTHER], STATE))
     yield Case("save_animation", "path", lambda x: animate([STATE], x), (*NO_PATH, "a.png", "a"))
     for name in ("seconds", "hold", "scale"):
         values = (*NO_NUMBER, -1)
         yield Case("save_animation", name, lambda x, n=name: animate([STATE], "a.svg", **{n: x}), values)
     yield Case("save_animation", "loop", lambda x: animate([STATE], "a.svg", loop=x), NO_BOOL)
     yield Case("save_animation", "i", lambda x: animate([STATE], "a.svg", x), (*NO_INT, 3, -1))
-    yield Case(
-        "save_animation", "player", lambda x: animate([STATE], "a.svg", player=x), (*NO_INT[1:], 2, -1)
-    )
+    yield Case("save_animation", "player", lambda x: animate([STATE], "a.svg", player=x), (*NO_INT[1:], 2, -1))
     names = (None, 5, "", "Shed", "a b/c", "_a", "shed", b"x")
     yield Case("register", "id", lambda x: te.register(te.GameEntry(x, DiceRace)), names)
     yield Case("register", "entry", te.register, (None, 5, "x", DiceRace))
     yield Case("register", "replace", lambda x: te.register(te.GameEntry("x", DiceRace), replace=x), NO_BOOL)
-    yield Case(
-        "GameEntry",
-        "rules",
-        lambda x: te.GameEntry("x", x),
-        (None, 5, "", "x", "a:b:c", int, DiceRace(), Soft),
-    )
-    yield Case(
-        "GameEntry", "version", lambda x: te.GameEntry("x", DiceRace, version=x), (None, 1.5, True, "1", -1)
-    )
+    yield Case("GameEntry", "rules", lambda x: te.GameEntry("x", x), (None, 5, "", "x", "a:b:c", int, DiceRace(), Soft))
+    yield Case("GameEntry", "version", lambda x: te.GameEntry("x", DiceRace, version=x), (None, 1.5, True, "1", -1))
     for part in ("notation", "render"):
-        yield Case(
-            "GameEntry", part, lambda x, p=part: te.GameEntry("x", DiceRace, **{p: x}), (None, 5, ["x"])
-        )
+        yield Case("GameEntry", part, lambda x, p=part: te.GameEntry("x", DiceRace, **{p: x}), (None, 5, ["x"]))
     for table in ("presets", "short"):
-        yield Case(
-            "GameEntry", table, lambda x, t=table: te.GameEntry("x", DiceRace, **{t: x}), (None, 5, "x", [1])
-        )
-    yield Case(
-        "GameEntry", "presets", lambda x: te.GameEntry("x", DiceRace, presets=x), ({"y": 5}, {"y": {"no": 1}})
-    )
-    yield Case(
-        "GameEntry", "id", lambda x: te.GameEntry("x", DiceRace, presets=x), ({5: {}}, {"": {}}, {"Y": {}})
-    )
+        yield Case("GameEntry", table, lambda x, t=table: te.GameEntry("x", DiceRace, **{t: x}), (None, 5, "x", [1]))
+    yield Case("GameEntry", "presets", lambda x: te.GameEntry("x", DiceRace, presets=x), ({"y": 5}, {"y": {"no": 1}}))
+    yield Case("GameEntry", "id", lambda x: te.GameEntry("x", DiceRace, presets=x), ({5: {}}, {"": {}}, {"Y": {}}))
     yield Case("GameEntry", "short", lambda x: te.GameEntry("x", DiceRace, short=x), ({"no": 1}, {5: 1}))
     yield Case("Field", "name", lambda x: te.Field(x, high=1), (None, 5, "", "a b", "_x", "1"))
     yield Case(
-        "Field",
-        "shape",
-        lambda x: te.Field("x", x, high=1),
-        (None, 5, [2], (0,), (1.5,), (True,), (HUGE,), (2,) * 70),
+        "Field", "shape", lambda x: te.Field("x", x, high=1), (None, 5, [2], (0,), (1.5,), (True,), (HUGE,), (2,) * 70)
     )
-    yield Case(
-        "Field", "low|bounds", lambda x: te.Field("x", low=x, high=9), (1.5, "0", True, 10, -HUGE, HUGE)
-    )
+    yield Case("Field", "low|bounds", lambda x: te.Field("x", low=x, high=9), (1.5, "0", True, 10, -HUGE, HUGE))
     yield Case("Field", "high|bounds", lambda x: te.Field("x", high=x), (None, 1.5, "9", True, -1, HUGE))
     yield Case("Field", "kind", lambda x: te.Field("x", kind=x), (None, 5, "", "float", ["int"]))
     yield Case("Field", "memory", lambda x: te.Field("x", (2,), kind="word", memory=x), NO_BOOL)
@@ -428,11 +350,7 @@ def cases() -> Iterator[Case]:
         "chance": NO_BOOL, "zero_sum": NO_BOOL, "perfect_information": NO_BOOL,
     }.items():  # fmt: skip
         yield Case(
-            "Spec",
-            name,
-            lambda x, n=name: te.Spec(**{**good, n: x}),
-            values,
-            "field" if name == "fields" else "",
+            "Spec", name, lambda x, n=name: te.Spec(**{**good, n: x}), values, "field" if name == "fields" else ""
         )
     yield Case("check_env", "steps", lambda x: check_env(TTT, x), NO_COUNT)
     yield Case("check_env", "device", lambda x: check_env(TTT, 5, x), NO_DEVICE)
@@ -443,11 +361,7 @@ def cases() -> Iterator[Case]:
     for name, function in (("winner", ops.winner), ("count_lines", ops.count_lines), ("find_lines", ops.find_lines),
                            ("line_convolution", ops.line_convolution)):  # fmt: skip
         run: Any = function
-        boards = (
-            NO_BOARD
-            if name != "line_convolution"
-            else tuple(x for x in NO_BOARD if not isinstance(x, Tensor))
-        )
+        boards = NO_BOARD if name != "line_convolution" else tuple(x for x in NO_BOARD if not isinstance(x, Tensor))
         yield Case(name, "board", lambda x, f=run: f(x, 3), boards)
         yield Case(name, "k", lambda x, f=run: f(BOARD, x), (*NO_COUNT, 4))
         yield Case(name, "device", lambda x, f=run: f(BOARD, 3, device=x), NO_DEVICE)
@@ -473,12 +387,7 @@ def cases() -> Iterator[Case]:
     yield Case("num_lines", "k", lambda x: ops.num_lines((3, 3), x), NO_COUNT)
     yield Case("placements", "shape", lambda x: ops.placements(x, 3, (0, 1)), shapes)
     yield Case("placements", "k", lambda x: ops.placements((3, 3), x, (0, 1)), NO_COUNT)
-    yield Case(
-        "placements",
-        "d",
-        lambda x: ops.placements((3, 3), 3, x),
-        (None, 5, (), (1,), (0, 2), (0, True), "01"),
-    )
+    yield Case("placements", "d", lambda x: ops.placements((3, 3), 3, x), (None, 5, (), (1,), (0, 2), (0, True), "01"))
     yield Case("starts", "shape", lambda x: list(ops.starts(x, 3, (0, 1))), shapes)
     yield Case("starts", "k", lambda x: list(ops.starts((3, 3), x, (0, 1))), NO_COUNT)
     yield Case("starts", "d", lambda x: list(ops.starts((3, 3), 3, x)), (None, 5, (), (1,), (0, 2), "01"))
@@ -492,11 +401,7 @@ def cases() -> Iterator[Case]:
     yield Case("Tablebase.regret", "action", lambda x: TABLE.regret(OTHER, x), NO_ROWS)
     yield Case("Tablebase.quiet_values", "talon", TABLE.quiet_values, (*NO_INT, -1, 8, HUGE))
     yield Case(
-        "Card",
-        "parts",
-        lambda x: Card(1, x),
-        (None, 5, (), "T1", ("T1", "T1", "T1"), (5,), (f"T{HUGE}",)),
-        "part",
+        "Card", "parts", lambda x: Card(1, x), (None, 5, (), "T1", ("T1", "T1", "T1"), (5,), (f"T{HUGE}",)), "part"
     )
     yield Case(
         "Board",
@@ -515,13 +420,7 @@ def evaluation(state: te.State) -> tuple[Tensor, Tensor]:
 
 def advantages(**given: Any) -> Any:
     step = (np.zeros((2, 2)), np.zeros((2, 2)), np.zeros(2), np.zeros(2), np.zeros(2))
-    arguments = {
-        "steps": [step],
-        "next_player": np.zeros((2, 2)),
-        "next_value": np.zeros(2),
-        "gamma": 1.0,
-        "lam": 1.0,
-    }
+    arguments = {"steps": [step], "next_player": np.zeros((2, 2)), "next_value": np.zeros(2), "gamma": 1.0, "lam": 1.0}
     return te.advantages(**(arguments | given))
 
 

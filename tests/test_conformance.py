@@ -26,8 +26,6 @@ def case(name: str, check: testing.Check) -> object:
     return pytest.param(name, check, id=f"{name}-{check.__name__}", marks=pytest.mark.slow if slow else ())
 
 
-@pytest.mark.parametrize(
-    ("name", "check"), [case(name, check) for name in te.registered() for check in testing.CHECKS]
-)
+@pytest.mark.parametrize(("name", "check"), [case(name, check) for name in te.registered() for check in testing.CHECKS])
 def test_promise(name: str, check: testing.Check) -> None:
     check(shared_env(name), 24, None)

@@ -185,9 +185,7 @@ def jitted(env: te.Env, batch: int, device: str) -> Found:
 
     state = played(env, batch, device, plies=1)
     for ply in range(5):  # run, captured, replayed
-        state, seen, action = call(
-            state, Tensor([int(ply == 2)], dtype=dtypes.int32, device=device).realize()
-        )
+        state, seen, action = call(state, Tensor([int(ply == 2)], dtype=dtypes.int32, device=device).realize())
         yield f"ply {ply}", words(state)
         yield f"observation, ply {ply}", seen.numpy()
         yield f"action, ply {ply}", action.numpy()
@@ -229,9 +227,7 @@ def cases() -> Iterator[Any]:
         for task, batch, device in itertools.product(TASKS, (*batches, 1000, 4096), DEVICES):
             if game != MEMORY or task not in WITHOUT_MEMORY:
                 marks = [] if soon(device, game, batch, task) else [pytest.mark.slow]
-                yield pytest.param(
-                    device, game, batch, task, id=f"{device}-{game}-{batch}-{task}", marks=marks
-                )
+                yield pytest.param(device, game, batch, task, id=f"{device}-{game}-{batch}-{task}", marks=marks)
 
 
 @pytest.mark.parametrize(("device", "game", "batch", "task"), list(cases()))

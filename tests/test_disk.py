@@ -63,9 +63,7 @@ def networks() -> Saved:
     tensors = [{name: Tensor(w).realize() for name, w in one.items()} for one in both]
     one, two = (partial(network.save, env, weights) for weights in tensors)
     return Saved(
-        (one, two),
-        (list(both[0].values()), list(both[1].values())),
-        lambda path: list(network.load(path)[1].values()),
+        (one, two), (list(both[0].values()), list(both[1].values())), lambda path: list(network.load(path)[1].values())
     )
 
 
@@ -77,9 +75,7 @@ def solutions() -> Saved:
         return [np.array(array) for array in solution._arrays().values()]
 
     return Saved(
-        (both[0].save, both[1].save),
-        (arrays(both[0]), arrays(both[1])),
-        lambda path: arrays(type(both[0]).load(path)),
+        (both[0].save, both[1].save), (arrays(both[0]), arrays(both[1])), lambda path: arrays(type(both[0]).load(path))
     )
 
 
@@ -101,9 +97,7 @@ def exports() -> Saved:
 
 
 KINDS = {"state": states, "network": networks, "solution": solutions, "shed table": tables, "export": exports}
-KILLED = [
-    kind for kind in KINDS if kind != "export"
-]  # which takes long to make, and then is written as all others
+KILLED = [kind for kind in KINDS if kind != "export"]  # which takes long to make, and then is written as all others
 
 
 def is_version(saved: Saved, path: Path, k: int) -> bool:
@@ -163,9 +157,7 @@ def test_files_too_large_for_the_system(tmp_path: Path) -> None:
 
 def test_a_full_disk(tmp_path: Path) -> None:
     """A real one: a small disk that is filled."""
-    code = (
-        "from tests.test_disk import *\nfor kind in KINDS: check_full(kind, folder, partial(filled, folder))"
-    )
+    code = "from tests.test_disk import *\nfor kind in KINDS: check_full(kind, folder, partial(filled, folder))"
     done = run_mounted(tmp_path, 8192, code)
     assert done.returncode == 0, done.stderr
 
@@ -306,9 +298,7 @@ print("done")
 
 def check_read_only(command: list[str], place: Path, closed: str) -> None:
     cache = {"TENSOR_ENVS_CACHE": f"{closed}/cache", "HOME": closed, "TMPDIR": closed}
-    environment = {
-        name: value for name, value in os.environ.items() if name not in ("XDG_CACHE_HOME", "CACHEDB")
-    }
+    environment = {name: value for name, value in os.environ.items() if name not in ("XDG_CACHE_HOME", "CACHEDB")}
     done = subprocess.run(
         [*command, sys.executable, "-c", EVERYTHING, str(place), str(ROOT)],
         env=environment | cache | {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},

@@ -36,9 +36,7 @@ def test_docstrings_of_functions_open_with_a_verb() -> None:
     assert len(wrong) <= MAX_FRAGMENTS * len(STRINGS), [f"{s.place} {s.text[:40]}" for s in wrong]
 
 
-@pytest.mark.parametrize(
-    "name", [f"{module.__name__}.{name}" for module in PUBLIC for name in module.__all__]
-)
+@pytest.mark.parametrize("name", [f"{module.__name__}.{name}" for module in PUBLIC for name in module.__all__])
 def test_public_names_have_examples(name: str) -> None:
     module, _, attribute = name.rpartition(".")
     value = getattr(importlib.import_module(module), attribute)

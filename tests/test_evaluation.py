@@ -48,9 +48,7 @@ def test_points_and_intervals() -> None:
     assert abs(same.scores[0] - 0.5) < same.interval()[0] < 0.02
     assert np.isclose(same.interval()[0], 1.96 * same.points[:, 0].std() / 4000**0.5)
     fixed = te.evaluate(env, [agents.uniform] * 2, games=2000, seats="fixed")
-    assert (
-        abs(fixed.mean_returns[0] - 0.2965) < 0.06
-    )  # the first of two uniform players, from 255,168 games weighed
+    assert abs(fixed.mean_returns[0] - 0.2965) < 0.06  # the first of two uniform players, from 255,168 games weighed
     assert np.isnan(fixed.by_player()[0, 1])
 
 
@@ -148,10 +146,7 @@ def wrong(says: Any) -> Any:
         (lambda e: te.evaluate(e, [lambda s: [1]] * 2, 4), "a policy's actions must have shape"),
         (lambda e: te.arena(e, {"a": agents.uniform}, 2), "policies must be two or more"),
         (lambda e: te.arena(e, cast(Any, [agents.uniform]), 2), "policies must be of type Mapping"),
-        (
-            lambda e: te.arena(te.make("2048"), {"a": agents.uniform, "b": agents.uniform}, 2),
-            "two players",
-        ),
+        (lambda e: te.arena(te.make("2048"), {"a": agents.uniform, "b": agents.uniform}, 2), "two players"),
         (lambda e: te.regret(e, agents.uniform, cast(Any, 5)), "oracle.regret must be a function"),
         (lambda e: te.regret(e, agents.uniform, wrong(np.zeros(8)), 8, opening=-1), "opening must be in 0"),
         (lambda e: agents.greedy(cast(Any, 5)), "evaluate must be a function"),
@@ -166,10 +161,7 @@ def wrong(says: Any) -> Any:
         (lambda e: te.regret(e, agents.uniform, wrong(np.full(8, np.nan)), 8), "must give finite numbers"),
         (lambda e: te.arena(e, cast(Any, {1: agents.uniform, 2: agents.uniform}), 2), "a policy's name"),
         (lambda e: agents.greedy(cast(Any, lambda s: None))(e.init(2)), "evaluate must return two Tensors"),
-        (
-            lambda e: agents.greedy(lambda s: (Tensor.full((2, 9), float("nan")), s.ply))(e.init(2)),
-            "2 games",
-        ),
+        (lambda e: agents.greedy(lambda s: (Tensor.full((2, 9), float("nan")), s.ply))(e.init(2)), "2 games"),
     ],
 )
 def test_wrong_calls_are_refused(call: Any, message: str) -> None:
@@ -185,9 +177,7 @@ def test_trained_players_come_with_the_package() -> None:
         env, weights = load(file)
         assert env.id == file.stem and file.stat().st_size <= 300_000
         assert not any(name.startswith("tower") for name in weights)  # which the page cannot play
-        assert all(
-            np.isfinite(array).all() and array.std() > 0.01 for array in weights.values() if array.size > 1
-        )
+        assert all(np.isfinite(array).all() and array.std() > 0.01 for array in weights.values() if array.size > 1)
     env = shared_env("tic_tac_toe")
     same = te.make("hyper_tic_tac_toe", shape=(3, 3), k=3)
     player = agents.load("tic_tac_toe", 0)
@@ -217,9 +207,7 @@ def test_only_weights_of_the_game_are_played(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=r"weights.safetensors"):
             agents.load(path)
     save(shared_env("connect_four"), weights, path)
-    with pytest.raises(
-        ValueError, match="no weights that fit: their shapes are not those of a network for <Env conn"
-    ):
+    with pytest.raises(ValueError, match="no weights that fit: their shapes are not those of a network for <Env conn"):
         agents.load(path)
     save(env, {"other": Tensor.zeros(3)}, path)
     with pytest.raises(ValueError, match="no weights that fit"):

@@ -163,16 +163,12 @@ def test_bfloat16_is_pytorchs_alone() -> None:
 @exports
 def test_lazy_tensors_views_and_small_shapes(export: Callable[..., Any]) -> None:
     lazy = made() + 1
-    assert place(export(lazy)) == place(export(lazy, copy=False)) == address(lazy), (
-        "realised once, and shared"
-    )
+    assert place(export(lazy)) == place(export(lazy, copy=False)) == address(lazy), "realised once, and shared"
     tensor = made()
     assert place(export(tensor[1:, :], copy=False)) == address(tensor) + 16, "a contiguous slice is shared"
     assert place(export(tensor.bitcast(dtypes.uint32), copy=False)) == address(tensor)
     for view in (tensor.T, tensor[:, 1:3], tensor.flip(0), tensor.reshape(1, 3, 4).expand(2, 3, 4)):
-        with pytest.raises(
-            ValueError, match="tensor is no contiguous view of its buffer, so copy=False cannot be met"
-        ):
+        with pytest.raises(ValueError, match="tensor is no contiguous view of its buffer, so copy=False cannot be met"):
             export(view, copy=False)
         assert export(view).tolist() == export(view, copy=True).tolist() == view.tolist()
     assert export(Tensor(3.5)).shape == () and export(Tensor(3.5)).item() == 3.5
@@ -197,9 +193,7 @@ def test_memory_that_cannot_be_shared_is_copied_or_refused() -> None:
     cases = {
         "array is not C-contiguous": np.arange(12).reshape(3, 4).T,
         "array is read-only": read_only,
-        "array is not in native byte order": np.arange(4).astype(
-            ">i4" if sys.byteorder == "little" else "<i4"
-        ),
+        "array is not in native byte order": np.arange(4).astype(">i4" if sys.byteorder == "little" else "<i4"),
         f"array begins 4 bytes off a multiple of {ALIGNMENT}": array_of(4),
     }
     for reason, array in cases.items():
@@ -288,9 +282,7 @@ def test_steps_driven_from_pytorch() -> None:
             assert te.to_torch(state.rewards).equal(te.to_torch(theirs.rewards))
             assert (te.to_numpy(state.own) == te.to_numpy(theirs.own)).all()
     assert te.to_torch(state.terminated).all() and te.to_torch(state.rewards).abs().sum() > 0
-    assert te.to_torch(TTT.step(TTT.init(2), te.from_torch(torch.tensor([4, 5]))).ply).tolist() == [1, 1], (
-        "int64"
-    )
+    assert te.to_torch(TTT.step(TTT.init(2), te.from_torch(torch.tensor([4, 5]))).ply).tolist() == [1, 1], "int64"
 
 
 def test_what_a_vector_environment_writes_again_shows() -> None:
@@ -316,6 +308,4 @@ def test_without_pytorch() -> None:
         "    except ImportError as error: print(error)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == ["[0, 1, 2]"] + 2 * [
-        "this needs PyTorch: pip install 'tensor_envs[torch]'"
-    ]
+    assert done.stdout.splitlines() == ["[0, 1, 2]"] + 2 * ["this needs PyTorch: pip install 'tensor_envs[torch]'"]

@@ -46,9 +46,7 @@ def test_steps(env: te.Env) -> None:
             state = env.step(state, action)
             plies |= {f"{ply} {name}": column for name, column in state.numpy().items()}
             plies[f"{ply} action"] = action.numpy()
-        seen = {
-            f"seen by {player}": env.observe(state, player).numpy() for player in (None, env.num_players - 1)
-        }
+        seen = {f"seen by {player}": env.observe(state, player).numpy() for player in (None, env.num_players - 1)}
         return plies | seen | {"legal": state.legal_action_mask.numpy(), "key": state.action_key.numpy()}
 
     both(env, 4, run)
@@ -75,10 +73,7 @@ def test_steps_in_place_over_the_ends_of_games(autoreset: str) -> None:
             given[: 7 * (count == 4)] = 9  # illegal
             transition = vector.step_uniform() if count % 2 else vector.step(given)
             found |= {f"{count} {name}": column for name, column in transition.numpy().items()}
-            found |= {
-                f"{count} seen": vector.observation.numpy(),
-                f"{count} legal": vector.legal_action_mask.numpy(),
-            }
+            found |= {f"{count} seen": vector.observation.numpy(), f"{count} legal": vector.legal_action_mask.numpy()}
         return found | vector.state.numpy()
 
     found = both(env, 66, run)
@@ -96,9 +91,7 @@ def test_playouts_whose_games_part() -> None:
     """Of a seed for which the first game is not over before the limit, and others are."""
     env, limit = shared_env("tic_tac_toe"), 8
     first, state = env.init(1, seed=1), env.init(3, seed=1)
-    lasting = (
-        seed for seed in range(99) if not te.playout(first, 1, seed=seed, limit=limit - 1).numpy().any()
-    )
+    lasting = (seed for seed in range(99) if not te.playout(first, 1, seed=seed, limit=limit - 1).numpy().any())
     seed = next(lasting)
     found = both(env, 3, lambda state: {"returns": te.playout(state, 20, seed=seed, limit=limit).numpy()})
     assert (found["returns"] != te.playout(state, 20, seed=seed, limit=limit - 2).numpy()).any()

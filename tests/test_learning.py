@@ -90,10 +90,7 @@ def test_advantages(players: int) -> None:
 def test_two_players_in_turns() -> None:
     """One chain a player, by hand: decisions 0 and 2 of player 0, decision 1 of player 1; lambda = 0."""
     rewards = [np.array([[0.0, 0.0]]), np.array([[0.0, 0.0]]), np.array([[-1.0, 1.0]])]
-    players, values = (
-        [np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]])],
-        [np.array([v]) for v in (0.2, -0.3, 0.5, 0.1)],
-    )
+    players, values = ([np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]])], [np.array([v]) for v in (0.2, -0.3, 0.5, 0.1)])
     over = [np.array([float(t == 2)]) for t in range(3)]
     steps = [(rewards[t], players[t % 2], values[t], over[t], over[t] * 0) for t in range(3)]
     found, known = te.advantages(steps, players[1], values[3], 1.0, 0.0)
@@ -103,9 +100,7 @@ def test_two_players_in_turns() -> None:
 def test_wrong_arguments() -> None:
     one, zero, rewards = np.ones((2, 1)), np.zeros(2), np.zeros((2, 1))
     with pytest.raises(ValueError, match=r"^steps\[1\] must have parts of shapes .* got \(2, 1\), \(2,\)"):
-        te.advantages(
-            [(rewards, one, zero, zero, zero), (rewards, zero, zero, zero, zero)], one, zero, 1.0, 1.0
-        )
+        te.advantages([(rewards, one, zero, zero, zero), (rewards, zero, zero, zero, zero)], one, zero, 1.0, 1.0)
     with pytest.raises(ValueError, match="steps must be one or more, got none"):
         te.advantages([], one, zero, 1.0, 1.0)
     with pytest.raises(ValueError, match=r"next_value must be an array \[2\]"):

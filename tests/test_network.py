@@ -28,9 +28,7 @@ def convolved(x: np.ndarray, weights: dict[str, Any], name: str) -> np.ndarray:
     weight, bias = (weights[f"{name}.{kind}"].astype(float) for kind in ("weight", "bias"))
     found = np.zeros((len(x), len(bias), *x.shape[2:]))
     for row, column in np.ndindex(*x.shape[2:]):
-        found[:, :, row, column] = np.einsum(
-            "bprc,oprc->bo", padded[:, :, row : row + 3, column : column + 3], weight
-        )
+        found[:, :, row, column] = np.einsum("bprc,oprc->bo", padded[:, :, row : row + 3, column : column + 3], weight)
     return found + bias[:, None, None]
 
 

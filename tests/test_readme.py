@@ -43,10 +43,7 @@ def test_documents() -> None:
     assert {path.name for path in DOCUMENTS} == names and len(DOCUMENTS) >= 11
     assert len(PYTHON) >= 12 and len(COMMANDS) >= 6
     linked = {(ROOT / link).resolve() for link in re.findall(r"\]\(([^)#]+)", README) if "://" not in link}
-    assert set(DOCUMENTS) <= linked | {
-        ROOT / "README.md",
-        ROOT / "tensor_envs" / "_compiler" / "README.md",
-    }
+    assert set(DOCUMENTS) <= linked | {ROOT / "README.md", ROOT / "tensor_envs" / "_compiler" / "README.md"}
 
 
 @pytest.mark.parametrize("path", [*DOCUMENTS, ROOT / ".github" / "CONTRIBUTING.md"], ids=str)
@@ -68,9 +65,7 @@ def test_links(path: Path) -> None:
 def test_python(path: str, code: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """It runs, and prints what the comments behind `print` promise, where they quote it."""
     for package in re.findall(
-        r"^(?:import|from) (gymnasium|sb3_contrib|torchrl|pyspiel)|adapters import (pettingzoo)",
-        code,
-        re.MULTILINE,
+        r"^(?:import|from) (gymnasium|sb3_contrib|torchrl|pyspiel)|adapters import (pettingzoo)", code, re.MULTILINE
     ):
         pytest.importorskip("".join(package))
     monkeypatch.setattr(registry, "_entries", {})  # games of its own are gone afterwards
@@ -83,19 +78,12 @@ def test_python(path: str, code: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    [
-        pytest.param(c, marks=pytest.mark.slow if any(m in c for m in MINUTES) else ())
-        for c in dict.fromkeys(COMMANDS)
-    ],
+    [pytest.param(c, marks=pytest.mark.slow if any(m in c for m in MINUTES) else ()) for c in dict.fromkeys(COMMANDS)],
 )
 def test_command(command: str, tmp_path: Path) -> None:
     script, *arguments = shlex.split(command)[1:]
     done = subprocess.run(
-        [sys.executable, str(ROOT / script), *arguments],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, str(ROOT / script), *arguments], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip()

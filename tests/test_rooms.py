@@ -47,10 +47,7 @@ FLOORS = [
 ]
 MAX_DEPTH = 12  # of a chain of imports
 # the solver of Shed's cells: tensor programs, no rules
-SOLVER = {
-    f"tensor_envs.games.shed.{name}"
-    for name in ("layers", "strata", "solve", "lookup", "tablebase", "verify")
-}
+SOLVER = {f"tensor_envs.games.shed.{name}" for name in ("layers", "strata", "solve", "lookup", "tablebase", "verify")}
 SETS = "tensor_envs.games._kit.sets"  # what rules of several games share
 # what tinygrad shows to the rest of the package
 PUBLIC = {
@@ -147,9 +144,7 @@ def test_every_rule_module_is_found() -> None:
     assert len(found) > 20 and "tensor_envs.games.shed.rules" in found and not found & SOLVER
 
 
-@pytest.mark.parametrize(
-    "module", sorted(m for m in NAMES if m.startswith("tensor_envs.games.") and m not in SOLVER)
-)
+@pytest.mark.parametrize("module", sorted(m for m in NAMES if m.startswith("tensor_envs.games.") and m not in SOLVER))
 def test_nothing_of_tinygrad_in_a_game(module: str) -> None:
     assert not [name for name, *_ in imports(NAMES[module]) if name.split(".")[0] == "tinygrad"]
     text = NAMES[module].read_text()
@@ -193,9 +188,7 @@ def test_every_game_is_complete() -> None:
         for part in ("RULES.md", "rules.py", "notation.py", "render.py"):
             assert (folder / part).exists(), f"{folder.name} lacks {part}"
         for part in ("reference.py", "test_rulebook.py", "test_reference.py"):
-            assert (ROOT / "tests" / "games" / folder.name / part).exists(), (
-                f"tests of {folder.name} lack {part}"
-            )
+            assert (ROOT / "tests" / "games" / folder.name / part).exists(), f"tests of {folder.name} lack {part}"
 
 
 def test_import_is_quick_and_opens_no_device() -> None:
@@ -208,9 +201,7 @@ def test_import_is_quick_and_opens_no_device() -> None:
     environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)}
     ratios = []
     for _ in range(3):
-        done = subprocess.run(
-            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
-        )
+        done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
         ratio, opened, device = done.stdout.split()
         assert (opened, device) == ("0", "None")
         ratios.append(float(ratio))

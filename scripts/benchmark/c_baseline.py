@@ -147,12 +147,7 @@ class Gomoku(CGames):
 
     def layout(self) -> tuple[np.dtype[Any], int, int]:
         board = [("free", "u8", (4,)), ("key", "u4", (2,)), ("ply", "u4", ()), ("episode", "u4", ())]
-        output = [
-            ("rewards", "f4", (2,)),
-            ("wins", "u4", (2,)),
-            ("action", "u4", ()),
-            ("terminated", "u4", ()),
-        ]
+        output = [("rewards", "f4", (2,)), ("wins", "u4", (2,)), ("action", "u4", ()), ("terminated", "u4", ())]
         return np.dtype([*board, ("lines", "u2", (2, self.LINES)), *output]), 1, 1
 
     def numpy(self) -> dict[str, np.ndarray]:
@@ -194,11 +189,7 @@ def compare(te: Any, games: CGames, steps: int) -> None:
     games.play(steps)
     actual = games.numpy()
     first = actual["wins"][:, 0].astype(np.float32) - actual["wins"][:, 1]
-    _check(
-        actual | {"returns": np.stack([first, -first], 1)},
-        expected | {"returns": whole.returns.numpy()},
-        games,
-    )
+    _check(actual | {"returns": np.stack([first, -first], 1)}, expected | {"returns": whole.returns.numpy()}, games)
     if isinstance(games, TicTacToe):
         games.begin()
         for _ in range(steps):
@@ -207,9 +198,7 @@ def compare(te: Any, games: CGames, steps: int) -> None:
 
 
 def _check(actual: dict[str, np.ndarray], expected: dict[str, np.ndarray], games: CGames) -> None:
-    wrong = [
-        name for name in expected if not np.array_equal(np.squeeze(actual[name]), np.squeeze(expected[name]))
-    ]
+    wrong = [name for name in expected if not np.array_equal(np.squeeze(actual[name]), np.squeeze(expected[name]))]
     if wrong:
         raise RuntimeError(f"statistics: the C of {games.name!r} plays other games, by {', '.join(wrong)}")
 

@@ -99,12 +99,7 @@ class Worker:
         command = [sys.executable, str(Path(__file__).with_name("worker.py")), json.dumps(job)]
         self.errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 (stays open as long as the process runs)
         self.process = subprocess.Popen(
-            command,
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self.errors,
-            text=True,
+            command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True
         )
         self.answer = self._read()
 
@@ -188,9 +183,7 @@ def jobs(options: argparse.Namespace, env: str, batch: int, device: str) -> list
         "episodes": MIN_EPISODES if env in FACTS else EPISODES,
     }
     return [
-        {"system": system, "mode": mode, "game": NAMES.get((system, env), env)}
-        | shared
-        | missing.get(system, {})
+        {"system": system, "mode": mode, "game": NAMES.get((system, env), env)} | shared | missing.get(system, {})
         for system, mode in systems
     ]
 
@@ -267,17 +260,13 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--mode", nargs="+", choices=MODES, default=list(MODES))
     parser.add_argument("--steps", type=whole(1), default=256, help="steps of a rollout (256)")
     parser.add_argument("--runs", type=whole(1), default=5, help="timed runs; the table has their median (5)")
-    parser.add_argument(
-        "--seconds", type=real(0, 3600, False), default=0.5, help="approximate duration of a run (0.5)"
-    )
+    parser.add_argument("--seconds", type=real(0, 3600, False), default=0.5, help="approximate duration of a run (0.5)")
     parser.add_argument(
         "--threads", type=whole(1), default=1, help="threads of this package; more than 1 pins no process"
     )
     parser.add_argument("--core", type=int, help="core of all processes (default: the last); -1: do not pin")
     parser.add_argument("--peers", action="store_true", help="also measure the peers")
-    parser.add_argument(
-        "--limits", action="store_true", help="also measure hand-written C that plays the same games"
-    )
+    parser.add_argument("--limits", action="store_true", help="also measure hand-written C that plays the same games")
     parser.add_argument("--json", type=new_file, metavar="FILE")
     parser.add_argument("--markdown", type=new_file, metavar="FILE")
     parser.add_argument("--plot", type=Path, metavar="DIR", help="SVGs of throughput against batch size")

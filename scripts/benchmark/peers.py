@@ -28,9 +28,7 @@ class Pgx:
         return self.jax.random.categorical(key, self.numpy.where(mask, 0.0, -1e9), axis=-1)
 
     def _argmax(self, key: Any, mask: Any) -> Any:
-        return self.numpy.argmax(
-            self.numpy.where(mask, self.jax.random.uniform(key, mask.shape), -1.0), axis=-1
-        )
+        return self.numpy.argmax(self.numpy.where(mask, self.jax.random.uniform(key, mask.shape), -1.0), axis=-1)
 
     def _start(self, batch: int) -> tuple[Any, Any]:
         keys = self.jax.random.split(self.jax.random.PRNGKey(0), batch)

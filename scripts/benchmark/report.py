@@ -56,32 +56,12 @@ def cell(value: float | None, scale: float = 1, digits: int = 1) -> str:
 
 def markdown(metadata: dict[str, Any], rows: list[dict[str, Any]], ratios: list[dict[str, Any]]) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in metadata["versions"].items())
-    pinned = (
-        f"pinned to core {metadata['pinned_to_core']}"
-        if metadata["pinned_to_core"] is not None
-        else "not pinned"
-    )
-    lines = [
-        f"`{metadata['command']}`",
-        "",
-        f"- {metadata['date']}; {metadata['machine']}; {pinned}",
-        f"- {versions}",
-    ]
+    pinned = f"pinned to core {metadata['pinned_to_core']}" if metadata["pinned_to_core"] is not None else "not pinned"
+    lines = [f"`{metadata['command']}`", "", f"- {metadata['date']}; {metadata['machine']}; {pinned}", f"- {versions}"]
     lines.append(
         f"- compiler: {metadata['compiler']}; {metadata['runs']} runs of {metadata['seconds_a_run']} s, medians"
     )
-    heads = [
-        "environment",
-        "batch",
-        "device",
-        "threads",
-        "who",
-        "mode",
-        "M steps/s",
-        "min",
-        "max",
-        "k games/s",
-    ]
+    heads = ["environment", "batch", "device", "threads", "who", "mode", "M steps/s", "min", "max", "k games/s"]
     heads += ["compile s", "kernels/step", "KB/step", "B/game", "peak MiB"]
     body = []
     for r in rows:

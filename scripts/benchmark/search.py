@@ -52,8 +52,7 @@ def own_search(name: str, evaluation: str, batch: int, simulations: int, hidden:
     heads = -(-(env.num_actions + 1) // 16) * 16
     shapes = ((size, hidden), (hidden, hidden), (hidden, heads))
     first, second, third = (
-        Tensor((random.normal(size=shape) * (2 / shape[0]) ** 0.5).astype(np.float32)).realize()
-        for shape in shapes
+        Tensor((random.normal(size=shape) * (2 / shape[0]) ** 0.5).astype(np.float32)).realize() for shape in shapes
     )
 
     def network(state: Any) -> tuple[Tensor, Tensor]:
@@ -221,22 +220,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = command_parser("benchmark.py", __doc__)
     parser.add_argument("--search", action="store_true", required=True, help="tree search, not steps")
     parser.add_argument(
-        "--env",
-        nargs="+",
-        default=["tic_tac_toe", "connect_four"],
-        help="default: tic_tac_toe and connect_four",
+        "--env", nargs="+", default=["tic_tac_toe", "connect_four"], help="default: tic_tac_toe and connect_four"
     )
     parser.add_argument("--evaluation", nargs="+", choices=EVALUATIONS, default=list(EVALUATIONS))
     parser.add_argument("--simulations", nargs="+", type=count, default=[32, 128])
     parser.add_argument("--batch", nargs="+", type=count, default=[64, 1024])
-    parser.add_argument(
-        "--hidden", type=count, default=64, help="units of each hidden layer; default: %(default)s"
-    )
+    parser.add_argument("--hidden", type=count, default=64, help="units of each hidden layer; default: %(default)s")
     parser.add_argument("--runs", type=count, default=3, help="rounds; default: %(default)s")
-    parser.add_argument(
-        "--seconds", type=float, default=0.3, help="minimum duration of a run; default: %(default)s"
-    )
-    parser.add_argument(
-        "--peers", action="store_true", help="also measure mctx on Pgx; needs the extra 'peers'"
-    )
+    parser.add_argument("--seconds", type=float, default=0.3, help="minimum duration of a run; default: %(default)s")
+    parser.add_argument("--peers", action="store_true", help="also measure mctx on Pgx; needs the extra 'peers'")
     run(parser, compare, arguments)

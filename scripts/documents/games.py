@@ -102,9 +102,7 @@ def call(folder: str) -> str:
     """Return the call of `te.make` with all rule fields."""
     rules = te.make(ENTRIES[folder].id).rules
     values = {field.name: repr(getattr(rules, field.name)) for field in fields(rules)}
-    arguments = [
-        f"    {n}={v}," if len(v) <= WIDE else f"    # {n}, which is long" for n, v in values.items()
-    ]
+    arguments = [f"    {n}={v}," if len(v) <= WIDE else f"    # {n}, which is long" for n, v in values.items()]
     made = [f'    "{ENTRIES[folder].id}",', *arguments] if arguments else [f'    "{ENTRIES[folder].id}"']
     code = ["```python", "import tensor_envs as te", "", "env = te.make(", *made, ")", "```"]
     lead = "Its rule fields, with their defaults:" if arguments else "It has no rule fields:"
@@ -138,9 +136,7 @@ def actions(folder: str) -> str:
         cells = [f"`{name}`" for name in names[at : at + width]]
         rows.append(f"| {at} | {' | '.join(cells + [''] * (width - len(cells)))} |")
     lead = f"The {env.num_actions} actions of `{env.id}`; a number is that of row and column together:"
-    return "\n".join(
-        ["## Names of actions", "", lead, "", *folded(rows, "All of them", env.num_actions > MANY)]
-    )
+    return "\n".join(["## Names of actions", "", lead, "", *folded(rows, "All of them", env.num_actions > MANY)])
 
 
 def folded(lines: Sequence[str], heading: str, fold: bool) -> list[str]:
@@ -165,10 +161,7 @@ def position(folder: str) -> str:
     text = entry.load("render").to_string(env.rules, position)
     names = ", ".join(f"`{env.action_to_string(action)}`" for action in legal[:MAX_NAMED])
     names += f" and {len(legal) - MAX_NAMED} more" if len(legal) > MAX_NAMED else ""
-    player, lines = (
-        values["current_player"],
-        f"``` {{ .text .output }}\n{written(observation)}\n```".splitlines(),
-    )
+    player, lines = (values["current_player"], f"``` {{ .text .output }}\n{written(observation)}\n```".splitlines())
     return "\n".join([
         "## A position",
         "",
@@ -208,9 +201,5 @@ def results(folder: str, heading: str, source: str) -> str:
         return ""
     link = f"../../../{source}"
     return "\n\n".join(
-        [
-            f"## {heading}",
-            f"From the tables of [this page]({link}), which says how they were measured.",
-            *tables,
-        ]
+        [f"## {heading}", f"From the tables of [this page]({link}), which says how they were measured.", *tables]
     )

@@ -25,9 +25,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "tensor_envs"
 CONTRIBUTING = ROOT / ".github" / "CONTRIBUTING.md"
 BEGIN, END = "<!-- rooms: python scripts/rooms.py --write -->\n", "<!-- rooms end -->"
-Use = Literal[
-    "module", "function", "type"
-]  # where an import runs: at import, in a call, for type checkers alone
+Use = Literal["module", "function", "type"]  # where an import runs: at import, in a call, for type checkers alone
 
 # openings of a docstring that is no whole sentence and no noun phrase
 FRAGMENTS = (
@@ -116,8 +114,7 @@ def circles() -> list[set[str]]:
     return [
         set(circle)
         for circle in {
-            frozenset(x for x in inside if x in reachable[module] and module in reachable[x])
-            for module in inside
+            frozenset(x for x in inside if x in reachable[module] and module in reachable[x]) for module in inside
         }
     ]
 
@@ -150,9 +147,7 @@ def docstrings(path: Path) -> tuple[Docstring, ...]:
     """Return all docstrings of a file."""
     found = []
     for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and (
-            text := ast.get_docstring(node)
-        ):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and (text := ast.get_docstring(node)):
             kind: Literal["module", "class", "property", "function"] = "function"
             if isinstance(node, (ast.Module, ast.ClassDef)):
                 kind = "class" if isinstance(node, ast.ClassDef) else "module"
@@ -165,23 +160,13 @@ def docstrings(path: Path) -> tuple[Docstring, ...]:
 def code_lines(path: Path) -> int:
     """Return the number of lines with code: no blanks, comments and docstrings."""
     text = path.read_text()
-    skipped = {
-        tokenize.COMMENT,
-        tokenize.NL,
-        tokenize.NEWLINE,
-        tokenize.INDENT,
-        tokenize.DEDENT,
-        tokenize.ENDMARKER,
-    }
+    skipped = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
     lines: set[int] = set()
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type not in skipped:
             lines |= {*range(token.start[0], token.end[0] + 1)}
     for node in ast.walk(ast.parse(text)):
-        if (
-            isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef))
-            and ast.get_docstring(node) is not None
-        ):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node) is not None:
             string = node.body[0]
             lines -= {*range(string.lineno, (string.end_lineno or 0) + 1)}
     return len(lines)
@@ -214,9 +199,7 @@ def picture() -> str:
 
 def with_picture(text: str) -> str:
     """Return the text of CONTRIBUTING.md with the present picture."""
-    return re.sub(
-        f"{re.escape(BEGIN)}.*{re.escape(END)}", lambda _: BEGIN + picture() + END, text, flags=re.S
-    )
+    return re.sub(f"{re.escape(BEGIN)}.*{re.escape(END)}", lambda _: BEGIN + picture() + END, text, flags=re.S)
 
 
 def work(options: argparse.Namespace) -> None:

@@ -79,12 +79,8 @@ def page(rows: Sequence[tuple[KnownResult, Any, float]]) -> str:
         "|---|---|---|---|---|",
     ]
     for known, ours, seconds in rows:
-        published = (
-            "" if not known.source else "the same" if ours == known.published else text(known.published)
-        )
-        lines.append(
-            f"| {known.what} | {text(ours)} | {published} | {known.source or 'ours'} | {seconds:.1f} |"
-        )
+        published = "" if not known.source else "the same" if ours == known.published else text(known.published)
+        lines.append(f"| {known.what} | {text(ours)} | {published} | {known.source or 'ours'} | {seconds:.1f} |")
     return "\n".join(lines) + "\n"
 
 

@@ -30,9 +30,7 @@ def fifty_empties() -> int:
         layer, _ = joined([children.positions for children in game.expand(layer.fields[live], ply)])
     own, other = (field(game, layer.fields, name) for name in ("own", "other"))
     live = layer.results == 0
-    assert (np.bitwise_count(own | other) == DISCS).all() and (field(game, layer.fields, "moves") != 0)[
-        live
-    ].all()
+    assert (np.bitwise_count(own | other) == DISCS).all() and (field(game, layer.fields, "moves") != 0)[live].all()
     return len(groups(concat([*found, distinct(own, other, live)])).starts)
 
 
@@ -46,9 +44,7 @@ def distinct(own: Array, other: Array, chosen: Array) -> Packed:
     """Return the chosen positions without duplicates up to symmetry."""
     squares = np.arange(SIDE * SIDE).reshape(SIDE, SIDE)
     turned = [np.rot90(board, k).ravel() for board in (squares, squares.T) for k in range(4)]
-    maps = [
-        images(np.concatenate([plane * squares.size + board for plane in range(PLANES)])) for board in turned
-    ]
+    maps = [images(np.concatenate([plane * squares.size + board for plane in range(PLANES)])) for board in turned]
     boards, parts = np.stack([own[chosen], other[chosen]], axis=1), list[Packed]()
     for at in range(0, len(boards), BLOCK):
         bits = np.unpackbits(boards[at : at + BLOCK].astype("<u8").view(np.uint8), axis=1, bitorder="little")

@@ -114,12 +114,7 @@ OEIS_A212693 = [1, 7, 49, 238, 1120, 4263, 16422, 54859, 184275, 558186, 1662623
 
 COUNTS = [
     *(
-        KnownResult(
-            f"tic-tac-toe {n}x{n}: complete games",
-            games,
-            "OEIS A061526",
-            partial(complete_games, lines(n)),
-        )
+        KnownResult(f"tic-tac-toe {n}x{n}: complete games", games, "OEIS A061526", partial(complete_games, lines(n)))
         for n, games in ((2, 24), (3, 255_168), (4, 15_038_733_958_272))
     ),
     KnownResult(
@@ -232,19 +227,11 @@ VALUES = [
                 "OEIS A317573",
                 [0] * 6 + [1100, 280, 26771, 11535, 91567, 36362, 78138, 26146, 12900, 3774, 0],
             ),
-            (
-                4,
-                1,
-                "second",
-                "OEIS A317574",
-                [0] * 7 + [2476, 642, 31841, 11251, 66364, 21718, 29258, 8496, 1335, 371],
-            ),
+            (4, 1, "second", "OEIS A317574", [0] * 7 + [2476, 642, 31841, 11251, 66364, 21718, 29258, 8496, 1335, 371]),
         )
     ),
     *(
-        KnownResult(
-            f"tic-tac-toe {m}x{n}, {k} in a row: best play", who, MNK, partial(winner, board(k, m, n))
-        )
+        KnownResult(f"tic-tac-toe {m}x{n}, {k} in a row: best play", who, MNK, partial(winner, board(k, m, n)))
         for m, n, k, who in (
             (3, 3, 3, "draw"),
             (3, 4, 3, "the first player"),
@@ -273,9 +260,7 @@ VALUES = [
         for h in (6, 7)
     ),
     *(
-        KnownResult(
-            f"tic-tac-toe {m}x{n}, {k} in a row: best play", None, "", partial(value, board(k, m, n)), slow
-        )
+        KnownResult(f"tic-tac-toe {m}x{n}, {k} in a row: best play", None, "", partial(value, board(k, m, n)), slow)
         for m, n, k, slow in (
             (3, 5, 3, False),
             (3, 5, 4, False),
@@ -287,10 +272,7 @@ VALUES = [
     ),
     *(
         KnownResult(
-            f"tic-tac-toe {m}x{n}, {k} in a row lose: best play",
-            None,
-            "",
-            partial(value, board(k, m, n, misere=True)),
+            f"tic-tac-toe {m}x{n}, {k} in a row lose: best play", None, "", partial(value, board(k, m, n, misere=True))
         )
         for m, n, k in ((3, 3, 3), (3, 4, 3), (4, 4, 3), (4, 4, 4))
     ),

@@ -109,9 +109,7 @@ def speeds(readme: str) -> list[tuple[str, float, str]]:
         ):
             bars.append((f"{game}, {kind}", 1000 / float(nanoseconds), colour))
         if game == "tic_tac_toe":  # the ratio to Pgx is that of this game
-            bars.insert(
-                1, ("tic_tac_toe, Pgx, by the ratio above", 1000 / float(read) / int(ratio[1]), "#2471a3")
-            )
+            bars.insert(1, ("tic_tac_toe, Pgx, by the ratio above", 1000 / float(read) / int(ratio[1]), "#2471a3"))
     return bars
 
 

@@ -66,9 +66,7 @@ def _yes(agrees: bool) -> str:
 def _sizes() -> Iterator[Claim]:
     post, here = [14_000_000, 32_000, 1_000_000_000], [3**15, 2**15, 4**15]
     close = all(abs(ours / theirs - 1) < TOLERANCE for ours, theirs in zip(here, post, strict=True))
-    says = (
-        "15 cards: more than 14 million quiet positions, about 32,000 endgames, about 1,000,000,000 positions"
-    )
+    says = "15 cards: more than 14 million quiet positions, about 32,000 endgames, about 1,000,000,000 positions"
     yield Claim("n15-values", says, post, here, _yes(close and here[0] > post[0]))
     note = "it depends on the order of the loop, which the post does not tell"
     yield Claim("n15-30-iterations", "15 cards: some 30 iterations", 30, None, UNKNOWN, note)
@@ -130,9 +128,7 @@ def _ten() -> Iterator[Claim]:
     says = "10 cards, pattern 6-4: outputs of the six positions off by more than 0.3 after 100 epochs"
     rounded = neuron.outputs[six].round(2).tolist()
     post = list(SIX_OF_TEN.values())
-    yield Claim(
-        "n10-64-epoch100", says, post, rounded, _yes(rounded == post and set(neuron.far()) == set(six))
-    )
+    yield Claim("n10-64-epoch100", says, post, rounded, _yes(rounded == post and set(neuron.far()) == set(six)))
     yield _claim("n10-64-two", "10 cards, pattern 6-4: misclassified", 2, len(neuron.wrong()))
     lost, won = (data.inputs[part].mean(axis=0).tolist() for part in (six[:4], six[4:]))
     mean = [0.0] * 4 + [1.0, 1.0] + [0.0] * 4 + [1.0]
@@ -179,9 +175,7 @@ def _talon() -> Iterator[Claim]:
     says = "7 cards, pattern 2-2: no neuron can classify all (contradiction found)"
     yield _claim("n7-22", says, True, proof.weights is None and proof.holds(data))
     difficult = data.find("7-2+ [] 6-3") in Neuron(data).train(100).wrong()
-    yield _claim(
-        "n7-22-difficult", "7 cards, pattern 2-2: 7-2+ [] 6-3 is among the difficult", True, difficult
-    )
+    yield _claim("n7-22-difficult", "7 cards, pattern 2-2: 7-2+ [] 6-3 is among the difficult", True, difficult)
     three = [int(data.wins[data.find(text)]) for text in ("7-2+ [] 6-3", "7-2+ [] 6-1", "7-3+ [] 6-1")]
     says = "7 cards: values of 7-2+ [] 6-3, 7-2+ [] 6-1, 7-3+ [] 6-1"
     yield _claim("n7-22-three", says, [1, 0, 0], three)

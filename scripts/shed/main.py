@@ -36,9 +36,7 @@ MAX_PLOTTED = 16  # cards
 WORDS = {WIN: "wins", LOSS: "loses", DRAW: "draws"}
 
 
-def solved(
-    cards: int, options: argparse.Namespace, path: Path | None = None, memory: float | None = None
-) -> Tablebase:
+def solved(cards: int, options: argparse.Namespace, path: Path | None = None, memory: float | None = None) -> Tablebase:
     """Return the table, with a progress bar on a terminal, or else a message if that takes long."""
     bar = sys.stderr.isatty() and not options.quiet
     with nullcontext() if bar or options.quiet else busy(f"solving {cards} cards"):
@@ -148,9 +146,7 @@ def make_parser() -> argparse.ArgumentParser:
     one = commands.add_parser("solve", parents=[common], help="solve the game and print counts")
     one.add_argument("cards", type=int)
     one.add_argument(
-        "--save",
-        type=new_file,
-        help="safetensors file of the table; an interrupted solve resumes from it",
+        "--save", type=new_file, help="safetensors file of the table; an interrupted solve resumes from it"
     )
     one.add_argument("--memory", type=float, metavar="GIB", help="memory limit; default: the free memory")
     one.add_argument("--checksum", action="store_true", help="SHA-256 of all values")
@@ -162,18 +158,14 @@ def make_parser() -> argparse.ArgumentParser:
     one.add_argument("--cards", type=int, help="cards in the game; default: the highest card of the position")
     one.add_argument("--table", type=Path, help="a file written by solve --save")
     one.add_argument(
-        "--distance",
-        action="store_true",
-        help=f"also print the distance to the end, up to {MAX_CARDS} cards",
+        "--distance", action="store_true", help=f"also print the distance to the end, up to {MAX_CARDS} cards"
     )
     one.set_defaults(work=value_command)
 
     one = commands.add_parser("play", parents=[common], help="play against the table")
     one.add_argument("cards", type=int, nargs="?", default=7)
     one.add_argument("--second", action="store_true", help="the table begins")
-    one.add_argument(
-        "--seed", type=whole(0), default=0, help="seed of the table's choice among its best actions"
-    )
+    one.add_argument("--seed", type=whole(0), default=0, help="seed of the table's choice among its best actions")
     one.set_defaults(work=play_command)
 
     one = commands.add_parser("claims", help="the post's figures beside the computed ones")
@@ -181,12 +173,7 @@ def make_parser() -> argparse.ArgumentParser:
 
     one = commands.add_parser("plot", parents=[common], help="weights and draws by pattern, as a picture")
     one.add_argument(
-        "--cards",
-        type=whole(1, MAX_PLOTTED),
-        nargs="+",
-        default=[6, 10],
-        metavar="N",
-        help="a row each; default: 6 10",
+        "--cards", type=whole(1, MAX_PLOTTED), nargs="+", default=[6, 10], metavar="N", help="a row each; default: 6 10"
     )
     one.add_argument("--epochs", type=whole(1), default=100, help="of the neuron's training; default: 100")
     one.add_argument(

@@ -54,9 +54,7 @@ class QuietPositions:
     def inputs(self) -> Array:
         """Inputs, int64 [P, cards + 1], the bias last."""
         bits = np.arange(self.cards)
-        own, other = (
-            np.array(hands, dtype=np.int64)[:, None] >> bits & 1 for hands in (self.own, self.other)
-        )
+        own, other = (np.array(hands, dtype=np.int64)[:, None] >> bits & 1 for hands in (self.own, self.other))
         return np.concatenate([own - other, np.ones((len(self), 1), np.int64)], axis=1)
 
     @cached_property
@@ -246,9 +244,7 @@ def separate(data: QuietPositions, limits: Sequence[Sequence[int]] = ()) -> Sepa
             break
         new = int(entering[0])
         direction = [sum((row[j] * int(columns[new, j]) for j in range(m)), Fraction(0)) for row in inverse]
-        leave = min(
-            (i for i in range(m) if direction[i] > 0), key=lambda i: (amounts[i] / direction[i], basis[i])
-        )
+        leave = min((i for i in range(m) if direction[i] > 0), key=lambda i: (amounts[i] / direction[i], basis[i]))
         amount = amounts[leave] / direction[leave]
         share = [x / direction[leave] for x in inverse[leave]]
         for i in range(m):

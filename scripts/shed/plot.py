@@ -76,9 +76,7 @@ def title(picture: Drawing, x: float, y: float, head: str, note: str) -> None:
 
 
 def draw_weights(picture: Drawing, row: PlotRow, x: float, y: float, width: float, height: float) -> None:
-    head = (
-        f"{row.cards} {plural('card', row.cards)}: weights after {row.epochs:,} {plural('epoch', row.epochs)}"
-    )
+    head = f"{row.cards} {plural('card', row.cards)}: weights after {row.epochs:,} {plural('epoch', row.epochs)}"
     note = f"one neuron for all {row.endgames:,} endgames that are not drawn, right in {row.right:,}"
     title(picture, x, y, head, note)
     y, height = y + HEAD, height - 24

@@ -26,17 +26,7 @@ from typing import Any
 import numpy as np
 
 import tensor_envs as te
-from tensor_envs._command import (
-    MAX_COUNT,
-    add_game,
-    busy,
-    command_parser,
-    device_of,
-    game_of,
-    new_file,
-    run,
-    whole,
-)
+from tensor_envs._command import MAX_COUNT, add_game, busy, command_parser, device_of, game_of, new_file, run, whole
 
 Player = Callable[[str], str]
 NO_ACTION = -1  # illegal in every game
@@ -132,9 +122,7 @@ def function(text: str) -> Any:
     except (ImportError, AttributeError, ValueError) as error:
         raise argparse.ArgumentTypeError(f"must be package.module:function, got {text!r}: {error}") from None
     if not callable(value):
-        raise argparse.ArgumentTypeError(
-            f"must name a function, and {text!r} is of type {type(value).__name__}"
-        )
+        raise argparse.ArgumentTypeError(f"must name a function, and {text!r} is of type {type(value).__name__}")
     return value
 
 
@@ -167,17 +155,12 @@ def work(options: argparse.Namespace) -> None:
         game = play(env, player, against, seat, options.seed + number, options.tries, options.limit)
         games.append(game)
         answers = f"{len(game.talk)} answers, {game.misunderstood} of them not understood"
-        print(
-            f"game {number} as player {seat}: {game.result}, return {game.returns:+g}; {answers}", flush=True
-        )
+        print(f"game {number} as player {seat}: {game.result}, return {game.returns:+g}; {answers}", flush=True)
         if options.save is not None:
             with options.save.open("w" if number == 0 else "a", encoding="utf-8") as file:
-                file.write(
-                    json.dumps({"env": repr(env), "seed": options.seed + number} | asdict(game)) + "\n"
-                )
+                file.write(json.dumps({"env": repr(env), "seed": options.seed + number} | asdict(game)) + "\n")
     counts = ", ".join(
-        f"{sum(game.result == result for game in games)} {result}"
-        for result in ("won", "drawn", "lost", "unfinished")
+        f"{sum(game.result == result for game in games)} {result}" for result in ("won", "drawn", "lost", "unfinished")
     )
     mean = np.mean([game.returns for game in games])
     print(f"{env.id} on {device_of()} against {options.against}: {counts}; mean return {mean:+.3f}")
@@ -189,17 +172,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     who = parser.add_mutually_exclusive_group()
     who.add_argument("--player", type=function, metavar="MODULE:FUNCTION", help="of a str to a str")
     who.add_argument(
-        "--command",
-        type=command_line,
-        metavar="LINE",
-        help="a program that reads a text and writes its answer",
+        "--command", type=command_line, metavar="LINE", help="a program that reads a text and writes its answer"
     )
     parser.add_argument("--against", default="uniform", metavar="POLICY", help="default: uniform")
     parser.add_argument("--games", type=whole(1, MAX_COUNT), default=2, help="default: 2")
     parser.add_argument("--tries", type=whole(1, 100), default=3, help="answers to a question; default: 3")
-    parser.add_argument(
-        "--limit", type=whole(1, MAX_COUNT), default=2000, help="actions of a game; default: 2000"
-    )
+    parser.add_argument("--limit", type=whole(1, MAX_COUNT), default=2000, help="actions of a game; default: 2000")
     parser.add_argument("--seed", type=whole(0, 2**32), default=0, help="of the first game; default: 0")
     parser.add_argument("--save", type=new_file, metavar="FILE", help="what was said, a game a line, as JSON")
     run(parser, work, arguments)

@@ -59,9 +59,7 @@ class ReplayBuffer:
         arrays = [x.view(np.uint8) if x.dtype == bool else x for x in arrays]
         tensors = [Tensor(x, device=self.device).realize() for x in arrays]
         if not self.parts:
-            self.parts = [
-                x.unsqueeze(0).repeat(self.rounds, *[1] * x.ndim).contiguous().realize() for x in tensors
-            ]
+            self.parts = [x.unsqueeze(0).repeat(self.rounds, *[1] * x.ndim).contiguous().realize() for x in tensors]
         self.write(Tensor([self.added % self.rounds], device=self.device).realize(), tensors)
         self.added += 1
 
@@ -207,11 +205,7 @@ class AlphaZero:
         searching = agents.gumbel(self.evaluate, options.simulations)
         others = [agents.playout_search(options.rival, seed=1)] * (env.num_players - 1)
         games = options.games - options.games % env.num_players
-        common: dict[str, Any] = {
-            "seed": options.seed + 1,
-            "device": self.device,
-            "opening": options.opening,
-        }
+        common: dict[str, Any] = {"seed": options.seed + 1, "device": self.device, "opening": options.opening}
         result = te.evaluate(env, [searching, *others], games, **common)
         score = float((result.mean_returns if env.num_players == 1 else result.scores)[0])
         if self.oracle is None:
@@ -230,11 +224,7 @@ def make_parser() -> argparse.ArgumentParser:
         "warm": (real(0, 1), 0, "share of the seconds, from the start, in which playout search plays"),
         "playouts": (count, 256, "simulations of these playout searches"),
         "trust": (real(0, 1), 0, "weight of the search's value, at every decision, in the value's target"),
-        "explore": (
-            whole(0, MAX_COUNT),
-            4,
-            "first plies of self-play in which half of the actions are random",
-        ),
+        "explore": (whole(0, MAX_COUNT), 4, "first plies of self-play in which half of the actions are random"),
         "hidden": (count, 128, "units of each of two hidden layers"),
         "keep": (count, 12, "rounds in the replay buffer"),
         "updates": (count, 16, "optimiser steps after a round"),
@@ -246,9 +236,7 @@ def make_parser() -> argparse.ArgumentParser:
         "ratings": (count, 5, "evaluations during training"),
     }
     parser = training.make_parser("alphazero.py", __doc__, numbers)
-    parser.add_argument(
-        "--regret", action="store_true", help="also evaluate by exact values (solvable games only)"
-    )
+    parser.add_argument("--regret", action="store_true", help="also evaluate by exact values (solvable games only)")
     return parser
 
 

@@ -52,9 +52,7 @@ def ppo_parser(prog: str, doc: str | None, device: str | None = None) -> argpars
 
 def check_minibatches(options: argparse.Namespace) -> None:
     if options.num_envs % options.minibatches:
-        raise ValueError(
-            f"--minibatches must divide --num-envs, got {options.minibatches} and {options.num_envs}"
-        )
+        raise ValueError(f"--minibatches must divide --num-envs, got {options.minibatches} and {options.num_envs}")
 
 
 def ppo_loss(

@@ -29,9 +29,7 @@ from tensor_envs.train.network import look
 from train import training
 from train.ppo import check_minibatches, ppo_loss, ppo_parser
 
-FLOOR = (
-    -1e9
-)  # logit of illegal actions: finite, so that a row without legal actions is uniform instead of NaN
+FLOOR = -1e9  # logit of illegal actions: finite, so that a row without legal actions is uniform instead of NaN
 
 
 class TorchPPO(training.AgainstUniform):
@@ -56,15 +54,11 @@ class TorchPPO(training.AgainstUniform):
         }
         for name, values in (options.weights or {}).items():
             if name not in self.parameters():
-                raise ValueError(
-                    "--resume must be weights of two hidden layers, got some with residual blocks"
-                )
+                raise ValueError("--resume must be weights of two hidden layers, got some with residual blocks")
             self.parameters()[name].data = self.torch.from_numpy(values.astype(np.float32))
         self.optimiser = self.torch.optim.Adam(self.parameters().values(), eps=1e-5)
         # "next_step" keeps the last state of a finished game, whose rewards and flags are read below
-        self.vector = te.VectorEnv(
-            self.env, options.num_envs, options.seed, self.device, autoreset="next_step"
-        )
+        self.vector = te.VectorEnv(self.env, options.num_envs, options.seed, self.device, autoreset="next_step")
         self.inputs = te.jit(lambda state: look(self.env, state))
 
     def linear(self, inputs: int, outputs: int, gain: float) -> Any:
@@ -125,9 +119,7 @@ class TorchPPO(training.AgainstUniform):
             terminated, truncated = (torch.from_numpy(fields[n]).float() for n in ("terminated", "truncated"))
             outcomes.append((torch.from_numpy(fields["rewards"]), mover, value, terminated, truncated))
         next_value = self.evaluate(*self.look(state))[1]
-        credit = te.advantages(
-            outcomes, self.movers(fields), next_value, self.options.gamma, self.options.lam
-        )
+        credit = te.advantages(outcomes, self.movers(fields), next_value, self.options.gamma, self.options.lam)
         return tuple(map(torch.stack, (*zip(*decisions, strict=True), *credit)))
 
     def update(self, remaining: float) -> int:

@@ -64,9 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--games", type=whole(1, MAX_COUNT), default=256, help="games of each pair; default: %(default)s"
     )
     parser.add_argument("--seed", type=whole(0, 2**32 - 2), default=1)
-    parser.add_argument(
-        "--regret", action="store_true", help="also compute exact regret (solvable games only)"
-    )
+    parser.add_argument("--regret", action="store_true", help="also compute exact regret (solvable games only)")
     run(parser, work, arguments)
 
 

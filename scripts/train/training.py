@@ -182,18 +182,12 @@ class Curve:
 
 Numbers = Mapping[str, tuple[Any, float, str]]  # by option: type, default, help
 TOWER: Numbers = {
-    "blocks": (
-        whole(0, 64),
-        0,
-        "residual blocks of two 3x3 convolutions, which replace the first hidden layer",
-    ),
+    "blocks": (whole(0, 64), 0, "residual blocks of two 3x3 convolutions, which replace the first hidden layer"),
     "channels": (whole(1, MAX_COUNT), 32, "channels of each convolution"),
 }
 
 
-def make_parser(
-    prog: str, doc: str | None, numbers: Numbers, device: str | None = None
-) -> argparse.ArgumentParser:
+def make_parser(prog: str, doc: str | None, numbers: Numbers, device: str | None = None) -> argparse.ArgumentParser:
     """Return a parser of the common options and of `numbers`, which may replace defaults.
 
     Args:
@@ -223,9 +217,7 @@ def make_parser(
         help="file for the network's weights (safetensors), written after every evaluation",
     )
     parser.add_argument("--resume", type=Path, metavar="FILE", help="file of weights to start from")
-    parser.add_argument(
-        "--plot", type=new_file, metavar="FILE", help="learning curve as PNG; needs the extra 'bench'"
-    )
+    parser.add_argument("--plot", type=new_file, metavar="FILE", help="learning curve as PNG; needs the extra 'bench'")
     parser.add_argument("--json", type=new_file, metavar="FILE", help="learning curve as numbers")
     return parser
 
@@ -255,9 +247,7 @@ def initial_network(options: argparse.Namespace) -> network.Network:
     return network.Network(options.game, *sizes, weights=options.weights, device=options.device)
 
 
-def main(
-    parser: argparse.ArgumentParser, make: Callable[[argparse.Namespace], Learner], arguments: Any
-) -> None:
+def main(parser: argparse.ArgumentParser, make: Callable[[argparse.Namespace], Learner], arguments: Any) -> None:
     """Run a trainer's command and return the exit code."""
 
     def work(options: argparse.Namespace) -> None:
@@ -293,9 +283,7 @@ def train(prog: str, learner: Learner, options: argparse.Namespace) -> None:
         print(curve.summary() + " (compiling counts, evaluation does not)")
     if len(times) > 2:
         speed = sum(counts[2:]) / sum(times[2:])
-        print(
-            f"{speed:,.0f} decisions/s of processor time played and learned from, after the first two updates"
-        )
+        print(f"{speed:,.0f} decisions/s of processor time played and learned from, after the first two updates")
     if options.plot is not None:
         curve.plot(options.plot, f"{prog} on {env.id}, seed {options.seed}")
     if options.json is not None:

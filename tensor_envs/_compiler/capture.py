@@ -191,10 +191,7 @@ def _launcher(calls: Sequence[UOp], tensors: Sequence[Tensor], made: Sequence[UO
         if program.op is not Ops.PROGRAM or any(to_tuple(u.device) != devices for u in arguments):
             return None
         used = [arguments[k] for k in program.arg.globals]
-        where = [
-            u.arg.slot if u.op is Ops.PARAM else places.setdefault(u, len(tensors) + len(places))
-            for u in used
-        ]
+        where = [u.arg.slot if u.op is Ops.PARAM else places.setdefault(u, len(tensors) + len(places)) for u in used]
         programs.append((program, where))
     own = list(places)[len(made) :]
     if any(x.op is Ops.PARAM or x in made for u in own for x in u.toposort()):
@@ -217,9 +214,7 @@ class ProgramLauncher:
         own: Sequence[UOp] = (),
     ):
         self.await_programs, self.devices, self.own = programs, to_tuple(device), own
-        self.blocks = [
-            blocks_of(u) for u in (*given, *own)
-        ]  # of the launch that the programs were compiled for
+        self.blocks = [blocks_of(u) for u in (*given, *own)]  # of the launch that the programs were compiled for
 
     @cached_property
     def runs(self) -> list[_Program]:
@@ -258,9 +253,7 @@ class ProgramLauncher:
             words = [job.words(arrays, n) for job, arrays, n in zip(self.jobs, used, blocks, strict=True)]
             launches = [native_launch(words)]
         else:
-            launches = [
-                partial(p.run, *arrays, **p.dimensions) for p, arrays in zip(self.runs, used, strict=True)
-            ]
+            launches = [partial(p.run, *arrays, **p.dimensions) for p, arrays in zip(self.runs, used, strict=True)]
         return partial(_launch, launches, len(self.runs), moved, parts)
 
 

@@ -68,16 +68,12 @@ def store(name: str, content: bytes, mode: int = 0o644) -> str | None:
 def _version(compiler: str) -> str:
     """Return the first line of `compiler --version`, or why there is none."""
     try:
-        done = subprocess.run(
-            [compiler, "--version"], capture_output=True, text=True, timeout=60, check=False
-        )
+        done = subprocess.run([compiler, "--version"], capture_output=True, text=True, timeout=60, check=False)
     except OSError as error:
         return f"it cannot be run: {error.strerror}"
     except subprocess.TimeoutExpired:
         return "it does not answer"
-    return (done.stdout or done.stderr).strip().split("\n")[
-        0
-    ] or f"it exits with {done.returncode} and says nothing"
+    return (done.stdout or done.stderr).strip().split("\n")[0] or f"it exits with {done.returncode} and says nothing"
 
 
 def _zig() -> Path | None:
@@ -185,9 +181,7 @@ def processor() -> str:
     try:
         with open("/proc/cpuinfo") as file:
             lines = iter(file.readline, "\n")  # up to the second processor
-            return "".join(
-                line for line in lines if line.startswith(("model name", "flags", "CPU", "Features"))
-            )
+            return "".join(line for line in lines if line.startswith(("model name", "flags", "CPU", "Features")))
     except OSError:
         return str(os.uname() if hasattr(os, "uname") else "")
 

@@ -85,9 +85,7 @@ def _resolve_one(device: Any) -> str:
         renderer = _opened(name).renderer
     except Exception as error:  # whatever a backend raises when it is not there
         reason = str(error).strip().split("\n")[0]
-        raise ValueError(
-            f"device {device!r} cannot be opened here: {type(error).__name__}: {reason}"
-        ) from None
+        raise ValueError(f"device {device!r} cannot be opened here: {type(error).__name__}: {reason}") from None
     if dialect(renderer) is None and type(renderer).__name__ not in CONVERTED:
         raise ValueError(
             f"device {device!r} would be programmed by tinygrad's {type(renderer).__name__}; kernels are written in "
@@ -95,9 +93,7 @@ def _resolve_one(device: Any) -> str:
             "as in DEV=CPU or DEV=CPU:LLVM"
         )
     if not is_cpu(name) and name.split(":")[0] != "NULL" and not is_capturing() and not _computes(name):
-        raise ValueError(
-            f"device {device!r} opens here, but what it computes is wrong: it may have no adapter"
-        )
+        raise ValueError(f"device {device!r} opens here, but what it computes is wrong: it may have no adapter")
     return name
 
 

@@ -9,19 +9,7 @@ from typing import Any, ClassVar
 from tinygrad import dtypes
 from tinygrad.dtype import DType
 
-from tensor_envs._compiler.tape import (
-    BOOL,
-    INT,
-    LONG,
-    REAL,
-    SIGNED,
-    WORD,
-    WORD64,
-    Array,
-    Block,
-    Instruction,
-    Tape,
-)
+from tensor_envs._compiler.tape import BOOL, INT, LONG, REAL, SIGNED, WORD, WORD64, Array, Block, Instruction, Tape
 
 INLINE_MAX_CHARACTERS = 120  # of an expression that is printed where it is used
 UNSIGNED_OF = {INT: WORD, LONG: WORD64}
@@ -42,9 +30,7 @@ class C:
         WORD64: "unsigned long long",
         REAL: "float",
     }
-    prefix = (
-        "#pragma STDC FP_CONTRACT OFF\n"  # a fused multiply-add rounds once where other devices round twice
-    )
+    prefix = "#pragma STDC FP_CONTRACT OFF\n"  # a fused multiply-add rounds once where other devices round twice
     suffixes: ClassVar[dict[DType, str]] = {WORD: "u", LONG: "ll", WORD64: "ull"}  # of constants
     infinity, nan = "__builtin_inff()", '__builtin_nanf("")'
     popcounts: ClassVar[dict[DType, str]] = {WORD: "__builtin_popcount", WORD64: "__builtin_popcountll"}
@@ -207,12 +193,7 @@ class CUDA(GPU):
     infinity, nan = "__int_as_float(0x7f800000)", "__int_as_float(0x7fffffff)"
     popcounts: ClassVar = {WORD: "__popc", WORD64: "__popcll"}
     keep_loop = "#pragma unroll 1"
-    rounded: ClassVar = {
-        "+": "__fadd_rn",
-        "-": "__fsub_rn",
-        "*": "__fmul_rn",
-        "/": "__fdiv_rn",
-    }  # never contracted
+    rounded: ClassVar = {"+": "__fadd_rn", "-": "__fsub_rn", "*": "__fmul_rn", "/": "__fdiv_rn"}  # never contracted
 
     def signature(self, name: str) -> str:
         arrays = ", ".join(f"{self.types[a.dtype]} *__restrict__ {a.name}" for a in self.parameters)
@@ -269,13 +250,8 @@ class Metal(OpenCL):
     prefix = "#include <metal_stdlib>\nusing namespace metal;\n#pragma METAL fp contract(off)\n"
 
     def signature(self, name: str) -> str:
-        arrays = [
-            f"device {self.types[a.dtype]} *{a.name} [[buffer({k})]]" for k, a in enumerate(self.parameters)
-        ]
-        places = [
-            "uint3 group [[threadgroup_position_in_grid]]",
-            "uint3 thread [[thread_position_in_threadgroup]]",
-        ]
+        arrays = [f"device {self.types[a.dtype]} *{a.name} [[buffer({k})]]" for k, a in enumerate(self.parameters)]
+        places = ["uint3 group [[threadgroup_position_in_grid]]", "uint3 thread [[thread_position_in_threadgroup]]"]
         return f"kernel void {name}({', '.join(arrays + places)})"
 
     def place(self, axis: str) -> str:
@@ -306,9 +282,7 @@ class WGSL(C):
         self.prefix = "@group(0) @binding(0) var<uniform> INFINITY: f32;\n"  # tinygrad binds it
         for k, array in enumerate(self.parameters):
             element = "atomic<u32>" if self.is_packed(array) else self.types[array.dtype]
-            self.prefix += (
-                f"@group(0) @binding({k + 1}) var<storage, read_write> {array.name}: array<{element}>;\n"
-            )
+            self.prefix += f"@group(0) @binding({k + 1}) var<storage, read_write> {array.name}: array<{element}>;\n"
         self.prefix += PAIRS
         return super().source(name)
 

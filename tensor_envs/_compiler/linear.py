@@ -94,9 +94,7 @@ class Linear:
             case "load":
                 return self.new(Ops.LOAD, dtype, self.new(Ops.INDEX, dtype, self.found[x.arg], *src))
             case "group" | "thread":
-                return self.new(
-                    Ops.SPECIAL, INT, self.const(x.high + 1, INT), arg=f"{'gl'[x.op == 'thread']}idx0"
-                )
+                return self.new(Ops.SPECIAL, INT, self.const(x.high + 1, INT), arg=f"{'gl'[x.op == 'thread']}idx0")
             case "!":
                 return self.new(Ops.CMPNE, BOOL, src[0], self.const(True, BOOL))
             case ">=":
@@ -107,9 +105,7 @@ class Linear:
                     return self.new(Ops.MUL, dtype, src[0], self.new(Ops.RECIPROCAL, dtype, src[1]))
                 return self.new(Ops.FDIV if dtype is REAL else Ops.CDIV, dtype, *src)
             case "-":
-                return self.new(
-                    Ops.ADD, dtype, src[0], self.new(Ops.MUL, dtype, src[1], self.const(-1, dtype))
-                )
+                return self.new(Ops.ADD, dtype, src[0], self.new(Ops.MUL, dtype, src[1], self.const(-1, dtype)))
             case "cast" | "bitcast":
                 return self.new(Ops.CAST if x.op == "cast" else Ops.BITCAST, dtype, src[0], arg=dtype)
             case "popcount":

@@ -40,9 +40,7 @@ class _Lease:
                 _free.clear()
                 self.memory = mmap.mmap(-1, size, flags, access)
 
-    def __del__(
-        self, free: defaultdict[int, list[mmap.mmap]] = _free
-    ) -> None:  # the interpreter may be ending
+    def __del__(self, free: defaultdict[int, list[mmap.mmap]] = _free) -> None:  # the interpreter may be ending
         free[self.size].append(self.memory)
 
 

@@ -179,9 +179,7 @@ def _pool(process: int) -> ThreadPoolExecutor:
 def _trim(folder: Path) -> None:
     """Remove the files that were read longest ago from a folder that has grown too large."""
     with suppress(OSError):
-        files = sorted(
-            (about.st_atime, about.st_size, file) for file in folder.iterdir() if (about := file.stat())
-        )
+        files = sorted((about.st_atime, about.st_size, file) for file in folder.iterdir() if (about := file.stat()))
         total = sum(size for _, size, _ in files)
         for _, size, file in files:
             if total <= CACHE_MAX_BYTES:

@@ -62,14 +62,7 @@ class Instruction:
     __slots__ = ("arg", "block", "dtype", "high", "low", "number", "op", "operands", "text", "user", "uses")
 
     def __init__(self, op: str, dtype: Any, operands: tuple[Instruction, ...], arg: Any, low: Any, high: Any):
-        self.op, self.dtype, self.operands, self.arg, self.low, self.high = (
-            op,
-            dtype,
-            operands,
-            arg,
-            low,
-            high,
-        )
+        self.op, self.dtype, self.operands, self.arg, self.low, self.high = (op, dtype, operands, arg, low, high)
         self.block: Any = None
         self.number = self.uses = 0
         self.user: Block | None = None
@@ -117,11 +110,7 @@ class Block:
     def ends_with_short_loop(self, size: int) -> bool:
         """Return whether the last entry is a block of at most `size` instructions and no blocks."""
         last = self.body[-1]
-        return (
-            isinstance(last, Block)
-            and len(last.body) <= size
-            and not any(isinstance(x, Block) for x in last.body)
-        )
+        return isinstance(last, Block) and len(last.body) <= size and not any(isinstance(x, Block) for x in last.body)
 
 
 class Tape:
@@ -166,9 +155,7 @@ class Tape:
         return new
 
     def load(self, array: Array, index: Instruction) -> Instruction:
-        return self._append(
-            Instruction("load", array.dtype, (index,), array, *LIMITS[array.dtype]), self.block
-        )
+        return self._append(Instruction("load", array.dtype, (index,), array, *LIMITS[array.dtype]), self.block)
 
     def store(self, array: Array, index: Instruction, value: Instruction) -> None:
         assert value.dtype is array.dtype, f"a value of {value.dtype} for an array of {array.dtype}"
@@ -228,9 +215,7 @@ class Tape:
                     stored.add(x.arg)
                     stores.append(x)
                     continue
-                assert x.op != "load" or x.arg not in stored, (
-                    "a store comes last, and this array is read after it"
-                )
+                assert x.op != "load" or x.arg not in stored, "a store comes last, and this array is read after it"
                 rank = ranks[x] = max(rank, *(ranks.get(operand, 0) for operand in x.operands), 0) + 1
                 ranked.append((rank, x))
             del body[first:]

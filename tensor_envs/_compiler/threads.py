@@ -67,10 +67,7 @@ class _Native:
         names = {"lock": "mutex_lock", "unlock": "mutex_unlock", "wait": "cond_wait", "signal": "cond_signal"}
         for field, name in {**names, "create": "create"}.items():
             setattr(self.pool, field, self._function(f"pthread_{name}"))
-        self.pool.clock, self.pool.clock_id = (
-            self._function("clock_gettime"),
-            6 if sys.platform == "darwin" else 1,
-        )
+        self.pool.clock, self.pool.clock_id = (self._function("clock_gettime"), 6 if sys.platform == "darwin" else 1)
         self.pool.entry, self.pool.launch[0] = self._program.addr, self.address
         self.pool.least = WORTH_NS
         self.reset()
@@ -84,12 +81,7 @@ class _Native:
         self.pool.threads = num_threads()
         for name in ("workers", "asleep", "waiting", "busy", "next", "slices"):
             setattr(self.pool, name, 0)
-        for name, kind in (
-            ("mutex", "mutex"),
-            ("work", "cond"),
-            ("finished", "cond"),
-            ("attributes", "attr"),
-        ):
+        for name, kind in (("mutex", "mutex"), ("work", "cond"), ("finished", "cond"), ("attributes", "attr")):
             words = getattr(self.pool, name)
             ctypes.memset(words, 0, ctypes.sizeof(words))
             init = getattr(self._libc, f"pthread_{kind}_init")

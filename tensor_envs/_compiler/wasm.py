@@ -25,10 +25,7 @@ COMPILE = [
     ],
 ]
 COMPILE += [*["-std=gnu11", "-w"], *NO_EPILOGUES.split(), *["-c", "-x", "c", "-"]]
-LINK = [
-    "wasm-ld",
-    *["--no-entry", "--strip-all", "--stack-first", "--export=__heap_base", "-z", "stack-size=1048576"],
-]
+LINK = ["wasm-ld", *["--no-entry", "--strip-all", "--stack-first", "--export=__heap_base", "-z", "stack-size=1048576"]]
 
 
 def webassembly(source: str, names: Iterable[str]) -> bytes:

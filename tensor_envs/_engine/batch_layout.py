@@ -11,15 +11,7 @@ import numpy as np
 from tinygrad import Tensor, dtypes
 from tinygrad.dtype import DType
 
-from tensor_envs._compiler.devices import (
-    DeviceName,
-    device_of,
-    download,
-    empty_buffer,
-    is_gpu,
-    primary,
-    upload,
-)
+from tensor_envs._compiler.devices import DeviceName, device_of, download, empty_buffer, is_gpu, primary, upload
 
 MAX_BATCH = 2**31 - 1
 LANES = 64  # games in a block, at most; on a GPU, threads in a workgroup
@@ -106,9 +98,7 @@ class BatchLayout:
     def rows_of(self, flat: np.ndarray) -> np.ndarray:
         """Return what `table` returns, of an array already on the host."""
         blocks = flat.reshape(self.rows // self.grid.lanes, -1, self.grid.lanes)
-        rows = blocks.transpose(0, 2, 1).reshape(self.shards, self.grid.rows, blocks.shape[1])[
-            :, : self.share
-        ]
+        rows = blocks.transpose(0, 2, 1).reshape(self.shards, self.grid.rows, blocks.shape[1])[:, : self.share]
         return np.ascontiguousarray(rows).reshape(self.batch, blocks.shape[1])
 
     def upload(self, table: np.ndarray) -> Tensor:

@@ -20,15 +20,7 @@ from tensor_envs._compiler.capture import (
     get_or_create,
     launches_directly,
 )
-from tensor_envs._compiler.devices import (
-    LOCK,
-    DeviceName,
-    cached_upload,
-    empty_buffer,
-    primary,
-    stays_lazy,
-    upload,
-)
+from tensor_envs._compiler.devices import LOCK, DeviceName, cached_upload, empty_buffer, primary, stays_lazy, upload
 from tensor_envs._compiler.launch import Recorder, compiled, launch
 from tensor_envs._compiler.threads import all_blocks, runs_natively
 from tensor_envs._engine.batch_layout import BatchBuffers, BatchLayout, Grid, batch_layout
@@ -182,20 +174,13 @@ class Engine:
         arrays = Copy.Arrays(self.empty(games) if new is None else new, games.words)
         return games._replace(words=self.run(Copy(live), games.layout, arrays).new)
 
-    def gather(
-        self, games: BatchBuffers, rows: Tensor, count: int, more: BatchBuffers | None = None
-    ) -> BatchBuffers:
+    def gather(self, games: BatchBuffers, rows: Tensor, count: int, more: BatchBuffers | None = None) -> BatchBuffers:
         """Gather the games of some rows into a batch of `count`; the rows of `more` follow those of `games`."""
         where = batch_layout(count, games.device)
         new, new_keys = where.empty(self.layout.words), where.empty(KEY_WORDS)
         sizes = (games.batch,) if more is None else (games.batch, more.batch)
         arrays = Gather.Arrays(
-            new,
-            new_keys,
-            games.words,
-            games.row_keys,
-            rows,
-            cached_upload(sizes * where.shards, games.device),
+            new, new_keys, games.words, games.row_keys, rows, cached_upload(sizes * where.shards, games.device)
         )
         kernel = Gather(games.layout.grid.lanes)
         if more is not None:
@@ -272,12 +257,7 @@ class Engine:
             return where.view(after, 0, size).reshape(where.batch, *shape)
         # for the host: game by game
         seen = ObservationArrays(empty_buffer(where.batch * size, dtype, where.device), None, table)
-        self.run(
-            Observe(who, where.grid.lanes),
-            where,
-            Observe.Arrays(seen, games.words, players),
-            exact=True,
-        )
+        self.run(Observe(who, where.grid.lanes), where, Observe.Arrays(seen, games.words, players), exact=True)
         return seen.observation.reshape(where.batch, *shape)
 
     def read(self, games: BatchBuffers, name: str) -> Tensor:

@@ -66,18 +66,14 @@ class GameEntry:
         for name in (self.id, *self.presets):
             instance("an id", name, str)
             if not re.fullmatch(r"[a-z0-9][a-z0-9_]*", name):
-                raise ValueError(
-                    f"an id must be lower case letters, digits and underscores, got {shown(name)}"
-                )
+                raise ValueError(f"an id must be lower case letters, digits and underscores, got {shown(name)}")
         integer("version", self.version, 0, 2**31 - 1)
         for part in ("notation", "render"):
             instance(part, getattr(self, part), str)
         if not isinstance(self.rules, str):
             _check_rules(self, self.rules)
         elif not re.fullmatch(r"[\w.]+:\w+", self.rules):
-            raise ValueError(
-                f"rules must be a class or its name 'package.module:Class', got {shown(self.rules)}"
-            )
+            raise ValueError(f"rules must be a class or its name 'package.module:Class', got {shown(self.rules)}")
 
     def load_rules(self) -> Any:
         """Return the rules dataclass. TypeError if it is none."""
@@ -95,33 +91,22 @@ class GameEntry:
             raise NotImplementedError(f"{self.id!r} has no module for this: name a {part} in its GameEntry")
         module = importlib.import_module(name)
         if missing := [function for function in FUNCTIONS[part] if not hasattr(module, function)]:
-            raise TypeError(
-                f"the {part} {name!r} of {self.id!r} must have {missing[0]}({FUNCTIONS[part][missing[0]]})"
-            )
+            raise TypeError(f"the {part} {name!r} of {self.id!r} must have {missing[0]}({FUNCTIONS[part][missing[0]]})")
         return module
 
 
 def _check_rules(entry: GameEntry, rules: Any) -> None:
     """Raise TypeError or ValueError for invalid rules, or presets and `short` that name no fields of theirs."""
     parameters = getattr(rules, "__dataclass_params__", None)
-    if (
-        not isinstance(rules, type)
-        or not dataclasses.is_dataclass(rules)
-        or not getattr(parameters, "frozen", False)
-    ):
+    if not isinstance(rules, type) or not dataclasses.is_dataclass(rules) or not getattr(parameters, "frozen", False):
         raise TypeError(f"the rules of {entry.id!r} must be a frozen dataclass, got {shown(rules)}")
     for name in ("init", "legal_action_mask", "step", "observe"):
         if not callable(getattr(rules, name, None)):
             raise TypeError(f"the rules of {entry.id!r} must have a method {name}, see tensor_envs.Rules")
     if callable(getattr(rules, "spec", None)):
-        raise TypeError(
-            f"spec must be a property of the rules of {entry.id!r}, got a method: write @property above it"
-        )
+        raise TypeError(f"spec must be a property of the rules of {entry.id!r}, got a method: write @property above it")
     known = [f.name for f in dataclasses.fields(rules)]
-    for name, values in (
-        ("short", entry.short),
-        *((f"presets[{id!r}]", p) for id, p in entry.presets.items()),
-    ):
+    for name, values in (("short", entry.short), *((f"presets[{id!r}]", p) for id, p in entry.presets.items())):
         instance(name, values, Mapping)
         if unknown := [field for field in values if field not in known]:
             raise ValueError(f"{name} must name fields of the rules, {known}, got {shown(unknown[0])}")

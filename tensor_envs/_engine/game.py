@@ -77,9 +77,7 @@ class Game:
 
     def typed(self, values: dict[str, Any], where_from: str) -> GameState:
         """Convert the values of all fields to scalars of the fields' kinds; check plain numbers against the bounds."""
-        return GameState(
-            {name: self._typed(field, values[name], where_from) for name, field in self.fields.items()}
-        )
+        return GameState({name: self._typed(field, values[name], where_from) for name, field in self.fields.items()})
 
     def _typed(self, field: Field, value: Any, where_from: str) -> Any:
         if field.memory:
@@ -88,9 +86,7 @@ class Game:
             return value
         numbers = [_as_kind(field, x, where_from) for x in as_list(value)]
         if len(numbers) != field.size:
-            raise ValueError(
-                f"{where_from}: field {field.name!r} must have {field.size} values, got {len(numbers)}"
-            )
+            raise ValueError(f"{where_from}: field {field.name!r} must have {field.size} values, got {len(numbers)}")
         return numbers if field.shape else numbers[0]
 
     def step(
@@ -167,9 +163,7 @@ class Game:
                 f"got {sum(part.size for part in parts)}"
             )
         for part in parts:
-            if isinstance(part, Number) and (
-                dtype == "bool" or (part.value.dtype is REAL and dtype != "float32")
-            ):
+            if isinstance(part, Number) and (dtype == "bool" or (part.value.dtype is REAL and dtype != "float32")):
                 raise TypeError(f"observe gives a number of kind {part.value.kind}; its dtype is {dtype}")
         return list(parts)
 
@@ -203,13 +197,9 @@ def _as_kind(field: Field, x: Any, where_from: str) -> Scalar:
     if x.dtype is BOOL:
         x = x.to(field.dtype)
     if x.dtype is not field.dtype:
-        raise TypeError(
-            f"{where_from}: field {field.name!r} is of kind {field.kind}, got a scalar of kind {x.kind}"
-        )
+        raise TypeError(f"{where_from}: field {field.name!r} is of kind {field.kind}, got a scalar of kind {x.kind}")
     if x.known and field.kind == "int" and not field.low <= int(x.value) <= field.high:  # type: ignore[operator]
-        raise ValueError(
-            f"{where_from}: field {field.name!r} must be in {field.low}..{field.high}, got {int(x.value)}"
-        )
+        raise ValueError(f"{where_from}: field {field.name!r} must be in {field.low}..{field.high}, got {int(x.value)}")
     return x
 
 
@@ -217,9 +207,7 @@ def _where_array(condition: Scalar, x: MemoryArray, y: MemoryArray) -> MemoryArr
     return MemoryArray(lambda i: where(condition, x[i], y[i]), x.size)
 
 
-def uniform_action(
-    s: GameState, mask: MaskWords, count: int, policy_key: Sequence[Value], live: bool
-) -> Scalar:
+def uniform_action(s: GameState, mask: MaskWords, count: int, policy_key: Sequence[Value], live: bool) -> Scalar:
     """Return the uniform policy's action of `count`; 0 where nothing is legal, unless `live` excludes that."""
     bits = threefry(policy_key, (word(s.ply), s.episode))[0]
     width = min(WORD_BITS, 1 << (count - 1).bit_length())

@@ -78,17 +78,13 @@ def _array(name: str, value: Any) -> np.ndarray:
     if hasattr(value, "__flatten__"):  # has rows, which NumPy would read one by one
         raise TypeError(f"{name} must be an array, got a {type(value).__name__}")
     if np.ma.is_masked(value):
-        raise ValueError(
-            f"{name} must not have masked entries, got {np.ma.getmaskarray(value).sum()} of them"
-        )
+        raise ValueError(f"{name} must not have masked entries, got {np.ma.getmaskarray(value).sum()} of them")
     try:
         return np.asarray(value)
     except ValueError as error:
         raise ValueError(f"{name} must be rectangular: {error}") from None
     except Exception as error:  # whatever another library raises
-        raise TypeError(
-            f"{name} must be an array that NumPy can read, got {type(value).__name__}: {error}"
-        ) from None
+        raise TypeError(f"{name} must be an array that NumPy can read, got {type(value).__name__}: {error}") from None
 
 
 def _on_device(name: str, values: Tensor, where: BatchLayout) -> Tensor:

@@ -85,9 +85,7 @@ class Layout:
         elif field.kind == "bool":
             return self._small(1, 0)
         self.words += 2 if field.kind == "word64" else 1
-        return Slot(
-            self.words - (2 if field.kind == "word64" else 1), 0, 64 if field.kind == "word64" else WORD_BITS
-        )
+        return Slot(self.words - (2 if field.kind == "word64" else 1), 0, 64 if field.kind == "word64" else WORD_BITS)
 
     def _small(self, width: int, low: int) -> Slot:
         for place in self._free:
@@ -164,9 +162,9 @@ class Layout:
             dtype = bool if field is None or field.kind == "bool" else NUMPY_KINDS[field.kind]
             values[name] = columns.astype(dtype).reshape(len(table), *(field.shape if field else ()))
         bits = np.ascontiguousarray(table[:, self.mask :]).astype("<u4").view(np.uint8)
-        values["legal_action_mask"] = np.unpackbits(
-            bits, axis=1, count=self.spec.num_actions, bitorder="little"
-        ).view(bool)
+        values["legal_action_mask"] = np.unpackbits(bits, axis=1, count=self.spec.num_actions, bitorder="little").view(
+            bool
+        )
         values["rewards"] = np.ascontiguousarray(table[:, self.rewards : self.mask]).view(np.float32)
         return values
 
@@ -186,9 +184,7 @@ class Layout:
             for row, game in enumerate(games):
                 numbers = np.ravel(np.asarray(game[name], object)).tolist()
                 if len(numbers) != len(slots):
-                    raise ValueError(
-                        f"game {row}: field {name!r} must have {len(slots)} values, got {len(numbers)}"
-                    )
+                    raise ValueError(f"game {row}: field {name!r} must have {len(slots)} values, got {len(numbers)}")
                 for slot, x in zip(slots, numbers, strict=True):
                     for k, part in enumerate(_plain_words(field, row, x)):
                         table[row, slot.word + k] |= (part - slot.low) << slot.shift & 0xFFFFFFFF
@@ -264,20 +260,15 @@ def _column(table: np.ndarray, slot: Slot) -> np.ndarray:
     """Return the number in a slot for every game: int64, or uint64 for a word64."""
     x = table[:, slot.word].astype(np.int64)
     if slot.width == 64:
-        return table[:, slot.word].astype(np.uint64) | table[:, slot.word + 1].astype(np.uint64) << np.uint64(
-            32
-        )
+        return table[:, slot.word].astype(np.uint64) | table[:, slot.word + 1].astype(np.uint64) << np.uint64(32)
     return (x >> slot.shift & (1 << slot.width) - 1) + slot.low
 
 
 def _plain_words(field: Field, row: int, x: Any) -> list[int]:
     """Convert a plain number to words, checked."""
-    low, high = {
-        "int": (field.low, field.high),
-        "bool": (0, 1),
-        "word": (0, 2**32 - 1),
-        "word64": (0, 2**64 - 1),
-    }[field.kind]
+    low, high = {"int": (field.low, field.high), "bool": (0, 1), "word": (0, 2**32 - 1), "word64": (0, 2**64 - 1)}[
+        field.kind
+    ]
     if isinstance(x, np.generic):
         x = x.item()
     if not isinstance(x, int) or not low <= x <= high:  # type: ignore[operator]

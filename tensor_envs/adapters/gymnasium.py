@@ -123,9 +123,7 @@ class SingleAgentVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, Any, np.ndarra
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._all, self._started = np.ones(self.num_envs, np.bool_), False
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[np.ndarray, Info]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, Info]:
         """Start a new game in every row.
 
         Args:
@@ -182,9 +180,7 @@ class SingleAgentVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, Any, np.ndarra
         if mode is AutoresetMode.DISABLED and games.over.any():
             over = np.flatnonzero(games.over)
             rows = ", ".join(map(str, over[:8])) + ", ..." * (over.size > 8)
-            raise ResetNeeded(
-                f"the games of rows {rows} are over: call reset, or give their rows in reset_mask"
-            )
+            raise ResetNeeded(f"the games of rows {rows} are over: call reset, or give their rows in reset_mask")
         games.step(actions)
         rewards, terminated, truncated, ended = games.rewards, games.terminated, games.truncated, games.over
         if mode is AutoresetMode.SAME_STEP and ended.any():
@@ -250,9 +246,7 @@ class SingleAgentEnv(gymnasium.Env[np.ndarray, Any]):
         self.observation_space = self.vector.single_observation_space
         self.action_space = self.vector.single_action_space
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[np.ndarray, Info]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, Info]:
         """Start the first game of a seed, or the next game. Raise ValueError for any options."""
         super().reset(seed=seed)
         if options:
@@ -264,13 +258,7 @@ class SingleAgentEnv(gymnasium.Env[np.ndarray, Any]):
         """Play an action of the player, then the other players. Raise ResetNeeded once the game is over."""
         observation, rewards, terminated, truncated, info = self.vector.step(np.asarray(action)[None])
         mask = info["action_mask"][0]
-        return (
-            observation[0],
-            float(rewards[0]),
-            bool(terminated[0]),
-            bool(truncated[0]),
-            {"action_mask": mask},
-        )
+        return (observation[0], float(rewards[0]), bool(terminated[0]), bool(truncated[0]), {"action_mask": mask})
 
     def action_masks(self) -> np.ndarray:
         """Return `info["action_mask"]` as bool [A], under the name that sb3-contrib's MaskablePPO uses."""

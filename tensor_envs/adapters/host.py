@@ -28,9 +28,7 @@ class HostBuffer:
         parts = shards(buffer)
         on_cpu = all(part.device.split(":")[0] == "CPU" for part in parts)
         self._devices: list[Any] = [Device[part.device] for part in parts if on_cpu]
-        self._memory = [
-            np.frombuffer(part.as_memoryview(force_zero_copy=True), dtype.fmt) for part in parts if on_cpu
-        ]
+        self._memory = [np.frombuffer(part.as_memoryview(force_zero_copy=True), dtype.fmt) for part in parts if on_cpu]
 
     def __reduce__(self) -> Any:
         """Refuse to copy or pickle: kernels are bound to the memory."""
@@ -69,9 +67,7 @@ class HostBuffer:
 def observation_buffer(env: Env, layout: BatchLayout) -> HostBuffer:
     """Return a buffer for observations; int8 stands for bool."""
     dtype = DTYPES[env.spec.observation_dtype]
-    return HostBuffer(
-        layout, math.prod(env.observation_shape), dtypes.int8 if dtype is dtypes.bool else dtype
-    )
+    return HostBuffer(layout, math.prod(env.observation_shape), dtypes.int8 if dtype is dtypes.bool else dtype)
 
 
 class HostGame:

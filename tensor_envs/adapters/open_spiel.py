@@ -42,9 +42,7 @@ PREFIX = "tensor_envs_"
 MAX_PLIES = 10**6  # of a game whose spec has no limit
 BEGIN = -1  # pending action of a game before its first chance node
 NO_RNG = np.zeros((1, KEY_WORDS), np.uint32)
-CACHE_SIZE = (
-    2**16
-)  # answers of kernels, which algorithms that walk through whole games ask for again and again
+CACHE_SIZE = 2**16  # answers of kernels, which algorithms that walk through whole games ask for again and again
 
 
 class Played(NamedTuple):
@@ -133,9 +131,7 @@ class SpielState(pyspiel.State):
             self._play(action)
 
     def _action_to_string(self, player: int, action: int) -> str:
-        return (
-            f"draw {action}" if player == pyspiel.PlayerId.CHANCE else self._game().env.action_names[action]
-        )
+        return f"draw {action}" if player == pyspiel.PlayerId.CHANCE else self._game().env.action_names[action]
 
     def is_terminal(self) -> bool:
         return self._over
@@ -157,9 +153,7 @@ class Memory:
         self._observed = functools.lru_cache(CACHE_SIZE)(self._observe)
 
     def _observe(self, words: bytes, player: int) -> str:
-        seen = self.env.observe(
-            loaded(self.env, np.frombuffer(words, np.uint32)[None], NO_RNG), player
-        ).numpy()
+        seen = self.env.observe(loaded(self.env, np.frombuffer(words, np.uint32)[None], NO_RNG), player).numpy()
         return (np.packbits(seen) if seen.dtype == bool else seen).tobytes().hex()
 
     def set_from(self, state: SpielState, player: int) -> None:

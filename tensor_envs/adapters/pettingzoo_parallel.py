@@ -37,9 +37,7 @@ class parallel_env(ZooBase, ParallelEnv[str, Observation, int]):  # type: ignore
     def __init__(self, id: str = "tensor_stars", render_mode: str | None = None, **arguments: Any):
         super().__init__(id, render_mode, **arguments)
         if self.game.entry.id != "tensor_stars":
-            raise ValueError(
-                f"the turns of {id!r} are sequential: use env; parallel_env is for 'tensor_stars'"
-            )
+            raise ValueError(f"the turns of {id!r} are sequential: use env; parallel_env is for 'tensor_stars'")
         self.wait = self.game.num_actions
         self._other: HostGame | None = None  # the game that player 1 observes while cards are placed
 

@@ -34,9 +34,7 @@ class MaskedEnv(gymnasium.Env[Any, Any]):
         mask = spaces.Box(0, 1, (game.num_actions,), np.float32)
         self.observation_space = spaces.Dict({"observations": seen, "action_mask": mask})
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Observation, Info]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, Info]:
         super().reset(seed=seed)
         observation, info = self.env.reset(seed=seed, options=options)
         return self._seen(observation, info), info

@@ -78,9 +78,7 @@ class SingleAgent:
         table = self.env.engine.table(self._layout)
         seen = ObservationArrays(self._observation.tensor, self._mask.tensor, table)
         before = None if new is old else old.words
-        return PlayUntil.Arrays(
-            new.words, before, new.row_keys, self._actions.tensor, self._tally.tensor, seen, others
-        )
+        return PlayUntil.Arrays(new.words, before, new.row_keys, self._actions.tensor, self._tally.tensor, seen, others)
 
     def restart(self, rows: np.ndarray) -> None:
         """Start the next episode where `rows`, bool [B], is True."""

@@ -66,9 +66,7 @@ class SingleAgentVecEnv(VecEnv):
     def set_attr(self, attr_name: str, value: Any, indices: Indices = None) -> None:
         raise AttributeError(f"the games share one environment, so {attr_name!r} cannot be set for some")
 
-    def env_method(
-        self, method_name: str, *arguments: Any, indices: Indices = None, **named: Any
-    ) -> Sequence[Any]:
+    def env_method(self, method_name: str, *arguments: Any, indices: Indices = None, **named: Any) -> Sequence[Any]:
         """Return the entries of some games from a method of `SingleAgentVectorEnv` that returns one for every game."""
         results = getattr(self.vector, method_name)(*arguments, **named)
         return results if indices is None else [results[row] for row in self._rows(indices)]

@@ -49,9 +49,7 @@ class SingleAgentTorchEnv(EnvBase):
         self.observation_spec = Composite(observation=observation, action_mask=mask, shape=self.batch_size)
         self.action_spec = Categorical(actions, shape=self.batch_size, dtype=torch.int64)
         self.reward_spec = Unbounded((num_envs, 1), dtype=torch.float32)
-        ends = {
-            name: Binary(1, (num_envs, 1), dtype=torch.bool) for name in ("done", "terminated", "truncated")
-        }
+        ends = {name: Binary(1, (num_envs, 1), dtype=torch.bool) for name in ("done", "terminated", "truncated")}
         self.full_done_spec = Composite(ends, shape=self.batch_size)
 
     def _set_seed(self, seed: int | None) -> None:

@@ -55,9 +55,7 @@ def export(env: Env | str, to: str, out: str | Path, lanes: int = LANES) -> None
     if path.is_file() and files.MARK.encode() not in path.read_bytes():
         raise ValueError(f"out must be a new file or an earlier export, got the file {shown(str(out))}")
     if env.engine.game.has_memory:
-        raise NotImplementedError(
-            f"env {env.id!r} with {shown(env.rules)} cannot be exported: its board is too large"
-        )
+        raise NotImplementedError(f"env {env.id!r} with {shown(env.rules)} cannot be exported: its board is too large")
     content = getattr(files, to)(env, lanes)
     content = content.encode() if isinstance(content, str) else content
     if path.exists() and not path.is_file():  # a pipe or a device

@@ -27,9 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = command_parser("tensor_envs.export", __doc__)
     text = f"a game: {', '.join(registered())}, or package.module:Name for a custom game"
     parser.add_argument("id", metavar="ID", help=text)
-    parser.add_argument(
-        "out", metavar="OUT", help="the file; an earlier export is overwritten, any other file is not"
-    )
+    parser.add_argument("out", metavar="OUT", help="the file; an earlier export is overwritten, any other file is not")
     parser.add_argument("--to", choices=TARGETS, required=True, help="the language of the file")
     add_rules(parser)
     text = "games per block, a power of two in 1..64; with 1 a state is a plain array of words; default: %(default)s"

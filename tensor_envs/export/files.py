@@ -212,12 +212,7 @@ def _actions(env: Env) -> str:
 
 def _wrap(text: str, first: str = "", others: str = "") -> str:
     return textwrap.fill(
-        text,
-        WIDTH,
-        initial_indent=first,
-        subsequent_indent=others,
-        break_on_hyphens=False,
-        break_long_words=False,
+        text, WIDTH, initial_indent=first, subsequent_indent=others, break_on_hyphens=False, break_long_words=False
     )
 
 

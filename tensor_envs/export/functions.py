@@ -22,9 +22,7 @@ from tensor_envs.env import Env
 from tensor_envs.rules.kernel import Cells, trace
 
 Arrays = Mapping[str, tuple[DType, int]]  # dtype and values per game, by name
-NAMES = {
-    getattr(dtypes, name): name for name in ("bool", "int8", "uint8", "int16", "int32", "uint32", "float32")
-}
+NAMES = {getattr(dtypes, name): name for name in ("bool", "int8", "uint8", "int16", "int32", "uint32", "float32")}
 Printer = TypeVar("Printer", "ExportC", "ExportCUDA", "ExportWGSL")
 
 
@@ -110,16 +108,11 @@ def printers(
     language: type[Printer], env: Env, chosen: Mapping[str, Function], arrays: Arrays, grid: Grid
 ) -> dict[str, Printer]:
     """Return the printers of functions, whose parameters are the arrays in the order of `arrays`, then the numbers."""
-    return {
-        name: language(_traced(env, function, arrays, grid), function.numbers)
-        for name, function in chosen.items()
-    }
+    return {name: language(_traced(env, function, arrays, grid), function.numbers) for name, function in chosen.items()}
 
 
 def _traced(env: Env, function: Function, arrays: Arrays, grid: Grid) -> Tape:
-    parameters = {
-        name: (arrays[name][0], arrays[name][1] * grid.rows) for name in function.parameters(arrays)
-    }
+    parameters = {name: (arrays[name][0], arrays[name][1] * grid.rows) for name in function.parameters(arrays)}
     if function.numbers:
         parameters["numbers"] = INT, len(function.numbers)
     if not grid.gpu:

@@ -49,10 +49,7 @@ def _starts(shape: Shape, k: int) -> list[tuple[int, list[int]]]:
     """Return the flat step and the valid starts of every direction that admits a line."""
     steps = strides(shape)
     return [
-        (
-            flat_step(shape, d),
-            pack((sum(map(mul, start, steps)) for start in starts(shape, k, d)), prod(shape)),
-        )
+        (flat_step(shape, d), pack((sum(map(mul, start, steps)) for start in starts(shape, k, d)), prod(shape)))
         for d in line_directions(len(shape))
         if placements(shape, k, d)
     ]

@@ -17,16 +17,12 @@ BoardArray = Tensor | np.ndarray
 def check_k(shape: tuple[int, ...], k: int) -> None:
     """Raise TypeError if k is no int, ValueError unless a line of k cells fits on a board with these sides."""
     if not 1 <= len(shape) <= MAX_RANK or min(shape) < 1:
-        raise ValueError(
-            f"board must have 1..{MAX_RANK} axes, all of them of 1 or more cells, got shape {shape}"
-        )
+        raise ValueError(f"board must have 1..{MAX_RANK} axes, all of them of 1 or more cells, got shape {shape}")
     if integer("k", k, 1, MAX_CELLS) > max(shape):
         raise ValueError(f"k must be in 1..{max(shape)} for a line to fit on shape {shape}, got {k}")
 
 
-def as_board(
-    board: Any, k: int, rank: int | None, device: Any
-) -> tuple[Tensor, tuple[int, ...], tuple[int, ...]]:
+def as_board(board: Any, k: int, rank: int | None, device: Any) -> tuple[Tensor, tuple[int, ...], tuple[int, ...]]:
     """Return a board argument as a Tensor, the sizes of its batch axes, and its sides.
 
     Args:

@@ -87,16 +87,12 @@ class _Layout:
         """Pack boards [boards, *shape] into uint32 [2, boards * words + tail], by player."""
         # int8 in memory between the two steps: else each cell's flat index is split into coordinates
         sides = [(0, after - before) for before, after in zip(self.shape, self.padded, strict=True)]
-        if (
-            board.dtype is not dtypes.int8
-        ):  # compare first: a wide integer must not become a mark by narrowing
+        if board.dtype is not dtypes.int8:  # compare first: a wide integer must not become a mark by narrowing
             board = (board == 1).cast(dtypes.int8) - (board == -1).cast(dtypes.int8)
         cells = board.pad(((0, 0), *sides)).contiguous().reshape(self.boards, -1)
         cells = cells.pad(((0, 0), (0, self.words * WORD_BITS - prod(self.padded)))).reshape(-1, WORD_BITS)
         bits = Tensor.arange(WORD_BITS, dtype=dtypes.uint32)
-        players = [
-            ((cells == mark).cast(dtypes.uint32) << bits).sum(1, dtype=dtypes.uint32) for mark in MARKS
-        ]
+        players = [((cells == mark).cast(dtypes.uint32) << bits).sum(1, dtype=dtypes.uint32) for mark in MARKS]
         return Tensor.stack(*players).pad(((0, 0), (0, self.tail))).contiguous()
 
 
@@ -136,9 +132,7 @@ def _count_along(layout: _Layout, thread: Scalar, direction: Scalar, counts: Cel
         counts[(thread * every + direction) * len(MARKS) + player] = total[0]
 
 
-def _packed(
-    board: BoardArray, k: int, rank: int | None, device: Any
-) -> tuple[_Layout, Tensor, tuple[int, ...]]:
+def _packed(board: BoardArray, k: int, rank: int | None, device: Any) -> tuple[_Layout, Tensor, tuple[int, ...]]:
     """Return a board argument's layout in words, the words, and the sizes of its batch axes."""
     values, lead, shape = as_board(board, k, rank, device)
     layout = _Layout(shape, k, prod(lead), is_gpu(resolve(values.device)))
@@ -153,9 +147,7 @@ def _counted(layout: _Layout, words: Tensor) -> Tensor:
     return done.reshape(layout.boards, layout.parts, directions, len(MARKS)).sum(1, dtype=dtypes.int32)
 
 
-def count_lines(
-    board: BoardArray, k: int, rank: int | None = None, device: DeviceName | None = None
-) -> Tensor:
+def count_lines(board: BoardArray, k: int, rank: int | None = None, device: DeviceName | None = None) -> Tensor:
     """Count completed lines: int32 [*batch, D, 2], lazy, by direction, then of player 1 and of player -1.
 
     D is the number of directions that admit a line, in the order of `line_convolution`. A row of k + 1 marks holds two
@@ -187,11 +179,7 @@ def winner(board: BoardArray, k: int, rank: int | None = None, device: DeviceNam
 
 
 def find_lines(
-    board: BoardArray,
-    k: int,
-    limit: int = 16,
-    device: DeviceName | None = None,
-    counts: np.ndarray | None = None,
+    board: BoardArray, k: int, limit: int = 16, device: DeviceName | None = None, counts: np.ndarray | None = None
 ) -> list[Line]:
     """Return the first completed lines of one board, by direction, player (1, then -1) and start in C order.
 
@@ -214,9 +202,7 @@ def find_lines(
     if counts is None:
         counts = _counted(layout, words).numpy()[0]
     if np.shape(counts) != (len(layout.directions), len(MARKS)) or np.asarray(counts).dtype.kind not in "iu":
-        raise ValueError(
-            f"counts must be integers [{len(layout.directions)}, {len(MARKS)}], got {shown(counts)}"
-        )
+        raise ValueError(f"counts must be integers [{len(layout.directions)}, {len(MARKS)}], got {shown(counts)}")
     lines: list[Line] = []
     for d, row in zip(layout.directions[: 1 if k == 1 else None], counts, strict=False):
         for player, count in enumerate(row):

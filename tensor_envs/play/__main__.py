@@ -31,9 +31,7 @@ def work(options: argparse.Namespace) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = command_parser("tensor_envs.play", __doc__)
-    parser.add_argument(
-        "--port", type=whole(0, 65535), default=8000, help="0 takes a free one; default: 8000"
-    )
+    parser.add_argument("--port", type=whole(0, 65535), default=8000, help="0 takes a free one; default: 8000")
     text = "custom games, offered besides"
     parser.add_argument("--env", nargs="+", default=(), metavar="MODULE:NAME", help=text)
     run(parser, work, arguments)

@@ -150,9 +150,7 @@ class Handler(BaseHTTPRequestHandler):
                     raise BadRequest(400, f"fields must be strings, got {shown(texts)}")
                 return self.work(lambda tables: tables.named(id, texts))
             case ["api", "tables"]:
-                game, seats, seed, actions = fields(
-                    self.body(), game=str, seats=list, seed=int | None, actions=list
-                )
+                game, seats, seed, actions = fields(self.body(), game=str, seats=list, seed=int | None, actions=list)
                 if not all(isinstance(seat, str) for seat in seats):
                     raise BadRequest(400, f"seats must be strings, got {seats!r}")
                 if seed is not None and not 0 <= seed <= MAX_SEED:
@@ -204,8 +202,7 @@ class Handler(BaseHTTPRequestHandler):
         hosts = self.headers.get_all("Host", [])
         if len(hosts) != 1 or hosts[0].lower() not in self.server.hosts:
             raise BadRequest(
-                403,
-                f"Host must be {' or '.join(sorted(self.server.hosts))}, got {', '.join(hosts) or 'none'}",
+                403, f"Host must be {' or '.join(sorted(self.server.hosts))}, got {', '.join(hosts) or 'none'}"
             )
         origin = self.headers.get("Origin")
         if origin is not None and origin.removeprefix("http://") not in self.server.hosts:
@@ -272,9 +269,7 @@ def fields(body: Body, **kinds: type | UnionType) -> list[Any]:
         BadRequest: the body lacks one, has another, or one is of another type.
     """
     if body.keys() != kinds.keys():
-        raise BadRequest(
-            400, f"the body must have {', '.join(kinds)}, got {', '.join(map(str, body)) or 'nothing'}"
-        )
+        raise BadRequest(400, f"the body must have {', '.join(kinds)}, got {', '.join(map(str, body)) or 'nothing'}")
     for name, kind in kinds.items():
         allowed = get_args(kind) or (kind,)
         if type(body[name]) not in allowed:

@@ -15,18 +15,7 @@ from tensor_envs.play import opponents
 from tensor_envs.render.moves import told
 from tensor_envs.text import describe
 from tensor_envs.web.form import env_of, fields_of, form_id, name_of
-from tensor_envs.web.variants import (
-    PERFECT,
-    PERSON,
-    SEARCH,
-    TRAINED,
-    UNIFORM,
-    VARIANTS,
-    Variant,
-    about,
-    kinds,
-    variant,
-)
+from tensor_envs.web.variants import PERFECT, PERSON, SEARCH, TRAINED, UNIFORM, VARIANTS, Variant, about, kinds, variant
 
 MAX_TABLES = 64  # the least recently used one is closed for a new one
 MAX_CUSTOM = 16  # games of the form; a discarded one is made again from its name
@@ -201,9 +190,7 @@ class Table:
             return names
         if self.variant.own:
             return [move.name if move.player == viewer else NOT_SHOWN for move in self.moves]
-        return told(
-            names, self.env.state_to_dict(self.state, 0), self.env.state_to_dict(self.state, 0, viewer)
-        )
+        return told(names, self.env.state_to_dict(self.state, 0), self.env.state_to_dict(self.state, 0, viewer))
 
 
 class Tables:
@@ -281,16 +268,12 @@ class Tables:
 
     # *** tables ***
 
-    def create(
-        self, game: str, seats: Sequence[str], seed: int | None, actions: Sequence[int] = ()
-    ) -> dict[str, Any]:
+    def create(self, game: str, seats: Sequence[str], seed: int | None, actions: Sequence[int] = ()) -> dict[str, Any]:
         """Open a table. Without a seed a random one is drawn, and shown at the end of the game."""
         game_variant, env = self.game(game)
         allowed = kinds(env)
         if len(seats) != env.num_players or not set(seats) <= set(allowed):
-            raise BadRequest(
-                400, f"seats must be {env.num_players} of {', '.join(allowed)}, got {', '.join(seats)}"
-            )
+            raise BadRequest(400, f"seats must be {env.num_players} of {', '.join(allowed)}, got {', '.join(seats)}")
         seed = secrets.randbelow(MAX_SEED + 1) if seed is None else seed
         table = Table(game, env, seats, seed, self.solver, game_variant, actions)
         name = secrets.token_urlsafe(9)

@@ -30,13 +30,9 @@ class Picture:
             root = ElementTree.fromstring(svg)
         except ElementTree.ParseError as error:
             raise ValueError(f"a picture is no XML: {error}") from None
-        picture = cls(
-            tuple(root.attrib.items()), tuple(_text(e) for e in root if e.get("data-actions") is None)
-        )
+        picture = cls(tuple(root.attrib.items()), tuple(_text(e) for e in root if e.get("data-actions") is None))
         if root.tag.rpartition("}")[2] != "svg" or min(picture.size) <= 0:
-            raise ValueError(
-                f"a picture must be an <svg> with width and height, got <{root.tag}> with {root.attrib}"
-            )
+            raise ValueError(f"a picture must be an <svg> with width and height, got <{root.tag}> with {root.attrib}")
         return picture
 
     @property

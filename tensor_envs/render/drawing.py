@@ -131,11 +131,7 @@ def written(number: float) -> str:
 
 def _painted(fill: str, stroke: str, width: float, opacity: float) -> str:
     """Return the SVG attributes of a shape, without defaults."""
-    line = (
-        ""
-        if stroke == "none"
-        else f' stroke="{stroke}"' + (f' stroke-width="{width:g}"' if width != 1 else "")
-    )
+    line = "" if stroke == "none" else f' stroke="{stroke}"' + (f' stroke-width="{width:g}"' if width != 1 else "")
     return f' fill="{fill}"{line}' + (f' opacity="{opacity:g}"' if opacity != 1 else "")
 
 
@@ -157,24 +153,12 @@ class Drawing:
     areas: list[Area] = field(default_factory=list)
 
     def polygon(
-        self,
-        points: Sequence[Point],
-        fill: str = "none",
-        stroke: str = "none",
-        width: float = 1,
-        opacity: float = 1,
+        self, points: Sequence[Point], fill: str = "none", stroke: str = "none", width: float = 1, opacity: float = 1
     ) -> None:
         self.shapes.append(Outline(tuple(points), fill, stroke, width, opacity, closed=True))
 
     def rect(
-        self,
-        x: float,
-        y: float,
-        w: float,
-        h: float,
-        fill: str = "none",
-        stroke: str = "none",
-        width: float = 1,
+        self, x: float, y: float, w: float, h: float, fill: str = "none", stroke: str = "none", width: float = 1
     ) -> None:
         self.polygon(box(x, y, w, h), fill, stroke, width)
 
@@ -194,13 +178,7 @@ class Drawing:
         self.shapes.append(Circle(centre, radius, fill, stroke, width, opacity))
 
     def text(
-        self,
-        at: Point,
-        text: str,
-        size: float = 14,
-        fill: str = "#000000",
-        anchor: str = "middle",
-        bold: bool = False,
+        self, at: Point, text: str, size: float = 14, fill: str = "#000000", anchor: str = "middle", bold: bool = False
     ) -> None:
         """Add one line of text, centred on `at` in height; `anchor` ("start", "middle", "end") is the part at `at`."""
         self.shapes.append(Text(at, text, size, fill, anchor, bold))
@@ -226,9 +204,7 @@ class Drawing:
             raise ImportError("pixels need Pillow: pip install 'tensor_envs[draw]'") from None
         width, height = round(self.width * scale), round(self.height * scale)
         image = Image.new("RGB", (width * SMOOTH, height * SMOOTH), self.background)
-        pen = ImageDraw.Draw(
-            image, "RGBA"
-        )  # the mode in which translucent colours are blended with what is there
+        pen = ImageDraw.Draw(image, "RGBA")  # the mode in which translucent colours are blended with what is there
         for shape in self.shapes:
             shape.paint(pen, scale * SMOOTH)
         return image.resize((width, height), Image.Resampling.LANCZOS)

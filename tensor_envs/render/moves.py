@@ -7,10 +7,7 @@ from typing import Any
 
 
 def told(
-    moves: Sequence[str],
-    whole: Mapping[str, Any],
-    seen: Mapping[str, Any],
-    facedown: str = "a card, face down",
+    moves: Sequence[str], whole: Mapping[str, Any], seen: Mapping[str, Any], facedown: str = "a card, face down"
 ) -> list[str]:
     """Return the names of all moves of a game, without those of another player's cards that lie face down.
 

@@ -59,6 +59,4 @@ def stone_pixel(cell: int, empty: str, first: str, second: str) -> Pixel:
         empty, first, second: the colours without a stone, with one of player 0 and with one of player 1.
     """
     colours = (empty, first, second, empty, empty, second, first, empty)
-    return Pixel(
-        colours, (StateBits("own", 0, cell, 1), StateBits("other", 0, cell, 1), StateBits("current_player"))
-    )
+    return Pixel(colours, (StateBits("own", 0, cell, 1), StateBits("other", 0, cell, 1), StateBits("current_player")))

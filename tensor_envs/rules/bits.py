@@ -10,18 +10,7 @@ from typing import Any
 from tensor_envs._compiler import arithmetic
 from tensor_envs._compiler.tape import BOOL, INT, WORD, WORD64
 from tensor_envs.rules.lists import MemoryArray, select, sum_of
-from tensor_envs.rules.scalar import (
-    BITS,
-    WORD_BITS,
-    Scalar,
-    Value,
-    integer,
-    is_gpu,
-    refuse,
-    scalar,
-    where,
-    word,
-)
+from tensor_envs.rules.scalar import BITS, WORD_BITS, Scalar, Value, integer, is_gpu, refuse, scalar, where, word
 
 
 def num_words(size: int) -> int:

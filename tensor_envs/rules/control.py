@@ -68,9 +68,7 @@ def union_in_range(size: int, term: Callable[[Scalar], Scalar]) -> Scalar:
     return _accumulated(size, scalar(0, kind), lambda total, i: total | term(i))
 
 
-def repeat(
-    size: int, start: Sequence[Value], step: Callable[[list[Scalar]], Sequence[Value]]
-) -> list[Scalar]:
+def repeat(size: int, start: Sequence[Value], step: Callable[[list[Scalar]], Sequence[Value]]) -> list[Scalar]:
     """Apply a step `size` times to a list of numbers of one kind, by a loop that ends once a step changes nothing.
 
     Examples:

@@ -15,18 +15,7 @@ from typing import Any
 from tinygrad.dtype import DType
 
 from tensor_envs._compiler import arithmetic
-from tensor_envs._compiler.tape import (
-    BOOL,
-    INT,
-    LONG,
-    REAL,
-    Array,
-    Block,
-    Instruction,
-    Tape,
-    current,
-    record,
-)
+from tensor_envs._compiler.tape import BOOL, INT, LONG, REAL, Array, Block, Instruction, Tape, current, record
 from tensor_envs.rules.scalar import Scalar, Value, scalar
 
 _no_unroll: ContextVar[bool] = ContextVar("_no_unroll", default=False)

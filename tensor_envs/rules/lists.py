@@ -35,9 +35,7 @@ class FixedList(list[Any]):
     """Immutable list of a field's numbers. Slices and copies are plain lists."""
 
     def _refused(self, *_: Any, **__: Any) -> NoReturn:
-        refuse(
-            "a field's list does not change: write s.replace(field=put(s.field, i, value)), or list(s.field)"
-        )
+        refuse("a field's list does not change: write s.replace(field=put(s.field, i, value)), or list(s.field)")
 
     __setitem__ = __delitem__ = __iadd__ = __imul__ = _refused  # type: ignore[assignment]
     append = extend = insert = pop = remove = clear = sort = reverse = _refused  # type: ignore[assignment]

@@ -94,9 +94,7 @@ def entries(parts: Sequence[Part]) -> list[Any]:
     found: list[Any] = []
     for part in parts:
         if isinstance(part, Bits):
-            found += [
-                int(word(part.words[i // WORD_BITS]).value) >> i % WORD_BITS & 1 for i in range(part.size)
-            ]
+            found += [int(word(part.words[i // WORD_BITS]).value) >> i % WORD_BITS & 1 for i in range(part.size)]
         elif isinstance(part, OneHot):
             found += [int(part.value.value == i) for i in range(part.size)]
         else:

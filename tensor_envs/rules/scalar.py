@@ -19,18 +19,7 @@ from tinygrad.dtype import DType
 
 from tensor_envs._compiler import arithmetic
 from tensor_envs._compiler.arithmetic import wrap
-from tensor_envs._compiler.tape import (
-    BOOL,
-    INT,
-    LONG,
-    REAL,
-    SIGNED,
-    UNSIGNED,
-    WORD,
-    WORD64,
-    Instruction,
-    recording,
-)
+from tensor_envs._compiler.tape import BOOL, INT, LONG, REAL, SIGNED, UNSIGNED, WORD, WORD64, Instruction, recording
 
 WORD_BITS = 32
 # of the kinds that are whole numbers
@@ -131,9 +120,7 @@ class Scalar:
     __int__ = __float__ = __index__  # type: ignore[assignment]
 
     def __iter__(self) -> NoReturn:
-        refuse(
-            "a scalar is one number of one game: there is nothing to go through. A field with a shape is a list"
-        )
+        refuse("a scalar is one number of one game: there is nothing to go through. A field with a shape is a list")
 
     # *** operators ***
 
@@ -171,9 +158,7 @@ class Scalar:
         return _arithmetic(_remainder, x, self)
 
     def __truediv__(self, x: Any) -> NoReturn:
-        refuse(
-            "kernels divide whole numbers: write a // b, or real(a) * (1 / 10) for a share of a known number"
-        )
+        refuse("kernels divide whole numbers: write a // b, or real(a) * (1 / 10) for a share of a known number")
 
     __rtruediv__ = __truediv__
 
@@ -223,9 +208,7 @@ class Scalar:
     __rdivmod__ = __divmod__
 
     def __hash__(self) -> int:
-        return refuse(
-            "a scalar is no key of a dictionary and no member of a set: write lookup(table, x), or x == a"
-        )
+        return refuse("a scalar is no key of a dictionary and no member of a set: write lookup(table, x), or x == a")
 
     def __eq__(self, x: object) -> Scalar:  # type: ignore[override]
         return _compare(operator.eq, self, x)
@@ -355,9 +338,7 @@ def _shift(op: Operation, a: Any, b: Any) -> Scalar:
     return Scalar(_RECORD[op](a.instruction(), amount), dtype)
 
 
-def _not(
-    op: Callable[[Instruction, Instruction], Instruction],
-) -> Callable[[Instruction, Instruction], Instruction]:
+def _not(op: Callable[[Instruction, Instruction], Instruction]) -> Callable[[Instruction, Instruction], Instruction]:
     return lambda a, b: arithmetic.invert(op(a, b))
 
 

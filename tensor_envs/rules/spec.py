@@ -56,9 +56,7 @@ class Field:
     def __post_init__(self) -> None:
         instance("name", self.name, str)
         if not self.name.isidentifier() or self.name.startswith("_"):
-            raise ValueError(
-                f"a field's name must be an identifier without a leading _, got {shown(self.name)}"
-            )
+            raise ValueError(f"a field's name must be an identifier without a leading _, got {shown(self.name)}")
         about = f"field {self.name!r}"
         _check_shape(f"{about}: shape", self.shape)
         one_of(f"{about}: kind", self.kind, tuple(KINDS))
@@ -156,9 +154,7 @@ def _check_shape(name: str, shape: Any) -> None:
     if not isinstance(shape, tuple) or not all(type(n) is int and n > 0 for n in shape):
         raise ValueError(f"{name} must be a tuple of positive ints, got {shown(shape)}")
     if len(shape) > MAX_AXES or math.prod(shape) > INT_HIGH:
-        raise ValueError(
-            f"{name} must be of at most {MAX_AXES} axes and {INT_HIGH} numbers, got {shown(shape)}"
-        )
+        raise ValueError(f"{name} must be of at most {MAX_AXES} axes and {INT_HIGH} numbers, got {shown(shape)}")
 
 
 class GameState:
@@ -192,9 +188,7 @@ class GameState:
         """Return the state with some fields replaced. ValueError for a name that is no field."""
         unknown = changes.keys() - self._fields.keys()
         if unknown:
-            raise ValueError(
-                f"no field {', '.join(sorted(unknown))}; the fields are {', '.join(self._fields)}"
-            )
+            raise ValueError(f"no field {', '.join(sorted(unknown))}; the fields are {', '.join(self._fields)}")
         return GameState({**self._fields, **changes})
 
     def asdict(self) -> dict[str, Any]:

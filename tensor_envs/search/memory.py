@@ -232,9 +232,7 @@ class TreeSizes(NamedTuple):
 class TreeArrays(NamedTuple):
     """Arrays of trees in a kernel."""
 
-    states: (
-        Any  # uint32 [blocks, slots, words, lanes]: fields and flags; only the root's if simulations replay
-    )
+    states: Any  # uint32 [blocks, slots, words, lanes]: fields and flags; only the root's if simulations replay
     nodes: Any  # int32 [rows, words]: one Root, then one Node per slot, then one PathStep per slot
     edges: Any  # int32 [rows, slots, words, actions]
 
@@ -263,9 +261,7 @@ def below(x: Scalar, count: int) -> Scalar:
 class TreeMemory:
     """Trees of a block's games in a kernel."""
 
-    def __init__(
-        self, t: Tracer, arrays: TreeArrays, params: Cells, config: SearchConfig, root_noise: Any = None
-    ):
+    def __init__(self, t: Tracer, arrays: TreeArrays, params: Cells, config: SearchConfig, root_noise: Any = None):
         self.t, self.config, self.params, self.root_noise = t, config, Params(params), root_noise
         self.states, self.nodes, self.edges = arrays
         self.players, self.actions = t.players, t.game.spec.num_actions
@@ -282,9 +278,7 @@ class TreeMemory:
 
         A search in one kernel reuses the memory of a thread's first block for all its blocks: it stays in cache.
         """
-        one_kernel = not (
-            self.config.selection.uses_network or self.config.return_tree or self.config.resumed
-        )
+        one_kernel = not (self.config.selection.uses_network or self.config.return_tree or self.config.resumed)
         block = at.batch.block if self.t.block.first is None or not one_kernel else self.t.block.first
         rows = (block.instruction().high + 1) * self.t.block.lanes
         if rows * max(self.sizes) >= 2**31 and not is_gpu():

@@ -14,9 +14,7 @@ from tensor_envs.state import State
 BRANCHES = 512  # (game, action) pairs of one kernel; a fixed number, so that it compiles once
 
 
-def flat_monte_carlo(
-    state: State, n: int, seed: int = 0, limit: int = 2**31 - 1, rows: Any = None
-) -> np.ndarray:
+def flat_monte_carlo(state: State, n: int, seed: int = 0, limit: int = 2**31 - 1, rows: Any = None) -> np.ndarray:
     """Return the action of the highest mean return for the player to move, in every game.
 
     Playouts start from the whole state, hidden cards included, and draw their own chance.

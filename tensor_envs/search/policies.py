@@ -12,15 +12,7 @@ import numpy as np
 from tinygrad import Tensor, dtypes
 
 from tensor_envs._compiler.capture import CapturedFunction, launches_directly
-from tensor_envs._compiler.devices import (
-    LOCK,
-    DeviceName,
-    before_capture,
-    empty_buffer,
-    is_gpu,
-    stays_lazy,
-    upload,
-)
+from tensor_envs._compiler.devices import LOCK, DeviceName, before_capture, empty_buffer, is_gpu, stays_lazy, upload
 from tensor_envs._compiler.launch import realize
 from tensor_envs._engine.batch_layout import BatchBuffers, BatchLayout, batch_layout
 from tensor_envs._engine.random import seed_words, threefry
@@ -29,14 +21,7 @@ from tensor_envs.jit import jit
 from tensor_envs.sampling import masked_logits
 from tensor_envs.search.memory import Node, SearchConfig, TreeArrays, TreeSizes, padded, room
 from tensor_envs.search.selection import UCB, ActionSelection, GumbelMuZero, MuZero
-from tensor_envs.search.simulation import (
-    ExpandAndSelect,
-    Finalize,
-    InitRoot,
-    NetworkOutput,
-    PlayoutSearch,
-    Result,
-)
+from tensor_envs.search.simulation import ExpandAndSelect, Finalize, InitRoot, NetworkOutput, PlayoutSearch, Result
 from tensor_envs.search.tree import HostTree, SearchOutput, SearchTree, fetch
 from tensor_envs.state import State
 
@@ -282,13 +267,9 @@ def _config(
         other = f"{tree._env!r}, batch {tree._layout.batch} on {tree._layout.device}"
         raise ValueError(f"tree must be of the state's environment, batch and device, got one of {other}")
     if old.config.selection is not selection or old.config.replays != config.replays:
-        raise ValueError(
-            f"tree must come from a search of the same kind, got one by {old.config.selection.name!r}"
-        )
+        raise ValueError(f"tree must come from a search of the same kind, got one by {old.config.selection.name!r}")
     if state.env.spec.chance and not config.replays:
-        raise ValueError(
-            "tree cannot be resumed with chance='sampled': its positions had other outcomes of chance"
-        )
+        raise ValueError("tree cannot be resumed with chance='sampled': its positions had other outcomes of chance")
     # positions can be compared only if nodes are positions, not sequences of actions
     words = layout.table(state.buffers.words)[:, : old.states.shape[2]]
     differ = (old.nodes[:, 0, Node.visits.index] > 0) & (words != old.states[:, 0]).any(1)
@@ -336,9 +317,7 @@ def _search(
             if config.return_tree:
                 trees.append(fetch(memory, chunk))
     if evaluate is not None and (wrong := int((layout.table(result.action) < 0).sum())):
-        raise ValueError(
-            f"evaluate must give finite numbers, got NaN or infinity in the searches of {wrong} games"
-        )
+        raise ValueError(f"evaluate must give finite numbers, got NaN or infinity in the searches of {wrong} games")
     whole = None
     if config.return_tree:
         whole = HostTree.of(config, TreeSizes.of(config, engine.game, engine.layout), layout, trees)
@@ -426,9 +405,7 @@ class NetworkRunner:
         params = params_array(
             (0, chunk.grid.blocks, chunk.share, chunk.share, 1, 0, 0), table, chunk.shards, chunk.device
         )
-        self.expansion = ExpandAndSelect.Arrays(
-            self.tree, self.leaf.tensors[0], self.output, params, self.root_noise
-        )
+        self.expansion = ExpandAndSelect.Arrays(self.tree, self.leaf.tensors[0], self.output, params, self.root_noise)
         for kernel, arrays in (
             (ExpandAndSelect(config), self.expansion),
             (InitRoot(config), self._init_arrays(self.leaf.buffers, params, self.root_noise)),
@@ -446,20 +423,13 @@ class NetworkRunner:
     def _evaluate(self, words: Tensor, row_keys: Tensor, logits: Tensor, values: Tensor) -> None:
         output = self._checked(State(self.env, BatchBuffers(words, row_keys, self.chunk.batch)))
         Tensor.realize(
-            *(
-                old.assign(x.cast(dtypes.float32).reshape(-1))
-                for old, x in zip((logits, values), output, strict=True)
-            )
+            *(old.assign(x.cast(dtypes.float32).reshape(-1)) for old, x in zip((logits, values), output, strict=True))
         )
 
     def _checked(self, state: State) -> tuple[Tensor, Tensor]:
         """Evaluate a state. TypeError or ValueError unless the output is a pair of logits and values."""
         output = self.evaluate(state)
-        if (
-            not isinstance(output, tuple)
-            or len(output) != 2
-            or not all(isinstance(x, Tensor) for x in output)
-        ):
+        if not isinstance(output, tuple) or len(output) != 2 or not all(isinstance(x, Tensor) for x in output):
             raise TypeError(f"evaluate must return two Tensors, logits and values, got {shown(output)}")
         logits, values = output
         batch, spec = state.batch, self.env.spec
@@ -467,9 +437,7 @@ class NetworkRunner:
             if not dtypes.is_float(x.dtype):
                 raise TypeError(f"evaluate must return {name} of a float dtype, got {x.dtype}")
         if logits.shape != (batch, spec.num_actions):
-            raise ValueError(
-                f"evaluate must return logits [B, A] = {(batch, spec.num_actions)}, got {logits.shape}"
-            )
+            raise ValueError(f"evaluate must return logits [B, A] = {(batch, spec.num_actions)}, got {logits.shape}")
         shapes: list[tuple[int, ...]] = [(batch, spec.num_players)]
         if spec.num_players == 1 or (spec.num_players == 2 and spec.zero_sum):
             shapes.append((batch,))
@@ -521,9 +489,7 @@ def _uniform(state: State, seed: Tensor, draws: int) -> Tensor:
     key = threefry((spread(seed[:, 0]), spread(seed[:, 1])), (spread(row), spread(state.episode)))
     one = spread(row).const_like(1)
     key = threefry(key, (spread(state.ply), one))
-    index = (
-        Tensor.arange(draws * state.env.num_actions, dtype=dtypes.uint32).reshape(1, *shape[1:]).expand(shape)
-    )
+    index = Tensor.arange(draws * state.env.num_actions, dtype=dtypes.uint32).reshape(1, *shape[1:]).expand(shape)
     bits = threefry(key, (index, one))[0]
     return ((bits >> 8).cast(dtypes.float32) + 0.5) * 2.0**-24
 

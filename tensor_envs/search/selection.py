@@ -113,9 +113,7 @@ class ActionSelection:
             high[0] = maximum(high[0], where(tried, key, MIN_KEY))
         return from_sort_key(low[0]), from_sort_key(high[0])
 
-    def normalized(
-        self, mask: Mask | None, term: Callable[[Scalar, Scalar], Scalar]
-    ) -> Callable[[Scalar], Scalar]:
+    def normalized(self, mask: Mask | None, term: Callable[[Scalar, Scalar], Scalar]) -> Callable[[Scalar], Scalar]:
         """Return each action's share of the sum of all terms; a term is in 0..1, given an action and its legality."""
         terms, total = registers(self.tree.width, REAL), registers(1, INT)
         total[0] = 0
@@ -212,9 +210,7 @@ class GumbelMuZero(ActionSelection):
 
         return value, scale * 0.1
 
-    def improved_policy(
-        self, at: Coords, slot: Value
-    ) -> tuple[Callable[[Scalar], Scalar], Callable[[Scalar], Scalar]]:
+    def improved_policy(self, at: Coords, slot: Value) -> tuple[Callable[[Scalar], Scalar], Callable[[Scalar], Scalar]]:
         """Return the softmax of logits plus completed values, and the completed values."""
         value, scale = self.completed_values(at, slot)
 

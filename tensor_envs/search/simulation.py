@@ -55,9 +55,7 @@ class Result(NamedTuple):
 class Search(TreeMemory):
     """Stages of a search in a kernel."""
 
-    def __init__(
-        self, t: Tracer, arrays: TreeArrays, params: Cells, config: SearchConfig, root_noise: Any = None
-    ):
+    def __init__(self, t: Tracer, arrays: TreeArrays, params: Cells, config: SearchConfig, root_noise: Any = None):
         super().__init__(t, arrays, params, config, root_noise)
         self.selection = config.selection(self)
         self.walk_words = Walk.size + self.players + num_words(self.actions)

@@ -194,11 +194,7 @@ class HostTree:
 
     @classmethod
     def of(
-        cls,
-        config: SearchConfig,
-        sizes: TreeSizes,
-        whole: BatchLayout,
-        chunks: Sequence[Sequence[np.ndarray]],
+        cls, config: SearchConfig, sizes: TreeSizes, whole: BatchLayout, chunks: Sequence[Sequence[np.ndarray]]
     ) -> HostTree:
         """Join the arrays of all chunks of a batch, as `fetch` returns them."""
         joined = (np.concatenate(part, axis=1)[:, : whole.share] for part in zip(*chunks, strict=True))
@@ -274,9 +270,7 @@ class HostTree:
         roots[:, Root.largest.index] = np.where(first > 0, roots[:, Root.largest.index], ONE)
         return HostTree(replace(self.config, resumed=room, simulations=0), roots, nodes, edges, states)
 
-    def put(
-        self, tree: TreeArrays, config: SearchConfig, whole: BatchLayout, chunk: BatchLayout, first: int
-    ) -> None:
+    def put(self, tree: TreeArrays, config: SearchConfig, whole: BatchLayout, chunk: BatchLayout, first: int) -> None:
         """Write the trees of the chunk that starts at block `first` into the memory of a search that resumes them."""
         # a chunk may exceed the batch: its last blocks repeat the batch's last one, as all of them write results
         blocks = np.minimum(first + np.arange(chunk.grid.blocks), whole.grid.blocks - 1)
@@ -303,9 +297,7 @@ def fetch(tree: TreeArrays, chunk: BatchLayout) -> list[np.ndarray]:
     return [part.reshape(chunk.shards, chunk.grid.rows, -1) for part in parts]
 
 
-def tree_svg(
-    visits: np.ndarray, values: np.ndarray, children: np.ndarray, count: int, names: Sequence[str]
-) -> str:
+def tree_svg(visits: np.ndarray, values: np.ndarray, children: np.ndarray, count: int, names: Sequence[str]) -> str:
     """Draw the `count` most visited actions of a tree, each with its name, visits and mean return.
 
     Args:

@@ -44,9 +44,7 @@ class Digits:
         if not size.known:
             raise ValueError("the game draws among a number of values that differs: they cannot be counted")
         if count.known and self.every_ply:
-            raise ValueError(
-                f"the game draws event {count.value} at every ply: it is hidden until it has come"
-            )
+            raise ValueError(f"the game draws event {count.value} at every ply: it is hidden until it has come")
         event = count.node
         if event not in self.sizes:
             self._drawn[event] = self.number // self.outcomes % int(size.value)
@@ -77,11 +75,7 @@ def facts(rules: Rules) -> Facts:
         after = game.typed(outcome.state.replace(ply=0).asdict(), "step").asdict().values()
         results = [*(x for value in after for x in as_list(value)), *map(scalar, outcome.rewards)]
         mask = game.mask(s)
-        results += [
-            scalar(outcome.terminated),
-            scalar(outcome.truncated),
-            *(mask[w] for w in range(len(mask))),
-        ]
+        results += [scalar(outcome.terminated), scalar(outcome.truncated), *(mask[w] for w in range(len(mask)))]
         by_ply = depends_on(results, ply)
     _check("a step", digits.outcomes)
     return Facts(digits.outcomes, by_ply)

@@ -85,11 +85,7 @@ class Perft:
 
 
 def perft(
-    start: Env | State,
-    depth: int | None = None,
-    unique: bool = True,
-    symmetry: bool = False,
-    progress: bool = False,
+    start: Env | State, depth: int | None = None, unique: bool = True, symmetry: bool = False, progress: bool = False
 ) -> Perft:
     """Count action sequences and the positions that they lead to, ply by ply.
 
@@ -174,13 +170,7 @@ def _one_by_one(game: Expander, depth: int, progress: bool) -> list[Ply]:
     follow(game.start.positions.take(game.start.number), 0)
     bar.update(0, close=True)
     return [
-        Ply(
-            ply,
-            sum(counts.values()),
-            None,
-            {game.results[n - 1]: counts[n] for n in counts if n and counts[n]},
-            {},
-        )
+        Ply(ply, sum(counts.values()), None, {game.results[n - 1]: counts[n] for n in counts if n and counts[n]}, {})
         for ply, counts in enumerate(plies)
     ]
 

@@ -155,9 +155,7 @@ class Expander:
             return state.buffers.layout.table(state.buffers.words)
         values = state.numpy()
         names = self.layout.slots
-        table = self.layout.pack(
-            [{name: values[name][row].tolist() for name in names} for row in range(state.batch)]
-        )
+        table = self.layout.pack([{name: values[name][row].tolist() for name in names} for row in range(state.batch)])
         table[:, self.layout.rewards : self.layout.mask] = values["rewards"].view(np.uint32)
         bits = np.repeat(values["legal_action_mask"], self.outcomes, axis=1)
         mask = np.zeros((len(table), 32 * self.layout.mask_words), bool)
@@ -190,9 +188,7 @@ class Expander:
     def _take(self, games: BatchBuffers, rows: Array) -> BatchBuffers:
         """Gather the games at some rows, padded by repeated rows to `room`."""
         rows = np.resize(rows, room(len(rows)))
-        return self.engine.gather(
-            games, int_array("rows", rows, batch_layout(len(rows), self.device)), len(rows)
-        )
+        return self.engine.gather(games, int_array("rows", rows, batch_layout(len(rows), self.device)), len(rows))
 
     # *** keys of positions ***
 
@@ -266,9 +262,7 @@ class Expander:
         for at in range(0, len(flat), size):
             rows, chosen = np.divmod(flat[at : at + size], actions)
             after = self._take(games, rows)
-            after = self.engine.step(
-                after, int_array("actions", np.resize(chosen, after.batch), after.layout)
-            )
+            after = self.engine.step(after, int_array("actions", np.resize(chosen, after.batch), after.layout))
             yield rows, chosen, after, after.layout.table(after.words)[: len(rows)]
 
     def expand(self, fields: Packed, ply: int) -> Iterator[Children]:

@@ -260,9 +260,7 @@ class Solution:
         765
     """
 
-    def __init__(
-        self, game: Expander, tables: Sequence[Packed], values: Array, orbits: Array, depth: int | None
-    ):
+    def __init__(self, game: Expander, tables: Sequence[Packed], values: Array, orbits: Array, depth: int | None):
         """Take values for player 0, int16 scores or float64 expectations, in the order of the tables' rows."""
         self.env, self.depth, self._game, self._values, self._orbits = game.env, depth, game, values, orbits
         self._tables = [Index(table) for table in tables]
@@ -385,9 +383,7 @@ class Solution:
             if (places < 0).any():
                 row = int(here[np.argmax(places < 0)])
                 within = "" if self.depth is None else f" within {self.depth} plies"
-                raise ValueError(
-                    f"{what} must have positions that the start leads to{within}, row {row} is none"
-                )
+                raise ValueError(f"{what} must have positions that the start leads to{within}, row {row} is none")
             values[here] = self._values[self._firsts[ply] + places]
         return values
 

@@ -57,10 +57,7 @@ def of_batch(env: Env) -> Kernels:
 def of_player(env: Env) -> Kernels:
     """Compile the functions of a computer player: the search of `te.search.playout_policy`, and the observation."""
     config, engine, available = search_config(env, UCB, SIMULATIONS), env.engine, arrays(env)
-    room, table = (
-        TreeSizes.of(config, engine.game, engine.layout),
-        exploration_table(EXPLORATION, config.slots),
-    )
+    room, table = (TreeSizes.of(config, engine.game, engine.layout), exploration_table(EXPLORATION, config.slots))
     # see `memory.Params`: one game, the seed 0
     params = [0, 1, 1, 1, 2**31 - 1, 0, 0, *memoryview(table).cast("i").tolist()]
     used = {name: available[name] for name in ("states", "keys", "observations")} | {

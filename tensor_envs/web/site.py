@@ -47,9 +47,7 @@ print(json.dumps([first, {name: file for name, file in files().items() if name n
 PARTS = "bridge", "playground"  # of the page's Python
 
 
-def build(
-    out: str | Path, ids: Sequence[str] = ("tic_tac_toe",), pyodide: str | Path | None = None
-) -> dict[str, int]:
+def build(out: str | Path, ids: Sequence[str] = ("tic_tac_toe",), pyodide: str | Path | None = None) -> dict[str, int]:
     """Write a page that plays games in a browser. Files in its folder are overwritten.
 
     Args:
@@ -110,13 +108,7 @@ def write_game(id: str, which: Variant, env: Env, path: Path) -> int:
     if table:
         kernels["table."] = of_table(env)
         solve(env.rules.cards, progress=False).write(path.with_name(f"{path.name}.table.safetensors"))
-    game = {
-        **page_metadata(env),
-        "id": id,
-        "hidden": which.secret,
-        "python": _has_python(env),
-        "table": table,
-    }
+    game = {**page_metadata(env), "id": id, "hidden": which.secret, "python": _has_python(env), "table": table}
     files: dict[str, bytes] = {"txt": describe(env).encode()}
     for part, (wasm, metadata) in kernels.items():
         content = metadata if part else {**game, **metadata}

@@ -44,9 +44,7 @@ def tile_tables(env: Env) -> dict[str, Any] | None:
         "height": len(tile.views[0]) // tile.width,
         "player": location(StateBits("current_player")),
         "views": views,
-        "marks": [
-            [number(colours, m.colour), number(places, m.places), location(m.bits)] for m in tile.marks
-        ],
+        "marks": [[number(colours, m.colour), number(places, m.places), location(m.bits)] for m in tile.marks],
         "places": list(places),
         "palettes": [[number(colours, colour) for colour in palette] for palette in palettes],
         "colours": list(colours),

@@ -55,9 +55,7 @@ VARIANTS = {
     "shed_10": Variant("Shed, 10 cards", "shed", {"cards": 10}),
     "shed_14": Variant("Shed, 14 cards", "shed", {"cards": 14}),
     "tensor_stars": Variant("Tensor (stars)", "tensor_stars", secret=True),
-    "tensor_stars_own": Variant(
-        "Tensor (stars), to the own star", "tensor_stars", {"star_rule": "own"}, True
-    ),
+    "tensor_stars_own": Variant("Tensor (stars), to the own star", "tensor_stars", {"star_rule": "own"}, True),
     "tensor_stars_3": Variant("Tensor (stars), to three points", "tensor_stars", {"points_to_win": 3}, True),
     "tensor_equilibrium_2": Variant("Tensor: Equilibrium, 2 players", "tensor_equilibrium"),
     "tensor_equilibrium_3": Variant("Tensor: Equilibrium, 3 players", "tensor_equilibrium", {"players": 3}),

@@ -133,11 +133,7 @@ def test_wrong_arguments() -> None:
         (ValueError, "no key but 'reset_mask', got 'mask'", {"options": {"mask": 0}}),
         (TypeError, "array of bool, got list", {"options": {"reset_mask": [True, False]}}),
         (TypeError, "array of bool, got dtype int64", {"options": {"reset_mask": np.ones(2, np.int64)}}),
-        (
-            ValueError,
-            r"shape \(2,\) and some True, got shape \(3,\)",
-            {"options": {"reset_mask": np.ones(3, bool)}},
-        ),
+        (ValueError, r"shape \(2,\) and some True, got shape \(3,\)", {"options": {"reset_mask": np.ones(3, bool)}}),
         (ValueError, "some True, got no True", {"options": {"reset_mask": np.zeros(2, bool)}}),
         (ValueError, "not both", {"seed": 1, "options": {"reset_mask": np.ones(2, bool)}}),
     ]
@@ -173,12 +169,7 @@ def test_render() -> None:
         assert type(frame) is kind
         if mode == "rgb_array":
             pixels: Any = frame
-            assert (
-                pixels.dtype == np.uint8
-                and pixels.ndim == 3
-                and pixels.shape[2] == 3
-                and np.ptp(pixels) > 100
-            )
+            assert pixels.dtype == np.uint8 and pixels.ndim == 3 and pixels.shape[2] == 3 and np.ptp(pixels) > 100
         else:
             assert frame == {"ansi": games.env.to_string, "svg": games.env.render}[mode](games.state)
     vector = SingleAgentVectorEnv(TIC_TAC_TOE, 3, render_mode="ansi")

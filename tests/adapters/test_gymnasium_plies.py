@@ -28,9 +28,7 @@ def id_of(name: str) -> str:
     return gymnasium_id(name, te.make(name).version)
 
 
-def compare(
-    vector: Any, env: te.Env, player: int, steps: int, choose: Choose = uniform
-) -> tuple[int, set[float]]:
+def compare(vector: Any, env: te.Env, player: int, steps: int, choose: Choose = uniform) -> tuple[int, set[float]]:
     """Step a vector beside SyncVectorEnv over plain loops -> episodes that ended, rewards that were seen.
 
     Everything must be equal: values, dtypes, the structure of info.
@@ -188,12 +186,9 @@ def test_rows_do_not_depend_on_the_batch() -> None:
 def test_sharded_batch() -> None:
     rng = np.random.default_rng(0)
     whole, shared = (
-        SingleAgentVectorEnv(TIC_TAC_TOE, 6, player=1, device=device)
-        for device in ("CPU", ("CPU:0", "CPU:1"))
+        SingleAgentVectorEnv(TIC_TAC_TOE, 6, player=1, device=device) for device in ("CPU", ("CPU:0", "CPU:1"))
     )
-    SingleAgentVectorEnv(TIC_TAC_TOE, 4, player=1).reset(
-        seed=0
-    )  # of the lanes of a share: its kernels are used again
+    SingleAgentVectorEnv(TIC_TAC_TOE, 4, player=1).reset(seed=0)  # of the lanes of a share: its kernels are used again
     (one, info), (two, _) = whole.reset(seed=4), shared.reset(seed=4)
     assert (one == two).all()
     for _ in range(8):
@@ -206,9 +201,7 @@ def test_sharded_batch() -> None:
 def test_a_step_is_one_kernel() -> None:
     """Answers, ends and beginnings, observations and masks; with a policy one more an action of the others in a row."""
     vector = SingleAgentVectorEnv("qubic", 64)
-    answered = SingleAgentVectorEnv(
-        "qubic", 64, policy=lambda state: state.numpy()["legal_action_mask"].argmax(1)
-    )
+    answered = SingleAgentVectorEnv("qubic", 64, policy=lambda state: state.numpy()["legal_action_mask"].argmax(1))
     for env, steps, kernels in ((vector, 40, 1), (answered, 4, 2)):
         env.reset(seed=0)
         for _ in range(steps):

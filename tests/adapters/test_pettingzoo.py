@@ -35,18 +35,13 @@ pytestmark = [
     )
 ]
 
-SHORT = {
-    "three_will": {"max_turns": 8},
-    "tensor_equilibrium": {"max_rounds": 2},
-}  # cut off, so that all end soon
+SHORT = {"three_will": {"max_turns": 8}, "tensor_equilibrium": {"max_rounds": 2}}  # cut off, so that all end soon
 LONG = {"three_will": {}, "tensor_equilibrium": {}, "3 players": {"players": 3}, "4 players": {"players": 4}}
 GAMES = [
     pytest.param(*game.values, SHORT.get(str(game.values[0]), {}), id=str(game.values[0]), marks=game.marks)
     for game in shared.GAMES
 ] + [
-    pytest.param(
-        name if name in SHORT else "tensor_equilibrium", fields, id=f"{name}, whole", marks=pytest.mark.slow
-    )
+    pytest.param(name if name in SHORT else "tensor_equilibrium", fields, id=f"{name}, whole", marks=pytest.mark.slow)
     for name, fields in LONG.items()
 ]
 every_game = pytest.mark.parametrize(("id", "fields"), GAMES)
@@ -103,9 +98,7 @@ def test_seeds(id: str, fields: dict[str, Any]) -> None:
 @pytest.mark.few("tic_tac_toe", "shed")
 @every_game
 def test_pictures(id: str, fields: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
-    suites.render_test(
-        partial(pettingzoo.env, id, **fields), {"svg": lambda picture: picture.startswith("<svg")}
-    )
+    suites.render_test(partial(pettingzoo.env, id, **fields), {"svg": lambda picture: picture.startswith("<svg")})
     assert capsys.readouterr().out.count("\n") > 5
 
 

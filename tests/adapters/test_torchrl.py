@@ -23,9 +23,7 @@ def test_specs(name: str) -> None:
     """One env of every dtype of observations; illegal actions, which end a game, included."""
     env = SingleAgentTorchEnv(name, 3, player=1)
     check_env_specs(env, break_when_any_done="both", seed=3)
-    assert env.rollout(4)["observation"].dtype == getattr(
-        torch, str(env.vector.single_observation_space.dtype)
-    )
+    assert env.rollout(4)["observation"].dtype == getattr(torch, str(env.vector.single_observation_space.dtype))
 
 
 def masked(game: str | te.Env, batch: int) -> Any:

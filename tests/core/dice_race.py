@@ -64,9 +64,7 @@ class DiceRace:
             current_player=where(s.current_player == 2, 0, s.current_player + 1),
             history=s.history << 4 | word64(die),
         )
-        rewards = [
-            where(over, where(s.current_player == player, 1.0, real(-0.5)), 0.0) for player in range(3)
-        ]
+        rewards = [where(over, where(s.current_player == player, 1.0, real(-0.5)), 0.0) for player in range(3)]
         return Outcome(after, rewards, over)
 
     def observe(self, s: GameState, player: Scalar) -> list[Part]:
@@ -85,9 +83,7 @@ class SlowStart(DiceRace):
 @functools.cache
 def shared(slow_start: bool = False) -> te.Env:
     """One environment for all tests that need no other."""
-    return te.Env(
-        GAME, SlowStart() if slow_start else DiceRace(), "slow_start" if slow_start else "dice_race"
-    )
+    return te.Env(GAME, SlowStart() if slow_start else DiceRace(), "slow_start" if slow_start else "dice_race")
 
 
 def to_dict(rules: DiceRace, s: dict[str, Any]) -> dict[str, Any]:

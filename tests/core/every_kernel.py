@@ -69,13 +69,7 @@ def use(env: te.Env) -> None:
         old = state.tensors[0] if memory else None
         new = engine.empty(state.buffers) if memory else state.tensors[0]
         arrays = PlayUntil.Arrays(
-            new,
-            old,
-            state.tensors[1],
-            where.empty(1, dtypes.int32),
-            where.empty(4, dtypes.float32),
-            seen,
-            others,
+            new, old, state.tensors[1], where.empty(1, dtypes.int32), where.empty(4, dtypes.float32), seen, others
         )
         engine.run(PlayUntil(0, uniform), where, arrays)
 

@@ -59,9 +59,7 @@ DAMAGE: dict[str, Callable[[bytes], bytes]] = {
 def test_damaged_files(tmp_path: Path, name: str) -> None:
     """Those of programs, of tinygrad's cache, and the script that runs the compiler."""
     check(tmp_path)
-    files = [
-        file for folder in ("cache", "tinygrad") for file in (tmp_path / folder).rglob("*") if file.is_file()
-    ]
+    files = [file for folder in ("cache", "tinygrad") for file in (tmp_path / folder).rglob("*") if file.is_file()]
     assert len(files) >= 4
     before = {file: file.read_bytes() for file in files}
     for file, content in before.items():
@@ -90,9 +88,7 @@ def test_a_locked_database(tmp_path: Path) -> None:
     connection = sqlite3.connect(tmp_path / "tinygrad" / "cache.db")
     connection.execute("BEGIN EXCLUSIVE")
     no_patience = "import sqlite3, functools; sqlite3.connect = functools.partial(sqlite3.connect); "
-    no_patience += (
-        "c = sqlite3.connect; sqlite3.connect = lambda path, timeout, **named: c(path, timeout=1, **named); "
-    )
+    no_patience += "c = sqlite3.connect; sqlite3.connect = lambda path, timeout, **named: c(path, timeout=1, **named); "
     assert "fails: database is locked" in check(tmp_path, no_patience)
     connection.close()
 

@@ -84,9 +84,7 @@ def test_results_that_are_no_work() -> None:
         "part": te.jit(lambda x: x[1:3]),
         "contiguous": te.jit(lambda x: (x[1:3].contiguous(), x.reshape(2, 2)[1].contiguous(), x + 1)),
         "alone": te.jit(lambda x: x[1:3].contiguous()),
-        "within": te.jit(
-            lambda x: ((y := (x * 2).realize()), y[1:3].contiguous(), y[:2], (x * 3).realize()[2:])
-        ),
+        "within": te.jit(lambda x: ((y := (x * 2).realize()), y[1:3].contiguous(), y[:2], (x * 3).realize()[2:])),
         "closed": te.jit(lambda x: (closed.reshape(1, 1), x + 1)),
         "turned": te.jit(lambda x: x.reshape(2, 2).permute(1, 0)),
         "bits": te.jit(lambda x: x.bitcast(dtypes.int32)[:1]),
@@ -103,12 +101,7 @@ def test_results_that_are_no_work() -> None:
         assert [t.tolist() for t in results["contiguous"]] == [x[1:3], x[2:], [v + 1 for v in x]]
         assert results["alone"].tolist() == x[1:3]
         twice = [2 * v for v in x]
-        assert [t.tolist() for t in results["within"]] == [
-            twice,
-            twice[1:3],
-            twice[:2],
-            [3 * v for v in x[2:]],
-        ]
+        assert [t.tolist() for t in results["within"]] == [twice, twice[1:3], twice[:2], [3 * v for v in x[2:]]]
         assert results["closed"][0].tolist() == [[7]]
         assert results["turned"].tolist() == [x[::2], x[1::2]]
         assert results["bits"].tolist() == np.array([k], np.float32).view(np.int32).tolist()
@@ -130,9 +123,7 @@ def test_what_may_come_and_go() -> None:
         assert pair.right[0].tolist() == [value] and pair.right[1:] == ["a", None, 2]
     state = TTT.init(4)
     for wrong in (lambda: te.rollout_from(state, "uniform", 2), lambda: {"a": state}, lambda: object()):
-        with pytest.raises(
-            TypeError, match=r"takes and returns States, Tensors, .* got (Rollout|dict|object)"
-        ):
+        with pytest.raises(TypeError, match=r"takes and returns States, Tensors, .* got (Rollout|dict|object)"):
             te.jit(lambda x, wrong=wrong: (x + 1, wrong()))(numbers(1))
     with pytest.raises(TypeError, match=r"takes and returns States, Tensors, .* got ndarray"):
         swap(np.zeros(1))

@@ -48,10 +48,7 @@ def same(state: te.State, wanted: list[tuple[te.State, int]]) -> None:
 def test_put_concat_where_and_rows(name: str) -> None:
     env, a, b = states(name)
     same(env.put(a, [4, 0, 2], b), [(b, 1), (a, 1), (b, 2), (a, 3), (b, 0)])
-    same(
-        te.concat([b, a, b]),
-        [(b, r) for r in range(3)] + [(a, r) for r in range(5)] + [(b, r) for r in range(3)],
-    )
+    same(te.concat([b, a, b]), [(b, r) for r in range(3)] + [(a, r) for r in range(5)] + [(b, r) for r in range(3)])
     mask = np.array([True, False, False, True, False])
     other = a[[0, 0, 1, 1, 2]]
     for given in (mask, mask.tolist(), Tensor(mask).realize()):
@@ -65,10 +62,7 @@ def test_put_concat_where_and_rows(name: str) -> None:
 def test_a_large_batch_is_put_together_in_one_kernel() -> None:
     env = shared_env("tic_tac_toe")
     a, b = env.init(1000), env.step(env.init(300), [4] * 300)
-    calls: list[Callable[[], te.State]] = [
-        lambda: te.concat([a, b]),
-        lambda: env.put(a, np.arange(300) * 2, b),
-    ]
+    calls: list[Callable[[], te.State]] = [lambda: te.concat([a, b]), lambda: env.put(a, np.arange(300) * 2, b)]
     for call in calls:
         call()
         before = GlobalCounters.kernel_count

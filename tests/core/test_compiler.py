@@ -78,9 +78,7 @@ def test_a_network_that_is_made_first_compiles_too(tmp_path: Path) -> None:
 def test_a_broken_cc_is_named(tmp_path: Path, broken: str) -> None:
     done = run(STEP, tmp_path, CC=broken)
     last = done.stderr.strip().split("\n")[-1]
-    assert last.startswith(f"RuntimeError: the environment variable CC is {broken!r}, which is no clang"), (
-        done.stderr
-    )
+    assert last.startswith(f"RuntimeError: the environment variable CC is {broken!r}, which is no clang"), done.stderr
     assert "pip install ziglang" in last
 
 

@@ -43,9 +43,7 @@ def test_registering_a_game_twice() -> None:
         te.register(te.GameEntry("tic_tac_toe", "nowhere:Rules", "nowhere", "nowhere"))
     with pytest.raises(TypeError, match="entry must be of type GameEntry, got 'tic_tac_toe'"):
         te.register("tic_tac_toe")  # type: ignore[arg-type]
-    with pytest.raises(
-        ValueError, match=r"'hyper_tic_tac_toe' is registered already$"
-    ):  # not the user's to replace
+    with pytest.raises(ValueError, match=r"'hyper_tic_tac_toe' is registered already$"):  # not the user's to replace
         te.register(te.GameEntry("hyper_tic_tac_toe", DiceRace, presets={"tic_tac_toe": {}}), replace=True)
 
 
@@ -69,9 +67,7 @@ def test_interactive() -> None:
     state, transition = vector.state, vector.step_uniform()
     names = dir(state)
     assert {"own", "other", "current_player", "rewards", "numpy"} <= set(names)
-    assert not [name for name in names if name.startswith("_")] and all(
-        hasattr(state, name) for name in names
-    )
+    assert not [name for name in names if name.startswith("_")] and all(hasattr(state, name) for name in names)
     assert repr(transition) == "<Transition of 5 games on CPU, 0 ended>"
     result = te.rollout(TTT, "uniform", 5, 9)
     for value, shown in ((state, "State"), (vector, "VectorEnv"), (result, "Rollout")):
@@ -88,11 +84,7 @@ def test_interactive() -> None:
         (np.zeros(4), TypeError, "action must be integers, got dtype float64"),
         (["a"] * 4, TypeError, "action must be integers"),
         (Tensor.zeros(4), TypeError, "action must be integers, got dtype dtypes.float"),
-        (
-            Tensor.zeros(4, dtype=dtypes.int32).to("CPU:1"),
-            ValueError,
-            "action must be on the state's device CPU",
-        ),
+        (Tensor.zeros(4, dtype=dtypes.int32).to("CPU:1"), ValueError, "action must be on the state's device CPU"),
     ],
 )
 def test_actions_of_another_kind(action: object, error: type[Exception], message: str) -> None:
@@ -135,9 +127,7 @@ def test_states_of_another_environment() -> None:
         TTT.step(state, [0, 0])
     with pytest.raises(TypeError, match="state must be a State, got ndarray"):
         TTT.step(np.zeros(2), [0, 0])  # type: ignore[arg-type]
-    assert TTT.step(te.make("hyper_tic_tac_toe", shape=(3, 3), k=3).init(1), [0]) is not None, (
-        "equal rules, one game"
-    )
+    assert TTT.step(te.make("hyper_tic_tac_toe", shape=(3, 3), k=3).init(1), [0]) is not None, "equal rules, one game"
 
 
 @pytest.mark.parametrize("batch", [0, -3])
@@ -186,10 +176,7 @@ def test_sharded_batches_equal_one_device() -> None:
     plain, sharded = TTT.init(64, seed=5, device="CPU"), TTT.init(64, seed=5, device=DEVICES)
     assert len(sharded.device) == 4
     for _ in range(6):
-        plain, sharded = (
-            TTT.step(plain, te.agents.uniform(plain)),
-            TTT.step(sharded, te.agents.uniform(sharded)),
-        )
+        plain, sharded = (TTT.step(plain, te.agents.uniform(plain)), TTT.step(sharded, te.agents.uniform(sharded)))
         for name, column in plain.numpy().items():
             assert (column == sharded.numpy()[name]).all(), name
         assert (TTT.observe(plain).numpy() == TTT.observe(sharded).numpy()).all()
@@ -416,9 +403,7 @@ def test_fields_by_name() -> None:
         TTT.state_to_dict(state, 2)
     with pytest.raises(ValueError, match=r"action must be in 0\.\.8, got 9"):
         TTT.action_to_string(9)
-    with pytest.raises(
-        ValueError, match=r"no action of 'tic_tac_toe' is called 'x'; actions are called \(0,0\)"
-    ):
+    with pytest.raises(ValueError, match=r"no action of 'tic_tac_toe' is called 'x'; actions are called \(0,0\)"):
         TTT.string_to_action("x")
 
 
@@ -473,10 +458,7 @@ def test_saved_states_load_on_any_number_of_devices(tmp_path: Path) -> None:
         for _ in range(3):
             for name, column in state.numpy().items():
                 assert (column == again.numpy()[name]).all(), name
-            state, again = (
-                TTT.step(state, te.agents.uniform(state)),
-                TTT.step(again, te.agents.uniform(again)),
-            )
+            state, again = (TTT.step(state, te.agents.uniform(state)), TTT.step(again, te.agents.uniform(again)))
     te.save_state(TTT.init(3), tmp_path / "state")
     with pytest.raises(ValueError, match="batch must be a multiple of the 2 devices"):
         te.load_state(tmp_path / "state", DEVICES[:2])

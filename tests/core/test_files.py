@@ -24,14 +24,7 @@ from tests.games.shared import shared_env
 
 TTT = shared_env("tic_tac_toe")
 # as version 1 of the format had them
-FIRST = {
-    "format": "tensor_envs state 1",
-    "id": "tic_tac_toe",
-    "version": 0,
-    "rules": {},
-    "batch": 1,
-    "buffers": 5,
-}
+FIRST = {"format": "tensor_envs state 1", "id": "tic_tac_toe", "version": 0, "rules": {}, "batch": 1, "buffers": 5}
 
 
 def some_state() -> te.State:
@@ -153,9 +146,7 @@ def test_files_of_the_first_version_say_so(tmp_path: Path) -> None:
         "0": {"dtype": "U32", "shape": [1], "data_offsets": [0, 4]},
     }
     (tmp_path / "state").write_bytes(signed(header, b"\0" * 4))
-    message = (
-        r"state' is a 'tensor_envs state 1', not a 'tensor_envs state 2' \(version 0.1 of the package wrote"
-    )
+    message = r"state' is a 'tensor_envs state 1', not a 'tensor_envs state 2' \(version 0.1 of the package wrote"
     with pytest.raises(ValueError, match=message):
         te.load_state(tmp_path / "state")
 
@@ -163,9 +154,7 @@ def test_files_of_the_first_version_say_so(tmp_path: Path) -> None:
 def rewritten(path: Path, about: dict[str, Any], **arrays: np.ndarray) -> None:
     """The file with something else in it, and a right digest."""
     old, kept = read_arrays(path, FORMAT)
-    write_arrays(
-        path, FORMAT, old | about, {name: np.array(array) for name, array in (kept | arrays).items()}
-    )
+    write_arrays(path, FORMAT, old | about, {name: np.array(array) for name, array in (kept | arrays).items()})
 
 
 @pytest.mark.parametrize(

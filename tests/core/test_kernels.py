@@ -72,9 +72,7 @@ def test_how_many_kernels_calls_take(name: str) -> None:
     assert cost(lambda: env.reset(state))[0] == cost(lambda: env.observe(state))[0] == 1
     assert cost(lambda: state.current_player)[0] == cost(lambda: state.legal_action_mask)[0] == 1
     assert cost(lambda: state.numpy())[0] == 0, "the host unpacks"
-    assert cost(lambda: te.rollout_from(state, "uniform", 20))[0] == 2, (
-        "finished games start again, and all steps"
-    )
+    assert cost(lambda: te.rollout_from(state, "uniform", 20))[0] == 2, "finished games start again, and all steps"
     vector = te.VectorEnv(env, BATCH)
 
     def step() -> None:
@@ -129,13 +127,9 @@ def compiled_for(target: str, games: Sequence[str], kernels: Sequence[str]) -> l
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     rows = [
-        [cell.strip() for cell in line.split("|")[1:-1]]
-        for line in done.stdout.splitlines()
-        if line.startswith("| `")
+        [cell.strip() for cell in line.split("|")[1:-1]] for line in done.stdout.splitlines() if line.startswith("| `")
     ]
-    assert [(name, kernel) for name, kernel, *_ in rows] == [
-        (f"`{g}`", kernel) for g in games for kernel in kernels
-    ]
+    assert [(name, kernel) for name, kernel, *_ in rows] == [(f"`{g}`", kernel) for g in games for kernel in kernels]
     return rows
 
 
@@ -150,10 +144,7 @@ QUICK = ["tic_tac_toe", "gomoku"]  # to compile
 KERNELS = [
     pytest.param(QUICK, FEW, id="few"),
     pytest.param(
-        [name for name in te.registered() if name not in QUICK],
-        FEW,
-        id="of the longer",
-        marks=pytest.mark.slow,
+        [name for name in te.registered() if name not in QUICK], FEW, id="of the longer", marks=pytest.mark.slow
     ),
     pytest.param(te.registered(), EVERY, id="the others", marks=pytest.mark.slow),
 ]
@@ -172,9 +163,6 @@ def test_kernels_compile_for_cuda(games: list[str], kernels: list[str]) -> None:
         # but what loops look up is an array: an observation's parts, and what a first state in a branch is made of
         array = 192 if "observe" in kernel else 32
         assert int(local) <= max(array, MORE.get(name, 0)), (name, kernel)
-        if (name, kernel) == (
-            "`three_will`",
-            "uniform",
-        ):  # whose first states are worked out in a branch, by loops
+        if (name, kernel) == ("`three_will`", "uniform"):  # whose first states are worked out in a branch, by loops
             assert int(code.replace(",", "")) <= 2100 * INSTRUCTION
         assert int(resident) >= (2048 if name == "`tic_tac_toe`" else 256), (name, kernel, registers)

@@ -89,9 +89,7 @@ def test_one_program_for_arrays_of_any_size() -> None:
         launcher(given)()
         assert download(given[0]).tolist() == [2 * n for n in range(8 * blocks)]
         assert GlobalCounters.global_mem - before == 2 * 4 * 8 * blocks
-        captured = CapturedFunction(
-            lambda *t: [realize(*launch("doubled", partial(trace, double), *t, any_size=True))]
-        )
+        captured = CapturedFunction(lambda *t: [realize(*launch("doubled", partial(trace, double), *t, any_size=True))])
         captured(*given)  # captures
         before = GlobalCounters.global_mem
         captured(*given)

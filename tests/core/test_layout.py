@@ -50,9 +50,7 @@ class Kinds:
         return MemoryArray(lambda i: s.large[i], 2) if self.memory else [s.bit == a % 2 for a in range(40)]
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
-        return Outcome(
-            s.replace(large=put(s.large, 5, s.large[6])) if self.memory else s, (0, 0.25, -7), False
-        )
+        return Outcome(s.replace(large=put(s.large, 5, s.large[6])) if self.memory else s, (0, 0.25, -7), False)
 
     def observe(self, s: GameState, player: Scalar) -> list[Part]:
         return [number(s.bit)]
@@ -153,17 +151,13 @@ def test_kernels_tensors_and_the_host_read_the_same(batch: int, memory: bool) ->
 def test_registers_hold_what_memory_holds() -> None:
     """A rollout keeps its games in registers, and plays one step as `step` does; the paid rewards are floats."""
     env = kinds()
-    games = [
-        game | {"terminated": False, "truncated": False, "ply": 5} for game in random_games(env.spec, 66)
-    ]
+    games = [game | {"terminated": False, "truncated": False, "ply": 5} for game in random_games(env.spec, 66)]
     state = env.engine.refresh(as_state(env, games).buffers)
     rolled = te.rollout_from(te.State(env, state), "uniform", 1, autoreset=False)
     stepped = env.step(te.State(env, state), te.agents.uniform(te.State(env, state)))
     for name, column in stepped.numpy().items():
         np.testing.assert_array_equal(rolled.state.numpy()[name], column, err_msg=name)
-    assert (stepped.rewards.numpy() == [0, 0.25, -7]).all() and (
-        rolled.returns.numpy() == [0, 0.25, -7]
-    ).all()
+    assert (stepped.rewards.numpy() == [0, 0.25, -7]).all() and (rolled.returns.numpy() == [0, 0.25, -7]).all()
     assert stepped.legal_action_mask.numpy().sum() == 66 * 20
 
 
@@ -215,9 +209,7 @@ def test_values_out_of_bounds_are_not_packed(name: str, value: Any, message: str
 
 def test_numpys_numbers_are_packed() -> None:
     layout, (game,) = Layout(Kinds().spec), random_games(Kinds().spec, 1)
-    as_arrays = {
-        name: np.array(value, np.uint64 if name == "history" else None) for name, value in game.items()
-    }
+    as_arrays = {name: np.array(value, np.uint64 if name == "history" else None) for name, value in game.items()}
     np.testing.assert_array_equal(layout.pack([as_arrays]), layout.pack([game]))
 
 
@@ -235,9 +227,7 @@ def test_a_table_is_held_to_the_bounds() -> None:
         damaged = table.copy()
         damaged[4, slot.word] &= np.uint32(~(((1 << slot.width) - 1) << slot.shift) & 0xFFFFFFFF)
         damaged[4, slot.word] |= np.uint32((value - slot.low) << slot.shift)
-        with pytest.raises(
-            ValueError, match=rf"field '{name}' must be in {field.low}\.\.{field.high}, got {value}"
-        ):
+        with pytest.raises(ValueError, match=rf"field '{name}' must be in {field.low}\.\.{field.high}, got {value}"):
             layout.check(damaged)
 
 

@@ -107,9 +107,7 @@ def test_threads_share_rows() -> None:
         lambda x: x.cumsum(1).contiguous(),
     ),
 )
-def test_other_kernels_are_unchanged(
-    function: Callable[[Tensor], Tensor], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_kernels_are_unchanged(function: Callable[[Tensor], Tensor], monkeypatch: pytest.MonkeyPatch) -> None:
     """The values are those without `unrolled`."""
     x = Tensor(np.random.default_rng(0).normal(size=32 * 64).astype(np.float32), device="CPU").realize()
 

@@ -195,9 +195,7 @@ def test_a_class_and_nothing_else() -> None:
         lambda: env.action_to_string(1),
     ]
     for ask in asks:
-        with pytest.raises(
-            NotImplementedError, match=r"'nim' has no module for this: name a (notation|render)"
-        ):
+        with pytest.raises(NotImplementedError, match=r"'nim' has no module for this: name a (notation|render)"):
             ask()
 
 
@@ -231,19 +229,11 @@ MASKS = r"legal_action_mask must give 3 bools, one an action, or 1 words of 32 a
         ("chance", RuntimeError, "these rules draw chance, so their Spec must say chance=True"),
         ("two entries", ValueError, r"observe must give the 1 entries of \(1,\)"),
         ("one-hot", ValueError, r"observe must give the 1 entries of \(1,\)"),
-        (
-            "no part",
-            TypeError,
-            r"observe must give a list of parts: bits\(...\), one_hot\(...\) and number\(...\)",
-        ),
+        ("no part", TypeError, r"observe must give a list of parts: bits\(...\), one_hot\(...\) and number\(...\)"),
         ("no parts", TypeError, "observe must give a list of parts"),
         ("a set", TypeError, "observe must give a list of parts"),
         ("fraction", TypeError, "observe gives a number of kind real; its dtype is int8"),
-        (
-            "a number of a bool observation",
-            TypeError,
-            "observe gives a number of kind int; its dtype is bool",
-        ),
+        ("a number of a bool observation", TypeError, "observe gives a number of kind int; its dtype is bool"),
     ],
 )
 def test_wrong_rules_are_named(wrong: str, error: Any, message: str) -> None:
@@ -303,17 +293,9 @@ def test_rules_are_a_frozen_dataclass() -> None:
         ({"id": 5}, TypeError, "an id must be of type str, got 5"),
         ({"id": None}, TypeError, "an id must be of type str, got None"),
         ({"id": ""}, ValueError, "an id must be lower case letters, digits and underscores, got ''"),
-        (
-            {"id": "a b/c"},
-            ValueError,
-            "an id must be lower case letters, digits and underscores, got 'a b/c'",
-        ),
+        ({"id": "a b/c"}, ValueError, "an id must be lower case letters, digits and underscores, got 'a b/c'"),
         ({"presets": {"Nim!": {}}}, ValueError, "an id must be lower case"),
-        (
-            {"rules": "nim"},
-            ValueError,
-            r"rules must be a class or its name 'package\.module:Class', got 'nim'",
-        ),
+        ({"rules": "nim"}, ValueError, r"rules must be a class or its name 'package\.module:Class', got 'nim'"),
         ({"version": -1}, ValueError, r"version must be in 0\.\.2147483647, got -1"),
         ({"version": True}, TypeError, "version must be an int, got True"),
         ({"render": 3}, TypeError, "render must be of type str, got 3"),

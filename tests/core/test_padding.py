@@ -37,9 +37,7 @@ def same_rows(state: te.State, whole: te.State, rows: Any = None) -> None:
     for name, column in state.numpy().items():
         np.testing.assert_array_equal(column, expected[name][rows], err_msg=name)
     for name in ("current_player", "legal_action_mask", "rewards", "terminated", "action_key"):
-        np.testing.assert_array_equal(
-            getattr(state, name).numpy(), getattr(whole, name).numpy()[rows], err_msg=name
-        )
+        np.testing.assert_array_equal(getattr(state, name).numpy(), getattr(whole, name).numpy()[rows], err_msg=name)
 
 
 def test_how_a_batch_is_cut() -> None:
@@ -63,9 +61,7 @@ def test_games(env: te.Env, device: Any) -> None:
     assert state.buffers.layout.rows > 38
     same_rows(state, whole)
     for player in (None, 1):
-        np.testing.assert_array_equal(
-            env.observe(state, player).numpy(), env.observe(whole, player).numpy()[:38]
-        )
+        np.testing.assert_array_equal(env.observe(state, player).numpy(), env.observe(whole, player).numpy()[:38])
     players = np.arange(WHOLE) % 2
     seen = env.observe(whole, players).numpy()[:38]
     np.testing.assert_array_equal(env.observe(state, players[:38]).numpy(), seen)
@@ -107,14 +103,10 @@ def test_loops(env: te.Env, device: Any, tmp_path: Path) -> None:
         for where in DEVICES:
             same_rows(te.load_state(tmp_path / "state", where), whole.state)
     for policy in ("uniform", te.agents.uniform):
-        many, few = (
-            te.rollout(env, policy, n, 30, seed=7, device=d) for n, d in ((WHOLE, "CPU"), (38, device))
-        )
+        many, few = (te.rollout(env, policy, n, 30, seed=7, device=d) for n, d in ((WHOLE, "CPU"), (38, device)))
         same_rows(few.state, many.state)
         for name in ("returns", "wins", "episodes"):
-            np.testing.assert_array_equal(
-                getattr(few, name).numpy(), getattr(many, name).numpy()[:38], err_msg=name
-            )
+            np.testing.assert_array_equal(getattr(few, name).numpy(), getattr(many, name).numpy()[:38], err_msg=name)
     assert many.episodes.numpy().any()
 
 
@@ -126,9 +118,7 @@ def test_games_taken_and_playouts(env: te.Env) -> None:
     rows = np.array([36, 0, 5, 36, 1])
     same_rows(env.take(state, rows), state, rows)
     same_rows(env.take(state, Tensor(rows, dtype=dtypes.int32, device="CPU")), state, rows)
-    same_rows(
-        env.take(state, Tensor([40, -1, 63], dtype=dtypes.int32, device="CPU")), state, np.array([36, 0, 36])
-    )
+    same_rows(env.take(state, Tensor([40, -1, 63], dtype=dtypes.int32, device="CPU")), state, np.array([36, 0, 36]))
     whole = te.playout(played(env, WHOLE, "CPU"), 5, seed=2, limit=40).numpy()
     np.testing.assert_array_equal(te.playout(state, 5, seed=2, limit=40).numpy(), whole[:37])
     two = te.playout(played(env, 38, DEVICES[1]), 5, seed=2, limit=40)

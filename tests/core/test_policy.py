@@ -54,9 +54,7 @@ def test_a_draw_depends_on_its_row_and_counter_alone() -> None:
     def draw(batch: int, legal: bool, counter: int) -> np.ndarray:
         logits, mask = Tensor.zeros(batch, 9).clone(), Tensor.full((batch, 9), legal).clone()
         key = state.action_key[:batch].contiguous()
-        actions: Tensor = by_row(
-            logits, mask, key, Tensor.full((batch,), counter, dtype=dtypes.int32).clone()
-        )
+        actions: Tensor = by_row(logits, mask, key, Tensor.full((batch,), counter, dtype=dtypes.int32).clone())
         return actions.numpy()
 
     whole = draw(64, True, 3)

@@ -137,9 +137,7 @@ def run(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
     known = {name: value for name, value in os.environ.items() if name != "PARALLEL"}
     known |= {"CACHEDB": str(folder / "cache.db"), "TENSOR_ENVS_CACHE": str(folder)}
     known |= {"PYTHONPATH": str(ROOT), "DEV": "CPU"}
-    return subprocess.run(
-        [sys.executable, "-c", code], env=known, capture_output=True, text=True, check=False
-    )
+    return subprocess.run([sys.executable, "-c", code], env=known, capture_output=True, text=True, check=False)
 
 
 SCRIPT = """

@@ -189,20 +189,13 @@ def test_a_forked_process_has_memory_of_its_own() -> None:
 
 def test_what_a_forked_process_writes_stays_there() -> None:
     """Steps in place, and captured functions with results in between, whose memory tinygrad makes."""
-    step = te.jit(
-        lambda state: (TTT.step(state, te.agents.uniform(state)), TTT.observe(state).float().sum(0) * 2)
-    )
+    step = te.jit(lambda state: (TTT.step(state, te.agents.uniform(state)), TTT.observe(state).float().sum(0) * 2))
     vector, state, total = te.VectorEnv(TTT, 70, seed=1, observe=True), TTT.init(70, seed=2), Tensor.zeros(1)
     for _ in range(3):
         state, total = step(state)
 
     def digest() -> bytes:
-        arrays = [
-            *vector.state.numpy().values(),
-            *vector.numpy().values(),
-            *state.numpy().values(),
-            total.numpy(),
-        ]
+        arrays = [*vector.state.numpy().values(), *vector.numpy().values(), *state.numpy().values(), total.numpy()]
         return hashlib.sha256(b"".join(array.tobytes() for array in arrays)).digest()
 
     def play() -> bytes:
@@ -231,9 +224,7 @@ def test_a_fork_while_another_thread_captures() -> None:
     thread.start()
     inside.wait(60)
     threading.Timer(0.2, leave.set).start()
-    assert (
-        in_fork(lambda: bytes(te.jit(lambda x: x + 1)(TTT.init(3).ply).numpy().astype(np.uint8))) == b"\1\1\1"
-    )
+    assert in_fork(lambda: bytes(te.jit(lambda x: x + 1)(TTT.init(3).ply).numpy().astype(np.uint8))) == b"\1\1\1"
     thread.join()
 
 
@@ -272,9 +263,7 @@ def test_a_new_batch_size_compiles_nothing(monkeypatch: pytest.MonkeyPatch) -> N
     """The number of blocks is a parameter of kernels."""
     played(TTT, 200)
     captures, recorded = dict(TTT.engine._captures), []
-    monkeypatch.setattr(
-        "tensor_envs._compiler.capture.CapturedFunction._record", lambda *_: recorded.append(1)
-    )
+    monkeypatch.setattr("tensor_envs._compiler.capture.CapturedFunction._record", lambda *_: recorded.append(1))
     for batch in (201, 330, 5000):
         state = TTT.init(batch)
         state = TTT.reset(TTT.step(state, te.agents.uniform(state)))

@@ -35,11 +35,7 @@ def increment(device: str = "CPU") -> Any:
 
 def test_rows() -> None:
     """Every row has its test, and there are at most eight."""
-    tests = {
-        name.removeprefix("test_")
-        for name, x in globals().items()
-        if name.startswith("test_") and callable(x)
-    }
+    tests = {name.removeprefix("test_") for name, x in globals().items() if name.startswith("test_") and callable(x)}
     assert 0 < len(ROWS) <= 8 and {item.replace(" ", "_") for item, *_ in ROWS} <= tests
 
 
@@ -68,9 +64,7 @@ def test_finished_programs() -> None:
 
     _, program = compile_tape("add_5", trace(body, [(dtypes.int32, 4)]), Device["CPU"].renderer, [4])
     made = program()
-    assert [u.op.name for u in made.src] == ["SINK", "LINEAR", "SOURCE", "BINARY"], (
-        "a PROGRAM has other parts"
-    )
+    assert [u.op.name for u in made.src] == ["SINK", "LINEAR", "SOURCE", "BINARY"], "a PROGRAM has other parts"
     after = Tensor.custom_kernel(upload(np.arange(4, dtype=np.int32), "CPU"), fxn=lambda *_: made)[0]
     assert after.tolist() == [5, 6, 7, 8], "custom_kernel no longer runs a finished PROGRAM"
 
@@ -85,9 +79,7 @@ def test_graphs() -> None:
     renderer = Device["CPU"].renderer
     (ast_node,) = {u.src[0] for u in linear.toposort() if u.op.name == "CALL" and u.src[0].op.name == "SINK"}
     program = do_to_program(ast_node, renderer)
-    assert [u.op.name for u in program.src] == ["SINK", "LINEAR", "SOURCE", "BINARY"], (
-        "a PROGRAM has other parts"
-    )
+    assert [u.op.name for u in program.src] == ["SINK", "LINEAR", "SOURCE", "BINARY"], "a PROGRAM has other parts"
     to_program_cache[to_program_key(ast_node, renderer)] = program
     run_linear(linear, variables)
     assert x.tolist() == [0, 7, 14, 21, 28, 35]

@@ -33,9 +33,7 @@ def equal(one: te.State, other: te.State, but: tuple[str, ...] = ()) -> None:
 
 
 def test_arguments() -> None:
-    with pytest.raises(
-        ValueError, match="autoreset must be one of 'same_step', 'next_step', 'disabled', got 'never'"
-    ):
+    with pytest.raises(ValueError, match="autoreset must be one of 'same_step', 'next_step', 'disabled', got 'never'"):
         te.VectorEnv(TTT, 2, autoreset="never")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="env must be of type Env, got 'tic_tac_toe'"):
         te.VectorEnv("tic_tac_toe", 2)  # type: ignore[arg-type]
@@ -108,9 +106,7 @@ def test_finished_games_start_again(env: te.Env, autoreset: Any) -> None:
         transition = vector.step(actions).numpy()
         after = env.step(state, actions)
         wanted = after.numpy()
-        state = (
-            after if autoreset == "disabled" else env.reset(after, over if autoreset == "next_step" else None)
-        )
+        state = after if autoreset == "disabled" else env.reset(after, over if autoreset == "next_step" else None)
         if autoreset == "next_step":
             wanted |= {name: np.where(over, False, wanted[name]) for name in ("terminated", "truncated")}
             wanted["rewards"] = np.where(over[:, None], 0, wanted["rewards"])
@@ -169,9 +165,7 @@ def test_a_transition_is_read_before_the_next_step() -> None:
     for change in changes:
         change()
         for read in late:
-            with pytest.raises(
-                RuntimeError, match="a transition must be read before the next step of its VectorEnv"
-            ):
+            with pytest.raises(RuntimeError, match="a transition must be read before the next step of its VectorEnv"):
                 read()
         assert repr(first) == "<Transition, invalidated by the next step>"
         first = vector.step_uniform()
@@ -192,9 +186,7 @@ def test_the_state_that_a_step_led_to(autoreset: Any) -> None:
         final = transition.final_state
         if autoreset == "same_step":
             equal(final, TTT.step(before, actions))
-            with pytest.raises(
-                RuntimeError, match="final_state needs a VectorEnv made with final_states=True"
-            ):
+            with pytest.raises(RuntimeError, match="final_state needs a VectorEnv made with final_states=True"):
                 other.final_state  # noqa: B018
         else:
             equal(final, vector.state)
@@ -203,9 +195,7 @@ def test_the_state_that_a_step_led_to(autoreset: Any) -> None:
         for name in ("terminated", "truncated"):
             np.testing.assert_array_equal(getattr(final, name).numpy(), transition.numpy()[name])
         player = 0 if autoreset == "same_step" else None
-        np.testing.assert_array_equal(
-            transition.final_observation(player).numpy(), TTT.observe(final, player).numpy()
-        )
+        np.testing.assert_array_equal(transition.final_observation(player).numpy(), TTT.observe(final, player).numpy())
         ends += int(final.terminated.numpy().sum())
         kept, values = final, final.numpy()
         vector.step_uniform()
@@ -265,9 +255,7 @@ def test_copies_go_on_exactly(how: str, autoreset: Any, options: dict[str, Any])
     vector = te.VectorEnv(TTT, 7, seed=3, autoreset=autoreset, first_row=2, **options)
     ends = 0
     for count in range(9):
-        if count in (
-            (0, 1, 5, 8) if how == "deep copy" else (5,)
-        ):  # whose environment compiles its kernels anew
+        if count in ((0, 1, 5, 8) if how == "deep copy" else (5,)):  # whose environment compiles its kernels anew
             other = copy.deepcopy(vector) if how == "deep copy" else pickle.loads(pickle.dumps(vector))
             assert (other.autoreset, other.num_envs, other.device) == (autoreset, 7, vector.device)
             third = copy.deepcopy(other)
@@ -338,9 +326,7 @@ def test_going_on_from_a_state(autoreset: Any, tmp_path: Path) -> None:
         equal(second.state, first.state)
     for name, column in saved.numpy().items():
         assert (before[name] == column).all(), "the state that was set stays valid"
-    with pytest.raises(
-        ValueError, match=f"state must be of 6 games on {second.device}, got 5 on {second.device}"
-    ):
+    with pytest.raises(ValueError, match=f"state must be of 6 games on {second.device}, got 5 on {second.device}"):
         second.state = TTT.init(5)
     with pytest.raises(TypeError, match="state must be a State, got int"):
         second.state = 5  # type: ignore[assignment]

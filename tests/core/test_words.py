@@ -60,15 +60,9 @@ def test_answers(answer: str, action: int) -> None:
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (
-            "I resign",
-            r"answer must name a move, got 'I resign'; legal moves are \(0,1\); \(0,2\); .*; \(2,2\)$",
-        ),
+        ("I resign", r"answer must name a move, got 'I resign'; legal moves are \(0,1\); \(0,2\); .*; \(2,2\)$"),
         ("(0,0)", r"\(0,0\) is not legal; legal moves are \(0,1\); .*"),
-        (
-            "(0,1) or (0,2)",
-            r"answer must name one move, got '\(0,1\) or \(0,2\)', which names \(0,1\), \(0,2\)",
-        ),
+        ("(0,1) or (0,2)", r"answer must name one move, got '\(0,1\) or \(0,2\)', which names \(0,1\), \(0,2\)"),
         ("(0,10)", "answer must name a move, got"),
     ],
 )
@@ -81,10 +75,7 @@ def test_answers_that_are_none(answer: str, message: str) -> None:
 
 def test_numbers_are_no_parts_of_others() -> None:
     four = shared_env("connect_four")
-    assert (
-        te.text.parse(four, "Column 4 of 7.\nmove: 4") == 3
-        and te.text.parse(four, "In 10 moves I win with 7!") == 6
-    )
+    assert te.text.parse(four, "Column 4 of 7.\nmove: 4") == 3 and te.text.parse(four, "In 10 moves I win with 7!") == 6
     for answer in ("14", "4.5", "x4", "0.4"):
         with pytest.raises(ValueError, match="must name a move"):
             te.text.parse(four, answer)
@@ -96,9 +87,7 @@ def test_a_game_without_notation_and_render() -> None:
     state = env.step(env.init(1), [2])
     assert "left: 4\n" in te.text.prompt(state) and "Legal moves: 0; 1; 2\n" in te.text.prompt(state)
     assert "key" not in te.text.prompt(state) and te.text.parse(env, "2", state) == 2
-    assert te.text.describe(env).startswith(
-        "Take 1 to 3 of a heap"
-    ) and "nim with heap=7" in te.text.describe(env)
+    assert te.text.describe(env).startswith("Take 1 to 3 of a heap") and "nim with heap=7" in te.text.describe(env)
     race = te.Env(te.GameEntry("dice_race", DiceRace), DiceRace(), "dice_race")
     assert "key" not in te.text.prompt(race.init(1))  # it would tell how the dice fall
     object.__setattr__(env.spec, "perfect_information", False)

@@ -13,9 +13,7 @@ from tinygrad import Device, Tensor
 from tinygrad.helpers import ContextVar
 
 DEVICES = "CPU", "PYTHON"
-MODULES = (
-    "codegen engine.jit engine.realize nn.optim renderer.cstyle renderer.llvmir renderer.wgsl runtime.ops_cpu"
-)
+MODULES = "codegen engine.jit engine.realize nn.optim renderer.cstyle renderer.llvmir renderer.wgsl runtime.ops_cpu"
 MODULES += " runtime.ops_python runtime.ops_null"
 
 # what tinygrad itself assigns while it runs
@@ -84,11 +82,7 @@ def main() -> None:
     after = snapshot()
     assert len(before) > 3000, "too little was compared"
     missing = object()
-    same = {
-        name
-        for name, x in before.items()
-        if (y := after.get(name, missing)) is x or (type(x) is str and x == y)
-    }
+    same = {name for name, x in before.items() if (y := after.get(name, missing)) is x or (type(x) is str and x == y)}
     print(sorted(before.keys() - same))
 
 

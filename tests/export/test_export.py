@@ -49,18 +49,7 @@ def test_c_plays_as_python(name: str, tmp_path: Path) -> None:
     run([*CC, *STRICT, *TRAPS, "-c", "game.c"], tmp_path)
     declarations = f"-D{name_of(env).upper()}_DECLARATIONS"
     run(
-        [
-            *CC,
-            *STRICT,
-            *TRAPS,
-            *defines(env, "game.c"),
-            declarations,
-            "-I.",
-            HERE / "play.c",
-            "game.o",
-            "-o",
-            "play",
-        ],
+        [*CC, *STRICT, *TRAPS, *defines(env, "game.c"), declarations, "-I.", HERE / "play.c", "game.o", "-o", "play"],
         tmp_path,
     )
     done = run(["./play", *arguments()], tmp_path)
@@ -140,9 +129,7 @@ def test_blocks_beyond_the_limit_are_not_played(tmp_path: Path) -> None:
 def test_rust_plays_as_python(tmp_path: Path) -> None:
     export("connect_four", "c", tmp_path / "game.c")
     run([*CC, "-c", "game.c"], tmp_path)
-    run(
-        [RUSTC, "--edition=2024", "-Dwarnings", HERE / "play.rs", "-Clink-arg=game.o", "-o", "play"], tmp_path
-    )
+    run([RUSTC, "--edition=2024", "-Dwarnings", HERE / "play.rs", "-Clink-arg=game.o", "-o", "play"], tmp_path)
     compare(run(["./play", *arguments()], tmp_path).stdout, transcript("connect_four", BATCH, STEPS))
 
 
@@ -203,10 +190,7 @@ C = ["--to", "c", "OUT"]
 WRONG = [
     (["connect_for", *C], "unknown id 'connect_for'; did you mean 'connect_four'"),
     (["no_module:GAME", *C], "there is no module 'no_module', which the id 'no_module:GAME' names"),
-    (
-        ["connect_four", *C, "--rules", "rows"],
-        "--rules: must be FIELD=VALUE with a plain Python value, got 'rows'",
-    ),
+    (["connect_four", *C, "--rules", "rows"], "--rules: must be FIELD=VALUE with a plain Python value, got 'rows'"),
     (
         ["connect_four", *C, "--rules", "row=4"],
         "'connect_four' has no rule field 'row'; its fields are rows, columns, k",
@@ -222,10 +206,7 @@ WRONG = [
     (["connect_four", "--to", "c", ""], "out must name a file, got ''"),
     (["connect_four", "--to", "c", "."], "out must be a file, got the folder '.'"),
     (["connect_four", "--to", "c", "no/such/OUT"], "out must be in a folder that exists, got 'no/such/OUT'"),
-    (
-        ["connect_four", "--to", "c", "main.c"],
-        "out must be a new file or an earlier export, got the file 'main.c'",
-    ),
+    (["connect_four", "--to", "c", "main.c"], "out must be a new file or an earlier export, got the file 'main.c'"),
     (["connect_four", "--to", "c", "/dev/full"], "No space left on device"),
     (["gomoku", *C], None),
     (
@@ -235,15 +216,8 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("given", "message"), WRONG, ids=lambda x: " ".join(x) if isinstance(x, list) else ""
-)
-def test_wrong_input(
-    given: list[str],
-    message: str | None,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@pytest.mark.parametrize(("given", "message"), WRONG, ids=lambda x: " ".join(x) if isinstance(x, list) else "")
+def test_wrong_input(given: list[str], message: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One line that names the argument, what came and what is allowed; no file is written."""
     monkeypatch.chdir(tmp_path)
     Path("main.c").write_text("int main(void) { return 0; }\n")

@@ -15,9 +15,7 @@ from tensor_envs.export.files import PURPOSE
 
 PAGE = (Path(tensor_envs.__file__).parent / "export" / "README.md").read_text()
 FILES = {"c": "main.c", "rust": "main.rs", "js": "main.mjs"}
-COMMANDS = [
-    line for block in re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL) for line in block.splitlines()
-]
+COMMANDS = [line for block in re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL) for line in block.splitlines()]
 SHIMS = {"python": "", "cc": "-m ziglang cc -Wall -Wextra -Werror"}
 
 

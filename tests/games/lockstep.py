@@ -81,9 +81,7 @@ def replay_traces(game: str, batch: int = 6) -> int:
             mask, actions = state.numpy()["legal_action_mask"], te.agents.uniform(state).numpy()
             for one, legal in zip(recorded, lists, strict=True):
                 if ply < len(one["actions"]):
-                    assert actions[one["row"]] == one["actions"][ply], (
-                        f"{path.name}, row {one['row']}, ply {ply}"
-                    )
+                    assert actions[one["row"]] == one["actions"][ply], f"{path.name}, row {one['row']}, ply {ply}"
                     legal.append(np.flatnonzero(mask[one["row"]]).tolist())
             state = env.step(state, actions)
             returns += state.numpy()["rewards"]

@@ -103,9 +103,7 @@ def play_beside_plain_python(name: str, rows: tuple[int, ...]) -> Counter[str]:
             assert game.uniform_action() == actions[row], f"{where}: the uniform policy's action"
             before = game.fields()
             game.step(int(actions[row]))
-            seen.update(
-                event for event, has in EVENTS[name].items() if has(before, actions[row], game.fields())
-            )
+            seen.update(event for event, has in EVENTS[name].items() if has(before, actions[row], game.fields()))
         state, finished = env.step(state, actions), [row for row in live if games[row].over]
         seen.update(plies=len(live), ended=len(finished))
         if finished:

@@ -28,10 +28,7 @@ def some_cells(size: int, seed: int, share: float = 0.5) -> list[int]:
 
 def plain(x: Any) -> int:
     """A word of any kind as an int; those from beyond a board are ints in every kind."""
-    return (
-        int(x.item() if isinstance(x, Tensor) else scalar(x).value if not isinstance(x, int) else x)
-        & 0xFFFFFFFF
-    )
+    return int(x.item() if isinstance(x, Tensor) else scalar(x).value if not isinstance(x, int) else x) & 0xFFFFFFFF
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -76,9 +76,7 @@ def test_line_kernels_are_the_deltas_flipped_and_transposed(rank: int, k: int) -
         assert kernel.numpy().sum() == k
     whole = {d: kernel.numpy() for d, kernel in kernels.items() if 0 not in d}
     assert len(whole) == 2 ** (rank - 1)
-    for axes in permutations(
-        range(rank)
-    ):  # the diagonals of the whole cube are each other's flips and transpositions
+    for axes in permutations(range(rank)):  # the diagonals of the whole cube are each other's flips and transpositions
         images = {np.transpose(kernel, axes).tobytes() for kernel in whole.values()}
         assert images == {kernel.tobytes() for kernel in whole.values()}
 
@@ -121,9 +119,7 @@ def test_line_convolution_is_conv2d_without_padding() -> None:
     boards = Tensor(random_boards((6, 7), 3), device="CPU")
     sums = ops.line_convolution(boards, 4, rank=2)
     for d, kernel in ops.line_kernels(2, 4).items():
-        found = (
-            boards.cast("float32").unsqueeze(1).conv2d(kernel.cast("float32").reshape(1, 1, *kernel.shape))
-        )
+        found = boards.cast("float32").unsqueeze(1).conv2d(kernel.cast("float32").reshape(1, 1, *kernel.shape))
         assert (found.squeeze(1).numpy() == sums[d].numpy()).all()
 
 
@@ -269,11 +265,7 @@ def test_bad_boards(function: Any) -> None:
     for wrong in (board.astype(float), board.astype(bool), board.astype(np.uint8), [[0, 0], [0, 0]], None):
         with pytest.raises(TypeError, match="board must"):
             function(wrong, 2)
-    for tensor in (
-        Tensor.zeros(3, 3),
-        Tensor.zeros(3, 3, dtype=dtypes.bool),
-        Tensor.zeros(3, 3, dtype=dtypes.uint8),
-    ):
+    for tensor in (Tensor.zeros(3, 3), Tensor.zeros(3, 3, dtype=dtypes.bool), Tensor.zeros(3, 3, dtype=dtypes.uint8)):
         with pytest.raises(TypeError, match="signed integer"):
             function(tensor, 2)
     for k in (0, -1, 4):

@@ -46,8 +46,7 @@ def test_number_of_lines_of_every_small_shape() -> None:
     for shape in SHAPES:
         for k in range(2, max(shape) + 2):
             expected = sum(
-                2 ** (sum(moves) - 1)
-                * prod(max(n - k + 1, 0) if m else n for n, m in zip(shape, moves, strict=True))
+                2 ** (sum(moves) - 1) * prod(max(n - k + 1, 0) if m else n for n, m in zip(shape, moves, strict=True))
                 for moves in product((0, 1), repeat=len(shape))
                 if any(moves)
             )
@@ -55,9 +54,7 @@ def test_number_of_lines_of_every_small_shape() -> None:
         assert num_lines(shape, 1) == prod(shape)
 
 
-@pytest.mark.parametrize(
-    ("side", "rank", "count"), [(3, 2, 8), (3, 3, 49), (3, 4, 272), (4, 3, 76), (3, 5, 1441)]
-)
+@pytest.mark.parametrize(("side", "rank", "count"), [(3, 2, 8), (3, 3, 49), (3, 4, 272), (4, 3, 76), (3, 5, 1441)])
 def test_known_totals(side: int, rank: int, count: int) -> None:
     assert num_lines((side,) * rank, side) == count == ((side + 2) ** rank - side**rank) // 2
 

@@ -89,14 +89,7 @@ def test_every_game_is_offered(url: str) -> None:
     solved = {game["game"] for game in games if "perfect" in game["kinds"]}
     assert solved == {"tic_tac_toe", "shed_5", "shed_7", "shed_10", "shed_14"}
     trained = {game["game"] for game in games if "trained" in game["kinds"]}
-    assert trained == {
-        "tic_tac_toe",
-        "connect_four",
-        "shed_10",
-        "tensor_stars",
-        "tensor_equilibrium_2",
-        "three_will",
-    }
+    assert trained == {"tic_tac_toe", "connect_four", "shed_10", "tensor_stars", "tensor_equilibrium_2", "three_will"}
     for game in games:
         assert ask(url, "GET", f"/{game['rules']}").status == 200
 
@@ -124,9 +117,7 @@ def test_games_of_ones_own() -> None:
         served.shutdown()
         thread.join()
         served.server_close()
-    with pytest.raises(
-        ValueError, match=r"--env tests.types.program:Nim cannot be shown: .* has no module for this"
-    ):
+    with pytest.raises(ValueError, match=r"--env tests.types.program:Nim cannot be shown: .* has no module for this"):
         server.Server(0, ["tests.types.program:Nim"])
 
 
@@ -183,9 +174,7 @@ def test_moves_are_taken_back(url: str) -> None:
 def test_a_link_tells_no_hidden_cards(url: str) -> None:
     """The seed gives away cards and dice, whoever plays: there is no link before the end."""
     open_games = {"tic_tac_toe": True, "connect_four": True, "othello": True}
-    closed = dict.fromkeys(
-        ("three_will", "kuhn_poker", "leduc_poker", "2048", "backgammon", "tensor_stars"), False
-    )
+    closed = dict.fromkeys(("three_will", "kuhn_poker", "leduc_poker", "2048", "backgammon", "tensor_stars"), False)
     for game, is_open in (open_games | closed).items():
         seats = ["uniform"] * te.make(game).num_players
         view = create(url, game=game, seats=seats, seed=5)
@@ -334,18 +323,10 @@ GAME = {"game": "tic_tac_toe", "seats": TWO, "seed": 0, "actions": []}
         ({"game": "checkers"}, 404, "there is no game 'checkers'; there are tic_tac_toe"),
         ({"game": 3}, 400, "game must be of type str, got 3"),
         ({"seats": "person"}, 400, "seats must be of type list"),
-        (
-            {"seats": ["person"]},
-            400,
-            "seats must be 2 of person, uniform, search, trained, perfect, got person",
-        ),
+        ({"seats": ["person"]}, 400, "seats must be 2 of person, uniform, search, trained, perfect, got person"),
         ({"seats": ["person", "god"]}, 400, "seats must be 2 of"),
         ({"seats": ["person", None]}, 400, "seats must be strings"),
-        (
-            {"game": "cube", "seats": ["person", "perfect"]},
-            400,
-            "seats must be 2 of person, uniform, search, got",
-        ),
+        ({"game": "cube", "seats": ["person", "perfect"]}, 400, "seats must be 2 of person, uniform, search, got"),
         ({"seed": -1}, 400, "seed must be in 0..9007199254740991, got -1"),
         ({"seed": 2**53}, 400, "seed must be in 0.."),
         ({"seed": True}, 400, "seed must be of type int, got True"),
@@ -353,11 +334,7 @@ GAME = {"game": "tic_tac_toe", "seats": TWO, "seed": 0, "actions": []}
         ({"actions": [0, "4"]}, 400, "actions must be integers"),
         ({"actions": [4, 4]}, 400, "action 4 is illegal here; legal are 0, 1, 2, 3, 5"),
         ({"actions": [0, 3, 1, 4, 2, 5]}, 400, "action 5 is illegal here; the game is over"),
-        (
-            {"more": 1},
-            400,
-            "the body must have game, seats, seed, actions, got game, seats, seed, actions, more",
-        ),
+        ({"more": 1}, 400, "the body must have game, seats, seed, actions, got game, seats, seed, actions, more"),
     ],
 )
 def test_wrong_games(url: str, change: dict[str, Any], status: int, message: str) -> None:

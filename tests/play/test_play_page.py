@@ -157,9 +157,7 @@ def test_a_whole_game(page: Any, game: str, seats: list[str]) -> None:
     assert clicks["areas"] + clicks["choices"] > 0 and clicks["buttons"] > 0
     assert (clicks["curtains"] > 0) == (game.startswith("tensor_stars") and seats.count(PERSON) > 1)
     if PERFECT in seats:
-        assert not result.startswith(
-            f"Player {seats.index(PERSON)}"
-        )  # tic-tac-toe is a draw, both Sheds are lost
+        assert not result.startswith(f"Player {seats.index(PERSON)}")  # tic-tac-toe is a draw, both Sheds are lost
     assert page.locator("#moves li").first.inner_text().startswith(f"{ply(page)}.")
 
 
@@ -175,11 +173,7 @@ def test_mouse_and_keyboard(page: Any) -> None:
     assert page.locator("#picture path.pointed").get_attribute("data-actions") == "3"
     button.click()
     page.wait_for_selector("body[data-ply='3']")
-    assert [text.split()[-1] for text in page.locator("#moves li").all_inner_texts()] == [
-        "(1,0)",
-        "(0,0)",
-        "(1,1)",
-    ]
+    assert [text.split()[-1] for text in page.locator("#moves li").all_inner_texts()] == ["(1,0)", "(0,0)", "(1,1)"]
     assert page.inner_text("#status") == "Player 1 to move"
     page.reload()  # goes on where it was
     page.wait_for_selector("body[data-ply='3'][data-state=ready]")

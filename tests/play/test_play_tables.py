@@ -38,11 +38,7 @@ def test_the_log_tells_what_lies_open() -> None:
         assert table.viewer == table.player
         table._play(card)
     view = table.view()
-    assert (
-        view["viewer"] == 0
-        and view["secret"]
-        and [a["name"] for a in view["actions"]] == ["PRINTED", "REVERSED"]
-    )
+    assert view["viewer"] == 0 and view["secret"] and [a["name"] for a in view["actions"]] == ["PRINTED", "REVERSED"]
     names = [move["name"] for move in view["moves"]]
     assert names == ["PLACE(2)", "PLACE(7)", "PLACE(0)", "PLACE(9)", *["a card, face down"] * 2]
 

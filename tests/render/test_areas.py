@@ -68,9 +68,7 @@ def test_legal_actions_are_in_the_picture(name: str) -> None:
         state = env.step(state, te.agents.uniform(state))
     assert not [a for a in missing if not re.fullmatch(elsewhere, env.action_to_string(a))]
     if name == "tensor_equilibrium":
-        kinds, all_kinds = (
-            {env.action_to_string(a)[:4] for a in some} for some in (asked, range(env.num_actions))
-        )
+        kinds, all_kinds = ({env.action_to_string(a)[:4] for a in some} for some in (asked, range(env.num_actions)))
         assert kinds == all_kinds
 
 
@@ -146,6 +144,4 @@ def test_games_that_hide_nothing_look_alike_to_all() -> None:
     for name in ("tic_tac_toe", "shed", "tensor_equilibrium"):
         env = te.make(name)
         state = env.init(1)
-        assert env.render(state, 0, 1) == env.render(state) and env.to_string(state, 0, 0) == env.to_string(
-            state
-        )
+        assert env.render(state, 0, 1) == env.render(state) and env.to_string(state, 0, 0) == env.to_string(state)

@@ -95,9 +95,7 @@ def position(shape: tuple[int, ...], first: list[int], second: list[int]) -> dic
     return {"board": board, "current_player": int(len(first) > len(second))}
 
 
-@pytest.mark.parametrize(
-    ("shape", "k"), [((7,), 3), ((3, 3), 3), ((4, 2, 5, 3), 3), ((2, 2, 2), 2), ((2, 3), 1)]
-)
+@pytest.mark.parametrize(("shape", "k"), [((7,), 3), ((3, 3), 3), ((4, 2, 5, 3), 3), ((2, 2, 2), 2), ((2, 3), 1)])
 def test_completed_lines_are_the_references(shape: tuple[int, ...], k: int) -> None:
     rules, chance = HyperTicTacToe(shape, k), np.random.default_rng(1)
     for _ in range(5):
@@ -165,14 +163,10 @@ def test_pictures_show_all_marks_and_lines(shape: tuple[int, ...], tmp_path: Pat
     svg = render.to_svg(rules, state)
     found = elements(svg)
     assert "the first player" in "".join(e.text or "" for e in found)
-    count = {
-        colour: sum(e.get("stroke") == colour for e in found) for colour in (COLOURS[1], COLOURS[-1], GOLD)
-    }
+    count = {colour: sum(e.get("stroke") == colour for e in found) for colour in (COLOURS[1], COLOURS[-1], GOLD)}
     if len(shape) == 3:
         balls = svg.count(COLOURS[1]), svg.count(COLOURS[-1])
-        assert (
-            balls == (2 * len(line), len(others)) and count[GOLD] == 3
-        )  # a line's balls are drawn again on top
+        assert balls == (2 * len(line), len(others)) and count[GOLD] == 3  # a line's balls are drawn again on top
     else:
         assert count == {COLOURS[1]: 2 * len(line), COLOURS[-1]: len(others), GOLD: int(len(shape) <= 2)}
     width, height = (float(x) for x in re.findall(r'(?:width|height)="([\d.]+)"', svg)[:2])

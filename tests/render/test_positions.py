@@ -74,9 +74,7 @@ def test_pictures_of_a_game_have_one_size_and_nothing_outside(name: str, fields:
 def test_layers_of_a_cube_do_not_cover_each_other(shape: tuple[int, ...]) -> None:
     at = Projection(shape)
     for column in np.linspace(0, shape[2], 40):
-        for row in np.linspace(
-            0, shape[1], 40
-        ):  # below its layer's point lies none of the next one, unless further
+        for row in np.linspace(0, shape[1], 40):  # below its layer's point lies none of the next one, unless further
             x, y = at(0, row, column)
             for other in np.linspace(0, shape[2], 40):
                 back = (other * 62 + at.left - x) / 34  # the row of the next layer at the same x

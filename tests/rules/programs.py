@@ -11,28 +11,14 @@ import numpy as np
 
 from tests.rules.traced import NUMPY
 
-FIELDS = {
-    "bool": ["f", "g"],
-    "int": ["a", "b", "c"],
-    "word": ["w", "x"],
-    "word64": ["y", "z"],
-    "real": ["q"],
-}
+FIELDS = {"bool": ["f", "g"], "int": ["a", "b", "c"], "word": ["w", "x"], "word64": ["y", "z"], "real": ["q"]}
 ARGUMENTS = {name: kind for kind, names in FIELDS.items() for name in names}
 INTEGERS: dict[str, float] = {"int": 4, "word": 2, "word64": 1}  # weights
 WORDS = {"word": 2, "word64": 1}
 KINDS: dict[str, float] = INTEGERS | {"bool": 2, "real": 0.5}
 BITS = {"int": 32, "word": 32, "word64": 64}
 ARITHMETIC = {"+": 4, "-": 4, "*": 3, "//": 2, "%": 2}
-BOOL_FORMS: dict[str, float] = {
-    "compare": 6,
-    "combine": 2,
-    "not": 1,
-    "where": 1,
-    "any": 1,
-    "several": 1,
-    "member": 1,
-}
+BOOL_FORMS: dict[str, float] = {"compare": 6, "combine": 2, "not": 1, "where": 1, "any": 1, "several": 1, "member": 1}
 BOOL_FORMS |= {"repeat": 0.5, "list": 0.5}
 REAL_FORMS: dict[str, float] = {"convert": 4, "sum": 3, "scale": 2, "where": 1, "negative": 0.5, "list": 0.5}
 WHOLE_FORMS: dict[str, float] = {
@@ -63,16 +49,7 @@ COMMON = [0, 1, 2, 3, 4, 5, 7, 8, 10, 31, 32, 33, 63, 100, 255, 256, 32767, 3276
 EXTREMES: dict[str, list[Any]] = {
     "int": [-1, -2, -3, -5, -7, -8, -65536, -(2**31), 1 - 2**31, 2_000_000_000, -2_000_000_000, 2**30, 46341],
     "word": [2**31, 2**31 + 1, 2**32 - 1, 2**32 - 5, 3_000_000_000, 0x55555555],
-    "word64": [
-        2**32 - 1,
-        2**32,
-        2**63 - 1,
-        2**63,
-        2**64 - 1,
-        2**64 - 5,
-        2**63 + 2**39 + 1,
-        0x5555555555555555,
-    ],
+    "word64": [2**32 - 1, 2**32, 2**63 - 1, 2**63, 2**64 - 1, 2**64 - 5, 2**63 + 2**39 + 1, 0x5555555555555555],
     "real": [0.5, -1.25, 0.1, 3.0, -0.75, 1 / 3],
 }
 CONSTRUCTORS = {"int": "integer", "word": "word", "word64": "word64", "real": "real"}

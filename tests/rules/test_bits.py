@@ -91,9 +91,7 @@ def test_pack_flags() -> None:
         return pack_flags([x >> i & 1 != 0 for i in range(40)])
 
     low, high = agree(packed, values)
-    assert [int(a) | int(b) << 32 for a, b in zip(low, high, strict=True)] == [
-        int(x) & (1 << 40) - 1 for x in values
-    ]
+    assert [int(a) | int(b) << 32 for a, b in zip(low, high, strict=True)] == [int(x) & (1 << 40) - 1 for x in values]
     members = some_members(40, seed=4)
     assert [w.value for w in pack_flags([i in members for i in range(40)])] == pack(members, 40)
 

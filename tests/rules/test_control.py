@@ -30,10 +30,7 @@ def test_loops(length: int) -> None:
     x = numbers("int", SIZE, 1, -20, 20)
 
     def function(x: Scalar) -> list[Scalar]:
-        found = [
-            any_in_range(length, lambda i: i * 3 == x),
-            sum_in_range(length, lambda i: where(x > i, i + 1, 0)),
-        ]
+        found = [any_in_range(length, lambda i: i * 3 == x), sum_in_range(length, lambda i: where(x > i, i + 1, 0))]
         if length:  # what has no term has no kind
             found.append(union_in_range(length, lambda i: where((x + 20) >> i & 1 != 0, word(1) << i, 0)))
         return found
@@ -57,9 +54,7 @@ def test_loops_in_loops() -> None:
             sum_in_range(5, lambda i: sum_in_range(4, lambda j: where(i * j < x, i + j, 0))),
             any_in_range(5, lambda i: any_in_range(4, lambda j: i * j + j == x)),
             sum_in_range(6, lambda i: integer(any_in_range(4, lambda j: i * j == x))),
-            union_in_range(
-                3, lambda i: union_in_range(3, lambda j: where(i * 3 + j < x, word(1) << (i * 3 + j), 0))
-            ),
+            union_in_range(3, lambda i: union_in_range(3, lambda j: where(i * 3 + j < x, word(1) << (i * 3 + j), 0))),
         ]
 
     found = agree(function, x)

@@ -105,9 +105,7 @@ def test_plain_numbers_among_scalars_take_their_kind() -> None:
 
     found = agree(function, x, i)
     with np.errstate(over="ignore"):
-        table = np.stack([np.full(SIZE, 7, np.uint32), np.full(SIZE, 1 << 31, np.uint32), x])[
-            i, np.arange(SIZE)
-        ]
+        table = np.stack([np.full(SIZE, 7, np.uint32), np.full(SIZE, 1 << 31, np.uint32), x])[i, np.arange(SIZE)]
         wanted = [x + np.uint32(3), x | np.uint32(1 << 31), table, table]
     for column, values in zip(found, wanted, strict=False):
         assert column.dtype == np.uint32

@@ -97,9 +97,7 @@ def test_in_plain_numbers(name: str) -> None:
 
 
 def test_every_mistake_has_its_message() -> None:
-    functions = {
-        name for name, _ in inspect.getmembers(first_errors, inspect.isfunction) if name in vars(first_errors)
-    }
+    functions = {name for name, _ in inspect.getmembers(first_errors, inspect.isfunction) if name in vars(first_errors)}
     own = {name for name in functions if getattr(first_errors, name).__module__ == first_errors.__name__}
     assert own == MESSAGES.keys() | {"a_value"}
 

@@ -347,8 +347,7 @@ def test_repeats_in_loops_and_repeats(start: str) -> None:
     inner = [f"repeat(3, [{start}], lambda v: [{step}])[0]" for step in STEPS]
     sums = ", ".join(f"sum_in_range(3, lambda i: sum_in_range(2, lambda j: {x} & 1023))" for x in inner)
     unions = ", ".join(
-        f"union_in_range(3, lambda i: union_in_range(2, lambda j: (word({x}) & 31) << i * 10 + j * 5))"
-        for x in inner
+        f"union_in_range(3, lambda i: union_in_range(2, lambda j: (word({x}) & 31) << i * 10 + j * 5))" for x in inner
     )
     nested = ", ".join(f"repeat(2, [a, i], lambda u: [u[0] + ({x}), u[1] + 1])" for x in inner)
     body = f"[{sums}, {unions}, *(lambda i, j: [x for r in [{nested}] for x in r])(c, b)]"
@@ -381,9 +380,7 @@ INT_EXPRESSIONS: list[tuple[str, dict[str, list[int]], list[int]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("expression", "fields", "expected"), INT_EXPRESSIONS, ids=[x[0] for x in INT_EXPRESSIONS]
-)
+@pytest.mark.parametrize(("expression", "fields", "expected"), INT_EXPRESSIONS, ids=[x[0] for x in INT_EXPRESSIONS])
 def test_numbers_that_wrap_around(expression: str, fields: dict[str, list[int]], expected: list[int]) -> None:
     assert _results(expression, "CPU", **fields) == expected
 

@@ -40,9 +40,7 @@ def numpy_wraps() -> Iterator[None]:
         yield
 
 
-def check(
-    operations: dict[str, Callable[..., Any]], expected: Callable[..., Any], *columns: np.ndarray
-) -> None:
+def check(operations: dict[str, Callable[..., Any]], expected: Callable[..., Any], *columns: np.ndarray) -> None:
     """Each operation, in one kernel and in plain numbers, against NumPy; `expected` brings columns to one dtype."""
     found = agree(lambda *given: [op(*given) for op in operations.values()], *columns)
     for (name, op), column in zip(operations.items(), found, strict=True):
@@ -89,9 +87,7 @@ def test_a_division_that_nothing_can_answer_ends_no_process(kind: str) -> None:
     quotient, remainder, chosen = agree(lambda a, b: [a // b, a % b, where(b != 0, a % b, 7)], a, b)
     assert not quotient[b == 0].any() and not remainder[b == 0].any() and (chosen[b == 0] == 7).all()
     lowest = np.full(4, np.iinfo(np.int32).min, np.int32)
-    assert (
-        agree(lambda a, b: [a // b, a % b], lowest, np.full(4, -1, np.int32))[0].tolist() == lowest.tolist()
-    )
+    assert agree(lambda a, b: [a // b, a % b], lowest, np.full(4, -1, np.int32))[0].tolist() == lowest.tolist()
 
 
 def test_bools() -> None:
@@ -101,9 +97,7 @@ def test_bools() -> None:
     as_int = lambda a, b: (a.astype(np.int32), b.astype(np.int32))  # noqa: E731
     check({name: ARITHMETIC[name] for name in "+-*"}, as_int, a, b)
     check({"~": operator.inv}, lambda a: (a,), a)
-    flipped = agree(
-        lambda a: [a & True, a | False, False | a, a & False, True | a, a ^ True, a == 1, a < 1], a
-    )
+    flipped = agree(lambda a: [a & True, a | False, False | a, a & False, True | a, a ^ True, a == 1, a < 1], a)
     wanted = [a, a, a, a & False, a | True, ~a, a, ~a]
     assert all((x == y).all() for x, y in zip(flipped, wanted, strict=True))
 
@@ -129,9 +123,7 @@ def test_plain_numbers_mix_in_on_either_side(kind: str, number: int) -> None:
     if number < 0 and kind == "int":  # which NumPy divides by -1 with a warning
         x = np.where(x == np.iinfo(np.int32).min, 5, x).astype(np.int32)
     left = {name: op for name, op in ALL.items() if name not in ("//", "%")}
-    found = agree(
-        lambda x: [op(x, number) for op in ALL.values()] + [op(number, x) for op in left.values()], x
-    )
+    found = agree(lambda x: [op(x, number) for op in ALL.values()] + [op(number, x) for op in left.values()], x)
     for place, (name, column) in enumerate(zip([*ALL, *left], found, strict=True)):
         wanted = ALL[name](x, wrapped) if place < len(ALL) else ALL[name](wrapped, x)
         np.testing.assert_array_equal(column, wanted, err_msg=name)
@@ -155,9 +147,7 @@ def test_shifts(kind: str) -> None:
         fixed = {name: (lambda x, op=op, n=amount: op(x, n)) for name, op in shifts.items()}
         found = agree(lambda x, ops=fixed: [op(x) for op in ops.values()], x)
         for name, column in zip(fixed, found, strict=True):
-            np.testing.assert_array_equal(
-                column, shifts[name](x, NUMPY[kind](amount)), err_msg=f"{name} {amount}"
-            )
+            np.testing.assert_array_equal(column, shifts[name](x, NUMPY[kind](amount)), err_msg=f"{name} {amount}")
     found = agree(lambda by: [1 << by, 5 >> by], by)
     np.testing.assert_array_equal(found[0], NUMPY[kind](1) << by)
     np.testing.assert_array_equal(found[1], NUMPY[kind](5) >> by)
@@ -166,9 +156,7 @@ def test_shifts(kind: str) -> None:
 def test_amounts_of_any_kind_that_count_modulo_the_bits() -> None:
     """What lies beyond a word's bits does not count, whether the kernel's code is of vectors or not."""
     x, by = numbers("word", SIZE, 7), numbers("int", SIZE, 8)
-    found = agree(
-        lambda x, by: [x << by, x >> by, word64(x) << by, integer(x) >> word(by), x << (by == 3)], x, by
-    )
+    found = agree(lambda x, by: [x << by, x >> by, word64(x) << by, integer(x) >> word(by), x << (by == 3)], x, by)
     np.testing.assert_array_equal(found[0], x << (by & 31).astype(np.uint32))
     np.testing.assert_array_equal(found[1], x >> (by & 31).astype(np.uint32))
     np.testing.assert_array_equal(found[2], x.astype(np.uint64) << (by & 63).astype(np.uint64))
@@ -228,9 +216,7 @@ def test_choices(kind: str) -> None:
 
 def test_choices_between_lists_and_bools() -> None:
     flag, a = numbers("bool", 64, 1), numbers("int", 64, 2)
-    found = agree(
-        lambda f, a: [*where(f, [a, a + 1], (7, a)), where(f, a > 0, a == 0), where(f, a > 0, True)], flag, a
-    )
+    found = agree(lambda f, a: [*where(f, [a, a + 1], (7, a)), where(f, a > 0, a == 0), where(f, a > 0, True)], flag, a)
     wanted = [
         np.where(flag, a, 7), np.where(flag, a + np.int32(1), a), np.where(flag, a > 0, a == 0), (a > 0) | ~flag
     ]  # fmt: skip
@@ -243,11 +229,7 @@ def test_operations_on_plain_numbers_stay_plain() -> None:
     assert x.known and (x + 1).value == 0 and (x + 1).kind == "word"
     assert (integer(2**31 - 1) + 1).value == -(2**31) and integer(x).value == -1
     assert repr(x + 1) == "word(0)" and repr(x == x) == "bool(True)"
-    assert (
-        scalar(np.int64(3)).kind == "int"
-        and scalar(np.bool_(True)).kind == "bool"
-        and scalar(0.5).kind == "real"
-    )
+    assert scalar(np.int64(3)).kind == "int" and scalar(np.bool_(True)).kind == "bool" and scalar(0.5).kind == "real"
     assert (word64(1) << 63).value == 2**63 and (-word(1)).value == 2**32 - 1
     one = Scalar(1, x.dtype)
     assert scalar(one) is one and one.to(x.dtype) is one

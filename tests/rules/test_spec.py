@@ -24,10 +24,7 @@ from tensor_envs.rules import Field, GameState, Spec
         ({"name": "x", "high": True}, "an int needs bounds"),
         ({"name": "x", "kind": "bool", "high": 1}, "field 'x': only an int has bounds, this is a bool"),
         ({"name": "x", "kind": "word", "low": 0}, "only an int has bounds, this is a word"),
-        (
-            {"name": "x", "kind": "int8", "high": 1},
-            "kind must be one of 'int', 'bool', 'word', 'word64', got 'int8'",
-        ),
+        ({"name": "x", "kind": "int8", "high": 1}, "kind must be one of 'int', 'bool', 'word', 'word64', got 'int8'"),
         ({"name": "x", "kind": "word", "memory": True}, "field 'x': a memory field is a list of words"),
         ({"name": "x", "shape": (9,), "high": 1, "memory": True}, "a memory field is a list of words"),
         ({"name": "x", "shape": (3, 3), "kind": "word", "memory": True}, "a memory field is a list of words"),
@@ -43,9 +40,7 @@ def test_fields_that_cannot_be(arguments: dict[str, Any], message: str) -> None:
 
 def test_fields() -> None:
     field = Field("x", (2, 3), high=4)
-    assert (field.low, field.high, field.size, field.kind) == (0, 4, 6, "int") and Field(
-        "y", kind="word"
-    ).size == 1
+    assert (field.low, field.high, field.size, field.kind) == (0, 4, 6, "int") and Field("y", kind="word").size == 1
     assert Field("x", low=-(2**31), high=2**31 - 1).high == 2**31 - 1
 
 
@@ -58,11 +53,7 @@ def test_fields() -> None:
         ({"max_plies": 0}, ValueError, "max_plies must be in 1"),
         ({"observation_shape": [3]}, ValueError, "observation_shape must be a tuple of positive ints"),
         ({"observation_shape": (3, 0)}, ValueError, "observation_shape must be a tuple of positive ints"),
-        (
-            {"observation_dtype": "float64"},
-            ValueError,
-            "observation_dtype must be one of 'bool', 'int8', 'int16'",
-        ),
+        ({"observation_dtype": "float64"}, ValueError, "observation_dtype must be one of 'bool', 'int8', 'int16'"),
         ({"fields": ("x",)}, TypeError, r"fields\[0\] must be of type Field, got 'x'"),
         ({"fields": (Field("x", high=1),) * 2}, ValueError, "the field name 'x' is taken"),
         ({"fields": (Field("ply", high=1),)}, ValueError, "the field name 'ply' is taken"),
@@ -88,9 +79,7 @@ def test_the_cores_own_fields_come_first() -> None:
 def test_the_state_that_rules_see() -> None:
     s = GameState({"left": 3, "marks": [1, 2]})
     after = s.replace(left=2)
-    assert (s.left, after.left, after.marks) == (3, 2, [1, 2]) and repr(
-        after
-    ) == "GameState(left=2, marks=[1, 2])"
+    assert (s.left, after.left, after.marks) == (3, 2, [1, 2]) and repr(after) == "GameState(left=2, marks=[1, 2])"
     with pytest.raises(AttributeError, match="no field 'right'; the fields are left, marks"):
         s.right  # noqa: B018
     with pytest.raises(AttributeError, match=r"a game state is immutable: use replace\(left=...\)"):

@@ -31,9 +31,7 @@ def plain(function: Function, *columns: np.ndarray) -> list[np.ndarray]:
     kinds = [KINDS[OF_NUMPY[column.dtype]] for column in columns]
     rows = []
     for entry in zip(*columns, strict=True):
-        rows.append(
-            as_values(function(*(Scalar(x.item(), kind) for x, kind in zip(entry, kinds, strict=True))))
-        )
+        rows.append(as_values(function(*(Scalar(x.item(), kind) for x, kind in zip(entry, kinds, strict=True)))))
         assert all(x.known for x in rows[-1])
     results = [[x.kind for x in row] for row in rows]
     assert all(kinds == results[0] for kinds in results), "the kinds of results depend on values"
@@ -75,9 +73,7 @@ def kernel(function: Function, *columns: np.ndarray, device: str = "CPU") -> lis
     """Return what `plain` does, computed by one kernel."""
     traced = Traced(function, *columns)
     results = [empty_buffer(size, kind, device) for kind, size in traced.sizes.items()]
-    after = launch(
-        "traced", partial(trace, traced.body), *results, *(upload(column, device) for column in columns)
-    )
+    after = launch("traced", partial(trace, traced.body), *results, *(upload(column, device) for column in columns))
     after = after[: len(results)]
     Tensor.realize(*after)
     return traced.split([download(t) for t in after])
@@ -91,9 +87,7 @@ def agree(function: Function, *columns: np.ndarray) -> list[np.ndarray]:
     return expected
 
 
-def numbers(
-    kind: str, size: int, seed: int = 0, low: int | None = None, high: int | None = None
-) -> np.ndarray:
+def numbers(kind: str, size: int, seed: int = 0, low: int | None = None, high: int | None = None) -> np.ndarray:
     """Return random numbers of a kind, the extremes among them; low and high (inclusive) bound them."""
     rng = np.random.default_rng(seed)
     if kind == "bool":

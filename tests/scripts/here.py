@@ -32,7 +32,5 @@ def run_here(
 
 def complaints(errors: str) -> str:
     """Return what a command wrote to stderr, without argparse's usage and the lines of `busy`."""
-    lines = re.sub(r"^usage: (.|\n)*?(?=^[^ ].*?: error: )", "", errors, flags=re.MULTILINE).splitlines(
-        keepends=True
-    )
+    lines = re.sub(r"^usage: (.|\n)*?(?=^[^ ].*?: error: )", "", errors, flags=re.MULTILINE).splitlines(keepends=True)
     return "".join(line for line in lines if not line.endswith(" ...\n"))

@@ -56,9 +56,7 @@ def test_these_are_all() -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_has_an_example(name: str, tmp_path: Path) -> None:
     """As its users call it, from any folder."""
-    done = subprocess.run(
-        [sys.executable, str(SCRIPTS / name), "--help"], cwd=tmp_path, capture_output=True, text=True
-    )
+    done = subprocess.run([sys.executable, str(SCRIPTS / name), "--help"], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0 and done.stderr == ""
     assert done.stdout.startswith(f"usage: {prog(name)} ")
     assert f"\n    python scripts/{name}" in done.stdout
@@ -136,14 +134,7 @@ OWN = {
     "benchmark.py": ["--batch=64", "--mode=step", "--runs=1", "--seconds=0.01", "--core=-1"],
     "benchmark/kernel_table.py": ["--batch=64"],
     "train/ppo.py": ["--num-envs=8", "--steps=4", "--minibatches=2", "--updates=1", "--games=30"],
-    "train/alphazero.py": [
-        "--num-envs=8",
-        "--steps=2",
-        "--simulations=4",
-        "--games=8",
-        "--rival=4",
-        "--seconds=1",
-    ],
+    "train/alphazero.py": ["--num-envs=8", "--steps=2", "--simulations=4", "--games=8", "--rival=4", "--seconds=1"],
 }
 
 
@@ -151,9 +142,7 @@ OWN = {
 @pytest.mark.parametrize("name", OWN)
 def test_games_of_their_users(name: str, tmp_path: Path) -> None:
     """A module in the folder where the script is called, that nobody has registered."""
-    (tmp_path / "my_games.py").write_text(
-        Path(dice_race.__file__).read_text().replace("tests.core.", "my_games.")
-    )
+    (tmp_path / "my_games.py").write_text(Path(dice_race.__file__).read_text().replace("tests.core.", "my_games."))
     done = subprocess.run(
         [sys.executable, str(SCRIPTS / name), "--env", "my_games:DiceRace", *OWN[name]],
         cwd=tmp_path,
@@ -180,11 +169,7 @@ LONG = {
     "text_player.py": ["--command", "echo", "--games", "100000"],
     "distributed_rollout.py": ["--steps", "100000000", "--workers", "2"],  # one launch of hours
 }
-PACKAGES = {
-    "documents.py": "mkdocs",
-    "train/ppo_torch.py": "torch",
-    "benchmark/gpu_kernels.py": "nvidia.cuda_nvrtc",
-}
+PACKAGES = {"documents.py": "mkdocs", "train/ppo_torch.py": "torch", "benchmark/gpu_kernels.py": "nvidia.cuda_nvrtc"}
 
 
 MODULES = {
@@ -239,9 +224,7 @@ def end(name: str, folder: Path, number: signal.Signals, seconds: float) -> None
         cwd=folder,
         start_new_session=True,
         env=environment | {"PYTHONPATH": str(ROOT)},
-        preexec_fn=lambda: signal.signal(
-            signal.SIGINT, signal.default_int_handler
-        ),  # ignored in the background
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # ignored in the background
     )
     try:
         assert wait((handles_signals(process.pid) for _ in iter(process.poll, 0)), 60)
@@ -301,7 +284,5 @@ def test_a_closed_pipe_ends_a_command_quietly(program: str) -> None:
 @pytest.mark.parametrize("line, reason", [("''", ""), ("'\"'", ": No closing quotation")])
 def test_a_command_line_is_checked(line: str, reason: str) -> None:
     text = line[1:-1]
-    with pytest.raises(
-        argparse.ArgumentTypeError, match=re.escape(f"must be a command line, got {text!r}{reason}")
-    ):
+    with pytest.raises(argparse.ArgumentTypeError, match=re.escape(f"must be a command line, got {text!r}{reason}")):
         text_player.command_line(text)

@@ -87,10 +87,7 @@ def test_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
         (["--workers", "0"], "--workers: must be in 1..4096, got 0"),
         (["--seed", "-1"], "--seed: must be in 0..18446744073709551615, got -1"),
         (["--ray", "nowhere"], "--ray must be auto or host:port, got 'nowhere'"),
-        (
-            ["--ray", "127.0.0.1:1"],
-            "--ray must be auto or host:port, got '127.0.0.1:1': [Errno 111]",
-        ),
+        (["--ray", "127.0.0.1:1"], "--ray must be auto or host:port, got '127.0.0.1:1': [Errno 111]"),
     ],
 )
 def test_wrong_arguments(arguments: list[str], output: str) -> None:

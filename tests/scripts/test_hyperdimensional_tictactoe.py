@@ -57,11 +57,7 @@ def test_statistics_of_3x3_and_a_game() -> None:
     """Compare with exact statistics (.585 first, .288 second, .127 drawn, 7.63 plies) within 4 standard errors."""
     batch = 8192
     text = run("--shape", 3, 3, "--batch", batch, "--seed", 5, "--show", 7)
-    for label, share in (
-        ("first player (X) wins", 0.585),
-        ("second player (O) wins", 0.288),
-        ("draws", 0.127),
-    ):
+    for label, share in (("first player (X) wins", 0.585), ("second player (O) wins", 0.288), ("draws", 0.127)):
         assert abs(number(text, label) / batch - share) < 4 * 0.5 / batch**0.5
     assert abs(number(text, "mean plies") - 7.63) < 0.06
     env = te.make("tic_tac_toe")
@@ -81,9 +77,7 @@ def test_rank_4_drawn(tmp_path: Path) -> None:
 
 def test_k_1() -> None:
     text = run("--shape", 2, 3, "--k", 1, "--batch", 10)
-    assert (
-        "6 lines" in text and number(text, "first player (X) wins") == 10 and number(text, "mean plies") == 1
-    )
+    assert "6 lines" in text and number(text, "first player (X) wins") == 10 and number(text, "mean plies") == 1
 
 
 def test_one_board(tmp_path: Path) -> None:

@@ -78,8 +78,7 @@ def test_answers_that_are_none_lose(tmp_path: Path) -> None:
 
 @pytest.mark.few("tests.types.program:Nim")
 @pytest.mark.parametrize(
-    ("env", "rules"),
-    [("three_will", ["to_win=1"]), ("tests.types.program:Nim", ["heap=9"]), ("tensor_stars", [])],
+    ("env", "rules"), [("three_will", ["to_win=1"]), ("tests.types.program:Nim", ["heap=9"]), ("tensor_stars", [])]
 )
 def test_games_with_secrets_and_of_ones_own(env: str, rules: list[str]) -> None:
     against = ("--against", "search", "--limit", 3) if rules else ("--limit", 12)
@@ -99,10 +98,7 @@ def test_a_program_and_the_keyboard() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (
-            ["--against", "nobody"],
-            "--against must be uniform, search, perfect, a .safetensors file or package",
-        ),
+        (["--against", "nobody"], "--against must be uniform, search, perfect, a .safetensors file or package"),
         (["--against", "gone.safetensors"], "no file 'gone.safetensors'"),
         (["--against", "perfect", "--env", "kuhn_poker"], "needs an oracle: start must be"),
         (

@@ -20,14 +20,8 @@ RECORDED = Path(__file__).parents[1] / "data" / "mctx_trees.json"
 BATCH, HIDDEN, CONSIDERED = 24, 32, 16
 # game, simulations, random plies before
 SETTINGS = [
-    *(
-        ("tic_tac_toe", simulations, plies)
-        for simulations, plies in ((8, 0), (8, 3), (32, 1), (32, 4), (64, 2))
-    ),
-    *(
-        ("connect_four", simulations, plies)
-        for simulations, plies in ((8, 3), (16, 5), (32, 0), (32, 8), (64, 12))
-    ),
+    *(("tic_tac_toe", simulations, plies) for simulations, plies in ((8, 0), (8, 3), (32, 1), (32, 4), (64, 2))),
+    *(("connect_four", simulations, plies) for simulations, plies in ((8, 3), (16, 5), (32, 0), (32, 8), (64, 12))),
 ]
 
 
@@ -56,14 +50,7 @@ def by_mctx(name: str, simulations: int, plies: int) -> dict[str, np.ndarray]:
     """Run mctx's `gumbel_muzero_policy` with fixed noise, by its parts. Returns visits and actions."""
     jax, jnp, mctx, pgx, selection, halving = (
         importlib.import_module(module)
-        for module in (
-            "jax",
-            "jax.numpy",
-            "mctx",
-            "pgx",
-            "mctx._src.action_selection",
-            "mctx._src.seq_halving",
-        )
+        for module in ("jax", "jax.numpy", "mctx", "pgx", "mctx._src.action_selection", "mctx._src.seq_halving")
     )
     search: Any = importlib.import_module("mctx._src.search").search
     env, game = te.make(name), pgx.make(name)
@@ -126,9 +113,7 @@ def main() -> None:
         }
         for name, simulations, plies in SETTINGS
     }
-    RECORDED.write_text(
-        json.dumps(found, separators=(",", ":")).replace('"tic', '\n"tic').replace('"con', '\n"con')
-    )
+    RECORDED.write_text(json.dumps(found, separators=(",", ":")).replace('"tic', '\n"tic').replace('"con', '\n"con'))
 
 
 if __name__ == "__main__":

@@ -25,9 +25,7 @@ class Node:
     def choose(self, exploration: float, share: Any, mask: int) -> int:
         explore = real(exploration * np.sqrt(self.visits) + 1e-6)
         scores = [
-            real(real(s / real(max(n, 1))) * share) + real(explore / real(n + 1))
-            if mask >> a & 1
-            else -np.inf
+            real(real(s / real(max(n, 1))) * share) + real(explore / real(n + 1)) if mask >> a & 1 else -np.inf
             for a, (n, s) in enumerate(zip(self.counts, self.sums, strict=True))
         ]
         return int(np.argmax(np.array(scores)))
@@ -37,13 +35,7 @@ class Search:
     """Plain search of one game that `te.debug` plays."""
 
     def __init__(
-        self,
-        plain: Any,
-        row: int,
-        seed: int,
-        exploration: float = 1.4,
-        limit: int = 2**31 - 1,
-        chance: str = "sampled",
+        self, plain: Any, row: int, seed: int, exploration: float = 1.4, limit: int = 2**31 - 1, chance: str = "sampled"
     ):
         self.game, self.exploration, self.limit = plain.game, exploration, limit
         self.determinizes = self.game.determinizes
@@ -53,9 +45,7 @@ class Search:
         self.begin(plain.state)
 
     def begin(self, s: Any) -> None:
-        self.key = [
-            int(x.value) for x in threefry(threefry(self.seed, (self.row, s.episode)), (word(s.ply), 0))
-        ]
+        self.key = [int(x.value) for x in threefry(threefry(self.seed, (self.row, s.episode)), (word(s.ply), 0))]
         self.largest = real(1.0)
         self.root = self.node(s, [real(0.0)] * self.players)
 

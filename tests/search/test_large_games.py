@@ -79,9 +79,7 @@ def check_roots(name: str, state: te.State, found: te.search.SearchOutput, simul
     assert not counts[~legal].any() and not values[counts == 0].any()
     assert legal[live, action[live]].all() and not action[~live].any()
     assert (counts[live, action[live]] == counts[live].max(1)).all()
-    many = (
-        legal.sum(1) + 16 < simulations
-    )  # exploration tries all actions before any twice, but for the first few
+    many = legal.sum(1) + 16 < simulations  # exploration tries all actions before any twice, but for the first few
     assert ((counts > 0) == legal)[many].all()
     bound = CASES[name].bound
     assert (values >= 0).all() if bound is None else (abs(values) <= bound).all()
@@ -90,9 +88,7 @@ def check_roots(name: str, state: te.State, found: te.search.SearchOutput, simul
     np.testing.assert_allclose(summary["value"], mean, rtol=1e-4, atol=1e-4)
 
 
-def check_same(
-    found: te.search.SearchOutput, rows: np.ndarray | slice, other: te.search.SearchOutput
-) -> None:
+def check_same(found: te.search.SearchOutput, rows: np.ndarray | slice, other: te.search.SearchOutput) -> None:
     """Check that the rows of a search are another search, bit for bit."""
     one, two = found.search_tree.summary(), other.search_tree.summary()
     assert (found.action.numpy()[rows] == other.action.numpy()).all()
@@ -100,9 +96,7 @@ def check_same(
         np.testing.assert_array_equal(one[key][rows], values, err_msg=key)
 
 
-def check_reference(
-    name: str, state: te.State, found: te.search.SearchOutput, simulations: int, row: int
-) -> None:
+def check_reference(name: str, state: te.State, found: te.search.SearchOutput, simulations: int, row: int) -> None:
     """Compare a row with the search in plain Python."""
     env, summary = state.env, found.search_tree.summary()
     plain = te.debug(env, SEED, row, game=env.state_to_dict(state, row))

@@ -95,9 +95,7 @@ def test_as_the_plain_search(name: str) -> None:
 
 @pytest.mark.few("tic_tac_toe", "shed")
 @pytest.mark.parametrize("name", GAMES)
-def test_replayed_simulations_find_the_same_without_chance(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_replayed_simulations_find_the_same_without_chance(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     env = shared_env(name)
     state = played(env, 5, 1)
     if env.spec.chance:
@@ -251,9 +249,7 @@ def test_a_row_is_searched_alike_in_any_batch(name: str) -> None:
     env = shared_env(name)
     whole, evaluate = played(env, 70, 2), network(env)
     rows = [69, 3, 64]
-    for all_rows, some in zip(
-        outcomes(whole, evaluate), outcomes(env.take(whole, rows), evaluate), strict=True
-    ):
+    for all_rows, some in zip(outcomes(whole, evaluate), outcomes(env.take(whole, rows), evaluate), strict=True):
         assert (all_rows["action"][rows] == some["action"]).all()
         assert (all_rows["visit_counts"][rows] == some["visit_counts"]).all()
 
@@ -386,9 +382,7 @@ def test_what_is_hidden_makes_no_difference() -> None:
         assert (env.observe(alike[0]).numpy() == env.observe(alike[1]).numpy()).all()
         found = [te.search.playout_policy(state, simulations).search_tree.summary() for state in alike]
         assert (found[0]["visit_counts"] == found[1]["visit_counts"]).all()
-        assert (found[0]["qvalues"] == found[1]["qvalues"]).all() and found[0][
-            "visit_counts"
-        ].sum() == simulations
+        assert (found[0]["qvalues"] == found[1]["qvalues"]).all() and found[0]["visit_counts"].sum() == simulations
 
 
 @pytest.mark.slow

@@ -222,9 +222,7 @@ def test_same_as_on_the_cpu(game: str, task: Task, language: str) -> None:
     kernels = kernels_of(launches, LANGUAGES[language])
     assert {name.rpartition("_")[0] for name in kernels} >= TASKS[task]
     assert all(math.prod(kernel.tape.grid.values()) >= BATCH for kernel in kernels.values())
-    changes = {
-        x.name for x in launches for a, b in zip(x.before, x.after, strict=True) if a.tobytes() != b.tobytes()
-    }
+    changes = {x.name for x in launches for a, b in zip(x.before, x.after, strict=True) if a.tobytes() != b.tobytes()}
     assert changes == kernels.keys()
     assert_same(launches, kernels)
 

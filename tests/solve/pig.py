@@ -7,19 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import tensor_envs as te
-from tensor_envs.rules import (
-    Chance,
-    Field,
-    GameState,
-    Mask,
-    Outcome,
-    Part,
-    Scalar,
-    Spec,
-    integer,
-    number,
-    where,
-)
+from tensor_envs.rules import Chance, Field, GameState, Mask, Outcome, Part, Scalar, Spec, integer, number, where
 
 
 @dataclass(frozen=True)

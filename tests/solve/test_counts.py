@@ -47,18 +47,13 @@ def plain(game: str, config: dict[str, Any], depth: int) -> Iterator[tuple[int, 
 @pytest.mark.parametrize(("game", "config", "depth"), GAMES, ids=str)
 def test_counts_are_those_of_the_reference(game: str, config: dict[str, Any], depth: int) -> None:
     found = te.perft(shared_env(game, **config), depth)
-    assert [(row.sequences, row.positions, row.ended) for row in found.plies] == list(
-        plain(game, config, depth)
-    )
+    assert [(row.sequences, row.positions, row.ended) for row in found.plies] == list(plain(game, config, depth))
 
 
 @pytest.mark.parametrize(
     ("env", "depth"),
     [
-        *(
-            (lambda game=game, config=config: shared_env(game, **config), depth)
-            for game, config, depth in GAMES
-        ),
+        *((lambda game=game, config=config: shared_env(game, **config), depth) for game, config, depth in GAMES),
         (lambda: pig(goal=4, sides=3), 4),
     ],
 )
@@ -149,10 +144,7 @@ def test_hashes_that_collide_change_nothing(monkeypatch: pytest.MonkeyPatch) -> 
 def test_rows_are_packed_and_unpacked() -> None:
     rng = np.random.default_rng(2)
     parts: list[list[Array]] = [
-        [
-            rng.integers(0, high, 9, np.uint32) + low
-            for low, high in zip(lows, (1, 200, 2**31, 7), strict=True)
-        ]
+        [rng.integers(0, high, 9, np.uint32) + low for low, high in zip(lows, (1, 200, 2**31, 7), strict=True)]
         for lows in rng.integers(0, 2**20, (6, 4), np.uint32)
     ]
     whole = concat([Packed.of(part) for part in parts])
@@ -222,15 +214,9 @@ def test_chance_that_cannot_be_counted(drawn: int, message: str) -> None:
     [
         (lambda: te.perft(te.make("kuhn_poker")), "that hides nothing; <Env kuhn_poker-v0> has hidden inf"),
         (lambda: te.perft(te.make("hyper_tic_tac_toe", shape=(2,) * 12, k=2)), "can be searched"),
-        (
-            lambda: te.perft(cast(Any, "tic_tac_toe")),
-            "start must be an Env or a State, got 'tic_tac_toe' of type str",
-        ),
+        (lambda: te.perft(cast(Any, "tic_tac_toe")), "start must be an Env or a State, got 'tic_tac_toe' of type str"),
         (lambda: te.perft(te.make("tic_tac_toe"), -1), r"depth must be in 0\.\.2147483647, got -1"),
-        (
-            lambda: te.perft(te.make("tic_tac_toe"), symmetry=cast(Any, 8)),
-            "symmetry must be of type bool, got 8",
-        ),
+        (lambda: te.perft(te.make("tic_tac_toe"), symmetry=cast(Any, 8)), "symmetry must be of type bool, got 8"),
         (lambda: te.perft(te.make("tic_tac_toe"), 2, False, True), "symmetry must be False where unique is"),
     ],
 )

@@ -33,9 +33,7 @@ def minimax(board: tuple[int, ...], player: int) -> tuple[int, int]:
     """Return the value and the plies to the end of a 3x3 connect four board, by the reference engine."""
 
     def outcome(action: int) -> tuple[int, int]:
-        game = Reference.from_dict(
-            {"board": list(board), "current_player": player}, game_key(0, 0, 0), **BOARD
-        )
+        game = Reference.from_dict({"board": list(board), "current_player": player}, game_key(0, 0, 0), **BOARD)
         game.apply(action)
         if game.terminated:
             return int(game.rewards[player]), 1
@@ -130,9 +128,7 @@ def test_within_a_depth_a_value_is_what_is_forced_by_then(depth: int, tmp_path: 
     for ply, state in enumerate(random_games(exact.env, depth + 1)):
         state = state[np.flatnonzero(state.ply.numpy() == ply)]  # the others ended before
         if ply > depth:
-            with pytest.raises(
-                ValueError, match=f"that the start leads to within {depth} plies, row 0 is no"
-            ):
+            with pytest.raises(ValueError, match=f"that the start leads to within {depth} plies, row 0 is no"):
                 exact.value(state)
             break
         distance = whole.distance(state)
@@ -215,12 +211,7 @@ def test_from_games_that_have_begun_and_in_a_file(tmp_path: Path, monkeypatch: p
         m.setattr(solver, "_explored", None)
         assert te.solve(begun, path=path).sha256() == exact.sha256()
         other = env.step(env.init(1), [2])
-        for start, depth, symmetry in (
-            (env, None, True),
-            (other, None, True),
-            (begun, 4, True),
-            (begun, None, False),
-        ):
+        for start, depth, symmetry in ((env, None, True), (other, None, True), (begun, 4, True), (begun, None, False)):
             with pytest.raises(ValueError, match="holds the solution of another start, depth or symmetry"):
                 te.solve(start, depth, symmetry, path=path)
     again = te.Solution.load(path)
@@ -240,24 +231,12 @@ def test_from_games_that_have_begun_and_in_a_file(tmp_path: Path, monkeypatch: p
     ("call", "message"),
     [
         (lambda: te.solve(te.make("kuhn_poker")), "hidden information"),
-        (
-            lambda: te.solve(shared_env("connect_four", **BOARD), max_positions=50),
-            "max_positions must be more than 50",
-        ),
-        (
-            lambda: te.solve(te.make("tic_tac_toe"), max_positions=0),
-            r"max_positions must be in 1\.\.2147483647, got 0",
-        ),
+        (lambda: te.solve(shared_env("connect_four", **BOARD), max_positions=50), "max_positions must be more than 50"),
+        (lambda: te.solve(te.make("tic_tac_toe"), max_positions=0), r"max_positions must be in 1\.\.2147483647, got 0"),
         (lambda: te.solve(te.make("tic_tac_toe"), -1), r"depth must be in 0\.\.2147483647, got -1"),
-        (
-            lambda: te.solve(te.make("tic_tac_toe"), symmetry=cast(Any, 1)),
-            "symmetry must be of type bool, got 1",
-        ),
+        (lambda: te.solve(te.make("tic_tac_toe"), symmetry=cast(Any, 1)), "symmetry must be of type bool, got 1"),
         (lambda: te.solve(dice_race.shared()), "for one, or for two with zero sum"),
-        (
-            lambda: solution("connect_four", **BOARD).value(te.make("tic_tac_toe").init(1)),
-            "the state belongs to",
-        ),
+        (lambda: solution("connect_four", **BOARD).value(te.make("tic_tac_toe").init(1)), "the state belongs to"),
         (lambda: solution("connect_four", **BOARD).value(cast(Any, 3)), "state must be of type State, got 3"),
     ],
 )

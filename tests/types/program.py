@@ -120,9 +120,7 @@ def loops() -> None:
 
     @te.jit
     def act(state: te.State, weights: Tensor, scale: float = 1.0) -> tuple[te.State, Tensor]:
-        logits = te.masked_logits(
-            scale * (env.observe(state).flatten(1).float() @ weights), state.legal_action_mask
-        )
+        logits = te.masked_logits(scale * (env.observe(state).flatten(1).float() @ weights), state.legal_action_mask)
         action = te.sample_action(logits, state.legal_action_mask, state.action_key, state.ply)
         return env.step(state, action), logits
 

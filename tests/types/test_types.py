@@ -29,12 +29,7 @@ te.jit(te.agents.uniform)(te.make("tic_tac_toe").init(4)).no_method_of_a_tensor(
 def run(*command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "MYPYPATH": str(ROOT)}
     return subprocess.run(
-        [sys.executable, "-m", *command],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, "-m", *command], cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
 
 

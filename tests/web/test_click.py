@@ -54,9 +54,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         page.set_default_timeout(MILLISECONDS)
         page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
         page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on(
-            "request", lambda r: None if r.url.startswith((url, "data:", "blob:")) else wrong.append(r.url)
-        )
+        page.on("request", lambda r: None if r.url.startswith((url, "data:", "blob:")) else wrong.append(r.url))
         page.sites = folder, url
         yield page
         assert not wrong
@@ -96,9 +94,7 @@ def play(page: Any, chance: random.Random) -> list[int]:
     """A person's legal actions until the game is over, by the picture or by buttons -> those clicked."""
     clicked = list[int]()
     while True:
-        page.wait_for_selector(
-            ", ".join(f"body[data-state={state}]" for state in ("ready", "over", "covered"))
-        )
+        page.wait_for_selector(", ".join(f"body[data-state={state}]" for state in ("ready", "over", "covered")))
         state, ply = page.evaluate("[document.body.dataset.state, document.body.dataset.ply]")
         if state == "covered":
             page.click("text=Show the cards")
@@ -116,9 +112,7 @@ def play(page: Any, chance: random.Random) -> list[int]:
 
 
 def drawn(page: Any) -> list[Any]:
-    return shapes(
-        page.evaluate("new XMLSerializer().serializeToString(document.querySelector('#picture svg'))")
-    )
+    return shapes(page.evaluate("new XMLSerializer().serializeToString(document.querySelector('#picture svg'))"))
 
 
 def shapes(svg: str) -> list[Any]:

@@ -29,10 +29,7 @@ PLIES = 12
 MOST_BYTES = 45_000  # of a file of kernels, compressed
 MOST_OF_CHESS = 120_000  # whose kernels are the longest, by far
 
-pytestmark = [
-    pytest.mark.cpu,
-    pytest.mark.skipif(NODE is None, reason="WebAssembly is run by node, which is not here"),
-]
+pytestmark = [pytest.mark.cpu, pytest.mark.skipif(NODE is None, reason="WebAssembly is run by node, which is not here")]
 
 
 def digest(env: te.Env, steps: int = STEPS, rollout: int = 16) -> str:

@@ -34,9 +34,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_start_page_is_small_and_whole(site: Path) -> None:
-    files = {
-        path.relative_to(site).as_posix(): path.read_bytes() for path in site.rglob("*") if path.is_file()
-    }
+    files = {path.relative_to(site).as_posix(): path.read_bytes() for path in site.rglob("*") if path.is_file()}
     assert sum(len(gzip.compress(content)) for content in files.values()) < MOST_BYTES
     told = json.loads(files["games.json"])
     assert [game["game"] for game in told["games"]] == [GAME] and not told["python"]
@@ -57,10 +55,7 @@ def test_how_games_have_ended() -> None:
     views = [{"returns": returns, "truncated": truncated} for returns, truncated, _ in asked]
     script = f"import {{ result }} from '{page}/table.js'; console.log(JSON.stringify({json.dumps(views)}.map(result)))"
     done = subprocess.run(
-        [str(shutil.which("node")), "--input-type=module", "-e", script],
-        capture_output=True,
-        text=True,
-        check=True,
+        [str(shutil.which("node")), "--input-type=module", "-e", script], capture_output=True, text=True, check=True
     )
     assert json.loads(done.stdout) == [text for *_, text in asked]
 
@@ -98,12 +93,7 @@ def test_the_pages_python_shows_what_the_environment_does(tmp_path: Path) -> Non
     package({env.id: variant(env.id) for env in (kuhn, go, stars)}, tmp_path, "bridge")
     bet = kuhn.step(kuhn.init(1, 3), [1])
     asked, expected = list[tuple[str, str]](), list[dict[str, Any]]()
-    positions = [
-        (kuhn, bet),
-        (kuhn, kuhn.step(bet, [1])),
-        (go, go.init(1)),
-        (stars, stars.step(stars.init(1), [3])),
-    ]
+    positions = [(kuhn, bet), (kuhn, kuhn.step(bet, [1])), (go, go.init(1)), (stars, stars.step(stars.init(1), [3]))]
     for env, state in positions:
         words = words_of(state)
         for player in (None, 0, 1):
@@ -149,12 +139,7 @@ def test_the_form_is_made_from_the_rules_and_plays_what_the_environment_does(tmp
         ("misere", "False", ["False", "True"]),
         ("gravity", "False", ["False", "True"]),
     ]
-    assert told[-1][0][0] == {
-        "name": "cards",
-        "text": "5",
-        "allowed": "must be an int in 1..32",
-        "choices": [],
-    }
+    assert told[-1][0][0] == {"name": "cards", "text": "5", "allowed": "must be an int in 1..32", "choices": []}
     assert [found for _, found in told[: len(wrong)]] == [
         "ValueError: no line of k=9 fits on shape (3, 3): k is at most 3",
         "TypeError: shape must be a tuple of ints, got 'abc' of type str",
@@ -211,18 +196,12 @@ def test_playouts_in_the_page_win_block_and_do_not_peek(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["site", "--env", "42"], "unknown id '42'; registered() has all of them"),
-        (
-            ["site", "--pyodide", "."],
-            "pyodide must be the folder of its npm package, and '.' has no pyodide.mjs",
-        ),
+        (["site", "--pyodide", "."], "pyodide must be the folder of its npm package, and '.' has no pyodide.mjs"),
         ([], "the following arguments are required: OUT"),
     ],
 )
 def test_wrong_arguments_are_one_line(
-    arguments: list[str],
-    message: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert run_here(main, ["build", *arguments]) == (2, "", f"tensor_envs.web: error: {message}\n")

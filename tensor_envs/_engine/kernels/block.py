@@ -108,9 +108,7 @@ class GameBlock:
         block.body.pop()  # and record several lanes at once
         share = self.lanes // self.together
         with loop(share) as lane:
-            current().interleave(
-                functools.partial(stage, self.at(lane + k * share)) for k in range(self.together)
-            )
+            current().interleave(functools.partial(stage, self.at(lane + k * share)) for k in range(self.together))
 
     def any(self, condition: Callable[[Coords], Scalar]) -> Scalar:
         """Return whether the condition holds for a game of the block; on a GPU, for the thread's own."""

@@ -71,9 +71,7 @@ class ObservationPlan:
     def __init__(self, game: Game, layout: Layout):
         with tracing():
             words, player = registers(layout.words, WORD), registers(1, INT)[0]
-            parts = game.observe(
-                layout.get_state(words.__getitem__), layout.get_mask(words.__getitem__), player
-            )
+            parts = game.observe(layout.get_state(words.__getitem__), layout.get_mask(words.__getitem__), player)
         self.pieces: list[Piece] = []
         self.rows = position = 0
         for part in parts:
@@ -115,13 +113,7 @@ def _bytes(words: Any, size: int) -> list[Scalar]:
 class ObservationStage:
     """The part of a kernel that writes observations and masks."""
 
-    def __init__(
-        self,
-        t: Tracer,
-        a: ObservationArrays,
-        players: Cells | int | None = None,
-        lanes: int | None = None,
-    ):
+    def __init__(self, t: Tracer, a: ObservationArrays, players: Cells | int | None = None, lanes: int | None = None):
         """Prepare the observation of `players`: an array, one player in all games, or None, the player to move.
 
         lanes: of the games, if observations are to be stored game by game.
@@ -192,9 +184,7 @@ class ObservationStage:
             self.a.observation[self._index(self.a.observation, at, entry)] = part.value
         elif isinstance(part, OneHot):
             inside = (part.value >= 0) & (part.value < part.size)
-            rows.append(
-                where(inside, word(part.value), 0xFF if self.plan.dtype is dtypes.uint8 else 0xFFFFFFFF)
-            )
+            rows.append(where(inside, word(part.value), 0xFF if self.plan.dtype is dtypes.uint8 else 0xFFFFFFFF))
         elif isinstance(part.words, MemoryArray):
             self._memory(self.a.observation, entry, part.words, part.size, at)
         else:

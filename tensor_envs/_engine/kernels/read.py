@@ -12,9 +12,7 @@ from tensor_envs.rules.chance import threefry
 from tensor_envs.rules.kernel import bitcast, loop
 from tensor_envs.rules.lists import MemoryArray, as_list
 
-ACTION_COUNTER = (
-    0xFFFFFFFF  # no decision has this number: the uniform policy's key makes keys for other policies
-)
+ACTION_COUNTER = 0xFFFFFFFF  # no decision has this number: the uniform policy's key makes keys for other policies
 
 
 @dataclass(frozen=True)

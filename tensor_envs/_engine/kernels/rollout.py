@@ -25,9 +25,7 @@ GivenAction = Callable[[Coords, Any], tuple[Scalar, Scalar, Scalar]]
 class BlockState:
     """A block's games in registers while they are played."""
 
-    def __init__(
-        self, t: Tracer, reset: AutoReset, keys: Callable[[Coords], list[Scalar]], counts: bool = True
-    ):
+    def __init__(self, t: Tracer, reset: AutoReset, keys: Callable[[Coords], list[Scalar]], counts: bool = True):
         """Prepare a uniform game under row keys; `counts` adds the last rewards and wins to the returns."""
         self.t, self.reset, self.keys, self.players = t, reset, keys, t.players
         self.words = t.registers()
@@ -39,9 +37,7 @@ class BlockState:
         self.wins = t.block.registers(self.players, INT)
         self.stays = reset == "none"  # else no game is over where a step begins
 
-    def begin(
-        self, at: Coords, s: GameState, flags: Sequence[Scalar], returns: Sequence[Scalar] = ()
-    ) -> None:
+    def begin(self, at: Coords, s: GameState, flags: Sequence[Scalar], returns: Sequence[Scalar] = ()) -> None:
         self.words.store(at, s=s, flags=flags if self.stays else NEVER)
         sums = [*returns[: self.each], *[0.0] * self.num_sums][: self.num_sums]
         store(self.sums, at.register, sums)

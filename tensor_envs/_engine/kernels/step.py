@@ -45,9 +45,7 @@ class Step:
         old: Any  # None: the step is made in place
         row_keys: Any
         actions: Any  # int32
-        seen: ObservationArrays | None = (
-            None  # the observation of the player to move after the step, if wanted
-        )
+        seen: ObservationArrays | None = None  # the observation of the player to move after the step, if wanted
 
     @property
     def name(self) -> str:

@@ -117,9 +117,7 @@ class _Turns:
         paid = where(plays, paid + rewards[self.player], paid)
         again = (flags[0] | flags[1] | (first & (what == BEGIN))) & (left > 1.0)
         if not self.in_branch:
-            s = t.game.where(again, t.game.init(keys, s.episode + 1), s).replace(
-                episode=s.episode + word(again)
-            )
+            s = t.game.where(again, t.game.init(keys, s.episode + 1), s).replace(episode=s.episode + word(again))
         self.target.store(at, s=s, flags=[flag & ~again for flag in flags])
         store(self.tally, at.register, [where(again, 0.0, paid), left - real(again)])
         if self.in_branch:

@@ -15,9 +15,7 @@ def to_act(game: dict[str, Any], player: int) -> str:
     return f"player {player} {'has made an illegal action' if game.get('terminated') else 'to move'}"
 
 
-def draw_card(
-    picture: Drawing, x: float, title: str, text: str, hidden: bool, size: float, colour: str
-) -> None:
+def draw_card(picture: Drawing, x: float, title: str, text: str, hidden: bool, size: float, colour: str) -> None:
     """Draw a card below its title."""
     middle = x + CARD[0] / 2
     picture.text((middle, 20), title, 13, PALE)
@@ -31,9 +29,7 @@ def draw_chip(picture: Drawing, x: float, y: float, radius: float, amount: int) 
     picture.text((x, y), str(amount), radius - 3, INK, bold=True)
 
 
-def draw_buttons(
-    picture: Drawing, names: Sequence[str], actions: Iterable[int], y: float, gap: float
-) -> None:
+def draw_buttons(picture: Drawing, names: Sequence[str], actions: Iterable[int], y: float, gap: float) -> None:
     """Draw a button for each of the actions, at its place in the row of all."""
     for action in actions:
         x = picture.width / 2 + (action - len(names) / 2) * (BUTTON[0] + gap) + gap / 2

@@ -14,6 +14,4 @@ def game_entry(package: str, rules: str, **fields: Any) -> GameEntry:
         **fields: further fields of `GameEntry`.
     """
     modules = {part: f"{package}.{part}" for part in ("notation", "render")}
-    return GameEntry(
-        **{"id": package.rpartition(".")[2], "rules": f"{package}.rules:{rules}", **modules, **fields}
-    )
+    return GameEntry(**{"id": package.rpartition(".")[2], "rules": f"{package}.rules:{rules}", **modules, **fields})

@@ -9,12 +9,7 @@ from tensor_envs.render.drawing import Drawing, Point
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
 NAMES, SIGNS = ("white", "black"), "OX"
-WIDTH, TALL, MAN, MIDDLE = (
-    44,
-    214,
-    19,
-    60,
-)  # pixels: width of a point, height of a triangle, radius of a man, the gap
+WIDTH, TALL, MAN, MIDDLE = (44, 214, 19, 60)  # pixels: width of a point, height of a triangle, radius of a man, the gap
 MARGIN, FOOT = 30, 34
 PAPER, FRAME, BOARD, LIGHT, DARK, INK = "#faf8ef", "#7a5c3e", "#efe3cc", "#d9b98c", "#a9764b", "#3b2c1e"
 COLOURS = (("#fffdf5", INK), ("#3d3a38", "#fffdf5"))  # of each player's men, and of the numbers on them

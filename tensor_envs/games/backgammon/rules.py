@@ -143,9 +143,7 @@ def sides(men: Sequence[Scalar], player: Scalar) -> tuple[list[Scalar], list[Sca
     return where(player == 0, white, black), where(player == 0, black, white)
 
 
-def legal_moves(
-    own: Sequence[Scalar], other: Sequence[Scalar], dice: Sequence[Scalar]
-) -> list[tuple[Scalar, Scalar]]:
+def legal_moves(own: Sequence[Scalar], other: Sequence[Scalar], dice: Sequence[Scalar]) -> list[tuple[Scalar, Scalar]]:
     """Return the lowest and the highest number left, each with the pips from which a man may be moved by it."""
     men = pips(own, lambda count: count > 0)
     alone = pips(own, lambda count: count == 1)

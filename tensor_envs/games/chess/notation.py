@@ -144,9 +144,7 @@ def parse(rules: Chess, fen: Any) -> tuple[Board, int, str, str, int, int]:
     placed, player, rights, target, quiet, number = words
     rows = re.sub("[1-8]", lambda digit: "." * int(digit.group()), placed).split("/")
     if len(rows) != SIDE or any(not re.fullmatch(f"[.{PIECES}{PIECES.lower()}]{{8}}", row) for row in rows):
-        raise ValueError(
-            f"fen must have eight ranks of eight squares, of pieces {PIECES}, got {shown(placed)}"
-        )
+        raise ValueError(f"fen must have eight ranks of eight squares, of pieces {PIECES}, got {shown(placed)}")
     board = {
         FILE_NAMES[file] + str(SIDE - row): letter
         for row, letters in enumerate(rows)

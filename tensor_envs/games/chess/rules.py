@@ -49,11 +49,7 @@ NORTH, FORWARD = (0, 1), ((0, 1), (1, 1), (-1, 1))
 AXES = ((0, 1), (1, 0), (1, 1), (1, -1))
 LEAPS = [(-2, -1), (-2, 1), (-1, -2), (-1, 2), (2, -1), (2, 1), (1, -2), (1, 2)]
 WAYS = [(sign * files, sign * ranks) for files, ranks in AXES for sign in (-1, 1)]
-SLIDES = [
-    (files * steps, ranks * steps)
-    for files, ranks in AXES
-    for steps in (*range(1 - SIDE, 0), *range(1, SIDE))
-]
+SLIDES = [(files * steps, ranks * steps) for files, ranks in AXES for steps in (*range(1 - SIDE, 0), *range(1, SIDE))]
 PLANES = [*FORWARD * 3, *SLIDES, *LEAPS]
 UNDER = 9  # planes of promotions to rook, bishop or knight
 MOVES = SQUARES * len(PLANES)
@@ -370,7 +366,4 @@ def appended(history: Sequence[Scalar], again: Scalar, move: Scalar) -> list[Sca
     mask = (1 << MOVE_BITS * MOVES_A_WORD) - 1
     oldest = MOVE_BITS * (MOVES_A_WORD - 1)
     firsts = [word64(move), *(words >> oldest for words in history)]
-    return [
-        where(again, words << MOVE_BITS & mask | first, 0)
-        for words, first in zip(history, firsts, strict=False)
-    ]
+    return [where(again, words << MOVE_BITS & mask | first, 0) for words, first in zip(history, firsts, strict=False)]

@@ -15,9 +15,7 @@ NAMES = {"text": ("the first player (X)", "the second player (O)"),
          "drawing": ("the first player (yellow)", "the second player (red)")}  # fmt: skip
 
 
-def lines_and_status(
-    rules: ConnectFour, game: dict[str, Any], names: tuple[str, str]
-) -> tuple[set[int], str]:
+def lines_and_status(rules: ConnectFour, game: dict[str, Any], names: tuple[str, str]) -> tuple[set[int], str]:
     """Return the cells of completed lines, and who has one, that it is a draw, or who is to move."""
     lines = completed_lines(game["board"], (rules.rows, rules.columns), rules.k)
     status = status_of_lines(game, [stone for stone, _ in lines], rules.k, names)
@@ -59,6 +57,4 @@ to_svg = svg_of(draw)
 
 def tile(rules: ConnectFour) -> Tile:
     """Return the board as a small picture."""
-    return Tile(
-        rules.columns, ([stone_pixel(cell, FRAME, COLOURS[1], COLOURS[-1]) for cell in range(rules.cells)],)
-    )
+    return Tile(rules.columns, ([stone_pixel(cell, FRAME, COLOURS[1], COLOURS[-1]) for cell in range(rules.cells)],))

@@ -13,9 +13,7 @@ from tensor_envs.rules import integer
 NAMES = ("up", "right", "down", "left")
 TILES = [0, *(2**exponent for exponent in range(1, HIGHEST + 1))]
 MAX_SUM = 2 * TILES[-1] - 4  # of all tiles on a board: sixteen different ones, none a 2
-symmetries = identity(
-    board=CELLS
-)  # turned boards are as likely, but the same chance puts tiles elsewhere (T8)
+symmetries = identity(board=CELLS)  # turned boards are as likely, but the same chance puts tiles elsewhere (T8)
 
 
 def to_dict(rules: Game2048, s: dict[str, Any]) -> dict[str, Any]:

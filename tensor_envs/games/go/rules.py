@@ -175,10 +175,7 @@ class Go:
         for at in range(0, len(s.history), 2 * n):
             own, other = s.history[at : at + n], s.history[at + n : at + 2 * n]
             new, taken = without(own, s.own), without(s.other, other)
-            more = [
-                *without(s.own, own),
-                *without(other, s.other),
-            ]  # stones of which the past board has fewer
+            more = [*without(s.own, own), *without(other, s.other)]  # stones of which the past board has fewer
             border = self.around(taken)
             # the past board has one stone more, and lacks exactly the stones that it captures: whole groups whose last
             # liberty is its point
@@ -245,9 +242,7 @@ class Go:
         A shortest path leaves out a point of every square of 2x2, which bounds the number of steps.
         """
         max_steps = 3 * (-(-self.size // 2)) ** 2
-        return repeat(
-            max_steps, both(seeds, region), lambda now: both(region, union([now, self.around(now)]))
-        )
+        return repeat(max_steps, both(seeds, region), lambda now: both(region, union([now, self.around(now)])))
 
 
 def size_of(points: Points) -> Scalar:

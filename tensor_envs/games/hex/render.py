@@ -88,10 +88,6 @@ def tile(rules: Hex) -> Tile:
     """Return the board as a small picture; a cell is two pixels wide and high, and rows lean to the right."""
     n, pixels = rules.size, list[Pixel]()
     for row in range(n):
-        cells = [
-            stone_pixel(n * row + column, FREE, COLOURS[1], COLOURS[-1])
-            for column in range(n)
-            for _ in (0, 1)
-        ]
+        cells = [stone_pixel(n * row + column, FREE, COLOURS[1], COLOURS[-1]) for column in range(n) for _ in (0, 1)]
         pixels += 2 * [*[Pixel((GRID,))] * row, *cells, *[Pixel((GRID,))] * (n - 1 - row)]
     return Tile(3 * n - 1, (pixels,))

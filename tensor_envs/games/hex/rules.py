@@ -11,17 +11,7 @@ from typing import Any
 
 from tensor_envs._validate import instance
 from tensor_envs._validate import integer as checked
-from tensor_envs.games._kit.sets import (
-    CellSet,
-    both,
-    group_of,
-    meet,
-    number,
-    planes_of,
-    shifted,
-    union,
-    without,
-)
+from tensor_envs.games._kit.sets import CellSet, both, group_of, meet, number, planes_of, shifted, union, without
 from tensor_envs.rules import (
     WORD_BITS,
     Chance,
@@ -118,9 +108,7 @@ class Hex:
         won = meet(where(upright, *map(words_of, self.starts)), group)
         won &= meet(where(upright, *map(words_of, self.ends)), group)
         first = where(upright, integer(won), -integer(won))
-        after = s.replace(
-            own=other, other=union([own, stone]), groups=renumbered, current_player=1 - s.current_player
-        )
+        after = s.replace(own=other, other=union([own, stone]), groups=renumbered, current_player=1 - s.current_player)
         return Outcome(after, rewards=(first, -first), terminated=won)
 
     def neighbours(self, stone: CellSet) -> list[CellSet]:

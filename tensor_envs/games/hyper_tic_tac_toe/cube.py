@@ -17,9 +17,7 @@ class Projection:
         layers, rows, columns = shape
         slope = rows * DOWN[1] + columns * ACROSS[1]  # height of a layer on the page
         sheet = rows * columns * (ACROSS[0] * DOWN[1] - ACROSS[1] * DOWN[0])  # its area
-        self.layer = (
-            round(sheet / max(columns * ACROSS[0], -rows * DOWN[0])) + GAP
-        )  # so that no layer covers another
+        self.layer = round(sheet / max(columns * ACROSS[0], -rows * DOWN[0])) + GAP  # so that no layer covers another
         self.left = MARGIN - rows * DOWN[0]
         self.width = 2 * MARGIN + columns * ACROSS[0] - rows * DOWN[0]
         self.height = 2 * MARGIN + slope + (layers - 1) * self.layer

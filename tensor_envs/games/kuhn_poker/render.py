@@ -66,10 +66,7 @@ def tile(rules: KuhnPoker) -> Tile:
     cloth, chip = Pixel((cards.CLOTH,)), Pixel((cards.CHIP,))
     first, second = (Pixel(RANK_COLOURS, (StateBits("cards", player),)) for player in (0, 1))
     bets = [
-        Pixel(
-            tuple(cards.CHIP if key.bit_count() > k else cards.CLOTH for key in range(8)),
-            (StateBits("bets"),),
-        )
+        Pixel(tuple(cards.CHIP if key.bit_count() > k else cards.CLOTH for key in range(8)), (StateBits("bets"),))
         for k in (1, 0)
     ]
     return Tile(3, ([first, bets[0], second, cloth, bets[1], cloth, cloth, chip, cloth],))

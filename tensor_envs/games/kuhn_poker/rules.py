@@ -7,19 +7,7 @@ i-th action was a bet.
 from dataclasses import dataclass
 from typing import Any
 
-from tensor_envs.rules import (
-    Chance,
-    Field,
-    GameState,
-    Mask,
-    Outcome,
-    Part,
-    Scalar,
-    Spec,
-    bits,
-    one_hot,
-    where,
-)
+from tensor_envs.rules import Chance, Field, GameState, Mask, Outcome, Part, Scalar, Spec, bits, one_hot, where
 
 CARDS, MAX_PLIES = 3, 3
 PASS, BET = 0, 1

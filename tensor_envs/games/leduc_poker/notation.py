@@ -38,8 +38,7 @@ def from_dict(rules: LeducPoker, game: dict[str, Any]) -> dict[str, Any]:
         outcome = rules.step(s, integer(action), NoChance())
         s, over = outcome.state.replace(ply=integer(ply + 1)), bool(scalar(outcome.terminated).value)
     fields = {
-        name: [x.value for x in value] if isinstance(value, list) else value.value
-        for name, value in s.asdict().items()
+        name: [x.value for x in value] if isinstance(value, list) else value.value for name, value in s.asdict().items()
     }
     return fields | ended(over)
 

@@ -76,9 +76,7 @@ def draw(rules: LeducPoker, game: dict[str, Any]) -> Drawing:
         x = 40 + k * (WIDTH - 80 - cards.CARD[0]) / 2
         cards.draw_card(picture, x, place, text, text == "?", 28, RED if red else cards.INK)
     for player, bet in enumerate(s["bets"]):
-        cards.draw_chip(
-            picture, 40 + cards.CARD[0] + 30 + player * (WIDTH - 140 - 2 * cards.CARD[0]), 79, 17, bet
-        )
+        cards.draw_chip(picture, 40 + cards.CARD[0] + 30 + player * (WIDTH - 140 - 2 * cards.CARD[0]), 79, 17, bet)
     for k, line in enumerate(rounds(game)):
         picture.text((WIDTH / 2, 144 + 18 * k), line, 12, cards.PALE)
     picture.text((WIDTH / 2, 184), status(rules, game), 14, cards.PALE, bold=True)
@@ -99,9 +97,5 @@ def tile(rules: LeducPoker) -> Tile:
     pixels = [first, public, second]
     for k in (4, 3, 2, 1, 0):
         chips = tuple(cards.CHIP if bet > 3 * k else cards.CLOTH for bet in range(16))
-        pixels += [
-            Pixel(chips, (StateBits("bets", 0),)),
-            Pixel((cards.CLOTH,)),
-            Pixel(chips, (StateBits("bets", 1),)),
-        ]
+        pixels += [Pixel(chips, (StateBits("bets", 0),)), Pixel((cards.CLOTH,)), Pixel(chips, (StateBits("bets", 1),))]
     return Tile(3, (pixels,))

@@ -30,8 +30,7 @@ def from_dict(rules: Othello, game: dict[str, Any]) -> dict[str, Any]:
 def sets_of(board: list[int], player: int) -> tuple[int, int, int, int]:
     """Return sets of squares: the discs of a player and of the opponent, and where each of them may place one."""
     own, other = (
-        sum(1 << square for square, disc in enumerate(board) if disc == STONES[owner])
-        for owner in (player, 1 - player)
+        sum(1 << square for square, disc in enumerate(board) if disc == STONES[owner]) for owner in (player, 1 - player)
     )
     mine, answers = (moves(word64(a), word64(b)).value for a, b in ((own, other), (other, own)))
     return own, other, int(mine), int(answers)

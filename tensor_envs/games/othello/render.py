@@ -74,6 +74,4 @@ to_svg = svg_of(draw)
 
 def tile(rules: Othello) -> Tile:
     """Return the board as a small picture."""
-    return Tile(
-        SIDE, ([stone_pixel(square, CLOTH, COLOURS[1], COLOURS[-1]) for square in range(SIDE * SIDE)],)
-    )
+    return Tile(SIDE, ([stone_pixel(square, CLOTH, COLOURS[1], COLOURS[-1]) for square in range(SIDE * SIDE)],))

@@ -45,9 +45,7 @@ def from_dict(rules: Shed, game: dict[str, Any]) -> dict[str, Any]:
     places = nested("hands", game["hands"], (2, None), 1, rules.cards)
     places += [nested(name, game[name], (None,), 1, rules.cards) for name in ("pile", "talon")]
     if sorted(card for place in places for card in place) != list(range(1, rules.cards + 1)):
-        raise ValueError(
-            f"hands, pile and talon must hold each of the cards 1..{rules.cards} once, got {places}"
-        )
+        raise ValueError(f"hands, pile and talon must hold each of the cards 1..{rules.cards} once, got {places}")
     words = [word_of(place) for place in places]
     own, other = words[player], words[1 - player]
     fields = {"own": own, "other": other, "pile": words[2], "current_player": player}
@@ -99,9 +97,7 @@ def parse(text: str, cards: int | None = None) -> dict[str, Any]:
         raise ValueError(f'a position is written "7-2+ [] 6-3", with a box between the hands; got {text!r}')
     sides, plus = [match["left"], match["right"]], [match[side].endswith("+") for side in ("left", "right")]
     if sum(plus) != 1:
-        raise ValueError(
-            f"exactly one hand must end in +, that of the player who has just moved; got {text!r}"
-        )
+        raise ValueError(f"exactly one hand must end in +, that of the player who has just moved; got {text!r}")
     hands = [_hand(side.removesuffix("+").strip()) for side in sides]
     pile = _hand((match["pile"] or "").strip())
     named = sorted([*hands[0], *hands[1], *pile])

@@ -80,12 +80,7 @@ def tile(rules: Shed) -> Tile:
             for key in range(16):
                 own, other, pile, player = (key >> i & 1 for i in range(4))
                 hands = (other, own) if player else (own, other)
-                shown = {
-                    "player 0": hands[0],
-                    "pile": pile,
-                    "talon": not (own or other or pile),
-                    "player 1": hands[1],
-                }
+                shown = {"player 0": hands[0], "pile": pile, "talon": not (own or other or pile), "player 1": hands[1]}
                 colours.append(face if shown[name] else CLOTH)
             sets = [StateBits(field, 0, card, 1) for field in ("own", "other", "pile")]
             pixels.append(Pixel(tuple(colours), (*sets, StateBits("current_player"))))

@@ -47,11 +47,7 @@ Plan = tuple[list[SolverKernel], HostArray]  # kernels to launch, and a row of `
 
 
 def solve(
-    cards: int,
-    device: Any = None,
-    progress: bool = True,
-    path: str | Path | None = None,
-    memory: float | None = None,
+    cards: int, device: Any = None, progress: bool = True, path: str | Path | None = None, memory: float | None = None
 ) -> Tablebase:
     """Solve the game with `cards` cards.
 
@@ -134,9 +130,7 @@ def choose_fixed(cards: int, device: str, memory: float | None) -> int:
         if room is None or need <= room:
             return fixed
     available = f"{(room or 0) / GIB:.1f} GiB"
-    raise MemoryError(
-        f"solving {cards} cards takes {need / GIB:.1f} GiB on {device}, and there are {available}"
-    )
+    raise MemoryError(f"solving {cards} cards takes {need / GIB:.1f} GiB on {device}, and there are {available}")
 
 
 def memory_needed(cards: int, fixed: int, gpu: bool) -> int:
@@ -180,9 +174,7 @@ class LayerSolver:
             self.parents, self.gaps = room("parents"), room("gaps")
             self.ternary, self.picks = upload(ternary(cards), device), upload(picks(cards), device)
         except Exception as error:  # backends raise different exceptions when memory is full
-            raise MemoryError(
-                f"solving {cards} cards takes {self.bytes / GIB:.1f} GiB on {device}: {error}"
-            ) from None
+            raise MemoryError(f"solving {cards} cards takes {self.bytes / GIB:.1f} GiB on {device}: {error}") from None
         empty = np.zeros(result_bytes(cards), np.uint8)
         self.results = [upload(empty, device) for _ in range(2)] if saved is None else saved.results
         self.first_bytes, (self.slice_places, _) = first_bytes(cards), slices(cards, fixed)
@@ -249,13 +241,9 @@ class LayerSolver:
                 if group.rank(card) == t:
                     if group.talon >> card & 1:
                         other = Group(self.cards, group.fixed, group.talon ^ 1 << card).layers[layer.k]
-                        begin.append(
-                            (SolverKernel(strata.draw_slice, ranks), at._replace(**self.slice(other, card)))
-                        )
+                        begin.append((SolverKernel(strata.draw_slice, ranks), at._replace(**self.slice(other, card))))
                     else:
-                        emit.append(
-                            (SolverKernel(strata.emit, ranks), at._replace(**self.slice(layer, card)))
-                        )
+                        emit.append((SolverKernel(strata.emit, ranks), at._replace(**self.slice(layer, card))))
         sweep.append((SolverKernel(strata.settle), common))
         return [
             ([kernel for kernel, _ in plan], np.array([launch for _, launch in plan], np.int32))

@@ -72,9 +72,7 @@ class Arrays(NamedTuple):
     b_drawn: Any  # `b_moves` before a sweep, of the sets that are swept together
     picked_a: Any  # uint32 [S, 2^(n-8), 256]: A wins and B is to move, pile digits read as A's
     picked_b: Any  # A wins and is to move, pile digits read as B's
-    a_to_move: (
-        Any  # uint8, the result, a bit for each quiet position of all talon sets: A wins and is to move
-    )
+    a_to_move: Any  # uint8, the result, a bit for each quiet position of all talon sets: A wins and is to move
     b_to_move: Any  # A wins and B is to move
     changed: Any  # int32 [S]: number of the last sweep that changed the set
     a_slices: Any  # uint32: words of `a_moves` with a fixed card as the pile's top, for other groups
@@ -161,9 +159,7 @@ class Stage:
                     yield self.a.sets[number], cell // columns
         else:
             total = self.launch.sets.to(LONG) * rows
-            begin, end = (
-                total * part // PARTS for part in (self.a.share[0], self.a.share[0] + self.a.share[1])
-            )
+            begin, end = (total * part // PARTS for part in (self.a.share[0], self.a.share[0] + self.a.share[1]))
             with loop(integer(end - begin)) as i:
                 place = word(begin) + word(i)
                 yield self.a.sets[integer(place // word(rows))], integer(place % word(rows))
@@ -259,9 +255,7 @@ class Stage:
         first, second, third = (word(x) for x in values)
         return where(self.launch.top == 0, first, where(self.launch.top == 1, second, third))
 
-    def decide_low(
-        self, t: int, a: Scalar, b: Scalar, a_picks: Scalar, b_picks: Scalar
-    ) -> tuple[Scalar, Scalar]:
+    def decide_low(self, t: int, a: Scalar, b: Scalar, a_picks: Scalar, b_picks: Scalar) -> tuple[Scalar, Scalar]:
         """Return two words after `decide` for a low t, whose digits A, B and pile are 3^t bits apart."""
         step, held = 3**t, low_bits(t, 0)
         a_value = (a_picks | a >> 2 * step) & held

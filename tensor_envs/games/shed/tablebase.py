@@ -131,9 +131,7 @@ class Tablebase:
         ones = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1)
         # by symmetry, the losses with A to move are as many as A's wins with B to move
         # in parts, since an index takes eight times the memory of its table
-        win, loss = (
-            sum(int(ones[part].sum()) for part in np.array_split(table, 256)) for table in self._host
-        )
+        win, loss = (sum(int(ones[part].sum()) for part in np.array_split(table, 256)) for table in self._host)
         ends = self.quiet_values(0)
         held = (int(own).bit_count() for own in np.flatnonzero(ends == DRAW))
         patterns = Counter(f"{n}-{self.cards - n}" for n in held)

@@ -23,9 +23,7 @@ def moves_up(rules: RuleFields, counts: Scalar) -> Scalar:
     return where(all_tied, 0, among_first & tally.at_least(counts, 1))
 
 
-def backpropagate(
-    rules: RuleFields, s: GameState, round_ends: Scalar, game_ends: Scalar
-) -> tuple[GameState, Scalar]:
+def backpropagate(rules: RuleFields, s: GameState, round_ends: Scalar, game_ends: Scalar) -> tuple[GameState, Scalar]:
     """Apply the Backpropagation that ends a round (F33) or the game (F41).
 
     Returns:
@@ -74,6 +72,4 @@ def next_flip(rules: RuleFields, s: GameState, looks: Scalar) -> GameState:
     for other in reversed(s.order):
         chooses = select(s.pend_flip, other) != 0
         player, phase = where(chooses, other, player), where(chooses, Phase.FLIP, phase)
-    return s.replace(
-        current_player=where(looks, player, s.current_player), phase=where(looks, phase, s.phase)
-    )
+    return s.replace(current_player=where(looks, player, s.current_player), phase=where(looks, phase, s.phase))

@@ -12,17 +12,7 @@ from functools import cached_property
 from tensor_envs.games.tensor_equilibrium import tally
 from tensor_envs.games.tensor_equilibrium.data import TYPES, RuleFields
 from tensor_envs.games.tensor_equilibrium.hexagon import STRIDES, Hexagon, neighbours, pairs
-from tensor_envs.rules import (
-    GameState,
-    Scalar,
-    has_bit,
-    integer,
-    select,
-    union_in_range,
-    union_of,
-    where,
-    word64,
-)
+from tensor_envs.rules import GameState, Scalar, has_bit, integer, select, union_in_range, union_of, where, word64
 
 CODE_BITS = 3
 PLANES = CODE_BITS + 1  # planes of a board: the bits of the code, then the face-up tiles

@@ -141,9 +141,7 @@ class RuleFields:
         for (low, high), names in RANGES.items():
             for name in names:
                 value = getattr(self, name)
-                if not all(
-                    low <= entry <= high for entry in (value if isinstance(value, tuple) else (value,))
-                ):
+                if not all(low <= entry <= high for entry in (value if isinstance(value, tuple) else (value,))):
                     raise ValueError(f"{name} must be in {low}..{high}, got {shown(value)}")
         for name, size in SIZES.items():
             if len(getattr(self, name)) != size:

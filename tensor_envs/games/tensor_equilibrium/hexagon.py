@@ -76,9 +76,7 @@ class Hexagon:
 
     def numbered(self, cells: CellSet) -> CellSet:
         """Return a set with cell h at bit h, without the empty columns."""
-        return reduce(
-            or_, [cells >> row.bit - row.cell & (1 << row.size) - 1 << row.cell for row in self.rows]
-        )
+        return reduce(or_, [cells >> row.bit - row.cell & (1 << row.size) - 1 << row.cell for row in self.rows])
 
 
 def neighbours(cells: CellSet) -> CellSet:

@@ -115,10 +115,7 @@ def cell_choices(rules: RuleFields, s: GameState, board: PlayerBoard, partners: 
         Phase.MUL_CELL: select(board.mul_cells, s.pend_direction),
         Phase.FLIP: flippable & board.face_up,
     }
-    sets = [
-        by_phase(s, cells),
-        *(by_phase(s, {Phase.MUL_EDGE: edges}) for edges in board.mul_edges(s.supply)),
-    ]
+    sets = [by_phase(s, cells), *(by_phase(s, {Phase.MUL_EDGE: edges}) for edges in board.mul_edges(s.supply))]
     numbered = Hexagon(rules.board_radius).numbered
     return [(Act.CELL + i * rules.cells, rules.cells, numbered(chosen)) for i, chosen in enumerate(sets)]
 

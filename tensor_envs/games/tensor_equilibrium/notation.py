@@ -10,33 +10,14 @@ from tensor_envs.games._kit.symmetries import identity
 from tensor_envs.games.tensor_equilibrium import tally
 from tensor_envs.games.tensor_equilibrium.board import CODE_BITS, light_cells
 from tensor_envs.games.tensor_equilibrium.cards import partner_word, row_bits
-from tensor_envs.games.tensor_equilibrium.data import (
-    DIRECTIONS,
-    OPERATIONS,
-    TYPE_NAMES,
-    TYPES,
-    Act,
-    Phase,
-)
+from tensor_envs.games.tensor_equilibrium.data import DIRECTIONS, OPERATIONS, TYPE_NAMES, TYPES, Act, Phase
 from tensor_envs.games.tensor_equilibrium.hexagon import Hexagon
 from tensor_envs.games.tensor_equilibrium.rules import TensorEquilibrium
 
-symmetries = (
-    identity()
-)  # a turned board would change the first tile of a MUL pair, and so the meaning of CELL
+symmetries = identity()  # a turned board would change the first tile of a MUL pair, and so the meaning of CELL
 FACE_DOWN = TYPES  # added to the code of a face-down tile
 SAME = (  # entries that are fields
-    *(
-        "n_passed",
-        "phase",
-        "pos",
-        "pend_target",
-        "pend_type",
-        "picks_left",
-        "tweaks_left",
-        "final_left",
-        "round",
-    ),
+    *("n_passed", "phase", "pos", "pend_target", "pend_type", "picks_left", "tweaks_left", "final_left", "round"),
 )
 
 
@@ -123,9 +104,7 @@ def from_dict(rules: TensorEquilibrium, game: dict[str, Any]) -> dict[str, Any]:
 def _planes(hexagon: Hexagon, board: list[int]) -> list[int]:
     """Return the planes of a board from the codes of its cells."""
     types = [(code - 1) % TYPES + 1 if code else 0 for code in board]
-    planes = [
-        hexagon.set_of(cell for cell, kind in enumerate(types) if kind >> i & 1) for i in range(CODE_BITS)
-    ]
+    planes = [hexagon.set_of(cell for cell, kind in enumerate(types) if kind >> i & 1) for i in range(CODE_BITS)]
     return [*planes, hexagon.set_of(cell for cell, code in enumerate(board) if 1 <= code <= TYPES)]
 
 
@@ -223,9 +202,7 @@ def action_to_string(rules: TensorEquilibrium, action: int) -> str:
             return f"CELL({q},{r})"
         dq, dr = DIRECTIONS[block - 1]
         return f"EDGE({q},{r} {q + dq},{r + dr})"
-    name, first = max(
-        ((name, first) for name, first in KINDS.items() if first <= action), key=lambda kind: kind[1]
-    )
+    name, first = max(((name, first) for name, first in KINDS.items() if first <= action), key=lambda kind: kind[1])
     number = action - first
     if name in ("PASS", "DOWNLOAD", "STOP"):
         return name

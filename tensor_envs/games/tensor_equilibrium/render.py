@@ -11,15 +11,7 @@ from math import sqrt
 from typing import Any
 
 from tensor_envs.games._kit.grids import hexagon, svg_of
-from tensor_envs.games.tensor_equilibrium.data import (
-    DIRECTIONS,
-    OPERATIONS,
-    TYPE_NAMES,
-    TYPES,
-    Act,
-    Phase,
-    RuleFields,
-)
+from tensor_envs.games.tensor_equilibrium.data import DIRECTIONS, OPERATIONS, TYPE_NAMES, TYPES, Act, Phase, RuleFields
 from tensor_envs.games.tensor_equilibrium.hexagon import Hexagon
 from tensor_envs.render.drawing import Drawing, Point, box, disc
 from tensor_envs.render.tile import Pixel, StateBits, Tile
@@ -207,9 +199,7 @@ def draw_legend(picture: Drawing, x: float) -> None:
     picture.line((x - 11 * TILE, 50), (x - 10 * TILE, 50), stroke=GOLD, width=2)
 
 
-def draw_title(
-    picture: Drawing, rules: RuleFields, game: dict[str, Any], seat: int, x: float, y: float
-) -> None:
+def draw_title(picture: Drawing, rules: RuleFields, game: dict[str, Any], seat: int, x: float, y: float) -> None:
     """Draw the seat, the rows of its Tensor card, and its GPU."""
     _, _, income = limits(rules, game["level"][seat])
     name = f"seat {seat}" + (", passed" if game["passed"][seat] else "")
@@ -282,15 +272,11 @@ def draw_tokens(picture: Drawing, rules: RuleFields, game: dict[str, Any], seat:
                 picture.area(box(x + t * COLUMN, y, COLUMN, bottom - y + COLUMN), action)
 
 
-def draw_holdings(
-    picture: Drawing, rules: RuleFields, game: dict[str, Any], seat: int, x: float, y: float
-) -> None:
+def draw_holdings(picture: Drawing, rules: RuleFields, game: dict[str, Any], seat: int, x: float, y: float) -> None:
     """Draw the storage and the hand with their limits."""
     hand, storage, _ = limits(rules, game["level"][seat])
     mine = seat == game["actor"]
-    acts = [
-        [Act.LOAD + t, *(Act.HACK + TYPES * k + t for k in range(rules.players - 1))] for t in range(TYPES)
-    ]
+    acts = [[Act.LOAD + t, *(Act.HACK + TYPES * k + t for k in range(rules.players - 1))] for t in range(TYPES)]
     x = draw_tiles(picture, f"storage (of {storage})", game["storage"][seat], x, y, acts if mine else ())
     acts = [[Act.RUN + o] for o in range(len(OPERATIONS))]
     draw_cards(picture, f"hand (of {hand})", game["hand"][seat], x + GAP, y, acts if mine else ())

@@ -20,20 +20,7 @@ from tensor_envs.games.tensor_equilibrium.legal import legal_actions
 from tensor_envs.games.tensor_equilibrium.players import wrapped
 from tensor_envs.games.tensor_equilibrium.turn import act
 from tensor_envs.games.tensor_equilibrium.view import observation, observation_dtype, observation_size
-from tensor_envs.rules import (
-    Chance,
-    Field,
-    GameState,
-    Mask,
-    Outcome,
-    Part,
-    Scalar,
-    Spec,
-    integer,
-    lookup,
-    where,
-    word,
-)
+from tensor_envs.rules import Chance, Field, GameState, Mask, Outcome, Part, Scalar, Spec, integer, lookup, where, word
 
 
 @dataclass(frozen=True)
@@ -74,17 +61,13 @@ class TensorEquilibrium(RuleFields):
                 Field("passed", (players,), kind="bool"),
                 Field("n_passed", high=players),
                 Field("phase", high=Phase.OVER),
-                Field(
-                    "pos", high=players - 1
-                ),  # in `order`; during the set-up, the number of players that are done
+                Field("pos", high=players - 1),  # in `order`; during the set-up, the number of players that are done
                 Field("pend_target", low=-1, high=players - 1),  # player who gets the pending tile, or -1
                 # type of the pending tile; in ADD the removed type, then the new one; else -1
                 Field("pend_type", low=-1, high=TYPES - 1),
                 # bit of the cell that ADD vacated, or of the pair that MUL copies; else -1
                 Field("pend_bit", low=-1, high=Hexagon(self.board_radius).bits[-1]),
-                Field(
-                    "pend_direction", high=len(STRIDES) - 1
-                ),  # from the first tile of that pair to the second
+                Field("pend_direction", high=len(STRIDES) - 1),  # from the first tile of that pair to the second
                 Field("picks_left", high=self.market_size),
                 Field("tweaks_left", high=max(self.load_tweaks, *self.op_tweaks)),
                 Field("final", kind="bool"),

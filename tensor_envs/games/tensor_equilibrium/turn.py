@@ -100,9 +100,7 @@ def act(rules: RuleFields, s: GameState, index: Scalar, chance: Chance) -> tuple
     return refill(rules, after, refills, chance), TurnResult(action, player, tweaks, picked, set_up)
 
 
-def move_tiles(
-    rules: RuleFields, s: GameState, action: DecodedAction, player: Scalar
-) -> tuple[dict[str, Any], Scalar]:
+def move_tiles(rules: RuleFields, s: GameState, action: DecodedAction, player: Scalar) -> tuple[dict[str, Any], Scalar]:
     """Place, remove, flip or copy tiles on a player's board.
 
     Returns:
@@ -212,18 +210,14 @@ def update_pending(rules: RuleFields, s: GameState, action: DecodedAction, kind:
         "market": s.market - taken,
         "hand": put(s.hand, player, select(s.hand, player) + drawn),
         "ops": s.ops - drawn,
-        "pend_target": where(
-            action.hacks, wrapped(rules, player + action.offset), where(action.loads, player, -1)
-        ),
+        "pend_target": where(action.hacks, wrapped(rules, player + action.offset), where(action.loads, player, -1)),
         "pend_type": where(has_type, action.type, where(removes, kind, -1)),
         "pend_bit": where(removes | edges, action.bit, where(action.at(Phase.ADD_TYPE), s.pend_bit, -1)),
         "pend_direction": where(edges, action.direction, 0),
     }
 
 
-def tweaks_left(
-    rules: RuleFields, s: GameState, action: DecodedAction, player: Scalar, kind: Scalar
-) -> Scalar:
+def tweaks_left(rules: RuleFields, s: GameState, action: DecodedAction, player: Scalar, kind: Scalar) -> Scalar:
     """Return the tweaks left: as many as the operation grants (F27), or those for a tile of the top row (F24, F26)."""
     bonus = has_bit(select(s.rows, player), kind & 7)
     if not rules.hack_bonus:  # G25

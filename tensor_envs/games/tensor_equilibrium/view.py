@@ -71,9 +71,7 @@ def cells(rules: RuleFields, s: GameState, player: Scalar) -> list[Part]:
 def holdings(rules: RuleFields, s: GameState, player: Scalar) -> list[Part]:
     """Return a player's tokens, tiles, cards, limits and place in the order."""
     level, tiers = select(s.level, player), (rules.tier_hand, rules.tier_storage, rules.tier_income)
-    turn = where(
-        s.phase == Phase.TWEAK, select(s.order, s.pos), s.current_player
-    )  # else the player to move's
+    turn = where(s.phase == Phase.TWEAK, select(s.order, s.pos), s.current_player)  # else the player to move's
     return [
         *numbers(*(n + rules.level_min for n in counts(level))),
         *numbers(*counts(select(s.storage, player))),

@@ -74,9 +74,7 @@ def _space(value: Any) -> Space:
     """Return a space as a tuple. Raise ValueError for other values."""
     x, y = _sequence("a space of the board", value, 2)
     if type(x) is not int or type(y) is not int or not 0 <= min(x, y) <= max(x, y) < MAX_SIDE:
-        raise ValueError(
-            f"a space of the board must be two ints in 0..{MAX_SIDE - 1}, x and y, got {shown(value)}"
-        )
+        raise ValueError(f"a space of the board must be two ints in 0..{MAX_SIDE - 1}, x and y, got {shown(value)}")
     return x, y
 
 
@@ -118,13 +116,9 @@ class Board:
         object.__setattr__(self, "starts", tuple(map(_space, starts)))
         for (x0, y0), (x1, y1) in self.lines:
             if (x0 == x1) == (y0 == y1):
-                raise ValueError(
-                    f"a line of the board must run straight along x or y, got {((x0, y0), (x1, y1))}"
-                )
+                raise ValueError(f"a line of the board must run straight along x or y, got {((x0, y0), (x1, y1))}")
         if not all(side in (BLACK, WHITE) and type(side) is int for _, side in self.stars):
-            raise ValueError(
-                f"a Star of the board must be (space, side) with side 0 or 1, got {shown(self.stars)}"
-            )
+            raise ValueError(f"a Star of the board must be (space, side) with side 0 or 1, got {shown(self.stars)}")
         ends = {space for join in self.joins for space in join}
         for name, marked in (("starts", self.starts), ("stars", tuple(space for space, _ in self.stars))):
             if off := [space for space in marked if space not in ends]:
@@ -221,9 +215,7 @@ class Card:
 
     def __post_init__(self) -> None:
         if type(self.number) is not int or abs(self.number) > MAX_NUMBER:
-            raise ValueError(
-                f"a card's number must be an int in {-MAX_NUMBER}..{MAX_NUMBER}, got {shown(self.number)}"
-            )
+            raise ValueError(f"a card's number must be an int in {-MAX_NUMBER}..{MAX_NUMBER}, got {shown(self.number)}")
         if type(self.either) is not bool:
             raise ValueError(f"either of card {self.number} must be true or false, got {shown(self.either)}")
         parts = tuple(_sequence(f"parts of card {self.number}", self.parts))

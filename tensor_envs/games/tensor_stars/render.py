@@ -10,18 +10,7 @@ from math import cos, pi, sin
 from typing import Any
 
 from tensor_envs.games._kit.grids import svg_of
-from tensor_envs.games.tensor_stars.data import (
-    BLACK,
-    CARDS,
-    COLOURS,
-    COMPASS,
-    PIECES,
-    TURNS,
-    WHITE,
-    Board,
-    Card,
-    Space,
-)
+from tensor_envs.games.tensor_stars.data import BLACK, CARDS, COLOURS, COMPASS, PIECES, TURNS, WHITE, Board, Card, Space
 from tensor_envs.games.tensor_stars.notation import COMMIT, ORDER, OVER
 from tensor_envs.games.tensor_stars.rules import StarsRules
 from tensor_envs.render.drawing import Drawing, Point, box
@@ -138,9 +127,7 @@ def draw(rules: StarsRules, d: dict[str, Any]) -> Drawing:
     draw_board(picture, board, d, corner)
     for side in (BLACK, WHITE):
         left = MARGIN if side == BLACK else picture.width - MARGIN - PANEL
-        draw_player(
-            picture, rules, d, side, (left, MARGIN + TITLE + (height - SLOT - TITLE - hand_height) / 2)
-        )
+        draw_player(picture, rules, d, side, (left, MARGIN + TITLE + (height - SLOT - TITLE - hand_height) / 2))
     return picture
 
 

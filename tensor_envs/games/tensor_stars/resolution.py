@@ -57,8 +57,7 @@ class PaddedBoard:
     def set_of(self, pieces: Sequence[Scalar]) -> list[Scalar]:
         """Return the set of cells that some pieces stand on."""
         return [
-            union_of(where(cell >> 5 == w, bit(cell & 31), 0) for cell in pieces)
-            for w in range(num_words(self.size))
+            union_of(where(cell >> 5 == w, bit(cell & 31), 0) for cell in pieces) for w in range(num_words(self.size))
         ]
 
 
@@ -88,9 +87,7 @@ class Resolution:
         answer: the action.
     """
 
-    def __init__(
-        self, rules: StarsFields, padded: PaddedBoard, s: GameState, answered: Scalar, answer: Scalar
-    ):
+    def __init__(self, rules: StarsFields, padded: PaddedBoard, s: GameState, answered: Scalar, answer: Scalar):
         self.rules, self.padded, self.before = rules, padded, s
         self.answered, self.reversed = answered, answer == REVERSED
         self.active = s.placed == ALL_PLACED
@@ -176,9 +173,7 @@ class Resolution:
     def movable(self, piece: int) -> Scalar:
         """Return whether cards move a piece. They do not once it has scored (G17) or is out of play (G20)."""
         in_play = self.pieces[piece] != self.padded.out if self.rules.pieces_leave else scalar(True)
-        stops = (
-            self.rules.score_stops_piece and self.rules.points_to_win > 1
-        )  # with one point to win, the game is over
+        stops = self.rules.score_stops_piece and self.rules.points_to_win > 1  # with one point to win, the game is over
         return in_play & ~self.scored[piece] if stops else in_play
 
     def stop(self, condition: Scalar, event: int) -> None:
@@ -199,9 +194,7 @@ class Resolution:
         others = self.padded.set_of([cell for other, cell in enumerate(self.pieces) if other != piece])
         return step, [a & ~b for a, b in zip(entered, others, strict=True)]
 
-    def walk(
-        self, cell: Scalar, card: Scalar, ways: Sequence[Way], order: Sequence[int]
-    ) -> tuple[Scalar, Scalar]:
+    def walk(self, cell: Scalar, card: Scalar, ways: Sequence[Way], order: Sequence[int]) -> tuple[Scalar, Scalar]:
         """Play the parts of a card in an order (F9, G15).
 
         Each space is tried alone, since a step that is blocked stays blocked for the rest of the part (G16).
@@ -272,6 +265,4 @@ class Resolution:
         for piece in pieces:
             start = self.padded.starts[piece]
             vacant = all_of(cell != start for other, cell in enumerate(before) if other != piece)
-            self.pieces[piece] = where(
-                when & (before[piece] == self.padded.out) & vacant, start, before[piece]
-            )
+            self.pieces[piece] = where(when & (before[piece] == self.padded.out) & vacant, start, before[piece])

@@ -13,14 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from tensor_envs.games.tensor_stars.data import CARDS, PIECES, TURNS, StarsFields
-from tensor_envs.games.tensor_stars.resolution import (
-    ALL_PLACED,
-    EVENTS,
-    PRINTED,
-    REVERSED,
-    PaddedBoard,
-    Resolution,
-)
+from tensor_envs.games.tensor_stars.resolution import ALL_PLACED, EVENTS, PRINTED, REVERSED, PaddedBoard, Resolution
 from tensor_envs.rules import (
     Chance,
     Field,
@@ -113,10 +106,7 @@ class StarsRules(StarsFields):
 
     def place(self, s: GameState, card: Scalar, answered: Scalar) -> GameState:
         """Place a card for the next piece (F4). An answer places none, since its index is beyond cards and places."""
-        hand = [
-            where(s.current_player == player, cards & ~(1 << card), cards)
-            for player, cards in enumerate(s.hand)
-        ]
+        hand = [where(s.current_player == player, cards & ~(1 << card), cards) for player, cards in enumerate(s.hand)]
         placed = where(answered, ALL_PLACED, s.placed + 1)
         return s.replace(
             hand=hand,

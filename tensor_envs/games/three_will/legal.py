@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from tensor_envs.games.three_will.agents import BoardView, count, locked, place_of, turned
 from tensor_envs.games.three_will.data import CHALLENGE, FMOVE, FREE, MOVE, OPTIONS, SLOTS, ThreeWillFields
-from tensor_envs.games.three_will.squares import (
-    ALL,
-    OTHER_GOAL,
-    OWN_GOAL,
-    direction,
-    inside,
-    next_to,
-    squares_of,
-)
+from tensor_envs.games.three_will.squares import ALL, OTHER_GOAL, OWN_GOAL, direction, inside, next_to, squares_of
 from tensor_envs.rules import GameState, Scalar, halves, has_bit, integer, select, sum_of, where, word64
 
 

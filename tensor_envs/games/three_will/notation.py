@@ -62,9 +62,7 @@ def from_dict(rules: ThreeWillRules, game: dict[str, Any]) -> dict[str, Any]:
     ids = [game["ids"][SLOTS * p :][:SLOTS] for p in range(PLAYERS)]
     squares = [pos ^ TURN[agent // SLOTS] for agent, pos in enumerate(game["pos"])]
     return {
-        "agents": packed(
-            [square + SQUARES * level for square, level in zip(squares, game["lvl"], strict=True)]
-        ),
+        "agents": packed([square + SQUARES * level for square, level in zip(squares, game["lvl"], strict=True)]),
         "bearers": [sum(slot << 4 * (n - 1) for slot, n in enumerate(numbers)) for numbers in ids],
         **{name: game[name] for name in SAME_NAMES},
         "challenge_left": game["challenge_left"] == 1,

@@ -15,19 +15,7 @@ from tensor_envs.games.three_will.data import (
     ThreeWillFields,
 )
 from tensor_envs.games.three_will.operations import bearer
-from tensor_envs.rules import (
-    GameState,
-    Part,
-    Scalar,
-    Value,
-    integer,
-    number,
-    one_hot,
-    real,
-    select,
-    sum_of,
-    where,
-)
+from tensor_envs.rules import GameState, Part, Scalar, Value, integer, number, one_hot, real, select, sum_of, where
 
 STANDINGS = 3  # active, held, locked
 CARDS = 2 * PLAYERS + 1  # Double Risk and Free cards of both, the bank

@@ -157,9 +157,7 @@ def draw(rules: ThreeWillRules, d: dict[str, Any]) -> Drawing:
 to_svg = svg_of(draw)
 
 
-def draw_stack(
-    picture: Drawing, rules: ThreeWillRules, d: dict[str, Any], square: int, centre: Point
-) -> None:
+def draw_stack(picture: Drawing, rules: ThreeWillRules, d: dict[str, Any], square: int, centre: Point) -> None:
     """Draw the agents of a square, the lower one first, so that the higher one covers part of it."""
     agents = stack(d, square)
     for agent in reversed(agents):
@@ -184,9 +182,7 @@ def actions_of(d: dict[str, Any], agent: int) -> list[int]:
     return [EXAMINE + slot] if d["phase"] == CHALLENGE and player == d["declarer"] else []
 
 
-def draw_table(
-    picture: Drawing, rules: ThreeWillRules, d: dict[str, Any], viewer: int, corner: Point
-) -> None:
+def draw_table(picture: Drawing, rules: ThreeWillRules, d: dict[str, Any], viewer: int, corner: Point) -> None:
     """Draw both players' cards at their ends of the table, and between them the bank, the die and the turn."""
     x, y = corner
     far, near = 1 - viewer, viewer

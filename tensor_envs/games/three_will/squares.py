@@ -34,9 +34,7 @@ class Direction(NamedTuple):
 def direction(chart: Chart, option: int, die: Scalar) -> Direction:
     """Return an option of the directive for the player to act."""
     steps = [steps[option] if option < len(steps) else None for steps in chart]
-    some_step = next(
-        filter(None, steps), (0, 0)
-    )  # a step for the faces without this option, whose value is not used
+    some_step = next(filter(None, steps), (0, 0))  # a step for the faces without this option, whose value is not used
     forward, right = zip(*(step or some_step for step in steps), strict=True)
     exists = [step is not None for step in steps]
     return Direction(lookup(forward, die - 1), lookup(right, die - 1), lookup(exists, die - 1))

@@ -46,9 +46,7 @@ sys.modules["tensor_envs"].GameEntry = import_module("tensor_envs._engine.entry"
 
 told = import_module("tensor_envs.render.moves").told
 # by id: module of the GameEntry, rule fields, slots of the state, and whether a player has hidden cards
-GAMES: dict[str, tuple[str, dict[str, Any], dict[str, Any], bool]] = json.loads(
-    (HERE / "games.json").read_text()
-)
+GAMES: dict[str, tuple[str, dict[str, Any], dict[str, Any], bool]] = json.loads((HERE / "games.json").read_text())
 
 
 def _tupled(x: Any) -> Any:

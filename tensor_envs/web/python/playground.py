@@ -62,9 +62,7 @@ def about(name: str) -> dict[str, Any]:
     metadata = batch.page_metadata(env) | {"id": name, "hidden": secret, "python": True}
     chosen = {field.name: getattr(env.rules, field.name) for field in fields(env.rules)}
     bridge.GAMES[name] = module, chosen, metadata["slots"], secret
-    fair = (
-        env.spec.perfect_information or env.engine.game.determinizes
-    )  # playouts must not depend on what is hidden
+    fair = env.spec.perfect_information or env.engine.game.determinizes  # playouts must not depend on what is hidden
     return {
         "game": name,
         "title": name,

@@ -10,9 +10,7 @@ from typing import Any
 from tests.games.chance import Key, draw
 
 Move = tuple[int, int]  # from a pip, by a number
-Sides = tuple[
-    tuple[int, ...], tuple[int, ...]
-]  # men of the mover and of the other on pips 0 (off) .. 25 (bar)
+Sides = tuple[tuple[int, ...], tuple[int, ...]]  # men of the mover and of the other on pips 0 (off) .. 25 (bar)
 
 
 def single_moves(sides: Sides, number: int) -> list[Move]:
@@ -79,11 +77,7 @@ class Reference:
         return game
 
     def to_dict(self) -> dict[str, Any]:  # B12
-        return {
-            "men": [side[1:] for side in self.men],
-            "dice": list(self.dice),
-            "current_player": self.current_player,
-        }
+        return {"men": [side[1:] for side in self.men], "dice": list(self.dice), "current_player": self.current_player}
 
     @property
     def sides(self) -> Sides:

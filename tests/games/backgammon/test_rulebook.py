@@ -117,9 +117,7 @@ def test_b7_the_higher_one(start: Start) -> None:
     ],
     ids=str,
 )
-def test_b8_men_are_borne_off(
-    start: Start, own: Men, dice: list[int], expected: set[tuple[int, int]]
-) -> None:
+def test_b8_men_are_borne_off(start: Start, own: Men, dice: list[int], expected: set[tuple[int, int]]) -> None:
     assert moves(start(GAME, placed(own, {25: 2}, dice))) == expected
 
 

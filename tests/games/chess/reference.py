@@ -168,11 +168,7 @@ class Reference:
         for right, between, path in (("Q", "bcd", "edc"), ("K", "fg", "efg")):
             right = right if self.current_player == 0 else right.lower()
             free = not any(file + rank in self.board for file in between)
-            if (
-                right in self.rights
-                and free
-                and not any(self.attacked(self.board, f + rank, other) for f in path)
-            ):
+            if right in self.rights and free and not any(self.attacked(self.board, f + rank, other) for f in path):
                 found.append(("e" + rank, path[-1] + rank, ""))
         return found
 

@@ -218,9 +218,7 @@ def test_c10_a_position_after_a_pawn_counts_unless_it_can_be_taken(start: Start)
 
 
 def test_c10_lost_rights_make_another_position(start: Start) -> None:
-    game = play(
-        start(GAME, at("4k1n1/p7/8/8/8/8/P7/R3K1N1 w Q - 0 1")), "a1b1", "g1f3", "b1a1", "f3g1", *BACK
-    )
+    game = play(start(GAME, at("4k1n1/p7/8/8/8/8/P7/R3K1N1 w Q - 0 1")), "a1b1", "g1f3", "b1a1", "f3g1", *BACK)
     assert not game.terminated and len(game.to_dict()["moves"]) == 7
     assert play(game, *BACK[:3]).terminated  # what stood after b1a1
 
@@ -247,10 +245,7 @@ def test_c11_quiet_plies(start: Start) -> None:
 def test_c12_observation(start: Start) -> None:
     game = start(GAME, {"fen": "k7/8/8/8/4Pp2/8/8/7K b - e3 0 5"})
     seen = [game.observation(player) for player in (0, 1)]
-    shown = [
-        {(k, f, r) for k in range(14) for f in range(8) for r in range(8) if planes[k][f][r]}
-        for planes in seen
-    ]
+    shown = [{(k, f, r) for k in range(14) for f in range(8) for r in range(8) if planes[k][f][r]} for planes in seen]
     assert shown[0] == {(0, 4, 3), (5, 7, 0), (6, 5, 3), (11, 0, 7), (13, 4, 2)}
     assert shown[1] == {(0, 5, 4), (5, 0, 0), (6, 4, 4), (11, 7, 7), (13, 4, 5)}
     assert [planes[15][0][0] for planes in seen] == [False, True]
@@ -264,10 +259,7 @@ def test_c13_dictionaries() -> None:
     state = env.init(1)
     for move in ("g1f3", "g1f3", "f3g1"):
         state = env.step(state, [env.string_to_action(move)])
-    written = {
-        "fen": "rnbqkb1r/pppppppp/5n2/8/8/8/PPPPPPPP/RNBQKBNR b KQkq - 3 2",
-        "moves": ["g1f3", "g8f6", "f3g1"],
-    }
+    written = {"fen": "rnbqkb1r/pppppppp/5n2/8/8/8/PPPPPPPP/RNBQKBNR b KQkq - 3 2", "moves": ["g1f3", "g8f6", "f3g1"]}
     assert env.state_to_dict(state, 0) == written
     again = env.state_from_dicts([written])
     assert again.repeats.item() == 0 and again.ply.item() == 3 and again.reversible.item() == 3
@@ -305,9 +297,7 @@ def test_c13_impossible_moves(moves: list[Any]) -> None:
         te.make(GAME).state_from_dicts([{"fen": fen, "moves": moves}])
 
 
-@pytest.mark.parametrize(
-    ("plies", "error"), ((0, ValueError), (101, ValueError), ("5", TypeError), (True, TypeError))
-)
+@pytest.mark.parametrize(("plies", "error"), ((0, ValueError), (101, ValueError), ("5", TypeError), (True, TypeError)))
 def test_c14_impossible_fields(plies: Any, error: type[Exception]) -> None:
     with pytest.raises(error):
         te.make(GAME, quiet_plies=plies)

@@ -43,10 +43,7 @@ class Reference:
         return game
 
     def to_dict(self) -> dict[str, Any]:  # C8
-        return {
-            "board": [stone for row in self.board for stone in row],
-            "current_player": self.current_player,
-        }
+        return {"board": [stone for row in self.board for stone in row], "current_player": self.current_player}
 
     def is_full(self) -> bool:
         return all(stone for row in self.board for stone in row)
@@ -83,6 +80,5 @@ class Reference:
     def observation(self, player: int) -> list[Any]:
         """Return two planes of rows, the player's stones first (C7)."""
         return [
-            [[cell == stone for cell in row] for row in self.board]
-            for stone in (STONES[player], STONES[1 - player])
+            [[cell == stone for cell in row] for row in self.board] for stone in (STONES[player], STONES[1 - player])
         ]

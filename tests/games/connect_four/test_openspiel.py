@@ -31,9 +31,7 @@ def play_in_lockstep(config: dict[str, int], rows: int, seed: int) -> set[float]
     state, others = env.init(rows, seed), [game.new_initial_state() for _ in range(rows)]
     state, returns = play_beside(state, others)
     planes = np.array([other.observation_tensor(0) for other in others])
-    planes = planes.reshape(rows, 3, *env.observation_shape[1:])[
-        :, :2, ::-1
-    ]  # theirs begin with the lowest row
+    planes = planes.reshape(rows, 3, *env.observation_shape[1:])[:, :2, ::-1]  # theirs begin with the lowest row
     assert (env.observe(state, 0).numpy() == planes).all()
     return set(returns[:, 0].tolist())
 

@@ -96,15 +96,7 @@ def test_c5_the_last_stone_may_win(start: Start, columns: str, rewards: list[int
 
 @pytest.mark.parametrize(
     "fields",
-    (
-        {"rows": 0},
-        {"rows": 33},
-        {"columns": 0},
-        {"columns": 33},
-        {"k": 0},
-        {"k": 8},
-        {"rows": 3, "columns": 3},
-    ),
+    ({"rows": 0}, {"rows": 33}, {"columns": 0}, {"columns": 33}, {"k": 0}, {"k": 8}, {"rows": 3, "columns": 3}),
     ids=str,
 )
 def test_c6_impossible_fields(start: Start, fields: dict[str, int]) -> None:

@@ -36,9 +36,7 @@ def test_t1_the_start(start: Start) -> None:
         game = start(GAME, seed=seed)
         tiles = [tile for tile in game.to_dict()["board"] if tile]
         assert len(tiles) == 2 and set(tiles) <= {2, 4}
-        assert (
-            game.legal_actions() and not game.terminated and not game.truncated and game.current_player == 0
-        )
+        assert game.legal_actions() and not game.terminated and not game.truncated and game.current_player == 0
 
 
 # a row, the row after a slide to the left, and what that pays

@@ -47,9 +47,7 @@ class Reference:
                 game.ko = point
             else:
                 game.board[point[0]][point[1]] = stone
-        rows = [
-            state["history"][at : at + game.size] for at in range(0, len(state.get("history", ())), game.size)
-        ]
+        rows = [state["history"][at : at + game.size] for at in range(0, len(state.get("history", ())), game.size)]
         game.past = [rows[at : at + game.size] for at in range(0, len(rows), game.size)]
         game.current_player, game.passed = state["current_player"], state["passed"]
         game.plies = state.get("ply", 0)

@@ -23,21 +23,14 @@ def play_in_lockstep(config: dict[str, Any], batch: int, seed: int) -> tuple[int
     game = pyspiel.load_game("go", {"board_size": size, "komi": komi})
     assert game.num_distinct_actions() == env.num_actions and game.max_game_length() == env.rules.max_plies
     state, others = env.init(batch, seed), [game.new_initial_state() for _ in range(batch)]
-    returns, repeated, plies, rng = (
-        np.zeros((batch, 2)),
-        np.zeros(batch, bool),
-        0,
-        np.random.default_rng(seed),
-    )
+    returns, repeated, plies, rng = (np.zeros((batch, 2)), np.zeros(batch, bool), 0, np.random.default_rng(seed))
     while True:
         now = state.numpy()
         returns += now["rewards"]
         black = (now["current_player"] == 0)[:, None, None]
         sets = np.stack([now["own"], now["other"]], axis=1)
         words = np.where(black, sets, sets[:, ::-1])
-        stones = (words[..., None] >> np.arange(32, dtype=np.uint32) & 1).reshape(batch, 2, -1)[
-            ..., : size * size
-        ]
+        stones = (words[..., None] >> np.arange(32, dtype=np.uint32) & 1).reshape(batch, 2, -1)[..., : size * size]
         mask, live = now["legal_action_mask"], list[int]()
         for row, other in enumerate(others):
             if repeated[row]:

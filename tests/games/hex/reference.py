@@ -43,10 +43,7 @@ class Reference:
         return game
 
     def to_dict(self) -> dict[str, Any]:  # H6
-        return {
-            "board": [stone for row in self.board for stone in row],
-            "current_player": self.current_player,
-        }
+        return {"board": [stone for row in self.board for stone in row], "current_player": self.current_player}
 
     def connected(self, player: int) -> bool:
         """Return whether a chain of stones leads from the player's first side to the other (H1, H4)."""
@@ -88,7 +85,6 @@ class Reference:
 
     def observation(self, player: int) -> list[Any]:  # H5
         planes = [
-            [[cell == stone for cell in row] for row in self.board]
-            for stone in (STONES[player], STONES[1 - player])
+            [[cell == stone for cell in row] for row in self.board] for stone in (STONES[player], STONES[1 - player])
         ]
         return [*planes, [[player == 0] * self.size] * self.size]

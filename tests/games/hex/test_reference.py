@@ -103,8 +103,6 @@ def test_numbers_of_groups() -> None:
     state = env.init(8, 3)
     for _ in range(14):
         mask = state.numpy()["legal_action_mask"]
-        state = env.step(
-            state, [int(np.flatnonzero(row)[-1 - row.sum() // 3]) if row.any() else 0 for row in mask]
-        )
+        state = env.step(state, [int(np.flatnonzero(row)[-1 - row.sum() // 3]) if row.any() else 0 for row in mask])
         again = env.state_from_dicts([env.state_to_dict(state, i) for i in range(8)])
         assert (again.groups.numpy() == state.groups.numpy()).all()

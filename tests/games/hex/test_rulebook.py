@@ -36,11 +36,7 @@ def test_h1_h2_players_take_turns(start: Start) -> None:
         assert game.current_player == ply % 2
         game.apply(cell)
         assert cell not in game.legal_actions()
-    assert (
-        game.to_dict() == drawn("O.O .X. ..X")
-        and not game.terminated
-        and game.legal_actions() == [1, 3, 5, 6, 7]
-    )
+    assert game.to_dict() == drawn("O.O .X. ..X") and not game.terminated and game.legal_actions() == [1, 3, 5, 6, 7]
 
 
 # positions; a stone of X at * connects top and bottom
@@ -119,8 +115,7 @@ def test_h5_observation(start: Start) -> None:
 
 
 @pytest.mark.parametrize(
-    ("picture", "over"),
-    (("X.O XO. X..", True), ("OOO ... ...", True), ("O.. ..O .O.", False), ("XX. ..O .XO", False)),
+    ("picture", "over"), (("X.O XO. X..", True), ("OOO ... ...", True), ("O.. ..O .O.", False), ("XX. ..O .XO", False))
 )
 def test_h6_the_end_is_read_off_the_board(start: Start, picture: str, over: bool) -> None:
     game = start(GAME, drawn(picture), size=3)

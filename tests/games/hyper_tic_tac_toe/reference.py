@@ -40,9 +40,7 @@ class Reference:
     num_players = 2
     truncated = False  # G6: the board fills up, so there is no time limit
 
-    def __init__(
-        self, key: Key, *, shape: Sequence[int], k: int, misere: bool = False, gravity: bool = False
-    ) -> None:
+    def __init__(self, key: Key, *, shape: Sequence[int], k: int, misere: bool = False, gravity: bool = False) -> None:
         """Start a game; `key` belongs to the common interface, since the game has no chance (G6)."""
         self.shape, self.k, self.misere, self.gravity = tuple(shape), k, misere, gravity
         if not self.shape or min(self.shape) < 1 or not 1 <= k <= max(self.shape):  # G4
@@ -66,9 +64,7 @@ class Reference:
 
     def has_line(self, player: int) -> bool:
         """Return whether k marks of `player` stand in one line; a longer row contains a line of k (G3)."""
-        return any(
-            all(self.board[cell] == MARKS[player] for cell in line) for line in lines(self.shape, self.k)
-        )
+        return any(all(self.board[cell] == MARKS[player] for cell in line) for line in lines(self.shape, self.k))
 
     def legal_actions(self) -> list[int]:
         if self.terminated:
@@ -110,9 +106,7 @@ class Reference:
         assert not all(won)  # the first line ends the game
         assert not won[self.current_player]  # only the player who has just moved can have completed one
         assert self.terminated == (any(won) or 0 not in self.board)
-        assert self.rewards == (
-            [0.0, 0.0] if won[0] == won[1] else [1.0, -1.0] if won[0] else [-1.0, 1.0]
-        )  # G6
+        assert self.rewards == ([0.0, 0.0] if won[0] == won[1] else [1.0, -1.0] if won[0] else [-1.0, 1.0])  # G6
         columns = self.board[: prod(self.shape[1:])] if self.gravity else self.board  # their highest cells
         assert len(self.legal_actions()) == (0 if self.terminated else columns.count(0))
         assert all(self.holds(cell) for cell, mark in enumerate(self.board) if mark)

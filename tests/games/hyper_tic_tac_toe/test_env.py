@@ -25,9 +25,7 @@ def test_misere_games_agree_with_the_reference() -> None:
 
 
 @pytest.mark.few("shape1")
-@pytest.mark.parametrize(
-    ("shape", "k"), [((4, 3, 3), 3), ((6, 7), 4), ((5,), 2), ((4, 4, 4), 4), ((3, 9, 9), 4)]
-)
+@pytest.mark.parametrize(("shape", "k"), [((4, 3, 3), 3), ((6, 7), 4), ((5,), 2), ((4, 4, 4), 4), ((3, 9, 9), 4)])
 def test_games_with_gravity_agree_with_the_reference(shape: tuple[int, ...], k: int) -> None:
     play_in_lockstep("hyper_tic_tac_toe", batch=48, seed=6, observe_every=9, shape=shape, k=k, gravity=True)
 
@@ -62,9 +60,7 @@ def test_gravity_makes_connect_four() -> None:
 
 def test_marks_do_not_float() -> None:
     env = shared_env("hyper_tic_tac_toe", shape=(4, 3, 3), k=3, gravity=True)
-    with pytest.raises(
-        ValueError, match=r"game 0 is no state of .*board must have a mark or the floor below"
-    ):
+    with pytest.raises(ValueError, match=r"game 0 is no state of .*board must have a mark or the floor below"):
         env.state_from_dicts([{"board": [1] + [0] * 35, "current_player": 1}])
     assert len(list(env.symmetries())) == 8
     with pytest.raises(TypeError, match="gravity must be of type bool"):

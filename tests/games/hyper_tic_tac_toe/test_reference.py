@@ -56,9 +56,7 @@ def test_misuse() -> None:
     for action in (4, -1, 9):
         with pytest.raises(ValueError):
             game.apply(action)
-    over = Reference.from_dict(
-        {"board": [1, 1, 1, -1, -1, 0, 0, 0, 0], "current_player": 1}, KEY, shape=(3, 3), k=3
-    )
+    over = Reference.from_dict({"board": [1, 1, 1, -1, -1, 0, 0, 0, 0], "current_player": 1}, KEY, shape=(3, 3), k=3)
     with pytest.raises(ValueError):
         over.apply(5)
     with pytest.raises(TypeError):
@@ -87,9 +85,7 @@ def test_g2_number_of_lines(shape: Shape, k: int) -> None:
 
 @pytest.mark.parametrize("side, dimensions, count", ((3, 2, 8), (3, 3, 49), (3, 4, 272), (4, 3, 76)))
 def test_g2_totals(side: int, dimensions: int, count: int) -> None:
-    assert (
-        len(lines((side,) * dimensions, side)) == count == ((side + 2) ** dimensions - side**dimensions) // 2
-    )
+    assert len(lines((side,) * dimensions, side)) == count == ((side + 2) ** dimensions - side**dimensions) // 2
 
 
 @pytest.mark.parametrize("dimensions", (1, 2, 3))

@@ -22,9 +22,7 @@ def cell(shape: Sequence[int], place: Place) -> int:
     return index
 
 
-def position(
-    shape: Sequence[int], player: int, own: Sequence[Place], other: Sequence[Place] = ()
-) -> dict[str, Any]:
+def position(shape: Sequence[int], player: int, own: Sequence[Place], other: Sequence[Place] = ()) -> dict[str, Any]:
     """Return a position with `player` to move, who holds the cells `own`; the numbers of marks need not balance."""
     board = [0] * prod(shape)
     for places, mark in ((own, (1, -1)[player]), (other, (-1, 1)[player])):
@@ -35,10 +33,7 @@ def position(
 
 def drawn(picture: str, player: int = 0) -> dict[str, Any]:
     """Return a position drawn as text: X and O are the marks of the first and the second player."""
-    return {
-        "board": [{"X": 1, "O": -1, ".": 0}[c] for c in "".join(picture.split())],
-        "current_player": player,
-    }
+    return {"board": [{"X": 1, "O": -1, ".": 0}[c] for c in "".join(picture.split())], "current_player": player}
 
 
 def wins(
@@ -147,12 +142,7 @@ G3 = {
     "five-in-a-row-of-three": ((7,), 3, [(1,), (2,), (4,), (5,)], (3,)),
     "five-on-a-diagonal-of-three": ((5, 5), 3, [(0, 4), (1, 3), (3, 1), (4, 0)], (2, 2)),
     "corner-row-and-column": ((3, 3), 3, [(0, 1), (0, 2), (1, 0), (2, 0)], (0, 0)),
-    "row-and-column-beyond-k": (
-        (5, 5),
-        3,
-        [(2, 0), (2, 1), (2, 3), (2, 4), (0, 2), (1, 2), (3, 2), (4, 2)],
-        (2, 2),
-    ),
+    "row-and-column-beyond-k": ((5, 5), 3, [(2, 0), (2, 1), (2, 3), (2, 4), (0, 2), (1, 2), (3, 2), (4, 2)], (2, 2)),
     "three-axes-of-a-cube": (
         (3, 3, 3),
         3,
@@ -171,16 +161,7 @@ def test_g3_longer_rows_and_several_lines(
 
 
 @pytest.mark.parametrize(
-    "shape, k",
-    (
-        ((), 1),
-        ((3, 0), 3),
-        ((3, -3), 3),
-        ((3, 3), 0),
-        ((3, 3), -1),
-        ((3, 3), 4),
-        ((2, 2, 2), 3),
-    ),
+    "shape, k", (((), 1), ((3, 0), 3), ((3, -3), 3), ((3, 3), 0), ((3, 3), -1), ((3, 3), 4), ((2, 2, 2), 3))
 )
 def test_g4_impossible_board(start: Start, shape: Place, k: int) -> None:
     with pytest.raises(ValueError):
@@ -276,10 +257,7 @@ def test_symmetries_map_games_to_games(start: Start, shape: Place, count: int) -
     maps = [
         [
             cell(
-                shape,
-                tuple(
-                    shape[a] - 1 - place[a] if flip else place[a] for a, flip in zip(axes, flips, strict=True)
-                ),
+                shape, tuple(shape[a] - 1 - place[a] if flip else place[a] for a, flip in zip(axes, flips, strict=True))
             )
             for place in cells
         ]

@@ -40,9 +40,7 @@ GAMES = {
 @pytest.mark.parametrize("history", GAMES, ids=str)
 @pytest.mark.parametrize("cards", ((QUEEN, JACK), (KING, JACK), (KING, QUEEN)))
 @pytest.mark.parametrize("lower", (False, True))
-def test_k3_k4_every_game(
-    start: Start, history: tuple[int, ...], cards: tuple[int, int], lower: bool
-) -> None:
+def test_k3_k4_every_game(start: Start, history: tuple[int, ...], cards: tuple[int, int], lower: bool) -> None:
     game = start(GAME, dealt(*cards[:: -1 if lower else 1]))
     for ply, action in enumerate(history):
         assert game.legal_actions() == [PASS, BET] and game.current_player == ply % 2
@@ -79,9 +77,7 @@ def test_k6_the_end_is_read_off_the_history(start: Start, history: list[int]) ->
 
 
 @pytest.mark.parametrize(
-    "wrong",
-    (dealt(0, 0), dealt(0, 3), dealt(0, 1, 2), dealt(0, 1, 0, 0, 0), {"cards": [0], "history": []}),
-    ids=str,
+    "wrong", (dealt(0, 0), dealt(0, 3), dealt(0, 1, 2), dealt(0, 1, 0, 0, 0), {"cards": [0], "history": []}), ids=str
 )
 def test_k6_impossible_positions(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError):

@@ -84,9 +84,7 @@ class Reference:
     def observation(self, player: int) -> list[int]:  # L6
         public = self.public if len(self.rounds) == 2 else None
         seen = [int(p == player) for p in (0, 1)]
-        seen += [int(card == self.cards[player]) for card in range(6)] + [
-            int(card == public) for card in range(6)
-        ]
+        seen += [int(card == self.cards[player]) for card in range(6)] + [int(card == public) for card in range(6)]
         for actions in [*self.rounds, []][:2]:
             for i in range(4):
                 seen += [int(actions[i : i + 1] == [kind]) for kind in (CALL, RAISE)]

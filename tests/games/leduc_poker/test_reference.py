@@ -42,9 +42,7 @@ def test_deals_are_equally_likely() -> None:
 @pytest.mark.slow
 def test_information_sets_and_ended_games() -> None:
     """Count 936 and 5520 by the kernel, over all deals and actions; a hidden card counts once."""
-    state = shared_env(GAME).state_from_dicts(
-        [{"cards": deal[:2], "public": deal[2], "history": []} for deal in DEALS]
-    )
+    state = shared_env(GAME).state_from_dicts([{"cards": deal[:2], "public": deal[2], "history": []} for deal in DEALS])
     seen, ends = set(), set()
     while len(rows := (legal := state.numpy()["legal_action_mask"].nonzero())[0]):
         views = observe(state, None)

@@ -86,6 +86,5 @@ class Reference:
     def observation(self, player: int) -> list[Any]:
         """Return two planes of rows, the player's discs first (O7)."""
         return [
-            [[disc == colour for disc in row] for row in self.board]
-            for colour in (DISCS[player], DISCS[1 - player])
+            [[disc == colour for disc in row] for row in self.board] for colour in (DISCS[player], DISCS[1 - player])
         ]

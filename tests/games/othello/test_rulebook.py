@@ -49,10 +49,7 @@ def test_o2_a_disc_turns_lines_in_all_directions(start: Start) -> None:
 @pytest.mark.parametrize("player", (0, 1))
 def test_o2_what_is_not_outflanked_stays(start: Start, player: int) -> None:
     """Check a line with a gap, one to the edge, and one that ends at a disc flipped by the same move."""
-    before, after = (
-        ("...OOX.O", "OOO.OO.X", "...O....", "...XXO.X"),
-        ("...OOX.O", "OOOXOO.X", "...X....", "...XXO.X"),
-    )
+    before, after = (("...OOX.O", "OOO.OO.X", "...O....", "...XXO.X"), ("...OOX.O", "OOOXOO.X", "...X....", "...XXO.X"))
     swap = str.maketrans("XO", "OX") if player else {}
     game = start(GAME, drawn(*(row.translate(swap) for row in before), player=player))
     game.apply(square("d2"))
@@ -101,9 +98,7 @@ def test_o5_the_shortest_game(start: Start) -> None:
     assert -1 not in game.to_dict()["board"] and game.to_dict()["board"].count(1) == 13
 
 
-@pytest.mark.parametrize(
-    ("last", "rewards"), (("XXOOOOOO", [1, -1]), ("OOOOOOOO", [-1, 1]), ("XOOOOOOO", [0, 0]))
-)
+@pytest.mark.parametrize(("last", "rewards"), (("XXOOOOOO", [1, -1]), ("OOOOOOOO", [-1, 1]), ("XOOOOOOO", [0, 0])))
 def test_o5_o6_a_full_board(start: Start, last: str, rewards: list[int]) -> None:
     """Check that the last disc flips one, and that the last row decides."""
     game = start(GAME, drawn("XO.XXXXX", *["XXXXXXXX"] * 2, "XOXXXXXX", *["OOOOOOOO"] * 3, last))
@@ -134,9 +129,7 @@ def test_o8_the_end_is_read_off_the_board(start: Start, row: str, over: bool) ->
 
 
 @pytest.mark.parametrize(
-    "wrong",
-    ({"board": [0] * 63}, {"board": [2] * 64}, {"current_player": 2}, {"current_player": "0"}),
-    ids=str,
+    "wrong", ({"board": [0] * 63}, {"board": [2] * 64}, {"current_player": 2}, {"current_player": "0"}), ids=str
 )
 def test_o8_impossible_positions(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError):
@@ -148,9 +141,7 @@ def test_o9_names() -> None:
     assert names == ["a1", "b1", "a2", "d3", "h8", "pass"]
 
 
-@pytest.mark.parametrize(
-    "image", (lambda r, c: (7 - r, 7 - c), lambda r, c: (c, r), lambda r, c: (7 - c, 7 - r))
-)
+@pytest.mark.parametrize("image", (lambda r, c: (7 - r, 7 - c), lambda r, c: (c, r), lambda r, c: (7 - c, 7 - r)))
 def test_o10_symmetries(start: Start, image: Callable[[int, int], tuple[int, int]]) -> None:
     def mapped(action: int) -> int:
         row, column = image(*divmod(action, 8))

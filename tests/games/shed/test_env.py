@@ -122,8 +122,7 @@ def test_default_cards_and_limit() -> None:
 
 
 @pytest.mark.parametrize(
-    "config",
-    ({"cards": 0}, {"cards": 33}, {"cards": 3.0}, {"cards": True}, {"max_plies": 0}, {"max_plies": "9"}),
+    "config", ({"cards": 0}, {"cards": 33}, {"cards": 3.0}, {"cards": True}, {"max_plies": 0}, {"max_plies": "9"})
 )
 def test_impossible_rules(config: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(config))):
@@ -135,14 +134,7 @@ GOOD = {"hands": [[1], [3]], "pile": [], "talon": [2], "current_player": 0}
 
 @pytest.mark.parametrize(
     "wrong",
-    (
-        {"talon": []},
-        {"talon": [2, 2]},
-        {"talon": [2, 4]},
-        {"pile": [2]},
-        {"hands": [[1, 3]]},
-        {"current_player": 2},
-    ),
+    ({"talon": []}, {"talon": [2, 2]}, {"talon": [2, 4]}, {"pile": [2]}, {"hands": [[1, 3]]}, {"current_player": 2}),
     ids=str,
 )
 def test_impossible_positions(wrong: dict[str, Any]) -> None:
@@ -179,8 +171,7 @@ def test_positions_in_writing(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ("", "7-2 6-3", "7-2 [] 6-3", "7-2+ [] 6-3+", "7-7+ [] 3", "7+ [] 7", "a+ [] 3", "7- + [] 3", "0+ [] 1"),
+    "text", ("", "7-2 6-3", "7-2 [] 6-3", "7-2+ [] 6-3+", "7-7+ [] 3", "7+ [] 7", "a+ [] 3", "7- + [] 3", "0+ [] 1")
 )
 def test_writing_that_is_no_position(text: str) -> None:
     with pytest.raises(ValueError):

@@ -51,9 +51,7 @@ def random_game(row: int, cards: int, max_plies: int | None = None, checked: boo
         game.apply(uniform_action(policy, game.plies, legal))
 
 
-@pytest.mark.parametrize(
-    "cards, max_plies", ((1, None), (2, None), (5, None), (5, 12), (10, None), (32, 200))
-)
+@pytest.mark.parametrize("cards, max_plies", ((1, None), (2, None), (5, None), (5, 12), (10, None), (32, 200)))
 def test_random_games(cards: int, max_plies: int | None) -> None:
     games = [random_game(row, cards, max_plies, checked=True) for row in range(20)]
     assert all(game.terminated or game.truncated for game in games)

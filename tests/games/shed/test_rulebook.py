@@ -46,9 +46,7 @@ LEGAL = {
 
 @pytest.mark.parametrize("player", (0, 1))
 @pytest.mark.parametrize("case, cards, pick_up", LEGAL.values(), ids=LEGAL)
-def test_legal_actions(
-    start: Start, case: dict[str, Cards], cards: Cards, pick_up: bool, player: int
-) -> None:
+def test_legal_actions(start: Start, case: dict[str, Cards], cards: Cards, pick_up: bool, player: int) -> None:
     game = start("shed", position(**case, player=player), cards=6)
     assert game.legal_actions() == plays(*cards) + [6] * pick_up  # G2: action 6 picks up
 
@@ -90,19 +88,13 @@ MOVES = {
         6,
         {"own": [4], "other": [1, 2, 3, 5, 6]},
     ),
-    "F4-all-cards-in-the-pile": (
-        {"own": [6], "pile": [1, 2, 3, 4, 5]},
-        5,
-        {"pile": [1, 2, 3, 4, 5, 6]},
-    ),
+    "F4-all-cards-in-the-pile": ({"own": [6], "pile": [1, 2, 3, 4, 5]}, 5, {"pile": [1, 2, 3, 4, 5, 6]}),
 }
 
 
 @pytest.mark.parametrize("player", (0, 1))
 @pytest.mark.parametrize("before, action, after", MOVES.values(), ids=MOVES)
-def test_moves(
-    start: Start, before: dict[str, Cards], action: int, after: dict[str, Cards], player: int
-) -> None:
+def test_moves(start: Start, before: dict[str, Cards], action: int, after: dict[str, Cards], player: int) -> None:
     game = start("shed", position(**before, player=player), cards=6)
     game.apply(action)
     assert game.to_dict() == position(**after, player=1 - player)

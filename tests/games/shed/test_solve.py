@@ -47,9 +47,7 @@ def test_values_are_the_known_ones(cards: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("cards", "memory"), [*((cards, None) for cards in range(13, 19)), (20, 9.1), (21, 21.2)]
-)
+@pytest.mark.parametrize(("cards", "memory"), [*((cards, None) for cards in range(13, 19)), (20, 9.1), (21, 21.2)])
 def test_values_of_larger_games(cards: int, memory: float | None) -> None:
     """Check this solver's recorded values, which no other source confirms. The largest takes 20 minutes."""
     predicted, free = dict(DATA["predicted"][str(cards)]), solver.memory_free("CPU")
@@ -104,9 +102,7 @@ def test_distances_of_other_games_are_refused() -> None:
         Distances(14)
     with pytest.raises(ValueError, match="unit must be one of 'moves', 'tricks', got 'plies'"):
         Distances(3, "plies")
-    with pytest.raises(
-        ValueError, match="the distances are of 3 cards, the state is of <Env shed-v0 cards=4"
-    ):
+    with pytest.raises(ValueError, match="the distances are of 3 cards, the state is of <Env shed-v0 cards=4"):
         Distances(3).of(shared_env("shed", cards=4).init(1))
 
 
@@ -362,9 +358,7 @@ def test_files_of_earlier_versions_say_so(tmp_path: Path, number: int, version: 
     about = {"format": f"tensor_envs shed table {number}", "cards": 6, "layers": 7, "sha256": ""}
     text = json.dumps({"__metadata__": {"tensor_envs": json.dumps(about)}}).encode()
     (tmp_path / "old").write_bytes(len(text).to_bytes(8, "little") + text)
-    with pytest.raises(
-        ValueError, match=rf"not a 'tensor_envs shed table 3' \(version {version} of the package"
-    ):
+    with pytest.raises(ValueError, match=rf"not a 'tensor_envs shed table 3' \(version {version} of the package"):
         Tablebase.load(tmp_path / "old")
 
 
@@ -393,9 +387,7 @@ def test_a_disk_that_fills_up_during_a_solve(
     assert solve(6, "CPU", progress=False, path=path).sha256() == whole
 
 
-def test_two_solvers_on_one_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_groups: list[Group]
-) -> None:
+def test_two_solvers_on_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_groups: list[Group]) -> None:
     """Check that neither fails, and that the one that is behind does not overwrite the other's file."""
     path, real, done = tmp_path / "shed.safetensors", solver.LayerSolver.solve, list[bool]()
 

@@ -55,9 +55,7 @@ def tiles(text: str, cells: int = CELLS) -> list[int]:
 def show(game: Any, seat: int) -> str:
     """Return the board of a seat in the notation of `tiles`."""
     board = game.to_dict()["board"][seat]
-    return " ".join(
-        f"{h}:{'ABCDE'[(code - 1) % 5]}{'↑' if code <= 5 else '↓'}" for h, code in enumerate(board) if code
-    )
+    return " ".join(f"{h}:{'ABCDE'[(code - 1) % 5]}{'↑' if code <= 5 else '↓'}" for h, code in enumerate(board) if code)
 
 
 def counts(letters: str) -> list[int]:
@@ -120,9 +118,7 @@ def position(players: int = 2, tiles_per_type: int = 20, **changes: Any) -> dict
     return state
 
 
-def begin(
-    start: Start, players: int = 2, *, seed: int = 0, rules: dict[str, Any] | None = None, **changes: Any
-) -> Any:
+def begin(start: Start, players: int = 2, *, seed: int = 0, rules: dict[str, Any] | None = None, **changes: Any) -> Any:
     """Start a game from `position`, under rules with the given differences from the defaults."""
     rules = rules or {}
     state = position(players, rules.get("tiles_per_type", 20), **changes)
@@ -169,13 +165,7 @@ def kinds(game: Any, action: Act, count: int) -> list[int]:
 def parts(game: Any, observer: int, players: int) -> dict[str, list[int]]:
     """Split an observation into its parts."""
     left, found = list(game.observation(observer)), {}
-    sizes = {
-        "cells": players * 10 * CELLS,
-        "players": players * 37,
-        "table": 26,
-        "phase": 16,
-        "target": players,
-    }
+    sizes = {"cells": players * 10 * CELLS, "players": players * 37, "table": 26, "phase": 16, "target": players}
     for name, size in (sizes | {"type": 5, "slot": CELLS, "direction": 3, "mask": 46 + 4 * CELLS}).items():
         found[name], left = [int(number) for number in left[:size]], left[size:]
     assert left == []

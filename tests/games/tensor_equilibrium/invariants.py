@@ -13,9 +13,9 @@ def check_state(s: Position) -> None:
         assert 0 <= s.gpu[p] <= rules.gpu_max, "I5"
         assert over or sum(s.hand[p]) <= s.hand_limit(p), "I6"
         assert sum(s.storage[p]) <= max(rules.tier_storage), "I7"
-        assert all(
-            0 <= code <= 10 and (light or not code) for code, light in zip(s.board[p], s.light, strict=True)
-        ), "I8"
+        assert all(0 <= code <= 10 and (light or not code) for code, light in zip(s.board[p], s.light, strict=True)), (
+            "I8"
+        )
         assert s.phase <= Phase.SETUP_CELL or any(s.board[p]) or rules.min_board_tiles == 0, "I9"
         for t in range(5):
             choice = s.phase == Phase.FLIP and s.board[p].count(1 + t) >= 2
@@ -45,15 +45,7 @@ def check_counts(s: Position) -> None:
         assert tiles == s.rules.tiles_per_type, "I1"
     for o in range(4):
         assert s.ops[o] + sum(hand[o] for hand in s.hand) == s.rules.op_copies[s.num_players - 1], "I2"
-    piles = [
-        s.pile,
-        s.market,
-        s.supply,
-        s.ops,
-        [s.picks_left, s.tweaks_left, s.final_left],
-        *s.storage,
-        *s.hand,
-    ]
+    piles = [s.pile, s.market, s.supply, s.ops, [s.picks_left, s.tweaks_left, s.final_left], *s.storage, *s.hand]
     assert all(min(pile) >= 0 for pile in piles), "I3"
 
 

@@ -94,9 +94,7 @@ class Position(State):
 
     def to_dict(self) -> dict[str, Any]:
         values = {name: getattr(self, name) for name in State.__annotations__}
-        return {
-            name: deepcopy(value) if isinstance(value, list) else int(value) for name, value in values.items()
-        }
+        return {name: deepcopy(value) if isinstance(value, list) else int(value) for name, value in values.items()}
 
     # *** limits (F13) and cell sets ***
 
@@ -145,9 +143,7 @@ class Position(State):
         cells = self.occupied(p)
         if len(cells) <= self.rules.min_board_tiles:  # G28
             return []
-        return [
-            h for h in cells if not self.rules.require_connected or self.connected(set(cells) - {h})
-        ]  # G29
+        return [h for h in cells if not self.rules.require_connected or self.connected(set(cells) - {h})]  # G29
 
     def connected(self, cells: set[int]) -> bool:
         reached = set(list(cells)[:1])
@@ -251,17 +247,13 @@ class Position(State):
         if sum(hand) < self.hand_limit(a):  # F19
             legal += [Act.CODE + o for o in range(4) if self.ops[o] and gpu >= rules.op_cost[o]]
         if gpu >= rules.cost_run:  # G32
-            legal += [
-                Act.RUN + o for o in range(4) if hand[o] and (self.effect(o) or not rules.op_needs_effect)
-            ]
+            legal += [Act.RUN + o for o in range(4) if hand[o] and (self.effect(o) or not rules.op_needs_effect)]
         if gpu >= rules.cost_load:  # G27
             legal += [Act.LOAD + t for t in range(5) if storage[t] and self.load_cells(a, t)]
         for k in range(1, rules.players):
             q = (a + k) % rules.players
             if gpu >= rules.cost_hack and (rules.hack_passed_players or not self.passed[q]):  # G25
-                legal += [
-                    Act.HACK + 5 * (k - 1) + t for t in range(5) if storage[t] and self.load_cells(q, t)
-                ]
+                legal += [Act.HACK + 5 * (k - 1) + t for t in range(5) if storage[t] and self.load_cells(q, t)]
         return legal
 
     # *** observation ***
@@ -272,28 +264,14 @@ class Position(State):
         cells = [int(self.board[p][h] == code) for p in seats for code in range(1, 11) for h in self.cells]
         players = [number for p in seats for number in self._player_numbers(p)]
         pile = self.pile if self.rules.observe_pile_counts else [0] * 5  # G44
-        table = [
-            *self.market,
-            *self.ops,
-            *self.supply,
-            sum(self.pile),
-            *pile,
-            self.picks_left,
-            self.tweaks_left,
-        ]
+        table = [*self.market, *self.ops, *self.supply, sum(self.pile), *pile, self.picks_left, self.tweaks_left]
         table += [int(self.final), self.final_left, self.round, self.num_players]
         slot = self.pend_slot
         direction = slot // len(self.cells) if self.phase == Phase.MUL_CELL else -1
-        pending = (
-            one_hot(self.phase, Phase) + one_hot(self.pend_target, seats) + one_hot(self.pend_type, range(5))
-        )
-        pending += one_hot(slot % len(self.cells) if slot >= 0 else -1, self.cells) + one_hot(
-            direction, range(3)
-        )
+        pending = one_hot(self.phase, Phase) + one_hot(self.pend_target, seats) + one_hot(self.pend_type, range(5))
+        pending += one_hot(slot % len(self.cells) if slot >= 0 else -1, self.cells) + one_hot(direction, range(3))
         legal = self.legal_actions() if player == self.actor else []
-        return (
-            cells + players + table + pending + [int(action in legal) for action in range(self.num_actions)]
-        )
+        return cells + players + table + pending + [int(action in legal) for action in range(self.num_actions)]
 
     def _player_numbers(self, p: int) -> list[int]:
         rows = [int(t in row) for row in self.rules.tensor_cards[self.card[p]] for t in range(5)]

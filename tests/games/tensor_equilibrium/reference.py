@@ -271,9 +271,7 @@ class Reference(Position):
         rules, to_flip = self.rules, []
         for board, levels in zip(self.board, self.level, strict=True):
             count = [board.count(1 + t) for t in range(5)]
-            ranking = sorted(
-                rules.tiebreak_order, key=lambda t: -count[t]
-            )  # F36: the sort keeps the order of ties
+            ranking = sorted(rules.tiebreak_order, key=lambda t: -count[t])  # F36: the sort keeps the order of ties
             ups = [t for t in ranking[:3] if count[t] > 0] if len(set(count)) > 1 else []  # F35, F38
             to_flip.append([t for t in ups if rules.flip_when_capped or levels[t] < rules.level_max])  # G21
             for t in range(5):  # G19

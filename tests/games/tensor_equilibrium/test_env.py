@@ -112,9 +112,7 @@ class Lockstep:
             assert (kept[name][live] == again[name][live]).all(), (name, self.ply)
 
 
-def run(
-    config: dict[str, Any], batch: int = BATCH, plies: int = LAST_PLY, look: int = 0, seed: int = 3
-) -> Lockstep:
+def run(config: dict[str, Any], batch: int = BATCH, plies: int = LAST_PLY, look: int = 0, seed: int = 3) -> Lockstep:
     """Play to the end, or so far; every `look` plies, if any, with observations and states written down."""
     both = Lockstep(config, batch, seed)
     both.compare()
@@ -186,9 +184,7 @@ def test_the_order_of_the_pile_is_not_seen() -> None:
 def test_the_contents_of_the_pile_are_not_seen() -> None:
     """Check that games whose piles and supplies have exchanged tiles differ in the supply alone (G44)."""
     env = default_env(2)
-    state = env.state_from_dicts(
-        [position(pile=[2, 2, 2, 2, 2]), *[position(pile=[3, 1, 2, 2, 2])] * (BATCH - 1)]
-    )
+    state = env.state_from_dicts([position(pile=[2, 2, 2, 2, 2]), *[position(pile=[3, 1, 2, 2, 2])] * (BATCH - 1)])
     first, second, *_ = env.observe(state, 0).numpy().astype(int)
     supply = 2 * (10 * 37 + 37) + 9
     assert np.flatnonzero(first != second).tolist() == [supply, supply + 1]

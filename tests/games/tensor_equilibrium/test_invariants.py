@@ -17,9 +17,7 @@ from tests.games.tensor_equilibrium.test_env import BATCH, default_env
 
 Arrays = dict[str, np.ndarray]
 RADIUS = 3
-AXIAL = [
-    (q, r) for r in range(-RADIUS, RADIUS + 1) for q in range(-RADIUS, RADIUS + 1) if abs(q + r) <= RADIUS
-]
+AXIAL = [(q, r) for r in range(-RADIUS, RADIUS + 1) for q in range(-RADIUS, RADIUS + 1) if abs(q + r) <= RADIUS]
 BITS = np.array([(r + RADIUS) * 8 + q + RADIUS for q, r in AXIAL], np.uint64)
 BESIDE = np.array([[(x - q, y - r) in DIRECTIONS for x, y in AXIAL] for q, r in AXIAL])  # bool [37, 37]
 PLACING = (Phase.PLACE, Phase.ADD_CELL, Phase.MUL_CELL)
@@ -79,8 +77,7 @@ def broken_states(g: Games) -> Arrays:
     return {
         "I1": by_game(tiles != rules.tiles_per_type),
         "I2": by_game((n["ops"] + n["hand"].sum(1))[:, :4] != rules.op_copies[rules.players - 1]),
-        "I3": by_game(np.concatenate([n[name].reshape(len(g), -1) for name in n], axis=1) < 0)
-        | by_game(left < 0),
+        "I3": by_game(np.concatenate([n[name].reshape(len(g), -1) for name in n], axis=1) < 0) | by_game(left < 0),
         "I4": by_game((n["level"] < rules.level_min) | (n["level"] > rules.level_max)),
         "I5": by_game((s["gpu"] < 0) | (s["gpu"] > rules.gpu_max)),
         "I6": by_game(n["hand"].sum(2) > np.array(rules.tier_hand)[g.tier]) & ~g.over,
@@ -205,9 +202,7 @@ def some_steps() -> tuple[Arrays, Arrays]:
             before.append(state.numpy())
             state = state.env.step(state, te.agents.uniform(state))
             after.append(state.numpy())
-    one, two = (
-        {name: np.concatenate([s[name] for s in part]) for name in part[0]} for part in (before, after)
-    )
+    one, two = ({name: np.concatenate([s[name] for s in part]) for name in part[0]} for part in (before, after))
     live = ~(one["terminated"] | one["truncated"])
     return of_games(one, live), of_games(two, live)
 
@@ -293,10 +288,7 @@ WRONG: list[tuple[str, Callable[[Arrays, Arrays], None]]] = [
     ("I17 pair", astray),
     ("I17 partner", astray),
     ("I18", change("pend_flip", 31)),
-    *(
-        ("I19", change(name, 1))
-        for name in ("picks_left", "tweaks_left", "pend_type", "pend_target", "pend_bit")
-    ),
+    *(("I19", change(name, 1)) for name in ("picks_left", "tweaks_left", "pend_type", "pend_target", "pend_bit")),
     ("face-up tiles are counted", add("face_up", 1)),
 ]
 
@@ -315,6 +307,4 @@ def test_every_check_is_seen_to_fail() -> None:
 
 
 def test_tiles_beside_a_cell() -> None:
-    assert [np.flatnonzero(row).tolist() for row in BESIDE] == [
-        sorted(around) for around in Hexagon(3).around
-    ]
+    assert [np.flatnonzero(row).tolist() for row in BESIDE] == [sorted(around) for around in Hexagon(3).around]

@@ -158,12 +158,7 @@ def test_longest_way_within_a_group(radius: int) -> None:
 
 def test_text() -> None:
     state = position(
-        hand={0: [SUB]},
-        storage={0: "AC"},
-        board={0: "18:A↑ 19:C↓"},
-        passed=[0, 1],
-        next_order=[1, -1],
-        n_passed=1,
+        hand={0: [SUB]}, storage={0: "AC"}, board={0: "18:A↑ 19:C↓"}, passed=[0, 1], next_order=[1, -1], n_passed=1
     )
     text = to_string(TensorEquilibrium(dark_cells=(0,)), state)
     assert text.split("\n")[:11] == [
@@ -199,9 +194,7 @@ def test_headlines(changes: dict[str, Any], headline: str) -> None:
 @pytest.mark.parametrize("players", [2, 3, 4])
 def test_svg(players: int) -> None:
     board = {0: "18:A↑ 19:C↑", 1: ALL_DOWN}
-    state = position(
-        players, board=board, pend_flip=[[1, 0, 0, 0, 0]] + [[0] * 5] * (players - 1), phase=Phase.FLIP
-    )
+    state = position(players, board=board, pend_flip=[[1, 0, 0, 0, 0]] + [[0] * 5] * (players - 1), phase=Phase.FLIP)
     root = ElementTree.fromstring(to_svg(TensorEquilibrium(players=players), state))
     kinds = [element.tag.rpartition("}")[2] for element in root]
     assert kinds.count("circle") == 5 * players  # the tokens

@@ -95,9 +95,7 @@ def test_table(start: Start, observe_pile_counts: bool) -> None:
 
 @pytest.mark.few("reference")
 def test_table_in_the_final_phase_and_while_tweaking(start: Start) -> None:
-    game = play(
-        begin(start, storage={0: "B"}, pile=[0] * 5, final=1, final_left=1), Act.LOAD + B, Act.CELL + 17
-    )
+    game = play(begin(start, storage={0: "B"}, pile=[0] * 5, final=1, final_left=1), Act.LOAD + B, Act.CELL + 17)
     assert parts(game, 0, 2)["table"][-6:] == [0, 1, 1, 1, 0, 2]
 
 
@@ -124,10 +122,7 @@ def test_pending(start: Start, actions: list[int], expected: dict[str, int]) -> 
     game = begin(start, 3, board=board, storage={0: "B"}, hand={0: [ADD, MUL]}, level={0: [5] * 5})
     play(game, *actions)
     for observer in range(3):
-        seen = {
-            name: ones(parts(game, observer, 3)[name])
-            for name in ("phase", "target", "type", "slot", "direction")
-        }
+        seen = {name: ones(parts(game, observer, 3)[name]) for name in ("phase", "target", "type", "slot", "direction")}
         shifted = {name: [value] for name, value in expected.items()}
         if "target" in expected:
             shifted["target"] = [(expected["target"] - observer) % 3]

@@ -88,11 +88,7 @@ def checked_run(seed: int, **config: Any) -> Reference:
         game.check(before)
         assert not any(game.rewards), "rewards before the end"
         assert game.phase <= Phase.SETUP_CELL or sum(game.pile) <= sum(before.pile)
-        assert sum(game.pile) == sum(before.pile) or before.phase in (
-            Phase.SETUP_CENTRE,
-            Phase.SETUP_CELL,
-            Phase.PICK,
-        )
+        assert sum(game.pile) == sum(before.pile) or before.phase in (Phase.SETUP_CENTRE, Phase.SETUP_CELL, Phase.PICK)
         final_actions += game.final and game.phase == Phase.MAIN
         picked = picked or game.phase == Phase.PICK
         before = Reference.from_dict(game.to_dict(), key, **config)
@@ -152,9 +148,7 @@ def test_i20_rotated_seats(players: int, shift: int) -> None:
         return p if p < 0 else (p + shift) % players
 
     cards = [3, 17, 25, 8][:players]
-    twin = Reference(
-        game_key(5, 0, 0), players=players, fixed_cards=tuple(moved(cards)), first_player=seat(0)
-    )
+    twin = Reference(game_key(5, 0, 0), players=players, fixed_cards=tuple(moved(cards)), first_player=seat(0))
     for game, legal, action in plays(5, players=players, fixed_cards=tuple(cards), first_player=0):
         expected = game.to_dict()
         for name in ("board", "level", "storage", "hand", "gpu", "card", "passed", "pend_flip"):
@@ -170,8 +164,7 @@ def test_i20_rotated_seats(players: int, shift: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("radius", "rows", "valid"),
-    [(2, [0, 3, 7, 12, 16], 0x70F1F1E1C), (3, [0, 4, 9, 15, 22, 28, 33], 0xF1F3F7F7E7C78)],
+    ("radius", "rows", "valid"), [(2, [0, 3, 7, 12, 16], 0x70F1F1E1C), (3, [0, 4, 9, 15, 22, 28, 33], 0xF1F3F7F7E7C78)]
 )
 def test_cells_of_the_hexagon(radius: int, rows: list[int], valid: int) -> None:
     """Check the row starts and the set of cells as bits, (r + R) * 8 + q + R for the cell (q, r)."""
@@ -202,10 +195,7 @@ def put(state: dict[str, Any], **changes: Any) -> dict[str, Any]:
 BROKEN: dict[str, tuple[str, Callable[[dict[str, Any]], dict[str, Any]]]] = {
     "a tile too many": ("I1", lambda s: put(s, market=[1, 1, 1, 1, 2])),
     "a card too many": ("I2", lambda s: put(s, ops=[1, 1, 1, 2])),
-    "negative market": (
-        "I3",
-        lambda s: put(s, market=[-1, 1, 1, 1, 1], pile=[s["pile"][A] + 2, *s["pile"][1:]]),
-    ),
+    "negative market": ("I3", lambda s: put(s, market=[-1, 1, 1, 1, 1], pile=[s["pile"][A] + 2, *s["pile"][1:]])),
     "level above the track": ("I4", lambda s: put(s, level=[[3, 3, 3, 3, 11], [3] * 5])),
     "gpu above the track": ("I5", lambda s: put(s, gpu=[7, 21])),
     "hand above the limit": ("I6", lambda s: put(s, hand=[[0] * 4, [1, 1, 0, 0]], ops=[0, 0, 1, 1])),
@@ -349,9 +339,7 @@ def test_statistics_of_random_play(players: int) -> None:
     for name, values in (FIGURES | FINE_FIGURES).items():
         totals = [game[per[name]] if name in per else 1 for game in games]
         mean = sum(game[name] for game in games) / sum(totals)
-        spread = sqrt(
-            sum((game[name] - mean * total) ** 2 for game, total in zip(games, totals, strict=True))
-        )
+        spread = sqrt(sum((game[name] - mean * total) ** 2 for game, total in zip(games, totals, strict=True)))
         error = spread / sum(totals) * sqrt(1 + len(games) / 2000)
         rounding = 0.05 if name in FIGURES else 0.005
         assert mean == pytest.approx(values[players - 2], abs=4 * error + rounding), name

@@ -38,9 +38,7 @@ FULL = {0: [10] * 5}
 
 
 @pytest.mark.few("reference", "21")
-@pytest.mark.parametrize(
-    ("players", "pile", "supply", "ops"), [(2, 21, 14, 1), (3, 34, 11, 2), (4, 47, 8, 2)]
-)
+@pytest.mark.parametrize(("players", "pile", "supply", "ops"), [(2, 21, 14, 1), (3, 34, 11, 2), (4, 47, 8, 2)])
 def test_w1_setup(start: Start, players: int, pile: int, supply: int, ops: int) -> None:
     game = start(GAME, seed=first_seed(players, 1), players=players, fixed_cards=(1, 0, 2, 3)[:players])
     assert gpu(game) == [6 if p == 1 else 7 for p in range(players)]
@@ -234,9 +232,7 @@ def test_w15_copies_lie_face_up(start: Start) -> None:
     assert game.to_dict()["tweaks_left"] == 2
 
 
-@pytest.mark.parametrize(
-    ("board", "supply_of_a", "legal"), [("18:A↑ 19:A↑", 1, []), ("18:A↑ 19:A↑", 2, [MUL])]
-)
+@pytest.mark.parametrize(("board", "supply_of_a", "legal"), [("18:A↑ 19:A↑", 1, []), ("18:A↑ 19:A↑", 2, [MUL])])
 def test_w16_supply_for_two_copies(start: Start, board: str, supply_of_a: int, legal: list[int]) -> None:
     many = " ".join(f"{h}:A↓" for h in range(12))
     boards, supply = {0: board, 1: many}, [supply_of_a, 15, 15, 15, 15]

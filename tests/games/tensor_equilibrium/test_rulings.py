@@ -182,9 +182,7 @@ def test_costs(start: Start, cost: str, action: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("card", "rules", "tweaks"), [(DIV, {}, 2), (DIV, LAX, 3), (SUB, LAX, 0)], ids=["2", "3", "0"]
-)
+@pytest.mark.parametrize(("card", "rules", "tweaks"), [(DIV, {}, 2), (DIV, LAX, 3), (SUB, LAX, 0)], ids=["2", "3", "0"])
 def test_g9_card_tweaks(start: Start, card: int, rules: dict[str, Any], tweaks: int) -> None:
     game = play(begin(start, hand={0: [card]}, rules=rules), Act.RUN + card, Act.CELL + 18)
     play(game, *[Act.TWEAK + A] * tweaks)
@@ -261,12 +259,7 @@ def test_g22_tweaks_that_must_be_made(start: Start) -> None:
 
 
 def test_g25_hacking_a_player_who_has_passed(start: Start) -> None:
-    changes: dict[str, Any] = {
-        "passed": [0, 1, 0],
-        "next_order": [1, -1, -1],
-        "n_passed": 1,
-        "storage": {0: "E"},
-    }
+    changes: dict[str, Any] = {"passed": [0, 1, 0], "next_order": [1, -1, -1], "n_passed": 1, "storage": {0: "E"}}
     assert kinds(begin(start, 3, **changes), Act.HACK, 15) == [E, 5 + E]
     assert kinds(begin(start, 3, rules=THREE, **changes), Act.HACK, 15) == [5 + E]
 

@@ -106,9 +106,7 @@ def test_g32_running_a_card_without_effect(start: Start, o: int) -> None:
 
 @pytest.mark.few("reference")
 @pytest.mark.parametrize(
-    ("rules", "copies"),
-    [({}, "16:A↑ 17:C↑"), (FLAT, "16:A↑ 17:C↓")],
-    ids=["face-up", "as they are"],
+    ("rules", "copies"), [({}, "16:A↑ 17:C↑"), (FLAT, "16:A↑ 17:C↓")], ids=["face-up", "as they are"]
 )
 def test_g33_faces_of_copies(start: Start, rules: dict[str, Any], copies: str) -> None:
     game = begin(start, board={0: "18:A↑ 19:C↓"}, hand={0: [MUL]}, rules=rules)
@@ -198,12 +196,7 @@ def test_g41_cards_in_hand_may_be_run_as_final_action(start: Start) -> None:
 
 @pytest.mark.parametrize(
     ("level", "rewards"),
-    [
-        ([5, 4, 3], [1, 0, -1]),
-        ([5, 5, 3], [0.5, 0.5, -1]),
-        ([4, 5, 4], [-0.5, 1, -0.5]),
-        ([4, 4, 4], [0, 0, 0]),
-    ],
+    [([5, 4, 3], [1, 0, -1]), ([5, 5, 3], [0.5, 0.5, -1]), ([4, 5, 4], [-0.5, 1, -0.5]), ([4, 4, 4], [0, 0, 0])],
 )
 def test_g42_rewards_by_rank(start: Start, level: list[int], rewards: list[float]) -> None:
     by_seat = {p: [value] * 5 for p, value in enumerate(level)}

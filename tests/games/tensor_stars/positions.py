@@ -78,10 +78,7 @@ LARGE_BOARD = {
 
 
 def position(
-    red: Space | None = STARTS[0],
-    blue: Space | None = STARTS[1],
-    yellow: Space | None = STARTS[2],
-    **fields: Any,
+    red: Space | None = STARTS[0], blue: Space | None = STARTS[1], yellow: Space | None = STARTS[2], **fields: Any
 ) -> dict[str, Any]:
     """Return the opening state with the pieces elsewhere (None: out of play) and some fields changed."""
     opening: dict[str, Any] = {

@@ -46,10 +46,7 @@ def lockstep(config: dict[str, Any], batch: int, plies: int, look: int, seed: in
             for player in (0, 1):
                 expected = np.array([game.observation(player) for game in games], np.float32)
                 assert np.allclose(observe(state, player), expected, atol=1e-6), (ply, player)
-        actions = [
-            uniform_action(key, ply, legal) if legal else 0
-            for key, legal in zip(policies, lists, strict=True)
-        ]
+        actions = [uniform_action(key, ply, legal) if legal else 0 for key, legal in zip(policies, lists, strict=True)]
         state = env.step(state, actions)
         for game, legal, action in zip(games, lists, actions, strict=True):
             game.rewards = [0.0, 0.0]
@@ -151,9 +148,7 @@ def test_what_lies_face_down_does_not_show(phase: int, config: dict[str, Any]) -
     for player in (0, 1):
         others = [with_other_cards(game, 1 - player, index) for index, game in enumerate(games)]
         changed = sum(game != other for game, other in zip(games, others, strict=True))
-        assert changed > (
-            0 if phase == COMMIT and player == 0 else 20
-        )  # who places first sees few cards placed
+        assert changed > (0 if phase == COMMIT and player == 0 else 20)  # who places first sees few cards placed
         before, after = (env.state_from_dicts(batch) for batch in (games, others))
         assert (observe(before, player) == observe(after, player)).all()
         to_move = before.current_player.numpy() == player
@@ -164,9 +159,7 @@ def with_other_cards(game: dict[str, Any], player: int, index: int) -> dict[str,
     """Return the position with other unplayed cards of the player in place of the face-down ones."""
     other: dict[str, Any] = json.loads(json.dumps(game))
     hand, commit = other["hand"][player], other["commit"][player]
-    face_down = [
-        q for q in range(3) if commit[q] >= 0 and (game["phase"] == COMMIT or q > game["cursor"] // 2)
-    ]
+    face_down = [q for q in range(3) if commit[q] >= 0 and (game["phase"] == COMMIT or q > game["cursor"] // 2)]
     for q in face_down:
         hand[commit[q]] = 1
     for q in face_down:

@@ -69,9 +69,7 @@ def play(games: int, seed: int, check: bool, **config: Any) -> Tally:
             for event in game.events:
                 tally.effects[len(event[3]) > 1] += 1
             returns = [total + reward for total, reward in zip(returns, game.rewards, strict=True)]
-            if (
-                game.phase == COMMIT and game.current_player == 0 and game.commit[0][0] == -1
-            ) or game.phase == OVER:
+            if (game.phase == COMMIT and game.current_player == 0 and game.commit[0][0] == -1) or game.phase == OVER:
                 assert placements == 6 and questions <= 6, "I12"
                 placements = questions = 0
         if check:

@@ -77,15 +77,7 @@ CASES = (
     Case("9 own Stars only", {"red": (6, 2)}, 7, 0, (5, 3), config=OWN),
     Case("9 opposite Stars only", {"red": (6, 2)}, 7, 0, (6, 3), BLACK, config=OPPOSITE),
     Case("10 opposite Stars only", {"red": (5, 3)}, 4, 9, (4, 3), config=OPPOSITE),
-    Case(
-        "10 opposite, side",
-        {"red": (5, 3)},
-        4,
-        9,
-        (6, 3),
-        BLACK,
-        config={**OPPOSITE, "star_credit": "side"},
-    ),
+    Case("10 opposite, side", {"red": (5, 3)}, 4, 9, (6, 3), BLACK, config={**OPPOSITE, "star_credit": "side"}),
     Case("17 own Stars only", {"red": (1, 1), "blue": (1, 0)}, 8, 0, (0, 1), config=OWN),
     Case("11 second card shut", {"red": (5, 3)}, 0, 9, (6, 3), WHITE, config=BY_PIECE),
     Case("11 both cards shut", {"red": (6, 3)}, 0, 9, (6, 3), config=BY_PIECE),
@@ -104,9 +96,7 @@ def test_duel(start: Start, case: Case) -> None:
         assert_rewards_are_zero(game)
         game.apply(answer)
     assert game.to_dict()["phase"] == (COMMIT if case.winner is None else OVER)
-    expected = [
-        case.pieces.get(name, space) for name, space in zip(("red", "blue", "yellow"), STARTS, strict=True)
-    ]
+    expected = [case.pieces.get(name, space) for name, space in zip(("red", "blue", "yellow"), STARTS, strict=True)]
     expected[case.piece] = case.end
     assert spaces(game) == expected
     assert_won(game, case.winner)
@@ -193,9 +183,7 @@ def test_observation_of_both_players(start: Start) -> None:
     assert ones(mine["turn"]) == ones(theirs["turn"]) == [1]
     assert (ones(mine["phase"]), ones(theirs["phase"])) == ([0], [2])
     assert ones(mine["asked"]) == ones(mine["scored"]) == []
-    assert mine["points"] == pytest.approx([2 / 3, 1 / 3]) and theirs["points"] == pytest.approx(
-        [1 / 3, 2 / 3]
-    )
+    assert mine["points"] == pytest.approx([2 / 3, 1 / 3]) and theirs["points"] == pytest.approx([1 / 3, 2 / 3])
     assert (mine["side"], theirs["side"]) == ([0], [1])
     assert mine["hands"] == theirs["hands"] == pytest.approx([0.2])
 

@@ -339,12 +339,7 @@ def test_mover_of_a_piece_that_has_won(start: Start, rules: dict[str, Any], whit
 
 
 @pytest.mark.parametrize(
-    "config",
-    [
-        {"points": 3},
-        {"board": {"walls": []}},
-        {"deck": [{"number": 0, "parts": ["T1"], "colour": 0}] * 10},
-    ],
+    "config", [{"points": 3}, {"board": {"walls": []}}, {"deck": [{"number": 0, "parts": ["T1"], "colour": 0}] * 10}]
 )
 def test_unknown_fields(start: Start, config: dict[str, Any]) -> None:
     with pytest.raises(TypeError):

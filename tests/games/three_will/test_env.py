@@ -22,13 +22,7 @@ OTHER_RULES: tuple[dict[str, Any], ...] = (
         "first_player": 1,
         "to_win": 2,
     },
-    {
-        "loan": False,
-        "challenge": False,
-        "leap_diagonals": False,
-        "ids_visible": True,
-        "supplementary": False,
-    },
+    {"loan": False, "challenge": False, "leap_diagonals": False, "ids_visible": True, "supplementary": False},
     {"chart": CHART[::-1], "cards_each": 1, "cards_total": 5, "max_turns": 60, "first_player": 0},
 )
 

@@ -60,9 +60,7 @@ def play_checked(row: int, config: dict[str, Any]) -> Reference:
         assert game.t == decision + 1  # the chance counter
     assert challenges <= (1 if game.config.challenge else 0)
     assert game.terminated != game.truncated
-    assert returns == (
-        [0.0, 0.0] if game.truncated else [1.0 - 2.0 * game.winner, 2.0 * game.winner - 1.0]
-    )  # I14
+    assert returns == ([0.0, 0.0] if game.truncated else [1.0 - 2.0 * game.winner, 2.0 * game.winner - 1.0])  # I14
     assert game.truncated == (game.turns == game.config.max_turns)
     return game
 
@@ -251,16 +249,8 @@ DEFAULT_MEANS = {
     "resumed": 0.066,
 }
 VARIANT_MEANS = [
-    (
-        {"fail_ends_turn": False},
-        {"turns": 105.8, "steps": 234.5, "white": 0.480, "starter wins": 0.525},
-        5.92,
-    ),
-    (
-        {"held_under_locked": "held"},
-        {"turns": 140.5, "steps": 221.2, "white": 0.540, "starter wins": 0.525},
-        6.27,
-    ),
+    ({"fail_ends_turn": False}, {"turns": 105.8, "steps": 234.5, "white": 0.480, "starter wins": 0.525}, 5.92),
+    ({"held_under_locked": "held"}, {"turns": 140.5, "steps": 221.2, "white": 0.540, "starter wins": 0.525}, 6.27),
     ({"challenge": False}, {"turns": 144.5, "steps": 227.2, "white": 0.560, "starter wins": 0.505}, 6.28),
     ({"loan": False}, {"turns": 149.5, "steps": 151.5, "white": 0.515, "starter wins": 0.550}, 6.76),
 ]
@@ -287,7 +277,5 @@ def test_statistics_default() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("config", "means", "legal_actions"), VARIANT_MEANS)
-def test_statistics_of_variants(
-    config: dict[str, Any], means: dict[str, float], legal_actions: float
-) -> None:
+def test_statistics_of_variants(config: dict[str, Any], means: dict[str, float], legal_actions: float) -> None:
     assert_statistics(config, means, legal_actions, recorded=200, games=200)

@@ -31,9 +31,7 @@ from tests.games.three_will.position import (
 def test_case_01_set_up_and_its_draws(start: Start, seed: int) -> None:
     game, key = start("three_will", seed=seed), game_key(seed, 0, 0)
     keys = [bits(key, counter) for counter in range(16)]
-    numbers = [
-        1 + sum(other < keys[8 * p + s] for other in keys[8 * p :][:8]) for p in (0, 1) for s in range(8)
-    ]
+    numbers = [1 + sum(other < keys[8 * p + s] for other in keys[8 * p :][:8]) for p in (0, 1) for s in range(8)]
     assert game.to_dict() == position(
         ids=numbers, ces=draw(key, 16, 9), player=draw(key, 17, 2), die=1 + draw(key, 64, 6)
     )
@@ -148,9 +146,7 @@ def test_g10_other_numbers_of_cards(start: Start) -> None:
         assert (6 in game.legal_actions()) == payable
 
 
-@pytest.mark.parametrize(
-    ("free", "config"), [([0, 4], {}), ([0, 0], {"loan": False})], ids=["bank 0", "no loans"]
-)
+@pytest.mark.parametrize(("free", "config"), [([0, 4], {}), ([0, 0], {"loan": False})], ids=["bank 0", "no loans"])
 def test_case_06_nothing_to_pay_with(start: Start, free: list[int], config: dict[str, Any]) -> None:
     game = start("three_will", position(B0=(2, 2), dr=[0, 4], free=free), **config)
     assert 6 not in game.legal_actions()
@@ -160,11 +156,7 @@ def test_case_07_recovery_of_a_held_comrade(start: Start) -> None:
     game = start("three_will", position(W0=(3, 3), B0=(4, 3), W1=(4, 3, 1)), seed=double(1))
     assert agents(game, "W1") == {"W1": (4, 3, "held")}
     game.apply(0)
-    assert agents(game, "W1", "W0", "B0") == {
-        "W1": (3, 3, "active"),
-        "W0": (4, 3, "active"),
-        "B0": (4, 3, "held"),
-    }
+    assert agents(game, "W1", "W0", "B0") == {"W1": (3, 3, "active"), "W0": (4, 3, "active"), "B0": (4, 3, "held")}
 
 
 # Rows are the target, columns the source; entries "source + target" afterwards, 0 an empty square (F16).
@@ -248,21 +240,13 @@ def test_case_12_middle_agent_thrown_out(start: Start) -> None:
     state = position(W3=(0, 3), B0=(0, 3, 1), B1=(1, 3), player=1)
     game = start("three_will", state, seed=double(1))
     game.apply(3)
-    assert agents(game, "W3", "B0", "B1") == {
-        "W3": (1, 3, "active"),
-        "B0": (0, 3, "locked"),
-        "B1": (0, 3, "locked"),
-    }
+    assert agents(game, "W3", "B0", "B1") == {"W3": (1, 3, "active"), "B0": (0, 3, "locked"), "B1": (0, 3, "locked")}
 
 
 def test_case_13_lower_agent_thrown_into_its_goal(start: Start) -> None:
     game = start("three_will", position(W3=(0, 3), B0=(1, 3), B1=(1, 3, 1)), seed=double(1))
     game.apply(9)
-    assert agents(game, "W3", "B0", "B1") == {
-        "W3": (1, 3, "active"),
-        "B0": (1, 3, "held"),
-        "B1": (0, 3, "locked"),
-    }
+    assert agents(game, "W3", "B0", "B1") == {"W3": (1, 3, "active"), "B0": (1, 3, "held"), "B1": (0, 3, "locked")}
 
 
 @pytest.mark.parametrize("ruling", ["released", "held"])
@@ -293,7 +277,4 @@ def test_case_14_locked_square_is_closed(start: Start) -> None:
     named = {"W0": (6, 3), "W1": (7, 3), "B4": (4, 4)}
     assert not {0, 3} & set(start("three_will", position(**named)).legal_actions())
     # G19: to the opponent too, here one who might step back onto it.
-    assert (
-        9
-        not in start("three_will", position(B3=(6, 3), W1=(7, 3), B4=(4, 4), player=1, die=6)).legal_actions()
-    )
+    assert 9 not in start("three_will", position(B3=(6, 3), W1=(7, 3), B4=(4, 4), player=1, die=6)).legal_actions()

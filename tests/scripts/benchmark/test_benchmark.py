@@ -70,9 +70,7 @@ def test_bad_arguments_are_one_line(arguments: list[str], output: str) -> None:
     assert "Traceback" not in done.stderr and done.stdout == ""
 
 
-def test_wrong_statistics_are_refused(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_statistics_are_refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setitem(script.FACTS["tic_tac_toe"], "first_wins", (0.5, 0))
     assert status(script.main, [*QUICK, "--mode", "step"]) == 1
     out = capsys.readouterr()
@@ -95,9 +93,7 @@ def test_peers_that_are_not_there_are_rows(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.extra("envpool")
 def test_envpool_plays_in_the_form_that_is_fastest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(peers.EnvPool, "SECONDS", 0.01)
-    player = peers.EnvPool(
-        importlib.import_module("envpool"), {"batch": 300, "threads": 2, "episodes": 16384}
-    )
+    player = peers.EnvPool(importlib.import_module("envpool"), {"batch": 300, "threads": 2, "episodes": 16384})
     forms = [(256, 256, 1), (256, 256, 2), (256, 128, 1), (256, 128, 2)]
     forms += [(300, 300, 1), (300, 300, 2), (300, 150, 1), (300, 150, 2)]
     assert player._forms(300, 2) == forms and player.form in forms and player.steps == player.form[1]
@@ -140,9 +136,7 @@ def test_a_picture_has_a_line_for_everybody(tmp_path: Path) -> None:
     assert [y for ((_, y), _) in grid] == [360, 260, 160, 60]
     assert drawn[0] == [(60, 260), (520, 60)] and drawn[2] == [(60, 329.9), (520, 360)]
     texts = {e.text: float(e.attrib["y"]) for e in svg.iter(f"{SVG}text")}
-    names = [
-        f"{system}, step" for system in ("tensor_envs", "numpy", "envpool")
-    ]  # in the order of their last values
+    names = [f"{system}, step" for system in ("tensor_envs", "numpy", "envpool")]  # in the order of their last values
     assert [name for name in texts if name in names] == names and "go: steps a second on one core" in texts
     assert texts[names[2]] - texts[names[1]] >= 12  # no overlap
 

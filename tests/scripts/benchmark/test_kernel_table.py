@@ -31,9 +31,7 @@ def test_operations_of_a_game() -> None:
         te.VectorEnv(other, 64).step_uniform()
     assert table.operations(large, "uniform", 64) > 3 * found[1]
     assert table.operations(cube, "uniform", 64) > 1.5 * found[1]
-    assert (
-        table.operations(env, "uniform", 4096) == found[1]
-    )  # not the cube's, of the same class and compiled later
+    assert table.operations(env, "uniform", 4096) == found[1]  # not the cube's, of the same class and compiled later
 
 
 def test_a_row_a_kernel(capsys: pytest.CaptureFixture[str]) -> None:

@@ -91,10 +91,7 @@ def test_benchmark_measures_the_limits(tmp_path: Path) -> None:
     # a step reads 28 bytes of state and writes 20 of them, 18 of rewards, mask, flags and action; blocks are full
     played, rest = divmod(rows["c", "step"]["bytes_per_step"], 28 + 20 + 18)
     assert rest == 0 and 100 <= played <= 128
-    assert [(ratio["peer"], ratio["mode"]) for ratio in figures["ratios"]] == [
-        ("c", "step"),
-        ("c", "rollout"),
-    ]
+    assert [(ratio["peer"], ratio["mode"]) for ratio in figures["ratios"]] == [("c", "step"), ("c", "rollout")]
 
 
 def test_no_c_of_a_game_is_one_line() -> None:

@@ -28,10 +28,7 @@ def test_every_page_is_there(docs: Path) -> None:
     written = {path.relative_to(ROOT).as_posix() for path in (*found, *ROOT.glob("tensor_envs/**/*.md"))}
     assert written <= TARGETS.keys() and {"README.md", "scripts/notebooks/start.ipynb"} <= TARGETS.keys()
     assert {str(path.relative_to(docs)) for path in docs.rglob("*.md")} == PAGES.keys()
-    families = {page for page in PAGES if page.startswith("games/")} - {
-        "games/index.md",
-        "games/known_results.md",
-    }
+    families = {page for page in PAGES if page.startswith("games/")} - {"games/index.md", "games/known_results.md"}
     assert {f"games/{folder}.md" for folder in games.ENTRIES} == families
     assert {id for folder in games.ENTRIES for id in games.ids(folder)} == set(te.registered())
 
@@ -39,11 +36,7 @@ def test_every_page_is_there(docs: Path) -> None:
 def test_a_game(docs: Path) -> None:
     """Check that a game's page has facts from the game and from the tables of other pages."""
     text = (docs / "games" / "hyper_tic_tac_toe.md").read_text()
-    assert (
-        text.index("../pictures/hyper")
-        < text.index("../../play/index.html#tic_tac_toe")
-        < text.index("## Names")
-    )
+    assert text.index("../pictures/hyper") < text.index("../../play/index.html#tic_tac_toe") < text.index("## Names")
     assert "play/index.html#qubic" not in text  # its board was not built
     assert "| `'gomoku'` | 2 | 225 | bool [2, 15, 15] | 116 |" in text
     assert "\n| 24 | `(2,2,0)` | `(2,2,1)` | `(2,2,2)` |\n" in text
@@ -74,12 +67,8 @@ def test_notebooks_show_what_they_print_and_draw(docs: Path) -> None:
 @pytest.mark.parametrize("source", ["scripts/README.md", "README.md"])
 def test_links(source: str, tmp_path: Path) -> None:
     up = "../" * source.count("/")
-    text = (
-        f"[a]({up}tensor_envs/web#b) [c](https://d.e/) [f][g] `[h](i)`\n- l\n- m\n```text\n[j](k)\n- n\n```\n"
-    )
-    there = (
-        "[a](../../browser.md#b) [c](https://d.e/) [f]\\[g] `[h](i)`\n\n- l\n- m\n```text\n[j](k)\n- n\n```\n"
-    )
+    text = f"[a]({up}tensor_envs/web#b) [c](https://d.e/) [f][g] `[h](i)`\n- l\n- m\n```text\n[j](k)\n- n\n```\n"
+    there = "[a](../../browser.md#b) [c](https://d.e/) [f]\\[g] `[h](i)`\n\n- l\n- m\n```text\n[j](k)\n- n\n```\n"
     assert linked(text, source, "x/y/z.md", tmp_path) == there
     with pytest.raises(ValueError, match=f"{source} links to x.py, which is no page of the site"):
         linked("[x](x.py)", source, "x.md", tmp_path)

@@ -18,9 +18,7 @@ KILOBYTES = 60  # upper bound of a picture
 
 @pytest.mark.few("shed")
 @pytest.mark.parametrize("name", draw.FILMS)
-def test_the_readmes_pictures_are_up_to_date(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_readmes_pictures_are_up_to_date(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(draw, "FILMS", {name: draw.FILMS[name]})
     assert run_here(draw.main, [tmp_path])[0] == 0
     drawn = {path.name: path.read_text() for path in tmp_path.iterdir()}
@@ -72,7 +70,5 @@ def test_cube(tmp_path: Path) -> None:
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     code, out, errors = run_here(draw.main, ["--cube", tmp_path / "no" / "cube.png"])
     assert (
-        (code, out) == (2, "")
-        and errors.startswith("draw.py: error: argument --cube: ")
-        and "no directory" in errors
+        (code, out) == (2, "") and errors.startswith("draw.py: error: argument --cube: ") and "no directory" in errors
     )

@@ -88,9 +88,7 @@ def test_claims(monkeypatch: pytest.MonkeyPatch) -> None:
     known = Claim("n7", "of seven cards", [1], [2], "yes", "by hand"), Claim("n8", "of eight", 3, 3, "partly")
     monkeypatch.setattr(script, "claims", lambda: known)
     text = "n7: of seven cards\n    post [1]\n    here [2]: yes (by hand)\n"
-    assert (
-        run("claims") == f"computed on {Device.DEFAULT}\n{text}n8: of eight\n    post 3\n    here 3: partly\n"
-    )
+    assert run("claims") == f"computed on {Device.DEFAULT}\n{text}n8: of eight\n    post 3\n    here 3: partly\n"
 
 
 @pytest.mark.slow

@@ -52,9 +52,7 @@ def test_lines_are_counted() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("tower", [[], ["--blocks=1", "--channels=4"]], ids=["flat", "tower"])
-def test_it_trains_saves_and_goes_on(
-    tower: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_it_trains_saves_and_goes_on(tower: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     weights, curve = tmp_path / "weights.safetensors", tmp_path / "curve.json"
     small = ["--num-envs", "32", "--steps", "4", "--simulations", "4", "--hidden", "16", "--updates", "2"]
     small += ["--minibatch", "64", "--seconds", "0.5", "--rival", "4", "--games", "16", "--ratings", "2"]
@@ -105,10 +103,7 @@ def test_learning_of_a_tower_lowers_the_loss() -> None:
 
 def test_wrong_towers(capsys: pytest.CaptureFixture[str]) -> None:
     for given, message in (
-        (
-            ["--env=kuhn_poker", "--blocks=1"],
-            "blocks must be 0 where [planes, rows, columns] are not observed",
-        ),
+        (["--env=kuhn_poker", "--blocks=1"], "blocks must be 0 where [planes, rows, columns] are not observed"),
         (["--blocks=-1"], "argument --blocks: must be in 0..64, got -1"),
         (["--blocks=1", "--channels=0"], "argument --channels: must be in 1..2147483647, got 0"),
     ):
@@ -117,15 +112,7 @@ def test_wrong_towers(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_values_are_what_playout_search_says_where_it_is_trusted() -> None:
-    given = (
-        "--num-envs=8",
-        "--steps=5",
-        "--explore=0",
-        "--keep=1",
-        "--playouts=4",
-        "--warm=0.5",
-        "--trust=1",
-    )
+    given = ("--num-envs=8", "--steps=5", "--explore=0", "--keep=1", "--playouts=4", "--warm=0.5", "--trust=1")
     learner = alphazero.AlphaZero(options("kuhn_poker", *given))
     search, said = learner.search, list[te.search.SearchOutput]()
 
@@ -154,21 +141,15 @@ def test_the_oldest_round_is_forgotten_and_symmetries_are_drawn() -> None:
     for _ in range(3):  # every replay resamples
         seen, mask, weights, values = (x.numpy() for x in drawn(replay.size()))
         assert sorted(set(values.tolist())) == [*range(4, 12)]
-        turns = [
-            symmetries.index(turn) for row in seen for turn in symmetries if (row == turn.observation).all()
-        ]
+        turns = [symmetries.index(turn) for row in seen for turn in symmetries if (row == turn.observation).all()]
         assert len(turns) == 256 and set(turns) == set(range(8))
-        assert (mask == [np.equal(symmetries[k].actions, 0) for k in turns]).all() and (
-            weights == mask / 2
-        ).all()
+        assert (mask == [np.equal(symmetries[k].actions, 0) for k in turns]).all() and (weights == mask / 2).all()
     assert values.tolist() != drawn(replay.size())[3].tolist()
 
 
 @pytest.mark.slow
 def test_regret_of_shed_falls() -> None:
-    learner = alphazero.AlphaZero(
-        options("shed", "--rules=cards=5", "--regret", "--games=256", "--hidden=32")
-    )
+    learner = alphazero.AlphaZero(options("shed", "--rules=cards=5", "--regret", "--games=256", "--hidden=32"))
     before = learner.rates()
     for _ in range(4):
         learner.update(1.0)
@@ -179,9 +160,7 @@ def test_regret_of_shed_falls() -> None:
 @pytest.mark.slow
 def test_no_lost_line_of_tic_tac_toe_after_30_seconds(tmp_path: Path) -> None:
     weights = tmp_path / "weights.safetensors"
-    options = (
-        "--seconds 30 --explore 8 --hidden 64 --simulations 16 --minibatch 512 --updates 32 --rate 0.006"
-    )
+    options = "--seconds 30 --explore 8 --hidden 64 --simulations 16 --minibatch 512 --updates 32 --rate 0.006"
     assert status(alphazero.main, [*options.split(), "--save", str(weights)]) == 0
     env = shared_env("tic_tac_toe")
     for player in range(2):

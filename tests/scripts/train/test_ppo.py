@@ -26,9 +26,7 @@ from train.training import check_options, evaluate, has_only_wins
 
 COMMANDS: dict[str, Any] = {"ppo": ppo, "ppo_torch": ppo_torch}
 LEARNER_CLASSES: dict[str, Any] = {"ppo": ppo.PPO, "ppo_torch": ppo_torch.TorchPPO}
-LEARNERS = pytest.mark.parametrize(
-    "name", ["ppo", pytest.param("ppo_torch", marks=pytest.mark.extra("torch"))]
-)
+LEARNERS = pytest.mark.parametrize("name", ["ppo", pytest.param("ppo_torch", marks=pytest.mark.extra("torch"))])
 SMALL = {"num-envs": 8, "steps": 4, "hidden": 8, "minibatches": 2, "epochs": 1, "updates": 3, "games": 30}
 RACE = ["--env", "dice_race", "--rules", "goal=4", *(f"--{name}={value}" for name, value in SMALL.items())]
 
@@ -48,9 +46,7 @@ def race_options() -> Any:
 
 
 def movers(now: dict[str, np.ndarray]) -> np.ndarray:
-    return np.equal.outer(now["current_player"], np.arange(3)) & now["legal_action_mask"].any(
-        1, keepdims=True
-    )
+    return np.equal.outer(now["current_player"], np.arange(3)) & now["legal_action_mask"].any(1, keepdims=True)
 
 
 def check_rollout(steps: Steps, mover: Any, value: Any, advantage: Any, known: Any) -> None:
@@ -143,9 +139,7 @@ def test_what_is_measured_and_saved(name: str, tmp_path: Path, capsys: pytest.Ca
     parser = ppo_parser(f"{name}.py", "", "CPU")
     assert status(training.main, parser, learner, arguments) == 0
     said = capsys.readouterr().out
-    assert (
-        "mean return against the uniform player, by seat" in said and "mean return by seat at most " in said
-    )
+    assert "mean return against the uniform player, by seat" in said and "mean return by seat at most " in said
     env = te.make("kuhn_poker")
     assert not has_only_wins(env) and has_only_wins(te.make("tic_tac_toe"))
     state = env.init(64, seed=1)
@@ -157,10 +151,7 @@ def test_what_is_measured_and_saved(name: str, tmp_path: Path, capsys: pytest.Ca
     again = COMMANDS[name].main([*arguments, "--updates=1", "--resume", str(path)])
     assert again == 0
     assert (load(path)[1]["policy.bias"] != before).any()
-    assert (
-        status(text_player.main, ["--env=kuhn_poker", "--command=echo 0", f"--against={path}", "--games=2"])
-        == 0
-    )
+    assert status(text_player.main, ["--env=kuhn_poker", "--command=echo 0", f"--against={path}", "--games=2"]) == 0
     assert f" against {path}: " in capsys.readouterr().out
     assert list(tmp_path.iterdir()) == [path]
 
