@@ -11,9 +11,8 @@ from tensor_envs._engine.layout import MaskWords
 from tensor_envs._engine.random import seed_words
 from tensor_envs._validate import instance, integer
 from tensor_envs.env import SEED_ROWS, Env
-from tensor_envs.rules.bits import has_bit
 from tensor_envs.rules.chance import POLICY_EPISODE, threefry
-from tensor_envs.rules.lists import MemoryArray
+from tensor_envs.rules.lists import MemoryArray, has_bit
 from tensor_envs.rules.observation import entries
 from tensor_envs.rules.scalar import WORD_BITS, Scalar, scalar, word
 from tensor_envs.rules.scalar import integer as as_int

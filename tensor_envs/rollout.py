@@ -12,7 +12,7 @@ from tensor_envs._compiler.capture import CapturedFunction
 from tensor_envs._compiler.devices import DeviceName, stays_lazy, upload
 from tensor_envs._engine.batch_layout import MAX_BATCH, BatchBuffers
 from tensor_envs._engine.inputs import int_array
-from tensor_envs._engine.kernels.tracer import AutoReset
+from tensor_envs._engine.kernels.base import AutoReset
 from tensor_envs._engine.random import seed_words
 from tensor_envs._validate import instance, integer, shown
 from tensor_envs.env import Env

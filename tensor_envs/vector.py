@@ -12,8 +12,8 @@ from tensor_envs._compiler.devices import DeviceName, stays_lazy, write
 from tensor_envs._engine.batch_layout import MAX_BATCH, BatchBuffers
 from tensor_envs._engine.engine import Observations
 from tensor_envs._engine.inputs import host_ints
+from tensor_envs._engine.kernels.base import AutoReset
 from tensor_envs._engine.kernels.step import Step
-from tensor_envs._engine.kernels.tracer import AutoReset
 from tensor_envs._validate import instance, integer, one_of
 from tensor_envs.env import Env
 from tensor_envs.state import State

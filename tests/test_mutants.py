@@ -28,31 +28,31 @@ CONFORMANCE = "test_conformance.py::test_promise"
 STARS, WILL, SHED = "games/tensor_stars", "games/three_will", "games/shed"
 MUTANTS = {
     "a later episode begins at once": Mutant(
-        "_engine/kernels/tracer.py",
+        "_engine/kernels/base.py",
         "self.game.init(row_keys, s.episode + 1), after)",
         "self.game.init(row_keys, s.episode + 7), after)",
         "core/test_vector.py::test_finished_games_start_again[dice_race-same_step]",
     ),
     "a later episode begins in a branch": Mutant(
-        "_engine/kernels/tracer.py",
+        "_engine/kernels/base.py",
         'self.layout.get(old, "episode") + 1)',
         'self.layout.get(old, "episode") + 7)',
         "core/test_vector.py::test_finished_games_start_again[slow_start-next_step]",
     ),
     "an end is told once more": Mutant(
-        "_engine/kernels/tracer.py",
+        "_engine/kernels/base.py",
         "flags = [~over & flag for flag in flags]",
         "flags = [over | flag for flag in flags]",
         "core/test_vector.py::test_finished_games_start_again[dice_race-next_step]",
     ),
     "a finished game pays": Mutant(
-        "_engine/kernels/tracer.py",
+        "_engine/kernels/base.py",
         "rewards = [where(over, 0.0, r) for r in rewards]",
         "rewards = [where(over, 1.0, r) for r in rewards]",
         f"{CONFORMANCE}[tic_tac_toe-check_play]",
     ),
     "a finished game has legal actions": Mutant(
-        "_engine/kernels/tracer.py",
+        "_engine/kernels/base.py",
         "return [where(over, 0, w) for w in mask]",
         "return [where(over, 1, w) for w in mask]",
         f"{CONFORMANCE}[tic_tac_toe-check_play]",

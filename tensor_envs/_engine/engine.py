@@ -25,12 +25,12 @@ from tensor_envs._compiler.launch import Recorder, compiled, launch
 from tensor_envs._compiler.threads import all_blocks, runs_natively
 from tensor_envs._engine.batch_layout import BatchBuffers, BatchLayout, Grid, batch_layout
 from tensor_envs._engine.game import Game
+from tensor_envs._engine.kernels.base import AutoReset, Kernel, trace_blocks
 from tensor_envs._engine.kernels.observe import DTYPES, ObservationArrays, ObservationPlan, Observe
 from tensor_envs._engine.kernels.read import ACTION_COUNTER, Read
 from tensor_envs._engine.kernels.rollout import Playout, UniformRollout
 from tensor_envs._engine.kernels.states import Copy, Gather, Init, Refresh, Reset, Seed
 from tensor_envs._engine.kernels.step import Sample, Step
-from tensor_envs._engine.kernels.tracer import AutoReset, Kernel, trace_blocks
 from tensor_envs._engine.layout import FLAGS, Layout
 from tensor_envs._engine.random import KEY_WORDS, threefry
 from tensor_envs._pytree import Leaves, flatten, rebuild

@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from tensor_envs._compiler.tape import BOOL, INT, REAL, WORD
 from tensor_envs._validate import instance
-from tensor_envs.rules.bits import nth_bit, num_words, pack_flags, popcount
 from tensor_envs.rules.chance import Chance, KeyedChance, NoChance, scale, threefry
 from tensor_envs.rules.control import sum_in_range
 from tensor_envs.rules.kernel import loop, registers, tracing
-from tensor_envs.rules.lists import MemoryArray, as_list
+from tensor_envs.rules.lists import MemoryArray, as_list, nth_bit, num_words, pack_flags, popcount
 from tensor_envs.rules.observation import Number, Part
 from tensor_envs.rules.scalar import WORD_BITS, Scalar, Value, integer, scalar, where, word
 from tensor_envs.rules.spec import Field, GameState, Outcome, Rules, Spec

@@ -14,9 +14,8 @@ import numpy as np
 from tinygrad import Tensor, dtypes
 
 from tensor_envs._compiler.tape import BOOL, REAL, WORD, WORD64
-from tensor_envs.rules.bits import halves, joined, num_words
 from tensor_envs.rules.kernel import bitcast, loop
-from tensor_envs.rules.lists import MemoryArray, as_list
+from tensor_envs.rules.lists import MemoryArray, as_list, halves, joined, num_words
 from tensor_envs.rules.scalar import WORD_BITS, Scalar, integer, word
 from tensor_envs.rules.spec import Field, GameState, Spec
 

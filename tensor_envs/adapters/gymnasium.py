@@ -20,8 +20,6 @@ ValueError.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -30,11 +28,10 @@ from tensor_envs import registry
 from tensor_envs._compiler.devices import DeviceName
 from tensor_envs._engine.batch_layout import MAX_BATCH
 from tensor_envs._validate import integer, one_of
-from tensor_envs.adapters.single_agent import Policy, SingleAgent
+from tensor_envs.adapters.host import Policy, SingleAgent
+from tensor_envs.adapters.spaces import FRAMES, observation_space
 from tensor_envs.env import Env
 from tensor_envs.registry import make
-from tensor_envs.rules import Spec
-from tensor_envs.state import State
 
 try:
     import gymnasium
@@ -49,28 +46,6 @@ NAMESPACE = "tensor_envs"
 Info = dict[str, Any]
 
 
-def observation_space(spec: Spec) -> spaces.Box:
-    """Return the space of one observation: int8 0..1 for bool, otherwise the range of the dtype."""
-    shape, dtype = spec.observation_shape, np.dtype(spec.observation_dtype)
-    if dtype == np.bool_:
-        return spaces.Box(0, 1, shape, np.int8)
-    limits: Any = np.iinfo(dtype) if dtype.kind == "i" else SimpleNamespace(min=-np.inf, max=np.inf)
-    return spaces.Box(limits.min, limits.max, shape, dtype.type)
-
-
-def _pixels(env: Env, state: State, i: int) -> np.ndarray:
-    """Return a picture of one game as uint8 [height, width, 3]."""
-    draw = getattr(env.entry.load("render"), "draw", None)
-    if draw is None:
-        raise ValueError(f"{env.id!r} has no pictures in pixels; render_mode may be 'ansi' or 'svg'")
-    return np.asarray(draw(env.rules, env.state_to_dict(state, i)).image(scale=1))
-
-
-FRAMES: dict[str, Callable[[Env, State, int], Any]] = {
-    "ansi": Env.to_string,
-    "svg": Env.render,
-    "rgb_array": _pixels,  # needs Pillow, extra `draw`
-}
 METADATA: dict[str, Any] = {"render_modes": list(FRAMES), "render_fps": 2}
 
 

@@ -30,8 +30,7 @@ except ImportError:
     raise ImportError("this adapter needs PettingZoo: pip install 'tensor_envs[pettingzoo]'") from None
 from gymnasium.error import ResetNeeded
 
-from tensor_envs.adapters.pettingzoo_parallel import parallel_env
-from tensor_envs.adapters.zoo import Info, Observation, ZooBase
+from tensor_envs.adapters.pettingzoo_parallel import Info, Observation, ZooBase, parallel_env
 
 __all__ = ["env", "parallel_env", "raw_env"]
 

@@ -6,11 +6,11 @@ import json
 import re
 import textwrap
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from tensor_envs._compiler.dialects import PAIRS
 from tensor_envs._compiler.wasm import webassembly
 from tensor_envs._engine.batch_layout import MANY_BLOCKS, Grid
-from tensor_envs.env import Env
 from tensor_envs.export.functions import (
     Arrays,
     ExportC,
@@ -24,6 +24,9 @@ from tensor_envs.export.functions import (
     printers,
     sizes,
 )
+
+if TYPE_CHECKING:
+    from tensor_envs.env import Env
 
 WIDTH = 116
 MARK = "exported by tensor_envs"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from tinygrad import dtypes
 from tinygrad.dtype import DType
@@ -12,14 +12,16 @@ from tinygrad.dtype import DType
 from tensor_envs._compiler.dialects import CUDA, WGSL, C
 from tensor_envs._compiler.tape import BOOL, INT, Array, Tape
 from tensor_envs._engine.batch_layout import Grid
+from tensor_envs._engine.kernels.base import Kernel, trace_blocks
 from tensor_envs._engine.kernels.observe import DTYPES, ObservationArrays, Observe
 from tensor_envs._engine.kernels.rollout import UniformRollout
 from tensor_envs._engine.kernels.states import Init, Reset, Seed
 from tensor_envs._engine.kernels.step import Sample, Step
-from tensor_envs._engine.kernels.tracer import Kernel, trace_blocks
 from tensor_envs._engine.random import KEY_WORDS
-from tensor_envs.env import Env
 from tensor_envs.rules.kernel import Cells, trace
+
+if TYPE_CHECKING:
+    from tensor_envs.env import Env
 
 Arrays = Mapping[str, tuple[DType, int]]  # dtype and values per game, by name
 NAMES = {getattr(dtypes, name): name for name in ("bool", "int8", "uint8", "int16", "int32", "uint32", "float32")}

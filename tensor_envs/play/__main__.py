@@ -15,10 +15,11 @@ import argparse
 from collections.abc import Sequence
 
 from tensor_envs._command import command_parser, device_of, run, whole
-from tensor_envs.play.server import ADDRESS, Server
 
 
 def work(options: argparse.Namespace) -> None:
+    from tensor_envs.play.server import ADDRESS, Server  # --help needs no games
+
     try:
         server = Server(options.port, options.env)
     except OSError as error:

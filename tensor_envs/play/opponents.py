@@ -12,12 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from tensor_envs.agents import load, solution_of
 from tensor_envs.games.shed.tablebase import Tablebase
 from tensor_envs.sampling import uniform
 from tensor_envs.search.policies import playout_policy
 from tensor_envs.state import State
-from tensor_envs.web.variants import SIMULATIONS
 
 Choose = Callable[[State], int | None]  # the action in a batch of one game; None while it is being computed
 SOLVE = """
@@ -32,14 +30,16 @@ def at_random(state: State) -> int:
     return int(uniform(state).item())
 
 
-def search(state: State) -> int:
-    """Return the action that playout search prefers."""
-    return int(playout_policy(state, SIMULATIONS).action.item())
+def searching(simulations: int) -> Choose:
+    """Return the player that takes the best action of a playout search."""
+    return lambda state: int(playout_policy(state, simulations).action.item())
 
 
 @functools.cache
 def trained(id: str) -> Choose:
     """Return the player that takes the best action of the packaged weights."""
+    from tensor_envs.agents import load  # networks, which not every table needs
+
     policy = load(id, 0)
     return lambda state: int(policy(state).item())
 
@@ -92,6 +92,8 @@ def perfect(seed: int, solver: ShedSolver) -> Choose:
 
     It wins won games: at least one of these actions brings the win nearer, and it is drawn sooner or later.
     """
+    from tensor_envs.agents import solution_of  # the solver, which not every table needs
+
     random = np.random.default_rng(seed)
 
     def choose(state: State) -> int | None:

@@ -15,7 +15,19 @@ from tensor_envs.play import opponents
 from tensor_envs.render.moves import told
 from tensor_envs.text import describe
 from tensor_envs.web.form import env_of, fields_of, form_id, name_of
-from tensor_envs.web.variants import PERFECT, PERSON, SEARCH, TRAINED, UNIFORM, VARIANTS, Variant, about, kinds, variant
+from tensor_envs.web.variants import (
+    PERFECT,
+    PERSON,
+    SEARCH,
+    SIMULATIONS,
+    TRAINED,
+    UNIFORM,
+    VARIANTS,
+    Variant,
+    about,
+    kinds,
+    variant,
+)
 
 MAX_TABLES = 64  # the least recently used one is closed for a new one
 MAX_CUSTOM = 16  # games of the form; a discarded one is made again from its name
@@ -62,7 +74,10 @@ class Table:
         """
         self.key, self.env, self.seats, self.seed = key, env, seats, seed
         self.variant = variant or VARIANTS[key]
-        self.choose: dict[str, opponents.Choose] = {UNIFORM: opponents.at_random, SEARCH: opponents.search}
+        self.choose: dict[str, opponents.Choose] = {
+            UNIFORM: opponents.at_random,
+            SEARCH: opponents.searching(SIMULATIONS),
+        }
         if TRAINED in seats:
             self.choose[TRAINED] = opponents.trained(env.id)
         if PERFECT in seats:

@@ -1,9 +1,27 @@
 """The language that rules are written in: everything that the author of a game imports."""
 
-from tensor_envs.rules.bits import bit, halves, has_bit, joined, nth_bit, num_words, pack, pack_flags, popcount, unpack
 from tensor_envs.rules.chance import Chance, threefry
 from tensor_envs.rules.control import any_in_range, map_range, repeat, sum_in_range, union_in_range
-from tensor_envs.rules.lists import MemoryArray, all_of, any_of, lookup, put, select, sum_of, union_of
+from tensor_envs.rules.lists import (
+    MemoryArray,
+    all_of,
+    any_of,
+    bit,
+    halves,
+    has_bit,
+    joined,
+    lookup,
+    nth_bit,
+    num_words,
+    pack,
+    pack_flags,
+    popcount,
+    put,
+    select,
+    sum_of,
+    union_of,
+    unpack,
+)
 from tensor_envs.rules.observation import Part, bits, entries, number, one_hot
 from tensor_envs.rules.scalar import (
     WORD_BITS,

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tensor_envs._compiler.tape import BOOL, REAL, WORD, WORD64
-from tensor_envs.rules.bits import num_words, pack_flags
-from tensor_envs.rules.lists import MemoryArray
+from tensor_envs.rules.lists import MemoryArray, num_words, pack_flags
 from tensor_envs.rules.scalar import WORD_BITS, Scalar, Value, integer, refuse, scalar, word
 
 

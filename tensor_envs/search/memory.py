@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 from tinygrad.dtype import DType
 
 from tensor_envs._compiler.tape import INT, LONG, REAL, WORD
-from tensor_envs._engine.kernels.block import Coords, Place, Words
-from tensor_envs._engine.kernels.tracer import Tracer
-from tensor_envs.rules.bits import num_words
+from tensor_envs._engine.kernels.base import Coords, Place, Tracer, Words
 from tensor_envs.rules.kernel import Cells, bitcast, divide, loop
+from tensor_envs.rules.lists import num_words
 from tensor_envs.rules.scalar import WORD_BITS, Scalar, Value, integer, is_gpu, maximum, minimum, real, where
 
 if TYPE_CHECKING:

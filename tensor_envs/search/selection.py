@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from tensor_envs._compiler.tape import INT, LONG, REAL
-from tensor_envs._engine.kernels.block import Coords
+from tensor_envs._engine.kernels.base import Coords
 from tensor_envs.rules.kernel import bitcast, divide, registers
 from tensor_envs.rules.scalar import Scalar, Value, integer, maximum, minimum, real, where
 from tensor_envs.search.memory import Edge, Mask, Node, TreeMemory, below, room, within

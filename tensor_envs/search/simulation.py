@@ -12,13 +12,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tensor_envs._compiler.tape import INT, REAL, WORD
-from tensor_envs._engine.kernels.block import Coords, load, store
+from tensor_envs._engine.kernels.base import Coords, Tracer, load, store
 from tensor_envs._engine.kernels.rollout import BlockState
-from tensor_envs._engine.kernels.tracer import Tracer
-from tensor_envs.rules.bits import num_words
 from tensor_envs.rules.chance import KeyedChance, threefry
 from tensor_envs.rules.kernel import Cells, bitcast, divide, do_while, loop, registers
-from tensor_envs.rules.lists import select
+from tensor_envs.rules.lists import num_words, select
 from tensor_envs.rules.scalar import Scalar, Value, integer, maximum, minimum, real, scalar, where, word
 from tensor_envs.rules.spec import GameState
 from tensor_envs.search.memory import (

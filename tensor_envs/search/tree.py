@@ -16,7 +16,7 @@ from tensor_envs._engine.batch_layout import BatchLayout
 from tensor_envs._engine.inputs import host_ints
 from tensor_envs._validate import instance, integer
 from tensor_envs.render.drawing import Drawing
-from tensor_envs.rules.bits import num_words
+from tensor_envs.rules.lists import num_words
 from tensor_envs.search.memory import Edge, Node, PathStep, Root, SearchConfig, TreeArrays, TreeSizes
 
 if TYPE_CHECKING:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensor_envs._engine.batch_layout import LANES
 from tensor_envs._engine.kernels.step import Step
-from tensor_envs.env import Env
 from tensor_envs.export.files import name_of, shader
 from tensor_envs.export.functions import Function, arrays, functions, metadata, sizes
 from tensor_envs.web.tile import tile_tables
+
+if TYPE_CHECKING:
+    from tensor_envs.env import Env
 
 FUNCTIONS = {
     **functions(LANES),

@@ -9,7 +9,7 @@ import numpy as np
 from tinygrad import Tensor
 
 import tensor_envs as te
-from tensor_envs.adapters.gymnasium import observation_space
+from tensor_envs.adapters.spaces import observation_space
 
 Choose = Callable[[te.State], np.ndarray]
 

@@ -14,7 +14,7 @@ from tinygrad import Tensor
 from tinygrad.helpers import GlobalCounters
 
 import tensor_envs as te
-from tensor_envs._engine.kernels.tracer import BRANCH_MIN_INSTRUCTIONS
+from tensor_envs._engine.kernels.base import BRANCH_MIN_INSTRUCTIONS
 from tests.core import dice_race
 from tests.games.shared import shared_env
 

@@ -14,8 +14,7 @@ import numpy as np
 from tinygrad import dtypes
 
 from tensor_envs._compiler.tape import INT, WORD
-from tensor_envs._engine.kernels.block import Coords, Words, load
-from tensor_envs._engine.kernels.tracer import Tracer
+from tensor_envs._engine.kernels.base import Coords, Tracer, Words, load
 from tensor_envs.rules.kernel import Cells, loop, registers, tracing
 from tensor_envs.rules.lists import MemoryArray
 from tensor_envs.rules.observation import Number, OneHot, Part

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tensor_envs._compiler.tape import REAL
-from tensor_envs._engine.kernels.block import Coords, Words
-from tensor_envs._engine.kernels.tracer import Tracer
+from tensor_envs._engine.kernels.base import Coords, Tracer, Words
 from tensor_envs.rules.chance import threefry
 from tensor_envs.rules.kernel import bitcast, loop
 from tensor_envs.rules.lists import MemoryArray, as_list

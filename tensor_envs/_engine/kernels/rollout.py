@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 from tensor_envs._compiler.tape import INT, REAL, WORD
 from tensor_envs._engine.game import uniform_action
-from tensor_envs._engine.kernels.block import Coords, Place, load, store
-from tensor_envs._engine.kernels.tracer import NEVER, AutoReset, Tracer, row_index
+from tensor_envs._engine.kernels.base import NEVER, AutoReset, Coords, Place, Tracer, load, row_index, store
 from tensor_envs.rules.chance import threefry
 from tensor_envs.rules.kernel import do_while, loop, registers
 from tensor_envs.rules.scalar import Scalar, integer, maximum, minimum, real, where

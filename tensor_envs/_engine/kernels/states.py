@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tensor_envs._engine.kernels.block import Coords, Place, load, store
-from tensor_envs._engine.kernels.tracer import NEVER, Tracer, row_index
+from tensor_envs._engine.kernels.base import NEVER, Coords, Place, Tracer, load, row_index, store
 from tensor_envs._engine.layout import FLAGS
 from tensor_envs._engine.random import KEY_WORDS
 from tensor_envs.rules.chance import POLICY_EPISODE, threefry

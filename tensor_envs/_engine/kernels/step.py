@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 
 from tensor_envs._compiler.tape import WORD
 from tensor_envs._engine.game import uniform_action
-from tensor_envs._engine.kernels.block import Coords, store
+from tensor_envs._engine.kernels.base import NEVER, AutoReset, Coords, Tracer, store
 from tensor_envs._engine.kernels.observe import ObservationArrays, ObservationStage
-from tensor_envs._engine.kernels.tracer import NEVER, AutoReset, Tracer
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 
 from tensor_envs._compiler.tape import INT, REAL, WORD
 from tensor_envs._engine.game import uniform_action
-from tensor_envs._engine.kernels.block import Coords, Words, load, store
+from tensor_envs._engine.kernels.base import AutoReset, Coords, Tracer, Words, load, store
 from tensor_envs._engine.kernels.observe import ObservationArrays, ObservationStage
-from tensor_envs._engine.kernels.tracer import AutoReset, Tracer
 from tensor_envs.rules.kernel import do_while, registers
 from tensor_envs.rules.scalar import Scalar, real, scalar, where, word
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from tensor_envs._compiler.tape import LONG
 from tensor_envs._engine.batch_layout import Grid
-from tensor_envs._engine.kernels.block import Coords, Place, Words
+from tensor_envs._engine.kernels.base import Coords, Place, Words
 from tensor_envs._engine.layout import Layout
 from tensor_envs.rules import Scalar, integer, popcount, where, word
 from tensor_envs.rules.kernel import Cells, grid_index, loop

@@ -24,7 +24,7 @@ describe = import_module("tensor_envs.text").describe
 rule_form = import_module("tensor_envs.web.form")
 KeyedChance = import_module("tensor_envs.rules.chance").KeyedChance
 scalars = import_module("tensor_envs.rules.scalar")
-bits = import_module("tensor_envs.rules.bits")
+bits = import_module("tensor_envs.rules.lists")
 
 THINKING = 1.0  # seconds of playouts for an action
 
