@@ -84,6 +84,10 @@ def to_torch(tensor: Tensor, copy: bool | None = None) -> Any:
         ImportError: without PyTorch.
         RuntimeError: the tensor is on CUDA and PyTorch sees no such card, or inside a jit.
         TypeError, ValueError: as in `to_numpy`.
+
+    Examples:
+        >>> te.to_torch(te.make("tic_tac_toe").init(2).ply)  # doctest: +SKIP
+        tensor([0, 0], dtype=torch.int32)
     """
     torch = _torch()
     tensor = _exportable(tensor, copy, TORCH_NAMES)
@@ -147,6 +151,11 @@ def from_torch(tensor: Any, copy: bool | None = None) -> Tensor:
         ImportError: without PyTorch.
         TypeError: another argument or dtype.
         ValueError: a tensor that requires grad, is sparse, or is on another device, or copy=False cannot be met.
+
+    Examples:
+        >>> env = te.make("tic_tac_toe")
+        >>> env.step(env.init(2), te.from_torch(torch.tensor([0, 4]))).ply.tolist()  # doctest: +SKIP
+        [1, 1]
     """
     torch = _torch()
     instance("tensor", tensor, torch.Tensor)

@@ -43,6 +43,13 @@ def save_animation(
         ImportError: a GIF without Pillow.
         ValueError, TypeError: arguments out of range, states of different environments, another suffix, or a GIF of a
             game that has no `draw`.
+
+    Examples:
+        >>> import tempfile
+        >>> env = te.make("tic_tac_toe")
+        >>> states = [env.init(1), env.step(env.init(1), [4])]
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     te.save_animation(states, f"{folder}/game.svg")
     """
     path, states = file_path("path", path), _states(states)
     if path.suffix.lower() not in FORMATS:

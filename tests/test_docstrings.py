@@ -6,6 +6,7 @@ import inspect
 import pkgutil
 import re
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +23,16 @@ EXAMPLES = [test for name in MODULES for test in FINDER.find(importlib.import_mo
 
 STRINGS = [string for path in modules().values() for string in docstrings(path)]
 MAX_FRAGMENTS = 0.03  # of all docstrings
-VERBS = set(["@VERBS@"])
+# a new verb goes in
+VERBS = """
+Add Advance Allocate Allow Animate Append Apply Arrange Bound Build Call Capture Check Choose Clamp Clear Close
+Combine Compare Compile Compute Concatenate Continue Convert Convolve Copy Count Deal Do Download Draw Drop Encode
+End Estimate Evaluate Fill Gather Give Group Hash Have Import Iterate Join Keep Launch Lay Let Load Log Look Make
+Mark Merge Move Name Observe Offer Open Order Pack Pad Parse Pass Pickle Place Play Prepare Print Put Raise Read
+Realise Record Refuse Register Remove Replace Replay Resample Reset Return Round Run Save Score Select Send Set
+Shift Solve Split Start Step Stop Store Sum Sweep Switch Take Tighten Trace Unpack Update Upload Visit Wait Wrap
+Write Yield
+"""
 
 
 def test_docstrings_are_sentences_or_noun_phrases() -> None:
@@ -31,8 +41,7 @@ def test_docstrings_are_sentences_or_noun_phrases() -> None:
 
 
 def test_docstrings_of_functions_open_with_a_verb() -> None:
-    """A new verb goes into the list."""
-    wrong = [s for s in STRINGS if s.kind == "function" and re.split(r"[ ,.:]", s.text)[0] not in VERBS]
+    wrong = [s for s in STRINGS if s.kind == "function" and re.split(r"[ ,.:;\n]", s.text)[0] not in VERBS.split()]
     assert len(wrong) <= MAX_FRAGMENTS * len(STRINGS), [f"{s.place} {s.text[:40]}" for s in wrong]
 
 
@@ -40,7 +49,7 @@ def test_docstrings_of_functions_open_with_a_verb() -> None:
 def test_public_names_have_examples(name: str) -> None:
     module, _, attribute = name.rpartition(".")
     value = getattr(importlib.import_module(module), attribute)
-    is_plain = inspect.ismodule(value) or not (inspect.isclass(value) or inspect.isfunction(value))
+    is_plain = inspect.ismodule(value) or value is Any or not (inspect.isclass(value) or inspect.isfunction(value))
     assert is_plain or ">>> " in (inspect.getdoc(value) or "")
 
 
