@@ -52,17 +52,16 @@ GROUPS: dict[str, tuple[str, dict[str, str]]] = {
             "OpenSpiel": "adapters.open_spiel.register_games",
         },
     ),
-    "lines": ("Lines on boards of your own", {"te.ops": "ops.*"}),
+    "lines": ("Lines on custom boards", {"te.ops": "ops.*"}),
 }
 # modules of the language in import order: a name belongs to the first module that has it
 LANGUAGE = {
     "scalar": "Numbers",
-    "lists": "Lists",
+    "lists": "Lists and sets",
     "control": "Loops",
-    "bits": "Sets as words of bits",
     "chance": "Chance",
-    "observation": "What a player sees",
-    "spec": "What a game is",
+    "observation": "Observations",
+    "spec": "Specification of a game",
 }
 
 

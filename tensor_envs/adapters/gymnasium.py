@@ -29,7 +29,6 @@ from tensor_envs._compiler.devices import DeviceName
 from tensor_envs._engine.batch_layout import MAX_BATCH
 from tensor_envs._validate import integer, one_of
 from tensor_envs.adapters.host import Policy, SingleAgent
-from tensor_envs.adapters.spaces import FRAMES, observation_space
 from tensor_envs.env import Env
 from tensor_envs.registry import make
 
@@ -39,6 +38,8 @@ try:
     from gymnasium.error import ResetNeeded
     from gymnasium.vector import AutoresetMode
     from gymnasium.vector.utils import batch_space
+
+    from tensor_envs.adapters.spaces import FRAMES, observation_space
 except ImportError:
     raise ImportError("this adapter needs Gymnasium: pip install 'tensor_envs[gymnasium]'") from None
 

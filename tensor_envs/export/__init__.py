@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from tensor_envs._engine.batch_layout import LANES
-from tensor_envs._files import replace_file
 from tensor_envs._validate import file_path, instance, integer, one_of, shown
 from tensor_envs.env import Env
 from tensor_envs.registry import make
@@ -56,6 +55,8 @@ def export(env: Env | str, to: str, out: str | Path, lanes: int = LANES) -> None
         raise ValueError(f"out must be a new file or an earlier export, got the file {shown(str(out))}")
     if env.engine.game.has_memory:
         raise NotImplementedError(f"env {env.id!r} with {shown(env.rules)} cannot be exported: its board is too large")
+    from tensor_envs._files import replace_file  # uses NumPy, which the web page's Python lacks
+
     content = getattr(files, to)(env, lanes)
     content = content.encode() if isinstance(content, str) else content
     if path.exists() and not path.is_file():  # a pipe or a device

@@ -68,6 +68,8 @@ def states(folder: Path) -> None:
     assert_type(state.batch, int)
     assert_type(env.observe(state, player=1), Tensor)
     assert_type(env.reset(state), te.State)
+    assert_type(te.text.describe(env) + te.text.prompt(state), str)
+    assert_type(te.text.parse(env, "(2,2)", state), int)
     assert_type(env.take(state, [1, 1]), te.State)
     assert_type(state[[2, 0]], te.State)
     assert_type(env.put(state, [1, 0], state[[0, 1]]), te.State)
