@@ -25,7 +25,7 @@ from tensor_envs.games.tensor_equilibrium.data import load_rules as load_equilib
 from tensor_envs.games.tensor_stars.data import Board, Card, load_rules
 from tensor_envs.registry import _entries
 from tensor_envs.testing import check_env
-from tests.core.dice_race import DiceRace
+from tests.games.dice_race import DiceRace
 from tests.games.shared import shared_env
 
 SECONDS = 5  # in which an argument is refused, whatever it asks for

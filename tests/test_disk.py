@@ -1,6 +1,6 @@
 """What is saved on a disk that is full, by processes that are killed, and where nothing can be written.
 
-tests/core/test_files.py has the format of files, tests/core/test_cache.py the cache of programs.
+tests/test_files.py has the format of files, tests/compiler/test_cache.py the cache of programs.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from tensor_envs.export import export, files
 from tensor_envs.games.shed.solve import solve
 from tensor_envs.games.shed.tablebase import Tablebase
 from tensor_envs.train import network
-from tests.core.test_files import room_for
 from tests.games.shared import shared_env
 from tests.mounted import ROOT, run_mounted, unshare
+from tests.test_files import room_for
 
 pytestmark = pytest.mark.cpu
 Save = Callable[[Path], object]

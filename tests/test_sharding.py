@@ -89,7 +89,7 @@ import numpy as np
 import tensor_envs as te
 
 first_row, batch = te.shard(130)
-result = te.rollout(te.make("tests.core.dice_race:DiceRace"), "uniform", batch, 60, 5, first_row=first_row)
+result = te.rollout(te.make("tests.games.dice_race:DiceRace"), "uniform", batch, 60, 5, first_row=first_row)
 arrays = {name: getattr(result, name).numpy() for name in ("returns", "wins", "episodes")}
 np.savez(f"{sys.argv[1]}/{os.environ['RANK']}.npz", **arrays)
 """
@@ -103,7 +103,7 @@ def test_torchrun(tmp_path: Path) -> None:
     root = Path(__file__).parents[1]
     environment = os.environ | {"DEV": "CPU", "OMP_NUM_THREADS": "1", "PYTHONPATH": str(root)}
     subprocess.run([*command, str(script), str(tmp_path)], env=environment, timeout=300, check=True)
-    whole = te.rollout(te.make("tests.core.dice_race:DiceRace"), "uniform", 130, 60, 5)
+    whole = te.rollout(te.make("tests.games.dice_race:DiceRace"), "uniform", 130, 60, 5)
     expected = {name: getattr(whole, name).numpy() for name in ("returns", "wins", "episodes")}
     assert expected["episodes"].any()
     same(together([dict(np.load(tmp_path / f"{rank}.npz")) for rank in range(2)]), expected)

@@ -224,7 +224,7 @@ import gymnasium
 name = "tensor_envs.adapters.gymnasium:tensor_envs/HyperTicTacToe-v0"
 vector = gymnasium.make_vec(name, num_envs=2, shape=(2, 4), k=2)
 import tensor_envs as te
-from tests.core.dice_race import GAME
+from tests.games.dice_race import GAME
 te.register(GAME)
 print(vector.single_action_space, gymnasium.make("tensor_envs/DiceRace-v3", goal=9).action_space)
 """

@@ -12,7 +12,7 @@ from open_spiel.python.observation import make_observation  # noqa: E402
 import tensor_envs as te  # noqa: E402
 import tensor_envs.adapters.open_spiel  # noqa: E402
 from tensor_envs import registry  # noqa: E402
-from tests.core import dice_race  # noqa: E402
+from tests.games import dice_race  # noqa: E402
 from tests.games.shared import shared_env  # noqa: E402
 
 SHORT = {"three_will": "to_win=1", "shed": "cards=4"}

@@ -19,8 +19,7 @@ from tinygrad.helpers import GlobalCounters
 
 from tensor_envs import registry
 from tensor_envs.adapters import pettingzoo
-from tests.core import dice_race
-from tests.games import shared
+from tests.games import dice_race, shared
 
 suites = pytest.importorskip("pettingzoo.test")
 # what PettingZoo warns of in its own classic games, too, where these are not on its lists

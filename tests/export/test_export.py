@@ -179,7 +179,7 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch
     assert about["functions"]["step"] == ["states", "keys", "actions", "blocks"]
     assert status(main, ["connect_four", "--to", "c", str(out)]) == 0, "an earlier export is overwritten"
     assert out.read_text().startswith("/*\nconnect_four-v")
-    assert status(main, ["tests.core.dice_race:DiceRace", "--to", "wgsl", str(out)]) == 0
+    assert status(main, ["tests.games.dice_race:DiceRace", "--to", "wgsl", str(out)]) == 0
     assert "dicerace_rollout" in out.read_text()
     assert status(main, ["tic_tac_toe", "--to", "cuda", "/dev/null"]) == 0
     assert capsys.readouterr() == ("", "")

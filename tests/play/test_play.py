@@ -96,7 +96,7 @@ def test_every_game_is_offered(url: str) -> None:
 
 def test_games_of_ones_own() -> None:
     """Offered besides, with their rules and nobody's secrets; or refused where nobody could see them."""
-    game = "tests.core.dice_race:GAME"
+    game = "tests.games.dice_race:GAME"
     served = server.Server(0, [game])
     thread = threading.Thread(target=served.serve_forever)
     thread.start()

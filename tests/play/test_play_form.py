@@ -16,7 +16,7 @@ from tests.games.shared import shared_env
 from tests.play.test_play import act, ask, create
 
 SMALL = "hyper_tic_tac_toe(shape=(4, 4))"
-OWN = "tests.core.dice_race:GAME"
+OWN = "tests.games.dice_race:GAME"
 
 
 def named(url: str, id: str, fields: dict[str, str]) -> Any:

@@ -13,7 +13,7 @@ import pytest
 import tensor_envs as te
 from tensor_envs.render import Drawing
 from tensor_envs.render.compose import Picture, film, merged
-from tests.core import dice_race
+from tests.games import dice_race
 from tests.render.test_drawing import SVG, elements
 
 

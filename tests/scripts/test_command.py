@@ -17,7 +17,7 @@ import pytest
 
 from tensor_envs import _command
 from tensor_envs._command import Failure, busy, command_parser, new_file, real, run, whole
-from tests.core import dice_race
+from tests.games import dice_race
 from tests.scripts.here import SCRIPTS, complaints, run_here
 from text_player import main as text_player
 
@@ -142,7 +142,7 @@ OWN = {
 @pytest.mark.parametrize("name", OWN)
 def test_games_of_their_users(name: str, tmp_path: Path) -> None:
     """A module in the folder where the script is called, that nobody has registered."""
-    (tmp_path / "my_games.py").write_text(Path(dice_race.__file__).read_text().replace("tests.core.", "my_games."))
+    (tmp_path / "my_games.py").write_text(Path(dice_race.__file__).read_text().replace("tests.games.", "my_games."))
     done = subprocess.run(
         [sys.executable, str(SCRIPTS / name), "--env", "my_games:DiceRace", *OWN[name]],
         cwd=tmp_path,

@@ -16,7 +16,7 @@ from distributed_rollout import main as script
 from tests.scripts.here import SCRIPTS, complaints, run_here
 
 SCRIPT = SCRIPTS / "distributed_rollout.py"
-GAME = "tests.core.dice_race:DiceRace"  # a game with chance in every step, and not registered
+GAME = "tests.games.dice_race:DiceRace"  # a game with chance in every step, and not registered
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 
 import tensor_envs as te
 from tensor_envs.solve import positions, solver
-from tests.core import dice_race
+from tests.games import dice_race
 from tests.games.chance import game_key
 from tests.games.connect_four.reference import Reference
 from tests.games.shared import shared_env

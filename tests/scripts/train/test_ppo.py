@@ -16,7 +16,7 @@ from tinygrad import nn
 import tensor_envs as te
 from tensor_envs import registry
 from tensor_envs.train.network import Network, load, look, save
-from tests.core import dice_race
+from tests.games import dice_race
 from tests.scripts.here import SCRIPTS, complaints, status
 from tests.test_learning import Steps, reference
 from text_player import main as text_player

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
-from tests.core import dice_race
+from tests.games import dice_race
 from tests.games.shared import shared_env
 
 TTT = shared_env("tic_tac_toe")

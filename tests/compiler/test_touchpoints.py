@@ -197,7 +197,7 @@ def test_nothing_of_tinygrad_is_replaced(compiler: str, tmp_path: Path) -> None:
     if compiler == "on the path":
         (tmp_path / "clang").symlink_to(cpu_compiler())
         known["PATH"] = f"{tmp_path}{os.pathsep}{known['PATH']}"
-    command = [sys.executable, str(ROOT / "tests" / "core" / "unchanged.py")]
+    command = [sys.executable, str(ROOT / "tests" / "compiler" / "unchanged.py")]
     done = subprocess.run(command, env=known, capture_output=True, text=True, check=False)
     # tinygrad's compile processes would find no compiler
     changed = [] if compiler == "on the path" else ["setting PARALLEL"]

@@ -50,7 +50,7 @@ def snapshot() -> dict[str, Any]:
 
 def run_everything() -> None:
     import tensor_envs as te
-    from tests.core import every_kernel
+    from tests.engine import every_kernel
 
     env = te.make("connect_four")
     every_kernel.use(env)

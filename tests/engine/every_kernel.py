@@ -18,7 +18,7 @@ from tensor_envs._engine import kernels
 from tensor_envs._engine.batch_layout import batch_layout
 from tensor_envs._engine.kernels.observe import DTYPES, ObservationArrays
 from tensor_envs._engine.kernels.until import PlayUntil
-from tests.core import dice_race
+from tests.games import dice_race
 
 BATCH = 70  # two blocks, the second padded
 

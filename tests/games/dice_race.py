@@ -26,7 +26,7 @@ from tensor_envs.rules import (
     word64,
 )
 
-HERE = "tests.core.dice_race"
+HERE = "tests.games.dice_race"
 GAME = te.GameEntry(id="dice_race", rules=f"{HERE}:DiceRace", notation=HERE, render=HERE, version=3)
 NAMES = ("ROLL", "REST", "BET")
 FIELDS = (

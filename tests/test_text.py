@@ -7,7 +7,7 @@ import pytest
 
 import tensor_envs as te
 from tensor_envs import registry
-from tests.core.dice_race import DiceRace
+from tests.games.dice_race import DiceRace
 from tests.games.shared import shared_env
 from tests.types.program import Nim
 

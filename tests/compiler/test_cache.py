@@ -143,7 +143,7 @@ def test_a_full_disk(tmp_path: Path, size: int) -> None:
 
     The smallest disk has room for the script that runs the compiler, and the largest for some programs.
     """
-    code = "from tests.core.test_cache import check_full_disk; check_full_disk(folder)"
+    code = "from tests.compiler.test_cache import check_full_disk; check_full_disk(folder)"
     done = run_mounted(tmp_path, size, code)
     assert done.returncode == 0, done.stderr
     before, after = map(int, done.stdout.split())

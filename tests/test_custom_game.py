@@ -13,7 +13,7 @@ import tensor_envs as te
 from tensor_envs import registry
 from tensor_envs.rules import Part, Scalar, bits, integer, number, one_hot, real, scalar, where, word, word64
 from tensor_envs.testing import check_env
-from tests.core import dice_race
+from tests.games import dice_race
 from tests.games.chance import draw, game_key
 
 
@@ -35,20 +35,20 @@ def test_registered_and_conforming(env: te.Env) -> None:
 
 def test_by_an_importable_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without being registered: its rules, or its entry, which has its notation and render too."""
-    entry, rules = (te.make(f"tests.core.dice_race:{name}", goal=9) for name in ("GAME", "DiceRace"))
+    entry, rules = (te.make(f"tests.games.dice_race:{name}", goal=9) for name in ("GAME", "DiceRace"))
     assert entry.rules == rules.rules == dice_race.DiceRace(goal=9) and not set(te.registered()) & {entry.id}
-    assert repr(rules) == "<Env tests.core.dice_race:DiceRace-v0 goal=9>" and entry.action_to_string(0)
+    assert repr(rules) == "<Env tests.games.dice_race:DiceRace-v0 goal=9>" and entry.action_to_string(0)
     te.save_state(entry.init(2), tmp_path / "state")
     assert te.load_state(tmp_path / "state").env.id == entry.id
     for name, message in {
-        "tests.core.dice_race:Gone": "the module 'tests.core.dice_race' has no 'Gone', which the id",
+        "tests.games.dice_race:Gone": "the module 'tests.games.dice_race' has no 'Gone', which the id",
         "tests.gone.dice_race:X": "there is no module 'tests.gone', which the id 'tests.gone.dice_race:X' names",
         "a b:X": "id must be one of registered\\(\\) or 'package.module:Name', got 'a b:X'",
     }.items():
         with pytest.raises(ValueError, match=message):
             te.make(name)
     with pytest.raises(TypeError, match="the rules of 'names' must be a frozen dataclass, got"):
-        te.make("tests.core.dice_race:NAMES")
+        te.make("tests.games.dice_race:NAMES")
     (tmp_path / "needs_more.py").write_text("import nowhere_to_be_found")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ModuleNotFoundError, match="No module named 'nowhere_to_be_found'"):
@@ -56,7 +56,7 @@ def test_by_an_importable_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_the_entry_that_a_module_registers_for_its_rules(env: te.Env) -> None:
-    assert te.make("tests.core.dice_race:DiceRace").to_string(env.init(1)) == env.to_string(env.init(1))
+    assert te.make("tests.games.dice_race:DiceRace").to_string(env.init(1)) == env.to_string(env.init(1))
 
 
 def test_states_from_dictionaries(env: te.Env) -> None:
@@ -282,7 +282,7 @@ def test_rules_are_a_frozen_dataclass() -> None:
     class Warm:
         left: int = 5
 
-    for rules in (int, Warm, "tests.core.dice_race:NAMES"):
+    for rules in (int, Warm, "tests.games.dice_race:NAMES"):
         with pytest.raises(TypeError, match="the rules of 'x' must be a frozen dataclass, got"):
             te.GameEntry("x", rules).load_rules()
 

@@ -12,7 +12,7 @@ from tinygrad import Tensor, dtypes
 
 import tensor_envs as te
 from tensor_envs._engine.batch_layout import batch_layout
-from tests.core import dice_race
+from tests.games import dice_race
 from tests.games.shared import shared_env
 
 WHOLE = 48

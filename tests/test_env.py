@@ -12,7 +12,7 @@ from tinygrad import Tensor, TinyJit, dtypes
 
 import tensor_envs as te
 from tensor_envs import registry
-from tests.core.dice_race import DiceRace
+from tests.games.dice_race import DiceRace
 from tests.games.shared import shared_env
 
 TTT = shared_env("tic_tac_toe")

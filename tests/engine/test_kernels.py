@@ -12,7 +12,7 @@ import pytest
 from tinygrad.helpers import GlobalCounters
 
 import tensor_envs as te
-from tests.core.every_kernel import GAMES, classes
+from tests.engine.every_kernel import GAMES, classes
 from tests.games.shared import shared_env
 
 ROOT = Path(__file__).parents[2]
@@ -109,7 +109,7 @@ def test_kernels_of_searches_get_at_most_eight_arrays(name: str) -> None:
 def launched_for_webgpu(what: str, games: Sequence[str]) -> dict[str, list[tuple[str, list[int]]]]:
     """Return the kernels of games and the slots of their arrays, which devices must be able to pass."""
     environment = os.environ | {"DEV": "NULL:WGSL", "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "tests.core.every_kernel", what, *games]
+    command = [sys.executable, "-m", "tests.engine.every_kernel", what, *games]
     done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     found: dict[str, list[tuple[str, list[int]]]] = json.loads(done.stdout)
