@@ -15,6 +15,7 @@ GAMES: list[tuple[str, dict[str, Any]]] = [
     ("shed", {"cards": 5}),
     ("tensor_stars", {}),
     ("three_will", {"to_win": 1, "max_turns": 70}),
+    ("2048", {}),
 ]
 
 
@@ -107,7 +108,7 @@ def check(env: te.Env, batch: int, action: Any) -> np.ndarray:
     return found
 
 
-@pytest.mark.few("tic_tac_toe")
+@pytest.mark.few("tic_tac_toe", "2048")
 @pytest.mark.parametrize(("name", "fields"), GAMES)
 def test_playouts_are_uniform_games_from_the_state(name: str, fields: dict[str, Any]) -> None:
     check(shared_env(name, **fields), 6, None)

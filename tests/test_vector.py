@@ -92,7 +92,7 @@ def test_drawn_steps_are_steps_with_the_actions_drawn(env: te.Env, autoreset: An
     assert ends > 8
 
 
-@pytest.mark.few("dice_race-same_step")
+@pytest.mark.few("dice_race-same_step", "dice_race-next_step", "slow_start-next_step")
 @pytest.mark.parametrize("autoreset", RESETS)
 @pytest.mark.parametrize("env", [RACE, SLOW], ids=lambda env: env.id)
 def test_finished_games_start_again(env: te.Env, autoreset: Any) -> None:
