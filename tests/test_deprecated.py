@@ -1,0 +1,35 @@
+"""Names of version 0.2 work until 0.4, with a warning that names their successors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+import tensor_envs as te
+
+ENV = te.make("tic_tac_toe")
+
+
+@pytest.mark.parametrize(
+    ("call", "successor"),
+    [
+        (lambda: te.policies is te.agents, "tensor_envs.agents"),
+        (lambda: te.random_policy is te.agents.uniform, "tensor_envs.agents.uniform"),
+        (lambda: te.PlainGame is te.ScalarGame, "tensor_envs.ScalarGame"),
+        (lambda: ENV.describe() == te.text.describe(ENV), "tensor_envs.text.describe"),
+        (lambda: ENV.prompt(ENV.init(1)) == te.text.prompt(ENV.init(1)), "tensor_envs.text.prompt"),
+        (lambda: ENV.parse("(0,2)") == te.text.parse(ENV, "(0,2)") == 2, "tensor_envs.text.parse"),
+        (lambda: te.search.is_solved(ENV), "te.solve"),
+        (lambda: te.search.best_actions(ENV.init(2)).sum() == 18, "te.agents.perfect"),
+    ],
+)
+def test_a_deprecated_name_works_and_warns(call: Callable[[], bool], successor: str) -> None:
+    with pytest.warns(DeprecationWarning, match=successor):
+        assert call()
+
+
+def test_other_names_are_errors() -> None:
+    for module in (te, te.search):
+        with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+            module.nothing  # noqa: B018
