@@ -8,11 +8,12 @@ import numpy as np
 from tinygrad import Tensor, dtypes
 
 from tensor_envs._compiler.capture import Launch
-from tensor_envs._compiler.devices import DeviceName, stays_lazy, write
+from tensor_envs._compiler.devices import DeviceName, download, stays_lazy, write
 from tensor_envs._engine.batch_layout import MAX_BATCH, BatchBuffers
 from tensor_envs._engine.engine import Observations
 from tensor_envs._engine.inputs import host_ints
 from tensor_envs._engine.kernels.base import AutoReset
+from tensor_envs._engine.kernels.observe import ObservationArrays
 from tensor_envs._engine.kernels.step import Step
 from tensor_envs._validate import instance, integer, one_of
 from tensor_envs.env import Env
@@ -152,6 +153,7 @@ class VectorEnv:
         where = games.layout
         self._drawn, self._given = (where.empty(1, dtypes.int32) for _ in range(2))
         self._launches: dict[Any, Launch] = {}
+        self._host_launches: dict[int, tuple[Launch, ObservationArrays]] = {}  # by the id of a state's buffer
         self._snapshot: State | None = None
         if self._observations is not None:
             self.engine.write_observations(games, self._observations)
@@ -212,12 +214,26 @@ class VectorEnv:
         return self._observed().legal_action_mask
 
     def numpy(self) -> dict[str, np.ndarray]:
-        """Return `observation` and `legal_action_mask` on the host, far cheaper than by `Tensor.numpy`."""
-        arrays, where = self._observed().arrays, self.buffers.layout
+        """Return `observation` and `legal_action_mask` on the host, far cheaper than by `Tensor.numpy`.
+
+        One more launch writes them game by game, which takes less time than to transpose those of the step.
+
+        Examples:
+            >>> vector = te.VectorEnv(te.make("tic_tac_toe"), num_envs=4, observe=True)
+            >>> {name: array.shape for name, array in vector.numpy().items()}
+            {'observation': (4, 2, 3, 3), 'legal_action_mask': (4, 9)}
+        """
+        self._observed()
+        self._outside()
+        key = id(self.buffers.words)
+        if key not in self._host_launches:
+            self._host_launches[key] = self.engine.bind_host_observations(self.buffers)
+        launch, arrays = self._host_launches[key]
+        launch()
         shape = (self.num_envs, *self.env.observation_shape)
         return {
-            "observation": where.table(arrays.observation).reshape(shape),
-            "legal_action_mask": where.table(arrays.mask),
+            "observation": download(arrays.observation).reshape(shape),
+            "legal_action_mask": download(arrays.mask).reshape(self.num_envs, -1),
         }
 
     def _observed(self) -> Observations:

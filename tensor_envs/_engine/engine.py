@@ -74,10 +74,10 @@ class Engine:
             function.call(*arguments)
         return arrays
 
-    def bind(self, kernel: Kernel, where: BatchLayout, arrays: A) -> Launch:
+    def bind(self, kernel: Kernel, where: BatchLayout, arrays: A, exact: bool = False) -> Launch:
         """Return a prepared launch of a kernel on these arrays."""
         with LOCK:
-            function, arguments = self._captured(kernel, where.grid, where.device, arrays)
+            function, arguments = self._captured(kernel, where.exact if exact else where.grid, where.device, arrays)
             return function.bind(*arguments)
 
     def prepare(self, kernel: Kernel, where: BatchLayout, arrays: A) -> Callable[..., object]:
@@ -294,6 +294,16 @@ class Engine:
         low, high = (where.view(games.row_keys, 3 + k, 1).reshape(where.batch) for k in range(2))
         episode = self._lazy(games, "episode")
         return Tensor.stack(*threefry((low, high), (episode.const_like(ACTION_COUNTER), episode)), dim=1)
+
+    def bind_host_observations(self, games: BatchBuffers) -> tuple[Launch, ObservationArrays]:
+        """Return a prepared launch that writes the mover's observation and mask game by game, and its arrays."""
+        layout, dtype = games.layout, DTYPES[self.spec.observation_dtype]
+        sizes = math.prod(self.spec.observation_shape), self.spec.num_actions
+        seen, mask = (
+            empty_buffer(layout.batch * n, d, layout.device) for n, d in zip(sizes, (dtype, dtypes.bool), strict=True)
+        )
+        arrays = Observe.Arrays(ObservationArrays(seen, mask, self.table(layout)), games.words)
+        return self.bind(Observe(None, layout.grid.lanes), layout, arrays, exact=True), arrays.seen
 
     def write_observations(self, games: BatchBuffers, into: Observations) -> None:
         """Write the mover's observation and mask into existing buffers."""
