@@ -13,10 +13,10 @@ from tensor_envs._engine.batch_layout import MAX_BATCH, BatchBuffers
 from tensor_envs._engine.engine import Observations
 from tensor_envs._engine.inputs import host_ints
 from tensor_envs._engine.kernels.base import AutoReset
-from tensor_envs._engine.kernels.observe import ObservationArrays
 from tensor_envs._engine.kernels.step import Step
 from tensor_envs._validate import instance, integer, one_of
 from tensor_envs.env import Env
+from tensor_envs.interop import to_torch
 from tensor_envs.state import State
 
 Autoreset = Literal["same_step", "next_step", "disabled"]
@@ -153,7 +153,9 @@ class VectorEnv:
         where = games.layout
         self._drawn, self._given = (where.empty(1, dtypes.int32) for _ in range(2))
         self._launches: dict[Any, Launch] = {}
-        self._host_launches: dict[int, tuple[Launch, ObservationArrays]] = {}  # by the id of a state's buffer
+        # by the id of a state's buffer
+        self._row_major: dict[int, tuple[Launch, dict[str, tuple[Tensor, tuple[int, ...]]]]] = {}
+        self._exports: dict[int, dict[str, Any]] = {}
         self._snapshot: State | None = None
         if self._observations is not None:
             self.engine.write_observations(games, self._observations)
@@ -223,18 +225,40 @@ class VectorEnv:
             >>> {name: array.shape for name, array in vector.numpy().items()}
             {'observation': (4, 2, 3, 3), 'legal_action_mask': (4, 9)}
         """
+        return {name: download(flat).reshape(shape) for name, (flat, shape) in self._by_rows().items()}
+
+    def torch(self) -> dict[str, Any]:
+        """Return `observation` and `legal_action_mask` as `torch.Tensor`s on the device of the games.
+
+        They share memory with buffers that the next call of `torch` or `numpy` overwrites.
+
+        Raises:
+            ImportError: without PyTorch.
+            RuntimeError: without observe=True, or inside a jit; games on CUDA and a PyTorch without it.
+
+        Examples:
+            >>> vector = te.VectorEnv(te.make("tic_tac_toe"), num_envs=4, observe=True)
+            >>> vector.torch()["observation"].shape  # doctest: +SKIP
+            torch.Size([4, 2, 3, 3])
+        """
+        buffers, key = self._by_rows(), id(self.buffers.words)
+        if key not in self._exports:
+            self._exports[key] = {name: to_torch(flat.reshape(shape)) for name, (flat, shape) in buffers.items()}
+        return dict(self._exports[key])
+
+    def _by_rows(self) -> dict[str, tuple[Tensor, tuple[int, ...]]]:
+        """Write `observation` and `legal_action_mask` game by game; return their flat buffers and shapes."""
         self._observed()
         self._outside()
         key = id(self.buffers.words)
-        if key not in self._host_launches:
-            self._host_launches[key] = self.engine.bind_host_observations(self.buffers)
-        launch, arrays = self._host_launches[key]
+        if key not in self._row_major:
+            launch, arrays = self.engine.bind_host_observations(self.buffers)
+            shape, mask_shape = (self.num_envs, *self.env.observation_shape), (self.num_envs, self.env.num_actions)
+            buffers = {"observation": (arrays.observation, shape), "legal_action_mask": (arrays.mask, mask_shape)}
+            self._row_major[key] = launch, buffers
+        launch, buffers = self._row_major[key]
         launch()
-        shape = (self.num_envs, *self.env.observation_shape)
-        return {
-            "observation": download(arrays.observation).reshape(shape),
-            "legal_action_mask": download(arrays.mask).reshape(self.num_envs, -1),
-        }
+        return buffers
 
     def _observed(self) -> Observations:
         if self._observations is None:

@@ -309,3 +309,22 @@ def test_without_pytorch() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ["[0, 1, 2]"] + 2 * ["this needs PyTorch: pip install 'tensor_envs[torch]'"]
+
+
+@needs_torch
+@pytest.mark.parametrize("name", ["tic_tac_toe", "gomoku", "leduc_poker"])
+def test_a_vector_env_hands_its_own_buffers_to_torch(name: str) -> None:
+    env = te.make(name)
+    vector = te.VectorEnv(env, 70, seed=1, observe=True)
+    for _ in range(3):
+        tensors = vector.torch()
+        addresses = {key: tensor.data_ptr() for key, tensor in tensors.items()}
+        observation, mask = env.observe(vector.state).numpy(), vector.state.legal_action_mask.numpy()
+        np.testing.assert_array_equal(tensors["observation"].numpy(), observation)
+        np.testing.assert_array_equal(tensors["legal_action_mask"].numpy(), mask)
+        kept = vector.numpy()
+        vector.step_uniform()
+        assert {key: tensor.data_ptr() for key, tensor in vector.torch().items()} == addresses
+        np.testing.assert_array_equal(kept["observation"], observation)  # copies stay as they are
+    with pytest.raises(RuntimeError, match="observe=True"):
+        te.VectorEnv(env, 2).torch()

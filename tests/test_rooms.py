@@ -28,13 +28,13 @@ TOP_LEVEL = {"pyproject.toml", "tensor_envs", "tests", "scripts", "cube.png", "R
 FLOORS = [
     {"_validate", "_pytree"},
     {"_compiler"},
-    {"jit"},
+    {"jit", "interop"},
     {"rules", "render", "_files"},  # the language of rules; the drawing kit
     {"ops"},
     {"_engine"},
     {"env", "state", "combine"},
     {"registry", "vector", "interpreter", "text"},
-    {"sampling", "rollout", "io", "interop", "pictures", "sharding"},
+    {"sampling", "rollout", "io", "pictures", "sharding"},
     {"games"},
     {"search", "solve"},
     {"train"},
