@@ -11,7 +11,8 @@ from pathlib import Path
 from documents import games, reference
 
 ROOT = Path(__file__).resolve().parents[2]
-PICTURES = (".svg", ".png")
+# folders of the site for linked files that are no pages, by suffix
+COPIED = {".svg": "pictures", ".png": "pictures", ".c": "programs", ".rs": "programs", ".mjs": "programs"}
 CODE = re.compile(r"(^ *```.*?^ *```$|`[^`\n]+`)", re.M | re.S)
 LINK = re.compile(r"\]\(([^)#\s]*)(#[^)\s]*)?\)")
 # a code block, or a line directly above a list or table, which mkdocs wants separated by an empty line
@@ -61,7 +62,7 @@ TARGETS = {source: target for target, source in PAGES.items() if isinstance(sour
 
 
 def write(docs: Path, boards: Sequence[str]) -> None:
-    """Write all pages for mkdocs, with their pictures.
+    """Write all pages for mkdocs, with their pictures and programs.
 
     Args:
         docs: the folder to write to.
@@ -92,7 +93,7 @@ def nav() -> list[dict[str, str | list[str]]]:
 
 
 def linked(text: str, source: str, target: str, docs: Path) -> str:
-    """Return the text of a page with its links changed to the site's pages and pictures.
+    """Return the text of a page with its links changed to files of the site.
 
     Raises:
         ValueError: a link leads to a target outside the site.
@@ -105,8 +106,8 @@ def linked(text: str, source: str, target: str, docs: Path) -> str:
         file = (ROOT / source).parent.joinpath(link).resolve()
         name = (file / "README.md" if file.is_dir() else file).relative_to(ROOT).as_posix()
         location = TARGETS.get(name)
-        if location is None and file.suffix in PICTURES:
-            location = picture(docs, file.name, file.read_bytes())
+        if location is None and file.suffix in COPIED:
+            location = copy(docs, file.name, file.read_bytes())
         if location is None:
             raise ValueError(f"{source} links to {link}, which is no page of the site: add it to pages.py")
         return f"]({os.path.relpath(location, Path(target).parent)}{anchor})"
@@ -117,11 +118,12 @@ def linked(text: str, source: str, target: str, docs: Path) -> str:
     return "".join(parts)
 
 
-def picture(docs: Path, name: str, data: bytes) -> str:
-    """Write a picture and return its path in the site."""
-    (docs / "pictures").mkdir(exist_ok=True)
-    (docs / "pictures" / name).write_bytes(data)
-    return f"pictures/{name}"
+def copy(docs: Path, name: str, data: bytes) -> str:
+    """Write a picture or a program and return its path in the site."""
+    folder = COPIED[Path(name).suffix]
+    (docs / folder).mkdir(exist_ok=True)
+    (docs / folder / name).write_bytes(data)
+    return f"{folder}/{name}"
 
 
 def notebook(path: Path, docs: Path) -> str:
@@ -137,7 +139,7 @@ def notebook(path: Path, docs: Path) -> str:
         for output in cell["outputs"]:
             data = {name: "".join(lines) for name, lines in output.get("data", {}).items()}
             if svg := data.get("image/svg+xml"):
-                file = picture(docs, f"{path.stem}_{number}.svg", svg.encode())
+                file = copy(docs, f"{path.stem}_{number}.svg", svg.encode())
                 drawn = [f"![What is drawn]({os.path.relpath(file, Path(TARGETS[source]).parent)})"]
             else:
                 shown += "".join(output.get("text", "")) or data["text/plain"]

@@ -14,14 +14,14 @@ from tensor_envs.export import export
 from tensor_envs.export.files import PURPOSE
 
 PAGE = (Path(tensor_envs.__file__).parent / "export" / "README.md").read_text()
-FILES = {"c": "main.c", "rust": "main.rs", "js": "main.mjs"}
+PROGRAMS = [Path(__file__).with_name(f"main.{suffix}") for suffix in ("c", "rs", "mjs")]
 COMMANDS = [line for block in re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL) for line in block.splitlines()]
 SHIMS = {"python": "", "cc": "-m ziglang cc -Wall -Wextra -Werror"}
 
 
 def test_every_program_prints_what_the_page_says(tmp_path: Path) -> None:
-    for language, text in re.findall(r"```(c|rust|js)\n(.*?)```", PAGE, re.DOTALL):
-        (tmp_path / FILES[language]).write_text(text)
+    for path in PROGRAMS:
+        shutil.copy(path, tmp_path)
     for name, arguments in SHIMS.items():
         (tmp_path / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {arguments} "$@"\n')
         (tmp_path / name).chmod(0o755)
@@ -38,7 +38,12 @@ def test_every_program_prints_what_the_page_says(tmp_path: Path) -> None:
         assert (done.returncode, done.stdout.strip(), done.stderr) == (0, promised, ""), command
         checked.append(command)
     assert len(checked) == len(COMMANDS) - (not shutil.which("rustc")) - (not shutil.which("node"))
-    assert {*FILES.values()} == {path.name for path in tmp_path.glob("main.*")}
+
+
+def test_the_page_links_its_programs_and_quotes_one() -> None:
+    assert re.findall(r"\]\(\S+/export/(main\.\w+)\)", PAGE) == [path.name for path in PROGRAMS]
+    (code,) = re.findall(r"```c\n(.*?)```", PAGE, re.DOTALL)
+    assert code in PROGRAMS[0].read_text()
 
 
 def test_every_function_is_in_the_table() -> None:

@@ -74,6 +74,10 @@ def test_links(source: str, tmp_path: Path) -> None:
         linked("[x](x.py)", source, "x.md", tmp_path)
 
 
+def test_linked_programs_are_copied(docs: Path) -> None:
+    assert "](programs/main.c)" in (docs / "export.md").read_text() and (docs / "programs" / "main.c").is_file()
+
+
 def test_every_public_name_is_in_the_reference(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "".join(text() for text in (*reference.pages().values(), reference.language))
     assert "::: tensor_envs.rollout.rollout\n    options: {heading: te.rollout, toc_label: rollout}" in text
