@@ -40,7 +40,7 @@ SECTIONS: dict[str, dict[str, str | Callable[[], str]]] = {
         **{f"games/{folder}.md": f"tensor_envs/games/{folder}/RULES.md" for folder in games.folders()},
         "games/known_results.md": "scripts/known_results/README.md",
     },
-    "Your own game": {
+    "Custom games": {
         "own/index.md": "tensor_envs/rules/README.md",
         "own/connect_four.md": "scripts/notebooks/own_game.ipynb",
         "own/language.md": reference.language,
