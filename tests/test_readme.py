@@ -64,9 +64,8 @@ def test_links(path: Path) -> None:
 )
 def test_python(path: str, code: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """It runs, and prints what the comments behind `print` promise, where they quote it."""
-    for package in re.findall(
-        r"^(?:import|from) (gymnasium|sb3_contrib|torchrl|pyspiel)|adapters import (pettingzoo)", code, re.MULTILINE
-    ):
+    imported = r"^(?:import|from) (gymnasium|sb3_contrib|torchrl|pyspiel)|adapters import (pettingzoo)|\.(torch)\(\)"
+    for package in re.findall(imported, code, re.MULTILINE):
         pytest.importorskip("".join(package))
     monkeypatch.setattr(registry, "_entries", {})  # games of its own are gone afterwards
     printed = io.StringIO()
