@@ -8,7 +8,7 @@ import numpy as np
 from tinygrad import Tensor, dtypes
 
 from tensor_envs._compiler.capture import Launch
-from tensor_envs._compiler.devices import DeviceName, download, stays_lazy, write
+from tensor_envs._compiler.devices import DeviceName, download, is_cpu, stays_lazy, write
 from tensor_envs._engine.batch_layout import MAX_BATCH, BatchBuffers
 from tensor_envs._engine.engine import Observations
 from tensor_envs._engine.inputs import host_ints
@@ -228,9 +228,10 @@ class VectorEnv:
         return {name: download(flat).reshape(shape) for name, (flat, shape) in self._by_rows().items()}
 
     def torch(self) -> dict[str, Any]:
-        """Return `observation` and `legal_action_mask` as `torch.Tensor`s on the device of the games.
+        """Return `observation` and `legal_action_mask` as `torch.Tensor`s.
 
-        They share memory with buffers that the next call of `torch` or `numpy` overwrites.
+        On "CPU" and "CUDA" they share memory with buffers that the next call of `torch` or `numpy` overwrites; on other
+        devices they are copies.
 
         Raises:
             ImportError: without PyTorch.
@@ -242,7 +243,8 @@ class VectorEnv:
             torch.Size([4, 2, 3, 3])
         """
         buffers, key = self._by_rows(), id(self.buffers.words)
-        if key not in self._exports:
+        waits = not isinstance(self.device, str) or not is_cpu(self.device)  # for the launch, or copies
+        if key not in self._exports or waits:
             self._exports[key] = {name: to_torch(flat.reshape(shape)) for name, (flat, shape) in buffers.items()}
         return dict(self._exports[key])
 

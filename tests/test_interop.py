@@ -328,3 +328,12 @@ def test_a_vector_env_hands_its_own_buffers_to_torch(name: str) -> None:
         np.testing.assert_array_equal(kept["observation"], observation)  # copies stay as they are
     with pytest.raises(RuntimeError, match="observe=True"):
         te.VectorEnv(env, 2).torch()
+
+
+@needs_torch
+def test_a_sharded_vector_env_hands_copies_to_torch() -> None:
+    vector = te.VectorEnv(te.make("tic_tac_toe"), 8, device=("CPU:0", "CPU:1"), observe=True)
+    before = vector.torch()["legal_action_mask"]
+    vector.step([0] * 8)
+    after = vector.torch()["legal_action_mask"]
+    assert before.sum().item() == 72 and after.sum().item() == 64
