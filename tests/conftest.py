@@ -1,4 +1,4 @@
-"""What holds of every test run."""
+"""Settings, markers and process groups of every test run."""
 
 import gc
 import os
@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-# tinygrad compiles the kernels of a graph in a pool of processes: for the many small graphs of tests, starting these
-# costs more than they save, in this process and in those that tests start.
+# tinygrad compiles the kernels of a graph in a pool of processes. Tests have many small graphs, for which starting
+# the processes costs more than they save, here and in the processes that tests start.
 os.environ.setdefault("PARALLEL", "0")
-# A process of many tests keeps millions of nodes of kernels, among which the collector finds nothing.
+# A process of many tests holds millions of kernel nodes, none of which the collector can free.
 gc.set_threshold(50_000, 20, 20)
 TESTS = Path(__file__).parent
 
@@ -22,14 +22,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     if device := config.getoption("--device"):
-        os.environ["DEV"] = device  # for processes that tests start, too
+        os.environ["DEV"] = device  # inherited by processes that tests start
         from tinygrad.helpers import DEV
 
         DEV.value = device
 
 
 def pytest_sessionstart() -> None:
-    """Open the default device: the package names the compiler of a wheel to tinygrad, which may find none."""
+    """Open the default device, for which the package gives tinygrad the compiler of a wheel."""
     from tensor_envs._compiler.devices import resolve
 
     resolve(None)
@@ -42,7 +42,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _mark_slow(items: list[pytest.Item]) -> None:
-    """Of a test marked `few` only the first so many parameters, or those with a name in their id, are not slow."""
+    """Mark as slow the parameters that a test's mark `few` leaves out, by number or by name."""
     seen: Counter[tuple[Path, str]] = Counter()
     for item in items:
         if mark := item.get_closest_marker("few"):
@@ -58,7 +58,7 @@ def _mark_slow(items: list[pytest.Item]) -> None:
 
 
 def _group(items: list[pytest.Item]) -> None:
-    """With `-n`, tests that share environments, and so kernels, stay together in one process."""
+    """Group tests that share environments, and so kernels: with `-n`, a group runs in one process."""
     for item in items:
         first, *rest = item.path.relative_to(TESTS).parts
         group = rest[0] if first == "games" else first
@@ -71,7 +71,7 @@ def _group(items: list[pytest.Item]) -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """A test marked `extra` needs packages that the extra `dev` does not bring; `cpu`: the CPU device and clang."""
+    """Skip a test whose mark asks for what is missing: packages of an extra (`extra`), or the CPU device (`cpu`)."""
     if item.get_closest_marker("cpu"):
         from tinygrad import Device
 

@@ -1,4 +1,4 @@
-"""Programs that have a small or a read-only disk of their own: a mount that no other process sees."""
+"""Programs that run with a small or a read-only disk, mounted for that process alone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 
 @functools.cache
 def unshare() -> tuple[str, ...]:
-    """Return the command that runs another one with mounts of its own; skip the test where the system allows none."""
+    """Return the prefix of a command that runs it with private mounts; skip the test where the system allows none."""
     own = () if os.name == "posix" and os.geteuid() == 0 else ("--map-root-user",)
     command = ("unshare", "--mount", *own)
     if shutil.which("unshare") and shutil.which("mount"):
@@ -29,7 +29,7 @@ def unshare() -> tuple[str, ...]:
 def run_mounted(
     folder: Path, size: int, code: str, before: str = "", **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run a program where `folder` is a disk of `size` KiB, which ends with it.
+    """Run a program where `folder` is a disk of `size` KiB. The mount ends with the program.
 
     Args:
         code: in Python; `folder` is the path.

@@ -1,4 +1,4 @@
-"""Wrong arguments of every public function: one clear error that names the argument, at once, and nothing changes."""
+"""Wrong arguments of every public function raise one clear error that names the argument, and change nothing."""
 
 # mypy: disable-error-code="misc, arg-type, var-annotated"
 
@@ -28,8 +28,8 @@ from tensor_envs.testing import check_env
 from tests.games.dice_race import DiceRace
 from tests.games.shared import shared_env
 
-SECONDS = 5  # in which an argument is refused, whatever it asks for
-LONGEST = 300  # characters of a message
+SECONDS = 5  # upper bound for refusing an argument
+LONGEST = 300  # upper bound for a message, in characters
 HUGE = 10**20
 NO_INT: tuple[Any, ...] = (None, "3", 1.5, 2.0, True, [1], 1j, object())
 NO_COUNT: tuple[Any, ...] = (*NO_INT, 0, -1, HUGE, 10**5000)
@@ -41,13 +41,13 @@ NO_PATH: tuple[Any, ...] = (None, 5, True, b"file", ["file"], "", "a\0b")
 
 
 class Case(NamedTuple):
-    """What is called with a wrong value of an argument."""
+    """Call of a public function with wrong values of one argument."""
 
     function: str
     argument: str
     call: Callable[[Any], Any]
     values: tuple[Any, ...]
-    named: str = ""  # what the message must say, if not the argument's name
+    named: str = ""  # text that the message must contain, by default the argument's name
 
 
 TTT = shared_env("tic_tac_toe")
@@ -66,7 +66,7 @@ NO_INTEGERS: tuple[Any, ...] = (
     object(), {0: 1}, np.zeros((3, 1), int), np.array([1j] * 3), Tensor([1.0, 2.0, 3.0]), Tensor([[1, 2, 3]]),
     STATE, np.ma.masked_array([0, 1, 2], [False, True, False]),
 )  # fmt: skip
-NO_ROWS = (*NO_INTEGERS, [0], np.zeros(4, int), Tensor([1, 2]))  # of a batch of three
+NO_ROWS = (*NO_INTEGERS, [0], np.zeros(4, int), Tensor([1, 2]))  # for a batch of three
 BOARD = np.zeros((3, 3), np.int8)
 NO_BOARD: tuple[Any, ...] = (None, 5, [[0] * 3] * 3, BOARD.astype(float), BOARD.astype(np.uint8), BOARD + 2,
                              np.zeros((0, 3), np.int8), np.int8(0), "board", Tensor.zeros(3, 3))  # fmt: skip
@@ -120,12 +120,12 @@ RULES: dict[str, dict[str, tuple[Any, ...]]] = {
 
 @dataclass(frozen=True)
 class Melted(DiceRace):
-    """A game whose rules are in order, with one thing that is not."""
+    """Rules that are valid except for one unexpected attribute."""
 
 
 @dataclass
 class Soft:
-    """Rules that may be changed."""
+    """Mutable rules."""
 
 
 def cases() -> Iterator[Case]:
@@ -438,7 +438,7 @@ def at_once() -> Iterator[None]:
 
 
 def world() -> tuple[Any, ...]:
-    """What no refused call may change."""
+    """Return the state that a refused call must leave unchanged."""
     arrays = [*STATE.numpy().values(), *OTHER.numpy().values(), *VECTOR.state.numpy().values()]
     return VECTOR._count, dict(_entries), sorted(os.listdir()), [array.tobytes() for array in arrays]
 

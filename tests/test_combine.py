@@ -1,4 +1,4 @@
-"""States put together: every game goes on as it would have, with its own chance."""
+"""Combined states: every game continues with its own chance."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ def states(name: str) -> tuple[te.Env, te.State, te.State]:
 
 
 def words(state: te.State) -> list[np.ndarray]:
-    """Words and random keys of every game."""
+    """Return words and random keys of every game."""
     return [state.buffers.layout.table(t) for t in state.tensors]
 
 
 def follow(state: te.State) -> list[np.ndarray]:
-    """After two more actions of each row's own policy."""
+    """Return the words after two more actions of the uniform policy."""
     for _ in range(2):
         state = state.env.step(state, te.agents.uniform(state))
     return words(state)
 
 
 def same(state: te.State, wanted: list[tuple[te.State, int]]) -> None:
-    """The games are those of rows of other states, now and in the future."""
+    """Check that the games are these rows of other states, now and two actions later."""
     for look in (words, follow):
         found, rows = look(state), [[column[row] for column in look(other)] for other, row in wanted]
         for k, column in enumerate(found):
             assert (column == np.stack([row[k] for row in rows])).all()
 
 
-# a game of numbers alone, one with chance, one of several words, one with memory fields
+# plain numbers; chance; several words; memory fields
 @pytest.mark.few("tic_tac_toe")
 @pytest.mark.parametrize("name", ["tic_tac_toe", "shed", "tensor_stars", "hyper_tic_tac_toe"])
 def test_put_concat_where_and_rows(name: str) -> None:

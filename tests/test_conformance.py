@@ -1,4 +1,4 @@
-"""Every registered game keeps what environments promise."""
+"""Every registered game passes the conformance checks."""
 
 import pytest
 

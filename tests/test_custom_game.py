@@ -1,4 +1,4 @@
-"""A game that a user brings: registered, conforming, and against a plain-Python version of itself."""
+"""A custom game: registration, conformance, and comparison with a plain-Python version."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -27,14 +27,14 @@ def env() -> Iterator[te.Env]:
 @pytest.mark.slow
 def test_registered_and_conforming(env: te.Env) -> None:
     assert "dice_race" in te.registered()
-    # bits of scores, of the bets, of `rested`, ply and current_player, and two flags: two words; then whole ones
+    # Two words hold bits of scores, bets, `rested`, ply, current_player and two flags; whole words follow.
     history, episode, key, rewards, mask = 2, 1, 2, 3, 1
     assert env.state_bytes == 4 * (2 + history + episode + key + rewards + mask)
-    check_env(te.make("dice_race", illegal="raise"))  # which is checked as with "lose"
+    check_env(te.make("dice_race", illegal="raise"))  # the checks use illegal="lose"
 
 
 def test_by_an_importable_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without being registered: its rules, or its entry, which has its notation and render too."""
+    """The id of a module's rules or of its entry works without registration."""
     entry, rules = (te.make(f"tests.games.dice_race:{name}", goal=9) for name in ("GAME", "DiceRace"))
     assert entry.rules == rules.rules == dice_race.DiceRace(goal=9) and not set(te.registered()) & {entry.id}
     assert repr(rules) == "<Env tests.games.dice_race:DiceRace-v0 goal=9>" and entry.action_to_string(0)
@@ -60,7 +60,7 @@ def test_the_entry_that_a_module_registers_for_its_rules(env: te.Env) -> None:
 
 
 def test_states_from_dictionaries(env: te.Env) -> None:
-    """The chance of a game is that of its row; what a dictionary must say it must say."""
+    """Each game draws the chance of its row, and missing or wrong entries raise errors that name the game."""
     first = env.init(3, seed=5)
     games = [env.state_to_dict(first, row) for row in (2, 0, 1)]
     state = env.state_from_dicts(games, seed=5)
@@ -77,7 +77,7 @@ def test_states_from_dictionaries(env: te.Env) -> None:
 
 
 def test_against_plain_python(env: te.Env) -> None:
-    """Scores, signs and words of every width, over whole games with their restarts."""
+    """Scores, signs and words of every width agree over whole games and resets."""
     batch, seed = 65, 5
     vector = te.VectorEnv(env, batch, seed)
     games = [start(seed, row, 0) for row in range(batch)]
@@ -120,7 +120,7 @@ def play(game: dict[str, Any], action: int) -> list[float]:
 
 @dataclass(frozen=True)
 class Nim:
-    """Take 1 to 3 of a heap in turns; `wrong` says what is wrong with these rules."""
+    """Take 1 to 3 of a heap in turns. `wrong` names the mistake in these rules."""
 
     wrong: str = ""
 
@@ -237,7 +237,7 @@ MASKS = r"legal_action_mask must give 3 bools, one an action, or 1 words of 32 a
     ],
 )
 def test_wrong_rules_are_named(wrong: str, error: Any, message: str) -> None:
-    """When they are first traced, and in plain Python, too."""
+    """An error names the mistake when the rules are first traced, and also in plain Python."""
     env = nim(wrong)
     with pytest.raises(error, match=message):
         env.observe(env.step(env.init(2), [0, 0])).numpy()
@@ -308,7 +308,7 @@ def test_entries_that_cannot_be(arguments: dict[str, Any], error: type[Exception
 
 
 def test_parts_of_every_type_are_observed() -> None:
-    """In the kernel as in plain Python: parts next to each other, mixed, and longer than a byte or a word."""
+    """Parts next to each other, mixed, and longer than a byte or a word are equal in the kernel and in plain Python."""
 
     @dataclass(frozen=True)
     class Parts:

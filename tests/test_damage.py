@@ -1,4 +1,4 @@
-"""What is on disk under flipped bits and killed processes: it loads as it was saved, or not at all; nothing is lost."""
+"""Files under flipped bits and killed processes: a file loads as it was saved, or not at all, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_flipped_bits(saved: Callable[[Path], Callable[[], list[Any]]], tmp_path
 
 
 def killed(program: str, path: Path, seconds: float) -> bool:
-    """Run a program and kill it some seconds after it is ready -> whether it had come to its end before."""
+    """Run a program, kill it some seconds after it is ready, and return whether it had finished before."""
     process = subprocess.Popen([sys.executable, "-c", program, str(path)], stdout=subprocess.PIPE, cwd=ROOT)
     with process:
         assert process.stdout is not None and process.stdout.readline() == b"ready\n"
@@ -83,7 +83,7 @@ def killed(program: str, path: Path, seconds: float) -> bool:
 
 @pytest.mark.slow
 def test_killed_while_saving(tmp_path: Path) -> None:
-    """At any moment the file is one of the two states, whole."""
+    """The file is always one of the two states, complete."""
     env, path, chance = te.make("gomoku"), tmp_path / "state", random.Random(2)
     known = [te.rollout_from(env.init(2000, seed), "uniform", 9).state.numpy() for seed in (1, 2)]
     te.save_state(te.rollout_from(env.init(2000, 1), "uniform", 9).state, path)
@@ -98,7 +98,7 @@ def test_killed_while_saving(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_killed_while_solving(tmp_path: Path) -> None:
-    """No layer that was saved is lost, and what is gone on from ends in the same table."""
+    """No saved layer is lost, and a continued solve ends in the same table."""
     path, chance, digest = tmp_path / "table", random.Random(3), solve(12, "CPU", progress=False).sha256()
     saved = ends = 0
     for _ in range(KILLS):

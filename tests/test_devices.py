@@ -1,8 +1,8 @@
-"""Devices whose kernels run a thread a game, bit for bit against the CPU: everything that is done with games.
+"""Devices whose kernels run one thread per game agree with the CPU bit for bit.
 
 CL is OpenCL (on any processor by PoCL: Debian's pocl-opencl-icd), WEBGPU is tinygrad's WebGPU (Dawn from the wheel
-dawn-python, by WEBGPU_PATH; on any processor by Debian's mesa-vulkan-drivers). One that is not here is skipped. Where
-the environment variable TENSOR_ENVS_TEST_DEVICES is set, those that it names must be here, and no others are tested.
+dawn-python, by WEBGPU_PATH; on any processor by Debian's mesa-vulkan-drivers). A missing device is skipped. If the
+environment variable TENSOR_ENVS_TEST_DEVICES is set, its devices must exist, and no others are tested.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from tensor_envs.search import flat_monte_carlo
 from tests.games.shared import shared_env
 
 ROOT = Path(__file__).parents[1]
-Found = Iterator[tuple[str, np.ndarray]]  # with a word about what it is
+Found = Iterator[tuple[str, np.ndarray]]  # pairs of name and values
 DEVICES, ASKED = ("CL", "WEBGPU"), os.environ.get("TENSOR_ENVS_TEST_DEVICES")
-FAST = ("tic_tac_toe", "shed")  # to compile, at more batches
-LONG = ("chess", "hyper_tic_tac_toe", "qubic")  # 10 s and more; the rules of tic_tac_toe and gomoku
+FAST = ("tic_tac_toe", "shed")  # quick to compile, tested at more batch sizes
+LONG = ("chess", "hyper_tic_tac_toe", "qubic")  # 10 s and more to compile; tic_tac_toe and gomoku cover the same rules
 MEMORY = "9x9x9, in memory"
-LIMIT = 9  # of the actions of playouts
+LIMIT = 9  # limit of actions in a playout
 
 
 @functools.cache
 def problem(device: str) -> str | None:
-    """Why a device cannot be used, if so."""
+    """Return the reason why a device cannot be used, or None."""
     try:
         te.make("tic_tac_toe").init(1, device=device)
     except ValueError as error:
@@ -52,14 +52,14 @@ def test_a_renderer_that_computes_wrong_games_is_refused() -> None:
     environment = os.environ | {"DEV": "CPU:X86"}
     done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
-    *_, last = done.stderr.splitlines()  # a busy machine says before it what it is at
+    *_, last = done.stderr.splitlines()  # a busy machine prints other lines before the error
     assert re.fullmatch(
         r".*device 'CPU' would be programmed by tinygrad's X86Renderer; kernels are written in C, .*", last
     )
 
 
 def test_an_adapter_that_computes_nothing_is_refused() -> None:
-    """Dawn's own, where it finds no driver."""
+    """Dawn offers a null adapter where it finds no driver."""
     if sys.platform != "linux" or problem("WEBGPU"):
         pytest.skip(problem("WEBGPU") or "only Vulkan can be hidden")
     command = [sys.executable, "-c", "import tensor_envs as te; te.make('tic_tac_toe').init(1)"]
@@ -74,13 +74,13 @@ def env_of(game: str) -> te.Env:
 
 
 def words(state: te.State) -> np.ndarray:
-    """All bits of a state, game by game."""
+    """Return all bits of a state, one row per game."""
     layout = state.buffers.layout
     return np.concatenate([layout.table(tensor) for tensor in state.tensors], axis=1)
 
 
 def given(state: te.State, ply: int) -> np.ndarray:
-    """Actions of the uniform policy, but now and then one that is illegal or none at all."""
+    """Return actions of the uniform policy, among them some that are illegal or no actions."""
     actions, count = te.agents.uniform(state).numpy(), state.env.num_actions
     rows = np.arange(len(actions))
     actions[(rows + ply) % 11 == 5] = count - 1
@@ -172,7 +172,7 @@ def searches(env: te.Env, batch: int, device: str) -> Found:
     yield "best actions", flat_monte_carlo(env.init(min(batch, 7), device=device), 4, limit=LIMIT)
     found = te.search.playout_policy(state, 6, seed=1, limit=LIMIT)
     yield "searched actions", found.action.numpy()
-    yield "visits", found.search_tree.summary()["visit_counts"]  # OpenCL may round quotients its own way
+    yield "visits", found.search_tree.summary()["visit_counts"]  # OpenCL does not define how quotients are rounded
 
 
 def jitted(env: te.Env, batch: int, device: str) -> Found:
@@ -213,7 +213,7 @@ def on_cpu(task: str, game: str, batch: int) -> dict[str, np.ndarray]:
 
 
 def soon(device: str, game: str, batch: int, task: str) -> bool:
-    """Whether it is in the fast set: what one compiler takes a second for, another takes ten."""
+    """Return whether a case is in the fast set. Compile times of devices differ by a factor of ten."""
     if game in LONG:
         return False
     if game == "shed" and device == "CL":

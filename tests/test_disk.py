@@ -1,4 +1,4 @@
-"""What is saved on a disk that is full, by processes that are killed, and where nothing can be written.
+"""Saved files on a full disk, with killed processes, and where nothing can be written.
 
 tests/test_files.py has the format of files, tests/compiler/test_cache.py the cache of programs.
 """
@@ -38,7 +38,7 @@ Load = Callable[[Path], list[np.ndarray]]
 
 
 class Saved(NamedTuple):
-    """Two versions of a file, what each loads as, and how it is loaded."""
+    """Two versions of a file with their contents, and the function that loads it."""
 
     versions: tuple[Save, Save]
     expected: tuple[list[np.ndarray], list[np.ndarray]]
@@ -97,7 +97,7 @@ def exports() -> Saved:
 
 
 KINDS = {"state": states, "network": networks, "solution": solutions, "shed table": tables, "export": exports}
-KILLED = [kind for kind in KINDS if kind != "export"]  # which takes long to make, and then is written as all others
+KILLED = [kind for kind in KINDS if kind != "export"]  # an export takes long to make, and is written like all others
 
 
 def is_version(saved: Saved, path: Path, k: int) -> bool:
@@ -112,7 +112,7 @@ def is_version(saved: Saved, path: Path, k: int) -> bool:
 
 @contextmanager
 def filled(folder: Path) -> Iterator[None]:
-    """Leave half a KiB of a page on the disk of a folder."""
+    """Fill the disk of a folder, except for half a KiB of a page."""
     ballast = folder / "ballast"
     with suppress_full(), open(ballast, "wb", buffering=0) as file:
         while True:
@@ -131,7 +131,7 @@ def suppress_full() -> Iterator[None]:
 
 
 def check_full(kind: str, folder: Path, full: Callable[[], AbstractContextManager[None]]) -> None:
-    """Save where there is no room: an error that names the file, the old file, and nothing beside it."""
+    """Save where there is no room: an error names the file, the old file stays, and no other file does."""
     saved, path = KINDS[kind](), folder / "file"
     saved.versions[0](path)
     old = path.read_bytes()
@@ -156,7 +156,7 @@ def test_files_too_large_for_the_system(tmp_path: Path) -> None:
 
 
 def test_a_full_disk(tmp_path: Path) -> None:
-    """A real one: a small disk that is filled."""
+    """Saves fail cleanly on a real disk that is full."""
     code = "from tests.test_disk import *\nfor kind in KINDS: check_full(kind, folder, partial(filled, folder))"
     done = run_mounted(tmp_path, 8192, code)
     assert done.returncode == 0, done.stderr
@@ -183,7 +183,7 @@ te.agents.load(path)
 
 @pytest.mark.slow
 def test_training_on_a_full_disk(tmp_path: Path) -> None:
-    """The command says what is wrong; the weights of before are still there."""
+    """The command names the error, and the earlier weights stay."""
     done = run_mounted(tmp_path, 1024, LEARN)
     assert done.returncode == 0, done.stderr
 
@@ -192,10 +192,10 @@ def test_training_on_a_full_disk(tmp_path: Path) -> None:
 
 
 def kill_savers(kind: str, folder: Path, kills: int) -> int:
-    """Have forked processes save both versions again and again, and kill each at some moment.
+    """Fork processes that save both versions in a loop, and kill each at a random moment.
 
     Returns:
-        How many were killed while they wrote.
+        The number of partial files that killed processes left.
     """
     saved, path, moments = KINDS[kind](), folder / "file", random.Random(kind)
     saved.versions[0](path)
@@ -232,9 +232,9 @@ def kill_savers(kind: str, folder: Path, kills: int) -> int:
 
 @pytest.mark.parametrize("kills", [8, pytest.param(100, marks=pytest.mark.slow)])
 def test_killed_while_saving(tmp_path: Path, kills: int) -> None:
-    """At any moment the file is one of two versions, whole, and what was being written goes at the next save.
+    """The file is always one of two complete versions, and the next save removes partial files.
 
-    `kills` processes of each kind of file.
+    Each kind of file has `kills` processes.
     """
     code = "import sys; from pathlib import Path; from tests.test_disk import *\n"
     code += "for kind in KILLED:\n folder = Path(sys.argv[1], kind); folder.mkdir()\n"
@@ -312,7 +312,7 @@ def check_read_only(command: list[str], place: Path, closed: str) -> None:
 
 
 def test_a_read_only_system(tmp_path: Path) -> None:
-    """Everything but one folder is mounted read-only: the working directory, HOME, the cache, temporary folders."""
+    """One folder is writable; the working directory, HOME, the cache and temporary folders are read-only."""
     script = 'mount -t tmpfs tmpfs "$0" && mount -o remount,bind,ro / && exec "$@"'
     check_read_only([*unshare(), "sh", "-c", script, str(tmp_path)], tmp_path, "/")
 

@@ -1,4 +1,4 @@
-"""Examples in docstrings are run."""
+"""Docstrings: form, sections, and examples that run."""
 
 import doctest
 import importlib
@@ -23,7 +23,7 @@ EXAMPLES = [test for name in MODULES for test in FINDER.find(importlib.import_mo
 
 STRINGS = [string for path in modules().values() for string in docstrings(path)]
 MAX_FRAGMENTS = 0.03  # of all docstrings
-# a new verb goes in
+# add new verbs here
 VERBS = """
 Add Advance Allocate Allow Animate Append Apply Arrange Bound Build Call Capture Check Choose Clamp Clear Close
 Combine Compare Compile Compute Concatenate Continue Convert Convolve Copy Count Deal Do Download Draw Drop Encode
@@ -72,7 +72,7 @@ LANGUAGE = [value for value in (getattr(rules, name) for name in rules.__all__) 
 
 @pytest.mark.parametrize("call", CALLS, ids=lambda call: call.__qualname__)
 def test_arguments_results_and_errors_of_public_calls(call: Callable[..., object]) -> None:
-    """In Google sections: every argument, what comes back, what is raised."""
+    """Public calls have Google sections for every argument, the result and the errors."""
     signature, text = inspect.signature(call), inspect.getdoc(call) or ""
     named = [name for name in signature.parameters if name != "self"]
     _, _, arguments = text.partition("Args:\n")

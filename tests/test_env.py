@@ -1,4 +1,4 @@
-"""The environment's contract beyond what every game is checked for: errors, devices, functional steps."""
+"""The contract of environments beyond the conformance checks: errors, devices, functional steps."""
 
 import copy
 import pickle
@@ -20,7 +20,7 @@ DEVICES = ("CPU:0", "CPU:1", "CPU:2", "CPU:3")
 
 
 def rows_of(state: te.State) -> np.ndarray:
-    """What is fixed for life in every row, [B, 5]: words of the seed, the row, the uniform policy's key."""
+    """Return the constants of every row, [B, 5]: words of the seed, the row, the uniform policy's key."""
     return state.buffers.layout.table(state.tensors[1])
 
 
@@ -43,12 +43,14 @@ def test_registering_a_game_twice() -> None:
         te.register(te.GameEntry("tic_tac_toe", "nowhere:Rules", "nowhere", "nowhere"))
     with pytest.raises(TypeError, match="entry must be of type GameEntry, got 'tic_tac_toe'"):
         te.register("tic_tac_toe")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"'hyper_tic_tac_toe' is registered already$"):  # not the user's to replace
+    with pytest.raises(
+        ValueError, match=r"'hyper_tic_tac_toe' is registered already$"
+    ):  # a preset is not the user's to replace
         te.register(te.GameEntry("hyper_tic_tac_toe", DiceRace, presets={"tic_tac_toe": {}}), replace=True)
 
 
 def test_registering_another_game_in_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in a notebook's cell that is run again; the environments of the first one stay as they are."""
+    """Replacing a registered game, as in a notebook's cell that runs twice, leaves existing environments unchanged."""
     monkeypatch.setattr(registry, "_entries", {})
     te.register(te.GameEntry("dice_race", DiceRace, presets={"race": {}, "dice": {}}))
     env = te.make("race")
@@ -62,7 +64,7 @@ def test_registering_another_game_in_its_place(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_interactive() -> None:
-    """What a prompt or a notebook shows: the game's fields, short lines, pictures where there are any."""
+    """A prompt or a notebook shows the game's fields, short lines, and pictures where there are any."""
     vector = te.VectorEnv(TTT, 5)
     state, transition = vector.state, vector.step_uniform()
     names = dir(state)
@@ -147,7 +149,7 @@ def test_devices() -> None:
 
 @pytest.mark.parametrize("batch", [1, 7, 64, 97, 128])
 def test_any_batch_size(batch: int) -> None:
-    """Lanes are a power of two; 97 is odd and above their number: then there are games that nobody sees."""
+    """Batch sizes around the number of lanes, a power of two, play the same games; the last block is padded."""
     large, one = TTT.init(130, seed=9), TTT.init(batch, seed=9)
     for _ in range(9):
         one, large = TTT.step(one, te.agents.uniform(one)), TTT.step(large, te.agents.uniform(large))
@@ -158,7 +160,7 @@ def test_any_batch_size(batch: int) -> None:
 @pytest.mark.few("tic_tac_toe", "shed")
 @pytest.mark.parametrize("name", te.registered())
 def test_rows_of_every_game_in_any_batch(name: str) -> None:
-    """A full block, one with games that nobody sees, and narrower ones play the same games."""
+    """A full block, a padded block and narrower blocks play the same games."""
     env = shared_env(name)
     large, *others = (te.VectorEnv(env, batch, seed=2) for batch in (64, 50, 7))
     for _ in range(6):
@@ -192,7 +194,7 @@ def test_a_batch_from_some_row_on_is_that_part_of_the_whole() -> None:
         for name, rows in part.state.numpy().items():
             assert (rows == whole.state.numpy()[name][first : first + 4]).all(), name
         assert (part.returns.numpy() == whole.returns.numpy()[first : first + 4]).all()
-    env = te.make("three_will")  # whose rules draw from keys of rows
+    env = te.make("three_will")  # its rules draw from the keys of rows
     vector = te.VectorEnv(env, 4, seed=5, first_row=8)
     assert (vector.state.key.numpy() == env.init(12, seed=5).key.numpy()[8:]).all()
     last = 2**32 - 4
@@ -217,7 +219,7 @@ def test_earlier_states_stay_valid() -> None:
 
 
 def test_a_step_inside_the_callers_tinyjit_sees_new_inputs() -> None:
-    """TinyJit freezes whatever it does not take as an argument: buffers passed flat are not frozen."""
+    """TinyJit freezes everything except its arguments: buffers passed flat are not frozen."""
     state = TTT.init(8, seed=1)
 
     @TinyJit
@@ -284,7 +286,7 @@ def test_environments_and_states_travel() -> None:
     vector = te.VectorEnv(env, 4, seed=1)
     vector.step([0, 1, 2, 3])
     copies = [pickle.loads(pickle.dumps(s)) for s in (state, vector.state)] + [copy.deepcopy(vector.state)]
-    for _ in range(3):  # which writes into the buffers again that the state stood in
+    for _ in range(3):  # these steps reuse the buffers of the earlier state
         vector.step_uniform()
     for one in (*copies, other.step(other.init(4, seed=1), [0, 1, 2, 3])):
         for name, column in expected.items():
@@ -325,7 +327,7 @@ def test_errors_name_the_argument() -> None:
 
 
 def test_dictionaries_say_what_fields_do_not() -> None:
-    """The end by an illegal action or by a limit, the ply; and nothing else."""
+    """Dictionaries hold the ply and the end by an illegal action or by a limit, and no other extras."""
     state = TTT.step(TTT.init(2), [4, 99])
     assert TTT.state_to_dict(state, 0) == {"board": [0, 0, 0, 0, 1, 0, 0, 0, 0], "current_player": 1}
     assert TTT.state_to_dict(state, 1) == {"board": [0] * 9, "current_player": 0, "terminated": True}
@@ -369,13 +371,13 @@ def test_dictionaries_that_are_no_games(change: dict[str, Any], message: str) ->
 
 
 def with_leaf(value: Any, leaf: Any) -> Any:
-    """Lists of lists with another first number."""
+    """Return nested lists with another first number."""
     return [with_leaf(value[0], leaf), *value[1:]] if isinstance(value, list) and value else leaf
 
 
 @pytest.mark.parametrize("name", te.registered())
 def test_entries_of_dictionaries_that_are_none(name: str) -> None:
-    """Each is refused by its name, and none is taken for another number."""
+    """Each wrong value is refused by the entry's name, and none is taken for another number."""
     env, tried = shared_env(name), 0
     state = env.init(1, seed=4)
     for _ in range(3):

@@ -94,7 +94,7 @@ def test_regret_of_perfect_play_is_none() -> None:
 
 
 def test_an_opening_makes_games_of_regret_differ() -> None:
-    """Count a mistake on the empty board in every game, but not behind two random plies."""
+    """Regret counts a mistake on the empty board in every game, but not after two random plies."""
     env, oracle = shared_env("tic_tac_toe"), Wrong(None)
     oracle.regret = lambda state, action: (state.ply == 0).numpy()  # type: ignore[method-assign]
     one = te.regret(env, first_legal, oracle, games=16)
@@ -170,13 +170,13 @@ def test_wrong_calls_are_refused(call: Any, message: str) -> None:
 
 
 def test_trained_players_come_with_the_package() -> None:
-    """Check that the files are small and named by their games."""
+    """The trained weights are small files named by their games."""
     files = sorted(FOLDER.glob("*.safetensors"))
     assert {"tic_tac_toe", "connect_four", "shed"} <= {file.stem for file in files}
     for file in files:
         env, weights = load(file)
         assert env.id == file.stem and file.stat().st_size <= 300_000
-        assert not any(name.startswith("tower") for name in weights)  # which the page cannot play
+        assert not any(name.startswith("tower") for name in weights)  # the web page has no player for towers
         assert all(np.isfinite(array).all() and array.std() > 0.01 for array in weights.values() if array.size > 1)
     env = shared_env("tic_tac_toe")
     same = te.make("hyper_tic_tac_toe", shape=(3, 3), k=3)

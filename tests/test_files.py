@@ -1,4 +1,4 @@
-"""Files load as they were saved or not at all; saving replaces a file as a whole or not at all."""
+"""Files load as they were saved or not at all; a save replaces a file completely or not at all."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tensor_envs.io import FORMAT
 from tests.games.shared import shared_env
 
 TTT = shared_env("tic_tac_toe")
-# as version 1 of the format had them
+# version 1 of the format
 FIRST = {"format": "tensor_envs state 1", "id": "tic_tac_toe", "version": 0, "rules": {}, "batch": 1, "buffers": 5}
 
 
@@ -39,13 +39,13 @@ def same(one: te.State, other: te.State) -> None:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A saved state."""
+    """Save a state and return its path."""
     te.save_state(some_state(), tmp_path / "state")
     return tmp_path / "state"
 
 
 def test_a_single_game(tmp_path: Path) -> None:
-    """Its words are loaded as they lie in the file, in memory that may not be written."""
+    """A single game's words are loaded in the file's layout, in read-only memory."""
     state = TTT.init(1, seed=9)
     te.save_state(state, tmp_path / "state")
     same(state, te.load_state(tmp_path / "state"))
@@ -103,7 +103,7 @@ def test_no_part_of_a_file_is_a_file(path: Path) -> None:
 
 
 def signed(header: Any, data: bytes = b"") -> bytes:
-    """A file with a right digest, whatever is in its header."""
+    """Return a file with this header and a correct digest."""
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     head = len(text).to_bytes(8, "little")
@@ -152,7 +152,7 @@ def test_files_of_the_first_version_say_so(tmp_path: Path) -> None:
 
 
 def rewritten(path: Path, about: dict[str, Any], **arrays: np.ndarray) -> None:
-    """The file with something else in it, and a right digest."""
+    """Rewrite the file with other metadata or arrays, and a correct digest."""
     old, kept = read_arrays(path, FORMAT)
     write_arrays(path, FORMAT, old | about, {name: np.array(array) for name, array in (kept | arrays).items()})
 
@@ -225,7 +225,7 @@ FAILURES: list[tuple[str, type[BaseException], BaseException]] = [
 def test_a_save_that_fails_leaves_what_was_there(
     path: Path, where: str, kind: type[BaseException], failure: BaseException, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The old file, and nothing beside it; the error says which file could not be saved."""
+    """The old file stays alone in its folder, and the error names the file that could not be saved."""
 
     def fail(*_: Any) -> None:
         raise failure
@@ -270,7 +270,7 @@ def test_a_disk_that_fills_up_is_an_error_and_no_end_of_the_process(
 
 @contextmanager
 def room_for(size: int) -> Iterator[None]:
-    """No file may grow beyond `size` bytes, as on a disk that is full."""
+    """Limit files to `size` bytes, like a full disk."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
@@ -281,7 +281,7 @@ def room_for(size: int) -> Iterator[None]:
 
 def test_a_file_that_the_system_refuses_to_write(path: Path) -> None:
     old = path.read_bytes()
-    state = TTT.init(5000, device="CPU")  # PoCL links kernels as files, when they are first run
+    state = TTT.init(5000, device="CPU")  # PoCL links kernels as files when they first run
     for target in (path, path.with_name("new")):
         with room_for(4096), pytest.raises(OSError, match="cannot save: File too large") as caught:
             te.save_state(state, target)
@@ -291,7 +291,7 @@ def test_a_file_that_the_system_refuses_to_write(path: Path) -> None:
 
 def test_places_where_nothing_can_be_saved(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)  # a device is none to replace, either
+    os.mkfifo(pipe)  # a device is not replaced either
     for path in (tmp_path / "nowhere" / "state", tmp_path, pipe):
         with pytest.raises(OSError, match="cannot save") as caught:
             te.save_state(TTT.init(2), path)
@@ -307,7 +307,7 @@ def test_a_link_is_followed(path: Path) -> None:
 
 
 def test_what_killed_processes_have_left_goes_at_the_next_save(path: Path) -> None:
-    """Not what somebody is writing, nor what is called otherwise."""
+    """A save removes partial files of killed processes, but none that is being written and none with another name."""
     left, written = (path.with_name(f".state.{digit * 16}.part") for digit in "0f")
     others = [path.with_name(name) for name in (".state.part", ".states.0000000000000000.part", "state.part")]
     for other in (left, written, *others):

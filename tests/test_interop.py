@@ -1,4 +1,4 @@
-"""Shared memory with NumPy and PyTorch: that it is shared, that it stays, and what is refused."""
+"""Memory shared with NumPy and PyTorch: lifetime, aliasing, and refused inputs."""
 
 import gc
 import importlib
@@ -25,19 +25,19 @@ TTT = te.make("tic_tac_toe")
 
 @pytest.fixture(autouse=True, scope="module")
 def what_is_made_here() -> Iterator[None]:
-    """The collector looks at nothing else: the kernels of other tests take it seconds each time."""
+    """Freeze earlier objects, so that each collection does not scan the kernels of other tests for seconds."""
     gc.freeze()
     yield
     gc.unfreeze()
 
 
 def made(dtype: Any = dtypes.int32) -> Tensor:
-    """0 to 11 as [3, 4] in a buffer on CPU."""
+    """Return 0 to 11 as [3, 4] in a buffer on CPU."""
     return Tensor.arange(12).reshape(3, 4).cast(dtype).clone("CPU").realize()
 
 
 def address(tensor: Tensor) -> int:
-    """Of a realised tensor's memory."""
+    """Return the address of a realised tensor's memory."""
     return int(np.frombuffer(tensor._buffer().as_memoryview(force_zero_copy=True), np.uint8).ctypes.data)
 
 
@@ -46,7 +46,7 @@ def place(array: Any) -> int:
 
 
 def array_of(offset: int) -> np.ndarray:
-    """int32 [8] that begins `offset` bytes off a multiple of 64."""
+    """Return int32 [8] that starts `offset` bytes after a multiple of 64."""
     memory = np.zeros(128 + 32, np.uint8)
     start = -memory.ctypes.data % 64 + offset
     return memory[start : start + 32].view(np.int32)
@@ -57,7 +57,7 @@ kinds = pytest.mark.parametrize("kind", ["numpy", pytest.param("torch", marks=ne
 
 
 def library(kind: str) -> tuple[Any, Callable[..., Tensor]]:
-    """The module that makes arrays, and the import from it."""
+    """Return the module that makes arrays, and the function that imports them."""
     return (np, te.from_numpy) if kind == "numpy" else (torch, te.from_torch)
 
 
@@ -102,7 +102,7 @@ def test_an_export_keeps_its_memory(export: Callable[..., Any]) -> None:
     array = export(tensor)[1:]
     del tensor
     gc.collect()
-    for _ in range(20):  # of the size of what would have been freed: tinygrad would hand its memory to them
+    for _ in range(20):  # of the size of a freed buffer, whose memory tinygrad would reuse
         (made() - 99).realize()
     assert buffer() is not None and array.tolist() == [[4, 5, 6, 7], [8, 9, 10, 11]]
     del array
@@ -112,7 +112,7 @@ def test_an_export_keeps_its_memory(export: Callable[..., Any]) -> None:
 
 @kinds
 def test_an_import_keeps_its_memory(kind: str) -> None:
-    """For as long as anything is computed from it."""
+    """The source stays alive as long as a computation depends on it."""
     module, take = library(kind)
     source = module.arange(100_000)
     owner, tensor = weakref.ref(source), take(source, copy=False)
@@ -130,7 +130,7 @@ def test_an_import_keeps_its_memory(kind: str) -> None:
 
 
 def test_an_import_may_go_while_kernels_are_compiled() -> None:
-    """When tinygrad gives no device, and a collector finds tensors that nobody holds."""
+    """An imported tensor can be collected while tinygrad allows no device."""
     tensor = te.from_numpy(np.arange(100_000), copy=False)
     with Context(ALLOW_DEVICE_USAGE=0):  # type: ignore[no-untyped-call]
         del tensor
@@ -211,7 +211,7 @@ def test_strided_pytorch_tensors_are_copied_or_refused() -> None:
 
 
 def test_alignment_is_what_kernels_need() -> None:
-    """Vector loads from arrays at every allowed alignment; one byte-slice further on the process would be gone."""
+    """Vector loads work at every allowed alignment; at any other they would crash the process."""
     for offset in range(0, 64, ALIGNMENT):
         array = array_of(offset)
         array[:] = np.arange(8)
@@ -266,7 +266,7 @@ def test_no_export_inside_a_jit() -> None:
 
 @needs_torch
 def test_steps_driven_from_pytorch() -> None:
-    """A loop that lives in PyTorch, against the same games by the library's own means; no action is copied."""
+    """A loop in PyTorch plays the same games as the library, and copies no action."""
     batch, generator = 64, torch.Generator().manual_seed(0)
     state, vector = TTT.init(batch, seed=1), te.VectorEnv(TTT, batch, seed=1, autoreset="disabled")
     own = state
@@ -286,7 +286,7 @@ def test_steps_driven_from_pytorch() -> None:
 
 
 def test_what_a_vector_environment_writes_again_shows() -> None:
-    """The hazard that the module describes: what a step wrote comes back in the next; a copy and a state stay."""
+    """A step overwrites arrays that share memory with the last transition; copies and states stay."""
     vector = te.VectorEnv(TTT, 8, seed=3, device="CPU")
     actions = vector.step_uniform().actions
     shared, copied = te.to_numpy(actions, copy=False), te.to_numpy(actions, copy=True)

@@ -1,7 +1,7 @@
-"""The form that kernels have on a GPU, a thread a game, run without one: tinygrad's PYTHON device interprets it.
+"""GPU kernels, one thread per game, run by tinygrad's PYTHON device.
 
-It also is a second opinion on the compiler. It keeps the 64 threads of a block in step and asks only the first whether
-a loop goes on: playouts agree as long as no other game takes longer than the first of its block.
+The interpreter checks the compiler independently. It runs the 64 threads of a block in lockstep and evaluates a loop's
+condition for the first thread only: playouts agree as long as no other game takes longer than the first of its block.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Run = Callable[[te.State], dict[str, np.ndarray]]
 
 
 def both(env: te.Env, batch: int, run: Run) -> dict[str, np.ndarray]:
-    """The same from the same games on either device -> what it is."""
+    """Check that a run gives equal results on both devices, and return them."""
     compiled, interpreted = (run(env.init(batch, seed=1, device=name)) for name in ("CPU", "PYTHON"))
     assert compiled.keys() == interpreted.keys()
     for name, values in compiled.items():
@@ -27,8 +27,8 @@ def both(env: te.Env, batch: int, run: Run) -> dict[str, np.ndarray]:
     return compiled
 
 
-SHORTEST = {"kuhn_poker": 2, "leduc_poker": 2}  # plies of a game, where they are fewer than four
-QUICK = ("tic_tac_toe", "shed")  # to interpret
+SHORTEST = {"kuhn_poker": 2, "leduc_poker": 2}  # shortest games in plies, where under four
+QUICK = ("tic_tac_toe", "shed")  # quick to interpret
 PARAMS = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in te.registered()]
 
 
@@ -81,14 +81,14 @@ def test_steps_in_place_over_the_ends_of_games(autoreset: str) -> None:
 
 
 def test_playouts(env: te.Env) -> None:
-    """Cut off before a game ends, so that all take equally long."""
+    """Playouts are cut off before a game ends, so that all have equal length."""
     limit = SHORTEST.get(env.id, 4)
     both(env, 3, lambda state: {"returns": te.playout(state, 1, limit=limit).numpy()})
 
 
 @pytest.mark.slow
 def test_playouts_whose_games_part() -> None:
-    """Of a seed for which the first game is not over before the limit, and others are."""
+    """Playouts agree where only the first game of the block reaches the limit."""
     env, limit = shared_env("tic_tac_toe"), 8
     first, state = env.init(1, seed=1), env.init(3, seed=1)
     lasting = (seed for seed in range(99) if not te.playout(first, 1, seed=seed, limit=limit - 1).numpy().any())
@@ -101,7 +101,7 @@ def test_playouts_whose_games_part() -> None:
 
 @pytest.mark.slow
 def test_a_search_stays_within_its_tables() -> None:
-    """The interpreter checks every index. It has all threads take every turn of a loop, so only one game is equal."""
+    """Results are equal for a single game only, because the interpreter runs every turn of a loop for all threads."""
     env = shared_env("shed")
 
     def run(state: te.State) -> dict[str, np.ndarray]:

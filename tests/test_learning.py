@@ -1,4 +1,4 @@
-"""Credit among players, by a plain-Python reference."""
+"""Advantages of several players, compared with a plain-Python reference."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Steps = list[tuple[np.ndarray, ...]]
 def reference(
     steps: Steps, next_player: Any, next_value: Any, gamma: float, lam: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Each decision by itself: walk on from it until its player decides again, or the game is over.
+    """Compute each decision's advantage by a walk to its player's next decision or to the end.
 
     A step is rewards [B, P], player [B, P], value [B], terminated [B], truncated [B].
     """
@@ -29,7 +29,7 @@ def reference(
         return bool((next_player if t == length else steps[t][1])[row, player])
 
     def credit(start: int, row: int, player: int) -> float:
-        """Of one decision; 0 if it is not known."""
+        """Return one decision's advantage, or 0 if the steps end before it is complete."""
         paid, own = 0.0, float(steps[start][2][row])
         for t in range(start, length):
             rewards, _, _, terminated, truncated = steps[t]
@@ -56,7 +56,7 @@ def reference(
 
 
 def random_steps(players: int, length: int = 14, batch: int = 40) -> tuple[Any, np.ndarray, np.ndarray]:
-    """Players that change, stay or are nobody; rewards to anybody at any time; both kinds of ends."""
+    """Return random steps with changing, equal or missing players, rewards at any time and both kinds of ends."""
     rng = np.random.default_rng(players)
     kinds = np.eye(players + 1, players)  # the last one: nobody
     chance = np.array([0.9 / players] * players + [0.1])
@@ -78,7 +78,7 @@ def random_steps(players: int, length: int = 14, batch: int = 40) -> tuple[Any, 
 
 @pytest.mark.parametrize("players", [1, 2, 3, 4])
 def test_advantages(players: int) -> None:
-    """On arrays; on tensors in the tests of `scripts/train/ppo.py` and `ppo_torch.py`."""
+    """Arrays agree with the reference. The tests of `scripts/train/ppo.py` and `ppo_torch.py` cover tensors."""
     steps, player, value = random_steps(players)
     found = te.advantages(steps, player, value, 0.9, 0.7)
     expected = reference(steps, player, value, 0.9, 0.7)
@@ -88,7 +88,7 @@ def test_advantages(players: int) -> None:
 
 
 def test_two_players_in_turns() -> None:
-    """One chain a player, by hand: decisions 0 and 2 of player 0, decision 1 of player 1; lambda = 0."""
+    """Each player has one chain: decisions 0 and 2 of player 0, decision 1 of player 1, at lambda = 0."""
     rewards = [np.array([[0.0, 0.0]]), np.array([[0.0, 0.0]]), np.array([[-1.0, 1.0]])]
     players, values = ([np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]])], [np.array([v]) for v in (0.2, -0.3, 0.5, 0.1)])
     over = [np.array([float(t == 2)]) for t in range(3)]
@@ -109,7 +109,7 @@ def test_wrong_arguments() -> None:
 
 @pytest.mark.parametrize("name", ["tic_tac_toe", "tensor_stars"])  # observed as bools and as floats
 def test_a_jit_that_learns(name: str) -> None:
-    """What games say is constant to a gradient, also where it is a float: the parameters alone have one."""
+    """Values from games are constants to a gradient, even as floats: only parameters have gradients."""
     env = shared_env(name)
     layer = nn.Linear(prod(env.observation_shape), env.num_actions)
     optimizer = nn.optim.SGD(nn.state.get_parameters(layer), lr=0.5)

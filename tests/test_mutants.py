@@ -1,4 +1,4 @@
-"""Wrong lines of the engine and rules, one at a time, each with a fast test that fails."""
+"""Mutants of the engine and rules: each wrong line fails a fast test."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 
 class Mutant(NamedTuple):
-    """One line of a file of the package made wrong, and the test of the fast set that must fail then."""
+    """One wrong line of a file of the package, and the fast test that must fail."""
 
     file: str
     right: str
@@ -164,7 +164,7 @@ MUTANTS = {
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The package and its tests, which import what lies beside them."""
+    """Copy the package, its tests and the scripts that they import."""
     folder = tmp_path_factory.mktemp("mutants")
     for name in ("tensor_envs", "tests", "scripts"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))

@@ -1,4 +1,4 @@
-"""The network of trained players, by a NumPy reference, and its files."""
+"""Networks of trained players: comparison with a NumPy reference, and their files."""
 
 from __future__ import annotations
 

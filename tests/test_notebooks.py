@@ -1,6 +1,6 @@
-"""The notebooks under `scripts/notebooks`: every cell runs, and prints what the notebook shows below it.
+"""The notebooks under `scripts/notebooks`: every cell runs, and prints its stored output.
 
-After a change of theirs `jupyter nbconvert --execute --inplace scripts/notebooks/*.ipynb` runs them in place.
+After a change, `jupyter nbconvert --execute --inplace scripts/notebooks/*.ipynb` updates their outputs.
 """
 
 import ast
@@ -25,8 +25,8 @@ def test_there_are_notebooks() -> None:
 @pytest.mark.few("start")
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_cells(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Values below a cell are not compared, but pictures must be there: a value that draws itself does so here, too."""
-    notebook = ModuleType("__main__")  # as a notebook is to what it imports
+    """Printed text is compared; values are not, but their pictures must exist."""
+    notebook = ModuleType("__main__")  # the notebook is the main module of its imports
     monkeypatch.setitem(sys.modules, "__main__", notebook)
     monkeypatch.setattr(registry, "_entries", {})
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""What README and the pages that it leads to say is run: their Python, their commands; the table of games, links."""
+"""README and the pages that it links: their Python and commands run; the table of games and the links are right."""
 
 import contextlib
 import io
@@ -18,7 +18,7 @@ README = (ROOT / "README.md").read_text()
 DOCUMENTS = [ROOT / "README.md", *sorted(ROOT.glob("scripts/**/README.md"))]
 DOCUMENTS += sorted(ROOT.glob("scripts/documents/*.md"))
 DOCUMENTS += [path for name in ("GUIDE", "README") for path in sorted(ROOT.glob(f"tensor_envs/**/{name}.md"))]
-LENGTH = 130  # lines of the README, which is to convince in half a minute
+LENGTH = 130  # upper bound of lines in the README
 BLOCKS = [
     (str(path.relative_to(ROOT)), language, text)
     for path in DOCUMENTS
@@ -32,12 +32,12 @@ COMMANDS = [
     for line in text.splitlines()
     if line.startswith("python scripts/")
 ]
-MINUTES = ("50 50 50 50 50", "benchmark.py")  # what commands that take long have in them
-TRAINING = "nn.optim"  # what programs that take long have in them
+MINUTES = ("50 50 50 50 50", "benchmark.py")  # parts of commands that take long
+TRAINING = "nn.optim"  # part of programs that take long
 
 
 def test_documents() -> None:
-    """The README is short, and leads to all the others."""
+    """The README is short, and links all other documents."""
     assert len(README.splitlines()) <= LENGTH
     names = {"README.md", "GUIDE.md", "devices.md", "coming_from.md", "questions.md"}
     assert {path.name for path in DOCUMENTS} == names and len(DOCUMENTS) >= 11
@@ -63,11 +63,11 @@ def test_links(path: Path) -> None:
     ],
 )
 def test_python(path: str, code: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It runs, and prints what the comments behind `print` promise, where they quote it."""
+    """Each block of Python runs, and prints what its comments quote."""
     imported = r"^(?:import|from) (gymnasium|sb3_contrib|torchrl|pyspiel)|adapters import (pettingzoo)|\.(torch)\(\)"
     for package in re.findall(imported, code, re.MULTILINE):
         pytest.importorskip("".join(package))
-    monkeypatch.setattr(registry, "_entries", {})  # games of its own are gone afterwards
+    monkeypatch.setattr(registry, "_entries", {})  # custom games are removed afterwards
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(code, {"__name__": "readme"})
@@ -89,7 +89,7 @@ def test_command(command: str, tmp_path: Path) -> None:
 
 
 def test_table_of_games() -> None:
-    """Every game stands in it with its true figures, and leads to its rules."""
+    """The table lists every game with its figures and a link to its rules."""
     rows = re.findall(r"^\| \[`(\w+)`\]\(\S+\) \| (\d+) \| (\d+) \| (\d+) \|", README, re.M)
     assert {row[0] for row in rows} == set(te.registered())
     for name, players, actions, size in rows:

@@ -1,4 +1,4 @@
-"""Games taken out of a batch, and playouts from copies of them, against plain stepping."""
+"""Rows taken from a batch, and playouts from copies of rows, compared with plain steps."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ def after(env: te.Env, batch: int, steps: int) -> te.State:
 
 
 def rows_of(state: te.State) -> np.ndarray:
-    """What is fixed for life in every row, [B, 5]."""
+    """Return the constants of every row, [B, 5]."""
     return state.buffers.layout.table(state.tensors[1])
 
 
@@ -55,7 +55,7 @@ def test_take_in_a_jit_and_with_a_tensor() -> None:
 
     for _ in range(3):
         np.testing.assert_array_equal(chosen(state, rows).ply.numpy(), state.ply.numpy()[[5, 2, 2]])
-    # what lies beyond the batch cannot be seen in a Tensor: it is held within it
+    # Indices in a Tensor are clamped to the batch: checking them would copy them to the host.
     assert rows_of(env.take(state, Tensor([-4, 99], dtype=dtypes.int32).realize()))[:, 2].tolist() == [0, 7]
 
 
@@ -88,7 +88,7 @@ def test_take_needs_one_device() -> None:
 
 
 def stepwise(env: te.Env, state: te.State, n: int, action: Any, seed: int, limit: int) -> np.ndarray:
-    """What `te.playout` means, one step at a time: copies with the keys of fresh rows of the seed."""
+    """Compute `te.playout` one step at a time, on copies with the keys of fresh rows of the seed."""
     copies = env.take(state, np.repeat(np.arange(state.batch), n))
     fresh = env.init(copies.batch, seed)
     loaded = env.engine.load(copies.buffers.layout.table(copies.tensors[0]), rows_of(fresh), fresh.device)
@@ -115,7 +115,7 @@ def test_playouts_are_uniform_games_from_the_state(name: str, fields: dict[str, 
 
 
 def test_playouts_of_one_row() -> None:
-    """Its copies fill blocks that it does not fill itself."""
+    """Copies of one row fill whole blocks and pad none."""
     found, env = check(TTT, 1, None), TTT
     assert not np.array_equal(found, te.playout(after(env, 1, 3), 20, seed=10).numpy())
 
@@ -123,7 +123,7 @@ def test_playouts_of_one_row() -> None:
 @pytest.mark.few("tic_tac_toe")
 @pytest.mark.parametrize("name", ["tic_tac_toe", "tensor_stars"])
 def test_playouts_after_a_given_action(name: str) -> None:
-    """Legal in some games; elsewhere its mover loses, as in a step."""
+    """An illegal action loses the game, as in a step."""
     env = shared_env(name)
     action = np.linspace(0, env.num_actions - 1, 6).astype(int)
     legal = after(env, 6, 3).legal_action_mask.numpy()[np.arange(6), action]
@@ -134,7 +134,7 @@ def test_playouts_after_a_given_action(name: str) -> None:
 @pytest.mark.few("tic_tac_toe")
 @pytest.mark.parametrize("name", ["tic_tac_toe", "three_will"])
 def test_playouts_go_on_to_the_end(name: str) -> None:
-    """Without a limit every game is played out: returns are those of whole games."""
+    """Without a limit, returns are those of complete games."""
     env = shared_env(name)
     state = env.init(2)
     whole = te.playout(state, 200, seed=4).numpy()
@@ -144,7 +144,7 @@ def test_playouts_go_on_to_the_end(name: str) -> None:
 
 
 def test_playouts_agree_with_the_exact_value() -> None:
-    """A uniform game of 3x3 is won by X with .5849 and by O with .2881, as counting all games says."""
+    """Enumeration gives X .5849 and O .2881 of the uniform games of 3x3."""
     env = TTT
     mean = te.playout(env.init(4), 20_000, seed=1).numpy()
     np.testing.assert_allclose(mean, [[0.2968, -0.2968]] * 4, atol=0.02)
@@ -176,7 +176,7 @@ def test_playout_refuses(n: int, limit: int, message: str) -> None:
 
 
 def test_with_and_without_an_action_and_within_a_jit() -> None:
-    """Neither call takes the other's kernel; a jit gives what the same calls give outside of it."""
+    """Calls with and without an action use separate kernels, and a jit gives the same results."""
     env = TTT
     state = env.init(4, seed=3)
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""The package's floors: who may import whom, where tinygrad shows; an import that costs little and opens nothing."""
+"""Floors of the package: permitted imports, the places that use tinygrad, and a cheap import that opens no device."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from documents.rooms import (
 )
 
 TOP_LEVEL = {"pyproject.toml", "tensor_envs", "tests", "scripts", "cube.png", "README.md", "LICENSE"}
-# from the ground up; the floor of a folder is that of all modules in it
+# from the bottom up; a folder's floor holds all its modules
 FLOORS = [
     {"_validate", "_pytree"},
     {"_compiler"},
@@ -46,10 +46,10 @@ FLOORS = [
     {""},  # the public names
 ]
 MAX_DEPTH = 12  # of a chain of imports
-# the solver of Shed's cells: tensor programs, no rules
+# The solver of Shed's cells consists of tensor programs, not of rules.
 SOLVER = {f"tensor_envs.games.shed.{name}" for name in ("layers", "strata", "solve", "lookup", "tablebase", "verify")}
-SETS = "tensor_envs.games._kit.sets"  # what rules of several games share
-# what tinygrad shows to the rest of the package
+SETS = "tensor_envs.games._kit.sets"  # shared by rules of several games
+# names of tinygrad that any room may import
 PUBLIC = {
     "Tensor",
     "UOp",
@@ -62,7 +62,7 @@ PUBLIC = {
     "AddrSpace",
     "GlobalCounters",
     "strong_dtype",
-    "TRAINING",  # which a Context sets while a network learns
+    "TRAINING",  # set by a Context while a network trains
     "tqdm",
 }
 
@@ -79,7 +79,7 @@ def floor(module: str) -> int:
 
 
 def rule_modules() -> set[str]:
-    """Every game's `rules` and the modules of its folder that it is made of."""
+    """Return every game's `rules` and the modules of its folder that they use."""
     found: set[str] = set()
     waiting = [name_of(path) for path in PACKAGE.glob("games/*/rules.py")]
     while waiting:
@@ -105,7 +105,7 @@ def test_chains_of_imports_are_short() -> None:
 
 
 def test_no_modules_import_each_other() -> None:
-    """Imports for type checkers alone are left out: a State refers to its Env."""
+    """Imports for type checkers do not count: State and Env refer to each other."""
     assert not circles()
 
 
@@ -114,13 +114,13 @@ def test_a_class_has_a_name_of_its_own() -> None:
 
 
 def test_the_picture_of_rooms_is_that_of_the_code() -> None:
-    """`python scripts/rooms.py --write` draws it."""
+    """`python scripts/rooms.py --write` updates the picture."""
     text = CONTRIBUTING.read_text()
     assert with_picture(text) == text and "graph TD" in text
 
 
 def test_every_module_has_its_floor() -> None:
-    """None but the package itself falls through to the top, and no floor is of something that is gone."""
+    """Only the package itself is on the top floor, and every listed name exists."""
     assert [module for module in NAMES if floor(module) == len(FLOORS) - 1] == ["tensor_envs"]
     folders = {".".join(module.split(".")[1:]) for module in NAMES}
     assert set().union(*FLOORS) <= folders
@@ -128,8 +128,7 @@ def test_every_module_has_its_floor() -> None:
 
 @pytest.mark.parametrize("module", sorted(rule_modules()))
 def test_rules_are_written_in_the_language(module: str) -> None:
-    """They import the language from its one place, lines of boards, checks of arguments, the kit's sets of cells, their
-    own folder, and the standard library."""
+    """Rules import the language, lines, argument checks, the kit's sets, their folder and the standard library."""
     game = module.split(".")[2]
     for imported, name, _ in imports(NAMES[module]):
         own = imported.startswith(f"tensor_envs.games.{game}") or imported == SETS
@@ -175,7 +174,7 @@ def test_top_level() -> None:
 
 
 def test_the_kit_is_plain_python() -> None:
-    """A browser draws positions with it, without NumPy."""
+    """The kit runs in a browser without NumPy."""
     for module in (name for name in NAMES if name.startswith("tensor_envs.games._kit")):
         for imported, *_ in imports(NAMES[module]):
             root, *_ = imported.split(".")

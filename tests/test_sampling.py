@@ -93,7 +93,7 @@ def test_sample_action_arguments() -> None:
 
 @pytest.mark.slow
 def test_a_policy_of_tinygrads_own_randomness_draws_anew_at_every_step() -> None:
-    """In a process of its own: what tinygrad sets up at the first use of its generator must not be captured."""
+    """The first use of tinygrad's generator in a process sets it up, which must not be captured."""
     code = (
         "import tensor_envs as te; from tinygrad import Tensor\n"
         "def policy(s): return s.legal_action_mask.where(Tensor.rand(s.batch, 9, device='CPU'), -1).argmax(1).int()\n"

@@ -1,4 +1,4 @@
-"""One game in plain Python: that of a row of a batch, ply by ply, with what its rules print and break on."""
+"""One game in plain Python: it equals a row of a batch at every ply, and its rules can print and break."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.games.shared import shared_env
 
 TTT = shared_env("tic_tac_toe")
 RACE = dice_race.shared()
-LARGE = te.make("hyper_tic_tac_toe", shape=(24, 24), k=2)  # its boards are memory fields
+LARGE = te.make("hyper_tic_tac_toe", shape=(24, 24), k=2)  # boards in memory fields
 
 
 def check(game: te.ScalarGame, state: te.State, row: int) -> None:
@@ -35,7 +35,7 @@ def check(game: te.ScalarGame, state: te.State, row: int) -> None:
 
 @pytest.mark.parametrize("env", [TTT, RACE, LARGE], ids=["tic_tac_toe", "dice_race", "in memory"])
 def test_a_row_of_a_batch(env: te.Env) -> None:
-    """Over an end, an illegal action and a reset."""
+    """A debugged game equals its row over an end, an illegal action and a reset."""
     batch, seed, rows = 5, 2**40 + 3, (0, 3)
     state, games = env.init(batch, seed), {row: te.debug(env, seed, row) for row in rows}
     ends = 0
@@ -50,7 +50,7 @@ def test_a_row_of_a_batch(env: te.Env) -> None:
         actions = te.agents.uniform(state).numpy()
         if ply == 33:
             actions[3] = -1
-        elif ply == 35:  # of a game that is over
+        elif ply == 35:  # of a terminated game
             actions[3] = env.num_actions
         state = env.step(state, actions)
         for row, game in games.items():
@@ -77,7 +77,7 @@ def test_a_game_goes_on_from_a_position(env: te.Env) -> None:
 
 
 def test_the_mask_is_worked_out_once_a_ply() -> None:
-    """However often it is asked for, in `step` as well."""
+    """Repeated reads and `step` share one computation of the mask."""
     game, asked = te.debug(TTT, seed=4), 0
 
     class Counting:
@@ -104,7 +104,7 @@ def test_a_whole_game() -> None:
 
 
 def test_rules_can_print_and_stop() -> None:
-    """The same rules, whose values are numbers here."""
+    """Values are plain numbers in a debugged game."""
     seen: list[Any] = []
 
     @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Shares of a batch: together they are the batch, bit for bit, by however many processes it is played."""
+"""Shares of a batch give the batch bit for bit, for any number of processes."""
 
 import os
 import subprocess
@@ -23,7 +23,7 @@ def shares(batch: int, world_size: int) -> list[te.Shard]:
 @pytest.mark.parametrize("batch", [7, 100, 128, 449, 1000, 65536])
 @pytest.mark.parametrize("world_size", WORLDS)
 def test_shares_are_the_batch(batch: int, world_size: int) -> None:
-    """Each row once, in order; in whole blocks where there are enough, and as equal as can be."""
+    """Shares cover each row once, in order, in whole blocks where possible, with sizes as equal as possible."""
     found, whole = shares(batch, world_size), batch >= 64 * world_size
     rows = [row for first, count in found for row in range(first, first + count)]
     assert rows == list(range(batch))

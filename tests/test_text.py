@@ -1,4 +1,4 @@
-"""Games in words: rules, prompts that tell no secrets, and answers as people and models write them."""
+"""Games as text: rules, prompts without hidden information, and free-form answers."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ TTT = shared_env("tic_tac_toe")
 @pytest.mark.few("tic_tac_toe", "kuhn_poker", "shed", "tensor_stars", "connect_four")
 @pytest.mark.parametrize("name", te.registered())
 def test_rules_prompts_and_answers_of_every_game(name: str) -> None:
-    """Each legal move is listed for the player to move and for nobody else, and is understood in any clothes."""
+    """Each legal move is listed for the player to move alone, and is parsed in many phrasings."""
     env = shared_env(name)
     folder = registry.entries()[name].load_rules().__module__.split(".")[2]
     assert (GAMES / folder / "RULES.md").read_text().strip() in te.text.describe(env)
@@ -49,7 +49,7 @@ def test_rules_prompts_and_answers_of_every_game(name: str) -> None:
         ("X holds (0,0), so I must not wait.\n\n(2,2)", 8),
         ("If my move was (0,1), X would win.\nAnswer: (0,2)\nThis blocks (0,0).", 2),
         ("Thinking about (0,1) and (0,2) ... \\boxed{(1,2)} as (2,2) loses", 5),
-        ("(0,0) is taken, so (1,0)", 3),  # of the two only one is legal
+        ("(0,0) is taken, so (1,0)", 3),  # only one of the two is legal
         ("Actions are hard. (2,0) is a strong move", 6),
     ],
 )
@@ -82,24 +82,24 @@ def test_numbers_are_no_parts_of_others() -> None:
 
 
 def test_a_game_without_notation_and_render() -> None:
-    """Its fields and the numbers of its actions; unless something is hidden."""
+    """A prompt lists fields and action numbers, but raises an error if the game has hidden information."""
     env = te.Env(te.GameEntry("nim", Nim), Nim(heap=7), "nim")
     state = env.step(env.init(1), [2])
     assert "left: 4\n" in te.text.prompt(state) and "Legal moves: 0; 1; 2\n" in te.text.prompt(state)
     assert "key" not in te.text.prompt(state) and te.text.parse(env, "2", state) == 2
     assert te.text.describe(env).startswith("Take 1 to 3 of a heap") and "nim with heap=7" in te.text.describe(env)
     race = te.Env(te.GameEntry("dice_race", DiceRace), DiceRace(), "dice_race")
-    assert "key" not in te.text.prompt(race.init(1))  # it would tell how the dice fall
+    assert "key" not in te.text.prompt(race.init(1))  # the key would reveal future dice
     object.__setattr__(env.spec, "perfect_information", False)
     with pytest.raises(NotImplementedError, match="name a render"):
         te.text.prompt(state)
 
 
 def test_what_is_hidden_is_not_told() -> None:
-    """A card laid face down: the opponent is told the same whichever it is, and no moves that are left."""
+    """The opponent's prompt is the same for every card laid face down, and lists no moves."""
     env = shared_env("tensor_stars")
     first = env.init(10, seed=1)
-    state = env.step(first, list(range(10)))  # in every game another card
+    state = env.step(first, list(range(10)))  # another card in every game
     mover, other = (int(p) for p in (first.current_player.numpy()[0], 1 - first.current_player.numpy()[0]))
     assert len({te.text.prompt(state, row, mover) for row in range(10)}) == 10
     assert len({te.text.prompt(state, row, other) for row in range(10)}) == 1

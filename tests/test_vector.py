@@ -1,4 +1,4 @@
-"""`VectorEnv`: steps in place, finished games started again; what it hands out is kept or refuses to be read late."""
+"""`VectorEnv`: steps in place, automatic resets, and results that stay valid or refuse late reads."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.games.shared import shared_env
 
 TTT = shared_env("tic_tac_toe")
 RACE, SLOW = dice_race.shared(), dice_race.shared(slow_start=True)
-# too large to unroll: its boards are memory fields
+# too large to unroll: boards in memory fields
 LARGE = te.make("hyper_tic_tac_toe", shape=(24, 24), k=2)
 RESETS: list[Any] = ["same_step", "next_step", "disabled"]
 
@@ -46,7 +46,7 @@ def test_arguments() -> None:
 
 @pytest.mark.parametrize("env", [TTT, RACE, LARGE], ids=lambda env: repr(env))
 def test_a_step_in_place_is_a_step_of_the_environment(env: te.Env) -> None:
-    """With actions that are given, illegal ones among them, over the ends of games."""
+    """Steps agree with the environment's for legal and illegal actions, and after games end."""
     vector = te.VectorEnv(env, 20, seed=6, autoreset="disabled")
     state = env.init(20, seed=6)
     places = {id(vector.buffers.words.uop)}
@@ -68,7 +68,7 @@ def test_a_step_in_place_is_a_step_of_the_environment(env: te.Env) -> None:
 @pytest.mark.parametrize("autoreset", RESETS)
 @pytest.mark.parametrize("env", [TTT, RACE, LARGE], ids=lambda env: env.id)
 def test_drawn_steps_are_steps_with_the_actions_drawn(env: te.Env, autoreset: Any) -> None:
-    """`step_uniform` launches what it has found out before; other calls in between must not confuse it."""
+    """`step_uniform` reuses a prepared launch; other calls in between must not disturb it."""
     drawn, given = (te.VectorEnv(env, 20, 4, autoreset=autoreset, final_states=True) for _ in range(2))
     ends = 0
     for count in range(40):
@@ -96,7 +96,7 @@ def test_drawn_steps_are_steps_with_the_actions_drawn(env: te.Env, autoreset: An
 @pytest.mark.parametrize("autoreset", RESETS)
 @pytest.mark.parametrize("env", [RACE, SLOW], ids=lambda env: env.id)
 def test_finished_games_start_again(env: te.Env, autoreset: Any) -> None:
-    """At once, a step later without pay, or not at all: against states stepped and reset one by one."""
+    """Each autoreset mode agrees with states that are stepped and reset one by one."""
     assert (env.engine.game.init_instructions > BRANCH_MIN_INSTRUCTIONS) == (env is SLOW)
     vector, state = te.VectorEnv(env, 20, 9, autoreset=autoreset), env.init(20, 9)
     for _ in range(70):
@@ -119,7 +119,7 @@ def test_finished_games_start_again(env: te.Env, autoreset: Any) -> None:
 @pytest.mark.few("dice_race")
 @pytest.mark.parametrize("env", [TTT, RACE, SLOW], ids=lambda env: env.id)
 def test_rollouts_are_steps(env: te.Env) -> None:
-    """Of games held in registers, which are those of a state in memory."""
+    """Rollouts hold games in registers and agree with steps of a state in memory."""
     for autoreset in (True, False):
         begin = env.step(env.init(20, 9), [99] * 20) if env is TTT else env.init(20, 9)
         rolled = te.rollout_from(begin, "uniform", 50, autoreset=autoreset)
@@ -176,7 +176,7 @@ def test_a_transition_is_read_before_the_next_step() -> None:
 @pytest.mark.few("next_step")
 @pytest.mark.parametrize("autoreset", RESETS)
 def test_the_state_that_a_step_led_to(autoreset: Any) -> None:
-    """Before finished games start again: kept where it is asked for when the VectorEnv is made."""
+    """`final_states=True` keeps the states before automatic resets."""
     vector = te.VectorEnv(TTT, 16, 2, autoreset=autoreset, final_states=True)
     plain, ends = te.VectorEnv(TTT, 16, 2, autoreset=autoreset), 0
     for _ in range(12):
@@ -208,7 +208,7 @@ def test_the_state_that_a_step_led_to(autoreset: Any) -> None:
 @pytest.mark.parametrize("autoreset", RESETS)
 @pytest.mark.parametrize("final_states", [False, True])
 def test_a_state_that_is_held_does_not_change(autoreset: Any, final_states: bool) -> None:
-    """`vector.state` is the same object until the next step, and its values are those of then for ever."""
+    """`vector.state` is the same object until the next step, and its values never change."""
     vector = te.VectorEnv(TTT, 5, 1, autoreset=autoreset, final_states=final_states)
     held, values = [], []
     for count in range(14):
@@ -225,7 +225,7 @@ def test_a_state_that_is_held_does_not_change(autoreset: Any, final_states: bool
         for name, column in state.numpy().items():
             np.testing.assert_array_equal(column, expected[name], err_msg=name)
             np.testing.assert_array_equal(getattr(state, name).numpy(), expected[name], err_msg=name)
-    # a state that is set stays valid, too
+    # an assigned state stays valid
     vector.state = held[3]
     vector.step_uniform()
     np.testing.assert_array_equal(held[3].numpy()["ply"], values[3]["ply"])
@@ -251,11 +251,11 @@ def going_on(vector: te.VectorEnv, steps: int = 6) -> list[dict[str, np.ndarray]
     "options", [{}, {"observe": True}, {"final_states": True}], ids=lambda o: "-".join(o) or "plain"
 )
 def test_copies_go_on_exactly(how: str, autoreset: Any, options: dict[str, Any]) -> None:
-    """At any time: new, in the middle of games, right after games have ended; and the original with them."""
+    """A copy and its original continue equally: when new, in the middle of games, and right after ends."""
     vector = te.VectorEnv(TTT, 7, seed=3, autoreset=autoreset, first_row=2, **options)
     ends = 0
     for count in range(9):
-        if count in ((0, 1, 5, 8) if how == "deep copy" else (5,)):  # whose environment compiles its kernels anew
+        if count in ((0, 1, 5, 8) if how == "deep copy" else (5,)):  # the copied environment compiles its kernels again
             other = copy.deepcopy(vector) if how == "deep copy" else pickle.loads(pickle.dumps(vector))
             assert (other.autoreset, other.num_envs, other.device) == (autoreset, 7, vector.device)
             third = copy.deepcopy(other)
@@ -298,7 +298,7 @@ def test_observations_are_there_only_where_they_are_asked_for() -> None:
 
 
 def test_no_vector_env_inside_a_jit() -> None:
-    """Its state is no argument: a replay would play the captured step again and again."""
+    """The state is not an argument of the jit: a replay would repeat the captured step."""
     vector = te.VectorEnv(TTT, 4)
     act = te.jit(lambda x: (vector.step_uniform().rewards, x + 1))
     x = Tensor([0.0]).realize()

@@ -1,4 +1,4 @@
-"""One row of a batch as a plain Gymnasium environment, written as a loop: what the adapter is compared with."""
+"""One row of a batch as a plain Gymnasium environment: the loop that the adapter is compared with."""
 
 import functools
 from collections.abc import Callable
@@ -19,20 +19,20 @@ def uniform(state: te.State) -> np.ndarray:
 
 
 def random_actions(info: dict[str, Any], rng: np.random.Generator, illegal: float = 0.0) -> np.ndarray:
-    """Random legal actions, and now and then one that is not; 0 where none is."""
+    """Return random legal actions, a share of illegal ones, and 0 where no action is legal."""
     noise = rng.random(info["action_mask"].shape)
     return (noise * (info["action_mask"] | (rng.random((len(noise), 1)) < illegal))).argmax(1)
 
 
 @functools.cache
 def observer(env: te.Env, player: int) -> Callable[[te.State], Tensor]:
-    """Captured, since an observation that is read outside a jit takes a hundred times as long."""
+    """Return a captured function that observes a state: an uncaptured one takes a hundred times as long."""
     watch: Callable[[te.State], Tensor] = te.jit(lambda state: env.observe(state, player))
     return watch
 
 
 class RowEnv(gymnasium.Env[np.ndarray, Any]):
-    """Row `row` of a seed's games; `choose` plays the others. SyncVectorEnv resets row r with the seed plus r."""
+    """Row of a seed's games; `choose` plays the other players. SyncVectorEnv resets row r with the seed plus r."""
 
     def __init__(self, env: te.Env, row: int, player: int, choose: Choose = uniform):
         self.env, self.row, self.player, self.choose = env, row, player, choose

@@ -1,4 +1,4 @@
-"""The Gymnasium adapter: Gymnasium's own checks and wrappers, ends and beginnings, wrong arguments, registration."""
+"""The Gymnasium adapter: Gymnasium's checks and wrappers, ends and resets, wrong arguments, registration."""
 
 import copy
 import pickle
@@ -23,7 +23,7 @@ from tests.adapters import toll_road  # noqa: E402
 from tests.adapters.row_env import random_actions  # noqa: E402
 from tests.games.shared import GAMES  # noqa: E402
 
-# Box bounds of float observations: a Spec does not say how large they are
+# a Spec has no bounds for float observations
 pytestmark = pytest.mark.filterwarnings("ignore:.*A Box observation space m.*imum value is -?infinity")
 ROOT = Path(__file__).parents[2]
 TIC_TAC_TOE, TOLL_ROAD = te.make("tic_tac_toe"), toll_road.make()
@@ -42,7 +42,7 @@ def test_gymnasium_checks_every_game(name: str) -> None:
     over = False
     for _ in range(3):
         assert info["action_mask"].dtype == np.int8 and info["action_mask"].any() != over
-        if not over:  # Kuhn poker's games are short
+        if not over:  # games of Kuhn poker are short
             action = env.action_space.sample(info["action_mask"])
             observation, _, terminated, truncated, info = env.step(action)
             over = terminated or truncated
@@ -53,7 +53,7 @@ def test_gymnasium_checks_every_game(name: str) -> None:
 
 
 def test_illegal_actions() -> None:
-    """As in the core: the game is over, and the mover has lost; or an error that says where."""
+    """An illegal action loses the game, or raises an error that names the place."""
     single = gymnasium.make(id_of("tic_tac_toe"))
     single.reset(seed=0)
     single.step(4)
@@ -83,7 +83,7 @@ def test_a_player_that_never_moves() -> None:
 
 
 def test_reset_without_a_seed() -> None:
-    """The next episodes of a seed, or of one that is drawn; a drawn one is another each time."""
+    """A reset without a seed continues the seed's episodes; without any seed, a new one is drawn."""
     vectors = [SingleAgentVectorEnv(TOLL_ROAD, 16) for _ in range(2)]
     drawn = [vector.reset()[0] for vector in vectors]
     assert (drawn[0] != drawn[1]).any()
@@ -181,7 +181,7 @@ def test_render() -> None:
 
 @pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
 def test_gymnasium_wrappers(mode: AutoresetMode) -> None:
-    """Episode statistics and lists of infos agree with what was paid."""
+    """Episode statistics and lists of infos agree with the rewards."""
     made = [gymnasium.make_vec(id_of("tic_tac_toe"), num_envs=4, autoreset_mode=mode) for _ in range(2)]
     counted = gymnasium.wrappers.vector.RecordEpisodeStatistics(made[0])
     listed = gymnasium.wrappers.vector.DictInfoToList(made[1])
@@ -218,7 +218,7 @@ def run_python(code: str) -> str:
 
 
 def test_a_fresh_process_needs_no_import() -> None:
-    """Gymnasium imports the module that an id names; a game that is registered later is there at once."""
+    """Gymnasium imports the module that an id names, and games registered later are available."""
     code = """
 import gymnasium
 name = "tensor_envs.adapters.gymnasium:tensor_envs/HyperTicTacToe-v0"
@@ -245,7 +245,7 @@ except ImportError as error:
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, pickle.dumps])
 def test_games_that_are_played_are_not_copied(copied: Any) -> None:
-    """A copy would play on in the memory of the first."""
+    """A copy would share the memory of the original."""
     vector = SingleAgentVectorEnv(TIC_TAC_TOE, 3)
     vector.reset(seed=1)
     with pytest.raises(TypeError, match="an adapter's games cannot be copied or pickled"):

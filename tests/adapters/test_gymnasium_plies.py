@@ -1,4 +1,4 @@
-"""Steps of the Gymnasium adapter, bit for bit those of Gymnasium's own vector environment over plain loops."""
+"""The Gymnasium adapter's steps agree bit for bit with Gymnasium's vector environment over plain loops."""
 
 import functools
 from typing import Any
@@ -29,7 +29,7 @@ def id_of(name: str) -> str:
 
 
 def compare(vector: Any, env: te.Env, player: int, steps: int, choose: Choose = uniform) -> tuple[int, set[float]]:
-    """Step a vector beside SyncVectorEnv over plain loops -> episodes that ended, rewards that were seen.
+    """Step a vector beside SyncVectorEnv over plain loops, and return the ended episodes and the set of rewards.
 
     Everything must be equal: values, dtypes, the structure of info.
     """
@@ -66,7 +66,7 @@ def compare(vector: Any, env: te.Env, player: int, steps: int, choose: Choose = 
 @pytest.mark.few("leduc_poker")
 @pytest.mark.parametrize("name", GAMES)
 def test_every_game(name: str) -> None:
-    """As `gymnasium.make_vec` makes it; of large games one row, whose kernels the single environment has compiled."""
+    """Each game agrees as `gymnasium.make_vec` makes it; large games use one row, whose kernels are cached."""
     env = te.make(name)
     rows, player = 1 if env.state_bytes > 48 else ROWS, env.num_players - 1
     vector = gymnasium.make_vec(id_of(name), num_envs=rows, player=player)
@@ -78,7 +78,7 @@ def test_every_game(name: str) -> None:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("player", range(3))
 def test_any_number_of_plies_between_turns(player: int, mode: AutoresetMode) -> None:
-    """Games that end in their openings, openings that pay, several plies in a row by anybody, illegal actions."""
+    """Games may end or pay in their openings, and have several plies in a row or illegal actions."""
     vector = SingleAgentVectorEnv(TOLL_ROAD, ROWS, player=player, autoreset_mode=mode)
     ends, paid = compare(vector, TOLL_ROAD, player, 16)
     assert ends > 15 and len(paid) > 5
@@ -94,7 +94,7 @@ def test_second_player_of_tic_tac_toe(mode: AutoresetMode) -> None:
 
 @pytest.mark.slow
 def test_a_game_with_memory_fields() -> None:
-    """Its boards are too large for registers, so the others' actions are kernels of their own."""
+    """Memory fields are too large for registers, so other players' actions run in separate kernels."""
     env = te.make("hyper_tic_tac_toe", shape=(23, 23), k=2)
     ends, paid = compare(SingleAgentVectorEnv(env, ROWS, player=1), env, 1, 20)
     assert ends > 10 and paid == {-1, 0, 1}
@@ -118,7 +118,7 @@ def test_truncation() -> None:
 
 
 def test_a_policy_of_ones_own() -> None:
-    """An array of NumPy's, and lazy or jitted Tensors; only games with another player to move look unfinished to it."""
+    """A custom policy returns NumPy arrays or lazy or jitted Tensors, and gets games with another player to move."""
     seen = []
 
     def lowest(state: te.State) -> np.ndarray:
@@ -142,7 +142,7 @@ def test_a_policy_of_ones_own() -> None:
 
 @pytest.mark.parametrize("player", [0, 1])
 def test_a_vector_of_single_environments(player: int) -> None:
-    """`gymnasium.make` is row 0 of a seed; Gymnasium's own vector of it steps as the adapter's does."""
+    """`gymnasium.make` is row 0 of a seed, and Gymnasium's vector of it steps like the adapter's."""
     loop: Any = gymnasium.make_vec(id_of("shed"), num_envs=2, vectorization_mode="sync", player=player)
     rows = [gymnasium.make_vec(id_of("shed"), num_envs=1, player=player) for _ in range(2)]
     rng = np.random.default_rng(4)
@@ -170,7 +170,7 @@ def test_returned_arrays_are_the_callers() -> None:
 
 
 def test_rows_do_not_depend_on_the_batch() -> None:
-    """Two blocks of games, the second with some that nobody sees."""
+    """Rows are equal in a single block and in two blocks with padding."""
     rng = np.random.default_rng(0)
     many, few = (SingleAgentVectorEnv(TOLL_ROAD, rows, player=1) for rows in (70, ROWS))
     (one, info), (two, _) = (vector.reset(seed=6) for vector in (many, few))
@@ -188,7 +188,9 @@ def test_sharded_batch() -> None:
     whole, shared = (
         SingleAgentVectorEnv(TIC_TAC_TOE, 6, player=1, device=device) for device in ("CPU", ("CPU:0", "CPU:1"))
     )
-    SingleAgentVectorEnv(TIC_TAC_TOE, 4, player=1).reset(seed=0)  # of the lanes of a share: its kernels are used again
+    SingleAgentVectorEnv(TIC_TAC_TOE, 4, player=1).reset(
+        seed=0
+    )  # shares cached kernels, being of the same number of lanes
     (one, info), (two, _) = whole.reset(seed=4), shared.reset(seed=4)
     assert (one == two).all()
     for _ in range(8):
@@ -199,7 +201,7 @@ def test_sharded_batch() -> None:
 
 
 def test_a_step_is_one_kernel() -> None:
-    """Answers, ends and beginnings, observations and masks; with a policy one more an action of the others in a row."""
+    """One kernel plays all answers, resets, observations and masks; a policy adds one for each ply of the others."""
     vector = SingleAgentVectorEnv("qubic", 64)
     answered = SingleAgentVectorEnv("qubic", 64, policy=lambda state: state.numpy()["legal_action_mask"].argmax(1))
     for env, steps, kernels in ((vector, 40, 1), (answered, 4, 2)):

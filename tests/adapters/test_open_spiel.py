@@ -1,4 +1,4 @@
-"""OpenSpiel itself plays our games: its simulations, its searches, its observers."""
+"""OpenSpiel plays the games: its simulations, its searches, its observers."""
 
 import numpy as np
 import pytest
@@ -21,13 +21,13 @@ SHORT = {"three_will": "to_win=1", "shed": "cards=4"}
 @pytest.mark.few("tic_tac_toe", "connect_four", "kuhn_poker", "leduc_poker", "shed")
 @pytest.mark.parametrize("name", te.registered())
 def test_simulations(name: str) -> None:
-    """Whole random games, in which pyspiel compares clones, histories, legal actions and returns."""
+    """pyspiel compares clones, histories, legal actions and returns over whole random games."""
     game = pyspiel.load_game(f"tensor_envs_{name}({SHORT.get(name, '')})")
     pyspiel.random_sim_test(game, num_sims=1, serialize=not shared_env(name).spec.chance, verbose=False)
 
 
 def test_the_same_game() -> None:
-    """Ply by ply as in a batch: masks, players, what is seen, ends and returns."""
+    """Masks, players, observations, ends and returns agree with a batch at every ply."""
     game, env = pyspiel.load_game("tensor_envs_tensor_stars"), shared_env("tensor_stars")
     spiel, state, observation = game.new_initial_state(), env.init(1), make_observation(game)
     returns, hidden = np.zeros(2), 0
@@ -50,7 +50,7 @@ def test_the_same_game() -> None:
 
 
 def test_searches() -> None:
-    """Their minimax finds the value of their own game; their Monte Carlo tree search beats the uniform player."""
+    """OpenSpiel's minimax finds the value of its own game, and its Monte Carlo tree search beats the uniform player."""
     ours = pyspiel.load_game("tensor_envs_connect_four(rows=3,columns=3,k=3)")
     theirs = pyspiel.load_game("connect_four(rows=3,columns=3,x_in_row=3)")
     value, _ = minimax.alpha_beta_search(ours)
@@ -68,7 +68,7 @@ def test_searches() -> None:
 
 
 def test_chance() -> None:
-    """Clones meet chance of their own, which a seed repeats."""
+    """Clones have independent chance, which a seed repeats."""
     game = pyspiel.load_game("tensor_envs_three_will(seed=3)")
     first, again = (pyspiel.load_game("tensor_envs_three_will(seed=3)").new_initial_state() for _ in range(2))
     state = game.new_initial_state()
@@ -88,7 +88,7 @@ def test_chance() -> None:
 
 
 def test_counterfactual_regret_minimisation() -> None:
-    """Kuhn poker's equilibrium is found as fast as in their own game: the same exploitability after every round."""
+    """Exploitability on Kuhn poker equals that of OpenSpiel's game after every round."""
     found = []
     for name in ("kuhn_poker", "tensor_envs_kuhn_poker"):
         game = pyspiel.load_game(name)
@@ -104,7 +104,7 @@ def test_counterfactual_regret_minimisation() -> None:
 
 
 def test_first_states_are_outcomes_of_chance() -> None:
-    """All deals are known where chance does nothing but deal; a die that is cast later is not."""
+    """Deals are explicit outcomes where chance only deals; later dice are not."""
     leduc = pyspiel.load_game("tensor_envs_leduc_poker")
     state = leduc.new_initial_state()
     assert leduc.get_type().chance_mode == pyspiel.GameType.ChanceMode.EXPLICIT_STOCHASTIC
@@ -123,7 +123,7 @@ def test_first_states_are_outcomes_of_chance() -> None:
 
 
 def test_information_states_remember() -> None:
-    """What a player has seen and done tells positions apart that look alike to nobody else."""
+    """Information states contain a player's history, and so distinguish equal positions for that player alone."""
     game = pyspiel.load_game("tensor_envs_kuhn_poker")
     told: dict[str, set[int]] = {}
     for deal in range(6):

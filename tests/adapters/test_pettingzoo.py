@@ -1,4 +1,4 @@
-"""PettingZoo's own suites for every game agent by agent, and these games against the core's."""
+"""PettingZoo's suites for every game agent by agent, and comparison with the core's games."""
 
 import importlib.util
 import pickle
@@ -22,19 +22,19 @@ from tensor_envs.adapters import pettingzoo
 from tests.games import dice_race, shared
 
 suites = pytest.importorskip("pettingzoo.test")
-# what PettingZoo warns of in its own classic games, too, where these are not on its lists
+# PettingZoo's own classic games raise these warnings, unless its lists exempt them.
 pytestmark = [
     pytest.mark.filterwarnings(f"ignore:{message}")
     for message in (
         "Observation is not a NumPy array",  # but a dict with an action mask
         "Observation space for each agent probably should be",
-        "Action mask numpy array is all zeros",  # once the game is over
+        "Action mask numpy array is all zeros",  # after the end of a game
         "Observation numpy array is all zeros",  # an empty board
         "Observation has more than 3 dimensions",  # qubic
     )
 ]
 
-SHORT = {"three_will": {"max_turns": 8}, "tensor_equilibrium": {"max_rounds": 2}}  # cut off, so that all end soon
+SHORT = {"three_will": {"max_turns": 8}, "tensor_equilibrium": {"max_rounds": 2}}  # limits, so that all games end soon
 LONG = {"three_will": {}, "tensor_equilibrium": {}, "3 players": {"players": 3}, "4 players": {"players": 4}}
 GAMES = [
     pytest.param(*game.values, SHORT.get(str(game.values[0]), {}), id=str(game.values[0]), marks=game.marks)
@@ -56,7 +56,7 @@ def test_api(id: str, fields: dict[str, Any]) -> None:
 
 @dataclass(frozen=True)
 class PaidRace(dice_race.DiceRace):
-    """A third party's game that pays at every ply, each player something else."""
+    """Third-party game that pays each player another amount at every ply."""
 
     @property
     def spec(self) -> te.Spec:
@@ -102,12 +102,12 @@ def test_pictures(id: str, fields: dict[str, Any], capsys: pytest.CaptureFixture
 
 
 def decide(env: Any, rng: np.random.Generator) -> int:
-    """A random legal action of the agent to move."""
+    """Return a random legal action of the agent to move."""
     return int(rng.choice(np.flatnonzero(env.observe(env.agent_selection)["action_mask"])))
 
 
 def play_both(env: Any, state: te.State, look: Any, plies: int) -> tuple[te.State, dict[str, float]]:
-    """Random actions in both, compared at every ply, to the end or so many plies -> the core's State, the returns."""
+    """Play random actions in both and compare every ply; return the last State and the returns."""
     core, rng, now = state.env, np.random.default_rng(3), state.numpy()
     returns = dict.fromkeys(env.agents, 0.0)
     while not now["terminated"][0] and not now["truncated"][0] and now["ply"][0] < plies:
@@ -131,7 +131,7 @@ def play_both(env: Any, state: te.State, look: Any, plies: int) -> tuple[te.Stat
 @pytest.mark.few("leduc_poker")
 @every_game
 def test_a_game_is_that_of_the_core(id: str, fields: dict[str, Any]) -> None:
-    """Masks, observations of all agents, rewards and ends; and the beginning of the next episode."""
+    """Masks, observations of all agents, rewards, ends and the next episode's start agree."""
     env, core = pettingzoo.raw_env(id, **fields), te.make(id, **fields)
     look = te.jit(lambda state: [core.observe(state, player) for player in range(core.num_players)])
     env.reset(seed=5)

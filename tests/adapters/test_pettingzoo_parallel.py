@@ -1,4 +1,4 @@
-"""Tensor (stars) with both agents at once: PettingZoo's suites, and the same games in the order of the rules."""
+"""Tensor (stars) with both agents at once: PettingZoo's suites, and comparison with the sequential game."""
 
 from functools import partial
 from types import SimpleNamespace
@@ -27,13 +27,13 @@ RULES: dict[str, dict[str, Any]] = {
     "points and questions": {"points_to_win": 3, "ask_order": "always", "random_colours": True},
     "short": {"max_hands": 1, "reset": "all", "points_to_win": 9},
 }
-ENDLESS: dict[str, Any] = {"points_to_win": 100}  # no win in a few steps
+ENDLESS: dict[str, Any] = {"points_to_win": 100}  # no win within a few steps
 TURN = 3  # cards of a player
 Actions = dict[str, int]
 
 
 class Ranked(utils.BaseParallelWrapper):  # type: ignore[misc,name-defined]
-    """Reads an action as a number among the legal ones: some of PettingZoo's suites draw actions without the mask."""
+    """Wrapper whose actions count among the legal ones, since some of PettingZoo's suites ignore the mask."""
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
         self.seen, infos = self.env.reset(seed=seed, options=options)
@@ -62,7 +62,7 @@ def test_api(fields: dict[str, Any]) -> None:
 
 
 def test_api_agent_by_agent() -> None:
-    """PettingZoo's own conversion: player_0, player_1, player_0, ..., who wait in their turn."""
+    """PettingZoo's conversion alternates between the agents, and each waits for its turn."""
     suites.api_test(utils.parallel_to_aec(parallel_env()), num_cycles=100)
 
 
@@ -103,7 +103,7 @@ def test_pictures(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def compare(seen: dict[str, Any], views: list[te.State], look: Any, wait: int, where: str) -> None:
-    """What the agents see is what their players see of these States, or wait for."""
+    """Check that the agents' observations and masks are those of these States, or `wait`."""
     for player, (agent, state) in enumerate(zip(seen, views, strict=True)):
         now = state.numpy()
         assert (seen[agent]["observation"] == look(state)[player].numpy()[0]).all(), f"{agent}, {where}"
@@ -115,7 +115,7 @@ def compare(seen: dict[str, Any], views: list[te.State], look: Any, wait: int, w
 
 
 def played(core: te.Env, state: te.State, actions: list[int]) -> list[te.State]:
-    """The State and those after each action."""
+    """Return the State and the State after each action."""
     states = [state]
     for action in actions:
         states.append(core.step(states[-1], [action]))
@@ -125,7 +125,7 @@ def played(core: te.Env, state: te.State, actions: list[int]) -> list[te.State]:
 @pytest.mark.slow
 @pytest.mark.parametrize("fields", RULES.values(), ids=RULES)
 def test_a_game_is_that_of_the_core(fields: dict[str, Any]) -> None:
-    """A turn is played in the rules' order once both have chosen: everything seen on the way to it must agree.
+    """Turns are played in the rules' order once both agents have chosen, and all observations on the way agree.
 
     Player 1's k-th look of a turn is compared with the State after player 0's three real cards and his own k.
     """
@@ -171,7 +171,7 @@ def test_a_game_is_that_of_the_core(fields: dict[str, Any]) -> None:
     [((12, 0), (-1, 1)), ((0, 11), (1, -1)), ((-1, 13), (0, 0)), ((10, 12), (0, 0)), ((10**6, 1), (-1, 1))],
 )
 def test_illegal_actions_end_the_game(actions: tuple[int, int], rewards: tuple[float, float]) -> None:
-    """Orders and `wait` where a card must be placed, and what is no action at all."""
+    """Orders and `wait` are illegal where a card must be placed, like numbers out of range."""
     env = parallel_env()
     assert env.wait == 12
     env.reset()
@@ -188,7 +188,7 @@ def test_illegal_actions_end_the_game(actions: tuple[int, int], rewards: tuple[f
 
 
 def test_who_is_not_asked_must_wait() -> None:
-    """Random play until somebody is asked; the other then acts all the same."""
+    """Only one agent is asked for an order; an action of the other is illegal."""
     env, rng = parallel_env(ask_order="always", **ENDLESS), np.random.default_rng(0)
     seen, _ = env.reset()
     while not any(s["action_mask"][env.wait] for s in seen.values()):

@@ -1,4 +1,4 @@
-"""RLlib's PPO with its own module for masks; and what it gets, without RLlib."""
+"""RLlib's PPO with its own module for masks, and the adapter's output without RLlib."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def test_masks_are_in_the_observation() -> None:
 @pytest.mark.extra("ray", "tree")
 @pytest.mark.filterwarnings("ignore")
 def test_ppo_plays_legal_actions(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Games of nothing but legal actions last for four decisions in the mean, and none is lost by an illegal one."""
+    """With legal actions only, games last for four decisions on average, and no illegal action ends one."""
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
     ray = pytest.importorskip("ray")
     from ray.rllib.algorithms.ppo import PPOConfig

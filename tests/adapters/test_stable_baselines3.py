@@ -1,4 +1,4 @@
-"""Stable-Baselines3 and sb3-contrib themselves: their checks, their masks, their learners."""
+"""Stable-Baselines3 and sb3-contrib: their checks, masks and learners."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def test_single_environments() -> None:
 
 
 def test_steps_are_those_of_gymnasium() -> None:
-    """Observations, masks, rewards and ends, row by row; ended games say how they ended, and begin again."""
+    """Observations, masks, rewards, ends and automatic resets agree with Gymnasium's adapter for every row."""
     env, same = (
         SingleAgentVecEnv("three_will", 5, player=1),
         SingleAgentVectorEnv("three_will", 5, player=1, autoreset_mode="SameStep"),
@@ -78,7 +78,7 @@ def test_what_stable_baselines3_asks() -> None:
 
 @pytest.mark.slow
 def test_maskable_ppo_learns() -> None:
-    """Tic-tac-toe against the uniform player, in a few seconds."""
+    """MaskablePPO learns to beat the uniform player at tic-tac-toe within seconds."""
     env = VecMonitor(SingleAgentVecEnv("tic_tac_toe", 128))
     env.seed(1)
     learner = MaskablePPO(
@@ -90,4 +90,4 @@ def test_maskable_ppo_learns() -> None:
         actions, _ = learner.predict(observation, action_masks=get_action_masks(env), deterministic=True)
         observation, rewards, done, _ = env.step(actions)
         returns, games = returns + float(rewards.sum()), games + int(done.sum())
-    assert games > 1000 and returns / games > 0.5  # of the uniform player: .297
+    assert games > 1000 and returns / games > 0.5  # the uniform player has .297

@@ -1,4 +1,4 @@
-"""TorchRL itself: its checks of specs, its rollouts with masks, its seeds."""
+"""TorchRL: its checks of specs, its rollouts with masks, its seeds."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ from tests.adapters import toll_road  # noqa: E402
 
 @pytest.mark.parametrize("name", ["tic_tac_toe", "shed", "tensor_stars", "three_will"])
 def test_specs(name: str) -> None:
-    """One env of every dtype of observations; illegal actions, which end a game, included."""
+    """Specs hold for every dtype of observations, and for illegal actions, which end a game."""
     env = SingleAgentTorchEnv(name, 3, player=1)
     check_env_specs(env, break_when_any_done="both", seed=3)
     assert env.rollout(4)["observation"].dtype == getattr(torch, str(env.vector.single_observation_space.dtype))
@@ -31,7 +31,7 @@ def masked(game: str | te.Env, batch: int) -> Any:
 
 
 def test_rollouts_with_masks() -> None:
-    """Only legal actions, whole episodes with their ends, and every game starts again by itself."""
+    """Rollouts have legal actions only, whole episodes with their ends, and automatic resets."""
     env = masked(toll_road.make(), 5)
     env.set_seed(1)
     steps = env.rollout(80, break_when_any_done=False)
@@ -41,14 +41,14 @@ def test_rollouts_with_masks() -> None:
     next_ = steps["next"]
     assert next_["terminated"].any() and next_["truncated"].any() and next_["reward"].any()
     assert (next_["done"] == next_["terminated"] | next_["truncated"]).all()
-    assert not next_["action_mask"][next_["done"].squeeze(-1)].any()  # nothing is legal once a game is over
+    assert not next_["action_mask"][next_["done"].squeeze(-1)].any()  # nothing is legal after the end
     ended = next_["done"][:, :-1].squeeze(-1)
     after, before = steps["observation"][:, 1:], next_["observation"][:, :-1]
     assert (after[~ended] == before[~ended]).all()
 
 
 def test_the_same_games() -> None:
-    """As by Gymnasium with the same seed; and again with the seed set again."""
+    """Games equal Gymnasium's for the same seed, and repeat when the seed is set again."""
     env = SingleAgentTorchEnv("connect_four", 4)
     found = []
     for _ in range(2):

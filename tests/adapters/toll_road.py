@@ -1,4 +1,4 @@
-"""A third party's game, awkward for one player: a die says who moves next, and every ply pays and may be the last.
+"""Third-party game that is awkward for adapters: a die selects the next player, and each ply pays and may be the last.
 
 Three travellers. Action 0 waits, 1 pays a coin to each of the others, 2 (on even plies alone) takes one from each.
 """
@@ -12,12 +12,12 @@ from tensor_envs.rules import Mask, Part, Scalar, number, select, where
 HERE = "tests.adapters.toll_road"
 ENTRY = te.GameEntry(id="toll_road", rules=f"{HERE}:TollRoad", notation=HERE, render=HERE)
 PLAYERS = 3
-DICE = 3  # per ply: who moves next, how it ends
+DICE = 3  # per ply: the next player, the end
 
 
 @dataclass(frozen=True)
 class TollRoad:
-    ends: int = 6  # one ply in so many is the last
+    ends: int = 6  # one ply in this number is the last
     cut: int = 4  # plies
 
     @property
@@ -54,5 +54,5 @@ def to_string(rules: TollRoad, game: dict[str, Any]) -> str:
 
 
 def make(**fields: Any) -> te.Env:
-    """An environment of it, without registering it."""
+    """Make an environment without registration."""
     return te.Env(ENTRY, TollRoad(**fields), "toll_road")

@@ -1,4 +1,4 @@
-"""Programs are found again; a cache that is damaged, locked or full costs compilations and nothing else."""
+"""The cache of programs: a damaged, locked or full cache costs compilations and nothing else."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.mounted import run_mounted
 pytestmark = pytest.mark.cpu
 
 ROOT = Path(__file__).parents[2]
-# two programs of ours, and one of tinygrad's
+# compiles two programs of the package, and one of tinygrad
 PLAY = "import tensor_envs as te; env = te.make('tic_tac_toe'); "
 PLAY += "print(te.jit(lambda s: s.ply + 1)(env.init(3)).tolist())"
 OUTPUT = "[1, 1, 1]\n"
@@ -57,7 +57,7 @@ DAMAGE: dict[str, Callable[[bytes], bytes]] = {
 
 @pytest.mark.parametrize("name", DAMAGE)
 def test_damaged_files(tmp_path: Path, name: str) -> None:
-    """Those of programs, of tinygrad's cache, and the script that runs the compiler."""
+    """Damaged programs, entries of tinygrad's cache and compiler scripts are replaced."""
     check(tmp_path)
     files = [file for folder in ("cache", "tinygrad") for file in (tmp_path / folder).rglob("*") if file.is_file()]
     assert len(files) >= 4
@@ -94,7 +94,7 @@ def test_a_locked_database(tmp_path: Path) -> None:
 
 
 def test_folders_that_cannot_be_written(tmp_path: Path) -> None:
-    """A file stands where the folder should be: the temporary folder serves. Without both nothing is cached."""
+    """The temporary folder replaces a cache folder that cannot be made; without both, nothing is cached."""
     (tmp_path / "cache").write_text("a file")
     check(tmp_path)
     (temporary,) = tmp_path.glob("tensor_envs-*")
@@ -107,7 +107,7 @@ def test_folders_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 def test_no_folder_can_be_written(tmp_path: Path) -> None:
-    """Without a temporary folder, either: the script that runs the compiler is in memory."""
+    """The compiler's script is kept in memory where no folder can be written."""
     (tmp_path / "cache").write_text("a file")
     nowhere = "import tempfile\ndef none(): raise FileNotFoundError('No usable temporary directory found')\n"
     check(tmp_path, nowhere + "tempfile.gettempdir = none\n")
@@ -115,7 +115,7 @@ def test_no_folder_can_be_written(tmp_path: Path) -> None:
 
 
 def whole_programs(folder: Path) -> int:
-    """Return the number of programs in the cache, all of them whole, and nothing beside them."""
+    """Count the programs in the cache; check that all are complete and that no other files exist."""
     files = list((folder / "cache" / "programs").glob("*"))
     for file in files:
         content = file.read_bytes()
@@ -125,9 +125,9 @@ def whole_programs(folder: Path) -> int:
 
 
 def check_full_disk(folder: Path) -> None:
-    """Run a program on a disk that fills up, and again with more room; print how many programs have been cached.
+    """Run a program on a disk that fills up, and again with more room; print the number of cached programs each time.
 
-    Called where `folder` is a disk of its own.
+    `folder` must be the root of a separate disk.
     """
     check(folder)
     before = whole_programs(folder)
@@ -139,7 +139,7 @@ def check_full_disk(folder: Path) -> None:
 @pytest.mark.few(1)
 @pytest.mark.parametrize("size", [148, 12, 60])
 def test_a_full_disk(tmp_path: Path, size: int) -> None:
-    """No run ends, results are right, the cache holds whole programs, and nothing must be cleared afterwards.
+    """Every run succeeds, results are right, the cache holds complete programs, and nothing needs to be cleared.
 
     The smallest disk has room for the script that runs the compiler, and the largest for some programs.
     """
@@ -153,7 +153,7 @@ def test_a_full_disk(tmp_path: Path, size: int) -> None:
 @pytest.mark.few(1)
 @pytest.mark.parametrize(("size", "programs"), [(2000, range(1, 4)), (700, range(1))])
 def test_files_that_the_system_refuses_to_write(tmp_path: Path, size: int, programs: range) -> None:
-    """No file may grow beyond some bytes: much like a full disk, also where nothing can be mounted."""
+    """A limit on file sizes acts like a full disk, and needs no mount."""
     check(tmp_path, f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, -1)); ")
     assert whole_programs(tmp_path) in programs
     check(tmp_path)

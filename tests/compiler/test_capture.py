@@ -78,7 +78,7 @@ def test_arguments_that_are_no_buffers_of_their_own() -> None:
 
 @pytest.mark.usefixtures("either_way")
 def test_results_that_are_no_work() -> None:
-    """Parts of an argument, the argument itself, what is closed over, constants, nothing: those of this call."""
+    """Results without a kernel are this call's: views of an argument, the argument, closures, constants, None."""
     closed = numbers(7)
     functions = {
         "part": te.jit(lambda x: x[1:3]),
@@ -216,7 +216,7 @@ def test_no_buffer_is_used_again_that_somebody_holds() -> None:
 
 
 def test_large_buffers_are_given_back() -> None:
-    """Memory that nobody refers to is free for the next buffer of its size."""
+    """Unreferenced memory is reused by the next buffer of its size."""
     size = POOL_MAX_BYTES // 4 + 1
     made = [empty_buffer(size, dtypes.int32, "CPU") for _ in range(3)]
     assert len(private_memory._free[4 * size]) == 0

@@ -1,4 +1,4 @@
-"""The CPU device's compiler is found, or the error says what to do."""
+"""The CPU device's compiler is found, or the error says how to install one."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ if __name__ == "__main__":
 
 @pytest.mark.parametrize("given", [None, ""])
 def test_tinygrads_own_kernels_compile_too(tmp_path: Path, given: str | None) -> None:
-    """CC, which names the compiler to tinygrad, is as before; tinygrad's compile processes would need it."""
+    """tinygrad's own kernels compile without a clang on the path, and CC keeps its value."""
     environment = {} if given is None else {"CC": given}
     done = run(OWN_KERNELS, tmp_path, PATH="/bin:/usr/bin", **environment)
     assert done.stdout == f"[2.0, 4.0] 3.0 {given}\n", done.stderr
@@ -54,7 +54,7 @@ def test_tinygrads_own_kernels_compile_too(tmp_path: Path, given: str | None) ->
 
 @pytest.mark.parametrize("variable", ["CC", "PATH"])
 def test_warnings_of_the_compiler_are_not_shown(tmp_path: Path, variable: str) -> None:
-    """tinygrad lets its compiler write to stderr, whichever it is."""
+    """tinygrad passes on its compiler's stderr; warnings of a clang from CC or PATH are not shown."""
     run(STEP, tmp_path)
     shim = next((tmp_path / "tensor_envs").glob("clang-*"))
     shim.rename(real := tmp_path / "real")
@@ -98,7 +98,7 @@ def test_an_explicit_clang_is_taken(tmp_path: Path) -> None:
 @pytest.mark.few("tic_tac_toe")
 @pytest.mark.parametrize("preset", ["tic_tac_toe", "qubic", "gomoku"])
 def test_the_first_step_with_a_cold_kernel_cache_comes_within_5_seconds(tmp_path: Path, preset: str) -> None:
-    """Of processor time, the compiler's included: what else the machine does cannot move it much."""
+    """Processor time, with the compiler's, hardly depends on other load."""
     code = (
         "import tensor_envs as te, os; start = sum(os.times()[:4]);"
         f"vector = te.VectorEnv(te.make({preset!r}), 4096, device='CPU'); vector.step_uniform().rewards.numpy();"

@@ -37,7 +37,7 @@ def arrays(device: str = "CPU") -> list[Tensor]:
 
 @pytest.mark.parametrize("device", ["CPU", "PYTHON"])
 def test_arrays_of_one_size_are_not_taken_for_each_other(device: str) -> None:
-    """The first of three is not used: the others move up."""
+    """Unused arrays are dropped, and later arrays move up."""
     first, _, last = before = arrays(device)
     after = launch("added", ADD, *before)
     assert after[1].tolist() == [120, 121, 122, 123]
@@ -45,7 +45,7 @@ def test_arrays_of_one_size_are_not_taken_for_each_other(device: str) -> None:
 
 
 def test_a_kernel_amid_a_graph() -> None:
-    """Of a TinyJit, whose other kernels make what it reads and read what it makes."""
+    """In a TinyJit, other kernels write its inputs and read its outputs."""
 
     @TinyJit
     def function(x: Tensor) -> Tensor:
@@ -71,7 +71,7 @@ def test_a_kernel_has_no_gradient() -> None:
 
 @pytest.mark.cpu
 def test_one_program_for_arrays_of_any_size() -> None:
-    """It plays the blocks that its last argument says, and counts what these move."""
+    """The last argument selects the blocks, and statistics count the bytes of these alone."""
 
     def double(x: Cells, share: Cells) -> None:
         first = share[0]
@@ -90,7 +90,7 @@ def test_one_program_for_arrays_of_any_size() -> None:
         assert download(given[0]).tolist() == [2 * n for n in range(8 * blocks)]
         assert GlobalCounters.global_mem - before == 2 * 4 * 8 * blocks
         captured = CapturedFunction(lambda *t: [realize(*launch("doubled", partial(trace, double), *t, any_size=True))])
-        captured(*given)  # captures
+        captured(*given)  # the second call captures
         before = GlobalCounters.global_mem
         captured(*given)
         assert download(given[0]).tolist() == [8 * n for n in range(8 * blocks)]
@@ -111,7 +111,7 @@ def test_shards_count_what_each_moves() -> None:
 
 
 class CountingLock:
-    """Lock that counts how often it is taken."""
+    """Lock that counts how often it is acquired."""
 
     def __init__(self) -> None:
         self.lock, self.count = threading.RLock(), 0

@@ -1,4 +1,4 @@
-"""Matrix products in a jit on the CPU: how they are unrolled; their values are NumPy's."""
+"""Matrix products in a jit on the CPU: how they are unrolled, and that their values are NumPy's."""
 
 from __future__ import annotations
 
@@ -68,9 +68,9 @@ def numbers(rows: int, length: int, columns: int) -> tuple[np.ndarray, np.ndarra
         ((64, 64, 64), False, WHOLE),
         ((64, 84, 128), False, WHOLE),
         ((64, 18, 7), False, WHOLE),
-        ((7, 128, 9), False, WHOLE),  # nothing divides
-        ((16, 64, 64), True, TILES),  # columns that lie apart
-        ((16, 256, 16), False, TILES),  # sums too long
+        ((7, 128, 9), False, WHOLE),  # no tile divides
+        ((16, 64, 64), True, TILES),  # strided columns
+        ((16, 256, 16), False, TILES),  # long sums
         ((7, 256, 16), False, TILES),
         ((16, 97, 8), False, WHOLE),
         ((16, 256, 9), False, NONE),
@@ -82,7 +82,7 @@ def test_products(sizes: tuple[int, int, int], turned: bool, expected: str) -> N
 
 
 def test_threads_share_rows() -> None:
-    """Results do not depend on the number of threads; a program has slices for tinygrad's number of cores."""
+    """Results are equal for any number of threads, since programs have slices for tinygrad's number of cores."""
     left, right = numbers(2048, 64, 64)
     before, found = te.num_threads(), []
     try:
@@ -108,7 +108,7 @@ def test_threads_share_rows() -> None:
     ),
 )
 def test_other_kernels_are_unchanged(function: Callable[[Tensor], Tensor], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The values are those without `unrolled`."""
+    """Values are the same without `unrolled`."""
     x = Tensor(np.random.default_rng(0).normal(size=32 * 64).astype(np.float32), device="CPU").realize()
 
     def found() -> np.ndarray:
@@ -123,7 +123,7 @@ def test_other_kernels_are_unchanged(function: Callable[[Tensor], Tensor], monke
 
 
 def test_a_loop_that_tinygrad_splits() -> None:
-    """Rows stand in blocks, as those of a state do."""
+    """Rows in blocks, as in a state, make tinygrad split the loop."""
     blocks = np.random.default_rng(1).normal(size=(4, 18, 64)).astype(np.float32)
     weights = np.random.default_rng(2).normal(size=(18, 9)).astype(np.float32)
 

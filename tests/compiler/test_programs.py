@@ -1,4 +1,4 @@
-"""Kernels that are compiled in threads, each once; first runs, which have the kernels of the capture."""
+"""Programs: compilation in threads, each program once, and the first run of a captured function."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ COMPILE = clang.compile_object
 
 @pytest.fixture
 def sources(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """The sources that are compiled; no program is there before."""
+    """Collect the compiled sources, with an empty cache of programs."""
     found: list[str] = []
 
     def compile_object(source: str, *options: Any) -> bytes:
@@ -42,7 +42,7 @@ def sources(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     monkeypatch.setattr(programs, "_read", lambda file: None)
     monkeypatch.setattr(clang, "store", lambda *_: None)
     monkeypatch.setattr(clang, "compile_object", compile_object)
-    # by which tinygrad compiles what it launches alone
+    # tinygrad's compiler for kernels that it launches alone
     monkeypatch.setattr(
         ClangCompiler, "compile", lambda self, source: clang.compile_object(source, self.arch, self.args)
     )
@@ -63,7 +63,7 @@ RESULTS = [[1, 4, 7], 3]
 
 @pytest.mark.usefixtures("sources")
 def test_two_kernels_are_compiled_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each waits for the other one's turn: one after the other they would wait for ever."""
+    """Each compilation waits until the other one runs; one after the other would time out."""
     both = threading.Barrier(2, timeout=60)
 
     def waiting(source: str, *options: Any) -> bytes:
@@ -109,7 +109,7 @@ def test_a_capture_needs_no_other_kernels_than_the_first_run(sources: list[str])
 
 
 def test_what_a_first_run_keeps_is_there() -> None:
-    """A state that no result needs, one that a result needs, and one from before an error."""
+    """States from a first run have values, both needed and not needed by a result, and after an error."""
     kept: list[te.State] = []
 
     def play(state: te.State, fails: bool) -> Tensor:
@@ -174,7 +174,7 @@ def test_a_thread_compiles_when_the_main_one_has_ended(tmp_path: Path) -> None:
 
 
 def test_a_jit_whose_result_needs_no_kernel() -> None:
-    """The states that it keeps, and what other threads run meanwhile, are no kernels of its own."""
+    """Neither states that the function stores nor kernels of other threads count as kernels of the jit."""
     states, state = list[te.State](), TTT.init(4)
 
     @te.jit
@@ -187,14 +187,14 @@ def test_a_jit_whose_result_needs_no_kernel() -> None:
 
     @te.jit
     def same(state: te.State) -> te.State:
-        GlobalCounters.kernel_count += 1  # as another thread might
+        GlobalCounters.kernel_count += 1  # like a launch by another thread
         return state
 
     assert all(same(state).tensors == state.tensors for _ in range(3))
 
 
 def test_a_first_search_compiles_each_kernel_once(sources: list[str]) -> None:
-    """Those of its trees, of the network (a product, a copy of each result), of the noise."""
+    """A search compiles kernels of its trees, of the network (a product, a copy of each result) and of the noise."""
     env = te.make("hyper_tic_tac_toe", shape=(3, 4), k=3)
     state, weights = env.init(5, seed=1), upload(np.ones(24 * 13, np.float32), "CPU").reshape(24, 13)
     sources.clear()

@@ -1,4 +1,4 @@
-"""Several threads of the pool play what one plays; several Python threads, and forked processes, do not disturb it."""
+"""Threads of the pool give the results of one thread; Python threads and forked processes do not interfere."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TTT, SHED = shared_env("tic_tac_toe"), shared_env("shed")
 
 @pytest.fixture(autouse=True)
 def split_everything() -> Iterator[None]:
-    """Also what is too small to be worth a thread."""
+    """Split even launches that are too small to gain from threads."""
     before = te.num_threads()
     pool = threads._native().pool
     pool.least = 1
@@ -36,7 +36,7 @@ def split_everything() -> Iterator[None]:
 
 
 def played(env: te.Env, batch: int) -> list[np.ndarray]:
-    """A bit of everything, on the host."""
+    """Return arrays of steps, resets, rollouts, observations, copies and playouts."""
     state = env.init(batch, seed=5)
     vector = te.VectorEnv(env, batch, seed=2, observe=True)
     for _ in range(12):
@@ -61,11 +61,11 @@ def test_any_number_of_threads_plays_the_same(env: te.Env, batch: int) -> None:
         launches = pool.generation
         for one, other in zip(expected, played(env, batch), strict=True):
             assert (one == other).all()
-        assert pool.generation > launches + 20 and pool.workers >= n - 1  # they were split
+        assert pool.generation > launches + 20 and pool.workers >= n - 1  # launches were split
 
 
 def test_a_network_beside_it() -> None:
-    """tinygrad's own kernels have slices of another kind."""
+    """tinygrad's kernels have slices of another kind, which threads of the pool must not confuse."""
     weights = Tensor.randn(27, 512, device="CPU").realize()
 
     @te.jit
@@ -94,7 +94,7 @@ def test_what_is_cheap_stays_on_one_thread() -> None:
 
 
 def test_python_threads() -> None:
-    """Each plays games of its own; all use the same environments, captured functions and buffers."""
+    """Python threads play different games with the same environments, captured functions and buffers."""
 
     @te.jit
     def step(state: te.State) -> te.State:
@@ -148,7 +148,7 @@ def test_kernels_are_compiled_in_any_thread(tmp_path: Any) -> None:
 
 
 def in_fork(action: Callable[[], bytes], before: Callable[[], object] = lambda: None) -> bytes:
-    """Return what an action returns in a forked process. before: what this process does once there are two."""
+    """Return an action's result in a forked process. `before` runs in this process after the fork."""
     read, write = os.pipe()
     go_read, go_write = os.pipe()
     child = os.fork()
@@ -178,7 +178,7 @@ def test_a_forked_process_has_threads_of_its_own() -> None:
 
 
 def test_a_forked_process_has_memory_of_its_own() -> None:
-    """Also where both take a buffer that was used before."""
+    """Parent and child can reuse the same freed buffer independently."""
     state = TTT.init(4)
     again = TTT.step(state, [0, 1, 2, 3])
     del again
@@ -188,7 +188,7 @@ def test_a_forked_process_has_memory_of_its_own() -> None:
 
 
 def test_what_a_forked_process_writes_stays_there() -> None:
-    """Steps in place, and captured functions with results in between, whose memory tinygrad makes."""
+    """Steps in place and intermediate results of captured functions stay private to the forked process."""
     step = te.jit(lambda state: (TTT.step(state, te.agents.uniform(state)), TTT.observe(state).float().sum(0) * 2))
     vector, state, total = te.VectorEnv(TTT, 70, seed=1, observe=True), TTT.init(70, seed=2), Tensor.zeros(1)
     for _ in range(3):
@@ -212,7 +212,7 @@ def test_what_a_forked_process_writes_stays_there() -> None:
 
 
 def test_a_fork_while_another_thread_captures() -> None:
-    """The forked process has no such thread, which would let go of the lock."""
+    """The lock is free in a forked process, which lacks the thread that would release it."""
     inside, leave = threading.Event(), threading.Event()
 
     def capture() -> None:
@@ -260,7 +260,7 @@ def test_the_environment_variable() -> None:
 
 
 def test_a_new_batch_size_compiles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The number of blocks is a parameter of kernels."""
+    """The number of blocks is a parameter of kernels, so that they fit every batch size."""
     played(TTT, 200)
     captures, recorded = dict(TTT.engine._captures), []
     monkeypatch.setattr("tensor_envs._compiler.capture.CapturedFunction._record", lambda *_: recorded.append(1))

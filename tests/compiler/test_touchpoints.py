@@ -1,4 +1,4 @@
-"""What the package uses of tinygrad beyond its public names: a test for each row of `_compiler/README.md`."""
+"""Uses of tinygrad beyond its public names: a test for each row of `_compiler/README.md`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PUBLIC = {"Tensor", "TinyJit", "Device", "dtypes", "DType", "UOp", "GlobalCounte
 
 
 def increment(device: str = "CPU") -> Any:
-    """Return a captured function of tinygrad's own: x + 1."""
+    """Return a captured TinyJit of x + 1."""
     jit: Any = TinyJit(lambda x: (x + 1).realize())
     for k in range(3):
         jit(upload(np.full(4, k, np.int32), device))
@@ -34,7 +34,7 @@ def increment(device: str = "CPU") -> Any:
 
 
 def test_rows() -> None:
-    """Every row has its test, and there are at most eight."""
+    """Every row has its test, and there are at most eight rows."""
     tests = {name.removeprefix("test_") for name, x in globals().items() if name.startswith("test_") and callable(x)}
     assert 0 < len(ROWS) <= 8 and {item.replace(" ", "_") for item, *_ in ROWS} <= tests
 
@@ -54,7 +54,7 @@ def test_every_file_is_listed() -> None:
 
 
 def test_finished_programs() -> None:
-    """A PROGRAM with source and binary is taken by `custom_kernel` as it is."""
+    """`custom_kernel` runs a PROGRAM with source and binary unchanged."""
     from tensor_envs._compiler.programs import compile_tape
     from tensor_envs.rules.kernel import Cells, loop, trace
 
@@ -70,7 +70,7 @@ def test_finished_programs() -> None:
 
 
 def test_graphs() -> None:
-    """A graph's kernels become programs that tinygrad's cache in memory takes."""
+    """tinygrad's in-memory cache accepts programs for the kernels of a graph."""
     from tinygrad.codegen import do_to_program, to_program_cache, to_program_key
     from tinygrad.engine.realize import run_linear
 
@@ -113,7 +113,7 @@ def test_captures() -> None:
 
 
 def test_launches() -> None:
-    """A captured program runs on other buffers: by its runtime, and by its address on the CPU."""
+    """A captured program runs on other buffers through its runtime, and on the CPU also through its address."""
     from tinygrad.engine.realize import get_runtime
     from tinygrad.runtime.ops_cpu import CPUProgram
 
@@ -130,7 +130,7 @@ def test_launches() -> None:
 
 
 def test_buffers() -> None:
-    """A node's buffer is found in `buffers`, and its allocator copies from and to the host."""
+    """`buffers` maps a node to its buffer, whose allocator copies from and to the host."""
     from tinygrad.uop.ops import buffers
 
     node = UOp.new_buffer("CPU", 4, dtypes.int32)
@@ -146,7 +146,7 @@ def test_buffers() -> None:
 
 
 def test_memory() -> None:
-    """The CPU's allocator takes memory of the caller's."""
+    """The CPU's allocator accepts the caller's memory."""
     from tinygrad.device import BufferSpec
     from tinygrad.helpers import mv_address
 
@@ -159,7 +159,7 @@ def test_memory() -> None:
 
 
 def test_compilers() -> None:
-    """A renderer has a compiler, whose options choose the processor; CC names the clang."""
+    """A renderer's compiler has options that select the processor, and CC names the clang."""
     from tinygrad.renderer.cstyle import ClangRenderer
     from tinygrad.runtime.support import compiler_cpu
 
@@ -173,7 +173,7 @@ def test_compilers() -> None:
 
 
 def test_operations() -> None:
-    """A list of operations is rendered and interpreted in its order."""
+    """Operations in a list are rendered and interpreted in its order."""
     from tensor_envs._compiler.programs import compile_tape
     from tensor_envs.rules.kernel import Cells, branch, loop, trace
 
@@ -190,7 +190,7 @@ def test_operations() -> None:
 
 @pytest.mark.parametrize("compiler", ["on the path", "of the wheel"])
 def test_nothing_of_tinygrad_is_replaced(compiler: str, tmp_path: Path) -> None:
-    """Every attribute of its modules, classes, devices and renderers, and the environment, are as they were."""
+    """Attributes of tinygrad's modules, classes, devices and renderers, and the environment, stay the same."""
     known = {key: value for key, value in os.environ.items() if key not in ("CC", "PARALLEL")} | {
         "PYTHONPATH": str(ROOT)
     }

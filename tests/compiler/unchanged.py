@@ -1,4 +1,4 @@
-"""Run everything and print which attributes of tinygrad are others than before, as a list of names."""
+"""Run everything and print a list of tinygrad's attributes that have changed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DEVICES = "CPU", "PYTHON"
 MODULES = "codegen engine.jit engine.realize nn.optim renderer.cstyle renderer.llvmir renderer.wgsl runtime.ops_cpu"
 MODULES += " runtime.ops_python runtime.ops_null"
 
-# what tinygrad itself assigns while it runs
+# attributes that tinygrad itself assigns while it runs
 COUNTERS = {"GlobalCounters", "Buffer", "UOpMetaClass"}
 
 

@@ -1,4 +1,4 @@
-"""Launch every kernel of the package for a game, on any device, for tests that examine the programs."""
+"""Launch every kernel of the package for a game on any device, for tests that examine the programs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def classes() -> dict[str, type]:
 
 
 def use(env: te.Env) -> None:
-    """Launch all kernels, by the calls that users make where there are such."""
+    """Launch all kernels, through public calls where possible."""
     state, actions, memory = env.init(BATCH), [0] * BATCH, any(field.memory for field in env.spec.fields)
     env.step(state, te.agents.uniform(state))
     for autoreset in ("same_step", "next_step", "disabled"):

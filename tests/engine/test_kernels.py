@@ -1,4 +1,4 @@
-"""Costs of kernels: launches, bytes and arrays; code for GPUs that need not be here."""
+"""Costs of kernels: launches, bytes and arrays, and code for GPUs that are not installed."""
 
 import json
 import os
@@ -41,14 +41,14 @@ def cost(call: object) -> tuple[int, float]:
 @pytest.mark.few("tic_tac_toe", "shed")
 @pytest.mark.parametrize("name", WORDS)
 def test_a_step_is_one_kernel_that_moves_the_state_in_and_out(name: str) -> None:
-    """Fields, flags and mask in, all words out; the action, and the key of an action that is drawn: nothing else."""
+    """A step reads fields, flags, mask and the action or its key, and writes all words."""
     env, (fields, rewards, mask) = shared_env(name), WORDS[name]
     assert env.state_bytes == 4 * (fields + rewards + mask)
     step = 4 * (fields + mask) + env.state_bytes
     actions = np.zeros(BATCH, np.int32)
     state = env.init(BATCH)
     assert cost(lambda: env.step(state, actions)) == (1, step + ACTION)
-    every = name == "tensor_stars"  # all modes of one game, which has keys of its own, do for the others
+    every = name == "tensor_stars"  # all modes of one game with its own keys suffice
     for autoreset in ("same_step", "next_step", "disabled") if every else ("same_step",):
         for final_states in (False, True) if every else (False,):
             vector = te.VectorEnv(env, BATCH, autoreset=autoreset, final_states=final_states)  # type: ignore[arg-type]
@@ -58,7 +58,7 @@ def test_a_step_is_one_kernel_that_moves_the_state_in_and_out(name: str) -> None
     kernels, size = cost(vector.step_uniform)
     entries = vector.observation.numel() // BATCH + env.num_actions
     seen = (vector.observation.nbytes() + vector.legal_action_mask.nbytes()) / BATCH
-    table = 12 * entries / BATCH  # which all games share
+    table = 12 * entries / BATCH  # shared by all games
     assert kernels == 1 and size <= step + KEY + ACTION + seen + table + 4 * fields
 
 
@@ -91,7 +91,7 @@ SETS = [
 
 @pytest.mark.parametrize("games", SETS)
 def test_kernels_get_the_arrays_that_they_use(games: list[str]) -> None:
-    """OpenCL reads a slot as the position among the arrays that are passed; WebGPU allows eight."""
+    """OpenCL counts a slot among the arrays that are passed, and WebGPU allows eight."""
     for name, kernels in launched_for_webgpu("all", games).items():
         launched = {kernel for kernel, _ in kernels}
         missing = classes().keys() - launched - ({"rollout", "playout"} if name == "in memory" else set())
@@ -101,13 +101,13 @@ def test_kernels_get_the_arrays_that_they_use(games: list[str]) -> None:
 @pytest.mark.few("tic_tac_toe")
 @pytest.mark.parametrize("name", ["tic_tac_toe", "kuhn_poker"])
 def test_kernels_of_searches_get_at_most_eight_arrays(name: str) -> None:
-    """Nodes with states, and nodes that are played anew with another deal."""
+    """Nodes with states, and nodes that resample hidden information, need at most eight arrays."""
     (kernels,) = launched_for_webgpu("search", [name]).values()
     assert {"search", "init_root", "expand_and_select", "finalize"} <= {kernel for kernel, _ in kernels}
 
 
 def launched_for_webgpu(what: str, games: Sequence[str]) -> dict[str, list[tuple[str, list[int]]]]:
-    """Return the kernels of games and the slots of their arrays, which devices must be able to pass."""
+    """Return the kernels of games and the slots of their arrays; check that devices can pass them."""
     environment = os.environ | {"DEV": "NULL:WGSL", "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "tests.engine.every_kernel", what, *games]
     done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -121,7 +121,7 @@ def launched_for_webgpu(what: str, games: Sequence[str]) -> dict[str, list[tuple
 
 
 def compiled_for(target: str, games: Sequence[str], kernels: Sequence[str]) -> list[list[str]]:
-    """The rows of `scripts/benchmark/gpu_kernels.py`, which compiles kernels for a GPU that need not be here."""
+    """Return the rows of `scripts/benchmark/gpu_kernels.py`, which cross-compiles kernels for a GPU."""
     script = str(ROOT / "scripts" / "benchmark" / "gpu_kernels.py")
     command = [sys.executable, script, "--target", target, "--kernel", *kernels, "--env", *games]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -139,8 +139,8 @@ EVERY = [
     "step", "uniform, next_step", "uniform, disabled", "uniform, observe", "rollout, disabled", "playout", "observe",
     "gather", "reset", "refresh",
 ]  # fmt: skip
-MORE = {"`three_will`": 96, "`chess`": 2048}  # local bytes
-QUICK = ["tic_tac_toe", "gomoku"]  # to compile
+MORE = {"`three_will`": 96, "`chess`": 2048}  # bytes of local memory
+QUICK = ["tic_tac_toe", "gomoku"]  # quick to compile
 KERNELS = [
     pytest.param(QUICK, FEW, id="few"),
     pytest.param(
@@ -157,12 +157,12 @@ def test_kernels_compile_for_webgpu(games: list[str], kernels: list[str]) -> Non
 
 @pytest.mark.parametrize(("games", "kernels"), KERNELS)
 def test_kernels_compile_for_cuda(games: list[str], kernels: list[str]) -> None:
-    """What registers hold on a GPU stays in them: a thread's local memory is slow, and is hardly used, but by chess."""
+    """Local memory is slow: kernels use little of it, except those of chess."""
     pytest.importorskip("nvidia.cuda_nvrtc", reason="needs nvidia-cuda-nvrtc-cu12 (extra dev, Linux)")
     for name, kernel, registers, local, code, resident in compiled_for("CUDA:sm_90", games, kernels):
-        # but what loops look up is an array: an observation's parts, and what a first state in a branch is made of
+        # Arrays hold lookup tables of loops: an observation's parts, and the parts of a first state in a branch.
         array = 192 if "observe" in kernel else 32
         assert int(local) <= max(array, MORE.get(name, 0)), (name, kernel)
-        if (name, kernel) == ("`three_will`", "uniform"):  # whose first states are worked out in a branch, by loops
+        if (name, kernel) == ("`three_will`", "uniform"):  # loops in a branch compute its first states
             assert int(code.replace(",", "")) <= 2100 * INSTRUCTION
         assert int(resident) >= (2048 if name == "`tic_tac_toe`" else 256), (name, kernel, registers)

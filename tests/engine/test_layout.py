@@ -1,4 +1,4 @@
-"""Where a game's numbers lie in its words: kernels, packing, reading and bounds agree, for every kind of field."""
+"""Layouts of states: kernels, packing, reading and bounds agree for every kind of field."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ FIELDS = (
     Field("negative", (2,), low=LOWEST, high=-1),
     Field("bit", high=1),
     Field("late", kind="bool"),
-    Field("nine", (2,), low=-3, high=5),  # a value more than fit into 3 bits
+    Field("nine", (2,), low=-3, high=5),  # one value more than 3 bits hold
 )
 LARGE = Field("large", (70,), kind="word", memory=True)
 
 
 @dataclass(frozen=True)
 class Kinds:
-    """Fields of every kind, which a step leaves as they are."""
+    """Rules with fields of every kind, which a step leaves unchanged."""
 
     memory: bool = False
 
@@ -61,7 +61,7 @@ def kinds(memory: bool = False) -> te.Env:
 
 
 def random_games(spec: Spec, count: int, seed: int = 0) -> list[dict[str, Any]]:
-    """Numbers anywhere within the bounds, these among them."""
+    """Return random games within the bounds, among them the bounds themselves."""
     games: list[dict[str, Any]] = [{} for _ in range(count)]
     rng = np.random.default_rng(seed)
     for k, field in enumerate(spec.all_fields):
@@ -91,7 +91,7 @@ def test_no_two_numbers_share_a_bit() -> None:
             for k in range(slot.width):
                 used[slot.word + (slot.shift + k) // 32, (slot.shift + k) % 32] += 1
     assert used.max() == 1 and used.any(axis=1).all(), "a word that nobody needs"
-    # ints take what their bounds need; those of all 32 bits, sets and the memory field take whole words
+    # Ints take the bits that their bounds need; ints of 32 bits, sets and the memory field take whole words.
     small = (
         5 * 3 + 6 + 1 + 2 * 15 + 31 + 2 * 31 + 1 + 1 + 2 * 4 + 2 + 31 + 2
     )  # ply has no bound: 31 bits; players -1..2
@@ -113,7 +113,7 @@ def test_packed_and_unpacked(memory: bool) -> None:
     assert values["rewards"].dtype == np.float32 and values["rewards"].shape == (60, 3)
     kinds = {"int": np.int32, "bool": np.bool_, "word": np.uint32, "word64": np.uint64}
     assert all(values[field.name].dtype == kinds[field.kind] for field in spec.all_fields)
-    for field in spec.all_fields:  # both bounds were met
+    for field in spec.all_fields:  # both bounds occurred
         if field.kind == "int" and field.size > 1:
             assert values[field.name].min() == field.low and values[field.name].max() == field.high
 
@@ -122,7 +122,7 @@ def test_packed_and_unpacked(memory: bool) -> None:
 @pytest.mark.parametrize("memory", [False, True])
 @pytest.mark.parametrize("batch", [70, 3])
 def test_kernels_tensors_and_the_host_read_the_same(batch: int, memory: bool) -> None:
-    """What is packed is what properties give, what a kernel reads and writes again, and what it knows of flags."""
+    """Properties and kernels read the packed values and flags, and kernels write them back unchanged."""
     env = kinds(memory)
     games = random_games(env.spec, batch)
     games[0] |= {"terminated": False, "truncated": False}
@@ -138,7 +138,7 @@ def test_kernels_tensors_and_the_host_read_the_same(batch: int, memory: bool) ->
             np.testing.assert_array_equal(column.numpy(), host[name])
     after = env.step(state, np.zeros(batch, int)).numpy()
     over = host["terminated"] | host["truncated"]
-    illegal = ~over  # the mask of a packed state is empty
+    illegal = ~over  # a packed state has an empty mask
     for name, column in after.items():
         if name in env.spec_fields and name != "ply":
             np.testing.assert_array_equal(column, host[name], err_msg=name)
@@ -149,7 +149,7 @@ def test_kernels_tensors_and_the_host_read_the_same(batch: int, memory: bool) ->
 
 
 def test_registers_hold_what_memory_holds() -> None:
-    """A rollout keeps its games in registers, and plays one step as `step` does; the paid rewards are floats."""
+    """A rollout keeps games in registers, and its step equals `step`; paid rewards are floats."""
     env = kinds()
     games = [game | {"terminated": False, "truncated": False, "ply": 5} for game in random_games(env.spec, 66)]
     state = env.engine.refresh(as_state(env, games).buffers)
@@ -162,14 +162,14 @@ def test_registers_hold_what_memory_holds() -> None:
 
 
 def test_a_memory_field_is_changed_where_it_stands() -> None:
-    """A step in place reads all that it needs of a memory field before it stores."""
+    """A step in place reads all values that it needs of a memory field before it stores."""
     env = kinds(memory=True)
     live = {"terminated": False, "truncated": False, "ply": 1}
     games = [game | live | {"large": [1, *game["large"][1:]]} for game in random_games(env.spec, 5)]
     state = te.State(env, env.engine.refresh(as_state(env, games).buffers))
     vector = te.VectorEnv(env, 5, device="CPU", autoreset="disabled")
     vector.state = state
-    action = np.zeros(5, np.int32)  # which is legal, being bit 0 of the field
+    action = np.zeros(5, np.int32)  # action 0 is legal: it is bit 0 of the field
     vector.step(action)
     large = np.array([game["large"] for game in games])
     large[:, 5] = large[:, 6]
@@ -214,14 +214,14 @@ def test_numpys_numbers_are_packed() -> None:
 
 
 def test_a_table_is_held_to_the_bounds() -> None:
-    """What the bits of a field can say, and its bounds forbid."""
+    """Values that fit a field's bits but break its bounds are refused."""
     spec = Kinds().spec
     layout = Layout(spec)
     table = layout.pack(random_games(spec, 9))
     layout.check(table)
     for name, value in (("long", 30_001), ("one", 8), ("most", 2**31), ("wide", None)):
         field, slot = layout.fields[name], layout.slots[name][-1]
-        if value is None:  # all that 32 bits can say is allowed
+        if value is None:  # every value of 32 bits is allowed
             assert slot.width == 32 and table[:, slot.word].max() > 2**31
             continue
         damaged = table.copy()
@@ -232,7 +232,7 @@ def test_a_table_is_held_to_the_bounds() -> None:
 
 
 def test_a_new_game_is_within_its_bounds() -> None:
-    """Fields that `init` does not give are 0, which is checked, too."""
+    """Fields that `init` omits are 0, within the same bounds."""
 
     @dataclass(frozen=True)
     class Bare(Kinds):
@@ -245,7 +245,7 @@ def test_a_new_game_is_within_its_bounds() -> None:
 
 
 def test_a_memory_field_of_millions_of_words_is_laid_out_at_once() -> None:
-    """A million slots of their own would take a second and 100 MB."""
+    """The slots of a memory field are lazy: a million objects would take a second and 100 MB."""
     spec = Spec(2, 3, (1,), (Field("board", (20_000_000,), kind="word", memory=True), Field("last", high=3)))
     layout = Layout(spec)
     slots = layout.slots["board"]

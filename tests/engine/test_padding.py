@@ -1,4 +1,4 @@
-"""Batches that fill no block: the games that nobody sees change nothing, and nobody sees them."""
+"""Batches that do not fill a block: the padding changes nothing, and is never read."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def played(env: te.Env, batch: int, device: Any, plies: int = 4) -> te.State:
 
 
 def same_rows(state: te.State, whole: te.State, rows: Any = None) -> None:
-    """Every value, by the host's way and by lazy reads; rows: of the whole."""
+    """Check every value, copied to the host at once and lazily, against `rows` of the whole."""
     rows = np.arange(state.batch) if rows is None else rows
     expected = whole.numpy()
     for name, column in state.numpy().items():
@@ -56,7 +56,7 @@ def test_how_a_batch_is_cut() -> None:
 @pytest.mark.few("dice_race on one")
 @ON
 def test_games(env: te.Env, device: Any) -> None:
-    """Steps with actions of every form, resets, observations, copies."""
+    """Steps with actions of every form, resets, observations and copies ignore the padding."""
     whole, state = played(env, WHOLE, "CPU"), played(env, 38, device)
     assert state.buffers.layout.rows > 38
     same_rows(state, whole)
@@ -84,7 +84,7 @@ def test_games(env: te.Env, device: Any) -> None:
 @pytest.mark.slow
 @ON
 def test_loops(env: te.Env, device: Any, tmp_path: Path) -> None:
-    """A `VectorEnv` with observations, uniform and captured rollouts, files."""
+    """A `VectorEnv` with observations, uniform and captured rollouts, and files ignore the padding."""
     whole, vector = (te.VectorEnv(env, n, 5, d, observe=True) for n, d in ((WHOLE, "CPU"), (38, device)))
     for count in range(12):
         if count % 2:
@@ -113,7 +113,7 @@ def test_loops(env: te.Env, device: Any, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("env", [TTT, RACE], ids=lambda env: env.id)
 def test_games_taken_and_playouts(env: te.Env) -> None:
-    """Out of odd batches into odd ones; copies of a padded batch's last game."""
+    """Rows move between padded batches, and playouts copy a padded batch's last game."""
     state = played(env, 37, "CPU")
     rows = np.array([36, 0, 5, 36, 1])
     same_rows(env.take(state, rows), state, rows)

@@ -1,4 +1,4 @@
-"""Exported files compiled and run, and the transcript of what they must write."""
+"""Exported files, compiled and run, and the transcript that they must write."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SEED, TURNS = 2**63 + 2**31 + 7, 32
 CC = [sys.executable, "-m", "ziglang", "cc", "-O1", "-std=c11"]
 CLANG = [sys.executable, "-m", "ziglang", "clang", "-std=c11"]
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
-# Undefined behaviour ends the program. C11 leaves open how negative numbers shift to the left; gcc and clang do not.
+# Undefined behaviour ends the program. C11 leaves left shifts of negative numbers undefined; gcc and clang define them.
 TRAPS = ["-fsanitize=undefined", "-fsanitize-trap=undefined", "-fno-sanitize=shift"]
 
 

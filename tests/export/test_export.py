@@ -43,7 +43,7 @@ def defines(env: te.Env, source: str) -> list[str]:
 @pytest.mark.few("tic_tac_toe", "connect_four", "othello")
 @pytest.mark.parametrize("name", te.registered())
 def test_c_plays_as_python(name: str, tmp_path: Path) -> None:
-    """All functions, illegal actions, the macros, and calls for parts of a batch; undefined behaviour traps."""
+    """All functions agree, with illegal actions, macros and parts of a batch; undefined behaviour traps."""
     env = shared_env(name)
     export(env, "c", tmp_path / "game.c")
     run([*CC, *STRICT, *TRAPS, "-c", "game.c"], tmp_path)
@@ -59,7 +59,7 @@ def test_c_plays_as_python(name: str, tmp_path: Path) -> None:
 
 
 def test_one_lane(tmp_path: Path) -> None:
-    """The words of a state lie next to each other."""
+    """The words of a state are contiguous."""
     env = shared_env("tic_tac_toe")
     export(env, "c", tmp_path / "game.c", lanes=1)
     run([*CC, *STRICT, *defines(env, "game.c"), "-I.", HERE / "play.c", "-o", "play"], tmp_path)
@@ -99,7 +99,7 @@ def test_cpp_includes_the_declarations(tmp_path: Path) -> None:
 
 
 def test_blocks_beyond_the_limit_are_not_played(tmp_path: Path) -> None:
-    """No index overflows: a mask of chess has so many bytes that fewer blocks have indices of 32 bits."""
+    """Indices fit 32 bits up to the limit of blocks, which chess's large mask makes smaller."""
     for name in ("tic_tac_toe", "chess"):
         for target in ("c", "cuda", "wgsl"):
             env = shared_env(name)
@@ -218,11 +218,11 @@ WRONG = [
 
 @pytest.mark.parametrize(("given", "message"), WRONG, ids=lambda x: " ".join(x) if isinstance(x, list) else "")
 def test_wrong_input(given: list[str], message: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One line that names the argument, what came and what is allowed; no file is written."""
+    """The error is one line with the argument, its value and the allowed values, and no file is written."""
     monkeypatch.chdir(tmp_path)
     Path("main.c").write_text("int main(void) { return 0; }\n")
     code, out, errors = run_here(main, given)
-    if message is None:  # the same call without a fault
+    if message is None:  # the same call without the mistake
         assert code == 0 and Path("OUT").exists()
         return
     assert code == 2 and message in errors

@@ -1,4 +1,4 @@
-"""The programs of the exporter's page are compiled and run as the page says, and print what it promises."""
+"""The programs of the exporter's page compile and run as the page says, and print the promised output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines on boards of bit words against sets of cells in plain Python: on Python ints, on scalars and on Tensors."""
+"""Lines on boards of bit words, compared with sets of cells: on Python ints, scalars and Tensors."""
 
 import random
 from collections.abc import Callable
@@ -27,7 +27,7 @@ def some_cells(size: int, seed: int, share: float = 0.5) -> list[int]:
 
 
 def plain(x: Any) -> int:
-    """A word of any kind as an int; those from beyond a board are ints in every kind."""
+    """Return a word of any kind as an int; words beyond a board are ints in every kind."""
     return int(x.item() if isinstance(x, Tensor) else scalar(x).value if not isinstance(x, int) else x) & 0xFFFFFFFF
 
 
@@ -64,7 +64,7 @@ def test_completed_lines_are_the_references(shape: tuple[int, ...], k: int, kind
 
 
 def test_completed_lines_of_tensors() -> None:
-    """Many boards at once: words are Tensors with an entry for each."""
+    """Words can be Tensors with an entry for each board."""
     shape, k, size, boards = (6, 7), 4, 42, [some_cells(42, seed, 0.6) for seed in range(30)]
     columns = np.array([pack(cells, size) for cells in boards], dtype=np.uint32).T
     found = completed([Tensor(column, device="CPU") for column in columns], shape, k)

@@ -1,4 +1,4 @@
-"""Win checks by convolution: kernels, sums and winners, all forms equal, on any board."""
+"""Win checks by convolution: kernels, sums and winners agree in all forms, on any board."""
 
 import resource
 import time
@@ -31,7 +31,7 @@ BOARDS: list[tuple[Shape, int]] = [
     ((2, 3), 1),
     ((2, 1, 1, 3, 1, 2), 2),
 ]
-ROWS = 24  # of one size, since a kernel is compiled anew for every size
+ROWS = 24  # of one size, since each size compiles a kernel
 
 
 def random_boards(shape: Shape, count: int, seed: int = 0, empty: float = 0.25) -> np.ndarray:
@@ -76,7 +76,7 @@ def test_line_kernels_are_the_deltas_flipped_and_transposed(rank: int, k: int) -
         assert kernel.numpy().sum() == k
     whole = {d: kernel.numpy() for d, kernel in kernels.items() if 0 not in d}
     assert len(whole) == 2 ** (rank - 1)
-    for axes in permutations(range(rank)):  # the diagonals of the whole cube are each other's flips and transpositions
+    for axes in permutations(range(rank)):  # flips and transpositions map the cube's diagonals to each other
         images = {np.transpose(kernel, axes).tobytes() for kernel in whole.values()}
         assert images == {kernel.tobytes() for kernel in whole.values()}
 
@@ -92,7 +92,7 @@ def test_line_kernels_of_rank_7() -> None:
 
 
 def correlate(board: np.ndarray, kernel: np.ndarray) -> np.ndarray:
-    """The convolution by its definition: at every placement the sum of all products."""
+    """Compute the convolution by its definition: at every placement the sum of all products."""
     placed = [range(n - m + 1) for n, m in zip(board.shape, kernel.shape, strict=True)]
     sums = np.zeros([len(r) for r in placed], dtype=np.int32)
     for corner in product(*placed):
@@ -124,7 +124,7 @@ def test_line_convolution_is_conv2d_without_padding() -> None:
 
 
 def test_line_convolution_of_the_seed() -> None:
-    """The specification's example: three marks down the left edge."""
+    """The specification's example has three marks down the left edge."""
     board = np.array([[1, 1, -1, 0, 0], [1, 0, 0, 0, 0], [1, 1, 0, 0, 0], [0, 0, 0, 0, 0]])
     column: Direction = (1, 0)
     assert ops.line_convolution(board, 3)[column].numpy().tolist() == [[3, 2, -1, 0, 0], [2, 1, 0, 0, 0]]
@@ -136,7 +136,7 @@ def test_line_convolution_of_the_seed() -> None:
 @pytest.mark.few("shape0", "shape1", "shape2")
 @pytest.mark.parametrize(("shape", "k"), BOARDS)
 def test_all_forms_of_the_check_are_equal(shape: Shape, k: int) -> None:
-    """Bit words in one kernel, sums of slices, bit words unrolled, and the reference's lists of lines."""
+    """Bit words in one kernel, sums of slices, unrolled bit words and the reference's lists of lines agree."""
     rows, rank = ROWS, len(shape)
     boards = random_boards(shape, rows, empty=0.9 if k == 1 else 0.3)
     counts, winners = ops.count_lines(boards, k, rank).numpy(), ops.winner(boards, k, rank).numpy()
@@ -172,7 +172,7 @@ def test_winner_is_the_environments_own_check() -> None:
 @pytest.mark.few("shape0")
 @pytest.mark.parametrize(("shape", "k"), [((3, 3), 3), ((3, 4, 3), 3), ((5, 33), 4), ((2, 3, 2), 2)])
 def test_every_line_alone_is_found_where_it_is(shape: Shape, k: int) -> None:
-    """Every line of a board by itself, for either player; and no board with one mark of it missing has a line."""
+    """Each line of a board is found alone, for either player, and never with one mark missing."""
     all_lines = lines(shape, k)
     boards = np.zeros((2, len(all_lines), int(np.prod(shape))), dtype=np.int8)
     for i, line in enumerate(all_lines):
@@ -232,7 +232,7 @@ def test_batches_devices_and_dtypes() -> None:
 
 @pytest.mark.slow
 def test_threads_of_a_gpu() -> None:
-    """tinygrad's interpreter runs the kernel in the form that GPUs get: a second opinion."""
+    """tinygrad's interpreter runs the GPU form of the kernel."""
     for shape, k, count in (((3, 3), 3, 3), ((5, 40), 4, 2)):
         boards = random_boards(shape, count)
         found = ops.count_lines(boards, k, rank=2, device="PYTHON").numpy()
@@ -301,7 +301,7 @@ def test_bad_ranks_limits_and_tensors() -> None:
 
 @pytest.mark.slow
 def test_rank_7() -> None:
-    """2,187 cells, 1,093 directions: both diagonals that are hardest to find, and a random board, by sums."""
+    """Sums find two long diagonals and a random board's lines among 2,187 cells and 1,093 directions."""
     shape, k = (3,) * 7, 3
     boards = np.zeros((3, *shape), dtype=np.int8)
     for t in range(k):
@@ -320,7 +320,7 @@ def test_rank_7() -> None:
 
 @pytest.mark.slow
 def test_312_million_cells() -> None:
-    """[50] * 5 and k = 5 on the CPU device: one hidden line is found, within 60 s and 4 GB."""
+    """One hidden line is found on [50] * 5 with k = 5 on the CPU device within 60 s and 4 GB."""
     board = np.zeros((50,) * 5, dtype=np.int8)
     random = np.random.default_rng(0)
     board.reshape(-1)[random.integers(0, board.size, 300_000)] = 1

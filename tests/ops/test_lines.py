@@ -1,4 +1,4 @@
-"""Lines of boards: counts in closed form for every small shape, and the same lines as the reference's."""
+"""Lines of boards: counts in closed form for every small shape, and the reference's lines."""
 
 from itertools import product
 from math import comb, prod
@@ -26,7 +26,7 @@ SHAPES = [
 
 @pytest.mark.parametrize("rank", range(1, 8))
 def test_directions_by_rank(rank: int) -> None:
-    """G1: C(N, r) * 2^(r-1) directions of rank r, one of each pair of opposites."""
+    """G1: there are C(N, r) * 2^(r-1) directions of rank r, one of each pair of opposites."""
     found = line_directions(rank)
     assert len(found) == num_directions(rank) == (3**rank - 1) // 2
     assert len({*found, *(tuple(-e for e in d) for d in found)}) == 3**rank - 1
@@ -41,7 +41,7 @@ def test_directions_are_the_references_by_number(rank: int) -> None:
 
 
 def test_number_of_lines_of_every_small_shape() -> None:
-    """G2, summed over the sets of axes: 2^(r-1) prod(n - k + 1 on the r axes of the set, n on the others)."""
+    """G2: sets of axes sum to 2^(r-1) prod(n - k + 1 on the r axes of the set, n on the others)."""
     assert len(SHAPES) == 6 + 25 + 64 + 81 + 243
     for shape in SHAPES:
         for k in range(2, max(shape) + 2):

@@ -13,7 +13,7 @@ from tests.scripts.here import SCRIPTS, complaints
 
 @pytest.fixture(scope="session")
 def url() -> Iterator[str]:
-    """The address of a play page, served by a process of its own that shows all warnings."""
+    """Serve a play page in another process that shows all warnings, and yield its address."""
     command = [sys.executable, "-W", "always", str(SCRIPTS / "play.py"), "--port", "0"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None

@@ -1,4 +1,4 @@
-"""tensor_envs.play: what its server answers and what it refuses."""
+"""tensor_envs.play: answers of its server, and refused requests."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Answer:
 
 
 def ask(url: str, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Answer:
-    """A request; a body that is neither bytes nor None is sent as JSON."""
+    """Send a request; a body that is neither bytes nor None is sent as JSON."""
     connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=60)
     content = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
     connection.request(method, path, content, (JSON if body is not None else {}) | (headers or {}))
@@ -95,7 +95,7 @@ def test_every_game_is_offered(url: str) -> None:
 
 
 def test_games_of_ones_own() -> None:
-    """Offered besides, with their rules and nobody's secrets; or refused where nobody could see them."""
+    """Custom games are offered with their rules and without secrets, or refused if they cannot be displayed."""
     game = "tests.games.dice_race:GAME"
     served = server.Server(0, [game])
     thread = threading.Thread(target=served.serve_forever)
@@ -149,7 +149,7 @@ def test_a_game_against_the_computer(url: str) -> None:
 
 @pytest.mark.parametrize("kind", ["search", "trained"])
 def test_who_else_plays(url: str, kind: str) -> None:
-    """Whoever has two in a row, and may move, wins, where nothing else would."""
+    """Agents complete a line of two when they can, which wins at once."""
     body = {**GAME, "seats": [kind, "person"], "actions": [0, 3, 1, 4]}
     view = ask(url, "POST", "/api/tables", body).json
     view = ask(url, "POST", f"/api/tables/{view['table']}/advance", {"ply": 4}).json
@@ -157,7 +157,7 @@ def test_who_else_plays(url: str, kind: str) -> None:
 
 
 def test_moves_are_taken_back(url: str) -> None:
-    """To where a person was last to move; what led there leads to the same position anywhere."""
+    """Undo returns to a person's last move, and a position follows from its moves alone."""
     view = create(url, seats=["uniform", "person"], seed=5)
     path = f"/api/tables/{view['table']}"
     assert ask(url, "POST", f"{path}/undo", {"ply": 0}).status == 409  # nobody has moved
@@ -172,7 +172,7 @@ def test_moves_are_taken_back(url: str) -> None:
 
 
 def test_a_link_tells_no_hidden_cards(url: str) -> None:
-    """The seed gives away cards and dice, whoever plays: there is no link before the end."""
+    """A seed reveals cards and dice, so that such games have no link before the end."""
     open_games = {"tic_tac_toe": True, "connect_four": True, "othello": True}
     closed = dict.fromkeys(("three_will", "kuhn_poker", "leduc_poker", "2048", "backgammon", "tensor_stars"), False)
     for game, is_open in (open_games | closed).items():
@@ -187,7 +187,7 @@ def test_a_link_tells_no_hidden_cards(url: str) -> None:
 
 
 def test_the_seed_is_told_at_the_end() -> None:
-    """Hidden cards follow from it; without one it is drawn."""
+    """The seed reveals hidden cards, so it is shown at the end; without a seed one is drawn."""
     env, seen = te.make("tensor_stars"), set()
     room = tables.Tables()
     room.envs["tensor_stars"] = env
@@ -205,7 +205,7 @@ def test_the_seed_is_told_at_the_end() -> None:
 
 
 def test_a_game_is_solved_once_and_aside(url: str) -> None:
-    """Until then the computer is asked again, and other tables go on."""
+    """The table answers `waiting` until the game is solved, and other tables continue."""
     first, second = (create(url, "shed_14", ["perfect", "person"], seed) for seed in (1, 2))
     path = f"/api/tables/{first['table']}/advance"
     after = ask(url, "POST", path, {"ply": 0}).json
@@ -237,7 +237,7 @@ def test_a_solve_that_fails_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.fixture
 def served() -> Iterator[server.Server]:
-    """A server in this process."""
+    """Run a server in this process."""
     with server.Server(0) as served:
         thread = threading.Thread(target=served.serve_forever, args=(0.05,))
         thread.start()
@@ -272,7 +272,7 @@ def drip(served: server.Server, count: int) -> Iterator[list[socket.socket]]:
 
 
 def test_slow_clients_block_nobody(served: server.Server) -> None:
-    """A browser's six connections are served among 70 that drip, and threads stay bounded."""
+    """A browser's six connections are served beside 70 slow ones, and the number of threads is bounded."""
     before = threading.active_count()
     with drip(served, 70), ThreadPoolExecutor(6) as browser:
         time.sleep(0.5)
@@ -285,7 +285,7 @@ def test_slow_clients_block_nobody(served: server.Server) -> None:
 
 
 def test_a_request_has_a_deadline(served: server.Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The deadline is for headers and body together, however often a byte arrives."""
+    """The deadline holds for headers and body together, however often a byte arrives."""
     monkeypatch.setattr(server, "CLIENT_SECONDS", 0.5)
     with drip(served, 1) as (slow,):
         start = time.monotonic()
@@ -299,7 +299,7 @@ def test_a_request_has_a_deadline(served: server.Server, monkeypatch: pytest.Mon
 
 
 def test_many_at_once(url: str) -> None:
-    """Threads read, one worker plays: of equal requests one is carried out."""
+    """Threads read and one worker plays: of equal requests one is carried out."""
     view = create(url)
     with ThreadPoolExecutor(8) as pool:
         statuses = list(pool.map(lambda i: act(url, view, i % 9).status, range(16)))
@@ -441,7 +441,7 @@ def test_its_own_names_are_served(url: str) -> None:
         "GET",
         "\x00\x01",
         "GET / HTTP/9.9",
-        "GET / HTTP/1.1",  # names no host
+        "GET / HTTP/1.1",  # no host
         "GET http://[/ HTTP/1.1\r\nHost: HOST",
         "GET / HTTP/1.1\r\nHost: HOST\r\nHost: HOST",
         "GET /" + "x" * 70000 + " HTTP/1.1\r\nHost: HOST",

@@ -1,4 +1,4 @@
-"""tensor_envs.play's form: a game under rules of one's own is made, named, played and refused."""
+"""The form of tensor_envs.play: a game under custom rules is made, named, played and refused."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_the_form_is_made_from_the_rules(url: str) -> None:
 
 
 def test_a_game_of_the_form_is_played_to_its_end(url: str) -> None:
-    """As the environment plays it, picture and text included; the computer draws what the uniform policy draws."""
+    """A game of the form equals the environment's, with picture and text, and the computer plays the uniform policy."""
     offered = ask(url, "GET", "/games.json").json
     told = named(url, "hyper_tic_tac_toe", {"shape": "4, 4", "k": "3", "misere": "False"}).json
     rules = f"rules/{quote(SMALL)}"
@@ -56,7 +56,7 @@ def test_a_game_of_the_form_is_played_to_its_end(url: str) -> None:
     assert ask(url, "GET", f"/api/games/{quote(SMALL)}").json == told
     env, chance = shared_env("hyper_tic_tac_toe", shape=(4, 4)), random.Random(1)
     assert ask(url, "GET", f"/{rules}").content.decode() == te.text.describe(env)
-    assert offered == ask(url, "GET", "/games.json").json  # of another tab
+    assert offered == ask(url, "GET", "/games.json").json  # as another browser tab gets it
     view, state = create(url, SMALL, ["person", "uniform"], seed=7), env.init(1, 7)
     while not view["over"]:
         assert (view["svg"], view["text"]) == (env.render(state, 0, 0), env.to_string(state, 0, 0))
@@ -81,7 +81,7 @@ def test_a_game_of_the_form_is_played_to_its_end(url: str) -> None:
 
 
 def test_the_computer_searches_a_game_of_the_form(url: str) -> None:
-    """Whoever has two in a row, and may move, wins."""
+    """The search completes a line of two, which wins."""
     position = {"game": SMALL, "seats": ["search", "person"], "seed": 0, "actions": [5, 0, 6, 3]}
     view = ask(url, "POST", "/api/tables", position).json
     view = ask(url, "POST", f"/api/tables/{view['table']}/advance", {"ply": 4}).json
@@ -119,7 +119,7 @@ def test_hidden_cards_are_hidden_in_a_game_of_the_form(url: str) -> None:
         ("checkers", {}, "the game must be "),
         ("os:system", {}, "(field=value, ...), got 'os:system'"),
         ("hex", {"size": 5}, "fields must be strings, got {'size': 5}"),
-        # what would be traced and compiled for a minute
+        # rules whose kernels would take a minute to compile
         (
             "hyper_tic_tac_toe",
             {"shape": "600, 600"},
@@ -189,7 +189,7 @@ def test_a_game_of_ones_own_has_a_form_where_it_is_offered() -> None:
     room = tables.Tables()
     with pytest.raises(tables.BadRequest, match="the game must be"):
         room.about("wsgiref.validate:validator()")
-    assert "wsgiref.validate" not in sys.modules  # nothing is imported that was not named with --env
+    assert "wsgiref.validate" not in sys.modules  # only modules named with --env are imported
     room.add(OWN)
     form = room.form(OWN)
     assert (form["id"], [field["name"] for field in form["fields"]]) == (OWN, ["goal"])
@@ -206,5 +206,5 @@ def test_games_of_the_form_go_for_newer_ones_and_come_again(monkeypatch: pytest.
     for k in (2, 3):
         room.about(f"connect_four(rows=4, k={k})")
     assert [*room.custom] == ["connect_four(rows=4, k=2)", "connect_four(rows=4, k=3)"]
-    assert room.change(view["table"], "act", 0, 3)["ply"] == 1  # whoever plays one goes on
+    assert room.change(view["table"], "act", 0, 3)["ply"] == 1  # running games continue
     assert room.create("connect_four(rows=4)", ["person"] * 2, 0)["svg"] == view["svg"]

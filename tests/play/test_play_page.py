@@ -27,7 +27,7 @@ PERSON, RANDOM, PERFECT = "person", "uniform", "perfect"
 TURN = "body[data-state=ready], body[data-state=over]"
 MILLISECONDS = 60_000  # a first move may wait for its kernels to compile
 
-# Clicks a random legal part of the picture or button until the game is over; the seed makes it the same every time.
+# Clicks random legal areas or buttons until the game is over. The seed makes the clicks reproducible.
 CLICKER = """async (seed) => {
   const state = () => document.body.dataset.state;
   const settled = () => new Promise((done) => {
@@ -55,7 +55,7 @@ CLICKER = """async (seed) => {
   }
 }"""
 
-GAMES: dict[str, list[str]] = {  # every id once, and who plays
+GAMES: dict[str, list[str]] = {  # every id once, with its players
     "tic_tac_toe": [PERSON, PERFECT],
     "cube": [PERSON, PERSON],
     "qubic": [PERSON, RANDOM],
@@ -97,9 +97,9 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def page(browser: Any, url: str) -> Iterator[Any]:
-    """A page with its first game begun; every complaint of the browser and every request elsewhere is an error.
+    """Open a page in its first game; errors of the browser and requests to other hosts fail the test.
 
-    But for the 409 of a move that comes too late and the 400 of wrong rules, which the page shows.
+    The 409 of a late move and the 400 of wrong rules do not count: the page shows them.
     """
     found, complaints = browser.new_page(viewport={"width": 1300, "height": 900}), []
 
@@ -175,7 +175,7 @@ def test_mouse_and_keyboard(page: Any) -> None:
     page.wait_for_selector("body[data-ply='3']")
     assert [text.split()[-1] for text in page.locator("#moves li").all_inner_texts()] == ["(1,0)", "(0,0)", "(1,1)"]
     assert page.inner_text("#status") == "Player 1 to move"
-    page.reload()  # goes on where it was
+    page.reload()  # continues at the same ply
     page.wait_for_selector("body[data-ply='3'][data-state=ready]")
     assert page.locator("#picture path.legal").count() == page.locator("#actions button").count() == 6
     page.click("#words summary")
@@ -201,7 +201,7 @@ def test_a_part_that_stands_for_several_actions(page: Any) -> None:
 
 
 def test_an_answer_that_refuses_is_shown(page: Any) -> None:
-    """Somebody else has moved at the same table."""
+    """A move from another window makes the page's move too late, and the page shows the refusal."""
     begin(page, "tic_tac_toe", [PERSON, PERSON])
     page.wait_for_selector(TURN)
     status = page.evaluate(
@@ -219,7 +219,7 @@ def test_an_answer_that_refuses_is_shown(page: Any) -> None:
 
 
 def test_a_game_under_rules_of_the_form(page: Any) -> None:
-    """Refused, made, played to its end against the search, and there again by its link and its table's address."""
+    """Rules are refused, made and played to the end against the search, and reopen by link and by table."""
     page.select_option("#game", "cube")
     page.click("#playground summary")
     page.wait_for_selector("#inputs [name='k']")

@@ -1,4 +1,4 @@
-"""The tables of tensor_envs.play: what they keep to themselves, their results."""
+"""Tables of tensor_envs.play: hidden information and results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TWO = ["person", "person"]
 
 
 def test_the_computers_cards_are_not_told() -> None:
-    """Two games that differ in the computer's hidden cards alone look alike, word for word."""
+    """Games that differ only in the computer's hidden cards have equal views."""
     env, views = te.make("tensor_stars"), []
     for cards in ((9, 7, 5), (0, 1, 4)):
         table = tables.Table("tensor_stars", env, ["uniform", "person"], 0)
@@ -32,7 +32,7 @@ def test_the_computers_cards_are_not_told() -> None:
 
 
 def test_the_log_tells_what_lies_open() -> None:
-    """Black's 2 on red asks for an order while blue and yellow are still face down."""
+    """The log names face-up cards: Black's 2 on red asks for an order while blue and yellow are face down."""
     table = tables.Table("tensor_stars", te.make("tensor_stars"), TWO, 0)
     for card in (2, 7, 0, 9, 8, 7):
         assert table.viewer == table.player
@@ -70,7 +70,7 @@ def test_tables_are_closed_for_newer_ones(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_secrets_of_other_games() -> None:
-    """Bets are public; what others play in a user's game of secrets is not shown before its end."""
+    """Bets are public; in a custom game with secrets, others' moves are hidden until the end."""
     seats = ["person", "person"]
     poker = te.make("kuhn_poker")
     public = tables.Table("kuhn_poker", poker, seats, 0)

@@ -1,4 +1,4 @@
-"""Pictures that a page can be played on: which parts stand for which actions, and what a player is not shown."""
+"""Pictures that a page can be played on: areas for actions, and what is hidden from a player."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import tensor_envs as te
 from tensor_envs.render import Drawing
 from tests.render.test_drawing import elements
 
-# For each game the legal actions that no part of its picture need stand for.
+# For each game the pattern of legal actions without an area in the picture.
 GAMES: dict[str, tuple[dict[str, Any], str]] = {
     "hyper_tic_tac_toe": ({"shape": (2, 3, 2, 3), "k": 3}, ""),
     "qubic": ({}, ""),
@@ -83,7 +83,7 @@ def test_cells_that_are_taken_stand_for_nothing() -> None:
 
 
 def placed(env: te.Env, first: list[int], second: list[int]) -> te.State:
-    """Tensor (stars) after both players have placed these cards."""
+    """Return Tensor (stars) after both players have placed these cards."""
     state = env.init(1)
     for action in (*first, *second):
         state = env.step(state, [action])
@@ -125,7 +125,9 @@ def test_numbers_and_top_card_are_hidden_until_the_end() -> None:
     games = [env.state_to_dict(state, i) for i in range(32)]
     alike = [i for i in range(32) if all(games[i][f] == games[0][f] for f in ("die", "player"))]
     assert len({str(games[i]["ids"]) for i in alike}) > 1 and len({games[i]["ces"] for i in alike}) > 1
-    assert len({env.render(state, i, player) for i in alike for player in (0, 1)}) == 2  # a chair each
+    assert (
+        len({env.render(state, i, player) for i in alike for player in (0, 1)}) == 2
+    )  # one picture from each player's side
     seen = env.entry.load("render").seen_by(env.rules, games[0], 1)
     assert seen["ids"] == [0] * 16 and seen["ces"] == -1
     rows = [env.to_string(state, 0, player).splitlines()[:9] for player in (0, 1)]

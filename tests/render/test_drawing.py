@@ -166,7 +166,9 @@ def test_pictures_show_all_marks_and_lines(shape: tuple[int, ...], tmp_path: Pat
     count = {colour: sum(e.get("stroke") == colour for e in found) for colour in (COLOURS[1], COLOURS[-1], GOLD)}
     if len(shape) == 3:
         balls = svg.count(COLOURS[1]), svg.count(COLOURS[-1])
-        assert balls == (2 * len(line), len(others)) and count[GOLD] == 3  # a line's balls are drawn again on top
+        assert (
+            balls == (2 * len(line), len(others)) and count[GOLD] == 3
+        )  # a line's balls are drawn a second time, on top
     else:
         assert count == {COLOURS[1]: 2 * len(line), COLOURS[-1]: len(others), GOLD: int(len(shape) <= 2)}
     width, height = (float(x) for x in re.findall(r'(?:width|height)="([\d.]+)"', svg)[:2])

@@ -1,4 +1,4 @@
-"""Animations of a game, and sheets of many."""
+"""Animations of a game, and contact sheets of many."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def game(name: str = "tic_tac_toe", plies: int = 100, batch: int = 1, **fields: 
 
 
 def shown(svg: str, time: float) -> list[str]:
-    """The elements that a viewer paints at a time, as SMIL says."""
+    """Return the elements that a viewer paints at a time under SMIL."""
     found = []
     for element in elements(svg):
         if element.tag != f"{SVG}g":
@@ -58,7 +58,7 @@ def test_an_animation_shows_every_position_in_its_turn(name: str, tmp_path: Path
         expected = [text_of(e) for e in elements(state.env.render(state)) if not e.get("data-actions")]
         assert shown(svg, 0.5 * ply + 0.01) == expected == shown(svg, 0.5 * ply + 0.49), ply
     assert shown(svg, 0.5 * n + 2.9) == expected != shown(svg, 0)
-    still = [e for e in elements(svg) if e.get("visibility") != "hidden"]  # where SMIL is not known
+    still = [e for e in elements(svg) if e.get("visibility") != "hidden"]  # what viewers without SMIL paint
     assert [text_of(p) for e in still for p in (list(e)[:-1] if list(e) else [e])] == expected
     assert len(svg) < 0.5 * sum(len(state.env.render(state)) for state in states)
 
@@ -201,7 +201,7 @@ def test_what_is_no_picture(svg: str) -> None:
 
 
 def test_a_game_without_drawings(tmp_path: Path) -> None:
-    """A registered game's own SVG may be anything of a size; GIFs need its `draw`."""
+    """A registered game's SVG may be anything with a size; GIFs need `draw`."""
     env = te.Env(dice_race.GAME, dice_race.GAME.load_rules()(), "dice_race")
     with pytest.raises(ValueError, match="'dice_race' has no `draw` for a GIF"):
         te.save_animation([env.init(1)], tmp_path / "a.gif")

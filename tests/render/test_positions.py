@@ -1,4 +1,4 @@
-"""Pictures of whole games: of one size, with nothing cut off, and with the true result at the end."""
+"""Pictures of whole games have one size, cut nothing off, and show the true result at the end."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ GAMES: list[tuple[str, dict[str, Any]]] = [
 
 
 def positions(env: te.Env, seed: int, every: int = 1) -> Iterator[te.State]:
-    """Some states of a random game, the first and the last among them."""
+    """Yield some states of a random game, among them the first and the last."""
     state = env.init(1, seed)
     while (mask := state.numpy()["legal_action_mask"]).any():
         if state.ply.item() % every == 0:
@@ -60,7 +60,7 @@ def test_pictures_of_a_game_have_one_size_and_nothing_outside(name: str, fields:
             if element.get("cx"):
                 x, y, r = (float(element.attrib[key]) for key in ("cx", "cy", "r"))
                 points = [(x - r, y - r), (x + r, y + r)]
-            if element.text and element.get("font-size"):  # letters are half as wide as high, about
+            if element.text and element.get("font-size"):  # letters are about half as wide as high
                 x, y, size = (float(element.attrib[key]) for key in ("x", "y", "font-size"))
                 length = 0.5 * size * len(element.text)
                 left = {None: 0.0, "middle": length / 2, "end": length}[element.get("text-anchor")]
@@ -74,7 +74,9 @@ def test_pictures_of_a_game_have_one_size_and_nothing_outside(name: str, fields:
 def test_layers_of_a_cube_do_not_cover_each_other(shape: tuple[int, ...]) -> None:
     at = Projection(shape)
     for column in np.linspace(0, shape[2], 40):
-        for row in np.linspace(0, shape[1], 40):  # below its layer's point lies none of the next one, unless further
+        for row in np.linspace(
+            0, shape[1], 40
+        ):  # below a layer's point lies no point of the next layer, except further
             x, y = at(0, row, column)
             for other in np.linspace(0, shape[2], 40):
                 back = (other * 62 + at.left - x) / 34  # the row of the next layer at the same x

@@ -1,4 +1,4 @@
-"""What authors of games write first, and wrongly: a line each, which its error must name."""
+"""Typical first mistakes of authors of games: one wrong line each, which its error must name."""
 
 from __future__ import annotations
 

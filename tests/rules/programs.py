@@ -55,7 +55,7 @@ EXTREMES: dict[str, list[Any]] = {
 CONSTRUCTORS = {"int": "integer", "word": "word", "word64": "word64", "real": "real"}
 MAX_DEPTH = 4
 MAX_TURNS = 64  # product of the sizes of nested loops
-ENDLESS = 2**31 - 1  # size of a loop that ends by itself, after 64 turns at most
+ENDLESS = 2**31 - 1  # size of a loop that ends by itself, after 64 iterations at most
 
 
 def columns(size: int, seed: int) -> dict[str, np.ndarray]:
@@ -98,7 +98,7 @@ class Writer:
 
     def __init__(self, seed: int):
         self.random = random.Random(seed)
-        # a program has few fields, so that one is often combined with itself
+        # with few fields, an expression often combines a field with itself
         self.names = [(kind, name, "field") for kind, names in FIELDS.items() for name in self.some(names)]
         self.allowed = {"field", "index", "variable"}
         self.turns, self.loops = 1, 0
@@ -120,7 +120,7 @@ class Writer:
 
     @contextmanager
     def narrowed(self, *always: str) -> Iterator[None]:
-        """Let an expression depend on constants only, on fields, on indices of loops around it, or on everything."""
+        """Limit an expression's dependencies to constants, fields, indices of outer loops, or nothing."""
         before = self.allowed
         one: list[set[str]] = [{"field"}, {"index"}]
         choices = [set(), *one, *one, {"field", "index"}, before, before]
@@ -226,7 +226,7 @@ class Writer:
         return self.shared_form(form, kind, depth) or f"({self.pair(kind, depth, self.pick(ARITHMETIC))})"
 
     def shared_form(self, form: str, kind: str, depth: int) -> str | None:
-        """Write one of the forms that every kind has; None if loops are nested too deeply for it."""
+        """Write one of the forms of every kind, or return None if loops are nested too deeply for it."""
         if form == "where":
             a, b = self.operands(kind, depth)
             if kind != "bool" and self.random.random() < 0.4:
@@ -279,7 +279,7 @@ class Writer:
         return f"({self.expression(kind, depth)} {operator} {self.expression(self.pick(INTEGERS), depth)})"
 
     def bounded(self, kind: str, depth: int) -> str:
-        """Write a number with bounds of its own, such as fields have."""
+        """Write a number whose bounds are narrower than its kind's."""
         x, n = self.expression(kind, depth), self.random.choice([1, 2, 3, 7, 10, 31, 255])
         bounds = [0, 1, 5, 100, 2**31 - 1] + [-1, -9, -(2**31)] * (kind == "int")
         low, high = sorted(self.random.sample(bounds, 2))
@@ -370,7 +370,7 @@ class Writer:
 
     @contextmanager
     def loop(self, low: int = 0) -> Iterator[tuple[int, str]]:
-        """Yield the size and the index of a loop; what is written inside may be narrowed."""
+        """Yield the size and the index of a loop; expressions inside may be narrowed."""
         size = self.random.choice([n for n in (0, 1, 2, 3, 3, 4, 4, 5, 8) if n >= low])
         turns = self.turns
         while size > max(low, 1) and turns * size > MAX_TURNS:

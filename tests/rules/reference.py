@@ -1,4 +1,4 @@
-"""Numbers of the rules language in plain Python, written from its documentation alone: a judge of `tensor_envs.rules`.
+"""Oracle for `tensor_envs.rules`: numbers in plain Python, written from the language's documentation alone.
 
 Every name has the meaning that it has in `tensor_envs.rules`, so that the same source runs with either module.
 """
@@ -233,7 +233,7 @@ def popcount(x: Number, width: int | None = None) -> Number:
 
 
 def nth_bit(x: Number, n: Any, width: int | None = None) -> Number:
-    """Return -1 where there is none: the language promises nothing there."""
+    """Return the position of the n-th member, or -1 if there is none, where the language promises nothing."""
     members = [i for i in range(BITS[x.kind]) if x.value >> i & 1]
     at = scalar(n).value
     return Number(members[at] if 0 <= at < len(members) else -1, "int")

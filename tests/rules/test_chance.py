@@ -1,4 +1,4 @@
-"""Threefry in the language of rules: published answers, and the same in kernels, plain numbers and the reference."""
+"""Threefry in the language of rules: published answers; kernels, plain numbers and the reference agree."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_random_keys_and_counters() -> None:
 
 
 def test_draws() -> None:
-    """An int, uniform in 0..n-1, by a plain or computed counter and n."""
+    """A draw is an int, uniform in 0..n-1, for plain or computed counters and n."""
     low, high, counter = (numbers("word", 200, k) for k in range(3))
     n = numbers("int", 200, 3, 1, 2**31 - 1)
 

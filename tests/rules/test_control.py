@@ -1,4 +1,4 @@
-"""Loops of a kernel, and the same in plain numbers: their terms are those of Python's loops."""
+"""Loops of kernels and of plain numbers agree with Python's loops."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_loops(length: int) -> None:
 
     def function(x: Scalar) -> list[Scalar]:
         found = [any_in_range(length, lambda i: i * 3 == x), sum_in_range(length, lambda i: where(x > i, i + 1, 0))]
-        if length:  # what has no term has no kind
+        if length:  # an empty list has no kind
             found.append(union_in_range(length, lambda i: where((x + 20) >> i & 1 != 0, word(1) << i, 0)))
         return found
 
@@ -46,7 +46,7 @@ def test_loops(length: int) -> None:
 
 
 def test_loops_in_loops() -> None:
-    """An inner loop begins anew in every round of the outer one; both depend on the game."""
+    """An inner loop restarts in every round of the outer one; both depend on the game."""
     x = numbers("int", SIZE, 2, 0, 30)
 
     def function(x: Scalar) -> list[Scalar]:
@@ -68,7 +68,7 @@ def test_loops_in_loops() -> None:
 
 @pytest.mark.parametrize("length", [0, 1, 2, 17])
 def test_repeated_steps(length: int) -> None:
-    """Every step reads what the one before it left, also where values change places; the game's own numbers stay."""
+    """Each step reads the values of the step before, even where they swap places; values from outside stay constant."""
     x, y = numbers("word", SIZE, 3, 0, 9), numbers("word", SIZE, 4, 0, 9)
 
     def function(x: Scalar, y: Scalar) -> list[Scalar]:
@@ -83,7 +83,7 @@ def test_repeated_steps(length: int) -> None:
 
 
 def test_repeated_steps_end_when_they_change_nothing() -> None:
-    """Every game for itself; no test would see the end of so many steps."""
+    """Each game stops by itself: the test would time out if it ran all steps."""
     x, y = numbers("int", SIZE, 6, -40, 40), numbers("int", SIZE, 7, 0, 40)
 
     def function(x: Scalar, y: Scalar) -> list[Scalar]:
@@ -109,7 +109,7 @@ def test_repeated_steps_keep_number_and_kind(step: Callable[[list[Scalar]], list
 
 
 def test_repeated_steps_in_loops() -> None:
-    """They begin anew in every round of a loop around them, and loops may be in them."""
+    """Steps restart in every round of an outer loop, and may contain loops."""
     x = numbers("int", SIZE, 5, 0, 20)
 
     def function(x: Scalar) -> list[Scalar]:
@@ -128,7 +128,7 @@ def test_repeated_steps_in_loops() -> None:
 
 
 def test_a_term_for_every_index() -> None:
-    """A list either way: unrolled, or filled by a loop in what a kernel plays once in a while."""
+    """Both forms give a list: unrolled, or filled by a loop in kernels."""
     x = numbers("int", SIZE, 3, -50, 50)
 
     def unrolled(x: Scalar) -> list[Scalar]:
@@ -136,7 +136,7 @@ def test_a_term_for_every_index() -> None:
         return [*values, values[3] + values[8]]
 
     def rolled(x: Scalar) -> list[Scalar]:
-        if x.known:  # a plain program has no loops to be kept
+        if x.known:  # a plain program keeps no loops
             return unrolled(x)
         with no_unroll():
             return unrolled(x)

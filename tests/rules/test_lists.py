@@ -1,4 +1,4 @@
-"""Lists of scalars at computed indices and as a whole: as Python's own lists, in kernels and in plain numbers."""
+"""Lists of scalars, indexed and reduced like Python's lists, in kernels and in plain numbers."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_an_index_out_of_range_writes_nothing() -> None:
 
 @pytest.mark.parametrize("length", [1, 2, 7, 32, 45])
 def test_constant_tables(length: int) -> None:
-    """By halves, whatever the table's length."""
+    """Binary selection reads tables of any length."""
     table = np.random.default_rng(length).integers(-1000, 1000, length).tolist()
     index = numbers("int", SIZE, 1, 0, length - 1)
     wanted = np.array(table)[index]
@@ -94,7 +94,7 @@ def test_several_at_once() -> None:
 
 
 def test_plain_numbers_among_scalars_take_their_kind() -> None:
-    """Wherever they stand, and however large: a list of words may have a plain one."""
+    """Plain numbers of any size mix with words at any position of a list."""
     x, i = numbers("word", SIZE, 1), numbers("int", SIZE, 2, 0, 2)
 
     def function(x: Scalar, i: Scalar) -> list[Scalar]:
@@ -114,7 +114,7 @@ def test_plain_numbers_among_scalars_take_their_kind() -> None:
 
 
 def test_arrays_in_memory_are_read_element_by_element_and_changed_by_overlays() -> None:
-    """As rules see a memory field: changes are seen by what reads the changed array, and by nothing else."""
+    """Overlays of a memory field change the new array, and leave the old one."""
     asked: list[int] = []
 
     def element(i: Scalar) -> Scalar:

@@ -1,4 +1,4 @@
-"""An author's first errors: each names the file, the line and its text, and says what to write instead."""
+"""An author's first errors: each names the file, the line and its text, and suggests a fix."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ INDEX = "select(values, i), put(values, i, value), lookup(table, i)"
 MIXED = "{} and {} do not mix: write integer(x), word(x), word64(x) or real(x)"
 LISTS = "where chooses between two lists of one length"
 DIVISION = "write a // b, or real(a) * (1 / 10) for a share of a known number"
-MESSAGES: dict[str, tuple[type[Exception], str, str]] = {  # name: error, the text of the line, the message
+MESSAGES: dict[str, tuple[type[Exception], str, str]] = {  # name: error, text of the line, message
     "an_if": (TypeError, "if x > 3:", TRUTH),
     "an_and": (TypeError, "return x > 3 and x < 5", TRUTH),
     "an_or": (TypeError, "return x > 3 or x < 5", TRUTH),
@@ -75,7 +75,7 @@ def check(name: str, run: str) -> None:
     with pytest.raises(error) as caught:
         if run == "plain":
             function(integer(2))
-        else:  # a kernel's nodes, in the place where a game's rules meet them
+        else:  # nodes of a kernel, as rules get them
             kernel(lambda x: x if x.known else function(x), np.arange(4, dtype=np.int32))
     said = str(caught.value)
     lines, first = inspect.getsourcelines(function)
@@ -92,7 +92,7 @@ def test_in_a_kernel(name: str) -> None:
 
 @pytest.mark.parametrize("name", MESSAGES)
 def test_in_plain_numbers(name: str) -> None:
-    """A debugger meets the same rules under the same law."""
+    """The debugger raises the same errors as a kernel."""
     check(name, "plain")
 
 
@@ -114,7 +114,7 @@ def test_scalars_are_no_keys() -> None:
 
 
 def test_the_message_names_the_callers_line_below_the_language() -> None:
-    """Helpers of the language call each other: the line is the first outside of it, also from a generator."""
+    """The message names the first line outside the language, even from a generator."""
 
     def wrong(x: Scalar) -> Scalar:
         return where(x > 0, [x, [x]], [x, x])  # type: ignore[return-value, list-item]

@@ -1,4 +1,4 @@
-"""What a player sees, in parts: their entries in plain numbers, and what is refused."""
+"""Observations in parts: their entries in plain numbers, and invalid parts."""
 
 from __future__ import annotations
 

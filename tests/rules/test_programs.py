@@ -29,7 +29,7 @@ from tests.rules.reference import Number, decoded, encoded
 from tests.rules.traced import KINDS, NUMPY
 
 ROOT = Path(__file__).parents[2]
-ROWS = 16  # of a table of fields
+ROWS = 16  # in a table of fields
 PER_KERNEL = 50  # programs
 SEQUENTIAL = ("CPU", "PYTHON")  # the interpreter evaluates the condition of a loop for its first thread only
 REQUIRED_DEVICES = os.environ.get("TENSOR_ENVS_TEST_DEVICES")
@@ -42,7 +42,7 @@ Difference = tuple[int, int, int, Any, Any]  # program, result, row, expected va
 
 
 def _map_range(size: int, term: Callable[[Scalar], Any]) -> list[Scalar]:
-    return map_range(size, lambda i: term(integer(i)))  # the index of an unrolled one is a plain int
+    return map_range(size, lambda i: term(integer(i)))  # the index of an unrolled loop is a plain int
 
 
 def _rolled_map_range(size: int, term: Callable[[Scalar], Any]) -> list[Scalar]:
@@ -170,7 +170,7 @@ def find_differences(seeds: range, device: str, plain: bool = False, portable: b
     Args:
         seeds: a program is written from each.
         device: runs the kernels.
-        plain: whether the programs run with plain numbers, too.
+        plain: whether the programs also run with plain numbers.
         portable: whether to leave out programs with reals, which not all devices round alike.
     """
     found = []
@@ -188,7 +188,7 @@ def find_differences(seeds: range, device: str, plain: bool = False, portable: b
 
 
 def _is_portable(text: str) -> bool:
-    """Return whether all devices agree on a program: some compilers reorder sums and products of reals."""
+    """Return whether all devices agree on a program. Some compilers reorder sums and products of reals."""
     body = text.partition("\n")[2]
     return not re.search(r"\breal\(|\bq\b", body)
 
@@ -198,7 +198,7 @@ def _is_portable(text: str) -> bool:
 
 @cache
 def _problem(device: str) -> str | None:
-    """Return why a device cannot be used, if so."""
+    """Return the reason why a device cannot be used, or None."""
     try:
         resolve(device)
     except ValueError as error:
@@ -253,7 +253,7 @@ def test_programs_in_the_interpreter() -> None:
 
 @pytest.mark.slow
 def test_programs_in_llvm() -> None:
-    """A process has one renderer for its CPU device."""
+    """LLVM needs another process, since a process has one renderer for the CPU device."""
     check = "from tests.rules.test_programs import _check; _check(range(300), 'CPU', portable=True)"
     environment = os.environ | {"DEV": "CPU:LLVM"}
     done = subprocess.run(
@@ -343,7 +343,7 @@ STEPS = ["v[0] + 1", "v[0] + a", "v[0] * 2 + i", "v[0] + j", "b - v[0]"]
 
 @pytest.mark.parametrize("start", STARTS)
 def test_repeats_in_loops_and_repeats(start: str) -> None:
-    """Starts and steps depend on constants, fields and the indices of loops around them."""
+    """Starts and steps may depend on constants, fields and the indices of outer loops."""
     inner = [f"repeat(3, [{start}], lambda v: [{step}])[0]" for step in STEPS]
     sums = ", ".join(f"sum_in_range(3, lambda i: sum_in_range(2, lambda j: {x} & 1023))" for x in inner)
     unions = ", ".join(
@@ -386,7 +386,7 @@ def test_numbers_that_wrap_around(expression: str, fields: dict[str, list[int]],
 
 
 def test_quotients_of_bounded_numbers() -> None:
-    """Divisors that are constants become a product and a shift where the bounds allow it."""
+    """Constant divisors become a product and a shift where the bounds allow it."""
     divisors, masks = (3, 5, 6, 7, 10, 12, 100, 641, 1000), (15, 255, 1023, 65535, 2**20 - 1, HIGH)
     values = {x * y + z for x in divisors for y in (1, 2, 51, 1023, 10**6) for z in (-1, 0)} | {0, *masks}
     found = ", ".join(f"(a & {m}) {op} {d}" for m in masks for d in divisors for op in ("//", "%"))
@@ -399,7 +399,7 @@ def test_a_word64_is_rounded_to_a_real_once() -> None:
 
 @pytest.mark.slow
 def test_constants_of_64_bits_in_opencl() -> None:
-    """The sum is compared where it is printed: a declaration would cut off what lies beyond 64 bits."""
+    """A declaration would cut off bits beyond 64, so the sum is compared in the same expression."""
     _require("CL")
     assert _results("y - 3 < 5", "CL", y=[0, 2, 3, 7, 8]) == [0, 0, 1, 1, 0]
 

@@ -1,4 +1,4 @@
-"""Every operator on plain numbers is NumPy's with wrap-around, and the same in a kernel."""
+"""Every operator on plain numbers is NumPy's with wrap-around, and gives the same in a kernel."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def numpy_wraps() -> Iterator[None]:
 
 
 def check(operations: dict[str, Callable[..., Any]], expected: Callable[..., Any], *columns: np.ndarray) -> None:
-    """Each operation, in one kernel and in plain numbers, against NumPy; `expected` brings columns to one dtype."""
+    """Check each operation in one kernel and in plain numbers against NumPy; `expected` brings columns to one dtype."""
     found = agree(lambda *given: [op(*given) for op in operations.values()], *columns)
     for (name, op), column in zip(operations.items(), found, strict=True):
         wanted = op(*expected(*columns))
@@ -59,7 +59,7 @@ def test_two_of_a_kind(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["word", "word64"])
 def test_words_that_have_wrapped_around(kind: str) -> None:
-    """Before they are compared, divided or made another kind: no simplification may take them for larger ones."""
+    """Simplification keeps the wrap-around before comparisons, quotients and conversions."""
     bits = 32 if kind == "word" else 64
     edges = [0, 1, 3, 5, 7, (1 << bits - 1) - 1, 1 << bits - 1, (1 << bits) - 5, (1 << bits) - 1]
     x: np.ndarray = np.array(edges, NUMPY[kind])
@@ -81,7 +81,7 @@ def test_words_that_have_wrapped_around(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", WHOLE)
 def test_a_division_that_nothing_can_answer_ends_no_process(kind: str) -> None:
-    """A kernel computes what `where` does not choose, too: by 0 it is 0, and the lowest int by -1 wraps around."""
+    """Kernels compute both branches of `where`: a quotient by 0 is 0, and the lowest int by -1 wraps around."""
     a, b = numbers(kind, SIZE, 1), numbers(kind, SIZE, 2, high=1)
     b[: SIZE // 2] = 0
     quotient, remainder, chosen = agree(lambda a, b: [a // b, a % b, where(b != 0, a % b, 7)], a, b)
@@ -107,7 +107,7 @@ def test_bools() -> None:
 def test_a_bool_counts_as_0_or_1(kind: str, bool_first: bool) -> None:
     flag, x = numbers("bool", SIZE, 1), numbers(kind, SIZE, 2)
     if bool_first:
-        x = np.where(x == 0, 1, x).astype(x.dtype)  # a divisor
+        x = np.where(x == 0, 1, x).astype(x.dtype)  # a valid divisor
         check(ALL, lambda f, x: (f.astype(x.dtype), x), flag, x)
     else:
         operations = {name: op for name, op in ALL.items() if name not in ("//", "%")}
@@ -117,10 +117,10 @@ def test_a_bool_counts_as_0_or_1(kind: str, bool_first: bool) -> None:
 @pytest.mark.parametrize("kind", WHOLE)
 @pytest.mark.parametrize("number", [1, 3, 8, 100, 2**31 - 1, -1, -7, -(2**31)])
 def test_plain_numbers_mix_in_on_either_side(kind: str, number: int) -> None:
-    """A number takes the other's kind; a negative one wraps around in a word."""
+    """A plain number takes the other's kind, and a negative one wraps around in a word."""
     x = numbers(kind, SIZE, 3)
     wrapped: Any = np.array(number, np.int64).astype(NUMPY[kind])
-    if number < 0 and kind == "int":  # which NumPy divides by -1 with a warning
+    if number < 0 and kind == "int":  # NumPy warns of the lowest int divided by -1
         x = np.where(x == np.iinfo(np.int32).min, 5, x).astype(np.int32)
     left = {name: op for name, op in ALL.items() if name not in ("//", "%")}
     found = agree(lambda x: [op(x, number) for op in ALL.values()] + [op(number, x) for op in left.values()], x)
@@ -138,7 +138,7 @@ def test_one_of_a_kind(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", WHOLE)
 def test_shifts(kind: str) -> None:
-    """By computed amounts, by plain numbers, and of plain numbers."""
+    """Shifts work with computed and plain amounts, and on plain numbers."""
     bits = 64 if kind == "word64" else 32
     x, by = numbers(kind, SIZE, 5), numbers(kind, SIZE, 6, 0, bits - 1)
     shifts: dict[str, Callable[..., Any]] = {"<<": operator.lshift, ">>": operator.rshift}
@@ -154,7 +154,7 @@ def test_shifts(kind: str) -> None:
 
 
 def test_amounts_of_any_kind_that_count_modulo_the_bits() -> None:
-    """What lies beyond a word's bits does not count, whether the kernel's code is of vectors or not."""
+    """Shift amounts count modulo the bits of a word, in scalar and in vector code."""
     x, by = numbers("word", SIZE, 7), numbers("int", SIZE, 8)
     found = agree(lambda x, by: [x << by, x >> by, word64(x) << by, integer(x) >> word(by), x << (by == 3)], x, by)
     np.testing.assert_array_equal(found[0], x << (by & 31).astype(np.uint32))
@@ -167,7 +167,7 @@ def test_amounts_of_any_kind_that_count_modulo_the_bits() -> None:
 
 @pytest.mark.parametrize("kind", WHOLE)
 def test_conversions(kind: str) -> None:
-    """Bits beyond the new kind are cut off, and an int is extended by its sign: C's and NumPy's rules."""
+    """Conversions cut off high bits and extend ints by their sign, as in C and NumPy."""
     x = numbers(kind, SIZE, 9)
     found = agree(lambda x: [integer(x), word(x), word64(x), real(x), x != 0], x)
     for column, dtype in zip(found, (np.int32, np.uint32, np.uint64, np.float32, np.bool_), strict=True):

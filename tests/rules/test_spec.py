@@ -1,4 +1,4 @@
-"""What a game says of itself as data is checked where it is said; the state that rules see is immutable."""
+"""Specs are checked when they are made, and the state that rules get is immutable."""
 
 from __future__ import annotations
 

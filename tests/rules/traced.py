@@ -1,4 +1,4 @@
-"""Functions of scalars called twice: with plain numbers, and in a kernel that computes all entries."""
+"""Functions of scalars, run with plain numbers and in a kernel that computes all entries."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KINDS = {"bool": BOOL, "int": INT, "word": WORD, "word64": WORD64, "real": REAL}
 NUMPY = {"bool": np.bool_, "int": np.int32, "word": np.uint32, "word64": np.uint64, "real": np.float32}
 OF_NUMPY = {np.dtype(kind): name for name, kind in NUMPY.items()}
 
-Function = Callable[..., Any]  # of scalars, one a column, to a value or a list of them
+Function = Callable[..., Any]  # takes a scalar for each column, returns a value or a list
 
 
 def as_values(result: Any) -> list[Scalar]:
@@ -27,7 +27,7 @@ def as_values(result: Any) -> list[Scalar]:
 
 
 def plain(function: Function, *columns: np.ndarray) -> list[np.ndarray]:
-    """Return a column for each result of a function that is called with plain numbers, entry by entry."""
+    """Return a column for each result of a function, called with plain numbers for each entry."""
     kinds = [KINDS[OF_NUMPY[column.dtype]] for column in columns]
     rows = []
     for entry in zip(*columns, strict=True):
@@ -39,7 +39,7 @@ def plain(function: Function, *columns: np.ndarray) -> list[np.ndarray]:
 
 
 class Traced:
-    """A kernel that calls a function for every entry of some columns.
+    """Kernel that calls a function for every entry of some columns.
 
     Attributes:
         kinds: the kinds of the function's results.
@@ -53,7 +53,7 @@ class Traced:
         self.sizes = {kind: self.kinds.count(kind) * self.entries for kind in dict.fromkeys(self.kinds)}
 
     def body(self, *arrays: Cells) -> None:
-        """Record the kernel; `arrays` are those of results, then the columns."""
+        """Record the kernel. `arrays` are the results, then the columns."""
         results = dict(zip(self.sizes, arrays, strict=False))
         with loop(self.entries) as i:
             values = as_values(self.function(*(cells[i] for cells in arrays[len(results) :])))
@@ -70,7 +70,7 @@ class Traced:
 
 
 def kernel(function: Function, *columns: np.ndarray, device: str = "CPU") -> list[np.ndarray]:
-    """Return what `plain` does, computed by one kernel."""
+    """Return the results of one kernel, in the form of `plain`."""
     traced = Traced(function, *columns)
     results = [empty_buffer(size, kind, device) for kind, size in traced.sizes.items()]
     after = launch("traced", partial(trace, traced.body), *results, *(upload(column, device) for column in columns))
@@ -80,7 +80,7 @@ def kernel(function: Function, *columns: np.ndarray, device: str = "CPU") -> lis
 
 
 def agree(function: Function, *columns: np.ndarray) -> list[np.ndarray]:
-    """Compute both, which must be equal, and return the columns of results."""
+    """Check that both forms agree, and return the columns of results."""
     expected, found = plain(function, *columns), kernel(function, *columns)
     for k, (one, other) in enumerate(zip(expected, found, strict=True)):
         np.testing.assert_array_equal(other, one, err_msg=f"result {k}")
@@ -88,7 +88,7 @@ def agree(function: Function, *columns: np.ndarray) -> list[np.ndarray]:
 
 
 def numbers(kind: str, size: int, seed: int = 0, low: int | None = None, high: int | None = None) -> np.ndarray:
-    """Return random numbers of a kind, the extremes among them; low and high (inclusive) bound them."""
+    """Return random numbers of a kind, among them the extremes, within inclusive bounds."""
     rng = np.random.default_rng(seed)
     if kind == "bool":
         return rng.integers(0, 2, size).astype(bool)
@@ -97,7 +97,7 @@ def numbers(kind: str, size: int, seed: int = 0, low: int | None = None, high: i
     about = np.iinfo(NUMPY[kind])
     low, high = int(about.min) if low is None else low, int(about.max) if high is None else high
     values = rng.integers(low, high, size, dtype=about.dtype, endpoint=True)
-    # of random words hardly two are equal: small ones are
+    # random words are rarely equal, small ones are
     if max(low, -3) <= min(high, 3):
         small = rng.integers(max(low, -3), min(high, 3), size, endpoint=True).astype(about.dtype)
         values = np.where(rng.random(size) < 0.3, small, values)

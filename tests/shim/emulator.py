@@ -22,7 +22,7 @@ from tensor_envs._compiler.dialects import CUDA, GPU, Metal
 from tensor_envs._compiler.tape import Tape
 
 POISON = 0xA5
-# without a C library; `-w` is for the pragmas and attributes of GPUs
+# no C library; `-w` silences warnings of the pragmas and attributes of GPUs
 COMPILER = [sys.executable, "-m", "ziglang", "cc", "-x", "c++", "-std=c++20", "-O0", "-w", "-fPIC", "-shared"]
 COMPILER += ["-nostdlib", "-ffreestanding", "-fno-exceptions", "-fsigned-char", "-ffp-contract=off"]
 COMPILER += ["-fno-sanitize=all", "-fsanitize=signed-integer-overflow,shift", "-fno-sanitize-trap=all"]

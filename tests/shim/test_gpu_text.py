@@ -1,4 +1,4 @@
-"""The CUDA and Metal text of all kernels computes what the CPU computes, bit for bit."""
+"""The CUDA and Metal text of all kernels computes the CPU's results, bit for bit."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Launch(NamedTuple):
 
 
 class Watched:
-    """A captured function that records its launches."""
+    """Captured function that records its launches."""
 
     def __init__(self, function: Any, launches: list[Launch], about: tuple[str, Any, SearchConfig | None]):
         self.function, self.launches, self.about = function, launches, about
@@ -63,7 +63,7 @@ class Watched:
         return functools.partial(self._launch, self.function.bind(*tensors), (), tensors)
 
     def _launch(self, function: Any, arguments: Sequence[Tensor], tensors: Sequence[Tensor]) -> None:
-        arrays = tensors[:-1]  # the last are the blocks to play
+        arrays = tensors[:-1]  # the last ones are the blocks to play
         before = [download(x) for x in arrays]
         function(*arguments)
         self.launches.append(Launch(*self.about, before, [download(x) for x in arrays]))
@@ -92,7 +92,7 @@ def poisoned(*arguments: Any) -> Tensor:
 
 
 def actions_of(state: te.State, ply: int) -> np.ndarray:
-    """Return actions of the uniform policy; in a later ply some are illegal."""
+    """Return actions of the uniform policy, with some illegal ones in later plies."""
     actions = te.agents.uniform(state).numpy()
     if ply == 12:
         actions[::11], actions[5::11] = state.env.num_actions, -1
@@ -122,7 +122,7 @@ def step_vector(vector: te.VectorEnv) -> None:
 
 
 def play_vectors(env: te.Env) -> None:
-    """Launch the kernels of all forms of `VectorEnv`, the other rollout, and those that read a state."""
+    """Launch the kernels of all forms of `VectorEnv`, of the other rollout, and of reading a state."""
     for autoreset, more in itertools.product(("same_step", "next_step", "disabled"), (False, True)):
         step_vector(te.VectorEnv(env, BATCH, 4, None, autoreset, observe=more, final_states=more))  # type: ignore[arg-type]
     state = te.rollout_from(env.init(BATCH, seed=5), "uniform", 3, autoreset=False).state
@@ -154,14 +154,14 @@ def searched_state(env: te.Env) -> te.State:
 
 
 def network(env: te.Env) -> Callable[[te.State], tuple[Tensor, Tensor]]:
-    """Return a function that evaluates all positions of a game alike."""
+    """Return a function that evaluates all positions equally."""
     random, sizes = np.random.default_rng(5), (env.num_actions, env.num_players)
     logits, values = (Tensor(random.uniform(-1, 1, (BATCH, n)).astype(np.float32)).realize() for n in sizes)
     return lambda state: (logits + 0, values + 0)
 
 
 Task = Callable[[te.Env], None]
-TASKS: dict[Task, set[str]] = {  # and the kernels that each launches
+TASKS: dict[Task, set[str]] = {  # with the kernels that each launches
     play: {"seed", "init", "sample", "step", "uniform", "reset", "gather", "observe", "rollout", "playout"},
     play_vectors: {"step", "uniform", "copy", "rollout", "refresh", "read"},
     search: {"search", "init_root", "expand_and_select", "finalize"},
@@ -193,8 +193,8 @@ def kernels_of(launches: list[Launch], language: type[GPU]) -> dict[str, Kernel]
 def assert_same(launches: list[Launch], kernels: dict[str, Kernel]) -> None:
     """Compile and run kernels, and compare the arrays after each launch with the CPU's.
 
-    Threads of a CPU lay trees out in their own way, so a search has trees of its own here; its leaves and results are
-    compared, and the trees that it returns but for their `nodes`, which contain steps.
+    The layout of trees depends on the device, so a search has separate trees here. Its leaves, its results and the
+    trees that it returns are compared, except their `nodes`, which contain steps.
     """
     run = load(kernels)
     trees: dict[SearchConfig, list[np.ndarray]] = {}
@@ -228,7 +228,7 @@ def test_same_as_on_the_cpu(game: str, task: Task, language: str) -> None:
 
 
 LOAD, STORE, END = r"= (data\d)\[(.+)\];", r"(data\d)\[(.+)\] = ", r"\n}\n$"
-PLANTED = {  # a pattern of a kernel's text, what replaces it once, and the error that must follow
+PLANTED = {  # a pattern of a kernel's text, its replacement, and the error that must follow
     "a wrong operator": (r"\^", "|", "data. differs"),
     "a wrong choice": (r"\?([^:?]+):([^)]+)\)", r"?\2:\1)", "data. differs"),
     "a store after an array": (STORE, r"\1[\2+8192] = ", r"data\d\[\d"),

@@ -1,4 +1,4 @@
-"""A user's program that calls every public function, for type checkers that see tensor_envs from outside."""
+"""A user's program that calls every public function, for type checkers that treat tensor_envs as installed."""
 
 from __future__ import annotations
 
@@ -90,12 +90,12 @@ def states(folder: Path) -> None:
 
 
 def page(folder: Path) -> dict[str, int]:
-    """Not called: it compiles for seconds."""
+    """Type-check `web.build`; a call would compile for seconds."""
     return web.build(folder / "site", ["tic_tac_toe"], pyodide=None)
 
 
 def only_looked_at(state: te.State) -> te.State:
-    """PyTorch is an extra, a check of every property takes long, and so does compiling these searches."""
+    """Type-check calls that need PyTorch or take long to run."""
     assert_type(te.testing.check_env(state.env, steps=8), dict[str, str])
 
     def evaluate(state: te.State) -> tuple[Tensor, Tensor]:

@@ -1,4 +1,4 @@
-"""Type checkers on a user's program, as from an installed package: all is known, and mistakes are seen."""
+"""Type checkers on a user's program with the package installed: all types are complete, and mistakes are reported."""
 
 import json
 import re
@@ -47,7 +47,7 @@ def test_program_names_everything() -> None:
 
 @pytest.mark.slow
 def test_mypy(tmp_path: Path) -> None:
-    """With `follow_imports=silent` a package is looked at as one that is installed: errors in it are not the user's."""
+    """mypy treats the package as installed with `follow_imports=silent`, which hides the package's own errors."""
     strict = ("mypy", "--strict", "--follow-imports=silent", "--cache-dir", str(tmp_path / "cache"))
     copy = tmp_path / "program.py"
     copy.write_text(PROGRAM.read_text())
@@ -61,7 +61,7 @@ def test_mypy(tmp_path: Path) -> None:
 
 @pytest.mark.extra("basedpyright")
 def test_pyright(tmp_path: Path) -> None:
-    """Strict: not even a part of a type is unknown."""
+    """pyright in strict mode finds no partially unknown type."""
     (tmp_path / "program.py").write_text(PROGRAM.read_text())
     (tmp_path / "mistakes.py").write_text(PROGRAM.read_text() + MISTAKES)
     settings = {"typeCheckingMode": "strict", "extraPaths": [str(ROOT)], "include": ["*.py"]}

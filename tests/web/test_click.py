@@ -1,4 +1,4 @@
-"""Games of the static page are clicked in Chromium, from the wall to their ends."""
+"""Games of the static page are clicked in Chromium, from the wall of games to their ends."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.games.shared import shared_env
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="the page is clicked with playwright")
 CHROMIUM = shutil.which("chromium")
-PYODIDE = os.environ.get("TENSOR_ENVS_PYODIDE")  # the folder of its npm package
+PYODIDE = os.environ.get("TENSOR_ENVS_PYODIDE")  # folder of its npm package
 pytestmark = [
     pytest.mark.extra("playwright"),
     pytest.mark.skipif(CHROMIUM is None, reason="the page is clicked in chromium, which is not here"),
@@ -30,10 +30,10 @@ pytestmark = [
 ]
 OPTIONS = [
     *("--headless", "--no-sandbox", "--disable-background-networking"),
-    *("--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"),  # on any processor
+    *("--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"),  # runs on any processor
 ]
-SMALL = ("tic_tac_toe", "kuhn_poker")  # of one page: Python starts in it once
-MILLISECONDS = 120_000  # Python is slow to start on a busy machine
+SMALL = ("tic_tac_toe", "kuhn_poker")  # in one page, which starts Python once
+MILLISECONDS = 120_000  # Python starts slowly on a busy machine
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -43,7 +43,7 @@ class Quiet(SimpleHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """Every complaint of the browser, and every request elsewhere, is an error."""
+    """Open a browser's page whose errors and requests to other hosts fail the test."""
     folder = tmp_path_factory.mktemp("web")
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
     Thread(target=server.serve_forever, daemon=True).start()
@@ -64,7 +64,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 
 def take(page: Any, game: str) -> None:
-    """A game is chosen in its page, which is built, and one of its wall taken over."""
+    """Choose a game in its page, which is built first, and take over a game of the wall."""
     folder, url = page.sites
     games = SMALL if game in SMALL else (game,)
     if not (folder / games[0]).exists():
@@ -83,7 +83,7 @@ def take(page: Any, game: str) -> None:
 
 
 def players(page: Any, *kinds: str) -> None:
-    """A new game between these."""
+    """Start a new game between these kinds of players."""
     for player, kind in enumerate(kinds):
         page.select_option(f"#seats select[data-player='{player}']", kind)
     page.click("text=New game")
@@ -91,7 +91,7 @@ def players(page: Any, *kinds: str) -> None:
 
 
 def play(page: Any, chance: random.Random) -> list[int]:
-    """A person's legal actions until the game is over, by the picture or by buttons -> those clicked."""
+    """Play a person's random legal actions to the end, by the picture or by buttons, and return them."""
     clicked = list[int]()
     while True:
         page.wait_for_selector(", ".join(f"body[data-state={state}]" for state in ("ready", "over", "covered")))
@@ -116,7 +116,7 @@ def drawn(page: Any) -> list[Any]:
 
 
 def shapes(svg: str) -> list[Any]:
-    """What can be seen of a picture."""
+    """Return the visible elements of a picture."""
     root = ElementTree.fromstring(svg)
     return [(e.tag, e.attrib, e.text) for e in root if e.get("data-actions") is None]
 
@@ -176,7 +176,7 @@ def test_a_game_under_rules_of_the_form(page: Any) -> None:
     page.wait_for_selector(f"body[data-state=over][data-pictured='{state.ply.item()}']")
     assert page.text_content("#text") == told and drawn(page) == shapes(env.render(state))
     assert page.input_value("#game") == "hyper_tic_tac_toe(shape=(4, 4))"
-    page.wait_for_function("document.body.dataset.rate > 1000")  # thousands of games, by kernels traced there
+    page.wait_for_function("document.body.dataset.rate > 1000")  # thousands of games, by kernels traced in the page
     page.select_option("#pace", "0")
     page.click("#wall", position={"x": 70, "y": 60})
     page.wait_for_function("location.hash.includes('&start=')")
@@ -190,7 +190,7 @@ def test_against_the_computer_with_hidden_cards_and_back_again(page: Any) -> Non
     page.wait_for_selector("body[data-state=ready]")
     if PYODIDE:
         page.wait_for_selector("body[data-pictured]")
-        assert "?" in page.text_content("#text")  # the other's card
+        assert "?" in page.text_content("#text")  # the other player's card
     play(page, random.Random(2))
     moves = page.locator("#moves li").count()
     page.click("#undo")
@@ -207,7 +207,7 @@ def test_against_the_computer_with_hidden_cards_and_back_again(page: Any) -> Non
 def test_the_computer_wins_what_a_link_hands_it(page: Any, kind: str) -> None:
     take(page, "tic_tac_toe")
     link = f"game=tic_tac_toe&seats={kind}.person&seed=3&moves=0.3.1.4"
-    write = "history.replaceState(null, '', hash)"  # as the table does with its own address, at any moment
+    write = "history.replaceState(null, '', hash)"  # as the table does with its own address
     page.evaluate(f"link => {{ const {{ hash }} = location; location.hash = link; {write}; }}", link)
     page.wait_for_selector("body[data-state=over]")
     assert page.inner_text("#status") == "Player 0 wins. The seed was 3."
@@ -276,7 +276,7 @@ def test_a_position_is_taken_back_linked_and_saved(page: Any) -> None:
 
 
 def taken(page: Any) -> str:
-    """The link that is taken."""
+    """Copy the link, and return it."""
     page.click("#link")
     page.wait_for_function("document.querySelector('#link').textContent !== 'Copy link'")
     found: str = page.url

@@ -1,4 +1,4 @@
-"""Kernels in WebAssembly: a node plays with them what the CPU device plays, bit for bit."""
+"""Kernels in WebAssembly give the CPU device's results bit for bit in a JavaScript runtime."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ HERE, PAGE = Path(__file__).parent, Path(te.__file__).parent / "web" / "page"
 NODE = shutil.which("node")
 BATCH, SEED, STEPS = 4096, 2**63 + 7, 200
 PLIES = 12
-MOST_BYTES = 45_000  # of a file of kernels, compressed
-MOST_OF_CHESS = 120_000  # whose kernels are the longest, by far
+MOST_BYTES = 45_000  # of a compressed file of kernels
+MOST_OF_CHESS = 120_000  # chess has the longest kernels
 
 pytestmark = [pytest.mark.cpu, pytest.mark.skipif(NODE is None, reason="WebAssembly is run by node, which is not here")]
 
 
 def digest(env: te.Env, steps: int = STEPS, rollout: int = 16) -> str:
-    """Of what `digest.js` does, or without its rollout `webgpu.js`, on the CPU device."""
+    """Return the digest of the calls of `digest.js`, or without a rollout of `webgpu.js`, on the CPU device."""
     chain = hashlib.sha256()
 
     def add(*parts: object) -> None:
@@ -54,7 +54,7 @@ def digest(env: te.Env, steps: int = STEPS, rollout: int = 16) -> str:
     return chain.hexdigest()
 
 
-@pytest.mark.few("othello")  # it has sets of 64 bits, which a 32-bit machine may get wrong
+@pytest.mark.few("othello")  # Othello has sets of 64 bits, which a 32-bit machine may get wrong
 @pytest.mark.parametrize("name", te.registered())
 def test_every_step_is_the_cpu_devices(name: str, site: Callable[..., Path]) -> None:
     folder = site(name, player=False)
@@ -67,7 +67,7 @@ def held_small(name: str, path: Path) -> None:
 
 
 def policies(env: te.Env) -> dict[str, te.agents.Policy]:
-    """Who plays in a page, by the package."""
+    """Return the package's policies for the players of a page."""
     found: dict[str, te.agents.Policy] = {"search": te.agents.playout_search(SIMULATIONS)}
     if "trained" in kinds(env):
         found["trained"] = te.agents.load(env.id, 0)
@@ -99,7 +99,7 @@ def test_perfect_play_gives_nothing_away(site: Callable[..., Path]) -> None:
 @pytest.mark.few("shed_5")
 @pytest.mark.parametrize("name", ["shed_5", "shed_10", "shed_14"])
 def test_perfect_play_by_a_table_gives_nothing_away(name: str, site: Callable[..., Path]) -> None:
-    """In a game of random actions, in which much is given away."""
+    """Perfect play makes no mistakes in the positions of a random game, which contains many."""
     env = variant(name)[1]
     held_small(name, site(name) / "games" / f"{name}.table.wasm")
     table = solve(env.rules.cards, "CPU", progress=False)
@@ -115,7 +115,7 @@ def test_perfect_play_by_a_table_gives_nothing_away(name: str, site: Callable[..
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
-    """The folder of a page in which a game has been built, once; player: with the kernels of who plays it."""
+    """Return a function that builds a game's page once; `player` adds the kernels of its players."""
 
     @functools.cache
     def built(name: str, player: bool = True) -> Path:
@@ -134,7 +134,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
 
 
 def told(folder: Path, script: str, *arguments: object) -> str:
-    """What a node says that runs a script in a page's folder."""
+    """Return the output of a script that Node.js runs in a page's folder."""
     command = [str(NODE), script, *map(str, arguments)]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

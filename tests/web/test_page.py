@@ -22,7 +22,7 @@ from tensor_envs.web.variants import Variant, variant
 from tests.games.shared import shared_env
 from tests.scripts.here import run_here, status
 
-MOST_BYTES = 150_000  # of the start page with one game, compressed, Python apart
+MOST_BYTES = 150_000  # of the compressed start page with one game, without Python
 GAME = "kuhn_poker"
 
 
@@ -69,7 +69,7 @@ print(json.dumps([json.loads(bridge.answer(*asked)) for asked in json.loads(sys.
 
 
 def package(found: dict[str, tuple[Variant, te.Env]], folder: Path, *parts: str) -> None:
-    """The page's Python, as it stands in a page."""
+    """Write the page's Python in the layout of a page."""
     write_packages(found, folder)
     for part in parts:
         ZipFile(folder / f"{part}.zip").extractall(folder)
@@ -88,7 +88,7 @@ def words_of(state: te.State) -> list[int]:
 
 
 def test_the_pages_python_shows_what_the_environment_does(tmp_path: Path) -> None:
-    """Of the package only what is put into the page is there, as in a browser: no NumPy, no site-packages."""
+    """Only the page's part of the package is importable, as in a browser: neither NumPy nor site-packages."""
     kuhn, go, stars = (shared_env(name) for name in ("kuhn_poker", "go", "tensor_stars"))
     package({env.id: variant(env.id) for env in (kuhn, go, stars)}, tmp_path, "bridge")
     bet = kuhn.step(kuhn.init(1, 3), [1])
@@ -100,9 +100,9 @@ def test_the_pages_python_shows_what_the_environment_does(tmp_path: Path) -> Non
             asked.append(("bridge.view", json.dumps([env.id, words, player, ["PLACE(3)"]])))
             shown = {"svg": env.render(state, 0, player), "text": env.to_string(state, 0, player)}
             expected.append({**shown, "moves": ["PLACE(3)"]})
-    expected[-1]["moves"] = ["a card, face down"]  # of player 0, as player 1 sees it
+    expected[-1]["moves"] = ["a card, face down"]  # player 0's move in player 1's view
     assert answers(tmp_path, VIEWS, asked) == expected
-    assert expected[0] != expected[1] != expected[2]  # each sees his own card
+    assert expected[0] != expected[1] != expected[2]  # each player sees one card
 
 
 PLAYS = """
@@ -184,7 +184,7 @@ def test_playouts_in_the_page_win_block_and_do_not_peek(tmp_path: Path) -> None:
     asked = [
         ("hyper_tic_tac_toe(shape=(3, 3))", 0, [0, 8, 1, 7]),  # to win: 2
         ("hyper_tic_tac_toe(shape=(3, 3))", 0, [4, 8, 1]),  # to block: 7
-        ("kuhn_poker()", seed, [1]),  # a queen calls a bet, unless it sees the king
+        ("kuhn_poker()", seed, [1]),  # a queen calls a bet, except against the king
     ]
     told = answers(tmp_path, PLAYOUTS, asked)
     assert [best for _, best, _ in told] == [2, 7, 1]

@@ -1,4 +1,4 @@
-"""Tiles: what a page paints by a state's words is what the game's dictionary says."""
+"""Tiles: a page's painting of a state's words agrees with the game's dictionary."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.games.shared import shared_env
 
 HERE, PAGE = Path(__file__).parent, Path(te.__file__).parent / "web" / "page"
 NODE = shutil.which("node")
-GAMES, STEPS, SAMPLED = 64, 60, 5  # played at once; plies; states taken of each
+GAMES, STEPS, SAMPLED = 64, 60, 5  # games at once; plies; sampled states of each
 
 Game = dict[str, Any]
 Picture = list[list[str]]  # colours, row by row
@@ -40,7 +40,7 @@ def rows_of(cells: list[str], width: int) -> Picture:
 
 
 def hyper(env: te.Env, game: Game) -> Picture:
-    """Slices of rank 2, those of the last leading axes beside each other."""
+    """Paint the slices of rank 2, with those of the last leading axes beside each other."""
     shape = env.rules.shape
     cells = np.array(by_stone(game, "#f8fafc", paint.COLOURS), object).reshape(shape)
     if len(shape) == 2:
@@ -114,7 +114,7 @@ def leduc(env: te.Env, game: Game) -> Picture:
 
 
 def backgammon(env: te.Env, game: Game) -> Picture:
-    """White's points 13 to 24 above and 12 to 1 below, from the left; the bar in the middle."""
+    """Paint White's points 13 to 24 above and 12 to 1 below, from the left, with the bar in the middle."""
     r = render(env)
     picture = [[r.FRAME] * 13 for _ in range(11)]
     colours = [colour for colour, _ in r.COLOURS]

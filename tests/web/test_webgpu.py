@@ -1,4 +1,4 @@
-"""Kernels in WGSL: a browser's WebGPU plays with them what the CPU device plays, bit for bit."""
+"""Kernels in WGSL give the CPU device's results bit for bit in a browser's WebGPU."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from tests.games.shared import shared_env
 from tests.web.test_kernels import BATCH, PAGE, SEED, digest
 
 CHROMIUM = shutil.which("chromium")
-PYODIDE = os.environ.get("TENSOR_ENVS_PYODIDE")  # the folder of its npm package
+PYODIDE = os.environ.get("TENSOR_ENVS_PYODIDE")  # folder of its npm package
 OPTIONS = [
     *("--headless", "--no-sandbox", "--no-first-run", "--disable-background-networking"),
-    *("--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"),  # on any processor
+    *("--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"),  # runs on any processor
 ]
 STEPS, SECONDS = 20, 300
 KERNELS = ["seed", "init", "uniform", "sample", "step"]
@@ -40,7 +40,7 @@ pytestmark = [
 
 @contextmanager
 def served(files: dict[str, tuple[str, bytes]]) -> Iterator[tuple[str, SimpleQueue[Any]]]:
-    """A server of some files of some types -> its address, and what is posted to it."""
+    """Serve files with their types, and yield the address and a queue of posted messages."""
     posted: SimpleQueue[Any] = SimpleQueue()
 
     class Handler(BaseHTTPRequestHandler):
@@ -70,7 +70,7 @@ def served(files: dict[str, tuple[str, bytes]]) -> Iterator[tuple[str, SimpleQue
 
 
 def in_a_browser(job: dict[str, Any], site: Path, profile: Path) -> Any:
-    """What `webgpu.js` answers, from the files of a page."""
+    """Return the answer of `webgpu.js` with the files of a page."""
     files = {
         f"/{path.relative_to(site).as_posix()}": (guess_type(path)[0] or "text/javascript", path.read_bytes())
         for path in (*site.glob("*.js"), *site.glob("python/*"))
