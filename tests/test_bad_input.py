@@ -118,11 +118,6 @@ RULES: dict[str, dict[str, tuple[Any, ...]]] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Melted(DiceRace):
-    """Rules that are valid except for one unexpected attribute."""
-
-
 @dataclass
 class Soft:
     """Mutable rules."""
