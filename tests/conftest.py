@@ -50,10 +50,10 @@ def _mark_slow(items: list[pytest.Item]) -> None:
             seen[item.path, name] += 1
             first = mark.args[0]
             if isinstance(first, int):
-                few = seen[item.path, name] <= first
+                is_fast = seen[item.path, name] <= first
             else:
-                few = not {*mark.args}.isdisjoint([parameters, *parameters.split("-")])
-            if not few:
+                is_fast = not {*mark.args}.isdisjoint([parameters, *parameters.split("-")])
+            if not is_fast:
                 item.add_marker(pytest.mark.slow)
 
 
@@ -76,7 +76,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         from tinygrad import Device
 
         if type(Device.default.renderer).__name__ != "ClangRenderer":
-            pytest.skip("about the CPU device and its clang alone")
+            pytest.skip("needs the CPU device and its clang")
     for mark in item.iter_markers("extra"):
         for package in mark.args:
             if find_spec(package) is None:

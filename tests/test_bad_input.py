@@ -233,11 +233,11 @@ def cases() -> Iterator[Case]:
     some = (5, 1.5, "abc", [0.5], [[0]], [3], [-1], ["a"], [None], object(), [HUGE])
     yield Case("flat_monte_carlo", "rows", lambda x: search(STATE, 2, rows=x), some)
     searches: dict[str, Callable[..., Any]] = {
-        "playout_policy": lambda **given: te.search.playout_policy(STATE, **{"num_simulations": 2} | given),
-        "gumbel_muzero_policy": lambda **given: te.search.gumbel_muzero_policy(
-            STATE, **{"evaluate": evaluation} | given
+        "playout_policy": lambda **arguments: te.search.playout_policy(STATE, **{"num_simulations": 2} | arguments),
+        "gumbel_muzero_policy": lambda **arguments: te.search.gumbel_muzero_policy(
+            STATE, **{"evaluate": evaluation} | arguments
         ),
-        "muzero_policy": lambda **given: te.search.muzero_policy(STATE, **{"evaluate": evaluation} | given),
+        "muzero_policy": lambda **arguments: te.search.muzero_policy(STATE, **{"evaluate": evaluation} | arguments),
     }
     wrong: dict[str, tuple[Any, ...]] = {
         "num_simulations": NO_COUNT,
@@ -246,7 +246,7 @@ def cases() -> Iterator[Case]:
         "keep_tree": NO_BOOL,
     }
     networks = {"evaluate": (5, "f", lambda s: 5, lambda s: (s.ply, s.ply))}
-    about: dict[str, dict[str, tuple[Any, ...]]] = {
+    specific: dict[str, dict[str, tuple[Any, ...]]] = {
         "playout_policy": {"exploration": (*NO_NUMBER, -0.5), "limit": NO_COUNT},
         "gumbel_muzero_policy": {
             "max_num_considered_actions": NO_COUNT,
@@ -263,7 +263,7 @@ def cases() -> Iterator[Case]:
         },
     }
     for name, call in searches.items():
-        for argument, values in (wrong | about[name]).items():
+        for argument, values in (wrong | specific[name]).items():
             yield Case(name, argument, lambda x, f=call, k=argument: f(**{k: x}), values)
     yield Case("perfect", "needs an oracle", te.agents.perfect(), (te.make("kuhn_poker").init(1),))
     for number in ("gamma", "lam"):
@@ -413,10 +413,10 @@ def evaluation(state: te.State) -> tuple[Tensor, Tensor]:
     return Tensor.zeros(state.batch, state.env.num_actions), Tensor.zeros(state.batch)
 
 
-def advantages(**given: Any) -> Any:
+def advantages(**changes: Any) -> Any:
     step = (np.zeros((2, 2)), np.zeros((2, 2)), np.zeros(2), np.zeros(2), np.zeros(2))
     arguments = {"steps": [step], "next_player": np.zeros((2, 2)), "next_value": np.zeros(2), "gamma": 1.0, "lam": 1.0}
-    return te.advantages(**(arguments | given))
+    return te.advantages(**(arguments | changes))
 
 
 @contextmanager

@@ -37,8 +37,8 @@ def follow(state: te.State) -> list[np.ndarray]:
 def same(state: te.State, wanted: list[tuple[te.State, int]]) -> None:
     """Check that the games are these rows of other states, now and two actions later."""
     for look in (words, follow):
-        found, rows = look(state), [[column[row] for column in look(other)] for other, row in wanted]
-        for k, column in enumerate(found):
+        actual, rows = look(state), [[column[row] for column in look(other)] for other, row in wanted]
+        for k, column in enumerate(actual):
             assert (column == np.stack([row[k] for row in rows])).all()
 
 
@@ -51,8 +51,8 @@ def test_put_concat_where_and_rows(name: str) -> None:
     same(te.concat([b, a, b]), [(b, r) for r in range(3)] + [(a, r) for r in range(5)] + [(b, r) for r in range(3)])
     mask = np.array([True, False, False, True, False])
     other = a[[0, 0, 1, 1, 2]]
-    for given in (mask, mask.tolist(), Tensor(mask).realize()):
-        same(te.where(given, a, other), [(a, 0), (a, 0), (a, 1), (a, 3), (a, 2)])
+    for condition in (mask, mask.tolist(), Tensor(mask).realize()):
+        same(te.where(condition, a, other), [(a, 0), (a, 0), (a, 1), (a, 3), (a, 2)])
     same(a[-1], [(a, 4)])
     same(a[1:4:2], [(a, 1), (a, 3)])
     same(a[mask], [(a, 0), (a, 3)])
@@ -108,7 +108,7 @@ def other_env() -> te.State:
         ),
     ],
 )
-def test_what_does_not_go_together_is_refused(call: Any, message: str) -> None:
+def test_incompatible_states_are_refused(call: Any, message: str) -> None:
     env, a, b = states("tic_tac_toe")
     with pytest.raises((ValueError, TypeError), match=message):
         call(env, a, b)

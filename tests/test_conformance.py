@@ -6,7 +6,7 @@ import tensor_envs as te
 from tensor_envs import testing
 from tests.games.shared import SLOW, shared_env
 
-# in kernels of their own, and about the engine, whose tests have games of their own; the others are about the rules
+# checks of the engine, which compile more kernels, and whose own tests use other games; the rest checks rules
 ENGINE = {
     testing.check_shapes,
     testing.check_rows,
@@ -16,8 +16,8 @@ ENGINE = {
     testing.check_one_kernel,
     testing.check_jit,
 }
-FEW = ("kuhn_poker",)  # with chance, and cards that are hidden
-LONG = ("leduc_poker", "tensor_stars", "three_will")  # a minute and more for what is hidden
+FEW = ("kuhn_poker",)  # with chance and hidden cards
+LONG = ("leduc_poker", "tensor_stars", "three_will")  # a minute and more for hidden information
 
 
 def case(name: str, check: testing.Check) -> object:

@@ -81,12 +81,12 @@ def test_against_plain_python(env: te.Env) -> None:
     batch, seed = 65, 5
     vector = te.VectorEnv(env, batch, seed)
     games = [start(seed, row, 0) for row in range(batch)]
-    finished, least = 0, 0
+    finished, min_change = 0, 0
     for _ in range(90):
         transition = vector.step_uniform().numpy()
         actions, rewards, cut = (transition[name] for name in ("actions", "rewards", "truncated"))
         now = vector.state.numpy()
-        least = min(least, int(now["change"].min()))
+        min_change = min(min_change, int(now["change"].min()))
         for row, game in enumerate(games):
             expected = play(game, int(actions[row]))
             assert np.allclose(rewards[row], expected)
@@ -97,7 +97,7 @@ def test_against_plain_python(env: te.Env) -> None:
             for name in ("score", "rested", "history", "current_player", "ply", "episode"):
                 assert (now[name][row] == game[name]).all(), name
             assert now["change"][row].reshape(-1).tolist() == game["change"]
-    assert finished > batch and least == -1
+    assert finished > batch and min_change == -1
 
 
 def start(seed: int, row: int, episode: int) -> dict[str, Any]:
@@ -130,12 +130,12 @@ class Nim:
         return te.Spec(2, 3, (1,), (te.Field("left", high=5),), observation_dtype=dtype)
 
     def init(self, chance: te.Chance) -> dict[str, Any]:
-        given: dict[str, dict[str, Any]] = {
+        values: dict[str, dict[str, Any]] = {
             "field": {"lefft": 5}, "large": {"left": 300}, "small": {"left": -1}, "two": {"left": [5, 5]},
             "real": {"left": real(2.5)}, "half": {"left": 2.5}, "word": {"left": word(2) + word(3)},
             "computed": {"left": integer(2) + 4},
         }  # fmt: skip
-        return given.get(self.wrong, {"left": 5})
+        return values.get(self.wrong, {"left": 5})
 
     def legal_action_mask(self, s: te.GameState) -> Any:
         legal = [s.left > action for action in range(3)]
@@ -254,7 +254,7 @@ def test_plain_values_do_where_they_can(wrong: str) -> None:
     assert not state.terminated.numpy().any() and state.left.numpy().tolist() == [3, 3]
 
 
-def test_what_rules_must_have() -> None:
+def test_required_parts_of_rules() -> None:
     lacking: Any = type("Lacking", (), {"spec": Nim.spec, "init": Nim.init, "step": Nim.step})
     with pytest.raises(TypeError, match="the rules of 'x' must have a method legal_action_mask"):
         te.GameEntry("x", dataclass(frozen=True)(lacking))

@@ -33,7 +33,7 @@ while True:
 SOLVE = """
 import sys
 from tensor_envs.games.shed.solve import solve
-solve(5, "CPU", progress=False)  # whose kernels are those of larger games
+solve(5, "CPU", progress=False)  # larger games use the same kernels
 print("ready", flush=True)
 solve(12, "CPU", progress=False, path=sys.argv[1])
 """
@@ -85,13 +85,13 @@ def killed(program: str, path: Path, seconds: float) -> bool:
 def test_killed_while_saving(tmp_path: Path) -> None:
     """The file is always one of the two states, complete."""
     env, path, chance = te.make("gomoku"), tmp_path / "state", random.Random(2)
-    known = [te.rollout_from(env.init(2000, seed), "uniform", 9).state.numpy() for seed in (1, 2)]
+    versions = [te.rollout_from(env.init(2000, seed), "uniform", 9).state.numpy() for seed in (1, 2)]
     te.save_state(te.rollout_from(env.init(2000, 1), "uniform", 9).state, path)
     for _ in range(KILLS):
         killed(SAVE, path, chance.uniform(0, 0.3))
         now = te.load_state(path).numpy()
-        assert any(all((now[name] == one[name]).all() for name in one) for one in known)
-        assert len(list(tmp_path.iterdir())) <= 2, "what was being written, of the last process alone"
+        assert any(all((now[name] == one[name]).all() for name in one) for one in versions)
+        assert len(list(tmp_path.iterdir())) <= 2, "at most one partial file, of the last process"
     te.save_state(te.load_state(path), path)
     assert list(tmp_path.iterdir()) == [path]
 

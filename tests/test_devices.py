@@ -28,7 +28,7 @@ from tensor_envs.search import flat_monte_carlo
 from tests.games.shared import shared_env
 
 ROOT = Path(__file__).parents[1]
-Found = Iterator[tuple[str, np.ndarray]]  # pairs of name and values
+NamedArrays = Iterator[tuple[str, np.ndarray]]  # pairs of name and values
 DEVICES, ASKED = ("CL", "WEBGPU"), os.environ.get("TENSOR_ENVS_TEST_DEVICES")
 FAST = ("tic_tac_toe", "shed")  # quick to compile, tested at more batch sizes
 LONG = ("chess", "hyper_tic_tac_toe", "qubic")  # 10 s and more to compile; tic_tac_toe and gomoku cover the same rules
@@ -79,7 +79,7 @@ def words(state: te.State) -> np.ndarray:
     return np.concatenate([layout.table(tensor) for tensor in state.tensors], axis=1)
 
 
-def given(state: te.State, ply: int) -> np.ndarray:
+def mixed_actions(state: te.State, ply: int) -> np.ndarray:
     """Return actions of the uniform policy, among them some that are illegal or no actions."""
     actions, count = te.agents.uniform(state).numpy(), state.env.num_actions
     rows = np.arange(len(actions))
@@ -91,28 +91,28 @@ def given(state: te.State, ply: int) -> np.ndarray:
 def played(env: te.Env, batch: int, device: str, plies: int = 6) -> te.State:
     state = env.init(batch, seed=3, device=device)
     for ply in range(plies):
-        state = env.step(state, given(state, ply))
+        state = env.step(state, mixed_actions(state, ply))
     return state
 
 
-def steps(env: te.Env, batch: int, device: str) -> Found:
+def steps(env: te.Env, batch: int, device: str) -> NamedArrays:
     state = env.init(batch, seed=3, device=device, first_row=2**31 - 3)
     for ply in range(6):
         yield f"ply {ply}", words(state)
-        actions = given(state, ply)
+        actions = mixed_actions(state, ply)
         yield f"actions of ply {ply}", actions
         state = env.step(state, Tensor(actions, device=device).realize() if ply % 2 else actions)
     yield "end", words(state)
 
 
-def resets(env: te.Env, batch: int, device: str) -> Found:
+def resets(env: te.Env, batch: int, device: str) -> NamedArrays:
     state = played(env, batch, device)
     yield "reset", words(env.reset(state))
     yield "masked reset", words(env.reset(state, np.arange(batch) % 3 == 1))
     yield "recomputed", words(te.State(env, env.engine.refresh(state.buffers)))
 
 
-def looks(env: te.Env, batch: int, device: str) -> Found:
+def looks(env: te.Env, batch: int, device: str) -> NamedArrays:
     state = played(env, batch, device)
     for player in (None, *range(env.num_players), np.arange(batch) % env.num_players):
         yield f"observation of {player}", env.observe(state, player).numpy()
@@ -121,7 +121,7 @@ def looks(env: te.Env, batch: int, device: str) -> Found:
     yield from state.numpy().items()
 
 
-def copies(env: te.Env, batch: int, device: str) -> Found:
+def copies(env: te.Env, batch: int, device: str) -> NamedArrays:
     state = played(env, batch, device)
     rows = np.arange(3 * batch)[::-2] % batch
     yield "taken", words(env.take(state, rows))
@@ -133,21 +133,21 @@ def copies(env: te.Env, batch: int, device: str) -> Found:
     yield "of dictionaries", words(env.state_from_dicts([env.state_to_dict(state)] * 2, 5, device))
 
 
-def vectors(env: te.Env, batch: int, device: str, autoreset: Any) -> Found:
+def vectors(env: te.Env, batch: int, device: str, autoreset: Any) -> NamedArrays:
     for full in (False, True):
         vector = te.VectorEnv(env, batch, 4, device, autoreset, observe=full, final_states=full)
         for ply in range(12):
-            about = f"{full}, ply {ply}: "
-            actions = given(vector.state, ply)
+            prefix = f"{full}, ply {ply}: "
+            actions = mixed_actions(vector.state, ply)
             transition = vector.step(actions) if ply % 3 else vector.step_uniform()
             for name, values in transition.numpy().items():
-                yield about + name, values
+                yield prefix + name, values
             if full:
                 for name, values in vector.numpy().items():
-                    yield about + name, values
-                yield about + "final state", words(transition.final_state)
-                yield about + "final observation", transition.final_observation().numpy()
-            yield about + "state", words(vector.state)
+                    yield prefix + name, values
+                yield prefix + "final state", words(transition.final_state)
+                yield prefix + "final observation", transition.final_observation().numpy()
+            yield prefix + "state", words(vector.state)
         yield f"{full}, reset", words(vector.reset(np.arange(batch) % 2 == 0))
 
 
@@ -156,7 +156,7 @@ same_step, next_step, disabled = (
 )
 
 
-def many_steps(env: te.Env, batch: int, device: str) -> Found:
+def many_steps(env: te.Env, batch: int, device: str) -> NamedArrays:
     state = played(env, batch, device, plies=2)
     for autoreset in (True, False):
         result = te.rollout_from(state, "uniform", 400, autoreset=autoreset)
@@ -165,17 +165,17 @@ def many_steps(env: te.Env, batch: int, device: str) -> Found:
             yield f"{name}, {autoreset}", getattr(result, name).numpy()
 
 
-def searches(env: te.Env, batch: int, device: str) -> Found:
+def searches(env: te.Env, batch: int, device: str) -> NamedArrays:
     state = played(env, batch, device, plies=1)
     yield "playouts", te.playout(state, 3, seed=1, limit=LIMIT).numpy()
-    yield "after actions", te.playout(state, 3, given(state, 7), seed=1, limit=LIMIT).numpy()
+    yield "after actions", te.playout(state, 3, mixed_actions(state, 7), seed=1, limit=LIMIT).numpy()
     yield "best actions", flat_monte_carlo(env.init(min(batch, 7), device=device), 4, limit=LIMIT)
-    found = te.search.playout_policy(state, 6, seed=1, limit=LIMIT)
-    yield "searched actions", found.action.numpy()
-    yield "visits", found.search_tree.summary()["visit_counts"]  # OpenCL does not define how quotients are rounded
+    result = te.search.playout_policy(state, 6, seed=1, limit=LIMIT)
+    yield "searched actions", result.action.numpy()
+    yield "visits", result.search_tree.summary()["visit_counts"]  # OpenCL does not define how quotients are rounded
 
 
-def jitted(env: te.Env, batch: int, device: str) -> Found:
+def jitted(env: te.Env, batch: int, device: str) -> NamedArrays:
     @te.jit
     def call(state: te.State, shift: Tensor) -> tuple[te.State, Tensor, Tensor]:
         mask = state.legal_action_mask
@@ -191,7 +191,7 @@ def jitted(env: te.Env, batch: int, device: str) -> Found:
         yield f"action, ply {ply}", action.numpy()
 
 
-Task = Callable[[te.Env, int, str], Found]
+Task = Callable[[te.Env, int, str], NamedArrays]
 TASKS: dict[str, Task] = {
     "steps": steps,
     "resets": resets,
@@ -237,8 +237,8 @@ def test_same_as_on_the_cpu(device: str, game: str, batch: int, task: str) -> No
     if why := problem(device):
         assert ASKED is None, why
         pytest.skip(why)
-    expected, found = on_cpu(task, game, batch), dict(TASKS[task](env_of(game), batch, device))
-    assert found.keys() == expected.keys()
+    expected, actual = on_cpu(task, game, batch), dict(TASKS[task](env_of(game), batch, device))
+    assert actual.keys() == expected.keys()
     for name, values in expected.items():
-        assert found[name].dtype == values.dtype, name
-        np.testing.assert_array_equal(found[name], values, err_msg=name)
+        assert actual[name].dtype == values.dtype, name
+        np.testing.assert_array_equal(actual[name], values, err_msg=name)

@@ -101,9 +101,9 @@ KILLED = [kind for kind in KINDS if kind != "export"]  # an export takes long to
 
 
 def is_version(saved: Saved, path: Path, k: int) -> bool:
-    found, expected = saved.load(path), saved.expected[k]
-    return len(found) == len(expected) and all(
-        a.shape == b.shape and (a == b).all() for a, b in zip(found, expected, strict=True)
+    loaded, expected = saved.load(path), saved.expected[k]
+    return len(loaded) == len(expected) and all(
+        a.shape == b.shape and (a == b).all() for a, b in zip(loaded, expected, strict=True)
     )
 
 
@@ -203,7 +203,7 @@ def kill_savers(kind: str, folder: Path, kills: int) -> int:
     for save in saved.versions[::-1]:
         save(path)
     seconds = time.perf_counter() - begin
-    found, parts = [0, 0], 0
+    counts, parts = [0, 0], 0
     for _ in range(kills):
         reader, writer = os.pipe()
         child = os.fork()
@@ -220,11 +220,11 @@ def kill_savers(kind: str, folder: Path, kills: int) -> int:
         os.close(writer)
         which = [k for k in (0, 1) if is_version(saved, path, k)]
         assert len(which) == 1, "the file is one of the two versions"
-        found[which[0]] += 1
-        left = [p.name for p in folder.iterdir() if p != path]
-        assert len(left) <= 1 and all(re.fullmatch(r"\.file\.[0-9a-f]{16}\.part", name) for name in left)
-        parts += len(left)
-    assert min(found) > 0, found
+        counts[which[0]] += 1
+        part_files = [p.name for p in folder.iterdir() if p != path]
+        assert len(part_files) <= 1 and all(re.fullmatch(r"\.file\.[0-9a-f]{16}\.part", name) for name in part_files)
+        parts += len(part_files)
+    assert min(counts) > 0, counts
     saved.versions[0](path)
     assert list(folder.iterdir()) == [path] and is_version(saved, path, 0)
     return parts

@@ -209,16 +209,16 @@ def test_a_batch_from_some_row_on_is_that_part_of_the_whole() -> None:
 
 def test_earlier_states_stay_valid() -> None:
     states = [TTT.init(8, seed=1)]
-    kept = []
+    columns = []
     for _ in range(9):
-        kept.append(states[-1].numpy())
+        columns.append(states[-1].numpy())
         states.append(TTT.step(states[-1], te.agents.uniform(states[-1])))
-    for state, expected in zip(states, kept, strict=False):
+    for state, expected in zip(states, columns, strict=False):
         for name, column in state.numpy().items():
             assert (column == expected[name]).all(), name
 
 
-def test_a_step_inside_the_callers_tinyjit_sees_new_inputs() -> None:
+def test_a_step_inside_the_callers_tinyjit_reads_new_inputs() -> None:
     """TinyJit freezes everything except its arguments: buffers passed flat are not frozen."""
     state = TTT.init(8, seed=1)
 
@@ -326,7 +326,7 @@ def test_errors_name_the_argument() -> None:
     assert (TTT.observe(state, [0, 1]).numpy() == TTT.observe(state, np.array([0, 1])).numpy()).all()
 
 
-def test_dictionaries_say_what_fields_do_not() -> None:
+def test_dictionaries_hold_more_than_fields() -> None:
     """Dictionaries hold the ply and the end by an illegal action or by a limit, and no other extras."""
     state = TTT.step(TTT.init(2), [4, 99])
     assert TTT.state_to_dict(state, 0) == {"board": [0, 0, 0, 0, 1, 0, 0, 0, 0], "current_player": 1}

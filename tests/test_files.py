@@ -54,20 +54,20 @@ def test_a_single_game(tmp_path: Path) -> None:
 def test_arrays_of_every_dtype(tmp_path: Path) -> None:
     arrays = {dtype: np.arange(12).astype(dtype).reshape(3, 4) for dtype in _files.DTYPES.values()}
     arrays |= {"empty": np.zeros((0, 3), np.uint32), "turned": np.arange(6, dtype=np.int64).reshape(2, 3).T}
-    about = {"words": ["ä", 1, None, 2.5], "nested": {"a": [1]}}
-    write_arrays(tmp_path / "file", "a kind", about, arrays)
-    read, found = read_arrays(tmp_path / "file", "a kind")
-    assert read == about and list(found) == list(arrays)
+    metadata = {"words": ["ä", 1, None, 2.5], "nested": {"a": [1]}}
+    write_arrays(tmp_path / "file", "a kind", metadata, arrays)
+    read, loaded = read_arrays(tmp_path / "file", "a kind")
+    assert read == metadata and list(loaded) == list(arrays)
     for name, array in arrays.items():
-        assert found[name].dtype == array.dtype and found[name].shape == array.shape
-        np.testing.assert_array_equal(found[name], array)
+        assert loaded[name].dtype == array.dtype and loaded[name].shape == array.shape
+        np.testing.assert_array_equal(loaded[name], array)
     with pytest.raises(ValueError, match="read-only"):
-        found["<u4"][0, 0] = 1
+        loaded["<u4"][0, 0] = 1
     with pytest.raises(ValueError, match=r"file' is a 'a kind', not a 'another'"):
         read_arrays(tmp_path / "file", "another")
 
 
-def test_a_file_is_a_function_of_what_is_saved(path: Path, tmp_path: Path) -> None:
+def test_equal_states_give_equal_files(path: Path, tmp_path: Path) -> None:
     te.save_state(some_state(), tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == path.read_bytes()
     assert path.stat().st_size < 1200, "flips below meet all parts of it"
@@ -151,14 +151,14 @@ def test_files_of_the_first_version_say_so(tmp_path: Path) -> None:
         te.load_state(tmp_path / "state")
 
 
-def rewritten(path: Path, about: dict[str, Any], **arrays: np.ndarray) -> None:
+def rewritten(path: Path, metadata: dict[str, Any], **arrays: np.ndarray) -> None:
     """Rewrite the file with other metadata or arrays, and a correct digest."""
-    old, kept = read_arrays(path, FORMAT)
-    write_arrays(path, FORMAT, old | about, {name: np.array(array) for name, array in (kept | arrays).items()})
+    old, old_arrays = read_arrays(path, FORMAT)
+    write_arrays(path, FORMAT, old | metadata, {name: np.array(array) for name, array in (old_arrays | arrays).items()})
 
 
 @pytest.mark.parametrize(
-    ("about", "message"),
+    ("metadata", "message"),
     [
         ({"id": "checkers"}, "unknown id 'checkers'"),
         ({"id": 5}, "id must be of type str, got 5"),
@@ -172,14 +172,14 @@ def rewritten(path: Path, about: dict[str, Any], **arrays: np.ndarray) -> None:
         ({"id": "shed", "version": 1}, "that can be read"),
     ],
 )
-def test_what_a_file_is_about_is_checked(path: Path, about: dict[str, Any], message: str) -> None:
-    rewritten(path, about)
+def test_metadata_of_files_are_checked(path: Path, metadata: dict[str, Any], message: str) -> None:
+    rewritten(path, metadata)
     with pytest.raises(ValueError, match=message) as caught:
         te.load_state(path)
     assert repr(str(path)) in str(caught.value)
 
 
-def test_what_a_files_words_say_is_checked(path: Path) -> None:
+def test_words_of_files_are_checked(path: Path) -> None:
     words = np.array(read_arrays(path, FORMAT)[1]["words"])
     rng = np.array(read_arrays(path, FORMAT)[1]["row_rng"])
     slot = TTT.engine.layout.slots["current_player"][0]
@@ -222,7 +222,7 @@ FAILURES: list[tuple[str, type[BaseException], BaseException]] = [
 
 
 @pytest.mark.parametrize(("where", "kind", "failure"), FAILURES, ids=["full disk", "no permission", "Ctrl-C"])
-def test_a_save_that_fails_leaves_what_was_there(
+def test_a_failed_save_leaves_the_old_file(
     path: Path, where: str, kind: type[BaseException], failure: BaseException, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The old file stays alone in its folder, and the error names the file that could not be saved."""
@@ -306,11 +306,11 @@ def test_a_link_is_followed(path: Path) -> None:
     assert link.is_symlink() and te.load_state(path).batch == 7
 
 
-def test_what_killed_processes_have_left_goes_at_the_next_save(path: Path) -> None:
+def test_a_save_removes_partial_files_of_killed_processes(path: Path) -> None:
     """A save removes partial files of killed processes, but none that is being written and none with another name."""
-    left, written = (path.with_name(f".state.{digit * 16}.part") for digit in "0f")
+    abandoned, written = (path.with_name(f".state.{digit * 16}.part") for digit in "0f")
     others = [path.with_name(name) for name in (".state.part", ".states.0000000000000000.part", "state.part")]
-    for other in (left, written, *others):
+    for other in (abandoned, written, *others):
         other.write_bytes(b"x")
     with open(written) as file:
         fcntl.flock(file, fcntl.LOCK_EX)

@@ -24,7 +24,7 @@ TTT = te.make("tic_tac_toe")
 
 
 @pytest.fixture(autouse=True, scope="module")
-def what_is_made_here() -> Iterator[None]:
+def freeze_earlier_objects() -> Iterator[None]:
     """Freeze earlier objects, so that each collection does not scan the kernels of other tests for seconds."""
     gc.freeze()
     yield
@@ -285,7 +285,7 @@ def test_steps_driven_from_pytorch() -> None:
     assert te.to_torch(TTT.step(TTT.init(2), te.from_torch(torch.tensor([4, 5]))).ply).tolist() == [1, 1], "int64"
 
 
-def test_what_a_vector_environment_writes_again_shows() -> None:
+def test_shared_arrays_change_with_the_next_step() -> None:
     """A step overwrites arrays that share memory with the last transition; copies and states stay."""
     vector = te.VectorEnv(TTT, 8, seed=3, device="CPU")
     actions = vector.step_uniform().actions

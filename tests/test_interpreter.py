@@ -67,17 +67,17 @@ def test_steps_in_place_over_the_ends_of_games(autoreset: str) -> None:
 
     def run(state: te.State) -> dict[str, np.ndarray]:
         vector = te.VectorEnv(env, 66, 1, state.device, autoreset, observe=True)  # type: ignore[arg-type]
-        found: dict[str, np.ndarray] = {}
+        results: dict[str, np.ndarray] = {}
         for count in range(11):
-            given = te.agents.uniform(vector.state).numpy()
-            given[: 7 * (count == 4)] = 9  # illegal
-            transition = vector.step_uniform() if count % 2 else vector.step(given)
-            found |= {f"{count} {name}": column for name, column in transition.numpy().items()}
-            found |= {f"{count} seen": vector.observation.numpy(), f"{count} legal": vector.legal_action_mask.numpy()}
-        return found | vector.state.numpy()
+            actions = te.agents.uniform(vector.state).numpy()
+            actions[: 7 * (count == 4)] = 9  # illegal
+            transition = vector.step_uniform() if count % 2 else vector.step(actions)
+            results |= {f"{count} {name}": column for name, column in transition.numpy().items()}
+            results |= {f"{count} seen": vector.observation.numpy(), f"{count} legal": vector.legal_action_mask.numpy()}
+        return results | vector.state.numpy()
 
-    found = both(env, 66, run)
-    assert found["4 terminated"].sum() >= 7 and found["8 terminated"].any() and found["ply"].max() > 3
+    results = both(env, 66, run)
+    assert results["4 terminated"].sum() >= 7 and results["8 terminated"].any() and results["ply"].max() > 3
 
 
 def test_playouts(env: te.Env) -> None:
@@ -93,8 +93,8 @@ def test_playouts_whose_games_part() -> None:
     first, state = env.init(1, seed=1), env.init(3, seed=1)
     lasting = (seed for seed in range(99) if not te.playout(first, 1, seed=seed, limit=limit - 1).numpy().any())
     seed = next(lasting)
-    found = both(env, 3, lambda state: {"returns": te.playout(state, 20, seed=seed, limit=limit).numpy()})
-    assert (found["returns"] != te.playout(state, 20, seed=seed, limit=limit - 2).numpy()).any()
+    results = both(env, 3, lambda state: {"returns": te.playout(state, 20, seed=seed, limit=limit).numpy()})
+    assert (results["returns"] != te.playout(state, 20, seed=seed, limit=limit - 2).numpy()).any()
     actions = [0, 4, 9]  # the last one ends its games at once
     both(env, 3, lambda state: {"returns": te.playout(state, 20, actions, seed=seed, limit=4).numpy()})
 

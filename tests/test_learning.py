@@ -23,7 +23,7 @@ def reference(
     A step is rewards [B, P], player [B, P], value [B], terminated [B], truncated [B].
     """
     length, (batch, players) = len(steps), steps[0][0].shape
-    found, known = np.zeros((length, batch)), np.zeros((length, batch))
+    credits, complete = np.zeros((length, batch)), np.zeros((length, batch))
 
     def decides(t: int, row: int, player: int) -> bool:
         return bool((next_player if t == length else steps[t][1])[row, player])
@@ -34,31 +34,31 @@ def reference(
         for t in range(start, length):
             rewards, _, _, terminated, truncated = steps[t]
             if t > start and decides(t, row, player):
-                known[start, row] = 1
+                complete[start, row] = 1
                 return paid + gamma * float(steps[t][2][row]) - own + gamma * lam * credit(t, row, player)
             paid += float(rewards[row, player])
             if terminated[row]:
-                known[start, row] = 1
+                complete[start, row] = 1
                 return paid - own
             if truncated[row]:
                 return 0.0
         if not decides(length, row, player):
             return 0.0
-        known[start, row] = 1
+        complete[start, row] = 1
         return paid + gamma * float(next_value[row]) - own
 
     for t in range(length):
         for row in range(batch):
             for player in range(players):
                 if decides(t, row, player):
-                    found[t, row] = credit(t, row, player)
-    return found, known
+                    credits[t, row] = credit(t, row, player)
+    return credits, complete
 
 
 def random_steps(players: int, length: int = 14, batch: int = 40) -> tuple[Any, np.ndarray, np.ndarray]:
     """Return random steps with changing, equal or missing players, rewards at any time and both kinds of ends."""
     rng = np.random.default_rng(players)
-    kinds = np.eye(players + 1, players)  # the last one: nobody
+    kinds = np.eye(players + 1, players)  # the last row is no player
     chance = np.array([0.9 / players] * players + [0.1])
     steps = []
     for _ in range(length):
@@ -80,9 +80,9 @@ def random_steps(players: int, length: int = 14, batch: int = 40) -> tuple[Any, 
 def test_advantages(players: int) -> None:
     """Arrays agree with the reference. The tests of `scripts/train/ppo.py` and `ppo_torch.py` cover tensors."""
     steps, player, value = random_steps(players)
-    found = te.advantages(steps, player, value, 0.9, 0.7)
+    actual = te.advantages(steps, player, value, 0.9, 0.7)
     expected = reference(steps, player, value, 0.9, 0.7)
-    for ours, theirs in zip(found, expected, strict=True):
+    for ours, theirs in zip(actual, expected, strict=True):
         assert np.allclose(ours, theirs)
     assert 0.3 < expected[1].mean() < 1 and np.abs(expected[0]).max() > 1
 
@@ -93,8 +93,8 @@ def test_two_players_in_turns() -> None:
     players, values = ([np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]])], [np.array([v]) for v in (0.2, -0.3, 0.5, 0.1)])
     over = [np.array([float(t == 2)]) for t in range(3)]
     steps = [(rewards[t], players[t % 2], values[t], over[t], over[t] * 0) for t in range(3)]
-    found, known = te.advantages(steps, players[1], values[3], 1.0, 0.0)
-    assert np.allclose(np.concatenate(found), [0.5 - 0.2, 1 + 0.3, -1 - 0.5]) and np.concatenate(known).all()
+    advantages, complete = te.advantages(steps, players[1], values[3], 1.0, 0.0)
+    assert np.allclose(np.concatenate(advantages), [0.5 - 0.2, 1 + 0.3, -1 - 0.5]) and np.concatenate(complete).all()
 
 
 def test_wrong_arguments() -> None:

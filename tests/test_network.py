@@ -26,10 +26,10 @@ def convolved(x: np.ndarray, weights: dict[str, Any], name: str) -> np.ndarray:
     """Convolve images [B, planes, rows, columns] cell by cell."""
     padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
     weight, bias = (weights[f"{name}.{kind}"].astype(float) for kind in ("weight", "bias"))
-    found = np.zeros((len(x), len(bias), *x.shape[2:]))
+    result = np.zeros((len(x), len(bias), *x.shape[2:]))
     for row, column in np.ndindex(*x.shape[2:]):
-        found[:, :, row, column] = np.einsum("bprc,oprc->bo", padded[:, :, row : row + 3, column : column + 3], weight)
-    return found + bias[:, None, None]
+        result[:, :, row, column] = np.einsum("bprc,oprc->bo", padded[:, :, row : row + 3, column : column + 3], weight)
+    return result + bias[:, None, None]
 
 
 def reference(env: te.Env, weights: dict[str, Any], observation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -67,8 +67,8 @@ def test_a_tower_is_saved_and_played(tmp_path: Path) -> None:
     state = env.step(env.init(3), [0, 4, 8])
     logits = Network(env, weights=weights)(*look(env, state))[0].numpy()
     assert (agents.load(path, 0)(state).numpy() == logits.argmax(1)).all()
-    found = agents.load(path, 4)(state).numpy()
-    assert state.legal_action_mask.numpy()[range(3), found].all()
+    actions = agents.load(path, 4)(state).numpy()
+    assert state.legal_action_mask.numpy()[range(3), actions].all()
 
 
 @pytest.mark.parametrize(

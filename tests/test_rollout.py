@@ -37,9 +37,9 @@ def test_take_copies_games_with_their_chance(name: str, fields: dict[str, Any]) 
     env = shared_env(name, **fields)
     state, rows = after(env, 12, 4), np.array([11, 0, 0, 7, 3, 11, 5])
     taken = env.take(state, rows)
-    before, found = state.numpy(), taken.numpy()
+    before, copied = state.numpy(), taken.numpy()
     for field, values in before.items():
-        np.testing.assert_array_equal(found[field], values[rows], err_msg=field)
+        np.testing.assert_array_equal(copied[field], values[rows], err_msg=field)
     np.testing.assert_array_equal(rows_of(taken), rows_of(state)[rows])
     one, other = env.step(state, te.agents.uniform(state)), env.step(taken, te.agents.uniform(taken))
     np.testing.assert_array_equal(other.rewards.numpy(), one.rewards.numpy()[rows])
@@ -55,7 +55,7 @@ def test_take_in_a_jit_and_with_a_tensor() -> None:
 
     for _ in range(3):
         np.testing.assert_array_equal(chosen(state, rows).ply.numpy(), state.ply.numpy()[[5, 2, 2]])
-    # Indices in a Tensor are clamped to the batch: checking them would copy them to the host.
+    # Indices in a Tensor are clamped to the batch instead of checked.
     assert rows_of(env.take(state, Tensor([-4, 99], dtype=dtypes.int32).realize()))[:, 2].tolist() == [0, 7]
 
 
@@ -102,10 +102,10 @@ def stepwise(env: te.Env, state: te.State, n: int, action: Any, seed: int, limit
 
 def check(env: te.Env, batch: int, action: Any) -> np.ndarray:
     state = after(env, batch, 3)
-    found: np.ndarray = te.playout(state, 20, action, seed=9, limit=60).numpy()
-    np.testing.assert_allclose(found, stepwise(env, state, 20, action, 9, 60), atol=1e-6)
-    assert found.any()
-    return found
+    returns: np.ndarray = te.playout(state, 20, action, seed=9, limit=60).numpy()
+    np.testing.assert_allclose(returns, stepwise(env, state, 20, action, 9, 60), atol=1e-6)
+    assert returns.any()
+    return returns
 
 
 @pytest.mark.few("tic_tac_toe", "2048")
@@ -116,8 +116,8 @@ def test_playouts_are_uniform_games_from_the_state(name: str, fields: dict[str, 
 
 def test_playouts_of_one_row() -> None:
     """Copies of one row fill whole blocks and pad none."""
-    found, env = check(TTT, 1, None), TTT
-    assert not np.array_equal(found, te.playout(after(env, 1, 3), 20, seed=10).numpy())
+    returns, env = check(TTT, 1, None), TTT
+    assert not np.array_equal(returns, te.playout(after(env, 1, 3), 20, seed=10).numpy())
 
 
 @pytest.mark.few("tic_tac_toe")
@@ -127,8 +127,8 @@ def test_playouts_after_a_given_action(name: str) -> None:
     env = shared_env(name)
     action = np.linspace(0, env.num_actions - 1, 6).astype(int)
     legal = after(env, 6, 3).legal_action_mask.numpy()[np.arange(6), action]
-    found = check(env, 6, action)
-    assert legal.any() and not legal.all() and (np.abs(found[~legal]) == 1).all()
+    returns = check(env, 6, action)
+    assert legal.any() and not legal.all() and (np.abs(returns[~legal]) == 1).all()
 
 
 @pytest.mark.few("tic_tac_toe")
@@ -182,9 +182,9 @@ def test_with_and_without_an_action_and_within_a_jit() -> None:
     for _ in range(2):
         state = env.step(state, te.agents.uniform(state))
     action = te.agents.uniform(state)
-    plain, given = (te.playout(state, 32, a).numpy() for a in (None, action))
-    assert (plain != given).any()
-    for a, expected in ((None, plain), (action, given), (None, plain)):
+    without_action, with_action = (te.playout(state, 32, a).numpy() for a in (None, action))
+    assert (without_action != with_action).any()
+    for a, expected in ((None, without_action), (action, with_action), (None, without_action)):
         assert (te.playout(state, 32, a).numpy() == expected).all()
     inside = te.jit(
         lambda state: (

@@ -80,15 +80,15 @@ def floor(module: str) -> int:
 
 def rule_modules() -> set[str]:
     """Return every game's `rules` and the modules of its folder that they use."""
-    found: set[str] = set()
+    result: set[str] = set()
     waiting = [name_of(path) for path in PACKAGE.glob("games/*/rules.py")]
     while waiting:
         module = waiting.pop()
-        if module not in found:
-            found.add(module)
+        if module not in result:
+            result.add(module)
             folder = module.rpartition(".")[0]
             waiting += [name for name in uses(module, *USES) if name.startswith(f"{folder}.")]
-    return found
+    return result
 
 
 @pytest.mark.parametrize("module", NAMES)
@@ -139,8 +139,12 @@ def test_rules_are_written_in_the_language(module: str) -> None:
 
 
 def test_every_rule_module_is_found() -> None:
-    found = rule_modules()
-    assert len(found) > 20 and "tensor_envs.games.shed.rules" in found and not found & SOLVER
+    modules_of_rules = rule_modules()
+    assert (
+        len(modules_of_rules) > 20
+        and "tensor_envs.games.shed.rules" in modules_of_rules
+        and not modules_of_rules & SOLVER
+    )
 
 
 @pytest.mark.parametrize("module", sorted(m for m in NAMES if m.startswith("tensor_envs.games.") and m not in SOLVER))

@@ -13,7 +13,7 @@ from tests.games.shared import shared_env
 TTT = shared_env("tic_tac_toe")
 
 
-def test_masked_logits_are_finite_and_keep_what_is_legal() -> None:
+def test_masked_logits_are_finite_and_keep_legal_actions() -> None:
     for dtype in (dtypes.float32, dtypes.float16):
         logits = Tensor([[1.0, -2.0, 3.0], [0.0, 5.0, -5.0]]).cast(dtype)
         mask = Tensor([[True, False, True], [False, False, False]])
@@ -37,7 +37,7 @@ def test_masked_logits_of_another_kind() -> None:
 
 
 @pytest.mark.slow
-def test_sampled_actions_follow_the_softmax_of_what_is_legal() -> None:
+def test_sampled_actions_follow_the_softmax_of_legal_actions() -> None:
     batch = 20_000
     state = TTT.init(batch, seed=4)
     mask = Tensor([[True, True, False, True]]).expand(batch, 4)
@@ -92,7 +92,7 @@ def test_sample_action_arguments() -> None:
 
 
 @pytest.mark.slow
-def test_a_policy_of_tinygrads_own_randomness_draws_anew_at_every_step() -> None:
+def test_a_policy_with_tinygrads_generator_draws_at_every_step() -> None:
     """The first use of tinygrad's generator in a process sets it up, which must not be captured."""
     code = (
         "import tensor_envs as te; from tinygrad import Tensor\n"
@@ -104,7 +104,7 @@ def test_a_policy_of_tinygrads_own_randomness_draws_anew_at_every_step() -> None
     assert done.stdout.strip() == "True"
 
 
-def test_rollouts_begin_finished_games_anew_or_leave_them() -> None:
+def test_rollouts_reset_finished_games_or_leave_them() -> None:
     over = {"board": [1, 1, 1, -1, -1, 0, 0, 0, 0], "current_player": 1}
     state = TTT.state_from_dicts([over, {"board": [0] * 9, "current_player": 0}])
     for policy in ("uniform", te.agents.uniform):

@@ -66,31 +66,31 @@ def test_a_game_goes_on_from_a_position(env: te.Env) -> None:
     state = env.init(5, 3)
     for _ in range(3):
         state = env.step(state, te.agents.uniform(state))
-    told = env.state_to_dict(state, 4)
-    state, game = env.state_from_dicts([told] * 5, seed=8), te.debug(env, 8, 2, game=told)
+    position = env.state_to_dict(state, 4)
+    state, game = env.state_from_dicts([position] * 5, seed=8), te.debug(env, 8, 2, game=position)
     for _ in range(4):
         check(game, state, 2)
         game.step(game.uniform_action())
         state = env.step(state, te.agents.uniform(state))
     check(game, state, 2)
-    assert int(te.debug(env, episode=7, game=told).state.episode.value) == 7
+    assert int(te.debug(env, episode=7, game=position).state.episode.value) == 7
 
 
-def test_the_mask_is_worked_out_once_a_ply() -> None:
+def test_the_mask_is_computed_once_a_ply() -> None:
     """Repeated reads and `step` share one computation of the mask."""
-    game, asked = te.debug(TTT, seed=4), 0
+    game, num_computed = te.debug(TTT, seed=4), 0
 
     class Counting:
         def __getattr__(self, name: str) -> Any:
-            nonlocal asked
-            asked += name == "legal_action_mask"
+            nonlocal num_computed
+            num_computed += name == "legal_action_mask"
             return getattr(TTT.rules, name)
 
     game.game.rules = Counting()  # type: ignore[assignment]
     for ply in range(4):
         game.step(game.uniform_action())
         assert len(game.legal_actions()) == 8 - ply
-        assert asked == ply + 2
+        assert num_computed == ply + 2
 
 
 def test_a_whole_game() -> None:

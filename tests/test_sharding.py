@@ -24,10 +24,10 @@ def shares(batch: int, world_size: int) -> list[te.Shard]:
 @pytest.mark.parametrize("world_size", WORLDS)
 def test_shares_are_the_batch(batch: int, world_size: int) -> None:
     """Shares cover each row once, in order, in whole blocks where possible, with sizes as equal as possible."""
-    found, whole = shares(batch, world_size), batch >= 64 * world_size
-    rows = [row for first, count in found for row in range(first, first + count)]
+    parts, whole = shares(batch, world_size), batch >= 64 * world_size
+    rows = [row for first, count in parts for row in range(first, first + count)]
     assert rows == list(range(batch))
-    sizes = [share.batch for share in found]
+    sizes = [share.batch for share in parts]
     assert max(sizes) - min(sizes) <= (127 if whole else 1) and min(sizes) > 0
     assert not whole or all(size % 64 == 0 for size in sizes[:-1])
 
@@ -36,10 +36,10 @@ def together(parts: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
-def same(found: dict[str, np.ndarray], whole: dict[str, np.ndarray]) -> None:
-    assert found.keys() == whole.keys()
+def same(joined: dict[str, np.ndarray], whole: dict[str, np.ndarray]) -> None:
+    assert joined.keys() == whole.keys()
     for name, values in whole.items():
-        np.testing.assert_array_equal(found[name], values, err_msg=name)
+        np.testing.assert_array_equal(joined[name], values, err_msg=name)
 
 
 def looped(env: te.Env, share: te.Shard, steps: int) -> dict[str, np.ndarray]:

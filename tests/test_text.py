@@ -66,7 +66,7 @@ def test_answers(answer: str, action: int) -> None:
         ("(0,10)", "answer must name a move, got"),
     ],
 )
-def test_answers_that_are_none(answer: str, message: str) -> None:
+def test_invalid_answers(answer: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         te.text.parse(TTT, answer, TTT.step(TTT.init(1), [0]))
     with pytest.raises(ValueError, match=r"\(0,0\) is not legal; no move is legal, the game is over"):
@@ -95,7 +95,7 @@ def test_a_game_without_notation_and_render() -> None:
         te.text.prompt(state)
 
 
-def test_what_is_hidden_is_not_told() -> None:
+def test_prompts_contain_no_hidden_information() -> None:
     """The opponent's prompt is the same for every card laid face down, and lists no moves."""
     env = shared_env("tensor_stars")
     first = env.init(10, seed=1)

@@ -69,22 +69,22 @@ def test_a_step_in_place_is_a_step_of_the_environment(env: te.Env) -> None:
 @pytest.mark.parametrize("env", [TTT, RACE, LARGE], ids=lambda env: env.id)
 def test_drawn_steps_are_steps_with_the_actions_drawn(env: te.Env, autoreset: Any) -> None:
     """`step_uniform` reuses a prepared launch; other calls in between must not disturb it."""
-    drawn, given = (te.VectorEnv(env, 20, 4, autoreset=autoreset, final_states=True) for _ in range(2))
+    drawn, explicit = (te.VectorEnv(env, 20, 4, autoreset=autoreset, final_states=True) for _ in range(2))
     ends = 0
     for count in range(40):
         if count % 7 == 5:
             mask = np.arange(20) % 3 == 0
             drawn.reset(mask)
-            given.reset(mask)
-        actions = te.agents.uniform(given.state)
+            explicit.reset(mask)
+        actions = te.agents.uniform(explicit.state)
         live = ~(drawn.state.terminated | drawn.state.truncated).numpy()
         if count % 10 == 3:
             one = drawn.step(actions)
         else:
             one = drawn.step_uniform()
             assert (one.actions.numpy() == actions.numpy())[live].all()
-        other = given.step(actions if count % 4 < 2 else actions.numpy())
-        equal(drawn.state, given.state)
+        other = explicit.step(actions if count % 4 < 2 else actions.numpy())
+        equal(drawn.state, explicit.state)
         equal(one.final_state, other.final_state)
         for name, column in other.numpy().items():
             assert name == "actions" or (one.numpy()[name] == column).all(), (count, name)
@@ -197,10 +197,10 @@ def test_the_state_that_a_step_led_to(autoreset: Any) -> None:
         player = 0 if autoreset == "same_step" else None
         np.testing.assert_array_equal(transition.final_observation(player).numpy(), TTT.observe(final, player).numpy())
         ends += int(final.terminated.numpy().sum())
-        kept, values = final, final.numpy()
+        values = final.numpy()
         vector.step_uniform()
         plain.step_uniform()
-        np.testing.assert_array_equal(kept.numpy()["own"], values["own"], err_msg="it stays valid")
+        np.testing.assert_array_equal(final.numpy()["own"], values["own"], err_msg="it stays valid")
     assert ends
 
 
@@ -210,29 +210,29 @@ def test_the_state_that_a_step_led_to(autoreset: Any) -> None:
 def test_a_state_that_is_held_does_not_change(autoreset: Any, final_states: bool) -> None:
     """`vector.state` is the same object until the next step, and its values never change."""
     vector = te.VectorEnv(TTT, 5, 1, autoreset=autoreset, final_states=final_states)
-    held, values = [], []
+    states, values = [], []
     for count in range(14):
         state = vector.state
         assert state is vector.state
-        held.append(state)
+        states.append(state)
         values.append(state.numpy())
         if count % 3:
             vector.step_uniform()
         else:
             vector.step(te.agents.uniform(state))
         assert vector.state is not state
-    for state, expected in zip(held, values, strict=True):
+    for state, expected in zip(states, values, strict=True):
         for name, column in state.numpy().items():
             np.testing.assert_array_equal(column, expected[name], err_msg=name)
             np.testing.assert_array_equal(getattr(state, name).numpy(), expected[name], err_msg=name)
     # an assigned state stays valid
-    vector.state = held[3]
+    vector.state = states[3]
     vector.step_uniform()
-    np.testing.assert_array_equal(held[3].numpy()["ply"], values[3]["ply"])
+    np.testing.assert_array_equal(states[3].numpy()["ply"], values[3]["ply"])
 
 
 def going_on(vector: te.VectorEnv, steps: int = 6) -> list[dict[str, np.ndarray]]:
-    found = []
+    results = []
     for count in range(steps):
         actions = te.agents.uniform(vector.state).numpy()
         actions[0] = -1 if count == 2 else actions[0]
@@ -240,8 +240,8 @@ def going_on(vector: te.VectorEnv, steps: int = 6) -> list[dict[str, np.ndarray]
         seen = {} if vector._observations is None else {"seen": vector.observation.numpy()}
         if vector._keeps_old:
             seen["final"] = transition.final_state.ply.numpy()
-        found.append(transition.numpy() | seen | vector.state.numpy())
-    return found
+        results.append(transition.numpy() | seen | vector.state.numpy())
+    return results
 
 
 @pytest.mark.few("plain-same_step-deep copy", "plain-next_step-pickle")
@@ -272,7 +272,7 @@ def test_copies_go_on_exactly(how: str, autoreset: Any, options: dict[str, Any])
 @pytest.mark.parametrize(
     ("env", "autoreset"), [*((RACE, autoreset) for autoreset in RESETS), (LARGE, "same_step")], ids=str
 )
-def test_what_the_next_player_sees_is_written_by_the_step(env: te.Env, autoreset: Any) -> None:
+def test_a_step_writes_the_next_observation(env: te.Env, autoreset: Any) -> None:
     vector, ends = te.VectorEnv(env, 20, 3, autoreset=autoreset, observe=True), 0
     for count in range(40):
         expected = vector.state.legal_action_mask.numpy()
@@ -291,7 +291,7 @@ def test_what_the_next_player_sees_is_written_by_the_step(env: te.Env, autoreset
     assert vector.legal_action_mask.shape == (20, env.num_actions)
 
 
-def test_observations_are_there_only_where_they_are_asked_for() -> None:
+def test_observations_exist_on_request_only() -> None:
     for name in ("observation", "legal_action_mask"):
         with pytest.raises(RuntimeError, match="this needs a VectorEnv made with observe=True"):
             getattr(te.VectorEnv(RACE, 2), name)

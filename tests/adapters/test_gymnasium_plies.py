@@ -117,7 +117,7 @@ def test_truncation() -> None:
     assert not (first[3] | second[3]).any() and third[3].any()
 
 
-def test_a_policy_of_ones_own() -> None:
+def test_a_custom_policy() -> None:
     """A custom policy returns NumPy arrays or lazy or jitted Tensors, and gets games with another player to move."""
     seen = []
 
@@ -162,9 +162,9 @@ def test_a_vector_of_single_environments(player: int) -> None:
 def test_returned_arrays_are_the_callers() -> None:
     vector = SingleAgentVectorEnv(TIC_TAC_TOE, 2, autoreset_mode="SameStep")
     results = [vector.reset(seed=0)[0], *(vector.step([i, i])[0] for i in range(3))]
-    kept = [result.copy() for result in results]
+    copies = [result.copy() for result in results]
     vector.step([8, 8])
-    for i, (result, copy) in enumerate(zip(results, kept, strict=True)):
+    for i, (result, copy) in enumerate(zip(results, copies, strict=True)):
         assert (result == copy).all()
         assert not any(np.shares_memory(result, other) for other in results[:i])
 
@@ -172,13 +172,13 @@ def test_returned_arrays_are_the_callers() -> None:
 def test_rows_do_not_depend_on_the_batch() -> None:
     """Rows are equal in a single block and in two blocks with padding."""
     rng = np.random.default_rng(0)
-    many, few = (SingleAgentVectorEnv(TOLL_ROAD, rows, player=1) for rows in (70, ROWS))
-    (one, info), (two, _) = (vector.reset(seed=6) for vector in (many, few))
+    large, small = (SingleAgentVectorEnv(TOLL_ROAD, rows, player=1) for rows in (70, ROWS))
+    (one, info), (two, _) = (vector.reset(seed=6) for vector in (large, small))
     for _ in range(20):
         assert (one[:ROWS] == two).all()
         actions = random_actions(info, rng, illegal=0.1)
-        one, *ours, info = many.step(actions)
-        two, *theirs, _ = few.step(actions[:ROWS])
+        one, *ours, info = large.step(actions)
+        two, *theirs, _ = small.step(actions[:ROWS])
         assert all((a[:ROWS] == b).all() for a, b in zip(ours, theirs, strict=True))
 
 

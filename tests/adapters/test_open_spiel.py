@@ -89,7 +89,7 @@ def test_chance() -> None:
 
 def test_counterfactual_regret_minimisation() -> None:
     """Exploitability on Kuhn poker equals that of OpenSpiel's game after every round."""
-    found = []
+    results = []
     for name in ("kuhn_poker", "tensor_envs_kuhn_poker"):
         game = pyspiel.load_game(name)
         solver, values = cfr.CFRSolver(game), []
@@ -98,9 +98,9 @@ def test_counterfactual_regret_minimisation() -> None:
                 solver.evaluate_and_update_policy()
             values.append(exploitability.exploitability(game, solver.average_policy()))
         assert len(solver._info_state_nodes) == 12
-        found.append(values)
-    np.testing.assert_allclose(found[0], found[1], rtol=1e-9)
-    assert found[0][-1] < 0.05 < found[0][0]
+        results.append(values)
+    np.testing.assert_allclose(results[0], results[1], rtol=1e-9)
+    assert results[0][-1] < 0.05 < results[0][0]
 
 
 def test_first_states_are_outcomes_of_chance() -> None:
@@ -122,10 +122,10 @@ def test_first_states_are_outcomes_of_chance() -> None:
     assert three_will.chance_mode == pyspiel.GameType.ChanceMode.SAMPLED_STOCHASTIC
 
 
-def test_information_states_remember() -> None:
+def test_information_states_contain_the_history() -> None:
     """Information states contain a player's history, and so distinguish equal positions for that player alone."""
     game = pyspiel.load_game("tensor_envs_kuhn_poker")
-    told: dict[str, set[int]] = {}
+    deals_by_information: dict[str, set[int]] = {}
     for deal in range(6):
         state = game.new_initial_state()
         assert state.information_state_string(0) == ""
@@ -135,11 +135,11 @@ def test_information_states_remember() -> None:
         state.apply_action(1)
         text = state.information_state_string(0)
         assert text.startswith("player 0 ") and text.count(" did 0 ") == 1 and "did 1" not in text
-        told.setdefault(text, set()).add(card)
-    assert sorted(map(tuple, told.values())) == [(0,), (1,), (2,)]
+        deals_by_information.setdefault(text, set()).add(card)
+    assert sorted(map(tuple, deals_by_information.values())) == [(0,), (1,), (2,)]
 
 
-def test_games_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_custom_games(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "_entries", {})
     te.register(dice_race.GAME)
     game = pyspiel.load_game("tensor_envs_dice_race(goal=9)")

@@ -196,13 +196,13 @@ def test_max_cycles() -> None:
 def test_seeds_and_episodes() -> None:
     env, other = (pettingzoo.env("three_will") for _ in range(2))
 
-    def begun(env: Any, seed: int | None = None) -> list[int]:
+    def key_after_reset(env: Any, seed: int | None = None) -> list[int]:
         env.reset(seed=seed)
         return list(env.unwrapped.game_state.key.numpy()[0])
 
-    keys = [begun(env, 7), begun(env), begun(env)]
-    assert [begun(other, 7), begun(other), begun(other)] == keys
-    fresh = [begun(pettingzoo.env("three_will")) for _ in range(2)]
+    keys = [key_after_reset(env, 7), key_after_reset(env), key_after_reset(env)]
+    assert [key_after_reset(other, 7), key_after_reset(other), key_after_reset(other)] == keys
+    fresh = [key_after_reset(pettingzoo.env("three_will")) for _ in range(2)]
     assert len({tuple(key) for key in [*keys, *fresh]}) == 5
 
 

@@ -136,15 +136,15 @@ def test_a_game_is_that_of_the_core(fields: dict[str, Any]) -> None:
         seen, _ = env.reset(seed=seed)
         state, returns = core.init(1, seed), np.zeros(2)
         while env.agents:
-            asked = state.placed.numpy()[0] == 2 * TURN
+            order_asked = state.placed.numpy()[0] == 2 * TURN
             looks, cards = [], []
-            for _ in range(1 if asked else TURN):
+            for _ in range(1 if order_asked else TURN):
                 assert env.agents, "a turn ended before all its cards were placed"
                 actions = decide(seen, rng)
                 looks.append(seen)
                 cards.append(list(actions.values()))
                 seen, rewards, terminations, truncations, _ = env.step(actions)
-            if asked:
+            if order_asked:
                 questions += 1
                 first = second = [state, core.step(state, [min(cards[0])])]  # `wait` is the largest
             else:
@@ -187,18 +187,18 @@ def test_illegal_actions_end_the_game(actions: tuple[int, int], rewards: tuple[f
     assert strict.step({"player_0": 0, "player_1": 0})[2] == {"player_0": False, "player_1": False}
 
 
-def test_who_is_not_asked_must_wait() -> None:
+def test_an_agent_without_a_choice_must_wait() -> None:
     """Only one agent is asked for an order; an action of the other is illegal."""
     env, rng = parallel_env(ask_order="always", **ENDLESS), np.random.default_rng(0)
     seen, _ = env.reset()
     while not any(s["action_mask"][env.wait] for s in seen.values()):
         seen = env.step(decide(seen, rng))[0]
     waiting = next(agent for agent, s in seen.items() if s["action_mask"][env.wait])
-    asked = next(agent for agent in seen if agent != waiting)
+    chooser = next(agent for agent in seen if agent != waiting)
     assert np.flatnonzero(seen[waiting]["action_mask"]).tolist() == [env.wait]
-    assert np.flatnonzero(seen[asked]["action_mask"]).tolist() == [10, 11]
-    rewards = env.step({waiting: 10, asked: 10})[1]
-    assert rewards == {waiting: -1, asked: 1}
+    assert np.flatnonzero(seen[chooser]["action_mask"]).tolist() == [10, 11]
+    rewards = env.step({waiting: 10, chooser: 10})[1]
+    assert rewards == {waiting: -1, chooser: 1}
 
 
 def test_wrong_arguments() -> None:

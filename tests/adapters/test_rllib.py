@@ -48,9 +48,9 @@ def test_ppo_plays_legal_actions(monkeypatch: pytest.MonkeyPatch) -> None:
         config = config.rl_module(rl_module_spec=RLModuleSpec(module_class=ActionMaskingTorchRLModule))
         config = config.training(train_batch_size_per_learner=200, minibatch_size=100, num_epochs=1)
         algorithm = config.build_algo()
-        found = [algorithm.train()["env_runners"] for _ in range(2)]
+        metrics = [algorithm.train()["env_runners"] for _ in range(2)]
         algorithm.stop()
     finally:
         ray.shutdown()
-    assert lost_at_once == 0 and found[1]["num_episodes"] > 30
-    assert 3.5 < found[1]["episode_len_mean"] < 5 and np.isfinite(found[1]["episode_return_mean"])
+    assert lost_at_once == 0 and metrics[1]["num_episodes"] > 30
+    assert 3.5 < metrics[1]["episode_len_mean"] < 5 and np.isfinite(metrics[1]["episode_return_mean"])

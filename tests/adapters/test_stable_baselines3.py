@@ -54,7 +54,7 @@ def test_steps_are_those_of_gymnasium() -> None:
     assert ended
 
 
-def test_truncation_is_told() -> None:
+def test_truncation_is_reported() -> None:
     env = SingleAgentVecEnv(toll_road.make(), 3)
     env.seed(0)
     env.reset()
@@ -65,7 +65,7 @@ def test_truncation_is_told() -> None:
     assert cut and any(cut)
 
 
-def test_what_stable_baselines3_asks() -> None:
+def test_attributes_for_stable_baselines3() -> None:
     env = SingleAgentVecEnv("tic_tac_toe", 3, render_mode="rgb_array")
     env.reset()
     assert is_masking_supported(env) and env.env_method("action_masks", indices=[2])[0].all()

@@ -50,19 +50,19 @@ def test_rollouts_with_masks() -> None:
 def test_the_same_games() -> None:
     """Games equal Gymnasium's for the same seed, and repeat when the seed is set again."""
     env = SingleAgentTorchEnv("connect_four", 4)
-    found = []
+    episodes = []
     for _ in range(2):
         env.set_seed(9)
         state = env.reset()
         start = state["observation"].numpy()
         state["action"] = state["action_mask"].int().argmax(-1)
         state = env.step(state)["next"]
-        found.append((start, state["observation"].numpy(), state["reward"].numpy()))
-    for first, again in zip(*found, strict=True):
+        episodes.append((start, state["observation"].numpy(), state["reward"].numpy()))
+    for first, again in zip(*episodes, strict=True):
         np.testing.assert_array_equal(first, again)
     same = SingleAgentVectorEnv("connect_four", 4)
     observation, info = same.reset(seed=9)
-    np.testing.assert_array_equal(found[0][0], observation)
+    np.testing.assert_array_equal(episodes[0][0], observation)
     observation, rewards, *_ = same.step(info["action_mask"].argmax(1))
-    np.testing.assert_array_equal(found[0][1], observation)
-    np.testing.assert_array_equal(found[0][2][:, 0], rewards)
+    np.testing.assert_array_equal(episodes[0][1], observation)
+    np.testing.assert_array_equal(episodes[0][2][:, 0], rewards)

@@ -32,8 +32,8 @@ class TollRoad:
         return [True, True, s.ply % 2 == 0]
 
     def step(self, s: te.GameState, action: Scalar, chance: te.Chance) -> te.Outcome:
-        given = where(action == 1, 1, where(action == 2, -1, 0))
-        paid = [where(s.current_player == player, -2 * given, given) for player in range(PLAYERS)]
+        payment = where(action == 1, 1, where(action == 2, -1, 0))
+        paid = [where(s.current_player == player, -2 * payment, payment) for player in range(PLAYERS)]
         first = 1 + DICE * s.ply
         after = s.replace(
             coins=[coins + x for coins, x in zip(s.coins, paid, strict=True)],

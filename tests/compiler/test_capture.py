@@ -37,13 +37,13 @@ def test_results_stay_valid() -> None:
         return after, (extra + 1).reshape(2, 1), after.legal_action_mask
 
     state, extra = TTT.init(8, seed=3), numbers(0, 1)
-    kept = []
+    expected_results = []
     for _ in range(6):
         expected = TTT.step(state, te.agents.uniform(state))
         state, more, mask = step(state, extra)
         extra = more.reshape(2)
-        kept.append((state, more, mask, expected))
-    for ply, (after, more, mask, expected) in enumerate(kept):
+        expected_results.append((state, more, mask, expected))
+    for ply, (after, more, mask, expected) in enumerate(expected_results):
         assert more.numpy().tolist() == [[ply + 1], [ply + 2]]
         assert (mask.numpy() == expected.numpy()["legal_action_mask"]).all()
         for name, column in expected.numpy().items():
@@ -51,7 +51,7 @@ def test_results_stay_valid() -> None:
 
 
 @pytest.mark.usefixtures("either_way")
-def test_what_a_function_closes_over_may_be_updated() -> None:
+def test_closures_may_be_updated() -> None:
     weights = numbers(1, 2)
 
     @te.jit
@@ -92,10 +92,12 @@ def test_results_that_are_no_work() -> None:
         "mixed": te.jit(lambda x: ((y := x + 1), y, x, Tensor.ones(1), closed)),
         "nothing": te.jit(lambda x: None),
     }
-    kept = []
+    results_of_calls = []
     for k in range(5):
-        kept.append({name: function(numbers(k, k + 1, k + 2, k + 3)) for name, function in functions.items()})
-    for k, results in enumerate(kept):
+        results_of_calls.append(
+            {name: function(numbers(k, k + 1, k + 2, k + 3)) for name, function in functions.items()}
+        )
+    for k, results in enumerate(results_of_calls):
         x = [k, k + 1, k + 2, k + 3]
         assert results["part"].tolist() == x[1:3]
         assert [t.tolist() for t in results["contiguous"]] == [x[1:3], x[2:], [v + 1 for v in x]]
@@ -115,7 +117,7 @@ class Pair(NamedTuple):
     right: Any
 
 
-def test_what_may_come_and_go() -> None:
+def test_types_of_arguments_and_results() -> None:
     swap = te.jit(lambda pair: Pair(pair.right + 1, [pair.left, "a", None, 2]))
     for value in range(4):
         pair = swap(Pair(numbers(value), numbers(value + 1)))
@@ -128,8 +130,8 @@ def test_what_may_come_and_go() -> None:
     with pytest.raises(TypeError, match=r"takes and returns States, Tensors, .* got ndarray"):
         swap(np.zeros(1))
     constant = te.jit(lambda x: (x + 1, Tensor(2.0)))
-    kept = [constant(numbers(value)) for value in range(4)]
-    assert [(one.tolist(), two.item()) for one, two in kept] == [([v + 1], 2) for v in range(4)]
+    results = [constant(numbers(value)) for value in range(4)]
+    assert [(one.tolist(), two.item()) for one, two in results] == [([v + 1], 2) for v in range(4)]
 
 
 def test_zeros_differ_by_their_sign() -> None:
@@ -187,7 +189,7 @@ def buffer(t: Tensor) -> int:
     return id(buffer_of(t))
 
 
-def test_buffers_are_used_again_when_nobody_holds_them() -> None:
+def test_unreferenced_buffers_are_reused() -> None:
     size = 1001
     first = empty_buffer(size, dtypes.int32, "CPU")
     place = buffer(first)
@@ -196,7 +198,7 @@ def test_buffers_are_used_again_when_nobody_holds_them() -> None:
     assert place in {buffer(empty_buffer(size, dtypes.int32, "CPU")) for _ in range(2)}
 
 
-def test_no_buffer_is_used_again_that_somebody_holds() -> None:
+def test_referenced_buffers_are_not_reused() -> None:
     size = 1003
     views = [empty_buffer(size, dtypes.int32, "CPU").reshape(size, 1).permute(1, 0) for _ in range(3)]
     lazy = [empty_buffer(size, dtypes.int32, "CPU") + 1 for _ in range(3)]
@@ -206,11 +208,11 @@ def test_no_buffer_is_used_again_that_somebody_holds() -> None:
         shared.append(te.to_numpy(tensor, copy=False))
         del tensor
     gc.collect()
-    held = {id(t.uop.base) for t in views} | {id(t.uop.src[0].base) for t in lazy}
+    live = {id(t.uop.base) for t in views} | {id(t.uop.src[0].base) for t in lazy}
     more = []
     for _ in range(2 * POOL_SIZE):
         more.append(upload(np.full(size, -1, np.int32), "CPU"))
-        assert buffer(more[-1]) not in held
+        assert buffer(more[-1]) not in live
     assert len({buffer(t) for t in more}) == len(more)
     assert [array[0] for array in shared] == [0, 1, 2]
 

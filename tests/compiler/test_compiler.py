@@ -18,10 +18,10 @@ NO_ZIG += "u.find_spec = lambda name, *rest: None if name == 'ziglang' else f(na
 
 
 def run(code: str, tmp_path: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    known = {k: v for k, v in os.environ.items() if k not in ("CC", "DEV", "PARALLEL", "TENSOR_ENVS_CACHE")}
-    known |= {"XDG_CACHE_HOME": str(tmp_path), "CACHEDB": str(tmp_path / "cache.db"), "PYTHONPATH": str(ROOT)}
+    inherited = {k: v for k, v in os.environ.items() if k not in ("CC", "DEV", "PARALLEL", "TENSOR_ENVS_CACHE")}
+    inherited |= {"XDG_CACHE_HOME": str(tmp_path), "CACHEDB": str(tmp_path / "cache.db"), "PYTHONPATH": str(ROOT)}
     return subprocess.run(
-        [sys.executable, "-c", code], env=known | environment, capture_output=True, text=True, check=False
+        [sys.executable, "-c", code], env=inherited | environment, capture_output=True, text=True, check=False
     )
 
 
@@ -44,12 +44,12 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("given", [None, ""])
-def test_tinygrads_own_kernels_compile_too(tmp_path: Path, given: str | None) -> None:
+@pytest.mark.parametrize("cc", [None, ""])
+def test_tinygrads_own_kernels_compile_too(tmp_path: Path, cc: str | None) -> None:
     """tinygrad's own kernels compile without a clang on the path, and CC keeps its value."""
-    environment = {} if given is None else {"CC": given}
+    environment = {} if cc is None else {"CC": cc}
     done = run(OWN_KERNELS, tmp_path, PATH="/bin:/usr/bin", **environment)
-    assert done.stdout == f"[2.0, 4.0] 3.0 {given}\n", done.stderr
+    assert done.stdout == f"[2.0, 4.0] 3.0 {cc}\n", done.stderr
 
 
 @pytest.mark.parametrize("variable", ["CC", "PATH"])

@@ -85,19 +85,19 @@ def test_one_program_for_arrays_of_any_size() -> None:
     program = compiled("doubled", partial(trace, double), *numbers(2))
     launcher = ProgramLauncher(lambda: [program()], "CPU", [base_of(t.uop) for t in numbers(2)])
     for blocks in (1, 2, 5):
-        given, before = numbers(blocks), GlobalCounters.global_mem
-        launcher(given)()
-        assert download(given[0]).tolist() == [2 * n for n in range(8 * blocks)]
+        arguments, before = numbers(blocks), GlobalCounters.global_mem
+        launcher(arguments)()
+        assert download(arguments[0]).tolist() == [2 * n for n in range(8 * blocks)]
         assert GlobalCounters.global_mem - before == 2 * 4 * 8 * blocks
         captured = CapturedFunction(lambda *t: [realize(*launch("doubled", partial(trace, double), *t, any_size=True))])
-        captured(*given)  # the second call captures
+        captured(*arguments)  # the second call captures
         before = GlobalCounters.global_mem
-        captured(*given)
-        assert download(given[0]).tolist() == [8 * n for n in range(8 * blocks)]
+        captured(*arguments)
+        assert download(arguments[0]).tolist() == [8 * n for n in range(8 * blocks)]
         assert GlobalCounters.global_mem - before == 2 * 4 * 8 * blocks
 
 
-def test_shards_count_what_each_moves() -> None:
+def test_shards_count_their_bytes() -> None:
     env = shared_env("tic_tac_toe")
     whole, parts = env.init(256, seed=1), env.init(256, seed=1, device=("CPU:0", "CPU:1"))
     moved = []

@@ -31,16 +31,16 @@ def product(left: np.ndarray, right: np.ndarray, turned: bool = False) -> tuple[
         y = y.reshape(columns, length).T if turned else y.reshape(length, columns)
         return ((x.reshape(rows, length) @ y + b).relu().realize(),)
 
-    given = [Tensor(np.ascontiguousarray(a).ravel(), device="CPU").realize() for a in (left, right, bias)]
+    arguments = [Tensor(np.ascontiguousarray(a).ravel(), device="CPU").realize() for a in (left, right, bias)]
     if turned:
-        given[1] = Tensor(np.ascontiguousarray(right.T).ravel(), device="CPU").realize()
+        arguments[1] = Tensor(np.ascontiguousarray(right.T).ravel(), device="CPU").realize()
     captured = CapturedFunction(function)
-    captured(*given)
-    (found,) = captured(*given)
+    captured(*arguments)
+    (result,) = captured(*arguments)
     (program,) = captured.programs()
     expected = np.maximum(left @ right + bias, 0)
-    assert np.abs(found.numpy() - expected).max() <= 1e-4 * np.abs(expected).max() + 1e-5
-    return found.numpy(), program
+    assert np.abs(result.numpy() - expected).max() <= 1e-4 * np.abs(expected).max() + 1e-5
+    return result.numpy(), program
 
 
 def way(program: UOp) -> str:
@@ -50,8 +50,8 @@ def way(program: UOp) -> str:
 
 
 def amounts(program: UOp, op: OptOps) -> list[int]:
-    about: Any = program.src[0].arg
-    return [opt.arg for opt in about.applied_opts if opt.op is op]
+    kernel_info: Any = program.src[0].arg
+    return [opt.arg for opt in kernel_info.applied_opts if opt.op is op]
 
 
 def numbers(rows: int, length: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
@@ -84,18 +84,18 @@ def test_products(sizes: tuple[int, int, int], turned: bool, expected: str) -> N
 def test_threads_share_rows() -> None:
     """Results are equal for any number of threads, since programs have slices for tinygrad's number of cores."""
     left, right = numbers(2048, 64, 64)
-    before, found = te.num_threads(), []
+    before, products = te.num_threads(), []
     try:
         for n in (1, 2, 3):
             te.set_num_threads(n)
-            found.append(product(left, right))
+            products.append(product(left, right))
     finally:
         te.set_num_threads(before)
-    assert all((numbers == found[0][0]).all() for numbers, _ in found)
+    assert all((numbers == products[0][0]).all() for numbers, _ in products)
     cores: Any = Device["CPU"].renderer.global_max
-    most = min(cores[0], 2048 * 64 * 64 // matmul.MIN_PRODUCTS_PER_THREAD)
-    threads = max(n for n in range(1, most + 1) if 2048 // 8 % n == 0)
-    assert amounts(found[0][1], OptOps.THREAD) == [threads] * (threads > 1)
+    max_threads = min(cores[0], 2048 * 64 * 64 // matmul.MIN_PRODUCTS_PER_THREAD)
+    threads = max(n for n in range(1, max_threads + 1) if 2048 // 8 % n == 0)
+    assert amounts(products[0][1], OptOps.THREAD) == [threads] * (threads > 1)
 
 
 @pytest.mark.parametrize(
@@ -111,15 +111,15 @@ def test_other_kernels_are_unchanged(function: Callable[[Tensor], Tensor], monke
     """Values are the same without `unrolled`."""
     x = Tensor(np.random.default_rng(0).normal(size=32 * 64).astype(np.float32), device="CPU").realize()
 
-    def found() -> np.ndarray:
+    def values() -> np.ndarray:
         captured = CapturedFunction(lambda x: (function(x.reshape(32, 64)).realize(),))
         captured(x)
         return captured(x)[0].numpy()
 
-    with_it = found()
+    with_it = values()
     monkeypatch.setattr(programs, "unrolled", lambda kernel, _: kernel)
     to_program_cache.clear()
-    assert (with_it == found()).all()
+    assert (with_it == values()).all()
 
 
 def test_a_loop_that_tinygrad_splits() -> None:
@@ -131,8 +131,8 @@ def test_a_loop_that_tinygrad_splits() -> None:
         rows = x.reshape(4, 18, 64).permute(0, 2, 1).reshape(256, 18)
         return ((rows @ w.reshape(18, 9)).realize(),)
 
-    given = [Tensor(a.ravel(), device="CPU").realize() for a in (blocks, weights)]
+    arguments = [Tensor(a.ravel(), device="CPU").realize() for a in (blocks, weights)]
     captured = CapturedFunction(function)
-    captured(*given)
+    captured(*arguments)
     expected = blocks.transpose(0, 2, 1).reshape(256, 18) @ weights
-    assert np.abs(captured(*given)[0].numpy() - expected).max() < 1e-4
+    assert np.abs(captured(*arguments)[0].numpy() - expected).max() < 1e-4

@@ -33,10 +33,10 @@ COMPILE = clang.compile_object
 @pytest.fixture
 def sources(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """Collect the compiled sources, with an empty cache of programs."""
-    found: list[str] = []
+    compiled: list[str] = []
 
     def compile_object(source: str, *options: Any) -> bytes:
-        found.append(source)
+        compiled.append(source)
         return COMPILE(source, *options)
 
     monkeypatch.setattr(programs, "_read", lambda file: None)
@@ -48,7 +48,7 @@ def sources(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     )
     programs.compiled_binary.cache_clear()
     to_program_cache.clear()
-    yield found
+    yield compiled
     programs.compiled_binary.cache_clear()
 
 
@@ -108,24 +108,24 @@ def test_a_capture_needs_no_other_kernels_than_the_first_run(sources: list[str])
     assert len(sources) == count
 
 
-def test_what_a_first_run_keeps_is_there() -> None:
+def test_states_of_a_first_run_have_values() -> None:
     """States from a first run have values, both needed and not needed by a result, and after an error."""
-    kept: list[te.State] = []
+    states: list[te.State] = []
 
     def play(state: te.State, fails: bool) -> Tensor:
         for _ in range(3):
             state = TTT.step(state, te.agents.uniform(state))
-            kept.append(state)
+            states.append(state)
         if fails:
             raise KeyError
-        return kept[-2].ply
+        return states[-2].ply
 
     state = TTT.init(4, seed=5)
     with pytest.raises(KeyError):
         te.jit(play)(state, True)
     assert te.jit(play)(state, False).tolist() == [2] * 4
     expected = state
-    for one, other in zip(kept[:3], kept[3:], strict=True):
+    for one, other in zip(states[:3], states[3:], strict=True):
         expected = TTT.step(expected, te.agents.uniform(expected))
         for after in (one, other):
             assert (after.tensors[0].numpy() == expected.tensors[0].numpy()).all()
@@ -134,10 +134,10 @@ def test_what_a_first_run_keeps_is_there() -> None:
 
 def run(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """Run a program whose caches are empty, and which may start processes."""
-    known = {name: value for name, value in os.environ.items() if name != "PARALLEL"}
-    known |= {"CACHEDB": str(folder / "cache.db"), "TENSOR_ENVS_CACHE": str(folder)}
-    known |= {"PYTHONPATH": str(ROOT), "DEV": "CPU"}
-    return subprocess.run([sys.executable, "-c", code], env=known, capture_output=True, text=True, check=False)
+    environment = {name: value for name, value in os.environ.items() if name != "PARALLEL"}
+    environment |= {"CACHEDB": str(folder / "cache.db"), "TENSOR_ENVS_CACHE": str(folder)}
+    environment |= {"PYTHONPATH": str(ROOT), "DEV": "CPU"}
+    return subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
 
 
 SCRIPT = """

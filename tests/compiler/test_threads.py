@@ -83,7 +83,7 @@ def test_a_network_beside_it() -> None:
             np.testing.assert_allclose(values(state).numpy(), expected, rtol=1e-4)
 
 
-def test_what_is_cheap_stays_on_one_thread() -> None:
+def test_cheap_launches_stay_on_one_thread() -> None:
     pool = threads._native().pool
     pool.least = threads.WORTH_NS * 1000
     te.set_num_threads(2)
@@ -177,7 +177,7 @@ def test_a_forked_process_has_threads_of_its_own() -> None:
     assert in_fork(play) == bytes([True, 2])
 
 
-def test_a_forked_process_has_memory_of_its_own() -> None:
+def test_a_forked_process_has_private_memory() -> None:
     """Parent and child can reuse the same freed buffer independently."""
     state = TTT.init(4)
     again = TTT.step(state, [0, 1, 2, 3])
@@ -187,7 +187,7 @@ def test_a_forked_process_has_memory_of_its_own() -> None:
     assert mine[0].other.numpy().tolist() == [[1 << 8]] * 4
 
 
-def test_what_a_forked_process_writes_stays_there() -> None:
+def test_writes_of_a_forked_process_stay_private() -> None:
     """Steps in place and intermediate results of captured functions stay private to the forked process."""
     step = te.jit(lambda state: (TTT.step(state, te.agents.uniform(state)), TTT.observe(state).float().sum(0) * 2))
     vector, state, total = te.VectorEnv(TTT, 70, seed=1, observe=True), TTT.init(70, seed=2), Tensor.zeros(1)
@@ -231,7 +231,7 @@ def test_a_fork_while_another_thread_captures() -> None:
 def test_ctrl_c_waits_for_the_launch() -> None:
     program = """
         import os, signal, threading, time, tensor_envs as te
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in what runs in the background
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # background processes ignore it
         env = te.make("tic_tac_toe")
         te.set_num_threads(2)
         te.rollout(env, "uniform", 8192, 2)

@@ -40,12 +40,12 @@ def test_rows() -> None:
 
 
 def test_every_import_is_listed() -> None:
-    listed, found = set(re.findall(r"\w+", " ".join(names for _, names, _ in ROWS))), set()
+    listed, imported = set(re.findall(r"\w+", " ".join(names for _, names, _ in ROWS))), set()
     for path in PACKAGE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "tinygrad":
-                found |= {alias.name for alias in node.names} - PUBLIC
-    assert {"buffers", "ProgramInfo", "get_runtime"} <= found and not found - listed - {"realize"}
+                imported |= {alias.name for alias in node.names} - PUBLIC
+    assert {"buffers", "ProgramInfo", "get_runtime"} <= imported and not imported - listed - {"realize"}
 
 
 def test_every_file_is_listed() -> None:
@@ -135,7 +135,7 @@ def test_buffers() -> None:
 
     node = UOp.new_buffer("CPU", 4, dtypes.int32)
     memory: Any = node.buffer
-    assert buffers[node] == memory, "buffers are kept elsewhere"
+    assert buffers[node] == memory, "`buffers` has another entry"
     memory.allocate()
     host = np.arange(4, dtype=np.int32)
     memory.allocator._copyin(memory.get_buf("CPU"), host.view(np.uint8).data)
@@ -191,14 +191,14 @@ def test_operations() -> None:
 @pytest.mark.parametrize("compiler", ["on the path", "of the wheel"])
 def test_nothing_of_tinygrad_is_replaced(compiler: str, tmp_path: Path) -> None:
     """Attributes of tinygrad's modules, classes, devices and renderers, and the environment, stay the same."""
-    known = {key: value for key, value in os.environ.items() if key not in ("CC", "PARALLEL")} | {
+    environment = {key: value for key, value in os.environ.items() if key not in ("CC", "PARALLEL")} | {
         "PYTHONPATH": str(ROOT)
     }
     if compiler == "on the path":
         (tmp_path / "clang").symlink_to(cpu_compiler())
-        known["PATH"] = f"{tmp_path}{os.pathsep}{known['PATH']}"
+        environment["PATH"] = f"{tmp_path}{os.pathsep}{environment['PATH']}"
     command = [sys.executable, str(ROOT / "tests" / "compiler" / "unchanged.py")]
-    done = subprocess.run(command, env=known, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     # tinygrad's compile processes would find no compiler
     changed = [] if compiler == "on the path" else ["setting PARALLEL"]
     assert done.stdout.splitlines()[-1:] == [str(changed)], done.stdout + done.stderr

@@ -37,15 +37,15 @@ def owners() -> Iterator[tuple[str, Any]]:
 
 def snapshot() -> dict[str, Any]:
     """Return the attributes, and the entries of dictionaries of classes and objects, by name."""
-    found: dict[str, Any] = {f"environment {key}": value for key, value in os.environ.items()}
+    attributes: dict[str, Any] = {f"environment {key}": value for key, value in os.environ.items()}
     for name, owner in owners():
         for key, value in vars(owner).items():
-            found[f"{name}.{key}"] = value
+            attributes[f"{name}.{key}"] = value
             if isinstance(value, dict) and not isinstance(owner, ModuleType):
-                found |= {f"{name}.{key}[{entry!r}]": x for entry, x in value.items()}
+                attributes |= {f"{name}.{key}[{entry!r}]": x for entry, x in value.items()}
     for name, setting in ContextVar._cache.items():
-        found[f"setting {name}"] = setting.value
-    return found
+        attributes[f"setting {name}"] = setting.value
+    return attributes
 
 
 def run_everything() -> None:

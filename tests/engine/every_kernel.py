@@ -25,13 +25,13 @@ BATCH = 70  # two blocks, the second padded
 
 def classes() -> dict[str, type]:
     """Return kernel classes by the names of their kernels."""
-    found: dict[str, type] = {}
+    result: dict[str, type] = {}
     for module in pkgutil.iter_modules(kernels.__path__):
         for one in vars(importlib.import_module(f"{kernels.__name__}.{module.name}")).values():
             if isinstance(one, type) and hasattr(one, "Arrays") and hasattr(one, "trace"):
                 name = one.name if isinstance(one.name, str) else "step"  # type: ignore[attr-defined]
-                found[name] = one
-    return found
+                result[name] = one
+    return result
 
 
 def use(env: te.Env) -> None:

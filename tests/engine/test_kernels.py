@@ -112,12 +112,12 @@ def launched_for_webgpu(what: str, games: Sequence[str]) -> dict[str, list[tuple
     command = [sys.executable, "-m", "tests.engine.every_kernel", what, *games]
     done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
-    found: dict[str, list[tuple[str, list[int]]]] = json.loads(done.stdout)
-    for name, kernels in found.items():
+    kernels_by_game: dict[str, list[tuple[str, list[int]]]] = json.loads(done.stdout)
+    for name, kernels in kernels_by_game.items():
         for kernel, places in kernels:
             assert places == list(range(len(places))), f"{name}, {kernel}: {places}"
             assert len(places) <= 8, f"{name}, {kernel}: {len(places)} arrays"
-    return found
+    return kernels_by_game
 
 
 def compiled_for(target: str, games: Sequence[str], kernels: Sequence[str]) -> list[list[str]]:

@@ -65,8 +65,8 @@ def test_games(env: te.Env, device: Any) -> None:
     players = np.arange(WHOLE) % 2
     seen = env.observe(whole, players).numpy()[:38]
     np.testing.assert_array_equal(env.observe(state, players[:38]).numpy(), seen)
-    given = Tensor(players[:38].astype(np.int8), device=device)
-    np.testing.assert_array_equal(env.observe(state, given).numpy(), seen)
+    players_tensor = Tensor(players[:38].astype(np.int8), device=device)
+    np.testing.assert_array_equal(env.observe(state, players_tensor).numpy(), seen)
     actions = te.agents.uniform(whole).numpy()
     actions[::5] = -1  # illegal
     after = env.step(whole, actions)
@@ -103,11 +103,11 @@ def test_loops(env: te.Env, device: Any, tmp_path: Path) -> None:
         for where in DEVICES:
             same_rows(te.load_state(tmp_path / "state", where), whole.state)
     for policy in ("uniform", te.agents.uniform):
-        many, few = (te.rollout(env, policy, n, 30, seed=7, device=d) for n, d in ((WHOLE, "CPU"), (38, device)))
-        same_rows(few.state, many.state)
+        large, small = (te.rollout(env, policy, n, 30, seed=7, device=d) for n, d in ((WHOLE, "CPU"), (38, device)))
+        same_rows(small.state, large.state)
         for name in ("returns", "wins", "episodes"):
-            np.testing.assert_array_equal(getattr(few, name).numpy(), getattr(many, name).numpy()[:38], err_msg=name)
-    assert many.episodes.numpy().any()
+            np.testing.assert_array_equal(getattr(small, name).numpy(), getattr(large, name).numpy()[:38], err_msg=name)
+    assert large.episodes.numpy().any()
 
 
 @pytest.mark.slow

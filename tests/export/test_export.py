@@ -174,9 +174,11 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch
     rules = ["--rules", "shape=(3, 4)", "k=3"]
     assert status(main, ["hyper_tic_tac_toe", "--to", "wasm", str(out), *rules, "--lanes", "8"]) == 0
     content = out.read_bytes()
-    about = json.loads(content[content.index(b'{"generator"') :])
-    assert (about["lanes"], about["arrays"]["masks"]) == (8, ["bool", 12]) and len(about["actions"]) == 12
-    assert about["functions"]["step"] == ["states", "keys", "actions", "blocks"]
+    description = json.loads(content[content.index(b'{"generator"') :])
+    assert (description["lanes"], description["arrays"]["masks"]) == (8, ["bool", 12]) and len(
+        description["actions"]
+    ) == 12
+    assert description["functions"]["step"] == ["states", "keys", "actions", "blocks"]
     assert status(main, ["connect_four", "--to", "c", str(out)]) == 0, "an earlier export is overwritten"
     assert out.read_text().startswith("/*\nconnect_four-v")
     assert status(main, ["tests.games.dice_race:DiceRace", "--to", "wgsl", str(out)]) == 0
@@ -216,12 +218,12 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("given", "message"), WRONG, ids=lambda x: " ".join(x) if isinstance(x, list) else "")
-def test_wrong_input(given: list[str], message: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("argv", "message"), WRONG, ids=lambda x: " ".join(x) if isinstance(x, list) else "")
+def test_wrong_input(argv: list[str], message: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The error is one line with the argument, its value and the allowed values, and no file is written."""
     monkeypatch.chdir(tmp_path)
     Path("main.c").write_text("int main(void) { return 0; }\n")
-    code, out, errors = run_here(main, given)
+    code, out, errors = run_here(main, argv)
     if message is None:  # the same call without the mistake
         assert code == 0 and Path("OUT").exists()
         return

@@ -52,13 +52,13 @@ def test_completed_lines_are_the_references(shape: tuple[int, ...], k: int, kind
     total = 0
     for seed in range(20):
         cells = some_cells(size, seed, share=0.97 if k > 4 else 0.6)
-        found, board = set(), [KINDS[kind](value) for value in pack(cells, size)]
+        completed_lines, board = set(), [KINDS[kind](value) for value in pack(cells, size)]
         for d, words in zip(directions, completed(board, shape, k), strict=True):
             step = sum(e * s for e, s in zip(d, steps, strict=True))
             starts = unpack([plain(x) for x in words], size)
-            found |= {frozenset(start + t * step for t in range(k)) for start in starts}
+            completed_lines |= {frozenset(start + t * step for t in range(k)) for start in starts}
         expected = {frozenset(line) for line in lines(shape, k) if set(line) <= set(cells)}
-        assert found == expected
+        assert completed_lines == expected
         total += len(expected)
     assert total
 
@@ -67,8 +67,8 @@ def test_completed_lines_of_tensors() -> None:
     """Words can be Tensors with an entry for each board."""
     shape, k, size, boards = (6, 7), 4, 42, [some_cells(42, seed, 0.6) for seed in range(30)]
     columns = np.array([pack(cells, size) for cells in boards], dtype=np.uint32).T
-    found = completed([Tensor(column, device="CPU") for column in columns], shape, k)
-    numbers = [np.stack([x.numpy() for x in words], axis=1) for words in found]
+    results = completed([Tensor(column, device="CPU") for column in columns], shape, k)
+    numbers = [np.stack([x.numpy() for x in words], axis=1) for words in results]
     for row, cells in enumerate(boards):
         plainly = completed(pack(cells, size), shape, k)
         assert [words[row].tolist() for words in numbers] == plainly

@@ -108,9 +108,9 @@ def test_line_convolution_is_the_convolution_with_the_kernels(shape: Shape, k: i
     kernels, sums = ops.line_kernels(len(shape), k), ops.line_convolution(boards, k, rank=len(shape))
     fits = [d for d in kernels if all(n >= k for n, e in zip(shape, d, strict=True) if e)]
     assert list(sums) == fits
-    for d, found in sums.items():
-        assert found.dtype is dtypes.int32
-        sums_of_boards, kernel = found.numpy(), kernels[d].numpy()
+    for d, sums_of_direction in sums.items():
+        assert sums_of_direction.dtype is dtypes.int32
+        sums_of_boards, kernel = sums_of_direction.numpy(), kernels[d].numpy()
         for row, board in enumerate(boards[:2]):
             assert (sums_of_boards[row] == correlate(board, kernel)).all(), d
 
@@ -119,8 +119,8 @@ def test_line_convolution_is_conv2d_without_padding() -> None:
     boards = Tensor(random_boards((6, 7), 3), device="CPU")
     sums = ops.line_convolution(boards, 4, rank=2)
     for d, kernel in ops.line_kernels(2, 4).items():
-        found = boards.cast("float32").unsqueeze(1).conv2d(kernel.cast("float32").reshape(1, 1, *kernel.shape))
-        assert (found.squeeze(1).numpy() == sums[d].numpy()).all()
+        expected = boards.cast("float32").unsqueeze(1).conv2d(kernel.cast("float32").reshape(1, 1, *kernel.shape))
+        assert (expected.squeeze(1).numpy() == sums[d].numpy()).all()
 
 
 def test_line_convolution_of_the_seed() -> None:
@@ -147,7 +147,9 @@ def test_all_forms_of_the_check_are_equal(shape: Shape, k: int) -> None:
         assert (counts[:, :, player] == by_sums).all()
         for row, board in enumerate(boards):
             words = pack(np.flatnonzero(board == mark).tolist(), board.size)
-            by_bits = [sum(w.bit_count() for w in found) for found in completed(words, shape, k)]
+            by_bits = [
+                sum(w.bit_count() for w in words_of_direction) for words_of_direction in completed(words, shape, k)
+            ]
             assert counts[row, :, player].tolist() == by_bits
             assert bool(counts[row, :, player].any()) == has_line(board, k, player)
     first, second = (counts[:, :, p].any(axis=1) for p in (0, 1))
@@ -184,9 +186,9 @@ def test_every_line_alone_is_found_where_it_is(shape: Shape, k: int) -> None:
     assert winners[0].tolist() == [-1 if i % 2 else 1 for i in range(len(all_lines))]
     assert not winners[1].any()
     for i in range(0, len(all_lines), 7):
-        (found,) = ops.find_lines(boards[0, i], k)
-        assert found.player == winners[0, i]
-        cells = [int(np.ravel_multi_index(cell, shape)) for cell in found.cells(k)]
+        (completed_line,) = ops.find_lines(boards[0, i], k)
+        assert completed_line.player == winners[0, i]
+        cells = [int(np.ravel_multi_index(cell, shape)) for cell in completed_line.cells(k)]
         assert sorted(cells) == sorted(all_lines[i])
 
 
@@ -235,16 +237,16 @@ def test_threads_of_a_gpu() -> None:
     """tinygrad's interpreter runs the GPU form of the kernel."""
     for shape, k, count in (((3, 3), 3, 3), ((5, 40), 4, 2)):
         boards = random_boards(shape, count)
-        found = ops.count_lines(boards, k, rank=2, device="PYTHON").numpy()
-        assert found.any() and (found == ops.count_lines(boards, k, rank=2, device="CPU").numpy()).all()
+        counts = ops.count_lines(boards, k, rank=2, device="PYTHON").numpy()
+        assert counts.any() and (counts == ops.count_lines(boards, k, rank=2, device="CPU").numpy()).all()
 
 
 def test_winner_inside_a_jit() -> None:
     check = TinyJit(lambda board: ops.winner(board, 3, rank=2).realize())
     for seed in range(5):
         boards = random_boards((3, 4), 32, seed)
-        found = check(Tensor(boards, device="CPU").realize()).numpy()
-        assert (found == ops.winner(boards, 3, rank=2).numpy()).all() and found.any()
+        winners = check(Tensor(boards, device="CPU").realize()).numpy()
+        assert (winners == ops.winner(boards, 3, rank=2).numpy()).all() and winners.any()
 
 
 def test_find_lines_is_bounded_and_in_order() -> None:
@@ -312,10 +314,10 @@ def test_rank_7() -> None:
     assert ops.find_lines(boards[1], k) == [ops.Line(-1, (1, *[-1] * 6), (0, *[2] * 6))]
     counts = ops.count_lines(boards[2], k).numpy()
     assert counts.shape == (1093, 2) and counts.any()
-    for d, found in zip(line_directions(7), counts, strict=True):
+    for d, counts_of_direction in zip(line_directions(7), counts, strict=True):
         cells = (boards[2][tuple({1: t, -1: 2 - t, 0: slice(None)}[e] for e in d)] for t in range(k))
         sums = sum(cells)
-        assert found.tolist() == [(sums == 3).sum(), (sums == -3).sum()]
+        assert counts_of_direction.tolist() == [(sums == 3).sum(), (sums == -3).sum()]
 
 
 @pytest.mark.slow

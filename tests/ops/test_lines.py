@@ -27,11 +27,11 @@ SHAPES = [
 @pytest.mark.parametrize("rank", range(1, 8))
 def test_directions_by_rank(rank: int) -> None:
     """G1: there are C(N, r) * 2^(r-1) directions of rank r, one of each pair of opposites."""
-    found = line_directions(rank)
-    assert len(found) == num_directions(rank) == (3**rank - 1) // 2
-    assert len({*found, *(tuple(-e for e in d) for d in found)}) == 3**rank - 1
+    directions = line_directions(rank)
+    assert len(directions) == num_directions(rank) == (3**rank - 1) // 2
+    assert len({*directions, *(tuple(-e for e in d) for d in directions)}) == 3**rank - 1
     for r in range(1, rank + 1):
-        assert sum(sum(map(abs, d)) == r for d in found) == comb(rank, r) * 2 ** (r - 1)
+        assert sum(sum(map(abs, d)) == r for d in directions) == comb(rank, r) * 2 ** (r - 1)
 
 
 @pytest.mark.parametrize("rank", range(1, 6))
@@ -64,15 +64,15 @@ def test_known_totals(side: int, rank: int, count: int) -> None:
     [((7,), 3), ((3, 3), 3), ((2, 5), 4), ((4, 2, 5, 3), 3), ((3, 1, 4), 2), ((3,) * 4, 3), ((2,) * 5, 2)],
 )
 def test_the_lines_are_the_references(shape: tuple[int, ...], k: int) -> None:
-    found = []
+    result = []
     for d in line_directions(len(shape)):
         first = list(starts(shape, k, d))
         assert len(first) == placements(shape, k, d) and first == sorted(first)
         for start in first:
             cell = sum(c * s for c, s in zip(start, strides(shape), strict=True))
-            found.append(frozenset(cell + t * flat_step(shape, d) for t in range(k)))
-    assert len(found) == len(set(found))
-    assert set(found) == {frozenset(line) for line in lines(shape, k)}
+            result.append(frozenset(cell + t * flat_step(shape, d) for t in range(k)))
+    assert len(result) == len(set(result))
+    assert set(result) == {frozenset(line) for line in lines(shape, k)}
 
 
 def test_strides_are_those_of_c_order() -> None:

@@ -59,7 +59,7 @@ def act(url: str, view: dict[str, Any], action: int) -> Answer:
     return ask(url, "POST", f"/api/tables/{view['table']}/act", {"ply": view["ply"], "action": action})
 
 
-# *** what is served ***
+# *** served requests ***
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_every_game_is_offered(url: str) -> None:
         assert ask(url, "GET", f"/{game['rules']}").status == 200
 
 
-def test_games_of_ones_own() -> None:
+def test_custom_games() -> None:
     """Custom games are offered with their rules and without secrets, or refused if they cannot be displayed."""
     game = "tests.games.dice_race:GAME"
     served = server.Server(0, [game])
@@ -148,7 +148,7 @@ def test_a_game_against_the_computer(url: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["search", "trained"])
-def test_who_else_plays(url: str, kind: str) -> None:
+def test_other_kinds_of_players(url: str, kind: str) -> None:
     """Agents complete a line of two when they can, which wins at once."""
     body = {**GAME, "seats": [kind, "person"], "actions": [0, 3, 1, 4]}
     view = ask(url, "POST", "/api/tables", body).json
@@ -160,7 +160,7 @@ def test_moves_are_taken_back(url: str) -> None:
     """Undo returns to a person's last move, and a position follows from its moves alone."""
     view = create(url, seats=["uniform", "person"], seed=5)
     path = f"/api/tables/{view['table']}"
-    assert ask(url, "POST", f"{path}/undo", {"ply": 0}).status == 409  # nobody has moved
+    assert ask(url, "POST", f"{path}/undo", {"ply": 0}).status == 409  # no moves yet
     before = ask(url, "POST", f"{path}/advance", {"ply": 0}).json
     after = act(url, before, before["actions"][0]["action"]).json
     after = ask(url, "POST", f"{path}/advance", {"ply": 2}).json
@@ -171,7 +171,7 @@ def test_moves_are_taken_back(url: str) -> None:
     assert {**again, "table": after["table"]} == after
 
 
-def test_a_link_tells_no_hidden_cards(url: str) -> None:
+def test_a_link_reveals_no_hidden_cards(url: str) -> None:
     """A seed reveals cards and dice, so that such games have no link before the end."""
     open_games = {"tic_tac_toe": True, "connect_four": True, "othello": True}
     closed = dict.fromkeys(("three_will", "kuhn_poker", "leduc_poker", "2048", "backgammon", "tensor_stars"), False)
@@ -186,7 +186,7 @@ def test_a_link_tells_no_hidden_cards(url: str) -> None:
         assert answer.status == 409 and view["seed"] is None
 
 
-def test_the_seed_is_told_at_the_end() -> None:
+def test_the_seed_is_shown_at_the_end() -> None:
     """The seed reveals hidden cards, so it is shown at the end; without a seed one is drawn."""
     env, seen = te.make("tensor_stars"), set()
     room = tables.Tables()
@@ -271,7 +271,7 @@ def drip(served: server.Server, count: int) -> Iterator[list[socket.socket]]:
             connection.close()
 
 
-def test_slow_clients_block_nobody(served: server.Server) -> None:
+def test_slow_clients_block_no_others(served: server.Server) -> None:
     """A browser's six connections are served beside 70 slow ones, and the number of threads is bounded."""
     before = threading.active_count()
     with drip(served, 70), ThreadPoolExecutor(6) as browser:
@@ -306,13 +306,13 @@ def test_many_at_once(url: str) -> None:
     assert sorted(statuses) == [200] + [409] * 15
 
 
-def test_a_connection_that_says_nothing_blocks_nobody(url: str) -> None:
+def test_a_silent_connection_blocks_no_others(url: str) -> None:
     silent = socket.create_connection((urlsplit(url).hostname, urlsplit(url).port or 0))
     assert ask(url, "GET", "/").status == 200
     silent.close()
 
 
-# *** what is refused ***
+# *** refused requests ***
 
 GAME = {"game": "tic_tac_toe", "seats": TWO, "seed": 0, "actions": []}
 
@@ -428,7 +428,7 @@ def test_other_names_and_pages_are_refused(url: str, headers: dict[str, str]) ->
         assert answer.status == 403 and answer.json["error"]
 
 
-def test_its_own_names_are_served(url: str) -> None:
+def test_requests_by_hostname_are_served(url: str) -> None:
     port = urlsplit(url).port
     for name in ("localhost", "127.0.0.1", "LOCALHOST"):
         headers = {"Host": f"{name}:{port}", "Origin": f"http://{name.lower()}:{port}"}

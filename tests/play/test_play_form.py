@@ -35,8 +35,8 @@ def test_the_form_is_made_from_the_rules(url: str) -> None:
     assert form["fields"][1]["allowed"] == "must be in 1..2147483647"
     assert [field["choices"] for field in form["fields"]] == [[], [], *[["False", "True"]] * 2]
     rules = ask(url, "GET", "/api/games/tensor_equilibrium_3/form").json["fields"]
-    told = {field["name"]: (field["text"], field["choices"]) for field in rules}
-    assert told["players"] == ("3", []) and told["setup_order"] == ("turn", ["turn", "seat"])
+    fields = {field["name"]: (field["text"], field["choices"]) for field in rules}
+    assert fields["players"] == ("3", []) and fields["setup_order"] == ("turn", ["turn", "seat"])
     assert ask(url, "GET", f"/api/games/{quote(SMALL)}/form").json["fields"][0]["text"] == "(4, 4)"
     assert ask(url, "GET", "/api/games/2048/form").json == {"id": "2048", "fields": []}
 
@@ -44,16 +44,16 @@ def test_the_form_is_made_from_the_rules(url: str) -> None:
 def test_a_game_of_the_form_is_played_to_its_end(url: str) -> None:
     """A game of the form equals the environment's, with picture and text, and the computer plays the uniform policy."""
     offered = ask(url, "GET", "/games.json").json
-    told = named(url, "hyper_tic_tac_toe", {"shape": "4, 4", "k": "3", "misere": "False"}).json
+    answer = named(url, "hyper_tic_tac_toe", {"shape": "4, 4", "k": "3", "misere": "False"}).json
     rules = f"rules/{quote(SMALL)}"
-    assert told == {
+    assert answer == {
         "game": SMALL,
         "title": SMALL,
         "rules": rules,
         "players": 2,
         "kinds": ["person", "uniform", "search"],
     }
-    assert ask(url, "GET", f"/api/games/{quote(SMALL)}").json == told
+    assert ask(url, "GET", f"/api/games/{quote(SMALL)}").json == answer
     env, chance = shared_env("hyper_tic_tac_toe", shape=(4, 4)), random.Random(1)
     assert ask(url, "GET", f"/{rules}").content.decode() == te.text.describe(env)
     assert offered == ask(url, "GET", "/games.json").json  # as another browser tab gets it
@@ -89,9 +89,9 @@ def test_the_computer_searches_a_game_of_the_form(url: str) -> None:
 
 
 def test_hidden_cards_are_hidden_in_a_game_of_the_form(url: str) -> None:
-    told = named(url, "tensor_stars", {"points_to_win": "2"}).json
-    assert told["game"] == "tensor_stars(points_to_win=2)"
-    view = create(url, told["game"])
+    game = named(url, "tensor_stars", {"points_to_win": "2"}).json
+    assert game["game"] == "tensor_stars(points_to_win=2)"
+    view = create(url, game["game"])
     assert view["secret"]
     view = act(url, view, view["actions"][0]["action"]).json
     while view["player"] == 0:
@@ -185,7 +185,7 @@ def test_values_of_unknown_fields_are_not_evaluated(monkeypatch: pytest.MonkeyPa
             make_game()
 
 
-def test_a_game_of_ones_own_has_a_form_where_it_is_offered() -> None:
+def test_a_custom_game_has_a_form_where_it_is_offered() -> None:
     room = tables.Tables()
     with pytest.raises(tables.BadRequest, match="the game must be"):
         room.about("wsgiref.validate:validator()")
@@ -193,13 +193,13 @@ def test_a_game_of_ones_own_has_a_form_where_it_is_offered() -> None:
     room.add(OWN)
     form = room.form(OWN)
     assert (form["id"], [field["name"] for field in form["fields"]]) == (OWN, ["goal"])
-    told = room.named(OWN, {"goal": "5"})
-    assert told["game"] == f"{OWN}(goal=5)" and told["players"] == 3
-    view = room.create(told["game"], ["person"] * 3, 0)
-    assert view["ply"] == 0 and "goal=5" in room.rules(told["game"])
+    game = room.named(OWN, {"goal": "5"})
+    assert game["game"] == f"{OWN}(goal=5)" and game["players"] == 3
+    view = room.create(game["game"], ["person"] * 3, 0)
+    assert view["ply"] == 0 and "goal=5" in room.rules(game["game"])
 
 
-def test_games_of_the_form_go_for_newer_ones_and_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_games_of_the_form_are_evicted_and_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "MAX_CUSTOM", 2)
     room = tables.Tables()
     view = room.create("connect_four(rows=4)", ["person"] * 2, 0)

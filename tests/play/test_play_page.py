@@ -90,9 +90,9 @@ OTHER_GAMES: dict[str, list[str]] = {
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     with sync_api.sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=CHROMIUM, args=OPTIONS)
-        yield found
-        found.close()
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=OPTIONS)
+        yield chromium
+        chromium.close()
 
 
 @pytest.fixture
@@ -101,25 +101,25 @@ def page(browser: Any, url: str) -> Iterator[Any]:
 
     The 409 of a late move and the 400 of wrong rules do not count: the page shows them.
     """
-    found, complaints = browser.new_page(viewport={"width": 1300, "height": 900}), []
+    page, complaints = browser.new_page(viewport={"width": 1300, "height": 900}), []
 
-    def said(text: str) -> None:
+    def report(text: str) -> None:
         if not re.search("status of 40[09]", text):
             complaints.append(text)
 
-    def requested(address: str) -> None:
+    def check_address(address: str) -> None:
         if not address.startswith(url):
             complaints.append(address)
 
-    found.set_default_timeout(MILLISECONDS)
-    found.on("console", lambda message: said(message.text))
-    found.on("pageerror", lambda error: said(str(error)))
-    found.on("request", lambda request: requested(request.url))
-    found.goto(url)
-    found.wait_for_selector(TURN)
-    found.select_option("#thinks", "0")
-    yield found
-    found.close()
+    page.set_default_timeout(MILLISECONDS)
+    page.on("console", lambda message: report(message.text))
+    page.on("pageerror", lambda error: report(str(error)))
+    page.on("request", lambda request: check_address(request.url))
+    page.goto(url)
+    page.wait_for_selector(TURN)
+    page.select_option("#thinks", "0")
+    yield page
+    page.close()
     assert complaints == [], complaints
 
 

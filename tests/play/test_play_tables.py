@@ -13,7 +13,7 @@ from tensor_envs.web.variants import Variant
 TWO = ["person", "person"]
 
 
-def test_the_computers_cards_are_not_told() -> None:
+def test_the_computers_cards_are_hidden() -> None:
     """Games that differ only in the computer's hidden cards have equal views."""
     env, views = te.make("tensor_stars"), []
     for cards in ((9, 7, 5), (0, 1, 4)):
@@ -27,11 +27,11 @@ def test_the_computers_cards_are_not_told() -> None:
     assert views[0][1]["actions"] == [] and len(views[0][3]["actions"]) == 10
     for card in (5, 6, 8):
         table.act(table.view()["ply"], card)
-    told = [move["name"] for move in table.view()["moves"]]
-    assert told == [f"PLACE({card})" for card in (0, 1, 4, 5, 6, 8)]  # laid aside
+    names = [move["name"] for move in table.view()["moves"]]
+    assert names == [f"PLACE({card})" for card in (0, 1, 4, 5, 6, 8)]  # laid aside
 
 
-def test_the_log_tells_what_lies_open() -> None:
+def test_the_log_names_face_up_cards() -> None:
     """The log names face-up cards: Black's 2 on red asks for an order while blue and yellow are face down."""
     table = tables.Table("tensor_stars", te.make("tensor_stars"), TWO, 0)
     for card in (2, 7, 0, 9, 8, 7):
@@ -43,7 +43,7 @@ def test_the_log_tells_what_lies_open() -> None:
     assert names == ["PLACE(2)", "PLACE(7)", "PLACE(0)", "PLACE(9)", *["a card, face down"] * 2]
 
 
-def test_three_wills_hidden_numbers_are_not_told() -> None:
+def test_three_wills_hidden_numbers_are_hidden() -> None:
     env = te.make("three_will")
     games = [tables.Table("three_will", env, ["person", "uniform"], seed) for seed in range(24)]
     hidden = [env.state_to_dict(game.state) for game in games]

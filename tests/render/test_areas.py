@@ -43,9 +43,9 @@ def test_areas_of_a_drawing() -> None:
     picture.rect(0, 0, 20, 20, "#ff0000")
     picture.area([(0, 0), (20, 0), (20.126, 20)], 3, 14)
     picture.circle((30, 30), 5, "#00ff00")
-    found = elements(picture.to_svg())
-    assert [element.tag.rpartition("}")[2] for element in found] == ["rect", "polygon", "circle", "path"]
-    assert found[-1].attrib == {
+    shapes = elements(picture.to_svg())
+    assert [element.tag.rpartition("}")[2] for element in shapes] == ["rect", "polygon", "circle", "path"]
+    assert shapes[-1].attrib == {
         "d": "M0 0L20 0L20.13 20Z", "fill": "none", "pointer-events": "all", "data-actions": "3 14"
     }  # fmt: skip
 
@@ -54,21 +54,21 @@ def test_areas_of_a_drawing() -> None:
 @pytest.mark.parametrize("name", GAMES)
 def test_legal_actions_are_in_the_picture(name: str) -> None:
     fields, elsewhere = GAMES[name]
-    env, asked, missing = te.make(name, **fields), set(), set()
+    env, seen, missing = te.make(name, **fields), set(), set()
     state = env.init(1, seed=7)
     for ply in range(200):
         mask = state.numpy()["legal_action_mask"][0]
         if not mask.any():
             break
         if env.num_actions < 200 or ply % 10 == 0:
-            found = {action for actions in actions_of_areas(env.render(state)) for action in actions}
-            assert found <= set(range(env.num_actions))
-            asked |= (legal := set(np.flatnonzero(mask).tolist()))
-            missing |= legal - found
+            in_picture = {action for actions in actions_of_areas(env.render(state)) for action in actions}
+            assert in_picture <= set(range(env.num_actions))
+            seen |= (legal := set(np.flatnonzero(mask).tolist()))
+            missing |= legal - in_picture
         state = env.step(state, te.agents.uniform(state))
     assert not [a for a in missing if not re.fullmatch(elsewhere, env.action_to_string(a))]
     if name == "tensor_equilibrium":
-        kinds, all_kinds = ({env.action_to_string(a)[:4] for a in some} for some in (asked, range(env.num_actions)))
+        kinds, all_kinds = ({env.action_to_string(a)[:4] for a in some} for some in (seen, range(env.num_actions)))
         assert kinds == all_kinds
 
 
@@ -79,7 +79,7 @@ def test_cells_that_are_taken_stand_for_nothing() -> None:
         assert sorted(actions_of_areas(env.render(state))) == [[a] for a in range(env.num_actions) if a != 3]
 
 
-# *** what is hidden ***
+# *** hidden information ***
 
 
 def placed(env: te.Env, first: list[int], second: list[int]) -> te.State:

@@ -46,18 +46,18 @@ def sample() -> Drawing:
 
 
 def test_svg() -> None:
-    found = elements(sample().to_svg())
-    names = [element.tag.removeprefix(SVG) for element in found]
+    shapes = elements(sample().to_svg())
+    names = [element.tag.removeprefix(SVG) for element in shapes]
     assert names == ["rect", "polygon", "circle", "circle", "polyline", "polygon", "text"]
-    assert found[-1].text == "a < b & c" and found[-1].get("font-weight") == "bold"
-    assert found[1].get("points") == "10,10 30,10 30,30 10,30"
-    assert found[5].get("opacity") == "0.5"
+    assert shapes[-1].text == "a < b & c" and shapes[-1].get("font-weight") == "bold"
+    assert shapes[1].get("points") == "10,10 30,10 30,30 10,30"
+    assert shapes[5].get("opacity") == "0.5"
 
 
 def test_png(tmp_path: Path) -> None:
     sample().save_png(tmp_path / "a.png", scale=2)
-    found = pixels(tmp_path / "a.png")
-    assert found.shape == (120, 200, 3)
+    image = pixels(tmp_path / "a.png")
+    assert image.shape == (120, 200, 3)
     at = {
         (2, 2): "#eeeeee",
         (20, 20): "#ff0000",
@@ -70,12 +70,12 @@ def test_png(tmp_path: Path) -> None:
         (62, 53): "#f67777",  # half red on grey
     }
     for (x, y), colour in at.items():
-        assert near(found[round(2 * y), round(2 * x)], colour), (x, y)
-    assert (found[80:100, 130:170] < 60).all(axis=2).any(), "no text"
+        assert near(image[round(2 * y), round(2 * x)], colour), (x, y)
+    assert (image[80:100, 130:170] < 60).all(axis=2).any(), "no text"
     again = sample()
     again.shapes.pop()
     again.save_png(tmp_path / "b.png")
-    assert (pixels(tmp_path / "b.png") != found).any()
+    assert (pixels(tmp_path / "b.png") != image).any()
 
 
 def test_png_without_pillow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,7 +100,7 @@ def test_completed_lines_are_the_references(shape: tuple[int, ...], k: int) -> N
     rules, chance = HyperTicTacToe(shape, k), np.random.default_rng(1)
     for _ in range(5):
         board = chance.integers(-1, 2, rules.cells).tolist()
-        found = [
+        drawn = [
             (mark, frozenset(int(np.ravel_multi_index(cell, shape)) for cell in cells))
             for mark, cells in render.marks_and_lines(rules, board)[1]
         ]
@@ -110,7 +110,7 @@ def test_completed_lines_are_the_references(shape: tuple[int, ...], k: int) -> N
             for line in lines(shape, k)
             if all(board[c] == mark for c in line)
         }
-        assert len(found) == len(set(found)) and set(found) == expected
+        assert len(drawn) == len(set(drawn)) and set(drawn) == expected
 
 
 def test_text_of_a_grid() -> None:
@@ -161,18 +161,16 @@ def test_pictures_show_all_marks_and_lines(shape: tuple[int, ...], tmp_path: Pat
     others = [cell for cell in range(int(np.prod(shape))) if cell not in line][:2]
     rules, state = HyperTicTacToe(shape, k), position(shape, line, others)
     svg = render.to_svg(rules, state)
-    found = elements(svg)
-    assert "the first player" in "".join(e.text or "" for e in found)
-    count = {colour: sum(e.get("stroke") == colour for e in found) for colour in (COLOURS[1], COLOURS[-1], GOLD)}
+    shapes = elements(svg)
+    assert "the first player" in "".join(e.text or "" for e in shapes)
+    count = {colour: sum(e.get("stroke") == colour for e in shapes) for colour in (COLOURS[1], COLOURS[-1], GOLD)}
     if len(shape) == 3:
         balls = svg.count(COLOURS[1]), svg.count(COLOURS[-1])
-        assert (
-            balls == (2 * len(line), len(others)) and count[GOLD] == 3
-        )  # a line's balls are drawn a second time, on top
+        assert balls == (2 * len(line), len(others)) and count[GOLD] == 3  # a line's balls are drawn twice
     else:
         assert count == {COLOURS[1]: 2 * len(line), COLOURS[-1]: len(others), GOLD: int(len(shape) <= 2)}
     width, height = (float(x) for x in re.findall(r'(?:width|height)="([\d.]+)"', svg)[:2])
-    for x, y in re.findall(r"(-?[\d.]+),(-?[\d.]+)", " ".join(e.get("points") or "" for e in found)):
+    for x, y in re.findall(r"(-?[\d.]+),(-?[\d.]+)", " ".join(e.get("points") or "" for e in shapes)):
         assert 0 <= float(x) <= width and 0 <= float(y) <= height
     render.draw(rules, state).save_png(tmp_path / "a.png", scale=1)
     assert pixels(tmp_path / "a.png").shape == (round(height), round(width), 3)

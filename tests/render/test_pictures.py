@@ -27,10 +27,10 @@ def game(name: str = "tic_tac_toe", plies: int = 100, batch: int = 1, **fields: 
 
 def shown(svg: str, time: float) -> list[str]:
     """Return the elements that a viewer paints at a time under SMIL."""
-    found = []
+    painted = []
     for element in elements(svg):
         if element.tag != f"{SVG}g":
-            found.append(element)
+            painted.append(element)
             continue
         *inside, animate = list(element)
         assert animate.tag == f"{SVG}animate" and animate.get("calcMode") == "discrete"
@@ -39,8 +39,8 @@ def shown(svg: str, time: float) -> list[str]:
         values = str(animate.get("values")).split(";")
         assert times[0] == 0 and times == sorted(set(times)) and len(times) == len(values)
         if values[sum(t <= share for t in times) - 1] == "visible":
-            found += inside
-    return [text_of(element) for element in found]
+            painted += inside
+    return [text_of(element) for element in painted]
 
 
 def text_of(element: ElementTree.Element) -> str:
@@ -105,23 +105,23 @@ def test_gif(tmp_path: Path) -> None:
     image = pytest.importorskip("PIL.Image")
     states = game("tensor_stars", plies=5)
     te.save_animation(states, tmp_path / "game.GIF", seconds=0.3, hold=1.2, scale=0.5)
-    with image.open(tmp_path / "game.GIF") as found:
+    with image.open(tmp_path / "game.GIF") as gif:
         width, height = Picture.of(states[0].env.render(states[0])).size
-        assert found.size == (round(width / 2), round(height / 2)) and found.n_frames == len(states)
-        assert found.info["loop"] == 0
+        assert gif.size == (round(width / 2), round(height / 2)) and gif.n_frames == len(states)
+        assert gif.info["loop"] == 0
         times, frames = [], []
-        for number in range(found.n_frames):
-            found.seek(number)
-            times.append(found.info["duration"])
-            frames.append(np.asarray(found.convert("RGB"), dtype=int))
+        for number in range(gif.n_frames):
+            gif.seek(number)
+            times.append(gif.info["duration"])
+            frames.append(np.asarray(gif.convert("RGB"), dtype=int))
     assert times == [300] * (len(states) - 1) + [1500]
     draw = states[0].env.entry.load("render").draw
     for state, frame in zip(states, frames, strict=True):
         drawn = np.asarray(draw(state.env.rules, state.env.state_to_dict(state)).image(0.5), dtype=int)
         assert abs(drawn - frame).mean() < 2
     te.save_animation(states, tmp_path / "once.gif", loop=False, scale=0.5)
-    with image.open(tmp_path / "once.gif") as found:
-        assert "loop" not in found.info
+    with image.open(tmp_path / "once.gif") as gif:
+        assert "loop" not in gif.info
 
 
 def test_gif_without_pillow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,7 +195,7 @@ def test_wrong_arguments_of_a_sheet(arguments: dict[str, Any], message: str) -> 
 @pytest.mark.parametrize(
     "svg", ["<svg", "<g/>", "<svg/>", '<svg width="100%" height="3"/>', '<svg width="0" height="3"/>']
 )
-def test_what_is_no_picture(svg: str) -> None:
+def test_invalid_pictures(svg: str) -> None:
     with pytest.raises(ValueError, match="a picture"):
         Picture.of(svg)
 

@@ -129,9 +129,9 @@ class Writer:
         self.allowed = before
 
     def leaf(self, kind: str) -> str:
-        known = [name for k, name, category in self.names if k == kind and category in self.allowed]
-        if known and self.random.random() < 0.8:
-            return self.random.choice(known)
+        candidates = [name for k, name, category in self.names if k == kind and category in self.allowed]
+        if candidates and self.random.random() < 0.8:
+            return self.random.choice(candidates)
         return self.constant(kind)
 
     def constant(self, kind: str) -> str:

@@ -52,10 +52,10 @@ def test_count_and_find_bits(kind: str) -> None:
     counts = [int(value).bit_count() for value in values]
     assert agree(popcount, values)[0].tolist() == counts
     for n in (0, 5, WIDTHS[kind] - 1):
-        known = values[np.array(counts) > n]
-        assert len(known)
-        (found,) = agree(nth_bit, known, ints([n] * len(known)))
-        assert found.tolist() == [[i for i in range(WIDTHS[kind]) if int(x) >> i & 1][n] for x in known]
+        large_enough = values[np.array(counts) > n]
+        assert len(large_enough)
+        (result,) = agree(nth_bit, large_enough, ints([n] * len(large_enough)))
+        assert result.tolist() == [[i for i in range(WIDTHS[kind]) if int(x) >> i & 1][n] for x in large_enough]
 
 
 @pytest.mark.parametrize("width", (1, 2, 8, 16))
@@ -64,20 +64,20 @@ def test_count_and_find_bits_in_narrow_words(width: int) -> None:
     column = np.array(values, np.uint32)
     assert agree(lambda x: popcount(x, width), column)[0].tolist() == [x.bit_count() for x in values]
     last = ints([x.bit_count() - 1 for x in values])
-    (found,) = agree(lambda x, n: nth_bit(x, n, width), column, last)
-    assert found.tolist() == [x.bit_length() - 1 for x in values]
+    (result,) = agree(lambda x, n: nth_bit(x, n, width), column, last)
+    assert result.tolist() == [x.bit_length() - 1 for x in values]
 
 
 @pytest.mark.parametrize("size", (20, 64, 70))
 def test_has_a_bit_at_a_computed_index(size: int) -> None:
     members, every = some_members(size, seed=3), ints(list(range(size)))
-    words, held = [word(w) for w in pack(members, size)], [i in members for i in every]
+    words, is_member = [word(w) for w in pack(members, size)], [i in members for i in every]
     memory = MemoryArray(lambda w: select(words, w), len(words))
-    assert agree(lambda i: has_bit(words, i), every)[0].tolist() == held
-    assert agree(lambda i: has_bit(memory, i), every)[0].tolist() == held
+    assert agree(lambda i: has_bit(words, i), every)[0].tolist() == is_member
+    assert agree(lambda i: has_bit(memory, i), every)[0].tolist() == is_member
     if size <= 64:
         whole = joined(*words) if size > 32 else words[0]
-        assert agree(lambda i: has_bit(whole, i), every)[0].tolist() == held
+        assert agree(lambda i: has_bit(whole, i), every)[0].tolist() == is_member
 
 
 def test_single_bits() -> None:

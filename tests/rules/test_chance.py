@@ -21,8 +21,8 @@ KNOWN = [  # key, counter, output: the known-answer tests of Random123
 def test_known_answers(key: tuple[int, int], counter: tuple[int, int], output: tuple[int, int]) -> None:
     assert tuple(x.value for x in threefry(key, counter)) == output == chance.threefry(key, counter)
     column = [np.full(4, x, np.uint32) for x in (*key, *counter)]
-    found = agree(lambda a, b, c, d: list(threefry((a, b), (c, d))), *column)
-    assert [x.tolist() for x in found] == [[y] * 4 for y in output]
+    results = agree(lambda a, b, c, d: list(threefry((a, b), (c, d))), *column)
+    assert [x.tolist() for x in results] == [[y] * 4 for y in output]
 
 
 def test_random_keys_and_counters() -> None:
@@ -42,15 +42,15 @@ def test_draws() -> None:
         drawn = KeyedChance((a, b))
         return [drawn.bits(c), drawn.draw(c, n), drawn.draw(5, 6), drawn.draw(c, 1), scale(a, n)]
 
-    found = agree(function, low, high, counter, n)
-    assert [x.dtype.name for x in found] == ["uint32", "int32", "int32", "int32", "int32"]
+    results = agree(function, low, high, counter, n)
+    assert [x.dtype.name for x in results] == ["uint32", "int32", "int32", "int32", "int32"]
     for row in range(200):
         key = (int(low[row]), int(high[row]))
         expected = [
             chance.bits(key, int(counter[row])), chance.draw(key, int(counter[row]), int(n[row])),
             chance.draw(key, 5, 6), 0, key[0] * int(n[row]) >> 32,
         ]  # fmt: skip
-        assert [int(x[row]) for x in found] == expected
+        assert [int(x[row]) for x in results] == expected
 
 
 def test_a_game_that_declares_no_chance_draws_none() -> None:

@@ -30,10 +30,10 @@ def test_loops(length: int) -> None:
     x = numbers("int", SIZE, 1, -20, 20)
 
     def function(x: Scalar) -> list[Scalar]:
-        found = [any_in_range(length, lambda i: i * 3 == x), sum_in_range(length, lambda i: where(x > i, i + 1, 0))]
+        results = [any_in_range(length, lambda i: i * 3 == x), sum_in_range(length, lambda i: where(x > i, i + 1, 0))]
         if length:  # an empty list has no kind
-            found.append(union_in_range(length, lambda i: where((x + 20) >> i & 1 != 0, word(1) << i, 0)))
-        return found
+            results.append(union_in_range(length, lambda i: where((x + 20) >> i & 1 != 0, word(1) << i, 0)))
+        return results
 
     some, total, *union = agree(function, x)
     terms = range(length)
@@ -57,13 +57,13 @@ def test_loops_in_loops() -> None:
             union_in_range(3, lambda i: union_in_range(3, lambda j: where(i * 3 + j < x, word(1) << (i * 3 + j), 0))),
         ]
 
-    found = agree(function, x)
+    results = agree(function, x)
     for row, value in enumerate(x.tolist()):
         pairs = [(i, j) for i in range(5) for j in range(4)]
-        assert found[0][row] == sum(i + j for i, j in pairs if i * j < value)
-        assert found[1][row] == any(i * j + j == value for i, j in pairs)
-        assert found[2][row] == sum(any(i * j == value for j in range(4)) for i in range(6))
-        assert found[3][row] == sum(1 << k for k in range(9) if k < value)
+        assert results[0][row] == sum(i + j for i, j in pairs if i * j < value)
+        assert results[1][row] == any(i * j + j == value for i, j in pairs)
+        assert results[2][row] == sum(any(i * j == value for j in range(4)) for i in range(6))
+        assert results[3][row] == sum(1 << k for k in range(9) if k < value)
 
 
 @pytest.mark.parametrize("length", [0, 1, 2, 17])
@@ -74,12 +74,12 @@ def test_repeated_steps(length: int) -> None:
     def function(x: Scalar, y: Scalar) -> list[Scalar]:
         return repeat(length, [x, y * 2, 1], lambda v: [v[1], v[0] + v[1] * y, v[2] + x])
 
-    found = agree(function, x, y)
+    results = agree(function, x, y)
     for row, (a, b) in enumerate(zip(x.tolist(), y.tolist(), strict=True)):
         values = [a, b * 2, 1]
         for _ in range(length):
             values = [values[1], values[0] + values[1] * b, values[2] + a]
-        assert [int(column[row]) for column in found] == [value % 2**32 for value in values]
+        assert [int(column[row]) for column in results] == [value % 2**32 for value in values]
 
 
 def test_repeated_steps_end_when_they_change_nothing() -> None:
@@ -91,14 +91,14 @@ def test_repeated_steps_end_when_they_change_nothing() -> None:
         met = repeat(2**31 - 1, [x < y, x == y, x > y], lambda v: [v[0] & ~v[1], v[1] | v[2], v[2]])
         return [*climbed, *met, *repeat(9, [x], lambda v: [v[0] + integer(v[0] < y)])]
 
-    found = agree(function, x, y)
-    assert found[0].tolist() == np.maximum(x, y).tolist()
-    assert [column.tolist() for column in found[1:4]] == [
+    results = agree(function, x, y)
+    assert results[0].tolist() == np.maximum(x, y).tolist()
+    assert [column.tolist() for column in results[1:4]] == [
         ((x < y) & (x != y)).tolist(),
         (x >= y).tolist(),
         (x > y).tolist(),
     ]
-    assert found[4].tolist() == np.where(x < y, np.minimum(x + 9, y), x).tolist()
+    assert results[4].tolist() == np.where(x < y, np.minimum(x + 9, y), x).tolist()
     assert 0 < (y > x + 9).sum() < SIZE and (x > y).any()
 
 
@@ -118,13 +118,13 @@ def test_repeated_steps_in_loops() -> None:
         inner = repeat(3, [x], lambda v: [v[0] + sum_in_range(3, lambda i: where(i < v[0], i, 0))])
         return [outer, *twice, *inner]
 
-    found = agree(function, x)
+    results = agree(function, x)
     for row, value in enumerate(x.tolist()):
-        assert found[0][row] == sum(i + value + k for i in range(4) for k in range(3))
-        assert found[1][row] == 8 * (value + 2)
+        assert results[0][row] == sum(i + value + k for i in range(4) for k in range(3))
+        assert results[1][row] == 8 * (value + 2)
         for _ in range(3):
             value += sum(i for i in range(3) if i < value)
-        assert found[2][row] == value
+        assert results[2][row] == value
 
 
 def test_a_term_for_every_index() -> None:

@@ -81,16 +81,16 @@ def test_several_at_once() -> None:
             sum_of(x > 0 for x in values), any_of([]), all_of([]), sum_of([]), union_of(sets), sum_of([a, True, 2]),
         ]  # fmt: skip
 
-    found = agree(function, *columns, *words)
+    results = agree(function, *columns, *words)
     table = np.stack(columns)
     wanted: list[Any] = [
         (table == 3).any(0), (table < 3).all(0), table.sum(0), (table > 0).sum(0),
         np.zeros(SIZE, bool), np.ones(SIZE, bool), np.zeros(SIZE, int), np.bitwise_or.reduce(words), columns[0] + 3,
     ]  # fmt: skip
-    for k, (column, values) in enumerate(zip(found, wanted, strict=True)):
+    for k, (column, values) in enumerate(zip(results, wanted, strict=True)):
         np.testing.assert_array_equal(column, values, err_msg=str(k))
-    assert [column.dtype for column in found[:4]] == [np.bool_, np.bool_, np.int32, np.int32]
-    assert found[6].dtype == np.int32 and 0 < found[0].sum() < SIZE and 0 < found[1].sum() < SIZE
+    assert [column.dtype for column in results[:4]] == [np.bool_, np.bool_, np.int32, np.int32]
+    assert results[6].dtype == np.int32 and 0 < results[0].sum() < SIZE and 0 < results[1].sum() < SIZE
 
 
 def test_plain_numbers_among_scalars_take_their_kind() -> None:
@@ -103,27 +103,27 @@ def test_plain_numbers_among_scalars_take_their_kind() -> None:
             union_of([1, 1 << 31]),
         ]  # fmt: skip
 
-    found = agree(function, x, i)
+    results = agree(function, x, i)
     with np.errstate(over="ignore"):
         table = np.stack([np.full(SIZE, 7, np.uint32), np.full(SIZE, 1 << 31, np.uint32), x])[i, np.arange(SIZE)]
         wanted = [x + np.uint32(3), x | np.uint32(1 << 31), table, table]
-    for column, values in zip(found, wanted, strict=False):
+    for column, values in zip(results, wanted, strict=False):
         assert column.dtype == np.uint32
         np.testing.assert_array_equal(column, values)
-    assert (found[4] == 1 | 1 << 31).all()
+    assert (results[4] == 1 | 1 << 31).all()
 
 
 def test_arrays_in_memory_are_read_element_by_element_and_changed_by_overlays() -> None:
     """Overlays of a memory field change the new array, and leave the old one."""
-    asked: list[int] = []
+    read: list[int] = []
 
     def element(i: Scalar) -> Scalar:
-        asked.append(int(i.value))
+        read.append(int(i.value))
         return word(i) * 10
 
     array = MemoryArray(element, 1000)
     changed = put(array, 7, 3)
-    assert len(changed) == 1000 and not asked, "nothing is read before it is asked for"
+    assert len(changed) == 1000 and not read, "elements are read lazily"
     assert [int(changed[i].value) for i in (6, 7, 8)] == [60, 3, 80]
     assert int(select(array, integer(7)).value) == 70 and int(array[999].value) == 9990
     twice = put(changed, 8, word(1))

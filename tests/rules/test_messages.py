@@ -77,12 +77,12 @@ def check(name: str, run: str) -> None:
             function(integer(2))
         else:  # nodes of a kernel, as rules get them
             kernel(lambda x: x if x.known else function(x), np.arange(4, dtype=np.int32))
-    said = str(caught.value)
+    text_of_error = str(caught.value)
     lines, first = inspect.getsourcelines(function)
     at = next(k for k, line in enumerate(lines) if text in line)
-    assert said.startswith(f"{first_errors.__file__}:{first + at}: {lines[at].strip()}\n"), said
-    assert message in said, said
-    assert len(said) < 300 + len(first_errors.__file__), "an error is read, not scrolled"
+    assert text_of_error.startswith(f"{first_errors.__file__}:{first + at}: {lines[at].strip()}\n"), text_of_error
+    assert message in text_of_error, text_of_error
+    assert len(text_of_error) < 300 + len(first_errors.__file__), "an error is read, not scrolled"
 
 
 @pytest.mark.parametrize("name", MESSAGES)

@@ -122,20 +122,20 @@ class Suite:
         Tensor.realize(after[0])
         return download(after[0]).reshape(self.expected.shape)
 
-    def differences(self, found: np.ndarray) -> list[Difference]:
+    def differences(self, results: np.ndarray) -> list[Difference]:
         """Return the first difference of every program, if any."""
         differences, start = [], 0
         for number, kinds in enumerate(self.kinds):
             sizes = [2 if kind == "word64" else 1 for kind in kinds]
             stop = start + sum(sizes)
-            wrong = np.argwhere(self.expected[start:stop] != found[start:stop])
+            wrong = np.argwhere(self.expected[start:stop] != results[start:stop])
             if len(wrong):
                 line, row = (int(x) for x in wrong[0])
                 result = next(k for k in range(len(kinds)) if sum(sizes[: k + 1]) > line)
                 first = start + sum(sizes[:result])
                 values = (
                     decoded(words[first : first + sizes[result], row].tolist(), kinds[result])
-                    for words in (self.expected, found)
+                    for words in (self.expected, results)
                 )
                 differences.append((number, result, row, *values))
             start = stop
@@ -143,9 +143,9 @@ class Suite:
 
     def describe(self, difference: Difference) -> str:
         """Return a program, the fields of a row, and both values of a result."""
-        number, result, row, expected, found = difference
+        number, result, row, expected, actual = difference
         fields = {name: column[row].item() for name, column in self.table.items()}
-        return f"{self.texts[number]}{fields}\nr{result}: expected {expected}, got {found}\n"
+        return f"{self.texts[number]}{fields}\nr{result}: expected {expected}, got {actual}\n"
 
 
 def _each_row(size: int, device: str) -> Iterator[Scalar]:
@@ -173,7 +173,7 @@ def find_differences(seeds: range, device: str, plain: bool = False, portable: b
         plain: whether the programs also run with plain numbers.
         portable: whether to leave out programs with reals, which not all devices round alike.
     """
-    found = []
+    problems = []
     for first in range(seeds.start, seeds.stop, PER_KERNEL):
         some, table = range(first, min(first + PER_KERNEL, seeds.stop)), columns(ROWS, first)
         texts = {source(seed): seed for seed in some}
@@ -183,8 +183,8 @@ def find_differences(seeds: range, device: str, plain: bool = False, portable: b
         runs = {device: suite.kernel(device)} | ({"plain numbers": suite.plain()} if plain else {})
         for name, results in runs.items():
             wrong = suite.differences(results)
-            found += [f"{name}, seed {texts[suite.texts[d[0]]]}\n{suite.describe(d)}" for d in wrong]
-    return found
+            problems += [f"{name}, seed {texts[suite.texts[d[0]]]}\n{suite.describe(d)}" for d in wrong]
+    return problems
 
 
 def _is_portable(text: str) -> bool:
@@ -216,8 +216,8 @@ def _require(device: str) -> None:
 
 
 def _check(seeds: range, device: str, plain: bool = False, portable: bool = False) -> None:
-    found = find_differences(seeds, device, plain, portable)
-    assert not found, f"{len(found)} of {len(seeds)} programs differ\n" + "\n".join(found[:5])
+    problems = find_differences(seeds, device, plain, portable)
+    assert not problems, f"{len(problems)} of {len(seeds)} programs differ\n" + "\n".join(problems[:5])
 
 
 # *** tests ***
@@ -318,8 +318,8 @@ def _results(expression: str, device: str = "CPU", **fields: Any) -> list[Any]:
     """Return an expression's value for each row after the kernel, plain numbers and the reference have agreed."""
     text = f"def program({', '.join(ARGUMENTS)}):\n    return [{expression}]\n"
     suite = Suite([text], _table(**fields))
-    for found in (suite.kernel(device), suite.plain()):
-        assert not (wrong := suite.differences(found)), suite.describe(wrong[0])
+    for results in (suite.kernel(device), suite.plain()):
+        assert not (wrong := suite.differences(results)), suite.describe(wrong[0])
     return [decoded(words.tolist(), suite.kinds[0][0]) for words in suite.expected.T]
 
 
@@ -332,9 +332,9 @@ def test_repeat_that_starts_from_a_constant() -> None:
 
 
 def test_repeat_that_starts_from_a_field_in_a_loop() -> None:
-    found = _results("sum_in_range(4, lambda i: repeat(2, [a], lambda v: [v[0] + i])[0])", a=HEIGHTS)
-    assert found == [sum(h + 2 * i for i in range(4)) for h in HEIGHTS]
-    assert found[0] == 48
+    results = _results("sum_in_range(4, lambda i: repeat(2, [a], lambda v: [v[0] + i])[0])", a=HEIGHTS)
+    assert results == [sum(h + 2 * i for i in range(4)) for h in HEIGHTS]
+    assert results[0] == 48
 
 
 STARTS = ["integer(2)", "a", "i", "a + i", "j", "b", "i * 4 + j"]
@@ -389,8 +389,8 @@ def test_quotients_of_bounded_numbers() -> None:
     """Constant divisors become a product and a shift where the bounds allow it."""
     divisors, masks = (3, 5, 6, 7, 10, 12, 100, 641, 1000), (15, 255, 1023, 65535, 2**20 - 1, HIGH)
     values = {x * y + z for x in divisors for y in (1, 2, 51, 1023, 10**6) for z in (-1, 0)} | {0, *masks}
-    found = ", ".join(f"(a & {m}) {op} {d}" for m in masks for d in divisors for op in ("//", "%"))
-    _results(found, a=sorted(values))
+    quotients = ", ".join(f"(a & {m}) {op} {d}" for m in masks for d in divisors for op in ("//", "%"))
+    _results(quotients, a=sorted(values))
 
 
 def test_a_word64_is_rounded_to_a_real_once() -> None:

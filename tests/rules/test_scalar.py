@@ -42,8 +42,8 @@ def numpy_wraps() -> Iterator[None]:
 
 def check(operations: dict[str, Callable[..., Any]], expected: Callable[..., Any], *columns: np.ndarray) -> None:
     """Check each operation in one kernel and in plain numbers against NumPy; `expected` brings columns to one dtype."""
-    found = agree(lambda *given: [op(*given) for op in operations.values()], *columns)
-    for (name, op), column in zip(operations.items(), found, strict=True):
+    results = agree(lambda *arguments: [op(*arguments) for op in operations.values()], *columns)
+    for (name, op), column in zip(operations.items(), results, strict=True):
         wanted = op(*expected(*columns))
         assert column.dtype == wanted.dtype, f"{name}: {column.dtype} is not {wanted.dtype}"
         np.testing.assert_array_equal(column, wanted, err_msg=name)
@@ -75,12 +75,12 @@ def test_words_that_have_wrapped_around(kind: str) -> None:
         lambda s: word64(s) >> 3 < 9,
         lambda s: integer(s) < 0,
     ]
-    told = [column for use in uses for column in agree(lambda x, use=use: [use(s) for s in sums(x)], x)]
-    assert sum(0 < column.sum() < len(x) for column in told) > 40
+    columns = [column for use in uses for column in agree(lambda x, use=use: [use(s) for s in sums(x)], x)]
+    assert sum(0 < column.sum() < len(x) for column in columns) > 40
 
 
 @pytest.mark.parametrize("kind", WHOLE)
-def test_a_division_that_nothing_can_answer_ends_no_process(kind: str) -> None:
+def test_undefined_divisions_do_not_crash(kind: str) -> None:
     """Kernels compute both branches of `where`: a quotient by 0 is 0, and the lowest int by -1 wraps around."""
     a, b = numbers(kind, SIZE, 1), numbers(kind, SIZE, 2, high=1)
     b[: SIZE // 2] = 0
@@ -122,9 +122,9 @@ def test_plain_numbers_mix_in_on_either_side(kind: str, number: int) -> None:
     wrapped: Any = np.array(number, np.int64).astype(NUMPY[kind])
     if number < 0 and kind == "int":  # NumPy warns of the lowest int divided by -1
         x = np.where(x == np.iinfo(np.int32).min, 5, x).astype(np.int32)
-    left = {name: op for name, op in ALL.items() if name not in ("//", "%")}
-    found = agree(lambda x: [op(x, number) for op in ALL.values()] + [op(number, x) for op in left.values()], x)
-    for place, (name, column) in enumerate(zip([*ALL, *left], found, strict=True)):
+    operations = {name: op for name, op in ALL.items() if name not in ("//", "%")}
+    results = agree(lambda x: [op(x, number) for op in ALL.values()] + [op(number, x) for op in operations.values()], x)
+    for place, (name, column) in enumerate(zip([*ALL, *operations], results, strict=True)):
         wanted = ALL[name](x, wrapped) if place < len(ALL) else ALL[name](wrapped, x)
         np.testing.assert_array_equal(column, wanted, err_msg=name)
         assert column.dtype == wanted.dtype, name
@@ -145,23 +145,23 @@ def test_shifts(kind: str) -> None:
     check(shifts, lambda x, by: (x, by), x, by)
     for amount in (0, 1, 7, bits - 1):
         fixed = {name: (lambda x, op=op, n=amount: op(x, n)) for name, op in shifts.items()}
-        found = agree(lambda x, ops=fixed: [op(x) for op in ops.values()], x)
-        for name, column in zip(fixed, found, strict=True):
+        results = agree(lambda x, ops=fixed: [op(x) for op in ops.values()], x)
+        for name, column in zip(fixed, results, strict=True):
             np.testing.assert_array_equal(column, shifts[name](x, NUMPY[kind](amount)), err_msg=f"{name} {amount}")
-    found = agree(lambda by: [1 << by, 5 >> by], by)
-    np.testing.assert_array_equal(found[0], NUMPY[kind](1) << by)
-    np.testing.assert_array_equal(found[1], NUMPY[kind](5) >> by)
+    results = agree(lambda by: [1 << by, 5 >> by], by)
+    np.testing.assert_array_equal(results[0], NUMPY[kind](1) << by)
+    np.testing.assert_array_equal(results[1], NUMPY[kind](5) >> by)
 
 
 def test_amounts_of_any_kind_that_count_modulo_the_bits() -> None:
     """Shift amounts count modulo the bits of a word, in scalar and in vector code."""
     x, by = numbers("word", SIZE, 7), numbers("int", SIZE, 8)
-    found = agree(lambda x, by: [x << by, x >> by, word64(x) << by, integer(x) >> word(by), x << (by == 3)], x, by)
-    np.testing.assert_array_equal(found[0], x << (by & 31).astype(np.uint32))
-    np.testing.assert_array_equal(found[1], x >> (by & 31).astype(np.uint32))
-    np.testing.assert_array_equal(found[2], x.astype(np.uint64) << (by & 63).astype(np.uint64))
-    np.testing.assert_array_equal(found[3], x.astype(np.int32) >> (by & 31))
-    np.testing.assert_array_equal(found[4], np.where(by == 3, x << np.uint32(1), x))
+    results = agree(lambda x, by: [x << by, x >> by, word64(x) << by, integer(x) >> word(by), x << (by == 3)], x, by)
+    np.testing.assert_array_equal(results[0], x << (by & 31).astype(np.uint32))
+    np.testing.assert_array_equal(results[1], x >> (by & 31).astype(np.uint32))
+    np.testing.assert_array_equal(results[2], x.astype(np.uint64) << (by & 63).astype(np.uint64))
+    np.testing.assert_array_equal(results[3], x.astype(np.int32) >> (by & 31))
+    np.testing.assert_array_equal(results[4], np.where(by == 3, x << np.uint32(1), x))
     assert (by < 0).any() and (by > 31).any() and (by == 3).any()
 
 
@@ -169,8 +169,8 @@ def test_amounts_of_any_kind_that_count_modulo_the_bits() -> None:
 def test_conversions(kind: str) -> None:
     """Conversions cut off high bits and extend ints by their sign, as in C and NumPy."""
     x = numbers(kind, SIZE, 9)
-    found = agree(lambda x: [integer(x), word(x), word64(x), real(x), x != 0], x)
-    for column, dtype in zip(found, (np.int32, np.uint32, np.uint64, np.float32, np.bool_), strict=True):
+    results = agree(lambda x: [integer(x), word(x), word64(x), real(x), x != 0], x)
+    for column, dtype in zip(results, (np.int32, np.uint32, np.uint64, np.float32, np.bool_), strict=True):
         np.testing.assert_array_equal(column, x.astype(dtype))
     there_and_back = agree(lambda x: [integer(word(integer(x))), integer(word64(integer(x)))], x)
     assert all((column == x.astype(np.int32)).all() for column in there_and_back)
@@ -190,16 +190,16 @@ def test_reals() -> None:
     a, b = numbers("real", SIZE, 1), numbers("real", SIZE, 2)
     check({name: ALL[name] for name in ("+", "-", "*", *COMPARISONS)}, lambda a, b: (a, b), a, b)
     third = np.float32(1 / 3)
-    found = agree(lambda a: [a * (1 / 3), 0.1 + a, a - 1, -a, 2 * a], a)
+    results = agree(lambda a: [a * (1 / 3), 0.1 + a, a - 1, -a, 2 * a], a)
     wanted = [a * third, np.float32(0.1) + a, a - np.float32(1), -a, np.float32(2) * a]
-    for column, values in zip(found, wanted, strict=True):
+    for column, values in zip(results, wanted, strict=True):
         np.testing.assert_array_equal(column, values)
 
 
 @pytest.mark.parametrize("kind", [*WHOLE, "real"])
 def test_choices(kind: str) -> None:
     flag, a, b = numbers("bool", SIZE, 1), numbers(kind, SIZE, 2), numbers(kind, SIZE, 3)
-    found = agree(
+    results = agree(
         lambda f, a, b: [
             where(f, a, b), where(f, a, 3), where(f, 0, b), maximum(a, b), minimum(a, b), where(True, a, b)
         ],
@@ -209,18 +209,20 @@ def test_choices(kind: str) -> None:
     wanted = [
         np.where(flag, a, b), np.where(flag, a, three), np.where(flag, zero, b), np.maximum(a, b), np.minimum(a, b), a
     ]  # fmt: skip
-    for column, values in zip(found, wanted, strict=True):
+    for column, values in zip(results, wanted, strict=True):
         np.testing.assert_array_equal(column, values)
         assert column.dtype == values.dtype
 
 
 def test_choices_between_lists_and_bools() -> None:
     flag, a = numbers("bool", 64, 1), numbers("int", 64, 2)
-    found = agree(lambda f, a: [*where(f, [a, a + 1], (7, a)), where(f, a > 0, a == 0), where(f, a > 0, True)], flag, a)
+    results = agree(
+        lambda f, a: [*where(f, [a, a + 1], (7, a)), where(f, a > 0, a == 0), where(f, a > 0, True)], flag, a
+    )
     wanted = [
         np.where(flag, a, 7), np.where(flag, a + np.int32(1), a), np.where(flag, a > 0, a == 0), (a > 0) | ~flag
     ]  # fmt: skip
-    for column, values in zip(found, wanted, strict=True):
+    for column, values in zip(results, wanted, strict=True):
         np.testing.assert_array_equal(column, values)
 
 

@@ -102,7 +102,7 @@ def test_the_state_that_rules_see() -> None:
     assert (s.marks, own) == ([1, 2], [4, 7])
 
 
-def test_what_an_author_imports_from_one_place() -> None:
+def test_the_language_has_one_import() -> None:
     from tensor_envs import rules
 
     assert set(rules.__all__) <= set(vars(rules))

@@ -81,8 +81,8 @@ def kernel(function: Function, *columns: np.ndarray, device: str = "CPU") -> lis
 
 def agree(function: Function, *columns: np.ndarray) -> list[np.ndarray]:
     """Check that both forms agree, and return the columns of results."""
-    expected, found = plain(function, *columns), kernel(function, *columns)
-    for k, (one, other) in enumerate(zip(expected, found, strict=True)):
+    expected, results = plain(function, *columns), kernel(function, *columns)
+    for k, (one, other) in enumerate(zip(expected, results, strict=True)):
         np.testing.assert_array_equal(other, one, err_msg=f"result {k}")
     return expected
 
@@ -94,13 +94,13 @@ def numbers(kind: str, size: int, seed: int = 0, low: int | None = None, high: i
         return rng.integers(0, 2, size).astype(bool)
     if kind == "real":
         return rng.uniform(-100, 100, size).astype(np.float32)
-    about = np.iinfo(NUMPY[kind])
-    low, high = int(about.min) if low is None else low, int(about.max) if high is None else high
-    values = rng.integers(low, high, size, dtype=about.dtype, endpoint=True)
+    limits = np.iinfo(NUMPY[kind])
+    low, high = int(limits.min) if low is None else low, int(limits.max) if high is None else high
+    values = rng.integers(low, high, size, dtype=limits.dtype, endpoint=True)
     # random words are rarely equal, small ones are
     if max(low, -3) <= min(high, 3):
-        small = rng.integers(max(low, -3), min(high, 3), size, endpoint=True).astype(about.dtype)
+        small = rng.integers(max(low, -3), min(high, 3), size, endpoint=True).astype(limits.dtype)
         values = np.where(rng.random(size) < 0.3, small, values)
     edges = [x for x in (low, high, 0, 1, -1, high - 1) if low <= x <= high][:size]
-    values[: len(edges)] = np.array(edges, dtype=about.dtype)
+    values[: len(edges)] = np.array(edges, dtype=limits.dtype)
     return rng.permutation(values)

@@ -114,15 +114,15 @@ class Kernel(NamedTuple):
         """Return the text with checked arrays, and a function `run_NAME` that runs all threads, as C++."""
         used = [array for array in self.tape.arrays if array.used]
         head, brace, body = self.text.partition(" {\n")
-        found = list(re.finditer(PARAMETERS[self.language], head))
-        assert [x["name"] for x in found] == [array.name for array in used], head
-        assert all(x.groupdict().get("number", str(k)) == str(k) for k, x in enumerate(found)), head
-        for x, array in zip(reversed(found), reversed(used), strict=True):
+        parameters = list(re.finditer(PARAMETERS[self.language], head))
+        assert [x["name"] for x in parameters] == [array.name for array in used], head
+        assert all(x.groupdict().get("number", str(k)) == str(k) for k, x in enumerate(parameters)), head
+        for x, array in zip(reversed(parameters), reversed(used), strict=True):
             kind = x["type"] if array.written else f"const {x['type']}"
             head = f"{head[: x.start()]}Parameter<{kind}> {x['name']}{head[x.end() :]}"
         body, count = REGISTERS.subn(r'  Register<\g<type>, \g<size>> \g<name>("\g<name>");', body)
         assert count == sum(array.used for array in self.tape.registers)
-        arrays = [f'{{({x["type"]} *)memory[{k}], sizes[{k}], "{x["name"]}"}}' for k, x in enumerate(found)]
+        arrays = [f'{{({x["type"]} *)memory[{k}], sizes[{k}], "{x["name"]}"}}' for k, x in enumerate(parameters)]
         call = CALLS[self.language].format(name=name, arguments=", ".join(arrays))
         groups, threads = (self.tape.grid.get(axis, 1) for axis in ("group", "thread"))
         return f"""{head}{brace}{body}

@@ -51,8 +51,8 @@ class Launch(NamedTuple):
 class Watched:
     """Captured function that records its launches."""
 
-    def __init__(self, function: Any, launches: list[Launch], about: tuple[str, Any, SearchConfig | None]):
-        self.function, self.launches, self.about = function, launches, about
+    def __init__(self, function: Any, launches: list[Launch], launch_header: tuple[str, Any, SearchConfig | None]):
+        self.function, self.launches, self.launch_header = function, launches, launch_header
 
     def __call__(self, *tensors: Tensor) -> None:
         self._launch(self.function, tensors, tensors)
@@ -66,7 +66,7 @@ class Watched:
         arrays = tensors[:-1]  # the last ones are the blocks to play
         before = [download(x) for x in arrays]
         function(*arguments)
-        self.launches.append(Launch(*self.about, before, [download(x) for x in arrays]))
+        self.launches.append(Launch(*self.launch_header, before, [download(x) for x in arrays]))
 
 
 def watch(env: te.Env) -> list[Launch]:
@@ -142,9 +142,9 @@ def search(env: te.Env) -> None:
 def search_more(env: te.Env) -> None:
     """Launch the kernels of searches that return trees, resume them, or add noise."""
     state = searched_state(env)
-    found = te.search.playout_policy(state, 6, seed=2, limit=LIMIT, keep_tree=True)
-    tree = te.search.subtree(found.search_tree, found.action)
-    te.search.playout_policy(env.step(state, found.action), 6, seed=3, limit=LIMIT, tree=tree)
+    result = te.search.playout_policy(state, 6, seed=2, limit=LIMIT, keep_tree=True)
+    tree = te.search.subtree(result.search_tree, result.action)
+    te.search.playout_policy(env.step(state, result.action), 6, seed=3, limit=LIMIT, tree=tree)
     te.search.muzero_policy(state, network(env), 4, seed=2)
 
 

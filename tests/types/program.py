@@ -101,7 +101,7 @@ def only_looked_at(state: te.State) -> te.State:
     def evaluate(state: te.State) -> tuple[Tensor, Tensor]:
         return state.legal_action_mask.float(), state.ply.float()
 
-    class Knows(te.agents.Oracle):
+    class MaskOracle(te.agents.Oracle):
         def best_actions(self, state: te.State) -> Tensor:
             return state.legal_action_mask
 
@@ -110,9 +110,9 @@ def only_looked_at(state: te.State) -> te.State:
 
     network = (te.agents.greedy(evaluate), te.agents.gumbel(evaluate, num_simulations=4))
     assert_type(te.agents.load("tic_tac_toe", num_simulations=0), te.agents.Policy)
-    assert_type(te.regret(state.env, network[0], Knows(), games=8), float)
-    found = search.gumbel_muzero_policy(state, evaluate, num_simulations=8, chance="sampled")
-    assert_type(found.action_weights, Tensor)
+    assert_type(te.regret(state.env, network[0], MaskOracle(), games=8), float)
+    result = search.gumbel_muzero_policy(state, evaluate, num_simulations=8, chance="sampled")
+    assert_type(result.action_weights, Tensor)
     assert_type(search.muzero_policy(state, evaluate, num_simulations=8), search.SearchOutput)
     return state.env.step(state, te.from_torch(te.to_torch(te.agents.uniform(state))))
 
@@ -140,14 +140,14 @@ def loops() -> None:
     assert_type(result, te.Rollout)
     assert_type(te.rollout_from(result.state, te.agents.uniform, steps=2).wins, Tensor)
     assert_type(te.playout(env.init(2), n=4), Tensor)
-    found = search.playout_policy(env.init(2), num_simulations=8)
-    assert_type(found, search.SearchOutput)
-    assert_type(found.action, Tensor)
-    assert_type(found.search_tree, search.SearchTree)
-    known = search.playout_policy(env.init(2), 4, keep_tree=True).search_tree
-    assert_type(search.subtree(known, [0, 1]), search.SearchTree)
-    assert_type(search.playout_policy(env.init(2), 4, tree=known), search.SearchOutput)
-    assert_type(known.to_svg(0, nodes=9), str)
+    search_result = search.playout_policy(env.init(2), num_simulations=8)
+    assert_type(search_result, search.SearchOutput)
+    assert_type(search_result.action, Tensor)
+    assert_type(search_result.search_tree, search.SearchTree)
+    tree = search.playout_policy(env.init(2), 4, keep_tree=True).search_tree
+    assert_type(search.subtree(tree, [0, 1]), search.SearchTree)
+    assert_type(search.playout_policy(env.init(2), 4, tree=tree), search.SearchOutput)
+    assert_type(tree.to_svg(0, nodes=9), str)
     assert_type(search.flat_monte_carlo(env.init(2), 16), np.ndarray)
     zero, first = np.zeros(1, np.float32), np.array([[1, 0]], np.float32)
     te.advantages([(0 * first, first, zero, zero, zero + 1)], first, zero, gamma=1.0, lam=0.95)

@@ -67,9 +67,9 @@ def test_pyright(tmp_path: Path) -> None:
     settings = {"typeCheckingMode": "strict", "extraPaths": [str(ROOT)], "include": ["*.py"]}
     (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
     command = ("basedpyright", "--outputjson", "--level", "error", "--pythonpath", sys.executable)
-    found = json.loads(run(*command, folder=tmp_path).stdout)["generalDiagnostics"]
-    assert not [error for error in found if error["file"].endswith("program.py")]
-    seen = {error["range"]["start"]["line"] + 1 for error in found}
+    errors = json.loads(run(*command, folder=tmp_path).stdout)["generalDiagnostics"]
+    assert not [error for error in errors if error["file"].endswith("program.py")]
+    seen = {error["range"]["start"]["line"] + 1 for error in errors}
     assert seen == lines_of_mistakes()
 
 

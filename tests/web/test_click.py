@@ -132,8 +132,8 @@ def test_a_whole_game_is_what_the_environment_says(page: Any, name: str) -> None
     for action in actions:
         state = env.step(state, [action])
     assert state.terminated.item() and len(actions) == state.ply.item() > 1
-    told = [text.split()[-1] for text in page.locator("#moves li").all_inner_texts()[::-1]]
-    assert told == [env.action_to_string(action) for action in actions]
+    names = [text.split()[-1] for text in page.locator("#moves li").all_inner_texts()[::-1]]
+    assert names == [env.action_to_string(action) for action in actions]
     assert re.match(r"(Player . wins|A draw)\. The seed was 5\.", page.inner_text("#status"))
     if PYODIDE:
         assert page.text_content("#text") == env.to_string(state)
@@ -164,17 +164,17 @@ def test_a_game_under_rules_of_the_form(page: Any) -> None:
     players(page, "person", "uniform")
     env = te.make("hyper_tic_tac_toe", shape=(4, 4), k=3)
     play(page, random.Random(3))
-    link, told = taken(page), page.text_content("#text")
+    link, text = taken(page), page.text_content("#text")
     state = env.init(1, 7)
     for action in map(int, parse_qs(urlsplit(link).fragment)["moves"][0].split(".")):
         if state.current_player.item() == 1:
             assert te.agents.uniform(state).tolist() == [action]
         state = env.step(state, [action])
-    assert state.terminated.item() and told == env.to_string(state)
+    assert state.terminated.item() and text == env.to_string(state)
     page.goto("about:blank")
     page.goto(link)
     page.wait_for_selector(f"body[data-state=over][data-pictured='{state.ply.item()}']")
-    assert page.text_content("#text") == told and drawn(page) == shapes(env.render(state))
+    assert page.text_content("#text") == text and drawn(page) == shapes(env.render(state))
     assert page.input_value("#game") == "hyper_tic_tac_toe(shape=(4, 4))"
     page.wait_for_function("document.body.dataset.rate > 1000")  # thousands of games, by kernels traced in the page
     page.select_option("#pace", "0")
@@ -222,12 +222,12 @@ def test_perfect_play_by_a_table(page: Any) -> None:
     players(page, "person", "perfect")
     play(page, random.Random(4))
     env = te.make("shed", cards=5)
-    state, kept = env.init(1, 5), list[bool]()
+    state, are_best = env.init(1, 5), list[bool]()
     for action in map(int, parse_qs(urlsplit(taken(page)).fragment)["moves"][0].split(".")):
         if state.current_player.item() == 1:
-            kept.append(te.agents.solution_of(env).best_actions(state)[0, action])
+            are_best.append(te.agents.solution_of(env).best_actions(state)[0, action])
         state = env.step(state, [action])
-    assert state.terminated.item() and len(kept) > 2 and all(kept)
+    assert state.terminated.item() and len(are_best) > 2 and all(are_best)
 
 
 def test_hidden_cards_are_behind_a_curtain(page: Any) -> None:
@@ -279,5 +279,5 @@ def taken(page: Any) -> str:
     """Copy the link, and return it."""
     page.click("#link")
     page.wait_for_function("document.querySelector('#link').textContent !== 'Copy link'")
-    found: str = page.url
-    return found
+    url: str = page.url
+    return url

@@ -26,8 +26,8 @@ HERE, PAGE = Path(__file__).parent, Path(te.__file__).parent / "web" / "page"
 NODE = shutil.which("node")
 BATCH, SEED, STEPS = 4096, 2**63 + 7, 200
 PLIES = 12
-MOST_BYTES = 45_000  # of a compressed file of kernels
-MOST_OF_CHESS = 120_000  # chess has the longest kernels
+MAX_BYTES = 45_000  # of a compressed file of kernels
+MAX_BYTES_OF_CHESS = 120_000  # chess has the longest kernels
 
 pytestmark = [pytest.mark.cpu, pytest.mark.skipif(NODE is None, reason="WebAssembly is run by node, which is not here")]
 
@@ -59,19 +59,19 @@ def digest(env: te.Env, steps: int = STEPS, rollout: int = 16) -> str:
 def test_every_step_is_the_cpu_devices(name: str, site: Callable[..., Path]) -> None:
     folder = site(name, player=False)
     held_small(name, folder / "games" / f"{name}.wasm")
-    assert told(folder, "digest.js", "digest", name) == f"{name} {digest(shared_env(name))}\n"
+    assert run_script(folder, "digest.js", "digest", name) == f"{name} {digest(shared_env(name))}\n"
 
 
 def held_small(name: str, path: Path) -> None:
-    assert len(gzip.compress(path.read_bytes(), 9)) <= (MOST_OF_CHESS if name == "chess" else MOST_BYTES)
+    assert len(gzip.compress(path.read_bytes(), 9)) <= (MAX_BYTES_OF_CHESS if name == "chess" else MAX_BYTES)
 
 
 def policies(env: te.Env) -> dict[str, te.agents.Policy]:
     """Return the package's policies for the players of a page."""
-    found: dict[str, te.agents.Policy] = {"search": te.agents.playout_search(SIMULATIONS)}
+    result: dict[str, te.agents.Policy] = {"search": te.agents.playout_search(SIMULATIONS)}
     if "trained" in kinds(env):
-        found["trained"] = te.agents.load(env.id, 0)
-    return found
+        result["trained"] = te.agents.load(env.id, 0)
+    return result
 
 
 @pytest.mark.few("tic_tac_toe")
@@ -84,13 +84,13 @@ def test_the_computer_plays_as_the_packages_players(name: str, site: Callable[..
         while len(actions) < PLIES and not state.terminated.item():
             actions.append(int(download(policy(state))[0]))
             state = env.step(state, actions[-1:])
-        assert json.loads(told(site(name), "choices.js", kind, name, PLIES)) == actions, kind
+        assert json.loads(run_script(site(name), "choices.js", kind, name, PLIES)) == actions, kind
 
 
 def test_perfect_play_gives_nothing_away(site: Callable[..., Path]) -> None:
     env = shared_env("tic_tac_toe")
     state = env.init(1, SEED, "CPU")
-    for action in json.loads(told(site(env.id), "choices.js", "perfect", env.id, 9)):
+    for action in json.loads(run_script(site(env.id), "choices.js", "perfect", env.id, 9)):
         assert te.agents.solution_of(env).best_actions(state)[0, action]
         state = env.step(state, [action])
     assert state.terminated.item() and not state.rewards.numpy().any()  # a draw
@@ -108,9 +108,9 @@ def test_perfect_play_by_a_table_gives_nothing_away(name: str, site: Callable[..
         best.append(table.best_actions(state).numpy()[0])
         actions.append(int(te.agents.uniform(state).item()))
         state = env.step(state, actions[-1:])
-    chosen = json.loads(told(site(name), "choices.js", "perfect", name, len(actions), *actions))
-    assert all(kept[action] for kept, action in zip(best, chosen, strict=True))
-    assert len(chosen) > 8 and not all(kept[action] for kept, action in zip(best, actions, strict=True))
+    chosen = json.loads(run_script(site(name), "choices.js", "perfect", name, len(actions), *actions))
+    assert all(is_best[action] for is_best, action in zip(best, chosen, strict=True))
+    assert len(chosen) > 8 and not all(is_best[action] for is_best, action in zip(best, actions, strict=True))
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +133,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     return built
 
 
-def told(folder: Path, script: str, *arguments: object) -> str:
+def run_script(folder: Path, script: str, *arguments: object) -> str:
     """Return the output of a script that Node.js runs in a page's folder."""
     command = [str(NODE), script, *map(str, arguments)]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)

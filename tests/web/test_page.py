@@ -22,7 +22,7 @@ from tensor_envs.web.variants import Variant, variant
 from tests.games.shared import shared_env
 from tests.scripts.here import run_here, status
 
-MOST_BYTES = 150_000  # of the compressed start page with one game, without Python
+MAX_BYTES = 150_000  # of the compressed start page with one game, without Python
 GAME = "kuhn_poker"
 
 
@@ -35,9 +35,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_start_page_is_small_and_whole(site: Path) -> None:
     files = {path.relative_to(site).as_posix(): path.read_bytes() for path in site.rglob("*") if path.is_file()}
-    assert sum(len(gzip.compress(content)) for content in files.values()) < MOST_BYTES
-    told = json.loads(files["games.json"])
-    assert [game["game"] for game in told["games"]] == [GAME] and not told["python"]
+    assert sum(len(gzip.compress(content)) for content in files.values()) < MAX_BYTES
+    games = json.loads(files["games.json"])
+    assert [game["game"] for game in games["games"]] == [GAME] and not games["python"]
     assert {"index.html", "page.js", f"games/{GAME}.wasm", f"games/{GAME}.json"} <= set(files)
     assert b"://" not in b"".join(c for name, c in files.items() if name.endswith((".html", ".js", ".css")))
 
@@ -45,38 +45,38 @@ def test_the_start_page_is_small_and_whole(site: Path) -> None:
 @pytest.mark.skipif(shutil.which("node") is None, reason="the page is run by node, which is not here")
 def test_how_games_have_ended() -> None:
     page = Path(web.__file__).parent / "page"
-    asked = [
+    cases = [
         ([1.0, -0.5, -0.5], False, "Player 0 wins."),
         ([0.25, -0.5, 0.25], True, "Player 0 and player 2 share the win."),
         ([0.0, 0.0, 0.0], False, "A draw."),
         ([0.0, 0.0, 0.0], True, "A draw, by the limit of the game's length."),
         ([1204.0], False, "The game is over: 1204 points."),
     ]
-    views = [{"returns": returns, "truncated": truncated} for returns, truncated, _ in asked]
+    views = [{"returns": returns, "truncated": truncated} for returns, truncated, _ in cases]
     script = f"import {{ result }} from '{page}/table.js'; console.log(JSON.stringify({json.dumps(views)}.map(result)))"
     done = subprocess.run(
         [str(shutil.which("node")), "--input-type=module", "-e", script], capture_output=True, text=True, check=True
     )
-    assert json.loads(done.stdout) == [text for *_, text in asked]
+    assert json.loads(done.stdout) == [text for *_, text in cases]
 
 
 VIEWS = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
 import bridge
-print(json.dumps([json.loads(bridge.answer(*asked)) for asked in json.loads(sys.argv[2])]))
+print(json.dumps([json.loads(bridge.answer(*call)) for call in json.loads(sys.argv[2])]))
 """
 
 
-def package(found: dict[str, tuple[Variant, te.Env]], folder: Path, *parts: str) -> None:
+def package(variants: dict[str, tuple[Variant, te.Env]], folder: Path, *parts: str) -> None:
     """Write the page's Python in the layout of a page."""
-    write_packages(found, folder)
+    write_packages(variants, folder)
     for part in parts:
         ZipFile(folder / f"{part}.zip").extractall(folder)
 
 
-def answers(folder: Path, script: str, asked: object) -> Any:
-    command = [sys.executable, "-S", "-c", script, str(folder), json.dumps(asked)]
+def answers(folder: Path, script: str, calls: object) -> Any:
+    command = [sys.executable, "-S", "-c", script, str(folder), json.dumps(calls)]
     done = subprocess.run(command, capture_output=True, text=True, env={}, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     return json.loads(done.stdout)
@@ -92,16 +92,16 @@ def test_the_pages_python_shows_what_the_environment_does(tmp_path: Path) -> Non
     kuhn, go, stars = (shared_env(name) for name in ("kuhn_poker", "go", "tensor_stars"))
     package({env.id: variant(env.id) for env in (kuhn, go, stars)}, tmp_path, "bridge")
     bet = kuhn.step(kuhn.init(1, 3), [1])
-    asked, expected = list[tuple[str, str]](), list[dict[str, Any]]()
+    calls, expected = list[tuple[str, str]](), list[dict[str, Any]]()
     positions = [(kuhn, bet), (kuhn, kuhn.step(bet, [1])), (go, go.init(1)), (stars, stars.step(stars.init(1), [3]))]
     for env, state in positions:
         words = words_of(state)
         for player in (None, 0, 1):
-            asked.append(("bridge.view", json.dumps([env.id, words, player, ["PLACE(3)"]])))
+            calls.append(("bridge.view", json.dumps([env.id, words, player, ["PLACE(3)"]])))
             shown = {"svg": env.render(state, 0, player), "text": env.to_string(state, 0, player)}
             expected.append({**shown, "moves": ["PLACE(3)"]})
     expected[-1]["moves"] = ["a card, face down"]  # player 0's move in player 1's view
-    assert answers(tmp_path, VIEWS, asked) == expected
+    assert answers(tmp_path, VIEWS, calls) == expected
     assert expected[0] != expected[1] != expected[2]  # each player sees one card
 
 
@@ -114,33 +114,33 @@ def ask(what, *given):
         return json.loads(bridge.answer(f"playground.{what}", json.dumps(given)))
     except (ValueError, TypeError, NotImplementedError) as error:
         return f"{type(error).__name__}: {error}"
-told = []
+results = []
 for id, changes in json.loads(sys.argv[2]):
     form = ask("form", id)
     found = ask("named", form["id"], {f["name"]: f["text"] for f in form["fields"]} | changes)
-    told.append([form["fields"], found])
+    results.append([form["fields"], found])
     if isinstance(found, dict):
         games = [ask("begin", found["game"], 5)]
         while len(games) < 8:
             games.append(ask("play", found["game"], games[-1]["words"], games[-1]["keys"], None))
-        told[-1].append(games)
-print(json.dumps(told))
+        results[-1].append(games)
+print(json.dumps(results))
 """
 
 
 def test_the_form_is_made_from_the_rules_and_plays_what_the_environment_does(tmp_path: Path) -> None:
     package({id: variant(id) for id in ("tic_tac_toe", "shed_5")}, tmp_path, "bridge", "playground")
     wrong = [("k", "9"), ("shape", "abc"), ("misere", "2"), ("shape", "(600, 600)")]
-    asked = [*[("tic_tac_toe", {name: text}) for name, text in wrong], ("tic_tac_toe", {"shape": "4, 4"})]
-    told = answers(tmp_path, PLAYS, [*asked, ("shed_5", {"cards": "6", "max_plies": "7"})])
-    assert [(f["name"], f["text"], f["choices"]) for f in told[0][0]] == [
+    calls = [*[("tic_tac_toe", {name: text}) for name, text in wrong], ("tic_tac_toe", {"shape": "4, 4"})]
+    answered = answers(tmp_path, PLAYS, [*calls, ("shed_5", {"cards": "6", "max_plies": "7"})])
+    assert [(f["name"], f["text"], f["choices"]) for f in answered[0][0]] == [
         ("shape", "(3, 3)", []),
         ("k", "3", []),
         ("misere", "False", ["False", "True"]),
         ("gravity", "False", ["False", "True"]),
     ]
-    assert told[-1][0][0] == {"name": "cards", "text": "5", "allowed": "must be an int in 1..32", "choices": []}
-    assert [found for _, found in told[: len(wrong)]] == [
+    assert answered[-1][0][0] == {"name": "cards", "text": "5", "allowed": "must be an int in 1..32", "choices": []}
+    assert [found for _, found in answered[: len(wrong)]] == [
         "ValueError: no line of k=9 fits on shape (3, 3): k is at most 3",
         "TypeError: shape must be a tuple of ints, got 'abc' of type str",
         "TypeError: misere must be of type bool, got 2 of type int",
@@ -148,7 +148,7 @@ def test_the_form_is_made_from_the_rules_and_plays_what_the_environment_does(tmp
     ]
     names = "hyper_tic_tac_toe(shape=(4, 4))", "shed(cards=6, max_plies=7)"
     envs = shared_env("hyper_tic_tac_toe", shape=(4, 4)), shared_env("shed", cards=6, max_plies=7)
-    for name, env, (_, found, games) in zip(names, envs, told[len(wrong) :], strict=True):
+    for name, env, (_, found, games) in zip(names, envs, answered[len(wrong) :], strict=True):
         assert found["game"] == name and found["players"] == 2 and found["rules"] == te.text.describe(env)
         state = env.init(1, 5)
         assert games[0]["words"] == words_of(state)
@@ -164,16 +164,16 @@ PLAYOUTS = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
 import bridge, playground
-told = []
+results = []
 for name, seed, actions in json.loads(sys.argv[2]):
     kinds, now = playground.about(name)["kinds"], playground.begin(name, seed)
     for action in actions:
         now = playground.play(name, now["words"], now["keys"], action)
-    told.append([kinds, playground.playouts(name, now["words"], now["keys"])])
+    results.append([kinds, playground.playouts(name, now["words"], now["keys"])])
     playground.THINKING = 0.0
-    told[-1].append(playground.playouts(name, now["words"], now["keys"]))
+    results[-1].append(playground.playouts(name, now["words"], now["keys"]))
     playground.THINKING = 1.0
-print(json.dumps(told))
+print(json.dumps(results))
 """
 
 
@@ -181,15 +181,15 @@ def test_playouts_in_the_page_win_block_and_do_not_peek(tmp_path: Path) -> None:
     package({id: variant(id) for id in ("tic_tac_toe", "kuhn_poker")}, tmp_path, "bridge", "playground")
     kuhn = shared_env("kuhn_poker")
     seed = next(s for s in range(99) if kuhn.init(1, s).numpy()["cards"].tolist() == [[2, 1]])
-    asked = [
+    positions = [
         ("hyper_tic_tac_toe(shape=(3, 3))", 0, [0, 8, 1, 7]),  # to win: 2
         ("hyper_tic_tac_toe(shape=(3, 3))", 0, [4, 8, 1]),  # to block: 7
         ("kuhn_poker()", seed, [1]),  # a queen calls a bet, except against the king
     ]
-    told = answers(tmp_path, PLAYOUTS, asked)
-    assert [best for _, best, _ in told] == [2, 7, 1]
-    assert all(kinds == ["person", "uniform", "playouts"] for kinds, _, _ in told)
-    assert all(action in range(9) and action not in asked[k][2] for k, (_, _, action) in enumerate(told[:2]))
+    answered = answers(tmp_path, PLAYOUTS, positions)
+    assert [best for _, best, _ in answered] == [2, 7, 1]
+    assert all(kinds == ["person", "uniform", "playouts"] for kinds, _, _ in answered)
+    assert all(action in range(9) and action not in positions[k][2] for k, (_, _, action) in enumerate(answered[:2]))
 
 
 @pytest.mark.parametrize(

@@ -93,8 +93,8 @@ def in_a_browser(job: dict[str, Any], site: Path, profile: Path) -> Any:
 @pytest.mark.parametrize("name", ["tic_tac_toe", pytest.param("three_will", marks=pytest.mark.slow)])
 def test_every_step_in_a_browser_is_the_cpu_devices(name: str, tmp_path: Path) -> None:
     env = shared_env(name)
-    found = in_a_browser({"made": wgsl(env, BATCH, KERNELS)}, PAGE, tmp_path)
-    assert found == {"adapter": "swiftshader", "digest": digest(env, STEPS, rollout=0)}
+    reply = in_a_browser({"made": wgsl(env, BATCH, KERNELS)}, PAGE, tmp_path)
+    assert reply == {"adapter": "swiftshader", "digest": digest(env, STEPS, rollout=0)}
 
 
 @pytest.mark.slow
@@ -102,7 +102,7 @@ def test_every_step_in_a_browser_is_the_cpu_devices(name: str, tmp_path: Path) -
 def test_kernels_traced_in_a_browser_are_the_cpu_devices(tmp_path: Path) -> None:
     site = tmp_path / "site"
     build(site, ["tic_tac_toe"], PYODIDE)
-    asked = ["hyper_tic_tac_toe(shape=(4, 4))", BATCH, KERNELS]
-    found = in_a_browser({"asked": asked}, site, tmp_path / "profile")
+    job = ["hyper_tic_tac_toe(shape=(4, 4))", BATCH, KERNELS]
+    reply = in_a_browser({"asked": job}, site, tmp_path / "profile")
     env = shared_env("hyper_tic_tac_toe", shape=(4, 4))
-    assert found == {"adapter": "swiftshader", "digest": digest(env, STEPS, rollout=0)}
+    assert reply == {"adapter": "swiftshader", "digest": digest(env, STEPS, rollout=0)}
