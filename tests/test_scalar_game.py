@@ -110,7 +110,7 @@ def test_rules_can_print_and_stop() -> None:
     @dataclass(frozen=True)
     class Watched(dice_race.DiceRace):
         def step(self, s: te.GameState, action: Any, chance: Any) -> te.Outcome:
-            if action.known:
+            if action.is_plain:
                 seen.append((s.ply.value, [x.value for x in s.score], int(action.value)))
                 if len(seen) == 3:
                     raise RuntimeError("a breakpoint")

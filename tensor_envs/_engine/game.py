@@ -92,7 +92,7 @@ class Game:
         self, s: GameState, action: Scalar, legal: Scalar | None
     ) -> tuple[GameState, list[Scalar], Scalar, Scalar]:
         """Play an action; return state, rewards [P], terminated, truncated. `legal` is None if it is known to hold."""
-        if legal is not None and legal.known and not legal.value:  # rules know of legal actions alone
+        if legal is not None and legal.is_plain and not legal.value:  # rules know of legal actions alone
             outcome = Outcome(s, [0] * self.spec.num_players, terminated=True)
         else:
             outcome = self.rules.step(s, action, self.chance(s))
@@ -168,7 +168,7 @@ class Game:
 
     def where(self, condition: Scalar, a: GameState, b: GameState) -> GameState:
         """Select between two states, field by field."""
-        if condition.known:
+        if condition.is_plain:
             return a if condition.value else b
         chosen: dict[str, Any] = {}
         for name, field in self.fields.items():
@@ -197,7 +197,7 @@ def _as_kind(field: Field, x: Any, where_from: str) -> Scalar:
         x = x.to(field.dtype)
     if x.dtype is not field.dtype:
         raise TypeError(f"{where_from}: field {field.name!r} is of kind {field.kind}, got a scalar of kind {x.kind}")
-    if x.known and field.kind == "int" and not field.low <= int(x.value) <= field.high:  # type: ignore[operator]
+    if x.is_plain and field.kind == "int" and not field.low <= int(x.value) <= field.high:  # type: ignore[operator]
         raise ValueError(f"{where_from}: field {field.name!r} must be in {field.low}..{field.high}, got {int(x.value)}")
     return x
 
@@ -229,7 +229,7 @@ def uniform_action(s: GameState, mask: MaskWords, count: int, policy_key: Sequen
 
 def nth_in_memory(mask: MemoryArray, n: Scalar) -> Scalar:
     """Return the n-th legal action of a mask too large to unroll; a loop finds its word."""
-    if n.known:
+    if n.is_plain:
         passed, which = 0, 0
         while passed + int(popcount(mask[which]).value) <= n.value:
             passed, which = passed + int(popcount(mask[which]).value), which + 1

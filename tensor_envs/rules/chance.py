@@ -44,7 +44,7 @@ def threefry(key: Sequence[Value], counter: Sequence[Value]) -> tuple[Scalar, Sc
 def scale(bits: Scalar, n: Value) -> Scalar:
     """Return an int that is uniform in 0..n-1 for a random word, bits * n >> 32 (n at most 2^31)."""
     n = word(scalar(n))
-    if not bits.known and not is_gpu() and n.instruction().high <= 0xFFFF:
+    if not bits.is_plain and not is_gpu() and n.instruction().high <= 0xFFFF:
         # exact, and vectors of 32 bits are multiplied faster than those of 64
         return integer((bits >> 16) * n + ((bits & 0xFFFF) * n >> 16) >> 16)
     return integer(word(word64(bits) * word64(n) >> WORD_BITS))

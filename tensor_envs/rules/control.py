@@ -38,7 +38,7 @@ def any_in_range(size: int, condition: Callable[[Scalar], Scalar]) -> Scalar:
     terms = _unrolled(size, condition)
     if terms is None:
         return _accumulated(size, integer(0), lambda found, i: found | integer(condition(i))) != 0
-    return Scalar(any(t.value for t in terms), BOOL) if all(t.known for t in terms) else terms[0]
+    return Scalar(any(t.value for t in terms), BOOL) if all(t.is_plain for t in terms) else terms[0]
 
 
 def sum_in_range(size: int, term: Callable[[Scalar], Scalar]) -> Scalar:
@@ -87,7 +87,7 @@ def repeat(size: int, start: Sequence[Value], step: Callable[[list[Scalar]], Seq
     if recording() is None or size < 2 or not values:
         for _ in range(size):
             before, values = values, alike(step(values))
-            if all(a.known and b.known and a.value == b.value for a, b in zip(before, values, strict=True)):
+            if all(a.is_plain and b.is_plain and a.value == b.value for a, b in zip(before, values, strict=True)):
                 break
         return values
     count = len(values)

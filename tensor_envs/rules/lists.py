@@ -62,7 +62,7 @@ def _kind(values: Sequence[Value]) -> DType | None:
 
 def _known(index: Any) -> int | None:
     index = scalar(index)
-    return int(index.value) if index.known else None
+    return int(index.value) if index.is_plain else None
 
 
 def select(values: Array, index: Value) -> Scalar:
@@ -252,7 +252,7 @@ def popcount(x: Value, width: int | None = None) -> Scalar:
     x = scalar(x)
     if x.dtype in (BOOL, INT):
         refuse(f"bits are counted in a word or a word64, got {x.kind}")
-    if x.known:
+    if x.is_plain:
         return integer(int(x.value).bit_count())
     width = width or BITS[x.dtype]
     if not is_gpu():  # vectors of a processor rarely count bits
@@ -270,7 +270,7 @@ def nth_bit(x: Value, n: Value, width: int | None = None) -> Scalar:
         int(3)
     """
     x, n, position = scalar(x), integer(n), integer(0)
-    if x.known and n.known:
+    if x.is_plain and n.is_plain:
         members = int(x.value)
         for _ in range(int(n.value)):
             members &= members - 1  # without the lowest

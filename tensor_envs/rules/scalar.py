@@ -68,18 +68,18 @@ class Scalar:
         (int(3), bool(True), word(4294967295))
     """
 
-    __slots__ = ("dtype", "known", "node")
+    __slots__ = ("dtype", "is_plain", "node")
 
     def __init__(self, node: Any, dtype: DType):
         if type(node) is Instruction and node.op == "const":
             node = node.arg
         self.node, self.dtype = node, dtype
-        self.known = type(node) is not Instruction  # whether this is a plain number
+        self.is_plain = type(node) is not Instruction  # a number of Python, not a value of a kernel
 
     @property
     def value(self) -> Number:
         """Plain number; TypeError in a kernel."""
-        if not self.known:
+        if not self.is_plain:
             refuse("a scalar of a kernel has no value: it differs from game to game")
         return self.node
 
@@ -90,18 +90,18 @@ class Scalar:
 
     def instruction(self) -> Instruction:
         """Return the value as an instruction of the kernel that is being recorded."""
-        return arithmetic.const(self.node, self.dtype) if self.known else self.node
+        return arithmetic.const(self.node, self.dtype) if self.is_plain else self.node
 
     def to(self, dtype: DType) -> Scalar:
         """Convert to another kind; bits beyond it are cut off."""
         if self.dtype is dtype:
             return self
-        if self.known:
+        if self.is_plain:
             return Scalar(wrap(self.node, dtype), dtype)
         return Scalar(arithmetic.cast(self.node, dtype), dtype)
 
     def __repr__(self) -> str:
-        return f"{self.kind}({self.node if self.known else '...'})"
+        return f"{self.kind}({self.node if self.is_plain else '...'})"
 
     # *** operations that Python would evaluate wrongly ***
 
@@ -193,7 +193,7 @@ class Scalar:
     def __invert__(self) -> Scalar:
         if self.dtype is REAL:
             refuse("a real has no bits")
-        if self.known:
+        if self.is_plain:
             return Scalar(not self.node if self.dtype is BOOL else wrap(~self.node, self.dtype), self.dtype)
         if self.dtype is BOOL:
             return Scalar(arithmetic.invert(self.node), BOOL)
@@ -300,7 +300,7 @@ def _arithmetic(op: Operation, a: Any, b: Any, bitwise: bool = False) -> Scalar:
             refuse("a real has no bits")
     elif dtype is BOOL:
         a, b, dtype = a.to(INT), b.to(INT), INT
-    if a.known and b.known:
+    if a.is_plain and b.is_plain:
         value = op(a.node, b.node)
         return Scalar(value if bitwise else wrap(value, dtype), dtype)
     return Scalar(_RECORD[op](a.instruction(), b.instruction()), dtype)
@@ -330,7 +330,7 @@ def _shift(op: Operation, a: Any, b: Any) -> Scalar:
         b = Scalar(int(b), dtype)
     else:
         refuse(f"{_a(dtype)} is shifted by 0..{most}, got {b!r}", ValueError)
-    if a.known and b.known:
+    if a.is_plain and b.is_plain:
         return Scalar(wrap(op(a.node, b.node & most), dtype), dtype)
     amount = b.instruction()
     if not 0 <= amount.low <= amount.high <= most:
@@ -365,7 +365,7 @@ _RECORD: dict[Operation, Callable[[Instruction, Instruction], Instruction]] = {
 def _compare(op: Operation, a: Any, b: Any) -> Scalar:
     if not (type(a) is Scalar is type(b) and a.dtype is b.dtype):
         a, b = _common(a, b)
-    if a.known and b.known:
+    if a.is_plain and b.is_plain:
         return Scalar(op(a.node, b.node), BOOL)
     return Scalar(_RECORD[op](a.instruction(), b.instruction()), BOOL)
 
@@ -399,7 +399,7 @@ def where(condition: Any, a: Any, b: Any) -> Any:
     if chosen.dtype is not BOOL:
         refuse(f"a condition is a bool, got {_a(chosen.dtype)}: write x != 0")
     a, b = _common(a, b)
-    if chosen.known:
+    if chosen.is_plain:
         return a if chosen.node else b
     return Scalar(arithmetic.choose(chosen.node, a.instruction(), b.instruction()), a.dtype)
 
@@ -412,7 +412,7 @@ def maximum(a: Value, b: Value) -> Scalar:
         int(5)
     """
     a, b = _common(a, b)
-    if a.known and b.known:
+    if a.is_plain and b.is_plain:
         return b if a.node < b.node else a
     return Scalar(arithmetic.maximum(a.instruction(), b.instruction()), a.dtype)
 
@@ -425,7 +425,7 @@ def minimum(a: Value, b: Value) -> Scalar:
         int(2)
     """
     a, b = _common(a, b)
-    if a.known and b.known:
+    if a.is_plain and b.is_plain:
         return b if b.node < a.node else a
     return Scalar(arithmetic.minimum(a.instruction(), b.instruction()), a.dtype)
 

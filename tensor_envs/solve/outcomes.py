@@ -41,9 +41,9 @@ class Digits:
 
     def draw(self, counter: Value, n: Value) -> Scalar:
         count, size = word(counter), scalar(n)
-        if not size.known:
+        if not size.is_plain:
             raise ValueError("the game draws among a number of values that differs: they cannot be counted")
-        if count.known and self.every_ply:
+        if count.is_plain and self.every_ply:
             raise ValueError(f"the game draws event {count.value} at every ply: it is hidden until it has come")
         event = count.node
         if event not in self.sizes:

@@ -136,7 +136,7 @@ def test_a_term_for_every_index() -> None:
         return [*values, values[3] + values[8]]
 
     def rolled(x: Scalar) -> list[Scalar]:
-        if x.known:  # a plain program keeps no loops
+        if x.is_plain:  # a plain program keeps no loops
             return unrolled(x)
         with no_unroll():
             return unrolled(x)

@@ -76,7 +76,7 @@ def check(name: str, run: str) -> None:
         if run == "plain":
             function(integer(2))
         else:  # nodes of a kernel, as rules get them
-            kernel(lambda x: x if x.known else function(x), np.arange(4, dtype=np.int32))
+            kernel(lambda x: x if x.is_plain else function(x), np.arange(4, dtype=np.int32))
     text_of_error = str(caught.value)
     lines, first = inspect.getsourcelines(function)
     at = next(k for k, line in enumerate(lines) if text in line)
@@ -105,7 +105,7 @@ def test_every_mistake_has_its_message() -> None:
 def test_a_number_that_only_a_debugger_has() -> None:
     assert first_errors.a_value(integer(2)) == 4
     with pytest.raises(TypeError, match="a scalar of a kernel has no value: it differs from game to game"):
-        kernel(lambda x: x if x.known else first_errors.a_value(x), np.arange(4, dtype=np.int32))
+        kernel(lambda x: x if x.is_plain else first_errors.a_value(x), np.arange(4, dtype=np.int32))
 
 
 def test_scalars_are_no_keys() -> None:

@@ -32,7 +32,7 @@ def plain(function: Function, *columns: np.ndarray) -> list[np.ndarray]:
     rows = []
     for entry in zip(*columns, strict=True):
         rows.append(as_values(function(*(Scalar(x.item(), kind) for x, kind in zip(entry, kinds, strict=True)))))
-        assert all(x.known for x in rows[-1])
+        assert all(x.is_plain for x in rows[-1])
     results = [[x.kind for x in row] for row in rows]
     assert all(kinds == results[0] for kinds in results), "the kinds of results depend on values"
     return [np.array([row[k].value for row in rows], NUMPY[kind]) for k, kind in enumerate(results[0])]
