@@ -52,8 +52,8 @@ class Transition:
     def __repr__(self) -> str:
         if self._vector._count != self._count:
             return "<Transition, invalidated by the next step>"
-        now = self.numpy()
-        ended = int((now["terminated"] | now["truncated"]).sum())
+        values = self.numpy()
+        ended = int((values["terminated"] | values["truncated"]).sum())
         return f"<Transition of {self._vector.num_envs} games on {self._vector.device}, {ended} ended>"
 
     @property
@@ -75,9 +75,9 @@ class Transition:
 
     def numpy(self) -> dict[str, np.ndarray]:
         """Return `actions`, `rewards`, `terminated` and `truncated` on the host, far cheaper than one by one."""
-        values, where = self._state().numpy(), self._vector.buffers.layout
+        values, layout = self._state().numpy(), self._vector.buffers.layout
         chosen = {name: values[name] for name in ("rewards", "terminated", "truncated")}
-        return {"actions": where.table(self._actions)[:, 0], **chosen}
+        return {"actions": layout.table(self._actions)[:, 0], **chosen}
 
     @property
     def final_state(self) -> State:
@@ -90,7 +90,7 @@ class Transition:
             return State(vector.env, vector.engine.copy(after.buffers, live=False))
         if vector._before is None:
             raise RuntimeError("final_state needs a VectorEnv made with final_states=True")
-        before = vector.engine.copy(vector._before, live=True)  # whose flags are those of the step before
+        before = vector.engine.copy(vector._before, live=True)  # its flags are of the previous step
         return State(vector.env, vector.engine.step(before, self._actions))
 
     def final_observation(self, player: Any = None) -> Tensor:
@@ -139,32 +139,32 @@ class VectorEnv:
         num_envs = integer("num_envs", num_envs, 1, MAX_BATCH)
         self.env, self.num_envs, self.autoreset = env, num_envs, autoreset
         self.engine, self._count = env.engine, 0
-        self._keeps_old = final_states and autoreset == "same_step"
+        self._final_states = final_states and autoreset == "same_step"
         first = env.init(num_envs, seed, device, first_row).buffers
         self._observations: Observations | None = self.engine.observations(first.layout) if observe else None
         self._adopt(first)
 
-    def _adopt(self, games: BatchBuffers) -> None:
+    def _adopt(self, buffers: BatchBuffers) -> None:
         """Continue with games whose buffer belongs to this VectorEnv."""
-        self.buffers = games
+        self.buffers = buffers
         self._before: BatchBuffers | None = None
         # changes of a memory field are computed while they are stored, so they need another buffer
-        self._spare = self.engine.empty(games) if self._keeps_old or self.engine.game.has_memory else None
-        where = games.layout
-        self._drawn, self._given = (where.empty(1, dtypes.int32) for _ in range(2))
+        self._spare = self.engine.empty(buffers) if self._final_states or self.engine.game.has_memory else None
+        layout = buffers.layout
+        self._sampled, self._uploaded = (layout.empty(1, dtypes.int32) for _ in range(2))
         self._launches: dict[Any, Launch] = {}
         # by the id of a state's buffer
         self._row_major: dict[int, tuple[Launch, dict[str, tuple[Tensor, tuple[int, ...]]]]] = {}
         self._exports: dict[int, dict[str, Any]] = {}
         self._snapshot: State | None = None
         if self._observations is not None:
-            self.engine.write_observations(games, self._observations)
+            self.engine.write_observations(buffers, self._observations)
 
     def __repr__(self) -> str:
         return f"<VectorEnv of {self.num_envs} games of {self.env!r} on {self.device}, autoreset={self.autoreset!r}>"
 
     def __reduce__(self) -> Any:
-        options = (self.autoreset, self._observations is not None, self._keeps_old)
+        options = (self.autoreset, self._observations is not None, self._final_states)
         return _restored, (self.env, self.num_envs, self.device, *options, self.state)
 
     def __deepcopy__(self, memo: Any) -> VectorEnv:
@@ -191,18 +191,20 @@ class VectorEnv:
 
     @state.setter
     def state(self, state: State) -> None:
-        games, now = self.env.check_state(state).buffers, self.buffers
-        if (games.batch, games.device) != (now.batch, now.device):
-            raise ValueError(f"state must be of {now.batch} games on {now.device}, got {games.batch} on {games.device}")
-        self._outside()
-        games = self.engine.reset(games) if self.autoreset == "same_step" else games
-        if games.row_keys is now.row_keys:
-            self.engine.copy(games, live=False, new=now.words)
+        buffers, current = self.env.check_state(state).buffers, self.buffers
+        if (buffers.batch, buffers.device) != (current.batch, current.device):
+            raise ValueError(
+                f"state must be of {current.batch} games on {current.device}, got {buffers.batch} on {buffers.device}"
+            )
+        self._check_outside_jit()
+        buffers = self.engine.reset(buffers) if self.autoreset == "same_step" else buffers
+        if buffers.row_keys is current.row_keys:
+            self.engine.copy(buffers, live=False, new=current.words)
             self._snapshot = self._before = None
             if self._observations is not None:
-                self.engine.write_observations(now, self._observations)
-        else:  # prepared steps are bound to the row keys, too
-            self._adopt(self.engine.copy(games, live=False))
+                self.engine.write_observations(current, self._observations)
+        else:  # prepared launches are bound to the row keys
+            self._adopt(self.engine.copy(buffers, live=False))
         self._count += 1
 
     @property
@@ -280,12 +282,13 @@ class VectorEnv:
             ValueError, TypeError: as in `Env.step`.
             RuntimeError: inside a jit.
         """
-        self._outside()
-        if isinstance(action, Tensor) or self.env.illegal == "raise":
-            actions = self.env.action_buffer(self.state if self.env.illegal == "raise" else self._now(), action)
+        self._check_outside_jit()
+        reads = self.env.illegal == "raise"  # the masks of a copy
+        if isinstance(action, Tensor) or reads:
+            actions = self.env.action_buffer(self.state if reads else State(self.env, self.buffers), action)
         else:
-            actions, where = self._given, self.buffers.layout
-            write(actions, where.padded(host_ints("action", action, self.num_envs)))
+            actions, layout = self._uploaded, self.buffers.layout
+            write(actions, layout.padded(host_ints("action", action, self.num_envs)))
         return self._advance(Step(RESETS[self.autoreset]), actions)
 
     def step_uniform(self) -> Transition:
@@ -304,27 +307,25 @@ class VectorEnv:
             >>> transition.rewards.shape, bool(vector.state.episode.numpy().all())
             ((64, 2), True)
         """
-        self._outside()
-        return self._advance(Step(RESETS[self.autoreset], uniform=True), self._drawn)
-
-    def _now(self) -> State:
-        return State(self.env, self.buffers)
+        self._check_outside_jit()
+        return self._advance(Step(RESETS[self.autoreset], uniform=True), self._sampled)
 
     def _advance(self, kernel: Step, actions: Tensor) -> Transition:
-        games, spare = self.buffers, self._spare
+        """Run a step in place, by a prepared launch if `actions` is one of this object's buffers."""
+        buffers, spare = self.buffers, self._spare
         if spare is not None:  # from one buffer into the other
-            self._before, self.buffers, self._spare = games, games._replace(words=spare), games.words
+            self._before, self.buffers, self._spare = buffers, buffers._replace(words=spare), buffers.words
         # launches are prepared for a kernel and the buffers that it is bound to
-        own = actions is self._given or actions is self._drawn
-        key = (kernel.uniform, id(self.buffers.words)) if own else None
+        reusable = actions is self._uploaded or actions is self._sampled
+        key = (kernel.uniform, id(self.buffers.words)) if reusable else None
         launch = self._launches.get(key)
         if launch is None:
-            seen = None if self._observations is None else self._observations.arrays
-            old = None if spare is None else games.words
-            arrays = Step.Arrays(self.buffers.words, old, games.row_keys, actions, seen)
-            self.engine.run(kernel, games.layout, arrays)
-            if own:
-                self._launches[key] = self.engine.bind(kernel, games.layout, arrays)
+            observations = None if self._observations is None else self._observations.arrays
+            old = None if spare is None else buffers.words
+            arrays = Step.Arrays(self.buffers.words, old, buffers.row_keys, actions, observations)
+            self.engine.run(kernel, buffers.layout, arrays)
+            if reusable:
+                self._launches[key] = self.engine.bind(kernel, buffers.layout, arrays)
         else:
             launch()
         self._count, self._snapshot = self._count + 1, None
@@ -342,11 +343,12 @@ class VectorEnv:
         Raises:
             ValueError, TypeError: a mask of another shape, dtype or device.
         """
-        self._outside()
+        self._check_outside_jit()
         self.state = self.env.reset(self.state, mask)
         return self.state
 
-    def _outside(self) -> None:
+    def _check_outside_jit(self) -> None:
+        """Raise RuntimeError inside a jit."""
         if stays_lazy():
             raise RuntimeError(
                 "a VectorEnv cannot be stepped inside a jit, which would replay one step: step its env there, "

@@ -60,38 +60,38 @@ class Engine:
 
     # *** launching ***
 
-    def run(self, kernel: Kernel, where: BatchLayout, arrays: A, exact: bool = False) -> A:
+    def run(self, kernel: Kernel, layout: BatchLayout, arrays: A, exact: bool = False) -> A:
         """Run a kernel and return its arrays after it.
 
-        Eagerly this replays a captured call. While a TinyJit records, it adds a node to its graph, and the given arrays
-        are those from before.
+        Eagerly this replays a captured call. While a TinyJit captures, it adds a node to the graph and returns new
+        tensors; `arrays` then still stand for the values before the kernel.
         """
-        grid = where.exact if exact else where.grid
+        grid = layout.exact if exact else layout.grid
         if stays_lazy():
-            return self._lazily(kernel, grid, arrays, share(grid, where.device))
+            return self._lazily(kernel, grid, arrays, block_range(grid, layout.device))
         with LOCK:
-            function, arguments = self._captured(kernel, grid, where.device, arrays)
+            function, arguments = self._captured(kernel, grid, layout.device, arrays)
             function.call(*arguments)
         return arrays
 
-    def bind(self, kernel: Kernel, where: BatchLayout, arrays: A, exact: bool = False) -> Launch:
+    def bind(self, kernel: Kernel, layout: BatchLayout, arrays: A, exact: bool = False) -> Launch:
         """Return a prepared launch of a kernel on these arrays."""
         with LOCK:
-            function, arguments = self._captured(kernel, where.exact if exact else where.grid, where.device, arrays)
+            function, arguments = self._captured(kernel, layout.exact if exact else layout.grid, layout.device, arrays)
             return function.bind(*arguments)
 
-    def prepare(self, kernel: Kernel, where: BatchLayout, arrays: A) -> Callable[..., object]:
-        """Return a function that runs a kernel on other arrays like these, given leaf by leaf."""
+    def prepare(self, kernel: Kernel, layout: BatchLayout, arrays: A) -> Callable[..., object]:
+        """Return a function that runs a kernel on other arrays of the same form, passed as flat arguments."""
         with LOCK:
-            function, _ = self._captured(kernel, where.grid, where.device, arrays)
-        blocks = share(where.grid, where.device)
+            function, _ = self._captured(kernel, layout.grid, layout.device, arrays)
+        blocks = block_range(layout.grid, layout.device)
         return lambda *leaves: function(*leaves, *blocks)
 
     def _captured(
         self, kernel: Kernel, grid: Grid, device: DeviceName, arrays: A
     ) -> tuple[CapturedFunction, list[Tensor]]:
         """Return the captured function of a kernel, and its arguments."""
-        blocks, leaves = share(grid, device), Leaves()
+        blocks, leaves = block_range(grid, device), Leaves()
         structure, tensors = flatten(arrays, leaves, NoneType), leaves.tensors
         any_size = launches_directly() and blocks
         key = (kernel, grid.form if any_size else grid, device, structure)
@@ -99,8 +99,8 @@ class Engine:
         def capture() -> CapturedFunction:
             count = len(tensors)
 
-            def function(*given: Tensor) -> None:
-                after = self._lazily(kernel, grid, rebuild(structure, given), given[count:])
+            def function(*arguments: Tensor) -> None:
+                after = self._lazily(kernel, grid, rebuild(structure, arguments), arguments[count:])
                 Tensor.realize(*_tensors(after))
 
             if not (any_size and runs_natively(primary(device))):
@@ -112,7 +112,7 @@ class Engine:
         return get_or_create(self._captures, key, capture), [*tensors, *blocks]
 
     def _lazily(self, kernel: Kernel, grid: Grid, arrays: A, blocks: Sequence[Tensor]) -> A:
-        """Return the arrays after a kernel, lazy. blocks: see `share`."""
+        """Return the arrays after a kernel, lazy. blocks: see `block_range`."""
         leaves = Leaves()
         structure, record = flatten(arrays, leaves, NoneType), self.recorder(kernel, grid, arrays)
         after = launch(self._name(kernel), record, *leaves.tensors, *blocks, any_size=bool(blocks))
@@ -137,94 +137,97 @@ class Engine:
 
     def row_keys(self, batch: int, words: tuple[int, int], device: DeviceName, first_row: int) -> Tensor:
         """Return each row's constants: words of the seed, number of the row, key of the uniform policy."""
-        where = batch_layout(batch, device)
-        shards = [[*words, first_row + shard * where.share] for shard in range(where.shards)]
+        layout = batch_layout(batch, device)
+        shards = [[*words, first_row + shard * layout.share] for shard in range(layout.shards)]
         scalars = np.array(shards, np.uint32).view(np.int32).ravel().tolist()
-        arrays = Seed.Arrays(where.empty(KEY_WORDS), cached_upload(tuple(scalars), device))
-        return self.run(Seed(), where, arrays).row_keys
+        arrays = Seed.Arrays(layout.empty(KEY_WORDS), cached_upload(tuple(scalars), device))
+        return self.run(Seed(), layout, arrays).row_keys
 
-    def empty(self, games: BatchBuffers) -> Tensor:
+    def empty(self, buffers: BatchBuffers) -> Tensor:
         """Return an uninitialised buffer for another state of the same rows."""
-        return games.layout.empty(self.layout.words)
+        return buffers.layout.empty(self.layout.words)
 
     def init(self, batch: int, words: tuple[int, int], device: DeviceName, first_row: int) -> BatchBuffers:
-        row_keys, where = self.row_keys(batch, words, device, first_row), batch_layout(batch, device)
-        new = self.run(Init(), where, Init.Arrays(where.empty(self.layout.words), row_keys)).new
+        """Start episode 0 of `batch` rows. words: of the seed."""
+        row_keys, layout = self.row_keys(batch, words, device, first_row), batch_layout(batch, device)
+        new = self.run(Init(), layout, Init.Arrays(layout.empty(self.layout.words), row_keys)).new
         return BatchBuffers(new, row_keys, batch)
 
     def step(
-        self, games: BatchBuffers, actions: Tensor, reset: AutoReset = "none", new: Tensor | None = None
+        self, buffers: BatchBuffers, actions: Tensor, reset: AutoReset = "none", new: Tensor | None = None
     ) -> BatchBuffers:
-        """Play given actions, into the buffer `new` if there is one."""
-        where = games.layout
-        new = where.empty(self.layout.words) if new is None else new
-        arrays = Step.Arrays(new, games.words, games.row_keys, actions)
-        return BatchBuffers(self.run(Step(reset), where, arrays).new, games.row_keys, games.batch)
+        """Play one action in every game; the new state goes to the buffer `new`, if one is passed."""
+        layout = buffers.layout
+        new = layout.empty(self.layout.words) if new is None else new
+        arrays = Step.Arrays(new, buffers.words, buffers.row_keys, actions)
+        return BatchBuffers(self.run(Step(reset), layout, arrays).new, buffers.row_keys, buffers.batch)
 
-    def reset(self, games: BatchBuffers, chosen: Tensor | None = None) -> BatchBuffers:
-        arrays = Reset.Arrays(self.empty(games), games.words, games.row_keys, chosen)
-        return games._replace(words=self.run(Reset(), games.layout, arrays).new)
+    def reset(self, buffers: BatchBuffers, chosen: Tensor | None = None) -> BatchBuffers:
+        """Start the next episode of the chosen games, or of finished ones."""
+        arrays = Reset.Arrays(self.empty(buffers), buffers.words, buffers.row_keys, chosen)
+        return buffers._replace(words=self.run(Reset(), buffers.layout, arrays).new)
 
-    def refresh(self, games: BatchBuffers) -> BatchBuffers:
-        arrays = Refresh.Arrays(self.empty(games), games.words, games.row_keys)
-        return games._replace(words=self.run(Refresh(), games.layout, arrays).new)
+    def refresh(self, buffers: BatchBuffers) -> BatchBuffers:
+        """Recompute keys and masks from fields and flags; rewards become 0."""
+        arrays = Refresh.Arrays(self.empty(buffers), buffers.words, buffers.row_keys)
+        return buffers._replace(words=self.run(Refresh(), buffers.layout, arrays).new)
 
-    def copy(self, games: BatchBuffers, live: bool, new: Tensor | None = None) -> BatchBuffers:
+    def copy(self, buffers: BatchBuffers, live: bool, new: Tensor | None = None) -> BatchBuffers:
         """Copy games; `live` clears the flags, so that no game is over."""
-        arrays = Copy.Arrays(self.empty(games) if new is None else new, games.words)
-        return games._replace(words=self.run(Copy(live), games.layout, arrays).new)
+        arrays = Copy.Arrays(self.empty(buffers) if new is None else new, buffers.words)
+        return buffers._replace(words=self.run(Copy(live), buffers.layout, arrays).new)
 
-    def gather(self, games: BatchBuffers, rows: Tensor, count: int, more: BatchBuffers | None = None) -> BatchBuffers:
-        """Gather the games of some rows into a batch of `count`; the rows of `more` follow those of `games`."""
-        where = batch_layout(count, games.device)
-        new, new_keys = where.empty(self.layout.words), where.empty(KEY_WORDS)
-        sizes = (games.batch,) if more is None else (games.batch, more.batch)
+    def gather(self, buffers: BatchBuffers, rows: Tensor, count: int, more: BatchBuffers | None = None) -> BatchBuffers:
+        """Gather the games of some rows into a batch of `count`; the rows of `more` follow those of `buffers`."""
+        layout = batch_layout(count, buffers.device)
+        new, new_keys = layout.empty(self.layout.words), layout.empty(KEY_WORDS)
+        sizes = (buffers.batch,) if more is None else (buffers.batch, more.batch)
         arrays = Gather.Arrays(
-            new, new_keys, games.words, games.row_keys, rows, cached_upload(sizes * where.shards, games.device)
+            new, new_keys, buffers.words, buffers.row_keys, rows, cached_upload(sizes * layout.shards, buffers.device)
         )
-        kernel = Gather(games.layout.grid.lanes)
+        kernel = Gather(buffers.layout.grid.lanes)
         if more is not None:
-            kernel = Gather(games.layout.grid.lanes, more.layout.grid.lanes)
-            alike = [x.uop is y.uop for x, y in zip(games[:2], more[:2], strict=True)]  # no array comes twice
+            kernel = Gather(buffers.layout.grid.lanes, more.layout.grid.lanes)
+            alike = [x.uop is y.uop for x, y in zip(buffers[:2], more[:2], strict=True)]  # no array comes twice
             arrays = arrays._replace(
                 more=more.words.clone().realize() if alike[0] else more.words,
                 more_keys=None if alike[1] else more.row_keys,
             )
-        after = self.run(kernel, where, arrays)
+        after = self.run(kernel, layout, arrays)
         return BatchBuffers(after.new, after.new_keys, count)
 
-    def sample(self, games: BatchBuffers) -> Tensor:
+    def sample(self, buffers: BatchBuffers) -> Tensor:
         """Return the uniform policy's actions, int32 [B]; 0 for a game that is over."""
-        arrays = Sample.Arrays(games.words, games.row_keys, games.layout.empty(1, dtypes.int32))
-        return games.layout.column(self.run(Sample(), games.layout, arrays).actions)
+        arrays = Sample.Arrays(buffers.words, buffers.row_keys, buffers.layout.empty(1, dtypes.int32))
+        return buffers.layout.column(self.run(Sample(), buffers.layout, arrays).actions)
 
-    def load(self, table: np.ndarray, rng: np.ndarray, device: DeviceName) -> BatchBuffers:
+    def load(self, table: np.ndarray, row_keys: np.ndarray, device: DeviceName) -> BatchBuffers:
         """Upload a batch, [B, words] and [B, KEY_WORDS]."""
-        where = batch_layout(len(table), device)
-        return BatchBuffers(where.upload(table), where.upload(rng), len(table))
+        layout = batch_layout(len(table), device)
+        return BatchBuffers(layout.upload(table), layout.upload(row_keys), len(table))
 
     # *** many steps ***
 
-    def rollout(self, games: BatchBuffers, steps: int, reset: AutoReset) -> tuple[BatchBuffers, Tensor]:
+    def rollout(self, buffers: BatchBuffers, steps: int, reset: AutoReset) -> tuple[BatchBuffers, Tensor]:
         """Play many steps of the uniform policy; return the last state and a buffer of 2 P values, returns and wins."""
-        where = games.layout
-        totals = where.empty(2 * self.spec.num_players, dtypes.float32)
-        scalars = cached_upload((steps,) * where.shards, games.device)
-        arrays = UniformRollout.Arrays(self.empty(games), games.words, games.row_keys, totals, scalars)
-        after = self.run(UniformRollout(reset), where, arrays)
-        return games._replace(words=after.new), after.totals
+        layout = buffers.layout
+        totals = layout.empty(2 * self.spec.num_players, dtypes.float32)
+        scalars = cached_upload((steps,) * layout.shards, buffers.device)
+        arrays = UniformRollout.Arrays(self.empty(buffers), buffers.words, buffers.row_keys, totals, scalars)
+        after = self.run(UniformRollout(reset), layout, arrays)
+        return buffers._replace(words=after.new), after.totals
 
     def playout(
-        self, games: BatchBuffers, copies: int, actions: Tensor | None, words: tuple[int, int], limit: int
+        self, buffers: BatchBuffers, copies: int, actions: Tensor | None, words: tuple[int, int], limit: int
     ) -> Tensor:
         """Play copies of every game to their ends by the uniform policy; return float32 [B * copies, P]."""
-        where, old, device = batch_layout(games.batch * copies, games.device), games.layout, games.device
-        row_keys = self.row_keys(where.batch, words, device, 0)
-        totals = where.empty(self.spec.num_players, dtypes.float32)
-        scalars = cached_upload((limit, old.share) * where.shards, device)
-        kernel = Playout(old.grid.lanes, copies)
-        arrays = Playout.Arrays(games.words, row_keys, totals, scalars, actions)
-        return where.view(self.run(kernel, where, arrays).totals, 0, self.spec.num_players)
+        layout, source, device = batch_layout(buffers.batch * copies, buffers.device), buffers.layout, buffers.device
+        row_keys = self.row_keys(layout.batch, words, device, 0)
+        totals = layout.empty(self.spec.num_players, dtypes.float32)
+        scalars = cached_upload((limit, source.share) * layout.shards, device)
+        kernel = Playout(source.grid.lanes, copies)
+        arrays = Playout.Arrays(buffers.words, row_keys, totals, scalars, actions)
+        return layout.view(self.run(kernel, layout, arrays).totals, 0, self.spec.num_players)
 
     # *** observations ***
 
@@ -232,86 +235,88 @@ class Engine:
     def observation_plan(self) -> ObservationPlan:
         return ObservationPlan(self.game, self.layout)
 
-    def table(self, where: BatchLayout) -> Tensor:
+    def table(self, layout: BatchLayout) -> Tensor:
         """Return the table of `ObservationPlan` on the devices."""
-        if where.device not in self._tables:
-            entries = np.concatenate([self.observation_plan.table.ravel()] * where.shards)
-            self._tables[where.device] = upload(entries, where.device)
-        return self._tables[where.device]
+        if layout.device not in self._tables:
+            entries = np.concatenate([self.observation_plan.table.ravel()] * layout.shards)
+            self._tables[layout.device] = upload(entries, layout.device)
+        return self._tables[layout.device]
 
-    def observations(self, where: BatchLayout) -> Observations:
+    def observations(self, layout: BatchLayout) -> Observations:
         """Return buffers for the observations and masks of a batch, by lanes."""
         shape, actions = self.spec.observation_shape, self.spec.num_actions
         size = math.prod(shape)
-        seen, mask = where.empty(size, DTYPES[self.spec.observation_dtype]), where.empty(actions, dtypes.bool)
-        views = where.view(seen, 0, size).reshape(where.batch, *shape), where.view(mask, 0, actions)
-        return Observations(ObservationArrays(seen, mask, self.table(where)), *views)
+        observation = layout.empty(size, DTYPES[self.spec.observation_dtype])
+        mask = layout.empty(actions, dtypes.bool)
+        views = layout.view(observation, 0, size).reshape(layout.batch, *shape), layout.view(mask, 0, actions)
+        return Observations(ObservationArrays(observation, mask, self.table(layout)), *views)
 
-    def observe(self, games: BatchBuffers, player: int | None, players: Tensor | None = None) -> Tensor:
+    def observe(self, buffers: BatchBuffers, player: int | None, players: Tensor | None = None) -> Tensor:
         """Return observations [B, *observation_shape] of `player`, of the games' own `players`, or of the mover."""
-        where, shape, who = games.layout, self.spec.observation_shape, player if players is None else "each"
-        size, dtype, table = math.prod(shape), DTYPES[self.spec.observation_dtype], self.table(where)
+        layout, shape, who = buffers.layout, self.spec.observation_shape, player if players is None else "each"
+        size, dtype, table = math.prod(shape), DTYPES[self.spec.observation_dtype], self.table(layout)
         if stays_lazy():  # for a network: by lanes
-            seen = ObservationArrays(where.empty(size, dtype), None, table)
-            after = self.run(Observe(who), where, Observe.Arrays(seen, games.words, players)).seen.observation
-            return where.view(after, 0, size).reshape(where.batch, *shape)
+            arrays = ObservationArrays(layout.empty(size, dtype), None, table)
+            after = self.run(Observe(who), layout, Observe.Arrays(arrays, buffers.words, players)).seen.observation
+            return layout.view(after, 0, size).reshape(layout.batch, *shape)
         # for the host: game by game
-        seen = ObservationArrays(empty_buffer(where.batch * size, dtype, where.device), None, table)
-        self.run(Observe(who, where.grid.lanes), where, Observe.Arrays(seen, games.words, players), exact=True)
-        return seen.observation.reshape(where.batch, *shape)
+        arrays = ObservationArrays(empty_buffer(layout.batch * size, dtype, layout.device), None, table)
+        self.run(Observe(who, layout.grid.lanes), layout, Observe.Arrays(arrays, buffers.words, players), exact=True)
+        return arrays.observation.reshape(layout.batch, *shape)
 
-    def read(self, games: BatchBuffers, name: str) -> Tensor:
+    def read(self, buffers: BatchBuffers, name: str) -> Tensor:
         """Return a field, a flag, the rewards, the mask or the action_key, [B, ...]; lazy in a jit."""
-        where = games.layout
+        layout = buffers.layout
         if stays_lazy():
-            return self._lazy(games, name)
-        lanes = where.grid.lanes
+            return self._lazy(buffers, name)
+        lanes = layout.grid.lanes
         if name == "legal_action_mask":
-            mask = empty_buffer(where.batch * self.spec.num_actions, dtypes.bool, where.device)
-            seen = ObservationArrays(None, mask, self.table(where))
-            self.run(Observe(None, lanes), where, Observe.Arrays(seen, games.words), exact=True)
-            return mask.reshape(where.batch, self.spec.num_actions)
+            mask = empty_buffer(layout.batch * self.spec.num_actions, dtypes.bool, layout.device)
+            arrays = ObservationArrays(None, mask, self.table(layout))
+            self.run(Observe(None, lanes), layout, Observe.Arrays(arrays, buffers.words), exact=True)
+            return mask.reshape(layout.batch, self.spec.num_actions)
         shape, dtype = self._property(name)
-        new = empty_buffer(where.batch * math.prod(shape), dtype, where.device)
-        row_keys = games.row_keys if name == "action_key" else None
-        self.run(Read(name, lanes), where, Read.Arrays(new, games.words, row_keys), exact=True)
-        return new.reshape(where.batch, *shape)
+        new = empty_buffer(layout.batch * math.prod(shape), dtype, layout.device)
+        row_keys = buffers.row_keys if name == "action_key" else None
+        self.run(Read(name, lanes), layout, Read.Arrays(new, buffers.words, row_keys), exact=True)
+        return new.reshape(layout.batch, *shape)
 
     def _property(self, name: str) -> tuple[tuple[int, ...], DType]:
-        known: dict[str, tuple[tuple[int, ...], DType]] = {
+        """Return the shape per game and the dtype of a field, a flag, the rewards or the action_key."""
+        others: dict[str, tuple[tuple[int, ...], DType]] = {
             "rewards": ((self.spec.num_players,), dtypes.float32),
             "action_key": ((2,), dtypes.uint32),
             **dict.fromkeys(FLAGS, ((), dtypes.bool)),
         }
         field = self.layout.fields.get(name)
-        return known[name] if field is None else (field.shape, field.dtype)
+        return others[name] if field is None else (field.shape, field.dtype)
 
-    def _lazy(self, games: BatchBuffers, name: str) -> Tensor:
+    def _lazy(self, buffers: BatchBuffers, name: str) -> Tensor:
         """Return a property as an expression of the buffers."""
-        where = games.layout
+        layout = buffers.layout
         if name != "action_key":
-            return self.layout.lazy(lambda first, count: where.view(games.words, first, count), name)
-        low, high = (where.view(games.row_keys, 3 + k, 1).reshape(where.batch) for k in range(2))
-        episode = self._lazy(games, "episode")
+            return self.layout.lazy(lambda first, count: layout.view(buffers.words, first, count), name)
+        low, high = (layout.view(buffers.row_keys, 3 + k, 1).reshape(layout.batch) for k in range(2))
+        episode = self._lazy(buffers, "episode")
         return Tensor.stack(*threefry((low, high), (episode.const_like(ACTION_COUNTER), episode)), dim=1)
 
-    def bind_host_observations(self, games: BatchBuffers) -> tuple[Launch, ObservationArrays]:
+    def bind_host_observations(self, buffers: BatchBuffers) -> tuple[Launch, ObservationArrays]:
         """Return a prepared launch that writes the mover's observation and mask game by game, and its arrays."""
-        layout, dtype = games.layout, DTYPES[self.spec.observation_dtype]
+        layout, dtype = buffers.layout, DTYPES[self.spec.observation_dtype]
         sizes = math.prod(self.spec.observation_shape), self.spec.num_actions
         seen, mask = (
             empty_buffer(layout.batch * n, d, layout.device) for n, d in zip(sizes, (dtype, dtypes.bool), strict=True)
         )
-        arrays = Observe.Arrays(ObservationArrays(seen, mask, self.table(layout)), games.words)
+        arrays = Observe.Arrays(ObservationArrays(seen, mask, self.table(layout)), buffers.words)
         return self.bind(Observe(None, layout.grid.lanes), layout, arrays, exact=True), arrays.seen
 
-    def write_observations(self, games: BatchBuffers, into: Observations) -> None:
+    def write_observations(self, buffers: BatchBuffers, into: Observations) -> None:
         """Write the mover's observation and mask into existing buffers."""
-        self.run(Observe(None), games.layout, Observe.Arrays(into.arrays, games.words))
+        self.run(Observe(None), buffers.layout, Observe.Arrays(into.arrays, buffers.words))
 
 
-def share(grid: Grid, device: DeviceName) -> list[Tensor]:
-    """Return the last argument of a kernel on the CPU: the blocks to play, all of them. A GPU has workgroups."""
+def block_range(grid: Grid, device: DeviceName) -> list[Tensor]:
+    """Return the last argument of a kernel on the CPU, the range of all blocks; a GPU kernel has none."""
     return [] if grid.gpu else [all_blocks(grid.blocks, device)]
 
 

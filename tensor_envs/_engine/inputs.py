@@ -16,7 +16,7 @@ from tensor_envs.jit import jit
 INT32 = 2**31
 
 
-def int_array(name: str, value: Any, where: BatchLayout, below: int | None = None) -> Tensor:
+def int_array(name: str, value: Any, layout: BatchLayout, below: int | None = None) -> Tensor:
     """Return integers [B] as an int32 buffer with an entry for every game, padding included.
 
     Args:
@@ -30,9 +30,9 @@ def int_array(name: str, value: Any, where: BatchLayout, below: int | None = Non
         ValueError: another shape, device or range.
     """
     if not isinstance(value, Tensor):
-        return upload(where.padded(host_ints(name, value, where.batch, below)), where.device)
-    _check(name, value.shape, value.dtype, dtypes.is_int(value.dtype), where.batch)
-    return _buffer(_on_device(name, value, where), where)
+        return upload(layout.padded(host_ints(name, value, layout.batch, below)), layout.device)
+    _check(name, value.shape, value.dtype, dtypes.is_int(value.dtype), layout.batch)
+    return _buffer(_on_device(name, value, layout), layout)
 
 
 def host_ints(name: str, value: Any, size: int | None, below: int | None = None) -> np.ndarray:
@@ -49,16 +49,16 @@ def host_ints(name: str, value: Any, size: int | None, below: int | None = None)
     return np.where(narrow == value, narrow, -1).astype(np.int32)
 
 
-def bool_array(name: str, value: Any, where: BatchLayout) -> Tensor:
+def bool_array(name: str, value: Any, layout: BatchLayout) -> Tensor:
     """Return bool [B] as an int32 buffer with an entry for every game. TypeError or ValueError for anything else."""
     chosen = value if isinstance(value, Tensor) else _array(name, value)
     if chosen.dtype not in (dtypes.bool, np.dtype(bool)):
         raise TypeError(f"{name} must be bool, got dtype {chosen.dtype}")
-    if chosen.shape != (where.batch,):
-        raise ValueError(f"{name} must have shape ({where.batch},), got {chosen.shape}")
+    if chosen.shape != (layout.batch,):
+        raise ValueError(f"{name} must have shape ({layout.batch},), got {chosen.shape}")
     if isinstance(chosen, Tensor):
-        return _buffer(_on_device(name, chosen, where), where)
-    return upload(where.padded(chosen).astype(np.int32), where.device)
+        return _buffer(_on_device(name, chosen, layout), layout)
+    return upload(layout.padded(chosen).astype(np.int32), layout.device)
 
 
 def _check(name: str, shape: Any, dtype: Any, integral: bool, size: int | None) -> None:
@@ -87,28 +87,28 @@ def _array(name: str, value: Any) -> np.ndarray:
         raise TypeError(f"{name} must be an array that NumPy can read, got {type(value).__name__}: {error}") from None
 
 
-def _on_device(name: str, values: Tensor, where: BatchLayout) -> Tensor:
+def _on_device(name: str, values: Tensor, layout: BatchLayout) -> Tensor:
     """Return values on the batch's device. ValueError for another one; a Tensor without a device is on every one."""
     if values.device is None:
-        return values if stays_lazy() else upload(values.numpy(), where.device)
-    if values.device != where.device:
-        raise ValueError(f"{name} must be on the state's device {where.device}, got {values.device}")
-    if where.shards > 1 and values.uop.axis is None:  # all of it on every device
-        values = values.to(where.device[0]).shard(where.device, axis=0)  # type: ignore[arg-type]
+        return values if stays_lazy() else upload(values.numpy(), layout.device)
+    if values.device != layout.device:
+        raise ValueError(f"{name} must be on the state's device {layout.device}, got {values.device}")
+    if layout.shards > 1 and values.uop.axis is None:  # all of it on every device
+        values = values.to(layout.device[0]).shard(layout.device, axis=0)  # type: ignore[arg-type]
     return values
 
 
-def _buffer(values: Tensor, where: BatchLayout) -> Tensor:
+def _buffer(values: Tensor, layout: BatchLayout) -> Tensor:
     """Return values [B] of a checked dtype as an int32 buffer with an entry for every game, padding included."""
-    if values.dtype is dtypes.int32 and where.rows == where.batch:
+    if values.dtype is dtypes.int32 and layout.rows == layout.batch:
         if stays_lazy() or buffer_of(values) is not None:
             return values
         return realize(values.clone())
     whole = Tensor(base_of(values.uop))
-    is_whole = values.dtype is dtypes.int32 and buffer_of(whole) is not None and whole.numel() == where.rows
-    if is_whole and where.column(whole).uop is values.uop:  # from a kernel, such as the uniform policy's
+    is_whole = values.dtype is dtypes.int32 and buffer_of(whole) is not None and whole.numel() == layout.rows
+    if is_whole and layout.column(whole).uop is values.uop:  # from a kernel, such as the uniform policy's
         return whole
-    return _converted(values, where.shards, where.share, where.grid.rows)
+    return _converted(values, layout.shards, layout.share, layout.grid.rows)
 
 
 @jit
