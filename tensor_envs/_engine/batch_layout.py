@@ -14,10 +14,10 @@ from tinygrad.dtype import DType
 from tensor_envs._compiler.devices import DeviceName, device_of, download, empty_buffer, is_gpu, primary, upload
 
 MAX_BATCH = 2**31 - 1
-LANES = 64  # games in a block, at most; on a GPU, threads in a workgroup
+LANES = 64  # maximum number of games in a block; on a GPU, threads in a workgroup
 # A kernel on the CPU has the number of blocks as a parameter and serves every batch of up to this many. Its indices
 # have 32 bits, or 64 where an array of such a batch would have more values.
-MANY_BLOCKS = 2**14
+MAX_BLOCKS = 2**14
 
 
 @dataclass(frozen=True)
@@ -27,22 +27,22 @@ class Grid:
     blocks: int
     lanes: int
     gpu: bool
-    branches: bool = True  # whether each game may take its own
-    most: int = MANY_BLOCKS
+    branches: bool = True  # whether each game may take a branch of its own
+    max_blocks: int = MAX_BLOCKS
 
     @property
     def rows(self) -> int:
         return self.blocks * self.lanes
 
     @property
-    def most_blocks(self) -> int:
+    def compiled_blocks(self) -> int:
         """Upper bound of the blocks that a kernel for this grid is compiled for."""
-        return self.most if self.blocks <= self.most else 2**31
+        return self.max_blocks if self.blocks <= self.max_blocks else 2**31
 
     @functools.cached_property
-    def form(self) -> Grid:
-        """The grid that stands for all grids with the same kernels."""
-        return self if self.gpu else Grid(self.most_blocks, self.lanes, False, most=self.most)
+    def cache_key(self) -> Grid:
+        """Grid that is equal for all grids that share their kernels."""
+        return self if self.gpu else Grid(self.compiled_blocks, self.lanes, False, max_blocks=self.max_blocks)
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class BatchLayout:
 
     @functools.cached_property
     def exact(self) -> Grid:
-        """A partition of a shard without padding, for what users read."""
+        """Partition of a shard without padding, for arrays that users read."""
         lanes = math.gcd(self.share, LANES)
         return replace(self.grid, blocks=self.share // lanes, lanes=lanes)
 
@@ -96,7 +96,7 @@ class BatchLayout:
         return self.rows_of(download(buffer))
 
     def rows_of(self, flat: np.ndarray) -> np.ndarray:
-        """Return what `table` returns, of an array already on the host."""
+        """Return an array already on the host as [B, values], like `table`."""
         blocks = flat.reshape(self.rows // self.grid.lanes, -1, self.grid.lanes)
         rows = blocks.transpose(0, 2, 1).reshape(self.shards, self.grid.rows, blocks.shape[1])[:, : self.share]
         return np.ascontiguousarray(rows).reshape(self.batch, blocks.shape[1])
@@ -122,10 +122,9 @@ def batch_layout(batch: int, device: DeviceName) -> BatchLayout:
     if batch % shards:
         raise ValueError(f"batch must be a multiple of the {shards} devices, got {batch}")
     share, gpu = batch // shards, is_gpu(device)
-    fewest = min(LANES, 1 << (share - 1).bit_length())
-    # an interpreter pays for every thread, and keeps those of a block in step
+    # tinygrad's interpreter runs every thread, padding included, and the threads of a block in lockstep
     interpreted = primary(device) == "PYTHON"
-    lanes = LANES if gpu and not interpreted else fewest
+    lanes = LANES if gpu and not interpreted else min(LANES, 1 << (share - 1).bit_length())
     return BatchLayout(batch, device, shards, Grid(-(-share // lanes), lanes, gpu, not interpreted))
 
 

@@ -94,7 +94,7 @@ class Engine:
         blocks, leaves = block_range(grid, device), Leaves()
         structure, tensors = flatten(arrays, leaves, NoneType), leaves.tensors
         any_size = launches_directly() and blocks
-        key = (kernel, grid.form if any_size else grid, device, structure)
+        key = (kernel, grid.cache_key if any_size else grid, device, structure)
 
         def capture() -> CapturedFunction:
             count = len(tensors)

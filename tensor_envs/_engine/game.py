@@ -48,23 +48,22 @@ class Game:
 
     def init(self, row_keys: Sequence[Value], episode: Value) -> GameState:
         """Return the first state of an episode of a row."""
-        known: dict[str, Any] = {"episode": episode}
         if not self.spec.chance:
-            return self.begun(known, NoChance())
-        known["key"] = self.key(row_keys, episode)
-        return self.begun(known, KeyedChance(known["key"]))
+            return self.first_state(NoChance(), episode=episode)
+        key = self.key(row_keys, episode)
+        return self.first_state(KeyedChance(key), episode=episode, key=key)
 
-    def begun(self, known: dict[str, Any], chance: Chance) -> GameState:
-        """Return the first state under some chance, with given values for some of the common fields."""
+    def first_state(self, chance: Chance, **common: Any) -> GameState:
+        """Return the first state under some chance; `common` holds values of common fields, which are 0 by default."""
         values: dict[str, Any] = {
             name: MemoryArray(lambda i: word(0), field.size) if field.memory else [0] * field.size
             for name, field in self.fields.items()
         }
-        given = self.rules.init(chance)
-        instance("what init gives", given, dict)
-        if unknown := given.keys() - values.keys():
+        initial = self.rules.init(chance)
+        instance("what init gives", initial, dict)
+        if unknown := initial.keys() - values.keys():
             raise ValueError(f"init gives {', '.join(sorted(unknown))}; the fields are {', '.join(values)}")
-        return self.typed(values | known | dict(given), "init")
+        return self.typed(values | common | dict(initial), "init")
 
     @cached_property
     def init_instructions(self) -> int:
@@ -74,25 +73,28 @@ class Game:
             self.init([keys[k] for k in range(5)], word(0))
             return tape.count
 
-    def typed(self, values: dict[str, Any], where_from: str) -> GameState:
-        """Convert the values of all fields to scalars of the fields' kinds; check plain numbers against the bounds."""
-        return GameState({name: self._typed(field, values[name], where_from) for name, field in self.fields.items()})
+    def typed(self, values: dict[str, Any], context: str) -> GameState:
+        """Convert the values of all fields to scalars of the fields' kinds; check plain numbers against the bounds.
 
-    def _typed(self, field: Field, value: Any, where_from: str) -> Any:
+        context: name of the rules' method, for errors.
+        """
+        return GameState({name: self._typed(field, values[name], context) for name, field in self.fields.items()})
+
+    def _typed(self, field: Field, value: Any, context: str) -> Any:
         if field.memory:
             if not isinstance(value, MemoryArray):
-                raise TypeError(f"{where_from}: the memory field {field.name!r} must be a MemoryArray")
+                raise TypeError(f"{context}: the memory field {field.name!r} must be a MemoryArray")
             return value
-        numbers = [_as_kind(field, x, where_from) for x in as_list(value)]
+        numbers = [_as_kind(field, x, context) for x in as_list(value)]
         if len(numbers) != field.size:
-            raise ValueError(f"{where_from}: field {field.name!r} must have {field.size} values, got {len(numbers)}")
+            raise ValueError(f"{context}: field {field.name!r} must have {field.size} values, got {len(numbers)}")
         return numbers if field.shape else numbers[0]
 
     def step(
         self, s: GameState, action: Scalar, legal: Scalar | None
     ) -> tuple[GameState, list[Scalar], Scalar, Scalar]:
-        """Play an action; return state, rewards [P], terminated, truncated. `legal` is None if it is known to hold."""
-        if legal is not None and legal.is_plain and not legal.value:  # rules know of legal actions alone
+        """Play an action; return state, rewards [P], terminated, truncated. `legal` is None for a legal action."""
+        if legal is not None and legal.is_plain and not legal.value:  # rules play legal actions only
             outcome = Outcome(s, [0] * self.spec.num_players, terminated=True)
         else:
             outcome = self.rules.step(s, action, self.chance(s))
@@ -130,24 +132,21 @@ class Game:
 
     def mask(self, s: GameState) -> MaskWords:
         """Return the rules' legal_action_mask as words, checked."""
-        mask, words, actions = (
-            self.rules.legal_action_mask(s),
-            num_words(self.spec.num_actions),
-            self.spec.num_actions,
-        )
+        mask, actions = self.rules.legal_action_mask(s), self.spec.num_actions
+        words = num_words(actions)
         if isinstance(mask, MemoryArray):
             if len(mask) == words:
                 return mask
             raise ValueError(f"legal_action_mask must give {words} words, got {len(mask)}")
-        given = [scalar(x, WORD) for x in as_list(mask)]
-        if len(given) == actions and all(x.dtype is BOOL for x in given):
-            return pack_flags(given)
-        if len(given) == words and all(x.dtype is WORD for x in given):
-            return given
-        kinds = ", ".join(sorted({x.kind for x in given}))
+        values = [scalar(x, WORD) for x in as_list(mask)]
+        if len(values) == actions and all(x.dtype is BOOL for x in values):
+            return pack_flags(values)
+        if len(values) == words and all(x.dtype is WORD for x in values):
+            return values
+        kinds = ", ".join(sorted({x.kind for x in values}))
         raise ValueError(
             f"legal_action_mask must give {actions} bools, one an action, or {words} words of 32 actions; "
-            f"got {len(given)} of kind {kinds}"
+            f"got {len(values)} of kind {kinds}"
         )
 
     def observe(self, s: GameState, mask: MaskWords, player: Scalar) -> list[Part]:
@@ -185,20 +184,20 @@ def flag(name: str, value: Any) -> Scalar:
     return condition
 
 
-def _as_kind(field: Field, x: Any, where_from: str) -> Scalar:
+def _as_kind(field: Field, x: Any, context: str) -> Scalar:
     """Convert a value to its field's kind, as strictly for plain numbers as for those of a kernel."""
     if not isinstance(x, Scalar):
         if field.kind == "bool" and x not in (0, 1):
-            raise ValueError(f"{where_from}: field {field.name!r} must be a bool, got {x!r}")
+            raise ValueError(f"{context}: field {field.name!r} must be a bool, got {x!r}")
         if isinstance(x, float):
-            raise TypeError(f"{where_from}: field {field.name!r} is of kind {field.kind}, got {x!r}")
+            raise TypeError(f"{context}: field {field.name!r} is of kind {field.kind}, got {x!r}")
         x = scalar(bool(x) if field.kind == "bool" else x, field.dtype)
     if x.dtype is BOOL:
         x = x.to(field.dtype)
     if x.dtype is not field.dtype:
-        raise TypeError(f"{where_from}: field {field.name!r} is of kind {field.kind}, got a scalar of kind {x.kind}")
+        raise TypeError(f"{context}: field {field.name!r} is of kind {field.kind}, got a scalar of kind {x.kind}")
     if x.is_plain and field.kind == "int" and not field.low <= int(x.value) <= field.high:  # type: ignore[operator]
-        raise ValueError(f"{where_from}: field {field.name!r} must be in {field.low}..{field.high}, got {int(x.value)}")
+        raise ValueError(f"{context}: field {field.name!r} must be in {field.low}..{field.high}, got {int(x.value)}")
     return x
 
 
@@ -230,18 +229,18 @@ def uniform_action(s: GameState, mask: MaskWords, count: int, policy_key: Sequen
 def nth_in_memory(mask: MemoryArray, n: Scalar) -> Scalar:
     """Return the n-th legal action of a mask too large to unroll; a loop finds its word."""
     if n.is_plain:
-        passed, which = 0, 0
-        while passed + int(popcount(mask[which]).value) <= n.value:
-            passed, which = passed + int(popcount(mask[which]).value), which + 1
-        return which * WORD_BITS + nth_bit(mask[which], n - passed)
-    found = registers(3, INT)  # actions passed, the word, those before it
+        before, w = 0, 0
+        while before + int(popcount(mask[w]).value) <= n.value:
+            before, w = before + int(popcount(mask[w]).value), w + 1
+        return w * WORD_BITS + nth_bit(mask[w], n - before)
+    state = registers(3, INT)  # legal actions in the words so far, the word that holds the n-th, those before this word
     for k in range(3):
-        found[k] = 0
+        state[k] = 0
     with loop(len(mask)) as i:
-        passed_, which_, before = (found[k] for k in range(3))
-        inside = popcount(mask[i])
-        here = (n >= passed_) & (n < passed_ + inside)
-        found[0] = passed_ + inside
-        found[1] = where(here, i, which_)
-        found[2] = where(here, passed_, before)
-    return found[1] * WORD_BITS + nth_bit(mask[found[1]], n - found[2])
+        total, chosen, skipped = (state[k] for k in range(3))
+        count = popcount(mask[i])
+        inside = (n >= total) & (n < total + count)
+        state[0] = total + count
+        state[1] = where(inside, i, chosen)
+        state[2] = where(inside, total, skipped)
+    return state[1] * WORD_BITS + nth_bit(mask[state[1]], n - state[2])

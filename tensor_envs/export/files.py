@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tensor_envs._compiler.dialects import PAIRS
 from tensor_envs._compiler.wasm import webassembly
-from tensor_envs._engine.batch_layout import MANY_BLOCKS, Grid
+from tensor_envs._engine.batch_layout import MAX_BLOCKS, Grid
 from tensor_envs.export.functions import (
     Arrays,
     ExportC,
@@ -149,7 +149,7 @@ def wgsl(env: Env, lanes: int) -> str:
 def wasm(env: Env, lanes: int) -> bytes:
     """Return the game as a WebAssembly module with its metadata as JSON in a custom section."""
     chosen, types, grid = functions(lanes), arrays(env), _grid(env, lanes, "wasm")
-    about = {
+    description = {
         "generator": _generator(),
         **metadata(env),
         "lanes": lanes,
@@ -157,7 +157,7 @@ def wasm(env: Env, lanes: int) -> bytes:
         "arrays": sizes(types),
         "functions": {name: [*x.parameters(types), *x.numbers, "blocks"] for name, x in chosen.items()},
     }
-    content = bytes([len(SECTION)]) + SECTION + json.dumps(about, separators=(",", ":")).encode()
+    content = bytes([len(SECTION)]) + SECTION + json.dumps(description, separators=(",", ":")).encode()
     return module(env, chosen, types, grid) + b"\0" + _leb128(len(content)) + content
 
 
@@ -197,11 +197,11 @@ def _generator() -> str:
 
 
 def _grid(env: Env, lanes: int, to: str) -> Grid:
-    """Return a grid of the most blocks for which all indices have 32 bits, and one more."""
-    most = MAX_INDEX // (lanes * max(values for _, values in arrays(env).values()))
+    """Return the largest grid whose indices fit 32 bits, plus one block."""
+    index_limit = MAX_INDEX // (lanes * max(values for _, values in arrays(env).values()))
     gpu = to in MAX_WORKGROUPS
-    blocks = min(most, MAX_WORKGROUPS[to] + 1 if gpu else MANY_BLOCKS)
-    return Grid(blocks, lanes, gpu, most=blocks)
+    blocks = min(index_limit, MAX_WORKGROUPS[to] + 1 if gpu else MAX_BLOCKS)
+    return Grid(blocks, lanes, gpu, max_blocks=blocks)
 
 
 def _comment(function: str) -> str:

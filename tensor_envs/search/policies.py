@@ -341,7 +341,7 @@ def chunk_of(engine: Engine, config: SearchConfig, whole: BatchLayout) -> BatchL
     blocks = max(1, min(blocks, MAX_BLOCKS))
     small = blocks >= whole.grid.blocks
     chunk = whole if small else batch_layout(blocks * lanes * whole.shards, whole.device)
-    return replace(chunk, grid=replace(chunk.grid, most=MAX_BLOCKS))
+    return replace(chunk, grid=replace(chunk.grid, max_blocks=MAX_BLOCKS))
 
 
 @functools.lru_cache(4)

@@ -91,7 +91,7 @@ def first_states(rules: Rules) -> Iterator[dict[str, Any]]:
     game, number, outcomes = Game(rules), 0, 1
     while number < outcomes:
         chance = Digits(number, every_ply=False)
-        s = game.begun({}, chance)
+        s = game.first_state(chance)
         outcomes = chance.outcomes
         _check("a first state", outcomes)
         yield {

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from tinygrad import dtypes
 
 from tensor_envs._compiler.wasm import webassembly
-from tensor_envs._engine.batch_layout import LANES, MANY_BLOCKS, Grid
+from tensor_envs._engine.batch_layout import LANES, MAX_BLOCKS, Grid
 from tensor_envs.env import Env
 from tensor_envs.export.files import module
 from tensor_envs.export.functions import Arrays, ExportC, Function, arrays, functions, named, sizes
@@ -50,7 +50,7 @@ def of_batch(env: Env) -> Kernels:
     Raises:
         RuntimeError: the compiler rejects the kernels.
     """
-    grid = Grid(MANY_BLOCKS, LANES, gpu=False)
+    grid = Grid(MAX_BLOCKS, LANES, gpu=False)
     return _kernels(env, {name: FUNCTIONS[name] for name in BATCH}, batch_arrays(env), grid)
 
 
@@ -71,7 +71,7 @@ def of_player(env: Env) -> Kernels:
     tree, result = TreeArrays("tree_states", "nodes", "edges"), Result("action", "summary")
     search = PlayoutSearch.Arrays(tree, "states", "keys", "params", result)
     chosen = {"search": Function(PlayoutSearch(config), search), "observe": functions(1)["observe"]}
-    kernels = _kernels(env, chosen, used, Grid(FEW_BLOCKS, 1, gpu=False, most=FEW_BLOCKS))
+    kernels = _kernels(env, chosen, used, Grid(FEW_BLOCKS, 1, gpu=False, max_blocks=FEW_BLOCKS))
     return kernels._replace(metadata={**kernels.metadata, "initial": {"params": params}})
 
 

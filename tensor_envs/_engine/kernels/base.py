@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from tensor_envs._engine.layout import Layout, MaskWords
     from tensor_envs.rules.spec import GameState
 
-UNROLL_MAX_INSTRUCTIONS = 960  # of a stage that several lanes play at once
-UNROLL_LANES = 4  # those lanes: one hides the latency of another
+UNROLL_MAX_INSTRUCTIONS = 960  # of a stage that is unrolled over lanes
+UNROLL_LANES = 4  # lanes that are unrolled together: one hides the latency of another
 
 
 class Place(NamedTuple):
@@ -71,7 +71,7 @@ class GameBlock:
 
     def __init__(self, lanes: int, number: Scalar, unroll: bool, first: Any = None, thread: Any = None):
         self.lanes, self.number, self.first, self.thread = lanes, number, first, thread
-        self.together = UNROLL_LANES if unroll and lanes % UNROLL_LANES == 0 else 1
+        self.unrolled_lanes = UNROLL_LANES if unroll and lanes % UNROLL_LANES == 0 else 1
 
     @classmethod
     @contextmanager
@@ -83,17 +83,17 @@ class GameBlock:
             share: int32, the first block to play and how many; None on a GPU.
             unroll: whether several lanes may be played at once.
         """
-        values = max(-(-array.size // grid.rows) for array in current().arrays)  # of a game, at most
-        blocks = grid.blocks if share is None else grid.most_blocks
+        values = max(-(-array.size // grid.rows) for array in current().arrays)  # upper bound per game
+        blocks = grid.blocks if share is None else grid.compiled_blocks
         dtype = LONG if blocks * grid.lanes * values > 2**31 else INT
         if share is None:
             number, thread = grid_index("group", grid.blocks).to(dtype), grid_index("thread", grid.lanes)
             yield cls(grid.lanes, number, unroll, thread=thread)
             return
-        first, count = (minimum(maximum(share[k], 0), grid.most_blocks - 1) for k in range(2))
+        first, count = (minimum(maximum(share[k], 0), grid.compiled_blocks - 1) for k in range(2))
         first = first.to(dtype)
-        with loop(count) as turn:
-            yield cls(grid.lanes, first + turn, unroll, first)
+        with loop(count) as k:
+            yield cls(grid.lanes, first + k, unroll, first)
 
     def at(self, lane: Any) -> Coords:
         batch = Place(self.number, lane, self.lanes)
@@ -107,25 +107,27 @@ class GameBlock:
         with loop(self.lanes) as lane:
             stage(self.at(lane))
         block = current().block
-        if self.together == 1 or not block.ends_with_short_loop(unroll_max):
+        if self.unrolled_lanes == 1 or not block.ends_with_short_loop(unroll_max):
             return
         block.body.pop()  # and record several lanes at once
-        share = self.lanes // self.together
+        share = self.lanes // self.unrolled_lanes
         with loop(share) as lane:
-            current().interleave(functools.partial(stage, self.at(lane + k * share)) for k in range(self.together))
+            current().interleave(
+                functools.partial(stage, self.at(lane + k * share)) for k in range(self.unrolled_lanes)
+            )
 
     def any(self, condition: Callable[[Coords], Scalar]) -> Scalar:
         """Return whether the condition holds for a game of the block; on a GPU, for the thread's own."""
         if self.thread is not None or self.lanes == 1:
             return condition(self.at(0 if self.thread is None else self.thread))
-        found = registers(1, INT)
-        found[0] = 0
+        result = registers(1, INT)
+        result[0] = 0
         with loop(self.lanes) as lane:
-            found[0] = found[0] | integer(condition(self.at(lane)))
-        return found[0] != 0
+            result[0] = result[0] | integer(condition(self.at(lane)))
+        return result[0] != 0
 
     def registers(self, words: int, dtype: DType) -> Cells:
-        """Return an array of the block's own, of so many words a game."""
+        """Return an uninitialised array in registers, with `words` values per game."""
         return registers(words * (self.lanes if self.thread is None else 1), dtype)
 
 
@@ -152,7 +154,7 @@ class Words:
         return lambda w: load_once(w) if isinstance(w, int) else self.cells[place.index(w, self.count)]
 
     def store(self, at: Coords, **values: Any) -> None:
-        """Store what is given, see `Layout.put`."""
+        """Store parts of a state, see `Layout.put`."""
         place = self.place(at)
 
         def store_word(w: Any, x: Scalar) -> None:
@@ -174,7 +176,7 @@ class Words:
 
 # what happens to a finished game: nothing; a reset in the same step; a reset in the next step
 AutoReset = Literal["none", "same_step", "next_step"]
-# instructions of a first state from which a branch computes it, for the games that reset only
+# a first state of more instructions is computed in a branch, for games that reset only
 BRANCH_MIN_INSTRUCTIONS = 280
 NEVER = [scalar(False)] * 2
 
@@ -215,17 +217,17 @@ class Tracer:
         return load(cells, at.batch, KEY_WORDS)
 
     def place_in(self, lanes: int, at: Coords) -> Coords:
-        """Return where the game of the same row stands in arrays of another number of lanes."""
+        """Return the coordinates of the same row in arrays with another number of lanes."""
         if lanes == self.grid.lanes:
             return at
         row = at.batch.row
         return Coords(Place(row // lanes, row % lanes, lanes), at.register)
 
     def resets_in_branch(self, reset: AutoReset) -> bool:
-        """Return whether finished games reset in a branch of their own; else every game computes its first state."""
-        # not of one lane alone, whose branch would be taken by all games or none
-        many = self.grid.branches and (self.grid.gpu or self.grid.lanes > 1)
-        return many and reset != "none" and self.game.init_instructions > BRANCH_MIN_INSTRUCTIONS
+        """Return whether finished games reset in a branch; else every game computes its first state."""
+        # with a single lane a branch is taken by all games or by none
+        branches = self.grid.branches and (self.grid.gpu or self.grid.lanes > 1)
+        return branches and reset != "none" and self.game.init_instructions > BRANCH_MIN_INSTRUCTIONS
 
     def play(
         self,
@@ -256,7 +258,7 @@ class Tracer:
             again = flags[0] | flags[1] if reset == "same_step" else over
             if not self.resets_in_branch(reset):
                 after = self.game.where(again, self.game.init(row_keys, s.episode + 1), after)
-                # a sum, where a choice would be a branch
+                # a sum, since compilers turn a selection into a branch
                 after = after.replace(episode=s.episode + word(again))
         return after, rewards, flags, again
 
@@ -318,5 +320,5 @@ def trace_blocks(
 
 
 def row_index(at: Coords) -> Scalar:
-    """Return the number of a game in its device's share of the batch."""
+    """Return the row of a game in its device's shard of the batch."""
     return scalar(at.batch.row).to(INT)
