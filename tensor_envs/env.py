@@ -28,7 +28,7 @@ Illegal = Literal["lose", "raise"]
 
 SEED_ROWS = 2**32  # rows of a seed
 DICT_DEFAULTS = {"ply": 0, "episode": 0, "key": (0, 0)}  # the key follows from seed and row
-# entries of a dictionary where the game's own do not imply them
+# entries of a state's dictionary that are added where the other ones do not imply them
 STATE_ENTRIES = ("current_player", "ply", *FLAGS)
 
 
@@ -245,7 +245,7 @@ class Env:
         chosen = None if player is None else integer("player", player, 0, self.num_players - 1)
         return self.engine.observe(buffers, chosen)
 
-    # *** checks, for adapters and searches too ***
+    # *** checks, also for adapters and searches ***
 
     def check_state(self, state: Any) -> State:
         """Return the state. TypeError or ValueError unless it is one of this environment."""
@@ -266,10 +266,10 @@ class Env:
         """Raise ValueError that names rows and actions if a game in progress gets an illegal one. Reads the device."""
         if is_capturing():
             raise RuntimeError('illegal="raise" reads the actions on the host, so a jit cannot capture it')
-        now, chosen = state.numpy(), state.buffers.layout.table(actions)[:, 0]
+        values, chosen = state.numpy(), state.buffers.layout.table(actions)[:, 0]
         inside = (chosen >= 0) & (chosen < self.num_actions)
-        legal = inside & now["legal_action_mask"][np.arange(len(chosen)), np.where(inside, chosen, 0)]
-        wrong = np.flatnonzero(~legal & ~now["terminated"] & ~now["truncated"])
+        legal = inside & values["legal_action_mask"][np.arange(len(chosen)), np.where(inside, chosen, 0)]
+        wrong = np.flatnonzero(~legal & ~values["terminated"] & ~values["truncated"])
         if len(wrong):
             some = ", ".join(f"row {row}: {chosen[row]}" for row in wrong[:8]) + ", ..." * (len(wrong) > 8)
             raise ValueError(f"{len(wrong)} illegal actions ({some}); legal_action_mask says what is allowed")
@@ -336,9 +336,9 @@ class Env:
             >>> env.state_from_dicts(games).batch
             3
         """
-        table, where = self.pack(games), resolve(device)
-        fresh = self.engine.load(table, np.zeros((len(table), KEY_WORDS), np.uint32), where)
-        keys = self.engine.row_keys(len(table), seed_words(seed), where, 0)
+        table, device = self.pack(games), resolve(device)
+        fresh = self.engine.load(table, np.zeros((len(table), KEY_WORDS), np.uint32), device)
+        keys = self.engine.row_keys(len(table), seed_words(seed), device, 0)
         return State(self, self.engine.refresh(fresh._replace(row_keys=keys)))
 
     def pack(self, games: Sequence[dict[str, Any]]) -> np.ndarray:
@@ -352,13 +352,13 @@ class Env:
                 what = f"{error} missing" if isinstance(error, KeyError) else error
                 raise ValueError(f"game {i} is no state of {self.id!r}: {what}") from None
         integer("the number of games", len(values), 1, MAX_BATCH)
-        table, known = self.engine.layout.pack(values), {*STATE_ENTRIES}
+        table, names = self.engine.layout.pack(values), {*STATE_ENTRIES}
         for i, game in enumerate(games):
-            if game.keys() - known:
-                known |= self.entry.load("notation").to_dict(self.rules, self.engine.layout.game(table[i])).keys()
-            if unknown := game.keys() - known:
+            if game.keys() - names:
+                names |= self.entry.load("notation").to_dict(self.rules, self.engine.layout.game(table[i])).keys()
+            if unknown := game.keys() - names:
                 raise ValueError(
-                    f"game {i} of {self.id!r} has no {shown(min(unknown, key=repr))}; it has {sorted(known)}"
+                    f"game {i} of {self.id!r} has no {shown(min(unknown, key=repr))}; it has {sorted(names)}"
                 )
         return table
 
@@ -368,14 +368,14 @@ class Env:
         entries = {name: game[name] for name in STATE_ENTRIES if name in game}
         for name in entries.keys() - {*FLAGS}:
             entries[name] = integer(name, entries[name], INT_LOW, INT_HIGH)
-        own = self.entry.load("notation").from_dict(self.rules, game)
-        values = DICT_DEFAULTS | own | entries
+        position = self.entry.load("notation").from_dict(self.rules, game)
+        values = DICT_DEFAULTS | position | entries
         if missing := self.engine.layout.slots.keys() - values.keys():
             raise ValueError(f"{', '.join(sorted(missing))} missing")
         for name in FLAGS:
             if values[name] not in (0, 1):
                 raise ValueError(f"{name} must be True or False, got {values[name]!r}")
-        if any(own.get(name) for name in FLAGS) and not any(values[name] for name in FLAGS):
+        if any(position.get(name) for name in FLAGS) and not any(values[name] for name in FLAGS):
             raise ValueError("terminated or truncated must be True, since the position is over")
         limit, player = self.spec.max_plies, values["current_player"]
         if limit is not None and values["ply"] >= limit and not values["terminated"]:
@@ -458,8 +458,8 @@ class Env:
         if not self.entry.notation:
             size = math.prod(self.observation_shape)
             return iter([Symmetry(tuple(range(self.num_actions)), tuple(range(size)), {})])
-        found: Iterator[Symmetry] = self.entry.load("notation").symmetries(self.rules)
-        return found
+        maps: Iterator[Symmetry] = self.entry.load("notation").symmetries(self.rules)
+        return maps
 
     # *** names of version 0.2, until 0.4 ***
 

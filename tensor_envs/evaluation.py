@@ -167,23 +167,23 @@ def evaluate(
 
 def _play(state: State, policies: Sequence[Policy], opening: int, limit: int) -> tuple[np.ndarray, np.ndarray, int]:
     """Play games to their ends. Returns returns [B, P] by player, plies [B], and the number of unfinished games."""
-    env, now = state.env, state.numpy()
+    env, values = state.env, state.numpy()
     returns = np.zeros((state.batch, env.num_players), np.float32)
     for ply in range(limit):
-        live = ~(now["terminated"] | now["truncated"])
+        live = ~(values["terminated"] | values["truncated"])
         if not live.any():
             break
         if ply < opening:
             state = env.step(state, uniform(state))
         else:
-            actions, mover = np.zeros(state.batch, np.int32), now["current_player"]
+            actions, mover = np.zeros(state.batch, np.int32), values["current_player"]
             for player in np.unique(mover[live]):
                 actions = np.where(mover == player, _actions(policies[player], state), actions)
             state = env.step(state, actions.astype(np.int32))
-        now = state.numpy()
-        returns += now["rewards"]
-    live = ~(now["terminated"] | now["truncated"])
-    return returns, now["ply"], int(live.sum())
+        values = state.numpy()
+        returns += values["rewards"]
+    live = ~(values["terminated"] | values["truncated"])
+    return returns, values["ply"], int(live.sum())
 
 
 def _actions(policy: Policy, state: State) -> np.ndarray:
@@ -326,8 +326,8 @@ def regret(
         state = env.step(state, uniform(state))
     total, decisions = 0.0, 0
     for _ in range(LIMIT):
-        now = state.numpy()
-        live = ~(now["terminated"] | now["truncated"])
+        values = state.numpy()
+        live = ~(values["terminated"] | values["truncated"])
         if not live.any():
             break
         actions = _actions(policy, state)

@@ -39,9 +39,9 @@ def register(entry: GameEntry, *, replace: bool = False) -> None:
     instance("entry", entry, GameEntry)
     instance("replace", replace, bool)
     for name in (entry.id, *entry.presets):
-        known = entries().get(name)
-        replaceable = known is _entries.get(entry.id)
-        if known is not None and not (replace and replaceable):
+        existing = entries().get(name)
+        replaceable = existing is _entries.get(entry.id)
+        if existing is not None and not (replace and replaceable):
             hint = "; register(..., replace=True) puts another game in its place" * replaceable
             raise ValueError(f"the id {name!r} is registered already{hint}")
     _entries[entry.id] = entry
@@ -69,8 +69,9 @@ def entries() -> dict[str, GameEntry]:
 
 @functools.cache
 def _built_in() -> tuple[GameEntry, ...]:
-    games = importlib.import_module("tensor_envs.games")
-    names = [name for _, name, is_game in pkgutil.iter_modules(games.__path__) if is_game and name != "_kit"]
+    """Return the entries of the games in this package."""
+    package = importlib.import_module("tensor_envs.games")
+    names = [name for _, name, is_game in pkgutil.iter_modules(package.__path__) if is_game and name != "_kit"]
     return tuple(importlib.import_module(f"tensor_envs.games.{name}").GAME for name in names)
 
 
@@ -80,17 +81,18 @@ def _named(name: str) -> GameEntry:
     if not re.fullmatch(r"\w+(\.\w+)*:\w+", name):
         raise ValueError(f"id must be one of registered() or 'package.module:Name', got {shown(name)}")
     try:
-        found = getattr(importlib.import_module(module), attribute)
+        target = getattr(importlib.import_module(module), attribute)
     except AttributeError:
         raise ValueError(f"the module {module!r} has no {attribute!r}, which the id {name!r} names") from None
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):  # an import within the module
             raise
         raise ValueError(f"there is no module {error.name!r}, which the id {name!r} names") from None
-    if isinstance(found, GameEntry):
-        return found
-    own = (entry for entry in _entries.values() if entry.rules in (found, name))  # with notation and render
-    return next(own, GameEntry(attribute.lower(), found))
+    if isinstance(target, GameEntry):
+        return target
+    # an entry that the module registers also names notation and render modules
+    registered_entries = (entry for entry in _entries.values() if entry.rules in (target, name))
+    return next(registered_entries, GameEntry(attribute.lower(), target))
 
 
 def make(id: str, *, illegal: Illegal = "lose", **rule_fields: Any) -> Env:
@@ -122,10 +124,10 @@ def make(id: str, *, illegal: Illegal = "lose", **rule_fields: Any) -> Env:
         raise ValueError(f"unknown id {shown(id)}; {hint}registered() has all of them")
     entry = ids[id]
     rules = entry.load_rules()
-    known = [f.name for f in fields(rules)]
-    unknown = [name for name in rule_fields if name not in known]
+    names = [f.name for f in fields(rules)]
+    unknown = [name for name in rule_fields if name not in names]
     if unknown:
-        raise TypeError(f"{id!r} has no rule field {unknown[0]!r}; its fields are {', '.join(known) or 'none'}")
+        raise TypeError(f"{id!r} has no rule field {unknown[0]!r}; its fields are {', '.join(names) or 'none'}")
     fixed = entry.presets.get(id, {})
     clash = [name for name in rule_fields if name in fixed]
     if clash:

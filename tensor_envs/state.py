@@ -27,7 +27,7 @@ class State:
     Attributes:
         env: the environment.
         tensors: the buffers, for a custom `TinyJit`.
-        buffers: the same with the batch size, for adapters and searches; may change in any version.
+        buffers: the buffers with the batch size, for adapters and searches; may change in any version.
 
     Examples:
         >>> state = te.make("tic_tac_toe").init(3)
@@ -101,9 +101,9 @@ class State:
             return self.env.engine.read(self.buffers, name)
         if name.startswith("__"):
             raise AttributeError(name)
-        known = ", ".join(self.env.spec_fields)
+        names = ", ".join(self.env.spec_fields)
         raise AttributeError(
-            f"a state of {self.env.id!r} has no field {name!r}; its fields are {known}; it also has "
+            f"a state of {self.env.id!r} has no field {name!r}; its fields are {names}; it also has "
             "legal_action_mask, rewards, terminated, truncated"
         )
 

@@ -45,11 +45,10 @@ def _constant_second(a: I, b: I) -> tuple[I, I]:
 
 def _wrapping(op: str, a: I, b: I, low: int, high: int) -> I:
     """Record an operation whose exact result is within low..high; one that may wrap around is marked."""
-    least, most = LIMITS[a.dtype]
-    wraps = low < least or high > most
-    return current().pure(
-        op, a.dtype, (a, b), least if wraps else low, most if wraps else high, True if wraps else None
-    )
+    min_value, max_value = LIMITS[a.dtype]
+    if low < min_value or high > max_value:
+        return current().pure(op, a.dtype, (a, b), min_value, max_value, True)
+    return current().pure(op, a.dtype, (a, b), low, high)
 
 
 def _real(op: str, a: I, b: I) -> I:
@@ -99,10 +98,10 @@ def multiply(a: I, b: I) -> I:
         if (
             a.arg is None and a.op in "+*" and _is_const(a.operands[1])
         ):  # exact, so that addresses share their variable part
-            inner, known = a.operands
+            inner, constant = a.operands
             if a.op == "*":
-                return multiply(inner, const(known.arg * b.arg, a.dtype))
-            return add(multiply(inner, b), const(known.arg * b.arg, a.dtype))
+                return multiply(inner, const(constant.arg * b.arg, a.dtype))
+            return add(multiply(inner, b), const(constant.arg * b.arg, a.dtype))
     ends = [x * y for x in (a.low, a.high) for y in (b.low, b.high)]
     return _wrapping("*", a, b, min(ends), max(ends))
 
@@ -233,8 +232,8 @@ def divide(a: I, b: I) -> I:
 def _round_down(a: I, b: I) -> I:
     """Return a // b for b neither 0 nor -1."""
     if a.low >= 0 and b.low >= 0:
-        if _is_const(b) and (found := _multiplier(b.arg, a.high)) is not None:
-            factor, shift = found
+        if _is_const(b) and (multiplier := _multiplier(b.arg, a.high)) is not None:
+            factor, shift = multiplier
             return shift_right(multiply(a, const(factor, a.dtype)), const(shift, a.dtype))
         return current().pure("/", a.dtype, (a, b), a.low // b.high, a.high // max(b.low, 1))
     if a.dtype not in SIGNED:
@@ -403,8 +402,8 @@ def cast(a: I, dtype: DType) -> I:
     if dtype is REAL or a.dtype is REAL:
         return current().pure("cast", dtype, (a,), low, high)
     if a.op == "cast" and a.operands[0].dtype is not REAL:
-        inner, (least, most) = a.operands[0], LIMITS[a.dtype]
-        if a.dtype.itemsize >= dtype.itemsize or least <= inner.low <= inner.high <= most:
+        inner, (min_value, max_value) = a.operands[0], LIMITS[a.dtype]
+        if a.dtype.itemsize >= dtype.itemsize or min_value <= inner.low <= inner.high <= max_value:
             return cast(inner, dtype)
     if a.dtype is WORD64 and dtype in (WORD, INT) and a.op == "|":  # of two joined words, the low one
         for x, y in (a.operands, a.operands[::-1]):

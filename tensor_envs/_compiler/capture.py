@@ -107,7 +107,8 @@ class CapturedFunction:
         return lambda: launch() if self._is_ready else self(*tensors)
 
     def _record(self, tensors: Sequence[Tensor]) -> None:
-        known = set(buffers)
+        """Run the function once and capture its programs."""
+        existing = set(buffers)
         jit: Any = TinyJit(self.function)
         jit.cnt = 1  # capture at once: TinyJit's first call would only run, and a call must take effect once
         add_graph = jit.add_linear
@@ -129,10 +130,10 @@ class CapturedFunction:
         calls = jit.captured.linear.src
         written = {get_call_arg_uops(c)[k] for c in calls for k in get_call_outs_ins(c)[0]}
         bases = dict.fromkeys(base_of(t.uop) for t in results)
-        made = [u for u in bases if u in written - known]
+        made = [u for u in bases if u in written - existing]
         self.launcher = _launcher(calls, tensors, made) if launches_directly() else None
         self.made = {u: (sum(part.size for part in shards(u)), u.dtype, u.arg.device) for u in made}
-        self.existing = {u for u in bases if u in known or u.op is not Ops.BUFFER}
+        self.existing = {u for u in bases if u in existing or u.op is not Ops.BUFFER}
         self.results = [(t, t.uop) for t in results]
         self.captured, self.process = jit.captured, os.getpid()
 
@@ -156,7 +157,7 @@ def launches_directly() -> bool:
 
 
 def base_of(u: UOp) -> UOp:
-    """Return what a view is a view of."""
+    """Return the base of a view, or the node itself."""
     while u.op in VIEWS:
         u = u.src[0]
     return u
@@ -168,11 +169,11 @@ def rebase(u: UOp, base: UOp) -> UOp:
 
 
 class _Program(NamedTuple):
-    """A program, loaded on one of the devices, and the positions of its arguments among the buffers."""
+    """Program loaded on one of the devices."""
 
     run: Callable[..., object]
     device: int
-    where: list[int]
+    positions: list[int]  # of its arguments among the buffers
     dimensions: dict[str, Any]
     share: int | None  # position of the argument that holds the blocks to play, if there is one
     bytes_moved: int  # by a launch, or by one of its blocks
@@ -184,70 +185,77 @@ def _launcher(calls: Sequence[UOp], tensors: Sequence[Tensor], made: Sequence[UO
     None if a call is no program on the one device, or the several, of all.
     """
     devices: tuple[str, ...] = to_tuple(calls[0].src[1].device)
-    given = [*(base_of(t.uop) for t in tensors), *made]
+    arguments = [*(base_of(t.uop) for t in tensors), *made]
     places, programs = {u: len(tensors) + k for k, u in enumerate(made)}, []
     for call in calls:
-        program, arguments = call.src[0], get_call_arg_uops(call)
-        if program.op is not Ops.PROGRAM or any(to_tuple(u.device) != devices for u in arguments):
+        program, operands = call.src[0], get_call_arg_uops(call)
+        if program.op is not Ops.PROGRAM or any(to_tuple(u.device) != devices for u in operands):
             return None
-        used = [arguments[k] for k in program.arg.globals]
-        where = [u.arg.slot if u.op is Ops.PARAM else places.setdefault(u, len(tensors) + len(places)) for u in used]
-        programs.append((program, where))
-    own = list(places)[len(made) :]
-    if any(x.op is Ops.PARAM or x in made for u in own for x in u.toposort()):
-        return None  # a part of one that is given
-    return ProgramLauncher(lambda: programs, devices, given, own)
+        used = [operands[k] for k in program.arg.globals]
+        positions = [
+            u.arg.slot if u.op is Ops.PARAM else places.setdefault(u, len(tensors) + len(places)) for u in used
+        ]
+        programs.append((program, positions))
+    internal = list(places)[len(made) :]
+    if any(x.op is Ops.PARAM or x in made for u in internal for x in u.toposort()):
+        return None  # a view of an argument
+    return ProgramLauncher(lambda: programs, devices, arguments, internal)
 
 
 class ProgramLauncher:
-    """Programs, each with the positions of its arguments among buffers like `given`, and `own`, always the same ones.
+    """Programs of a captured function, to be launched on other arguments.
 
-    A call with tensors in place of `given` examines them and returns what launches. The first call waits for the
-    programs.
+    Buffers are the arguments, which differ from call to call, followed by the internal ones, which stay. Each program
+    has the positions of its own arguments among them. A call takes tensors for the arguments and returns a prepared
+    launch. The first call waits for the programs.
     """
 
     def __init__(
         self,
         programs: Callable[[], Sequence[tuple[UOp, list[int]]]],
         device: DeviceName,
-        given: Sequence[UOp],
-        own: Sequence[UOp] = (),
+        arguments: Sequence[UOp],
+        internal: Sequence[UOp] = (),
     ):
-        self.await_programs, self.devices, self.own = programs, to_tuple(device), own
-        self.blocks = [blocks_of(u) for u in (*given, *own)]  # of the launch that the programs were compiled for
+        self.await_programs, self.devices, self.internal = programs, to_tuple(device), internal
+        self.blocks = [
+            blocks_of(u) for u in (*arguments, *internal)
+        ]  # of the launch that the programs were compiled for
 
     @cached_property
     def runs(self) -> list[_Program]:
+        """Loaded programs, one per call and device, in launch order."""
         runs = []
-        for program, where in self.await_programs():
-            share = next((k for k, place in enumerate(where) if self.blocks[place]), None)
-            moved = _bytes_moved(program) // (1 if share is None else self.blocks[where[share]] or 1)
+        for program, positions in self.await_programs():
+            share = next((k for k, place in enumerate(positions) if self.blocks[place]), None)
+            moved = _bytes_moved(program) // (1 if share is None else self.blocks[positions[share]] or 1)
             for j, device in enumerate(self.devices):
                 groups, threads = program.arg.launch_dims({})
                 values = program.arg.vals({"_device_num": j})
                 dimensions = {"global_size": groups, "local_size": threads, "vals": values}
                 # OpenCL compiles now
                 run = uncached_on_failure(partial(get_runtime, device, program))
-                runs.append(_Program(run, j, where, dimensions, share, moved))
+                runs.append(_Program(run, j, positions, dimensions, share, moved))
         return runs
 
     @cached_property
-    def fixed(self) -> list[Sequence[Any]]:
-        """The memory of `own`: for each buffer its parts on the devices."""
-        return [[part.ensure_allocated() for part in shards(u)] for u in self.own]
+    def internal_memory(self) -> list[Sequence[Any]]:
+        """Memory of the internal buffers: for each the parts on the devices."""
+        return [[part.ensure_allocated() for part in shards(u)] for u in self.internal]
 
     @cached_property
     def jobs(self) -> list[Job]:
+        """Programs for the native thread pool; empty for other devices."""
         native = runs_natively(self.devices[0])
         return [Job(p.run, p.dimensions, p.share) for p in self.runs] if native else []
 
     def __call__(self, arguments: Sequence[Tensor]) -> Launch:
         bases = [base_of(t.uop) for t in arguments]
-        parts = [*map(shards, bases), *self.fixed]
+        parts = [*map(shards, bases), *self.internal_memory]
         memory = [[part[j].get_buf(device) for part in parts] for j, device in enumerate(self.devices)]
-        buffers = [*bases, *self.own]
-        used = [[memory[p.device][place] for place in p.where] for p in self.runs]
-        blocks = [None if p.share is None else blocks_of(buffers[p.where[p.share]]) for p in self.runs]
+        buffers = [*bases, *self.internal]
+        used = [[memory[p.device][place] for place in p.positions] for p in self.runs]
+        blocks = [None if p.share is None else blocks_of(buffers[p.positions[p.share]]) for p in self.runs]
         moved = sum(p.bytes_moved * (n or 1) for p, n in zip(self.runs, blocks, strict=True))
         if self.jobs:
             words = [job.words(arrays, n) for job, arrays, n in zip(self.jobs, used, blocks, strict=True)]

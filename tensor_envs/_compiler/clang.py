@@ -42,8 +42,8 @@ def cache_folders(create: bool = False) -> list[Path]:
         temporary = Path(tempfile.gettempdir()) / f"tensor_envs-{user}"
         if create:
             temporary.mkdir(mode=0o700, exist_ok=True)
-        about = temporary.lstat()
-        if about.st_uid == user and not about.st_mode & 0o022:
+        status = temporary.lstat()
+        if status.st_uid == user and not status.st_mode & 0o022:
             folders.append(temporary)
     return folders
 
@@ -68,12 +68,13 @@ def store(name: str, content: bytes, mode: int = 0o644) -> str | None:
 def _version(compiler: str) -> str:
     """Return the first line of `compiler --version`, or why there is none."""
     try:
-        done = subprocess.run([compiler, "--version"], capture_output=True, text=True, timeout=60, check=False)
+        result = subprocess.run([compiler, "--version"], capture_output=True, text=True, timeout=60, check=False)
     except OSError as error:
         return f"it cannot be run: {error.strerror}"
     except subprocess.TimeoutExpired:
         return "it does not answer"
-    return (done.stdout or done.stderr).strip().split("\n")[0] or f"it exits with {done.returncode} and says nothing"
+    line = (result.stdout or result.stderr).strip().split("\n")[0]
+    return line or f"it exits with {result.returncode} and says nothing"
 
 
 def _zig() -> Path | None:
@@ -111,7 +112,7 @@ def _in_memory(name: str, content: bytes) -> str | None:
 
 
 @functools.cache
-def _found() -> str | None:
+def _default_compiler() -> str | None:
     """Return the path of the ziglang wheel's clang, or of one on the PATH."""
     names = ["clang", *(f"clang-{n}" for n in range(NEWEST_CLANG, OLDEST_CLANG - 1, -1))]
     zig = _zig()
@@ -125,10 +126,10 @@ def cpu_compiler() -> str:
     Raises:
         RuntimeError: if there is none, with what to install, or if CC names something else.
     """
-    chosen = os.environ.get("CC") or _found()
+    chosen = os.environ.get("CC") or _default_compiler()
     if not chosen:
         raise RuntimeError(f"the CPU device needs a clang and none was found; {INSTALL}")
-    version = "clang" if chosen == _found() else _version(chosen)
+    version = "clang" if chosen == _default_compiler() else _version(chosen)
     if "clang" not in version:
         message = f"the environment variable CC is {chosen!r}, which is no clang ({version})"
         raise RuntimeError(f"{message}; unset it or {INSTALL}")
@@ -148,7 +149,7 @@ def named_to_tinygrad() -> Iterator[None]:
     tinygrad starts later could not: where they would find no clang it compiles here.
     """
     before = os.environ.get("CC")
-    compiler = before or _found()
+    compiler = before or _default_compiler()
     if compiler:
         os.environ["CC"] = _shim(compiler) or compiler
         getenv.cache_clear()  # type: ignore[attr-defined]
@@ -171,8 +172,8 @@ def identity() -> str:
     compiler = cpu_compiler()
     is_zig = zig is not None and compiler == _shim(str(zig), "clang")
     file = Path(str(zig) if is_zig else shutil.which(compiler) or compiler)
-    about = file.stat()
-    return f"{file} {about.st_size} {about.st_mtime_ns} {processor()}"
+    status = file.stat()
+    return f"{file} {status.st_size} {status.st_mtime_ns} {processor()}"
 
 
 @functools.cache
@@ -193,10 +194,10 @@ def compile_object(source: str, arch: str, options: Sequence[str]) -> bytes:
         RuntimeError: if clang refuses the source, with what it says.
     """
     command = [cpu_compiler(), *FLAGS, f"--target={arch}-none-unknown-elf", *options, "-", "-o", "-"]
-    done = subprocess.run(command, input=source.encode(), capture_output=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"{command[0]} exits with {done.returncode}: {done.stderr.decode()}")
-    return done.stdout
+    result = subprocess.run(command, input=source.encode(), capture_output=True, check=False)
+    if result.returncode:
+        raise RuntimeError(f"{command[0]} exits with {result.returncode}: {result.stderr.decode()}")
+    return result.stdout
 
 
 def describe() -> str:

@@ -38,11 +38,11 @@ class Linear:
     def uops(self, parameters: Sequence[UOp]) -> list[UOp]:
         """Return the operations. parameters: of the used arrays, in order."""
         self.list: list[UOp] = []
-        self.found: dict[Any, UOp] = {}
+        self.uop_of: dict[Any, UOp] = {}
         for array, parameter in zip((a for a in self.tape.arrays if a.used), parameters, strict=True):
-            self.found[array] = self.append(parameter)
+            self.uop_of[array] = self.append(parameter)
         for slot, array in enumerate(a for a in self.tape.registers if a.used):
-            self.found[array] = self.append(
+            self.uop_of[array] = self.append(
                 UOp.placeholder((array.size,), array.dtype, len(self.tape.arrays) + slot, AddrSpace.REG)
             )
         self.block(self.tape.root)
@@ -60,17 +60,17 @@ class Linear:
         return self.append(UOp.cconst(value, dtype))
 
     def value(self, x: Instruction) -> UOp:
-        return self.const(x.arg, x.dtype) if x.op == "const" else self.found[x]
+        return self.const(x.arg, x.dtype) if x.op == "const" else self.uop_of[x]
 
     def block(self, block: Block) -> None:
         for x in block.body:
             if isinstance(x, Block):
                 self.inner(x)
             elif x.op == "store":
-                cell = self.new(Ops.INDEX, x.arg.dtype, self.found[x.arg], self.value(x.operands[0]))
+                cell = self.new(Ops.INDEX, x.arg.dtype, self.uop_of[x.arg], self.value(x.operands[0]))
                 self.new(Ops.STORE, dtypes.void, cell, self.value(x.operands[1]))
             else:
-                self.found[x] = self.instruction(x, [self.value(operand) for operand in x.operands])
+                self.uop_of[x] = self.instruction(x, [self.value(operand) for operand in x.operands])
 
     def inner(self, block: Block) -> None:
         if block.kind == "if":
@@ -80,19 +80,19 @@ class Linear:
             size = self.append(UOp(Ops.NOOP)) if block.head is None else self.value(block.head)
             dtype = dtypes.void if block.head is None else INT
             begin = self.new(Ops.RANGE, dtype, size, arg=(len(self.list), AxisType.WEAK))
-            self.found[block.index] = begin
+            self.uop_of[block.index] = begin
         self.block(block)
         if block.kind == "if":
             self.new(Ops.ENDIF, dtypes.void, begin)
         else:
-            again = [] if block.condition is None else [self.value(block.condition)]
-            self.new(Ops.END, dtypes.void, self.append(UOp(Ops.NOOP)), begin, *again)
+            condition = [] if block.condition is None else [self.value(block.condition)]
+            self.new(Ops.END, dtypes.void, self.append(UOp(Ops.NOOP)), begin, *condition)
 
     def instruction(self, x: Instruction, src: list[UOp]) -> UOp:
         dtype = x.dtype
         match x.op:
             case "load":
-                return self.new(Ops.LOAD, dtype, self.new(Ops.INDEX, dtype, self.found[x.arg], *src))
+                return self.new(Ops.LOAD, dtype, self.new(Ops.INDEX, dtype, self.uop_of[x.arg], *src))
             case "group" | "thread":
                 return self.new(Ops.SPECIAL, INT, self.const(x.high + 1, INT), arg=f"{'gl'[x.op == 'thread']}idx0")
             case "!":

@@ -83,6 +83,6 @@ def unrolled(kernel: UOp, renderer: Renderer) -> UOp:
     return kernel.replace(arg=replace(info, opts_to_apply=tuple(x for x in options if x.arg != 1)))
 
 
-def _divisor(n: int, most: int) -> int:
-    """Return the largest divisor of n up to `most`."""
-    return next(d for d in range(min(n, most), 0, -1) if n % d == 0)
+def _divisor(n: int, limit: int) -> int:
+    """Return the largest divisor of n up to `limit`."""
+    return next(d for d in range(min(n, limit), 0, -1) if n % d == 0)

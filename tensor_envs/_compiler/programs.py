@@ -95,17 +95,17 @@ def compile_graph(linear: UOp) -> None:
 
     tinygrad would wait for one compiler after the other, or start processes, and its cache on disk has no checksums.
     """
-    found: dict[Any, tuple[UOp, BinaryFuture]] = {}
+    started: dict[Any, tuple[UOp, BinaryFuture]] = {}
     for call in () if BEAM else linear.toposort():
         if call.op is not Ops.CALL or call.src[0].op is not Ops.SINK:
             continue
         renderer = Device[to_tuple(call.device)[0]].renderer
         key = to_program_key(call.src[0], renderer)
-        if key not in found and key not in to_program_cache and _compiles_in_threads(renderer):
+        if key not in started and key not in to_program_cache and _compiles_in_threads(renderer):
             kernel = unrolled(call.src[0], renderer)
             *rest, source, _ = (program := do_to_program(kernel, printer(renderer))).src
-            found[key] = program.replace(src=(*rest, source)), compiled_binary(source.arg, renderer)
-    for key, (program, binary) in found.items():
+            started[key] = program.replace(src=(*rest, source)), compiled_binary(source.arg, renderer)
+    for key, (program, binary) in started.items():
         to_program_cache[key] = program.replace(src=(*program.src, UOp(Ops.BINARY, arg=binary())))
 
 
@@ -179,7 +179,7 @@ def _pool(process: int) -> ThreadPoolExecutor:
 def _trim(folder: Path) -> None:
     """Remove the files that were read longest ago from a folder that has grown too large."""
     with suppress(OSError):
-        files = sorted((about.st_atime, about.st_size, file) for file in folder.iterdir() if (about := file.stat()))
+        files = sorted((status.st_atime, status.st_size, file) for file in folder.iterdir() if (status := file.stat()))
         total = sum(size for _, size, _ in files)
         for _, size, file in files:
             if total <= CACHE_MAX_BYTES:

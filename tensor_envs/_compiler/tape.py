@@ -132,10 +132,10 @@ class Tape:
     def const(self, value: Any, dtype: DType) -> Instruction:
         """Return the constant; `value` must be one of the dtype."""
         key = (repr(value) if dtype is REAL else int(value), dtype)  # 0.0 and -0.0 are two
-        if (found := self._constants.get(key)) is None:
-            found = self._constants[key] = Instruction("const", dtype, (), value, value, value)
-            found.block = self.root
-        return found
+        if (existing := self._constants.get(key)) is None:
+            existing = self._constants[key] = Instruction("const", dtype, (), value, value, value)
+            existing.block = self.root
+        return existing
 
     def pure(
         self, op: str, dtype: DType, operands: tuple[Instruction, ...], low: Any, high: Any, arg: Any = None
@@ -147,8 +147,8 @@ class Tape:
                 block = x.block
         key, visible = (op, dtype, arg, *map(id, operands)), block
         while visible is not None:
-            if (found := visible.shared.get(key)) is not None:
-                return found
+            if (existing := visible.shared.get(key)) is not None:
+                return existing
             visible = visible.parent  # type: ignore[assignment]
         new = self._append(Instruction(op, dtype, operands, arg, low, high), block)
         block.shared[key] = new

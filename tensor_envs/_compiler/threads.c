@@ -16,7 +16,7 @@ typedef struct {
   u64 clock_id, mutex[16], attributes[16], work[16], finished[16]; /* larger than any system's own */
   void *entry;
   u64 launch[2];                /* what it gets for a worker: no program */
-  u64 threads, least;           /* at most so many; nanoseconds of work that a thread is worth */
+  u64 threads, min_work;        /* upper bound; nanoseconds of work that justify a thread */
   u64 workers, asleep, waiting, busy;
   u64 generation, next, slices, done, spent; /* of the job that is played now */
   Job *job;
@@ -127,7 +127,7 @@ STATIC void run(Pool *p, Job *job) {
     play(job, 0, 1);
     return;
   }
-  u64 threads = (*job->cost * job->parts >> 10) / p->least, spent = 0;
+  u64 threads = (*job->cost * job->parts >> 10) / p->min_work, spent = 0;
   if (threads > p->threads) threads = p->threads;
   if (threads > 1) spent = together(p, job, threads);
   if (!spent) {

@@ -46,7 +46,7 @@ class _Pool(ctypes.Structure):
         *((name, WORDS) for name in ("mutex", "attributes", "work", "finished")),
         ("entry", ctypes.c_void_p),
         ("launch", ctypes.c_uint64 * 2),
-        *((name, ctypes.c_uint64) for name in ("threads", "least", "workers", "asleep", "waiting", "busy")),
+        *((name, ctypes.c_uint64) for name in ("threads", "min_work", "workers", "asleep", "waiting", "busy")),
         *((name, ctypes.c_uint64) for name in ("generation", "next", "slices", "done", "spent", "job")),
     ]
 
@@ -69,7 +69,7 @@ class _Native:
             setattr(self.pool, field, self._function(f"pthread_{name}"))
         self.pool.clock, self.pool.clock_id = (self._function("clock_gettime"), 6 if sys.platform == "darwin" else 1)
         self.pool.entry, self.pool.launch[0] = self._program.addr, self.address
-        self.pool.least = WORTH_NS
+        self.pool.min_work = WORTH_NS
         self.reset()
         os.register_at_fork(after_in_child=self.reset)
 
@@ -125,15 +125,14 @@ def num_threads() -> int:
         True
     """
     if _Threads.chosen is None:
-        given = os.environ.get("TENSOR_ENVS_THREADS")
-        if given is None:
+        setting = os.environ.get("TENSOR_ENVS_THREADS")
+        if setting is None:
             _Threads.chosen = min(usable_cores(), MAX_THREADS)
-        elif not given.isascii() or not given.isdigit() or not 1 <= int(given) <= MAX_THREADS:
-            raise ValueError(
-                f"the environment variable TENSOR_ENVS_THREADS must be a number from 1 to {MAX_THREADS}, got {given!r}"
-            )
+        elif not setting.isascii() or not setting.isdigit() or not 1 <= int(setting) <= MAX_THREADS:
+            allowed = f"a number from 1 to {MAX_THREADS}"
+            raise ValueError(f"the environment variable TENSOR_ENVS_THREADS must be {allowed}, got {setting!r}")
         else:
-            _Threads.chosen = int(given)
+            _Threads.chosen = int(setting)
     return _Threads.chosen
 
 

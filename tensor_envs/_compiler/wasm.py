@@ -43,6 +43,6 @@ def webassembly(source: str, names: Iterable[str]) -> bytes:
 
 def _zig(*arguments: str, text: str = "") -> None:
     command = [sys.executable, "-m", "ziglang", *arguments]
-    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"{arguments[0]} cannot make WebAssembly: {done.stderr.strip()[:200]}")
+    result = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise RuntimeError(f"{arguments[0]} cannot make WebAssembly: {result.stderr.strip()[:200]}")

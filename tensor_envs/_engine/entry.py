@@ -105,8 +105,8 @@ def _check_rules(entry: GameEntry, rules: Any) -> None:
             raise TypeError(f"the rules of {entry.id!r} must have a method {name}, see tensor_envs.Rules")
     if callable(getattr(rules, "spec", None)):
         raise TypeError(f"spec must be a property of the rules of {entry.id!r}, got a method: write @property above it")
-    known = [f.name for f in dataclasses.fields(rules)]
+    names = [f.name for f in dataclasses.fields(rules)]
     for name, values in (("short", entry.short), *((f"presets[{id!r}]", p) for id, p in entry.presets.items())):
         instance(name, values, Mapping)
-        if unknown := [field for field in values if field not in known]:
-            raise ValueError(f"{name} must name fields of the rules, {known}, got {shown(unknown[0])}")
+        if unknown := [field for field in values if field not in names]:
+            raise ValueError(f"{name} must name fields of the rules, {names}, got {shown(unknown[0])}")

@@ -37,7 +37,7 @@ def any_in_range(size: int, condition: Callable[[Scalar], Scalar]) -> Scalar:
     """
     terms = _unrolled(size, condition)
     if terms is None:
-        return _accumulated(size, integer(0), lambda found, i: found | integer(condition(i))) != 0
+        return _accumulated(size, integer(0), lambda holds, i: holds | integer(condition(i))) != 0
     return Scalar(any(t.value for t in terms), BOOL) if all(t.is_plain for t in terms) else terms[0]
 
 
@@ -77,31 +77,31 @@ def repeat(size: int, start: Sequence[Value], step: Callable[[list[Scalar]], Seq
     """
     kind = next((x.dtype for x in start if isinstance(x, Scalar)), None)
 
-    def alike(values: Sequence[Value]) -> list[Scalar]:
-        found = [scalar(x, kind) for x in values]
-        if len(found) != len(start) or any(x.dtype is not found[0].dtype for x in found):
-            refuse(f"a list of {len(start)} numbers of one kind is repeated, got {found!r}")
-        return found
+    def of_one_kind(values: Sequence[Value]) -> list[Scalar]:
+        scalars = [scalar(x, kind) for x in values]
+        if len(scalars) != len(start) or any(x.dtype is not scalars[0].dtype for x in scalars):
+            refuse(f"a list of {len(start)} numbers of one kind is repeated, got {scalars!r}")
+        return scalars
 
-    values = alike(start)
+    values = of_one_kind(start)
     if recording() is None or size < 2 or not values:
         for _ in range(size):
-            before, values = values, alike(step(values))
+            before, values = values, of_one_kind(step(values))
             if all(a.is_plain and b.is_plain and a.value == b.value for a, b in zip(before, values, strict=True)):
                 break
         return values
     count = len(values)
-    variables, left = registers(count, values[0].dtype), registers(1, INT)
+    variables, remaining = registers(count, values[0].dtype), registers(1, INT)
     for k, x in enumerate(values):
         variables[k] = x
-    left[0] = size
+    remaining[0] = size
     with do_while() as turn:
         old = [variables[k] for k in range(count)]
-        new = alike(step(old))
+        new = of_one_kind(step(old))
         for k, x in enumerate(new):
             variables[k] = x
-        left[0] = left[0] - 1
-        turn.again = reduce(or_, (a != b for a, b in zip(old, new, strict=True))) & (left[0] > 0)
+        remaining[0] = remaining[0] - 1
+        turn.again = reduce(or_, (a != b for a, b in zip(old, new, strict=True))) & (remaining[0] > 0)
     return [variables[k] for k in range(count)]
 
 

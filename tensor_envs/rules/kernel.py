@@ -134,16 +134,16 @@ def depends_on(values: Iterable[Scalar], source: Scalar) -> bool:
 
     collect(current().root, [])
     waiting = [x.instruction() for x in values]
-    seen: set[Any] = set()
+    visited: set[Any] = set()
     while waiting:
         x = waiting.pop()
         if x is source.node:
             return True
-        if x not in seen:
-            seen.add(x)
+        if x not in visited:
+            visited.add(x)
             waiting += x.operands
-            if x.op == "load" and x.arg not in seen:
-                seen.add(x.arg)
+            if x.op == "load" and x.arg not in visited:
+                visited.add(x.arg)
                 waiting += stored.get(x.arg, ())
     return False
 

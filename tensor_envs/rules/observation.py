@@ -90,12 +90,12 @@ def entries(parts: Sequence[Part]) -> list[Any]:
         >>> entries([one_hot(0, 2), number(3)])
         [1, 0, 3]
     """
-    found: list[Any] = []
+    values: list[Any] = []
     for part in parts:
         if isinstance(part, Bits):
-            found += [int(word(part.words[i // WORD_BITS]).value) >> i % WORD_BITS & 1 for i in range(part.size)]
+            values += [int(word(part.words[i // WORD_BITS]).value) >> i % WORD_BITS & 1 for i in range(part.size)]
         elif isinstance(part, OneHot):
-            found += [int(part.value.value == i) for i in range(part.size)]
+            values += [int(part.value.value == i) for i in range(part.size)]
         else:
-            found.append(part.value.value)
-    return found
+            values.append(part.value.value)
+    return values

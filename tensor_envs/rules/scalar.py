@@ -316,25 +316,25 @@ def _remainder(a: Any, b: Any) -> Any:
 
 
 def _shift(op: Operation, a: Any, b: Any) -> Scalar:
-    """Shift by 0 up to the kind's bits; higher bits of the amount are ignored, as in most processors."""
+    """Shift by 0 up to the kind's bits; higher bits of the amount are ignored, as on most processors."""
     if type(a) is not Scalar:
         a = scalar(a, b.dtype)
     if a.dtype is BOOL:
         a = a.to(INT)
     if a.dtype is REAL:
         refuse("a real has no bits")
-    dtype, most = a.dtype, 8 * a.dtype.itemsize - 1
+    dtype, max_shift = a.dtype, 8 * a.dtype.itemsize - 1
     if type(b) is Scalar:
         b = b.to(dtype)
-    elif isinstance(b, (int, np.integer)) and 0 <= b <= most:
+    elif isinstance(b, (int, np.integer)) and 0 <= b <= max_shift:
         b = Scalar(int(b), dtype)
     else:
-        refuse(f"{_a(dtype)} is shifted by 0..{most}, got {b!r}", ValueError)
+        refuse(f"{_a(dtype)} is shifted by 0..{max_shift}, got {b!r}", ValueError)
     if a.is_plain and b.is_plain:
-        return Scalar(wrap(op(a.node, b.node & most), dtype), dtype)
+        return Scalar(wrap(op(a.node, b.node & max_shift), dtype), dtype)
     amount = b.instruction()
-    if not 0 <= amount.low <= amount.high <= most:
-        amount = arithmetic.bit_and(amount, arithmetic.const(most, dtype))
+    if not 0 <= amount.low <= amount.high <= max_shift:
+        amount = arithmetic.bit_and(amount, arithmetic.const(max_shift, dtype))
     return Scalar(_RECORD[op](a.instruction(), amount), dtype)
 
 

@@ -57,20 +57,20 @@ class Field:
         instance("name", self.name, str)
         if not self.name.isidentifier() or self.name.startswith("_"):
             raise ValueError(f"a field's name must be an identifier without a leading _, got {shown(self.name)}")
-        about = f"field {self.name!r}"
-        _check_shape(f"{about}: shape", self.shape)
-        one_of(f"{about}: kind", self.kind, tuple(KINDS))
-        instance(f"{about}: memory", self.memory, bool)
+        subject = f"field {self.name!r}"
+        _check_shape(f"{subject}: shape", self.shape)
+        one_of(f"{subject}: kind", self.kind, tuple(KINDS))
+        instance(f"{subject}: memory", self.memory, bool)
         if self.memory and (self.kind != "word" or len(self.shape) != 1):
-            raise ValueError(f"{about}: a memory field is a list of words")
+            raise ValueError(f"{subject}: a memory field is a list of words")
         if self.kind != "int":
             if (self.low, self.high) != (None, None):
-                raise ValueError(f"{about}: only an int has bounds, this is a {self.kind}")
+                raise ValueError(f"{subject}: only an int has bounds, this is a {self.kind}")
             return
         low = 0 if self.low is None else self.low
         if type(low) is not int or type(self.high) is not int or not INT_LOW <= low <= self.high <= INT_HIGH:
             raise ValueError(
-                f"{about}: an int needs bounds low <= high of 32 bits, got low={shown(self.low)}, "
+                f"{subject}: an int needs bounds low <= high of 32 bits, got low={shown(self.low)}, "
                 f"high={shown(self.high)}"
             )
         object.__setattr__(self, "low", low)
@@ -169,8 +169,8 @@ class GameState:
     __slots__ = ("_fields",)
 
     def __init__(self, fields: Mapping[str, Any]):
-        given = {name: FixedList(x) if type(x) is list else x for name, x in fields.items()}
-        object.__setattr__(self, "_fields", given)
+        values = {name: FixedList(x) if type(x) is list else x for name, x in fields.items()}
+        object.__setattr__(self, "_fields", values)
 
     def __getattr__(self, name: str) -> Any:
         try:
