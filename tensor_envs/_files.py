@@ -42,14 +42,14 @@ WRITERS = {
 }  # of formats no longer read
 
 
-def write_arrays(path: str | Path, kind: str, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+def write_arrays(path: str | Path, kind: str, metadata: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
     """Write arrays with metadata (JSON); a file of that name is replaced.
 
     Raises:
         OSError: names the path; what was there before still is.
     """
     path = Path(path)
-    header: dict[str, Any] = {"__metadata__": {"format": kind, "about": json.dumps(about), _KEY: _BLANK}}
+    header: dict[str, Any] = {"__metadata__": {"format": kind, "about": json.dumps(metadata), _KEY: _BLANK}}
     data, position = [np.ascontiguousarray(array) for array in arrays.values()], 0
     for name, array in zip(arrays, data, strict=True):
         dtype = _NAMES[array.dtype.newbyteorder("=")]
@@ -131,10 +131,12 @@ def read_arrays(path: str | Path, kind: str) -> tuple[dict[str, Any], dict[str, 
         header = json.loads(text)
         metadata = header.pop("__metadata__")
         # the first formats had theirs among what the file is about
-        found = metadata.get("format") or json.loads(metadata["tensor_envs"])["format"]
-        if found != kind:
-            old = f" (version {WRITERS[found]} of the package wrote it: make it anew)" if found in WRITERS else ""
-            raise ValueError(f"{str(path)!r} is a {str(found)[:40]!r}, not a {kind!r}{old}")
+        stored_kind = metadata.get("format") or json.loads(metadata["tensor_envs"])["format"]
+        if stored_kind != kind:
+            old = ""
+            if stored_kind in WRITERS:
+                old = f" (version {WRITERS[stored_kind]} of the package wrote it: make it anew)"
+            raise ValueError(f"{str(path)!r} is a {str(stored_kind)[:40]!r}, not a {kind!r}{old}")
         stored, blank = metadata[_KEY].encode(), _BLANK.encode()
         digest = hashlib.sha256(raw[:8].tobytes() + text.replace(stored, blank, 1))
         for first in range(8 + length, len(raw), _CHUNK):

@@ -41,23 +41,23 @@ def save_state(state: State, path: str | Path) -> None:
     """
     instance("state", state, State)
     path = file_path("path", path)
-    env, games = state.env, state.buffers
-    arrays = {"words": games.layout.table(games.words), "row_rng": games.layout.table(games.row_keys)}
-    write_arrays(path, FORMAT, about(env), arrays)
+    env, buffers = state.env, state.buffers
+    arrays = {"words": buffers.layout.table(buffers.words), "row_rng": buffers.layout.table(buffers.row_keys)}
+    write_arrays(path, FORMAT, env_metadata(env), arrays)
 
 
-def about(env: Env) -> dict[str, Any]:
+def env_metadata(env: Env) -> dict[str, Any]:
     """Return the metadata of an environment for a file."""
     fixed = env.entry.presets.get(env.id, {})
     rules = {name: value for name, value in asdict(env.rules).items() if name not in fixed}
     return {"id": env.id, "version": env.version, "illegal": env.illegal, "rules": rules}
 
 
-def env_of(about: dict[str, Any]) -> Env:
+def env_of(metadata: dict[str, Any]) -> Env:
     """Return the environment of a file's metadata. KeyError, TypeError, ValueError or AttributeError if invalid."""
-    env = make(about["id"], illegal=about["illegal"], **{k: _tuples(v) for k, v in about["rules"].items()})
-    if env.version != about["version"]:
-        raise ValueError(f"it was saved by version {about['version']} of {env.id!r}, this is {env.version}")
+    env = make(metadata["id"], illegal=metadata["illegal"], **{k: _tuples(v) for k, v in metadata["rules"].items()})
+    if env.version != metadata["version"]:
+        raise ValueError(f"it was saved by version {metadata['version']} of {env.id!r}, this is {env.version}")
     return env
 
 
@@ -84,18 +84,18 @@ def load_state(path: str | Path, device: DeviceName | None = None) -> State:
         <Env tensor_stars-v0>
     """
     path = file_path("path", path)
-    written, arrays = read_arrays(path, FORMAT)
+    metadata, arrays = read_arrays(path, FORMAT)
     try:
-        env = env_of(written)
-        table, rng, layout = arrays["words"], arrays["row_rng"], env.engine.layout
+        env = env_of(metadata)
+        table, row_keys, layout = arrays["words"], arrays["row_rng"], env.engine.layout
         if table.dtype != np.uint32 or table.shape != (len(table), layout.words) or not 0 < len(table) <= MAX_BATCH:
             raise ValueError(f"its words are not those of {env!r}")
-        if rng.dtype != np.uint32 or rng.shape != (len(table), KEY_WORDS):
+        if row_keys.dtype != np.uint32 or row_keys.shape != (len(table), KEY_WORDS):
             raise ValueError("its rows' random keys are of another shape")
         layout.check(table)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ValueError(f"{str(path)!r} holds no state that can be read: {error}") from None
-    return State(env, env.engine.load(table, rng, resolve(device)))
+    return State(env, env.engine.load(table, row_keys, resolve(device)))
 
 
 def _tuples(value: Any) -> Any:

@@ -257,7 +257,7 @@ class Engine:
         size, dtype, table = math.prod(shape), DTYPES[self.spec.observation_dtype], self.table(layout)
         if stays_lazy():  # for a network: by lanes
             arrays = ObservationArrays(layout.empty(size, dtype), None, table)
-            after = self.run(Observe(who), layout, Observe.Arrays(arrays, buffers.words, players)).seen.observation
+            after = self.run(Observe(who), layout, Observe.Arrays(arrays, buffers.words, players)).out.observation
             return layout.view(after, 0, size).reshape(layout.batch, *shape)
         # for the host: game by game
         arrays = ObservationArrays(empty_buffer(layout.batch * size, dtype, layout.device), None, table)

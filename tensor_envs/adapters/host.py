@@ -52,7 +52,7 @@ class HostBuffer:
         return self._memory or np.split(download(self.tensor), self._layout.shards)
 
     def rows(self, *shape: int) -> np.ndarray:
-        """Return a new array of this shape of the batch's values, which are stored game by game."""
+        """Return the batch's values, stored game by game, as a new array of this shape."""
         grid, share = self._layout.grid, self._layout.share
         return np.concatenate([part.reshape(grid.rows, -1)[:share] for part in self._parts()]).reshape(shape)
 
@@ -63,7 +63,7 @@ class HostBuffer:
         return np.concatenate([part.reshape(-1)[:share] for part in blocks])
 
     def write(self, values: np.ndarray) -> None:
-        """Write one value for each game; padding may keep what it has."""
+        """Write one value for each game; padding may keep old values."""
         if not self._memory:
             write(self.tensor, self._layout.padded(values))
         for part, piece in zip(self._memory, values.reshape(self._layout.shards, -1), strict=False):
@@ -185,10 +185,10 @@ class SingleAgent:
     def begin(self, seed: int) -> None:
         """Start new games; row r is game r of the seed."""
         engine = self.env.engine
-        games = self.env.init(self.batch, seed, self._layout.device).buffers
+        buffers = self.env.init(self.batch, seed, self._layout.device).buffers
         memory = engine.game.has_memory
-        both = [games, games._replace(words=engine.empty(games))] if memory else [games]
-        others = None if self._policy is None else engine.empty(games)
+        both = [buffers, buffers._replace(words=engine.empty(buffers))] if memory else [buffers]
+        others = None if self._policy is None else engine.empty(buffers)
         # arrays of the next launch and of the one after it: one buffer in place, or two in turn
         self._launches = [self._arrays(new, old, others) for old, new in zip(both, both[::-1], strict=True)]
         self._bound: Launch | None = None
@@ -198,9 +198,9 @@ class SingleAgent:
 
     def _arrays(self, new: BatchBuffers, old: BatchBuffers, others: Tensor | None) -> PlayUntil.Arrays:
         table = self.env.engine.table(self._layout)
-        seen = ObservationArrays(self._observation.tensor, self._mask.tensor, table)
+        out = ObservationArrays(self._observation.tensor, self._mask.tensor, table)
         before = None if new is old else old.words
-        return PlayUntil.Arrays(new.words, before, new.row_keys, self._actions.tensor, self._tally.tensor, seen, others)
+        return PlayUntil.Arrays(new.words, before, new.row_keys, self._actions.tensor, self._tally.tensor, out, others)
 
     def restart(self, rows: np.ndarray) -> None:
         """Start the next episode where `rows`, bool [B], is True."""
@@ -255,5 +255,5 @@ class SingleAgent:
     @property
     def state(self) -> State:
         """A snapshot of all games."""
-        now = self._state(self._launches[-1].new).buffers
-        return State(self.env, self.env.engine.copy(now, live=False))
+        buffers = self._state(self._launches[-1].new).buffers
+        return State(self.env, self.env.engine.copy(buffers, live=False))

@@ -41,7 +41,7 @@ except ImportError:
 PREFIX = "tensor_envs_"
 MAX_PLIES = 10**6  # of a game whose spec has no limit
 BEGIN = -1  # pending action of a game before its first chance node
-NO_RNG = np.zeros((1, KEY_WORDS), np.uint32)
+NO_KEYS = np.zeros((1, KEY_WORDS), np.uint32)
 CACHE_SIZE = 2**16  # answers of kernels, which algorithms that walk through whole games ask for again and again
 
 
@@ -56,9 +56,9 @@ class Played(NamedTuple):
 
     @staticmethod
     def of(state: State) -> Played:
-        now, table = state.env.row(state, 0), state.buffers.layout.table(state.tensors[0])
-        over, legal = now["terminated"] or now["truncated"], np.flatnonzero(now["legal_action_mask"])
-        return Played(table.tobytes(), now["rewards"], over, now["current_player"], tuple(legal.tolist()))
+        values, table = state.env.row(state, 0), state.buffers.layout.table(state.tensors[0])
+        over, legal = values["terminated"] or values["truncated"], np.flatnonzero(values["legal_action_mask"])
+        return Played(table.tobytes(), values["rewards"], over, values["current_player"], tuple(legal.tolist()))
 
 
 def loaded(env: Env, table: np.ndarray, row_keys: np.ndarray) -> State:
@@ -153,8 +153,9 @@ class Memory:
         self._observed = functools.lru_cache(CACHE_SIZE)(self._observe)
 
     def _observe(self, words: bytes, player: int) -> str:
-        seen = self.env.observe(loaded(self.env, np.frombuffer(words, np.uint32)[None], NO_RNG), player).numpy()
-        return (np.packbits(seen) if seen.dtype == bool else seen).tobytes().hex()
+        state = loaded(self.env, np.frombuffer(words, np.uint32)[None], NO_KEYS)
+        entries = self.env.observe(state, player).numpy()
+        return (np.packbits(entries) if entries.dtype == bool else entries).tobytes().hex()
 
     def set_from(self, state: SpielState, player: int) -> None:
         """Do nothing: an information state has no tensor."""
@@ -177,8 +178,8 @@ class Observer:
         self.dict = {"observation": self.tensor.reshape(shape)}
 
     def set_from(self, state: SpielState, player: int) -> None:
-        seen = 0 if state._pending == BEGIN else self.env.observe(state.state, player).numpy()[0]
-        self.dict["observation"][...] = seen
+        entries = 0 if state._pending == BEGIN else self.env.observe(state.state, player).numpy()[0]
+        self.dict["observation"][...] = entries
 
     def string_from(self, state: SpielState, player: int) -> str:
         return "" if state._pending == BEGIN else text.position(state.state, 0, player)
@@ -252,12 +253,12 @@ def game_class(name: str, entry: GameEntry) -> tuple[pyspiel.GameType, type]:
         def begin(self, outcome: int) -> State:
             if self.first is None:
                 return self.env.init(1, int(self.rng.integers(2**63)), "CPU")
-            games = self.env.engine.load(self.first[outcome : outcome + 1], NO_RNG, "CPU")
-            return State(self.env, self.env.engine.refresh(games))
+            buffers = self.env.engine.load(self.first[outcome : outcome + 1], NO_KEYS, "CPU")
+            return State(self.env, self.env.engine.refresh(buffers))
 
         def _after(self, words: bytes, row_keys: bytes, action: int) -> Played:
-            table, rng = (np.frombuffer(part, np.uint32)[None] for part in (words, row_keys))
-            return Played.of(self.env.step(loaded(self.env, table, rng), [action]))
+            table, keys = (np.frombuffer(part, np.uint32)[None] for part in (words, row_keys))
+            return Played.of(self.env.step(loaded(self.env, table, keys), [action]))
 
         def new_initial_state(self, state: Any = None) -> SpielState:
             return SpielState(self)

@@ -62,7 +62,7 @@ class raw_env(ZooBase, AECEnv[str, Observation, int | None]):  # type: ignore[mi
         if self.terminations[agent] or self.truncations[agent]:
             self._was_dead_step(action)
             return
-        self._now.step(self._action(action))
+        self._current.step(self._action(action))
         self._cumulative_rewards[agent] = 0.0
         self._read()
         self._accumulate_rewards()
@@ -70,22 +70,22 @@ class raw_env(ZooBase, AECEnv[str, Observation, int | None]):  # type: ignore[mi
 
     def _read(self) -> None:
         """Set PettingZoo's attributes from the state."""
-        now = self._now
-        truncated = now.truncated
-        if self.max_cycles is not None and not now.terminated:
-            truncated |= now.number("ply") >= self.max_cycles * self.game.num_players
-        over = now.terminated or truncated
-        self.rewards = dict(zip(self.agents, now.rewards, strict=True))
-        self.terminations = dict.fromkeys(self.agents, now.terminated)
+        game = self._current
+        truncated = game.truncated
+        if self.max_cycles is not None and not game.terminated:
+            truncated |= game.number("ply") >= self.max_cycles * self.game.num_players
+        over = game.terminated or truncated
+        self.rewards = dict(zip(self.agents, game.rewards, strict=True))
+        self.terminations = dict.fromkeys(self.agents, game.terminated)
         self.truncations = dict.fromkeys(self.agents, truncated)
-        self.agent_selection = self.agents[0 if over else now.number("current_player")]
-        self._mask = now.mask * (not over)
+        self.agent_selection = self.agents[0 if over else game.number("current_player")]
+        self._mask = game.mask * (not over)
 
     def observe(self, agent: str) -> Observation:
         """Return the observation of any agent. Raise ValueError for an unknown agent, ResetNeeded without a game."""
-        now, player = self._now, self.possible_agents.index(self._checked(agent))
+        game, player = self._current, self.possible_agents.index(self._checked(agent))
         mask = self._mask.copy() if agent == self.agent_selection else np.zeros_like(self._mask)
-        return {"observation": now.observe(player), "action_mask": mask}
+        return {"observation": game.observe(player), "action_mask": mask}
 
 
 def env(id: str, render_mode: str | None = None, **arguments: Any) -> AECEnv[str, Observation, int | None]:

@@ -90,10 +90,10 @@ class ZooBase(EzPickle):
     @property
     def game_state(self) -> State:
         """The game as a State of batch 1, for `game.to_string` and the like. ResetNeeded before the first reset."""
-        return self._now.state
+        return self._current.state
 
     @property
-    def _now(self) -> HostGame:
+    def _current(self) -> HostGame:
         if self._playing is None:
             raise ResetNeeded("no game has begun: call reset first")
         return self._playing
@@ -211,19 +211,19 @@ class parallel_env(ZooBase, ParallelEnv[str, Observation, int]):  # type: ignore
 
     def _play(self, chosen: list[int]) -> tuple[list[float], bool, bool]:
         """Play legal actions of both players and return rewards, terminated and truncated."""
-        now, decisions = self._now, [action for action in chosen if action != self.wait]
-        now.step(decisions[0])
+        game, decisions = self._current, [action for action in chosen if action != self.wait]
+        game.step(decisions[0])
         self._held += decisions[1:]
         if len(self._held) == PIECES:
             for card in self._held:
-                now.step(card)
+                game.step(card)
             self._held = []
         self._update_views()
-        return now.rewards, now.terminated, now.truncated
+        return game.rewards, game.terminated, game.truncated
 
     def _update_views(self) -> None:
         """Update both players' views and masks."""
-        mine = theirs = self._now
+        mine = theirs = self._current
         if self._held:
             theirs = self._views[1]
             theirs.step(self._held[-1])
@@ -234,9 +234,9 @@ class parallel_env(ZooBase, ParallelEnv[str, Observation, int]):  # type: ignore
                 theirs.step(card)
         self._views = mine, theirs
         self._masks = np.zeros((2, self.wait + 1), np.int8)
-        for player, seen in enumerate(self._views):
-            if seen.number("current_player") == player:
-                self._masks[player, : self.wait] = seen.mask
+        for player, view in enumerate(self._views):
+            if view.number("current_player") == player:
+                self._masks[player, : self.wait] = view.mask
             else:
                 self._masks[player, self.wait] = not mine.over
 

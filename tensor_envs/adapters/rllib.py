@@ -30,23 +30,24 @@ class MaskedEnv(gymnasium.Env[Any, Any]):
         self.metadata, self.render_mode = self.env.metadata, self.env.render_mode
         self.action_space = self.env.action_space
         game = self.env.vector.games.env
-        seen = spaces.Box(-np.inf, np.inf, (math.prod(game.observation_shape),), np.float32)
+        observations = spaces.Box(-np.inf, np.inf, (math.prod(game.observation_shape),), np.float32)
         mask = spaces.Box(0, 1, (game.num_actions,), np.float32)
-        self.observation_space = spaces.Dict({"observations": seen, "action_mask": mask})
+        self.observation_space = spaces.Dict({"observations": observations, "action_mask": mask})
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, Info]:
         super().reset(seed=seed)
         observation, info = self.env.reset(seed=seed, options=options)
-        return self._seen(observation, info), info
+        return self._with_mask(observation, info), info
 
     def step(self, action: Any) -> tuple[Observation, float, bool, bool, Info]:
         observation, reward, terminated, truncated, info = self.env.step(action)
-        return self._seen(observation, info), reward, terminated, truncated, info
+        return self._with_mask(observation, info), reward, terminated, truncated, info
 
     def render(self) -> Any:
         return self.env.render()
 
     @staticmethod
-    def _seen(observation: np.ndarray, info: Info) -> Observation:
+    def _with_mask(observation: np.ndarray, info: Info) -> Observation:
+        """Return the observation, flat and float32, with the action mask."""
         flat, mask = observation.astype(np.float32).reshape(-1), info["action_mask"].astype(np.float32)
         return {"observations": flat, "action_mask": mask}

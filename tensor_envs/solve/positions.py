@@ -75,7 +75,7 @@ class Expander:
     """Expansion of positions: plays every legal action in many of them.
 
     Attributes:
-        begun, symmetry: constructor arguments.
+        origin, symmetry: the constructor's `start` and `symmetry`.
         start: initial positions, all equally likely, with one edge each and no parents.
         ply: ply of the initial positions.
         results: all different results of finished games so far.
@@ -115,28 +115,28 @@ class Expander:
         self.layout, self.spec = self.engine.layout, self.engine.spec
         self.results: list[tuple[float, ...]] = []
         self.paid_early = False
-        self._kept = np.full(self.layout.field_words, 0xFFFFFFFF, np.uint32)
+        self._key_masks = np.full(self.layout.field_words, 0xFFFFFFFF, np.uint32)
         for name in ("ply", "episode"):
             (slot,) = self.layout.slots[name]
-            self._kept[slot.word] &= 0xFFFFFFFF ^ ((1 << slot.width) - 1) << slot.shift
+            self._key_masks[slot.word] &= 0xFFFFFFFF ^ ((1 << slot.width) - 1) << slot.shift
         self._ply, self._player = (self.layout.slots[name][0] for name in ("ply", "current_player"))
         table = self._first(start, first)
-        games, self.ply = self._load(table), int(self._number(table, self._ply)[0])
+        buffers, self.ply = self._upload(table), int(self._number(table, self._ply)[0])
         self._images: list[Array] = []
         if symmetry and self.spec.observation_dtype == "bool":
-            seen, maps = self._seen(games), [np.array(s.observation) for s in env.symmetries()]
+            observations, maps = self._observations(buffers), [np.array(s.observation) for s in env.symmetries()]
             # other symmetries would map to positions that the start does not lead to
-            self._images = [images(p) for p in maps if (seen[:, p] == seen).all()]
-        self.start = self._described(games, table, self._results(table), np.zeros(0, np.int32))
-        self.begun, self.symmetry = start, symmetry
+            self._images = [images(p) for p in maps if (observations[:, p] == observations).all()]
+        self.start = self._children(buffers, table, self._results(table), np.zeros(0, np.int32))
+        self.origin, self.symmetry = start, symmetry
 
     # *** batches ***
 
     def batch(self, state: State) -> tuple[BatchBuffers, Array]:
-        """Return a state's games for this expander's engine, and their words. ValueError for another environment."""
+        """Return a state's buffers for this expander's engine, and their words. ValueError for another environment."""
         self.env.check_state(state)
         table = self._packed(state)
-        return self._load(table), table
+        return self._upload(table), table
 
     def _first(self, start: Env | State, first: list[dict[str, Any]]) -> Array:
         """Return the words of the initial positions: of a state, or of an environment's first states."""
@@ -167,8 +167,8 @@ class Expander:
         """Return the numbers of a slot, int64 [rows]."""
         return (table[:, slot.word].astype(np.int64) >> slot.shift & (1 << slot.width) - 1) + slot.low
 
-    def _load(self, table: Array) -> BatchBuffers:
-        """Load a table as a batch, padded by repeated rows to `room`."""
+    def _upload(self, table: Array) -> BatchBuffers:
+        """Upload a table as a batch, padded by repeated rows to `room`."""
         table = np.resize(table, (room(len(table)), table.shape[1]))
         return self.engine.load(table, np.zeros((len(table), KEY_WORDS), np.uint32), self.device)
 
@@ -177,56 +177,56 @@ class Expander:
         column = fields.columns()[self._player.word]
         return self._number(column[:, None], self._player._replace(word=0))
 
-    def games(self, fields: Packed, ply: int) -> BatchBuffers:
+    def load(self, fields: Packed, ply: int) -> BatchBuffers:
         """Load positions as a batch, padded by repeated rows to `room`."""
         table = np.zeros((len(fields), self.layout.words), np.uint32)
         for w, column in enumerate(fields.columns()[: self.layout.field_words]):
             table[:, w] = column
         table[:, self._ply.word] |= np.uint32((ply if self.by_ply else 0) << self._ply.shift)
-        return self.engine.refresh(self._load(table))
+        return self.engine.refresh(self._upload(table))
 
-    def _take(self, games: BatchBuffers, rows: Array) -> BatchBuffers:
+    def _take(self, buffers: BatchBuffers, rows: Array) -> BatchBuffers:
         """Gather the games at some rows, padded by repeated rows to `room`."""
         rows = np.resize(rows, room(len(rows)))
-        return self.engine.gather(games, int_array("rows", rows, batch_layout(len(rows), self.device)), len(rows))
+        return self.engine.gather(buffers, int_array("rows", rows, batch_layout(len(rows), self.device)), len(rows))
 
     # *** keys of positions ***
 
-    def _seen(self, games: BatchBuffers) -> Array:
+    def _observations(self, buffers: BatchBuffers) -> Array:
         """Return the observations of the players to move, bool [rows, entries]."""
-        return self.engine.observe(games, None).numpy().reshape(games.batch, -1)
+        return self.engine.observe(buffers, None).numpy().reshape(buffers.batch, -1)
 
-    def rows(self, games: BatchBuffers, table: Array) -> Rows:
+    def rows(self, buffers: BatchBuffers, table: Array) -> Rows:
         """Return the keys, results and plies of a batch, for a lookup."""
         results = self._results(table)
-        columns = self._canonical(games, table, results)[0] if self._images else self._words(table, results)
+        columns = self._canonical(buffers, table, results)[0] if self._images else self._words(table, results)
         return Rows(columns, results, self._number(table, self._ply))
 
     def _words(self, table: Array, results: Array) -> list[Array]:
         """Return the keys of a table: the fields without ply and episode, then the result."""
-        return [*(table[:, w] & kept for w, kept in enumerate(self._kept)), results.astype(np.uint32)]
+        return [*(table[:, w] & mask for w, mask in enumerate(self._key_masks)), results.astype(np.uint32)]
 
-    def _canonical(self, games: BatchBuffers, table: Array, results: Array) -> tuple[list[Array], Array]:
+    def _canonical(self, buffers: BatchBuffers, table: Array, results: Array) -> tuple[list[Array], Array]:
         """Return canonical keys (least image of the observation, then player and result) and orbit sizes."""
-        smallest, orbits = canonical(self._seen(games)[: len(table)], self._images)
+        smallest, orbits = canonical(self._observations(buffers)[: len(table)], self._images)
         player = (self._number(table, self._player) - self._player.low).astype(np.uint32)
         return [*smallest, player | results.astype(np.uint32) << PLAYER_BITS], orbits
 
-    def _described(self, games: BatchBuffers, table: Array, results: Array, parents: Array) -> Children:
+    def _children(self, buffers: BatchBuffers, table: Array, results: Array, parents: Array) -> Children:
         """Return the games of a table, the first ones of a batch, as children with equal positions merged."""
         words = Packed.of(self._words(table, results))
         same = groups(words)
         number, first = same.number, same.first
         words, results = words[first], results[first]
         if not self._images:
-            once = Positions(words, words, results, np.ones(len(first), np.uint16))
-            return Children(parents, number, once)
-        columns, orbits = self._canonical(self._take(games, first), table[first], results)
+            merged = Positions(words, words, results, np.ones(len(first), np.uint16))
+            return Children(parents, number, merged)
+        columns, orbits = self._canonical(self._take(buffers, first), table[first], results)
         keys = Packed.of(columns)
         same = groups(keys)
         first = same.first
-        once = Positions(keys[first], words[first], results[first], orbits[first])
-        return Children(parents, same.number[number], once)
+        merged = Positions(keys[first], words[first], results[first], orbits[first])
+        return Children(parents, same.number[number], merged)
 
     def _results(self, table: Array) -> Array:
         """Return the results of a table's games as in `Positions`, uint16 [rows], and register new results."""
@@ -249,19 +249,19 @@ class Expander:
 
     # *** children ***
 
-    def after(self, games: BatchBuffers, count: int) -> Iterator[tuple[Array, Array, BatchBuffers, Array]]:
+    def after(self, buffers: BatchBuffers, count: int) -> Iterator[tuple[Array, Array, BatchBuffers, Array]]:
         """Play every legal action in the first games of a batch, in parts.
 
         Yields rows, actions, the padded batch after them, and its words without padding. Edges are in order, and the
         outcomes of an action stay in one part.
         """
-        mask, actions = games.layout.table(games.words)[:count, self.layout.mask :], self.spec.num_actions
+        mask, actions = buffers.layout.table(buffers.words)[:count, self.layout.mask :], self.spec.num_actions
         mask = np.ascontiguousarray(mask).astype("<u4").view(np.uint8)
         flat = np.flatnonzero(np.unpackbits(mask, axis=1, count=actions, bitorder="little"))
         size = EDGES - EDGES % self.outcomes
         for at in range(0, len(flat), size):
             rows, chosen = np.divmod(flat[at : at + size], actions)
-            after = self._take(games, rows)
+            after = self._take(buffers, rows)
             after = self.engine.step(after, int_array("actions", np.resize(chosen, after.batch), after.layout))
             yield rows, chosen, after, after.layout.table(after.words)[: len(rows)]
 
@@ -271,10 +271,10 @@ class Expander:
         with ThreadPoolExecutor(max(1, threads - 1)) as others:
             waiting = deque[Future[Children]]()
             for begin in range(0, len(fields), PARENTS):
-                some = fields[begin : begin + PARENTS]
-                for rows, _, after, table in self.after(self.games(some, ply), len(some)):
+                chunk = fields[begin : begin + PARENTS]
+                for rows, _, after, table in self.after(self.load(chunk, ply), len(chunk)):
                     parents, results = (rows + begin).astype(np.int32), self._results(table)
-                    waiting.append(others.submit(self._described, after, table, results, parents))
+                    waiting.append(others.submit(self._children, after, table, results, parents))
                     if len(waiting) == threads:
                         yield waiting.popleft().result()
             yield from (children.result() for children in waiting)
@@ -313,24 +313,24 @@ def images(permutation: Array) -> Array:
     return table[: -(-size // 8)]
 
 
-def canonical(seen: Array, maps: list[Array]) -> tuple[list[Array], Array]:
+def canonical(observations: Array, maps: list[Array]) -> tuple[list[Array], Array]:
     """Return the least image of every row under some maps, as columns of 32-bit words, and the orbit sizes.
 
     Args:
-        seen: observations, bool [rows, entries].
+        observations: bool [rows, entries].
         maps: tables by `images`, the identity first.
     """
-    packed = np.packbits(seen, axis=1, bitorder="little")
+    packed = np.packbits(observations, axis=1, bitorder="little")
     words = maps[0].shape[2]
-    least = np.empty((words, len(seen)), np.uint64)
-    orbits = np.empty(len(seen), np.uint16)
-    for at in range(0, len(seen), CHUNK):
+    least = np.empty((words, len(observations)), np.uint64)
+    orbits = np.empty(len(observations), np.uint16)
+    for at in range(0, len(observations), CHUNK):
         columns = [np.ascontiguousarray(column, np.intp) for column in packed[at : at + CHUNK].T]
-        own = best = _image(maps[0], columns)
+        original = best = _image(maps[0], columns)
         fixed = np.ones(len(columns[0]), np.uint16)  # maps that leave the row unchanged; the identity is one
         for table in maps[1:]:
             image = _image(table, columns)
-            fixed += np.logical_and.reduce([x == y for x, y in zip(image, own, strict=True)])
+            fixed += np.logical_and.reduce([x == y for x, y in zip(image, original, strict=True)])
             less, same = np.zeros(len(fixed), bool), np.ones(len(fixed), bool)
             for x, y in zip(image, best, strict=True):
                 less |= same & (x < y)

@@ -16,7 +16,7 @@ from tensor_envs._engine.random import KEY_WORDS
 from tensor_envs._files import read_arrays, write_arrays
 from tensor_envs._validate import file_path, instance, integer
 from tensor_envs.env import Env
-from tensor_envs.io import about, env_of
+from tensor_envs.io import env_metadata, env_of
 from tensor_envs.solve.packed import Array, Index, Packed, concat, groups
 from tensor_envs.solve.positions import MAX_DEPTH, Expander, Positions, Rows, counter, joined
 from tensor_envs.state import State
@@ -130,9 +130,9 @@ def solve(
 
 def _signature(game: Expander) -> tuple[Any, ...]:
     """Return what identifies the start of a solution: environment, symmetry and words of the games."""
-    begun = game.begun
-    words = begun.buffers.layout.table(begun.tensors[0]).tobytes() if isinstance(begun, State) else b""
-    return about(game.env), game.symmetry, words
+    origin = game.origin
+    words = origin.buffers.layout.table(origin.tensors[0]).tobytes() if isinstance(origin, State) else b""
+    return env_metadata(game.env), game.symmetry, words
 
 
 class GameGraph(NamedTuple):
@@ -355,7 +355,7 @@ class Solution:
         return actions
 
     def _reported(self, scores: Array) -> Array:
-        """Return values as users see them: signs of scores, or expectations."""
+        """Convert scores to reported values: their signs, or expectations."""
         return np.sign(scores).astype(np.int32) if self._wins else scores
 
     def _turn(self, state: State) -> Array:
@@ -365,8 +365,8 @@ class Solution:
     def _scores(self, state: State) -> Array:
         """Return the stored values of positions, for player 0."""
         instance("state", state, State)
-        games, table = self._game.batch(state)
-        return self._lookup(self._game.rows(games, table), "state")
+        buffers, table = self._game.batch(state)
+        return self._lookup(self._game.rows(buffers, table), "state")
 
     def _lookup(self, rows: Rows, what: str) -> Array:
         """Look up the values of rows, finished ones included. ValueError for a position that is not stored."""
@@ -391,9 +391,9 @@ class Solution:
         """Return the values after every action one ply earlier, [B, A], and the legal actions, bool [B, A]."""
         instance("state", state, State)
         outcomes, shape = self._game.outcomes, (state.batch, self.env.num_actions)
-        games, _ = self._game.batch(state)
+        buffers, _ = self._game.batch(state)
         scores, legal = np.zeros(shape, self._values.dtype), np.zeros(shape, bool)
-        for rows, actions, after, table in self._game.after(games, state.batch):
+        for rows, actions, after, table in self._game.after(buffers, state.batch):
             values = farther(self._lookup(self._game.rows(after, table), "what an action leads to"))
             at = rows[::outcomes], actions[::outcomes] // outcomes
             scores[at], legal[at] = values.reshape(-1, outcomes).mean(1), True
@@ -445,25 +445,25 @@ class Solution:
         if self._game.outcomes > 1:
             raise ValueError(f"{self.env!r} has chance: its actions lead to more than can be compared")
         most, rng = integer("most", most, 1, MAX_POSITIONS), np.random.default_rng(seed)
-        begun = self._game.begun
-        state, seen, compared = begun.init(1) if isinstance(begun, Env) else begun, set[bytes](), 0
+        origin = self._game.origin
+        state, visited, compared = origin.init(1) if isinstance(origin, Env) else origin, set[bytes](), 0
         for _ in range(MAX_DEPTH if self.depth is None else self.depth):
-            now = state.numpy()
-            fields = [name for name in now if self._game.by_ply or name not in ("ply", "rewards")]
-            rows = [b"".join(now[name][row].tobytes() for name in fields) for row in range(state.batch)]
-            fresh = {row: place for place, row in enumerate(rows) if row not in seen}
-            seen |= fresh.keys()
-            over = now["terminated"] | now["truncated"]
+            values = state.numpy()
+            fields = [name for name in values if self._game.by_ply or name not in ("ply", "rewards")]
+            rows = [b"".join(values[name][row].tobytes() for name in fields) for row in range(state.batch)]
+            fresh = {row: place for place, row in enumerate(rows) if row not in visited}
+            visited |= fresh.keys()
+            over = values["terminated"] | values["truncated"]
             places = np.array([place for place in fresh.values() if not over[place]], np.int32)
             if not len(places):
                 break
             state = state[rng.choice(places, min(most, len(places)), replace=False)]
-            scores, now = self._scores(state).astype(np.float64), state.numpy()
-            parents, actions = np.nonzero(now["legal_action_mask"])
+            scores, values = self._scores(state).astype(np.float64), state.numpy()
+            parents, actions = np.nonzero(values["legal_action_mask"])
             after = self.env.step(state[parents], actions)
             reached = farther(self._scores(after))
             for row in range(state.batch):
-                best = max if now["current_player"][row] == 0 else min
+                best = max if values["current_player"][row] == 0 else min
                 if abs(best(reached[parents == row]) - scores[row]) > SETTLED:
                     raise ValueError(f"wrong value of {self.env.state_to_dict(state, row)}")
             compared, state = compared + state.batch, after
@@ -486,12 +486,12 @@ class Solution:
             TypeError: `path` is no path.
             OSError: the file cannot be written; an existing file stays as it was.
         """
-        begun = self._game.begun
-        metadata = {"env": about(self.env), "symmetry": self._game.symmetry, "tables": len(self._tables)}
+        origin = self._game.origin
+        metadata = {"env": env_metadata(self.env), "symmetry": self._game.symmetry, "tables": len(self._tables)}
         metadata |= {"depth": self.depth}
         arrays = self._arrays() | {"wins": np.array([self._wins], np.uint8)}
-        if isinstance(begun, State):
-            arrays |= {"words": begun.buffers.layout.table(begun.tensors[0])}
+        if isinstance(origin, State):
+            arrays |= {"words": origin.buffers.layout.table(origin.tensors[0])}
         write_arrays(file_path("path", path), FORMAT, metadata, arrays)
 
     @staticmethod
@@ -509,8 +509,8 @@ class Solution:
             if "words" in arrays:
                 words = np.array(arrays["words"])
                 env.engine.layout.check(words)
-                rng = np.zeros((len(words), KEY_WORDS), np.uint32)
-                start = State(env, env.engine.load(words, rng, resolve(None)))
+                row_keys = np.zeros((len(words), KEY_WORDS), np.uint32)
+                start = State(env, env.engine.load(words, row_keys, resolve(None)))
             instance("symmetry", metadata["symmetry"], bool)
             depth = metadata.get("depth")
             depth = None if depth is None else integer("depth", depth, 0, MAX_DEPTH)

@@ -12,7 +12,7 @@ from tinygrad.helpers import TRAINING
 
 from tensor_envs._compiler.devices import DeviceName, resolve
 from tensor_envs._files import read_arrays, write_arrays
-from tensor_envs.io import about, env_of
+from tensor_envs.io import env_metadata, env_of
 from tensor_envs.sampling import masked_logits
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def evaluator(env: Env, network: Network) -> Evaluate:
 
 def save(env: Env, weights: dict[str, Tensor], path: str | Path) -> None:
     """Write weights in half precision, with the environment, to a safetensors file; replaces an existing one."""
-    write_arrays(path, FORMAT, about(env), {k: w.numpy().astype(np.float16) for k, w in weights.items()})
+    write_arrays(path, FORMAT, env_metadata(env), {k: w.numpy().astype(np.float16) for k, w in weights.items()})
 
 
 def load(path: str | Path) -> tuple[Env, dict[str, np.ndarray]]:

@@ -253,14 +253,14 @@ class Tracer:
             rewards = [where(over, 0.0, r) for r in rewards]
         if reset == "next_step":
             flags = [~over & flag for flag in flags]
-        again = scalar(False)
+        resets = scalar(False)
         if reset != "none":
-            again = flags[0] | flags[1] if reset == "same_step" else over
+            resets = flags[0] | flags[1] if reset == "same_step" else over
             if not self.resets_in_branch(reset):
-                after = self.game.where(again, self.game.init(row_keys, s.episode + 1), after)
+                after = self.game.where(resets, self.game.init(row_keys, s.episode + 1), after)
                 # a sum, since compilers turn a selection into a branch
-                after = after.replace(episode=s.episode + word(again))
-        return after, rewards, flags, again
+                after = after.replace(episode=s.episode + word(resets))
+        return after, rewards, flags, resets
 
     def given_action(self, mask: MaskWords, actions: Cells, at: Coords) -> tuple[Scalar, Scalar]:
         """Return a game's entry of `actions`, moved into range, and whether it is legal."""
@@ -278,11 +278,11 @@ class Tracer:
             return MemoryArray(lambda w: where(over, 0, mask[w]), len(mask))
         return [where(over, 0, w) for w in mask]
 
-    def auto_reset(self, words: Words, again: Cells, row_keys: Cells) -> None:
-        """Reset the games whose `again` (registers) is not 0, in a branch after a step."""
+    def auto_reset(self, words: Words, resets: Cells, row_keys: Cells) -> None:
+        """Reset the games whose entry in `resets` (registers) is not 0, in a branch after a step."""
         if self.block.thread is not None:  # each thread has its own game
             at = self.block.at(self.block.thread)
-            with branch(again[at.register.index(0, 1)] != 0):
+            with branch(resets[at.register.index(0, 1)] != 0):
                 self._first_state(words, at, row_keys)
             return
         queue, length = self.block.registers(1, INT), self.block.registers(1, INT)
@@ -290,7 +290,7 @@ class Tracer:
         with loop(self.block.lanes) as lane:
             n = length[0]
             queue[n] = lane
-            length[0] = n + integer(again[self.block.at(lane).register.index(0, 1)])
+            length[0] = n + integer(resets[self.block.at(lane).register.index(0, 1)])
         with loop(length[0]) as k:
             self._first_state(words, self.block.at(queue[k] & (self.block.lanes - 1)), row_keys)
 

@@ -1,7 +1,7 @@
-"""Observations and masks, a value an entry: for learners, who want them at every step.
+"""Kernel of observations and legal action masks, one value per entry.
 
-First every game writes its parts into byte registers: eight bits of a set, or the number of a one-hot part. Then these
-are expanded, by lanes for learners on the device, [blocks, entries, lanes], or game by game for the host.
+First every game writes its parts into byte registers: eight bits of a set, or the value of a one-hot part. Then these
+are expanded: by lanes for learners on the device, [blocks, entries, lanes], or game by game for the host.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class ObservationArrays(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """Entries next to each other that stand in registers: bits, eight a row, or which of them is 1, in one row."""
+    """Adjacent entries that are stored in registers: bits, eight per row, or one row with the index of the 1."""
 
     entry: int
     row: int
@@ -50,7 +50,7 @@ class Piece(NamedTuple):
         return 1 if self.one_hot else -(-self.size // BYTE)
 
     def lookup(self) -> Iterator[tuple[int, int, int]]:
-        """Return for each entry a row, bits of it, and the value of these where the entry is 1."""
+        """Yield for each entry its register row, the bits to compare, and their value if the entry is 1."""
         for k in range(self.size):
             bit = 1 << k % BYTE
             yield (self.row, 0xFFFFFFFF, k) if self.one_hot else (self.row + k // BYTE, bit, bit)
@@ -60,11 +60,11 @@ class ObservationPlan:
     """Map from the entries of a game's observation, and of its mask, to registers.
 
     Attributes:
-        pieces: of the observation; what is in none (numbers, sets in memory) is stored without registers.
-        mask: all of its entries; None for a mask in memory.
-        rows: of the observation's registers; those of the mask follow.
-        table: four numbers an entry of the pieces, then of the mask: register row (two bytes), bits of it, their value.
-            They have the registers' dtype, so that comparisons are as narrow.
+        pieces: pieces of the observation; numbers and sets in memory are in none and need no registers.
+        mask: the piece of the mask; None for a mask in memory.
+        rows: number of register rows of the observation; those of the mask follow.
+        table: four numbers per entry of the pieces and the mask: register row (two bytes), bits to compare, their
+            value. They have the dtype of the registers, so that comparisons are as narrow.
     """
 
     def __init__(self, game: Game, layout: Layout):
@@ -81,14 +81,14 @@ class ObservationPlan:
         self.mask = None if game.has_memory else Piece(0, self.rows, game.spec.num_actions, False)
         wide = any(piece.one_hot and piece.size > 255 for piece in self.pieces)
         self.dtype = dtypes.uint32 if wide else dtypes.uint8
-        known = [entry for piece in (*self.pieces, self.mask) if piece for entry in piece.lookup()]
-        rows, bits, values = np.array(known or [(0, 0, 0)], np.uint32).T
+        entries = [entry for piece in (*self.pieces, self.mask) if piece for entry in piece.lookup()]
+        rows, bits, values = np.array(entries or [(0, 0, 0)], np.uint32).T
         columns = np.stack([rows & 0xFF, rows >> 8, bits, values], axis=1)
         self.table = columns.astype(np.uint32 if wide else np.uint8)
 
     @property
     def runs(self) -> list[tuple[int, int, int]]:
-        """Entry, place in the table and number of entries of the observation that are next to each other in both."""
+        """Runs of entries that are adjacent in the observation and in the table: entry, place in the table, length."""
         runs: list[tuple[int, int, int]] = []
         place = 0
         for piece in self.pieces:
@@ -105,7 +105,7 @@ def in_registers(part: Part) -> bool:
 
 
 def _bytes(words: Any, size: int) -> list[Scalar]:
-    """Return the first `size` bits of words, eight by eight."""
+    """Return the first `size` bits of words, in bytes."""
     return [words[i // WORD_BITS] >> i % WORD_BITS & 0xFF for i in range(0, size, BYTE)]
 
 
@@ -115,7 +115,7 @@ class ObservationStage:
     def __init__(self, t: Tracer, a: ObservationArrays, players: Cells | int | None = None, lanes: int | None = None):
         """Prepare the observation of `players`: an array, one player in all games, or None, the player to move.
 
-        lanes: of the games, if observations are to be stored game by game.
+        lanes: lanes of the state, to store observations game by game; None stores them by lanes.
         """
         self.t, self.a, self.players, self.row_major = t, a, players, lanes is not None
         self.lanes = lanes or t.grid.lanes
@@ -152,6 +152,7 @@ class ObservationStage:
         return self.registers[at.register.index(row, self.rows)]
 
     def _fill(self, words: Words, at: Coords) -> None:
+        """Write a game's parts into registers."""
         source = self.t.place_in(self.lanes, at)
         game, layout = words.load(source), self.t.layout
         mask = layout.get_mask(game)
@@ -178,7 +179,7 @@ class ObservationStage:
             self.registers[at.register.index(row, self.rows)] = value
 
     def _part(self, part: Part, entry: int, rows: list[Scalar], at: Coords) -> None:
-        """Append the register rows of a part, or store the entries of one that needs none."""
+        """Append the register rows of a part, or store the entries of a part without registers."""
         if isinstance(part, Number):
             self.a.observation[self._index(self.a.observation, at, entry)] = part.value
         elif isinstance(part, OneHot):
@@ -199,7 +200,7 @@ class ObservationStage:
                     array[self._index(array, at, entry + first * WORD_BITS + w * WORD_BITS + k)] = bit != 0
 
     def _expand(self, array: Cells, entry: int, place: int, count: int) -> None:
-        """Write entries next to each other by lanes: a table says where each is found, so that lanes are vectors."""
+        """Write adjacent entries by lanes; a table locates them in registers, so that loops over lanes vectorise."""
         with loop(count) as i:
             low, high, bits, value = (self.a.table[(place + i) * 4 + k] for k in range(4))
             row = integer(low & 0xFF) + integer(high & 0xFF) * 256
@@ -236,10 +237,11 @@ class ObservationStage:
 
 @dataclass(frozen=True)
 class Observe:
-    """Write what a player sees, the legal actions, or both.
+    """Write observations, legal action masks, or both.
 
-    player: one in all games, None (who is to move) or "each": by `players`. lanes: of the games, if the entries are to
-    be stored game by game.
+    Attributes:
+        player: a player in all games, None for the player to move, or "each" for the array `players`.
+        lanes: lanes of the state, to store entries game by game; None stores them by lanes.
     """
 
     player: int | str | None
@@ -247,10 +249,10 @@ class Observe:
     name = "observe"
 
     class Arrays(NamedTuple):
-        seen: ObservationArrays
+        out: ObservationArrays
         old: Any
         players: Any = None  # int32
 
     def trace(self, t: Tracer, a: Arrays) -> None:
         players = a.players if isinstance(self.player, str) else self.player
-        ObservationStage(t, a.seen, players, self.lanes).trace(t.words(a.old))
+        ObservationStage(t, a.out, players, self.lanes).trace(t.words(a.old))

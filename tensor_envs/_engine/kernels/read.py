@@ -1,4 +1,4 @@
-"""One property of every game, row by row, for those who look at states outside of a jit."""
+"""Kernel that reads one property of every game, outside of a jit."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from tensor_envs.rules.chance import threefry
 from tensor_envs.rules.kernel import bitcast, loop
 from tensor_envs.rules.lists import MemoryArray, as_list
 
-ACTION_COUNTER = 0xFFFFFFFF  # no decision has this number: the uniform policy's key makes keys for other policies
+ACTION_COUNTER = 0xFFFFFFFF  # counter of no decision: the uniform policy's key and this counter give the action key
 
 
 @dataclass(frozen=True)
 class Read:
-    """Write a field, a flag, the rewards or the action_key of every game. lanes: of the state."""
+    """Write a field, a flag, the rewards or the action_key of every game, row by row.
+
+    lanes: lanes of the state.
+    """
 
     property: str
     lanes: int

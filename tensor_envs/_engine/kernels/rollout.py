@@ -17,7 +17,7 @@ from tensor_envs.rules.kernel import do_while, loop, registers
 from tensor_envs.rules.scalar import Scalar, integer, maximum, minimum, real, where
 from tensor_envs.rules.spec import GameState
 
-# of a game and its mask: whether, what and how legally it plays in place of the uniform policy
+# (place of a game, its mask) -> whether to replace the uniform action, the action, whether it is legal
 GivenAction = Callable[[Coords, Any], tuple[Scalar, Scalar, Scalar]]
 
 
@@ -25,7 +25,7 @@ class BlockState:
     """A block's games in registers while they are played."""
 
     def __init__(self, t: Tracer, reset: AutoReset, keys: Callable[[Coords], list[Scalar]], counts: bool = True):
-        """Prepare a uniform game under row keys; `counts` adds the last rewards and wins to the returns."""
+        """Allocate registers. keys: row keys of a game; `counts` also records the last rewards and the wins."""
         self.t, self.reset, self.keys, self.players = t, reset, keys, t.players
         self.words = t.registers()
         self.again = t.block.registers(1, WORD)
@@ -34,7 +34,7 @@ class BlockState:
         self.num_sums = 2 * self.each if counts else self.each  # returns, rewards
         self.sums = t.block.registers(self.num_sums, REAL)
         self.wins = t.block.registers(self.players, INT)
-        self.stays = reset == "none"  # else no game is over where a step begins
+        self.stays = reset == "none"  # whether finished games stay; else no game is over before a step
 
     def begin(self, at: Coords, s: GameState, flags: Sequence[Scalar], returns: Sequence[Scalar] = ()) -> None:
         self.words.store(at, s=s, flags=flags if self.stays else NEVER)
@@ -43,7 +43,7 @@ class BlockState:
         store(self.wins, at.register, [0] * self.players)
 
     def step(self, at: Coords, given: GivenAction | None = None) -> None:
-        """Play one action in one game, of the uniform policy where nothing is given."""
+        """Play one action in one game, by the uniform policy unless `given` chooses it."""
         t, words = self.t, self.words.load(at)
         s, was = t.layout.get_state(words), t.layout.get_flags(words) if self.stays else NEVER
         sums = load(self.sums, at.register, self.num_sums)
@@ -54,11 +54,11 @@ class BlockState:
         if given is not None:
             when, chosen, allowed = given(at, mask)
             action, legal = where(when, chosen, action), ~when | allowed
-        after, rewards, now, again = t.play(s, was, action, legal, self.reset, keys)
-        wins = [n + integer((now[0] | now[1]) & (r > 0.0)) for n, r in zip(wins, rewards, strict=True)]
-        paid = rewards[: self.each]
-        sums = [a + b for a, b in zip(sums, paid, strict=False)] + paid
-        self.words.store(at, s=after, flags=now if self.stays else NEVER)
+        after, rewards, new_flags, again = t.play(s, was, action, legal, self.reset, keys)
+        wins = [n + integer((new_flags[0] | new_flags[1]) & (r > 0.0)) for n, r in zip(wins, rewards, strict=True)]
+        counted = rewards[: self.each]
+        sums = [a + b for a, b in zip(sums, counted, strict=False)] + counted
+        self.words.store(at, s=after, flags=new_flags if self.stays else NEVER)
         if t.resets_in_branch(self.reset):
             store(self.again, at.register, [again])
         store(self.sums, at.register, sums[: self.num_sums])
@@ -92,7 +92,7 @@ class BlockState:
 
 @dataclass(frozen=True)
 class UniformRollout:
-    """Play as many actions of the uniform policy as `scalars` says, all in registers."""
+    """Play actions of the uniform policy in registers; `scalars` has their number."""
 
     reset: AutoReset
     name = "rollout"
@@ -131,7 +131,7 @@ class UniformRollout:
 class Playout:
     """Play from `copies` copies of every game of another batch until all of a block are over.
 
-    Their chance is drawn anew. `actions`, if any, are the first. lanes: of the other batch.
+    Their chance is resampled. `actions`, if any, are played first. lanes: lanes of the other batch.
     """
 
     lanes: int
@@ -142,7 +142,7 @@ class Playout:
         old: Any
         row_keys: Any
         totals: Any
-        scalars: Any  # int32: most actions, games of the other batch
+        scalars: Any  # int32: maximum number of actions, games of the other batch
         actions: Any = None
 
     def trace(self, t: Tracer, a: Arrays) -> None:
@@ -151,7 +151,7 @@ class Playout:
         def begin(at: Coords) -> None:
             words = t.words(a.old).load(self._source(at, a))
             s = t.layout.get_state(words)
-            if t.game.spec.chance:  # a future of its own
+            if t.game.spec.chance:  # every copy has its own future
                 low, high, row, *_ = t.row_keys(a.row_keys, at)
                 s = s.replace(key=list(threefry((low, high), (row, s.episode))))
             state.begin(at, s, t.layout.get_flags(words))
@@ -168,6 +168,6 @@ class Playout:
         t.block.each(lambda at: store(a.totals, at.batch, state.returns(at)))
 
     def _source(self, at: Coords, a: Arrays) -> Coords:
-        """Return where the game stands that this one is a copy of."""
+        """Return the place of the game that this one copies."""
         game = maximum(minimum(row_index(at) // self.copies, a.scalars[1] - 1), 0)
         return Coords(Place(game // self.lanes, game % self.lanes, self.lanes), at.register)

@@ -16,7 +16,7 @@ from tensor_envs.rules.spec import GameState
 
 @dataclass(frozen=True)
 class Seed:
-    """Write the random keys of every row, which never change."""
+    """Write the random keys of every row; no other kernel writes them."""
 
     name = "seed"
 
@@ -35,7 +35,7 @@ class Seed:
 
 
 def _store_first(t: Tracer, at: Coords, new: Cells, s: GameState, flags: list[Scalar]) -> None:
-    """Store a state that no action has led to."""
+    """Store a state with rewards 0 and its mask."""
     rewards = [scalar(0.0)] * t.players
     t.words(new).store(at, s=s, flags=flags, rewards=rewards, mask=t.live_mask(s, flags, "none"))
 
@@ -95,16 +95,16 @@ class Reset:
         def reset(at: Coords) -> None:
             old = t.words(a.old).load(at)
             s, flags = t.layout.get_state(old), t.layout.get_flags(old)
-            again = flags[0] | flags[1] if a.chosen is None else load(a.chosen, at.batch)[0] != 0
-            s = t.game.where(again, t.game.init(t.row_keys(a.row_keys, at), s.episode + 1), s)
-            _store_first(t, at, a.new, s, [flag & ~again for flag in flags])
+            resets = flags[0] | flags[1] if a.chosen is None else load(a.chosen, at.batch)[0] != 0
+            s = t.game.where(resets, t.game.init(t.row_keys(a.row_keys, at), s.episode + 1), s)
+            _store_first(t, at, a.new, s, [flag & ~resets for flag in flags])
 
         t.block.each(reset, unroll_max=0)
 
 
 @dataclass(frozen=True)
 class Copy:
-    """Copy every game; live: with flags that say that it goes on."""
+    """Copy every game; `live` clears the flags, so that no game is over."""
 
     live: bool
     name = "copy"
@@ -114,33 +114,36 @@ class Copy:
         old: Any
 
     def trace(self, t: Tracer, a: Arrays) -> None:
-        kept = dict.fromkeys(range(t.layout.words), 0xFFFFFFFF)
+        masks = dict.fromkeys(range(t.layout.words), 0xFFFFFFFF)  # bits of each word that are copied
         for name in FLAGS if self.live else ():
             (slot,) = t.layout.slots[name]
-            kept[slot.word] &= ~(1 << slot.shift)
+            masks[slot.word] &= ~(1 << slot.shift)
 
         def copy(at: Coords) -> None:
             if t.game.has_memory:
-                _copy_words(a.new, a.old, at.batch, kept)
+                _copy_words(a.new, a.old, at.batch, masks)
             else:
-                store(a.new, at.batch, [x & kept[w] for w, x in enumerate(load(a.old, at.batch, len(kept)))])
+                store(a.new, at.batch, [x & masks[w] for w, x in enumerate(load(a.old, at.batch, len(masks)))])
 
         t.block.each(copy)
 
 
-def _copy_words(new: Cells, old: Cells, place: Place, kept: dict[int, int]) -> None:
-    """Copy the bits that are kept in a loop over a game's words, which are too many to unroll."""
-    with loop(len(kept)) as k:
-        x = old[place.index(k, len(kept))]
-        for w, bits in kept.items():
+def _copy_words(new: Cells, old: Cells, place: Place, masks: dict[int, int]) -> None:
+    """Copy the masked words of a game in a loop, since they are too many to unroll."""
+    with loop(len(masks)) as k:
+        x = old[place.index(k, len(masks))]
+        for w, bits in masks.items():
             if bits != 0xFFFFFFFF:
                 x = where(k == w, x & bits, x)
-        new[place.index(k, len(kept))] = x
+        new[place.index(k, len(masks))] = x
 
 
 @dataclass(frozen=True)
 class Gather:
-    """Copy the games of another batch, or of two one after the other, whose rows are in `rows`; lanes: theirs."""
+    """Copy the games at `rows` of another batch, or of two consecutive ones.
+
+    lanes, more_lanes: lanes of these batches.
+    """
 
     lanes: int
     more_lanes: int = 1
@@ -152,7 +155,7 @@ class Gather:
         old: Any
         old_keys: Any
         rows: Any  # int32
-        games: Any  # int32: those of the other batches
+        sizes: Any  # int32: games of the other batches
         more: Any = None
         more_keys: Any = None  # None: the same as `old_keys`
 
@@ -160,11 +163,11 @@ class Gather:
         words = t.layout.words
 
         def gather(at: Coords) -> None:
-            row, count = load(a.rows, at.batch)[0], a.games[0]
+            row, count = load(a.rows, at.batch)[0], a.sizes[0]
             sources = [(a.old, a.old_keys, _place(row, count, self.lanes))]
             if a.more is not None:
                 more_keys = a.old_keys if a.more_keys is None else a.more_keys
-                sources.append((a.more, more_keys, _place(row - count, a.games[1], self.more_lanes)))
+                sources.append((a.more, more_keys, _place(row - count, a.sizes[1], self.more_lanes)))
 
             def chosen(values: list[Any]) -> Any:
                 return values[0] if len(values) == 1 else where(row < count, *values)
@@ -180,7 +183,7 @@ class Gather:
         t.block.each(gather)
 
 
-def _place(row: Scalar, games: Scalar, lanes: int) -> Place:
-    """Return where the game of a row stands, clipped to a batch of so many games."""
-    row = maximum(minimum(row, games - 1), 0)
+def _place(row: Scalar, count: Scalar, lanes: int) -> Place:
+    """Return the place of a row, clamped to the batch."""
+    row = maximum(minimum(row, count - 1), 0)
     return Place(row // lanes, row % lanes, lanes)

@@ -1,4 +1,4 @@
-"""The step: one action in every game, with all that follows from it, in one kernel."""
+"""Kernels that choose and play one action in every game: resets, masks and observations included."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Step:
         old: Any  # None: the step is made in place
         row_keys: Any
         actions: Any  # int32
-        seen: ObservationArrays | None = None  # the observation of the player to move after the step, if wanted
+        out: ObservationArrays | None = None  # observation and mask of the player to move after the step
 
     @property
     def name(self) -> str:
@@ -53,8 +53,8 @@ class Step:
     def trace(self, t: Tracer, a: Arrays) -> None:
         new, old = t.words(a.new), t.words(a.new if a.old is None else a.old)
         same_step, branches = self.reset == "same_step", t.resets_in_branch(self.reset)
-        again = t.block.registers(1, WORD)
-        # a thread holds its fields in registers until its game has reset: then the mask is computed once
+        resetting = t.block.registers(1, WORD)
+        # a thread keeps its fields in registers until its game has reset, so that the mask is computed once
         held = t.registers() if branches and t.grid.gpu else None
 
         def play(at: Coords) -> None:
@@ -69,7 +69,7 @@ class Step:
                 action, legal = t.given_action(mask, a.actions, at)
             s, rewards, flags, resets = t.play(s, was, action, legal, self.reset, keys)
             if branches:
-                store(again, at.register, [resets])
+                store(resetting, at.register, [resets])
             if held is None:
                 new.store(at, s=s, flags=flags, rewards=rewards, mask=t.live_mask(s, flags, self.reset))
             else:
@@ -85,8 +85,8 @@ class Step:
 
         t.block.each(play)
         if branches:
-            t.auto_reset(held or new, again, a.row_keys)
+            t.auto_reset(held or new, resetting, a.row_keys)
         if held is not None:
             t.block.each(write_back)
-        if a.seen is not None:
-            ObservationStage(t, a.seen).trace(new)
+        if a.out is not None:
+            ObservationStage(t, a.out).trace(new)
