@@ -134,15 +134,15 @@ def _play(state: State, policy: Literal["uniform"] | Policy, steps: int, autores
     state = env.reset(state) if autoreset and not fresh else state
     reset: AutoReset = "same_step" if autoreset else "none"
     if not callable(policy) and not env.engine.game.has_memory:
-        games, totals = env.engine.rollout(state.buffers, steps, reset)
-        return Rollout(State(env, games), totals, state, autoreset)
+        buffers, totals = env.engine.rollout(state.buffers, steps, reset)
+        return Rollout(State(env, buffers), totals, state, autoreset)
     if callable(policy) and env.illegal == "raise":
         raise ValueError('a captured policy cannot have its actions checked: make the env with illegal="lose"')
     if stays_lazy():
         raise RuntimeError("a rollout of a policy captures its own steps, so a jit cannot capture it")
     chosen = policy if callable(policy) else uniform
-    games, totals = _captured(chosen, state, steps, reset)
-    return Rollout(State(env, games), totals, state, autoreset)
+    buffers, totals = _captured(chosen, state, steps, reset)
+    return Rollout(State(env, buffers), totals, state, autoreset)
 
 
 def playout(state: State, n: int, action: Any = None, seed: int = 0, limit: int = 2**31 - 1) -> Tensor:
@@ -169,18 +169,18 @@ def playout(state: State, n: int, action: Any = None, seed: int = 0, limit: int 
         (4, 2)
     """
     instance("state", state, State)
-    env, games = state.env, state.buffers
+    env, buffers = state.env, state.buffers
     n = integer("n", n, 1, MAX_BATCH // state.batch)
     limit, words = integer("limit", limit, 1, 2**31 - 1), seed_words(seed)
     actions = None if action is None else env.action_buffer(state, action)
-    returns = env.engine.playout(games, n, actions, words, limit)
+    returns = env.engine.playout(buffers, n, actions, words, limit)
     return returns.reshape(state.batch, n, env.num_players).mean(1)
 
 
 def _captured(policy: Policy, state: State, steps: int, reset: AutoReset) -> tuple[BatchBuffers, Tensor]:
-    """Play a policy by one captured graph per step, between two buffers. Returns the games and the totals."""
+    """Play a policy by one captured graph per step, between two buffers. Returns the last buffers and the totals."""
     env, engine = state.env, state.env.engine
-    games, layout, players = state.buffers, state.buffers.layout, state.env.num_players
+    buffers, layout, players = state.buffers, state.buffers.layout, state.env.num_players
     first = policy(state)
     if not isinstance(first, Tensor):
         raise TypeError(f"policy must return a Tensor of integers, got {type(first).__name__}")
@@ -188,25 +188,25 @@ def _captured(policy: Policy, state: State, steps: int, reset: AutoReset) -> tup
     totals = upload(np.zeros(layout.rows * 2 * players, np.float32), state.device)
 
     def step(old: Tensor, new: Tensor, row_keys: Tensor, totals: Tensor) -> None:
-        before = BatchBuffers(old, row_keys, games.batch)
-        seen = State(env, engine.copy(before, live=True) if reset == "same_step" else before)
-        actions = int_array("action", policy(seen), layout)
-        done = State(env, engine.step(before, actions, reset, new))
-        won = (done.terminated | done.truncated).unsqueeze(1) & (done.rewards > 0)
-        more = done.rewards.cat(won.cast(dtypes.float32), dim=1)
-        more = more.reshape(layout.shards, layout.share, 2 * players).pad(
+        before = BatchBuffers(old, row_keys, buffers.batch)
+        observed = State(env, engine.copy(before, live=True) if reset == "same_step" else before)
+        actions = int_array("action", policy(observed), layout)
+        stepped = State(env, engine.step(before, actions, reset, new))
+        won = (stepped.terminated | stepped.truncated).unsqueeze(1) & (stepped.rewards > 0)
+        sums = stepped.rewards.cat(won.cast(dtypes.float32), dim=1)
+        sums = sums.reshape(layout.shards, layout.share, 2 * players).pad(
             ((0, 0), (0, layout.grid.rows - layout.share), (0, 0))
         )
-        more = more.reshape(-1, layout.grid.lanes, 2 * players).permute(0, 2, 1).flatten()
-        Tensor.realize(done.buffers.words, totals.assign(totals + more))
+        sums = sums.reshape(-1, layout.grid.lanes, 2 * players).permute(0, 2, 1).flatten()
+        Tensor.realize(stepped.buffers.words, totals.assign(totals + sums))
 
     replay = CapturedFunction(step)
-    buffers = [engine.empty(games), engine.empty(games)]
-    replay(games.words, buffers[0], games.row_keys, totals)
-    turns = [replay.bind(buffers[1 - k], buffers[k], games.row_keys, totals) for k in range(2)] if steps > 1 else []
+    words = [engine.empty(buffers), engine.empty(buffers)]
+    replay(buffers.words, words[0], buffers.row_keys, totals)
+    turns = [replay.bind(words[1 - k], words[k], buffers.row_keys, totals) for k in range(2)] if steps > 1 else []
     for i in range(1, steps):
         turns[i % 2]()
-    last = games._replace(words=buffers[(steps - 1) % 2])
+    last = buffers._replace(words=words[(steps - 1) % 2])
     if reset == "same_step":
         last = engine.copy(last, live=True)
     return last, totals

@@ -96,9 +96,9 @@ def require_equal(a: Values, b: Values, what: str, rows: Any = slice(None)) -> N
         require((a[name][rows] == b[name][rows]).all(), f"{what}: {name} differs")
 
 
-def over(now: Values) -> np.ndarray:
+def over(values: Values) -> np.ndarray:
     """Return which games are over, bool [B]."""
-    return np.asarray(now["terminated"] | now["truncated"])
+    return np.asarray(values["terminated"] | values["truncated"])
 
 
 @functools.lru_cache(4)
@@ -150,8 +150,8 @@ def check_shapes(env: Env, steps: int, device: Any) -> str:
     stepped = env.step(state, uniform(state))
     for name, column in stepped.numpy().items():
         require((getattr(stepped, name).numpy() == column).all(), f"{name} reads otherwise from state.numpy()")
-    now = state.numpy()
-    require(not over(now).any() and not now["rewards"].any(), "a new game is over or has paid")
+    values = state.numpy()
+    require(not over(values).any() and not values["rewards"].any(), "a new game is over or has paid")
     return f"{len(expected)} properties"
 
 
@@ -185,10 +185,10 @@ def check_play(env: Env, steps: int, device: Any) -> str:
         state, ended = stepped, int(over(after).sum())
         if step + 1 >= steps and ended and len(moved) == env.num_players:
             break
-    now = state.numpy()
+    values = state.numpy()
     limit = env.spec.max_plies
-    require(limit is None or (now["ply"] <= limit).all(), "a game went on beyond max_plies")
-    return f"{step + 1} steps, {int(now['terminated'].sum())} terminated, {int(now['truncated'].sum())} truncated"
+    require(limit is None or (values["ply"] <= limit).all(), "a game went on beyond max_plies")
+    return f"{step + 1} steps, {int(values['terminated'].sum())} terminated, {int(values['truncated'].sum())} truncated"
 
 
 def check_illegal_actions(env: Env, steps: int, device: Any) -> str:
@@ -252,29 +252,29 @@ def check_plain_python(env: Env, steps: int, device: Any) -> str:
     plies = ended = 0
     for _ in waiting(steps, "no game ended"):
         before = vector.state
-        seen = [env.observe(before, p).numpy() for p in range(env.num_players)]
+        observed = [env.observe(before, p).numpy() for p in range(env.num_players)]
         transition = vector.step_uniform()
         reported, actions = transition.numpy(), transition.numpy()["actions"]
         for row, game in enumerate(games):
-            where = f"row {row}, episode {int(game.state.episode.value)}, ply {int(game.state.ply.value)}"
-            require(game.uniform_action() == actions[row], f"{where}: the uniform policy's action differs in Python")
+            place = f"row {row}, episode {int(game.state.episode.value)}, ply {int(game.state.ply.value)}"
+            require(game.uniform_action() == actions[row], f"{place}: the uniform policy's action differs in Python")
             for p in range(env.num_players):
-                same = (game.observe(p) == seen[p][row]).all()
-                require(same, f"{where}: player {p}'s observation differs in Python")
+                same = (game.observe(p) == observed[p][row]).all()
+                require(same, f"{place}: player {p}'s observation differs in Python")
             game.step(int(actions[row]))
             plies += 1
-            require((np.array(game.rewards, np.float32) == reported["rewards"][row]).all(), f"{where}: rewards differ")
+            require((np.array(game.rewards, np.float32) == reported["rewards"][row]).all(), f"{place}: rewards differ")
             flags = [bool(reported[name][row]) for name in FLAGS]
-            require([game.terminated, game.truncated] == flags, f"{where}: the end differs in Python")
+            require([game.terminated, game.truncated] == flags, f"{place}: the end differs in Python")
             if game.over:
                 ended += 1
                 game.reset()
-        now = vector.state.numpy()
+        values = vector.state.numpy()
         for row, game in enumerate(games):
-            legal = np.flatnonzero(now["legal_action_mask"][row]).tolist()
+            legal = np.flatnonzero(values["legal_action_mask"][row]).tolist()
             require(legal == game.legal_actions(), f"row {row}: legal actions differ in Python")
             for name, value in game.fields().items():
-                kernel = np.ravel(now[name][row]).tolist()
+                kernel = np.ravel(values[name][row]).tolist()
                 require(kernel == np.ravel(value).tolist(), f"row {row}: {name} differs in Python")
         if ended and plies >= steps:
             break
@@ -294,11 +294,11 @@ def check_observations(env: Env, steps: int, device: Any) -> str:
         vector = VectorEnv(env, BATCH, SEED, device, mode, observe=True)  # type: ignore[arg-type]
         for step in waiting(steps, "no game ended"):
             state = vector.state
-            now, seen = state.numpy(), vector.numpy()
-            same = (seen["legal_action_mask"] == now["legal_action_mask"]).all()
+            values, observed = state.numpy(), vector.numpy()
+            same = (observed["legal_action_mask"] == values["legal_action_mask"]).all()
             require(same, f"{mode}: the mask differs")
-            live = ~over(now)  # a finished game has no player to move
-            same = (seen["observation"][live] == env.observe(state).numpy()[live]).all()
+            live = ~over(values)  # a finished game has no player to move
+            same = (observed["observation"][live] == env.observe(state).numpy()[live]).all()
             require(same, f"{mode}: the observation differs")
             ended += int(over(vector.step_uniform().numpy()).sum())
             if ended and step >= min(steps, 12):
@@ -329,14 +329,14 @@ def check_determinize(env: Env, steps: int, device: Any) -> str:
             if plain.over:
                 plain.reset()
             for player in range(env.num_players):
-                s, seen, mask = plain.state, plain.observe(player), plain.legal_actions()
+                s, observed, mask = plain.state, plain.observe(player), plain.legal_actions()
                 for sample in range(3):
                     chance = KeyedChance([word(SEED), word(sample)])
                     sampled = plain.game.determinize(s, as_int(player), chance)
                     plain.state = sampled
                     context = f"player {player} of row {row}, ply {int(s.ply.value)}"
                     require(
-                        (plain.observe(player) == seen).all(),
+                        (plain.observe(player) == observed).all(),
                         f"determinize must not change the observation of {context}",
                     )
                     if int(s.current_player.value) == player:
@@ -368,12 +368,12 @@ def check_autoreset(env: Env, steps: int, device: Any) -> str:
     for step in waiting(steps, "a mode saw no game end"):
         before, transition = same_step.state, same_step.step_uniform()
         stepped = env.step(before, transition.actions)
-        final, now = stepped.numpy(), same_step.state.numpy()
+        final, values = stepped.numpy(), same_step.state.numpy()
         require_equal(final, transition.final_state.numpy(), "final_state")
         reported = {name: getattr(transition, name).numpy() for name in ("rewards", "terminated", "truncated")}
         require_equal(reported, final, "same_step: the transition")
-        require_equal(now, {**env.reset(stepped).numpy(), "rewards": final["rewards"]}, "same_step")
-        require((now["ply"][over(final)] == 0).all(), "a new episode does not start at ply 0")
+        require_equal(values, {**env.reset(stepped).numpy(), "rewards": final["rewards"]}, "same_step")
+        require((values["ply"][over(final)] == 0).all(), "a new episode does not start at ply 0")
         resets[0] += int(over(final).sum())
 
         before = next_step.state
@@ -393,8 +393,8 @@ def check_autoreset(env: Env, steps: int, device: Any) -> str:
         if step + 1 >= steps and all(resets):
             break
     transition = same_step.step_uniform()
-    seen = (transition.final_observation(0).numpy(), env.observe(transition.final_state, 0).numpy())
-    require((seen[0] == seen[1]).all(), "final_observation differs")
+    observed = (transition.final_observation(0).numpy(), env.observe(transition.final_state, 0).numpy())
+    require((observed[0] == observed[1]).all(), "final_observation differs")
     return f"{step + 1} steps, resets by mode {resets}"
 
 
@@ -427,21 +427,21 @@ def check_dictionaries(env: Env, steps: int, device: Any) -> str:
         name = env.action_to_string(action)
         require(env.string_to_action(name) == action, f"the name {name!r} does not lead back to action {action}")
     env = short(env)
-    state, seen = env.init(BATCH, SEED, device), 0
+    state, compared = env.init(BATCH, SEED, device), 0
     for step in waiting(steps, "no game ended"):
         ended = bool(over(state.numpy()).any())
         if ended or step == min(steps, 5):
             states = [state, env.step(state, np.full(BATCH, -1))] if env.illegal == "lose" else [state]
-            for now in states:
-                games = [env.state_to_dict(now, i) for i in range(BATCH)]
-                again = env.state_from_dicts(games, SEED, device)
-                restored, before = again.numpy(), now.numpy()
+            for played in states:
+                games = [env.state_to_dict(played, i) for i in range(BATCH)]
+                reloaded = env.state_from_dicts(games, SEED, device)
+                restored, before = reloaded.numpy(), played.numpy()
                 for name in ("key", "episode", "rewards"):  # a dictionary has none of them
                     restored.pop(name, None)
                 require_equal(restored, before, "from a dictionary")
-                same = (env.observe(again, 0).numpy() == env.observe(now, 0).numpy()).all()
+                same = (env.observe(reloaded, 0).numpy() == env.observe(played, 0).numpy()).all()
                 require(same, "another observation from a dictionary")
-                seen += BATCH
+                compared += BATCH
         if ended and step >= min(steps, 5):
             break
         state = env.step(state, uniform(state))
@@ -451,7 +451,7 @@ def check_dictionaries(env: Env, steps: int, device: Any) -> str:
         except ValueError:
             continue
         raise ConformanceError(f"the dictionary {foreign} was taken for a state")
-    return f"{seen} games"
+    return f"{compared} games"
 
 
 def check_pictures(env: Env, steps: int, device: Any) -> str:
@@ -494,8 +494,8 @@ def check_symmetries(env: Env, steps: int, device: Any) -> str:
             require((over(two) == over(one)).all(), "a symmetry changes the end")
             chosen = uniform(plain).numpy()
             plain, image = env.step(plain, chosen), env.step(image, back[chosen])
-        seen = env.observe(plain, 0).numpy().reshape(BATCH, -1)[:, np.array(symmetry.observation)]
-        same = (env.observe(image, 0).numpy().reshape(BATCH, -1) == seen).all()
+        observed = env.observe(plain, 0).numpy().reshape(BATCH, -1)[:, np.array(symmetry.observation)]
+        same = (env.observe(image, 0).numpy().reshape(BATCH, -1) == observed).all()
         require(same, "a symmetry maps observations otherwise")
     return f"{len(symmetries) - 1} beside the identity"
 
@@ -510,10 +510,10 @@ def check_hidden_information(env: Env, steps: int, device: Any) -> str:
         raise ConformanceError("the Spec says perfect_information=False, so render must have seen_by")
     state, compared = env.init(HIDDEN_BATCH, SEED, device), 0
     for _ in range(HIDDEN_PLIES):
-        now = state.numpy()
+        values = state.numpy()
         games = [env.state_to_dict(state, i) for i in range(HIDDEN_BATCH)]
         for player in range(env.num_players):
-            seen = env.observe(state, player).numpy()
+            observed = env.observe(state, player).numpy()
             groups: dict[str, list[int]] = {}
             for i, game in enumerate(games):
                 visible = env.entry.load("render").seen_by(env.rules, game, player)
@@ -525,12 +525,12 @@ def check_hidden_information(env: Env, steps: int, device: Any) -> str:
                         continue
                     compared += 1
                     what = f"games {first} and {i} have the same seen_by for player {player}"
-                    require((seen[i] == seen[first]).all(), f"{what}, but other observations")
+                    require((observed[i] == observed[first]).all(), f"{what}, but other observations")
                     if not prompts:  # one pair in each group, since prompts are slow
                         prompts = {prompt(state, row, player) for row in (first, i)}
                     require(len(prompts) == 1, f"{what}, but other prompts")
-                    if now["current_player"][i] == player:
-                        same = (now["legal_action_mask"][i] == now["legal_action_mask"][first]).all()
+                    if values["current_player"][i] == player:
+                        same = (values["legal_action_mask"][i] == values["legal_action_mask"][first]).all()
                         require(same, f"{what}, but other masks")
         state = env.step(state, uniform(state))
     require(compared, "no two games differed only in what is hidden")
@@ -540,8 +540,8 @@ def check_hidden_information(env: Env, steps: int, device: Any) -> str:
 def check_one_kernel(env: Env, steps: int, device: Any) -> str:
     """Check that a step is one kernel, with sampling, reset, mask and observation."""
     env, actions = short(env), np.zeros(BATCH, np.int32)
-    bare, seen = (VectorEnv(env, BATCH, SEED, device, observe=observe) for observe in (False, True))
-    for step in (bare.step_uniform, lambda: bare.step(actions), seen.step_uniform):
+    bare, observing = (VectorEnv(env, BATCH, SEED, device, observe=observe) for observe in (False, True))
+    for step in (bare.step_uniform, lambda: bare.step(actions), observing.step_uniform):
         step()
         before = GlobalCounters.kernel_count
         step()

@@ -82,8 +82,8 @@ def prompt(state: State, i: int = 0, player: int | None = None) -> str:
     i, env = integer("i", i, 0, state.batch - 1), state.env
     if player is not None:
         player = integer("player", player, 0, env.num_players - 1)
-    now = env.row(state, i)
-    mover, over = now["current_player"], now["terminated"] or now["truncated"]
+    fields = env.row(state, i)
+    mover, over = fields["current_player"], fields["terminated"] or fields["truncated"]
     player = mover if player is None else player
     lines = [
         f"You are player {player} in {env.id}; the players are 0 to {env.num_players - 1}.",
@@ -96,7 +96,7 @@ def prompt(state: State, i: int = 0, player: int | None = None) -> str:
     elif player != mover:  # the mover's legal moves may reveal what is hidden
         lines.append(f"Player {mover} is to move.")
     else:
-        legal = list(compress(env.action_names, now["legal_action_mask"]))
+        legal = list(compress(env.action_names, fields["legal_action_mask"]))
         lines.append(f"You are to move. Legal moves: {'; '.join(legal)}")
         lines.append(f"End your answer with a line that names one of them, such as: move: {legal[0]}")
     return "\n".join(lines) + "\n"
@@ -109,8 +109,8 @@ def position(state: State, i: int, player: int | None) -> str:
     except NotImplementedError:
         if not state.env.spec.perfect_information:
             raise
-    now = state.env.row(state, i)
-    return "\n".join(f"{field.name}: {now[field.name]}" for field in state.env.spec.fields)
+    fields = state.env.row(state, i)
+    return "\n".join(f"{field.name}: {fields[field.name]}" for field in state.env.spec.fields)
 
 
 def parse(env: Env, answer: str, state: State | None = None, i: int = 0) -> int:

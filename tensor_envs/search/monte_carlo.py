@@ -42,12 +42,12 @@ def flat_monte_carlo(state: State, n: int, seed: int = 0, limit: int = 2**31 - 1
     """
     instance("state", state, State)
     seed = integer("seed", seed, 0, 2**44 - 1) << 20
-    env, now = state.env, state.numpy()
-    mask = now["legal_action_mask"]
+    env, fields = state.env, state.numpy()
+    mask = fields["legal_action_mask"]
     if rows is not None:
         mask = mask & np.isin(np.arange(state.batch), host_ints("rows", rows, None, state.batch))[:, None]
     row, action = np.nonzero(mask)
-    values, player = np.zeros(len(row)), now["current_player"][row]
+    values, player = np.zeros(len(row)), fields["current_player"][row]
     for first in range(0, len(row), BRANCHES):
         pairs = np.resize(np.arange(first, min(first + BRANCHES, len(row))), BRANCHES)
         branches = env.take(state, row[pairs])

@@ -35,7 +35,7 @@ EXPLORATION = 1.4
 TREE_BYTES = 2**28  # upper bound for the trees in memory at once
 MAX_BLOCKS = 256  # of a kernel, so that indices have 32 bits
 NETWORK_BLOCKS = 4  # of a search with a network on a CPU: its trees stay in cache
-REFUSED = -1e9
+REJECTED = -1e9
 TRIES = 8  # candidates of a draw by rejection; each is accepted with probability 3/4 or more
 
 
@@ -292,8 +292,8 @@ def _search(
     noise: Callable[[Tensor], Tensor] | None = None,
 ) -> SearchOutput:
     """Run a search in chunks of blocks whose trees fit in memory."""
-    env, games, words = state.env, state.buffers, seed_words(seed)
-    engine, layout = env.engine, games.layout
+    env, buffers, words = state.env, state.buffers, seed_words(seed)
+    engine, layout = env.engine, buffers.layout
     seeds = [word - (word >> 31 << 32) for word in words]  # as int32
     result = result_arrays(env, layout)
     if stays_lazy():
@@ -313,7 +313,7 @@ def _search(
             if tree is not None and tree._whole is not None:
                 tree._whole.put(memory, config, layout, chunk, first)
             params = (first, layout.grid.blocks, layout.share, chunk.share, limit, *seeds)
-            search(games, params_array(params, table, layout.shards, layout.device), result)
+            search(buffers, params_array(params, table, layout.shards, layout.device), result)
             if config.return_tree:
                 trees.append(fetch(memory, chunk))
     if evaluate is not None and (wrong := int((layout.table(result.action) < 0).sum())):
@@ -364,11 +364,11 @@ class PlayoutRunner:
         self.tree = memory_for(engine, config, chunk)
         self.run: Callable[..., object] | None = None
 
-    def search(self, games: BatchBuffers, params: Tensor, result: Result) -> None:
+    def search(self, buffers: BatchBuffers, params: Tensor, result: Result) -> None:
         if self.run is None:
-            arrays = PlayoutSearch.Arrays(self.tree, games.words, games.row_keys, params, result)
+            arrays = PlayoutSearch.Arrays(self.tree, buffers.words, buffers.row_keys, params, result)
             self.run = self.engine.prepare(self.kernel, self.chunk, arrays)
-        self.run(*self.tree, games.words, games.row_keys, params, *result)
+        self.run(*self.tree, buffers.words, buffers.row_keys, params, *result)
 
 
 @functools.lru_cache(4)
@@ -413,9 +413,9 @@ class NetworkRunner:
         ):
             env.engine.prepare(kernel, chunk, arrays)
 
-    def _init_arrays(self, games: BatchBuffers, params: Tensor, noise: Tensor) -> InitRoot.Arrays:
+    def _init_arrays(self, buffers: BatchBuffers, params: Tensor, noise: Tensor) -> InitRoot.Arrays:
         leaf = self.leaf.tensors[0]
-        return InitRoot.Arrays(self.tree, leaf, games.words, games.row_keys, params, noise, self.root_noise)
+        return InitRoot.Arrays(self.tree, leaf, buffers.words, buffers.row_keys, params, noise, self.root_noise)
 
     def _final_arrays(self, params: Tensor, result: Result) -> Finalize.Arrays:
         return Finalize.Arrays(self.tree, params, self.output, self.root_noise, result)
@@ -451,9 +451,9 @@ class NetworkRunner:
         self.launch_network = self.evaluation.bind(*self.leaf.tensors, *self.output)
         self.launch_expand = self.env.engine.bind(ExpandAndSelect(self.config), self.chunk, self.expansion)
 
-    def search(self, noise: Tensor, games: BatchBuffers, params: Tensor, result: Result) -> None:
+    def search(self, noise: Tensor, buffers: BatchBuffers, params: Tensor, result: Result) -> None:
         engine = self.env.engine
-        engine.run(InitRoot(self.config), self.chunk, self._init_arrays(games, params, noise))
+        engine.run(InitRoot(self.config), self.chunk, self._init_arrays(buffers, params, noise))
         for _ in range(self.config.simulations):
             self.launch_network()
             self.launch_expand()
@@ -479,8 +479,8 @@ def _uniform(state: State, seed: Tensor, draws: int) -> Tensor:
 
     The seed is uint32 [B * 2], the same two words for every game, so that it is sharded like the games.
     """
-    games, shape = state.buffers, (state.batch, draws, state.env.num_actions)
-    row = games.layout.view(games.row_keys, 2, 1)
+    buffers, shape = state.buffers, (state.batch, draws, state.env.num_actions)
+    row = buffers.layout.view(buffers.row_keys, 2, 1)
 
     def spread(x: Tensor) -> Tensor:
         return x.cast(dtypes.uint32).reshape(-1, 1, 1).expand(shape)
@@ -529,8 +529,8 @@ def _log_gamma(uniform: Tensor, alpha: float) -> Tensor:
     small, large = p.log() / alpha, (-((b - p) / alpha).log().minimum(-1e-9)).log()
     x = (p <= 1).where(small, large)
     accepted = (p <= 1).where(limit <= -small.exp(), limit <= (alpha - 1) * large)
-    x = accepted.where(x, REFUSED).contiguous()
+    x = accepted.where(x, REJECTED).contiguous()
     chosen = x[:, -1]
     for k in range(TRIES - 2, -1, -1):
-        chosen = (x[:, k] == REFUSED).where(chosen, x[:, k])
+        chosen = (x[:, k] == REJECTED).where(chosen, x[:, k])
     return chosen

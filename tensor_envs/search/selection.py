@@ -76,12 +76,12 @@ class ActionSelection:
 
     def final(self, at: Coords) -> tuple[Callable[[Scalar], Scalar], Score]:
         """Return the weights of the root's actions, and the scores by which the action to play is chosen."""
-        many = real(maximum(self.visits(at, 0), 1))
+        total = real(maximum(self.visits(at, 0), 1))
 
         def score(action: Scalar) -> tuple[Scalar, Value]:
             return self.final_score(at, action, self.tree.edge(at, 0, action).visits), True
 
-        return lambda action: divide(real(self.tree.edge(at, 0, action).visits), many), score
+        return lambda action: divide(real(self.tree.edge(at, 0, action).visits), total), score
 
     def final_score(self, at: Coords, action: Scalar, visits: Scalar) -> Scalar:
         """Return the final score of an action, given its visits."""
@@ -248,10 +248,10 @@ class GumbelMuZero(ActionSelection):
 
     def final(self, at: Coords) -> tuple[Callable[[Scalar], Scalar], Score]:
         weight, value = self.improved_policy(at, 0)
-        most = self.tree.node(at, 0).max_visits
+        max_visits = self.tree.node(at, 0).max_visits
 
         def score(action: Scalar) -> tuple[Scalar, Value]:
             noise = self.tree.root_noise[self.tree.noise(at, 0, action)]
-            return noise + value(action), self.tree.edge(at, 0, action).visits == most
+            return noise + value(action), self.tree.edge(at, 0, action).visits == max_visits
 
         return weight, score

@@ -58,7 +58,7 @@ class Search(TreeMemory):
         self.selection = config.selection(self)
         self.walk_words = Walk.size + self.players + num_words(self.actions)
         self.walks = t.block.registers(self.walk_words, INT)
-        self.games = t.registers()  # positions of the simulations
+        self.current = t.registers()  # current positions of the simulations
         self.queue, self.counts = t.block.registers(1, INT), Counts(registers(Counts.size, INT))
 
     def each_root(self, stage: Callable[[Coords], None]) -> None:
@@ -187,12 +187,12 @@ class Search(TreeMemory):
         walk = self.walk(at)
         leaf = below(walk.leaf, self.config.slots)
         words, place = self.words(at, leaf)
-        self.games.store_words(at, words.load(place), words.count)
+        self.current.store_words(at, words.load(place), words.count)
         walk.set_returns(self.node(at, leaf).returns())
 
     def _advance(self, at: Coords, slot: Scalar, arrived: Arrived) -> None:
         """Play a simulation's last action in the state of its leaf, and store the new state."""
-        t, walk, loaded = self.t, self.walk(at), self.games.load(at)
+        t, walk, loaded = self.t, self.walk(at), self.current.load(at)
         s, was = self._rekeyed(at, slot, t.layout.get_state(loaded)), t.layout.get_flags(loaded)
         s, rewards, *flags = t.game.step(s, within(walk.action, self.actions), None)
         flags = [x | y for x, y in zip(was, flags, strict=True)]  # a finished root stays finished
@@ -211,25 +211,25 @@ class Search(TreeMemory):
         if self.config.determinizes:
             low, high = self.key(at, slot)
             s = t.game.determinize(s, s.current_player, KeyedChance([~low, high]))
-        self.games.store(at, s=s, flags=flags)
+        self.current.store(at, s=s, flags=flags)
         walk.live, walk.untried = ~(flags[0] | flags[1]), 0
         walk.set_position(self.mover(s, flags), [0.0] * self.players, self.mask(s))
 
     def _play(self, at: Coords) -> None:
         """Play the chosen action of a simulation that replays; finished ones stay as they are."""
-        t, walk, loaded = self.t, self.walk(at), self.games.load(at)
+        t, walk, loaded = self.t, self.walk(at), self.current.load(at)
         s, was, live = t.layout.get_state(loaded), t.layout.get_flags(loaded), walk.live != 0
         after, rewards, *flags = t.game.step(s, within(walk.action, self.actions), None)
         s = t.game.where(live, after, s)
         flags = [where(live, new, old) for new, old in zip(flags, was, strict=True)]
         returns = [x + where(live, r, 0.0) for x, r in zip(walk.returns(), rewards, strict=True)]
-        self.games.store(at, s=s, flags=flags)
+        self.current.store(at, s=s, flags=flags)
         walk.live = live & (walk.untried == 0) & ~(flags[0] | flags[1])
         walk.set_position(self.mover(s, flags), returns, self.mask(s))
 
     def _arrive(self, at: Coords, slot: Scalar, arrived: Arrived) -> None:
         """Pass the last position of a simulation that replays to its handler."""
-        loaded = self.games.load(at)
+        loaded = self.current.load(at)
         s, flags = self.t.layout.get_state(loaded), self.t.layout.get_flags(loaded)
         arrived(at, s, flags, self.walk(at).returns(), [scalar(0.0)] * self.players)
 
@@ -357,7 +357,7 @@ class PlayoutSearch:
     def trace(self, t: Tracer, a: Arrays) -> None:
         search, resumed = Search(t, a.tree, a.params, self.config), self.config.resumed
         keys = t.block.registers(2, WORD)
-        games = BlockState(t, "none", lambda at: [word(0)] * 3 + load(keys, at.register, 2), counts=False)
+        playouts = BlockState(t, "none", lambda at: [word(0)] * 3 + load(keys, at.register, 2), counts=False)
 
         def init_root(at: Coords) -> None:
             search.init_root(at, a.old, a.row_keys)
@@ -367,10 +367,10 @@ class PlayoutSearch:
             search.each_root(lambda at: search.init_edges(at, 0))
         with loop(self.config.simulations) as k:
             slot = k + (1 + resumed)
-            search.simulate(slot, lambda at, s, flags, returns, _: games.begin(at, s, flags, returns))
+            search.simulate(slot, lambda at, s, flags, returns, _: playouts.begin(at, s, flags, returns))
             t.block.each(lambda at: store(keys, at.register, search.key(at, slot)))
-            games.play_to_end(search.params.limit)
-            search.backward(games.returns)
+            playouts.play_to_end(search.params.limit)
+            search.backward(playouts.returns)
         search.each_root(lambda at: search.finalize(at, a.result))
 
 
