@@ -101,8 +101,8 @@ def function(name: str, value: Any) -> Callable[..., Any]:
     """Return a callable. TypeError for anything else."""
     if not callable(value):
         raise wrong_type(name, "a function", value)
-    found: Callable[..., Any] = value
-    return found
+    checked: Callable[..., Any] = value
+    return checked
 
 
 def file_path(name: str, value: Any) -> Path:

@@ -52,13 +52,13 @@ class ScalarGame:
 
     def _go_to(self, values: dict[str, Any]) -> None:
         """Set all fields and flags but the random key and the episode."""
-        known = {name: np.ravel(values[name]).tolist() for name in self.game.fields}
+        plain = {name: np.ravel(values[name]).tolist() for name in self.game.fields}
         for name, field in self.game.fields.items():
             if field.memory:
-                known[name] = _memory([word(x) for x in known[name]])
+                plain[name] = _memory([word(x) for x in plain[name]])
             elif name in ("episode", "key"):
-                known[name] = getattr(self.state, name)
-        self.state = self.game.typed(known, "game")
+                plain[name] = getattr(self.state, name)
+        self.state = self.game.typed(plain, "game")
         self.terminated, self.truncated = values["terminated"], values["truncated"]
 
     def _stored(self, s: GameState) -> GameState:
@@ -121,11 +121,11 @@ class ScalarGame:
         """
         if player is not None:
             player = integer("player", player, 0, self.game.spec.num_players - 1)
-        seen = self.state.current_player if player is None else as_int(player)
-        parts = self.game.observe(self.state, self._mask(), seen)
-        spec, seen = self.game.spec, entries(parts)
+        viewer = self.state.current_player if player is None else as_int(player)
+        parts = self.game.observe(self.state, self._mask(), viewer)
+        spec = self.game.spec
         try:
-            return np.array(seen, np.dtype(spec.observation_dtype)).reshape(spec.observation_shape)
+            return np.array(entries(parts), np.dtype(spec.observation_dtype)).reshape(spec.observation_shape)
         except OverflowError as error:
             raise ValueError(f"observe must give numbers of dtype {spec.observation_dtype}: {error}") from None
 

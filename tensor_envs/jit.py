@@ -98,12 +98,12 @@ class _Capture:
         existing buffer is copied.
         """
         arguments, named = rebuild(self.structure, tensors)
-        outputs, given = DistinctLeaves(tensors), {buffer_of(t) for t in tensors}
+        outputs, inputs = DistinctLeaves(tensors), {buffer_of(t) for t in tensors}
         self.results = flatten(self.function(*arguments, **dict(named)), outputs, PLAIN)
 
         def is_part(t: Tensor) -> bool:
             whole = buffer_of(t)
-            return whole in given if whole is not None else base_of(t.uop).op is Ops.BUFFER
+            return whole in inputs if whole is not None else base_of(t.uop).op is Ops.BUFFER
 
         return tuple(t.clone() if is_part(t) else t for t in outputs.tensors[len(tensors) :])
 
@@ -124,12 +124,12 @@ class _Capture:
 
 def _buffers(tensors: Sequence[Tensor]) -> list[Tensor]:
     """Return the values in whole buffers, a different one for each."""
-    plain, seen = [], set()
+    whole, used = [], set()
     for t in tensors:
         buffer = buffer_of(t)
-        if buffer is None or buffer in seen:
+        if buffer is None or buffer in used:
             t = realize(t.clone())
             buffer = buffer_of(t)
-        seen.add(buffer)
-        plain.append(t)
-    return plain
+        used.add(buffer)
+        whole.append(t)
+    return whole

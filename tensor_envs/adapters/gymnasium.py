@@ -20,7 +20,7 @@ ValueError.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from tensor_envs import registry
 from tensor_envs._compiler.devices import DeviceName
 from tensor_envs._engine.batch_layout import MAX_BATCH
 from tensor_envs._validate import integer, one_of
-from tensor_envs.adapters.host import Policy, SingleAgent
+from tensor_envs.adapters.host import SingleAgent
 from tensor_envs.env import Env
 from tensor_envs.registry import make
 
@@ -42,6 +42,9 @@ try:
     from tensor_envs.adapters.spaces import FRAMES, observation_space
 except ImportError:
     raise ImportError("this adapter needs Gymnasium: pip install 'tensor_envs[gymnasium]'") from None
+
+if TYPE_CHECKING:
+    from tensor_envs.agents import Policy
 
 NAMESPACE = "tensor_envs"
 Info = dict[str, Any]

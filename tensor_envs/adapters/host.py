@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from tinygrad import Device, Tensor, dtypes
@@ -22,6 +21,9 @@ from tensor_envs.env import Env
 from tensor_envs.sampling import uniform
 from tensor_envs.state import State
 from tensor_envs.vector import VectorEnv
+
+if TYPE_CHECKING:
+    from tensor_envs.agents import Policy
 
 
 class HostBuffer:
@@ -141,9 +143,6 @@ class HostGame:
             self._observe, self._bound_to = [engine.bind(kernel, layout, a) for a in arrays], words
         self._observation.wait()
         return self._observation.rows(*self.env.observation_shape)
-
-
-Policy = Callable[[State], Any]  # -> integers [B], a Tensor or what NumPy takes
 
 
 class SingleAgent:

@@ -33,15 +33,15 @@ def completed(words: Words, shape: Shape, k: int) -> list[Words]:
     cells is a run of a cells followed by one of b. A constant set of valid starts excludes lines that wrap round an
     edge.
     """
-    found: list[Words] = []
+    starts: list[Words] = []
     for step, valid in _starts(shape, k):
         run, length = list(words), 1
         while length < k:
             more = min(length, k - length)
             run = [a & b for a, b in zip(run, shift_down(run, more * step), strict=True)]
             length += more
-        found.append([a & b for a, b in zip(run, valid, strict=True)])
-    return found
+        starts.append([a & b for a, b in zip(run, valid, strict=True)])
+    return starts
 
 
 @cache

@@ -143,8 +143,8 @@ def _counted(layout: _Layout, words: Tensor) -> Tensor:
     """Return the numbers of lines, int32 [boards, directions, 2]."""
     threads, directions = layout.boards * layout.parts, len(layout.directions)
     counts = Tensor.empty(threads, directions, len(MARKS), dtype=dtypes.int32, device=words.device)
-    done = launch("count_lines", partial(trace, partial(_count, layout)), counts, words)[0]
-    return done.reshape(layout.boards, layout.parts, directions, len(MARKS)).sum(1, dtype=dtypes.int32)
+    result = launch("count_lines", partial(trace, partial(_count, layout)), counts, words)[0]
+    return result.reshape(layout.boards, layout.parts, directions, len(MARKS)).sum(1, dtype=dtypes.int32)
 
 
 def count_lines(board: BoardArray, k: int, rank: int | None = None, device: DeviceName | None = None) -> Tensor:

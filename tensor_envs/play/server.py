@@ -129,7 +129,7 @@ class Handler(BaseHTTPRequestHandler):
             case ["games.json"]:
                 return self.work(Tables.catalogue)
             case ["api", "games", name]:
-                return self.work(lambda tables: tables.about(name))
+                return self.work(lambda tables: tables.entry(name))
             case ["api", "games", name, "form"]:
                 return self.work(lambda tables: tables.form(name))
             case ["api", "tables", name]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from tensor_envs.env import Env
 from tensor_envs.play import opponents
-from tensor_envs.render.moves import told
+from tensor_envs.render.moves import visible_moves
 from tensor_envs.text import describe
 from tensor_envs.web.form import env_of, fields_of, form_id, name_of
 from tensor_envs.web.variants import (
@@ -24,7 +24,7 @@ from tensor_envs.web.variants import (
     UNIFORM,
     VARIANTS,
     Variant,
-    about,
+    catalogue_entry,
     kinds,
     variant,
 )
@@ -98,12 +98,12 @@ class Table:
             self._play(action)
 
     def _read(self) -> None:
-        now = self.state.numpy()
-        self.over = bool(now["terminated"][0] or now["truncated"][0])
-        self.truncated = bool(now["truncated"][0])
-        self.player = None if self.over else int(now["current_player"][0])
-        self.legal = np.flatnonzero(now["legal_action_mask"][0]).tolist()
-        self.returns = self.returns + now["rewards"][0]
+        values = self.state.numpy()
+        self.over = bool(values["terminated"][0] or values["truncated"][0])
+        self.truncated = bool(values["truncated"][0])
+        self.player = None if self.over else int(values["current_player"][0])
+        self.legal = np.flatnonzero(values["legal_action_mask"][0]).tolist()
+        self.returns = self.returns + values["rewards"][0]
 
     @property
     def is_persons_turn(self) -> bool:
@@ -203,9 +203,10 @@ class Table:
         viewer, names = self.viewer, [move.name for move in self.moves]
         if not self.variant.secret or viewer is None:
             return names
-        if self.variant.own:
+        if self.variant.custom:
             return [move.name if move.player == viewer else NOT_SHOWN for move in self.moves]
-        return told(names, self.env.state_to_dict(self.state, 0), self.env.state_to_dict(self.state, 0, viewer))
+        whole, visible = (self.env.state_to_dict(self.state, 0, player) for player in (None, viewer))
+        return visible_moves(names, whole, visible)
 
 
 class Tables:
@@ -239,7 +240,7 @@ class Tables:
 
     def catalogue(self) -> dict[str, Any]:
         """Return the games and their kinds of players."""
-        return {"games": [self.about(name) for name in self.variants], "server": True, "python": True}
+        return {"games": [self.entry(name) for name in self.variants], "server": True, "python": True}
 
     # *** the form; `web/python/playground.py` has the one of a static page ***
 
@@ -261,7 +262,7 @@ class Tables:
         if name not in self.custom:
             env = or_bad_request(env_of, name, self.bases)
             base = self.bases[form_id(env)]
-            self.custom[name] = Variant(name, env.id, secret=base.secret, own=base.own), env
+            self.custom[name] = Variant(name, env.id, secret=base.secret, custom=base.custom), env
         self.custom.move_to_end(name)
         while len(self.custom) > MAX_CUSTOM:
             self.custom.popitem(last=False)
@@ -273,13 +274,13 @@ class Tables:
         return {"id": form_id(env), "fields": fields_of(env.rules)}
 
     def named(self, id: str, texts: dict[str, str]) -> dict[str, Any]:
-        """Return the game of a form's values, see `about`."""
-        return self.about(or_bad_request(name_of, id, texts, self.bases))
+        """Return the game of a form's values, see `entry`."""
+        return self.entry(or_bad_request(name_of, id, texts, self.bases))
 
-    def about(self, name: str) -> dict[str, Any]:
+    def entry(self, name: str) -> dict[str, Any]:
         """Return a game's entry in the catalogue."""
         game_variant, env = self.game(name)
-        return about(name, game_variant, env, f"rules/{quote(name, safe=':')}", kinds(env))
+        return catalogue_entry(name, game_variant, env, f"rules/{quote(name, safe=':')}", kinds(env))
 
     # *** tables ***
 

@@ -1,4 +1,4 @@
-"""Moves as a player may know them."""
+"""Names of the moves of a game, without what is hidden from a player."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 
-def told(
-    moves: Sequence[str], whole: Mapping[str, Any], seen: Mapping[str, Any], facedown: str = "a card, face down"
+def visible_moves(
+    moves: Sequence[str], whole: Mapping[str, Any], visible: Mapping[str, Any], facedown: str = "a card, face down"
 ) -> list[str]:
     """Return the names of all moves of a game, without those of another player's cards that lie face down.
 
     Args:
         moves: names of the moves.
         whole: the position as a dictionary; "commit" has the cards that were placed last, in the order of placing.
-        seen: the same without what is hidden from a player.
-        facedown: stands for a hidden card.
+        visible: the position without what is hidden from a player.
+        facedown: name of a hidden card.
     """
     cards = [
         pair
-        for both in zip(whole.get("commit", ()), seen.get("commit", ()), strict=True)
+        for both in zip(whole.get("commit", ()), visible.get("commit", ()), strict=True)
         for pair in zip(*both, strict=True)
     ]
     differs = [card != shown for card, shown in cards if card >= 0]

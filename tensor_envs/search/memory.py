@@ -242,19 +242,19 @@ def padded(actions: int) -> int:
     return -(-actions // vector) * vector
 
 
-def within(x: Scalar, count: int) -> Scalar:
+def clamp(x: Scalar, count: int) -> Scalar:
     """Clamp an index to 0..count-1."""
     return maximum(minimum(x, count - 1), 0)
 
 
-def room(count: int) -> int:
-    """Round up to a power of two: the length of a table that `below` indexes."""
+def table_size(count: int) -> int:
+    """Round up to a power of two: the length of a table that `wrap_index` indexes."""
     return 1 << (count - 1).bit_length()
 
 
-def below(x: Scalar, count: int) -> Scalar:
-    """Bound an index by a mask to 0..room(count)-1: cheaper than `within`, for an index below count."""
-    return x & room(count) - 1
+def wrap_index(x: Scalar, count: int) -> Scalar:
+    """Bound an index by a mask to 0..table_size(count)-1: cheaper than `clamp`, for an index below count."""
+    return x & table_size(count) - 1
 
 
 class TreeMemory:
@@ -297,7 +297,7 @@ class TreeMemory:
 
     def step(self, number: Scalar) -> PathStep:
         """Return the step of a number. The roots of a thread share one list, spread over the memory of all of them."""
-        number = below(number, self.roots * self.config.slots)
+        number = wrap_index(number, self.roots * self.config.slots)
         row = self.place(self.first_root).row + number % self.roots
         first = Root.size + self.config.slots * self.sizes.node + number // self.roots * PathStep.size
         return PathStep(self.nodes, row * self.sizes.nodes + first)
@@ -317,7 +317,7 @@ class TreeMemory:
 
     def slot(self) -> Scalar:
         """Return the slot of the current simulation, the same in all roots of a block."""
-        return within(self.root(self.first_root).slot, self.config.slots)
+        return clamp(self.root(self.first_root).slot, self.config.slots)
 
     def noise(self, at: Coords, part: Value, action: Value) -> Scalar:
         """Return the index of a root's noise; Gumbel MuZero adds the logits to it."""

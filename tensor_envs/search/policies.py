@@ -19,7 +19,7 @@ from tensor_envs._engine.random import seed_words, threefry
 from tensor_envs._validate import function, instance, integer, number, one_of, shown
 from tensor_envs.jit import jit
 from tensor_envs.sampling import masked_logits
-from tensor_envs.search.memory import Node, SearchConfig, TreeArrays, TreeSizes, padded, room
+from tensor_envs.search.memory import Node, SearchConfig, TreeArrays, TreeSizes, padded, table_size
 from tensor_envs.search.selection import UCB, ActionSelection, GumbelMuZero, MuZero
 from tensor_envs.search.simulation import ExpandAndSelect, Finalize, InitRoot, NetworkOutput, PlayoutSearch, Result
 from tensor_envs.search.tree import HostTree, SearchOutput, SearchTree, fetch
@@ -188,7 +188,7 @@ def muzero_policy(
     init, base = number("pb_c_init", pb_c_init, 0.0, 1e6), number("pb_c_base", pb_c_base, 1.0, 1e12)
     temperature = number("temperature", temperature, 0.0, 1e6)
     config = _config(state, MuZero, count, chance, keep_tree, tree)
-    visits = np.arange(room(config.slots)) + 1.0
+    visits = np.arange(table_size(config.slots)) + 1.0
     explore = np.sqrt(visits) * (init + np.log((visits + base + 1) / base))
     powers = np.log(np.maximum(visits - 1, 1e-30)) / temperature if temperature else (visits - 1) * 1e6
     table = _float32(np.concatenate([explore, powers, [fraction]]))
@@ -203,8 +203,8 @@ def muzero_policy(
 
 @functools.lru_cache(64)
 def exploration_table(factor: float, slots: int) -> bytes:
-    """Return the exploration factor for each parent visit count, float32 [room(slots)]."""
-    return _float32(factor * np.sqrt(np.arange(room(slots))) + 1e-6)
+    """Return the exploration factor for each parent visit count, float32 [table_size(slots)]."""
+    return _float32(factor * np.sqrt(np.arange(table_size(slots))) + 1e-6)
 
 
 def _float32(values: np.ndarray) -> bytes:

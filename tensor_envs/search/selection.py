@@ -9,7 +9,7 @@ from tensor_envs._compiler.tape import INT, LONG, REAL
 from tensor_envs._engine.kernels.base import Coords
 from tensor_envs.rules.kernel import bitcast, divide, registers
 from tensor_envs.rules.scalar import Scalar, Value, integer, maximum, minimum, real, where
-from tensor_envs.search.memory import Edge, Mask, Node, TreeMemory, below, room, within
+from tensor_envs.search.memory import Edge, Mask, Node, TreeMemory, clamp, table_size, wrap_index
 
 FIXED_POINT = 2.0**22  # scale of integer sums: compilers vectorise them, but not sums of reals
 MIN_KEY, MAX_KEY = -(2**31) + 1, 2**31 - 1  # beyond the `sort_key` of every number
@@ -97,10 +97,10 @@ class ActionSelection:
             value, allowed = score(action)
             key = (sort_key(value).to(LONG) << 32) | (last - action)
             best[0] = maximum(best[0], where(legal & allowed, key, MIN_KEY_64))
-        return below(last - best[0].to(INT), self.tree.width)
+        return wrap_index(last - best[0].to(INT), self.tree.width)
 
     def visits(self, at: Coords, slot: Value) -> Scalar:
-        return below(self.tree.node(at, slot).visits, self.tree.config.slots)
+        return wrap_index(self.tree.node(at, slot).visits, self.tree.config.slots)
 
     def value_range(self, at: Coords, slot: Value) -> tuple[Scalar, Scalar]:
         """Return the lowest and the highest value of the tried actions, or NaNs if there are none."""
@@ -171,7 +171,7 @@ class MuZero(ActionSelection):
         return score
 
     def prior(self, at: Coords, slot: Scalar, action: Scalar, prior: Scalar, logit: Scalar) -> Scalar:
-        fraction = where(slot == 0, self.tree.params.table(2 * room(self.tree.config.slots)), 0.0)
+        fraction = where(slot == 0, self.tree.params.table(2 * table_size(self.tree.config.slots)), 0.0)
         return prior * (1.0 - fraction) + self.tree.root_noise[self.tree.noise(at, 0, action)] * fraction
 
     def record(self, node: Node, edge: Edge, visits: Scalar, total: Scalar, gain: Scalar) -> None:
@@ -179,7 +179,7 @@ class MuZero(ActionSelection):
 
     def final_score(self, at: Coords, action: Scalar, visits: Scalar) -> Scalar:
         slots = self.tree.config.slots
-        power = self.tree.params.table(below(visits, slots) + room(slots))
+        power = self.tree.params.table(wrap_index(visits, slots) + table_size(slots))
         return power + self.tree.root_noise[self.tree.noise(at, 1, action)]
 
 
@@ -222,7 +222,7 @@ class GumbelMuZero(ActionSelection):
     def score(self, at: Coords, slot: Scalar) -> Score:
         tree, config = self.tree, self.tree.config
         weight, value = self.improved_policy(at, slot)
-        visits, considered = self.visits(at, slot), within(tree.root(at).num_legal, config.considered + 1)
+        visits, considered = self.visits(at, slot), clamp(tree.root(at).num_legal, config.considered + 1)
         turn = considered * config.simulations + minimum(visits, config.simulations - 1)
         wanted, at_root = tree.params.table(turn, INT), slot == 0
 

@@ -27,8 +27,8 @@ from tensor_envs.search.memory import (
     TreeArrays,
     TreeMemory,
     Walk,
-    below,
-    within,
+    clamp,
+    wrap_index,
 )
 from tensor_envs.search.selection import MIN_KEY, exp, from_sort_key, is_finite, sort_key
 
@@ -141,7 +141,7 @@ class Search(TreeMemory):
         with do_while() as turn:
             active, counts.queued = counts.queued, 0
             with loop(active) as k:
-                lane = below(self.queue[below(k, self.roots)], self.roots)
+                lane = wrap_index(self.queue[wrap_index(k, self.roots)], self.roots)
                 self._choose(self.first_root if self.roots == 1 else self.t.block.at(lane), counts.steps + k)
             if replays:
                 each(self._play)
@@ -162,13 +162,13 @@ class Search(TreeMemory):
         """Append a root to the queue if it is live; otherwise the next root overwrites it."""
         queued = self.counts.queued
         if self.roots > 1:
-            self.queue[below(queued, self.roots)] = at.batch.lane
+            self.queue[wrap_index(queued, self.roots)] = at.batch.lane
         self.counts.queued = queued + live
 
     def _choose(self, at: Coords, number: Scalar) -> None:
         """Choose the next action of a root and record it as the step of a number."""
         walk = self.walk(at)
-        slot = below(walk.node, self.config.slots)
+        slot = wrap_index(walk.node, self.config.slots)
         position: Position = walk if self.config.replays else self.node(at, slot)
         mover, returns = position.mover, position.returns()
         action = self.selection.best(position.mask, self.selection.score(at, slot))
@@ -185,7 +185,7 @@ class Search(TreeMemory):
     def _fetch(self, at: Coords) -> None:
         """Copy a simulation's leaf from the tree into registers, for the vectorised stage."""
         walk = self.walk(at)
-        leaf = below(walk.leaf, self.config.slots)
+        leaf = wrap_index(walk.leaf, self.config.slots)
         words, place = self.words(at, leaf)
         self.current.store_words(at, words.load(place), words.count)
         walk.set_returns(self.node(at, leaf).returns())
@@ -194,7 +194,7 @@ class Search(TreeMemory):
         """Play a simulation's last action in the state of its leaf, and store the new state."""
         t, walk, loaded = self.t, self.walk(at), self.current.load(at)
         s, was = self._rekeyed(at, slot, t.layout.get_state(loaded)), t.layout.get_flags(loaded)
-        s, rewards, *flags = t.game.step(s, within(walk.action, self.actions), None)
+        s, rewards, *flags = t.game.step(s, clamp(walk.action, self.actions), None)
         flags = [x | y for x, y in zip(was, flags, strict=True)]  # a finished root stays finished
         returns = [x + r for x, r in zip(walk.returns(), rewards, strict=True)]
         words, place = self.words(at, slot)
@@ -219,7 +219,7 @@ class Search(TreeMemory):
         """Play the chosen action of a simulation that replays; finished ones stay as they are."""
         t, walk, loaded = self.t, self.walk(at), self.current.load(at)
         s, was, live = t.layout.get_state(loaded), t.layout.get_flags(loaded), walk.live != 0
-        after, rewards, *flags = t.game.step(s, within(walk.action, self.actions), None)
+        after, rewards, *flags = t.game.step(s, clamp(walk.action, self.actions), None)
         s = t.game.where(live, after, s)
         flags = [where(live, new, old) for new, old in zip(flags, was, strict=True)]
         returns = [x + where(live, r, 0.0) for x, r in zip(walk.returns(), rewards, strict=True)]
@@ -236,7 +236,7 @@ class Search(TreeMemory):
     def _link(self, at: Coords, slot: Scalar) -> None:
         """Write the node that a simulation has reached and link it to its parent."""
         walk = self.walk(at)
-        edge = self.edge(at, below(walk.leaf, self.config.slots), within(walk.action, self.actions))
+        edge = self.edge(at, wrap_index(walk.leaf, self.config.slots), clamp(walk.action, self.actions))
         edge.child = where((walk.untried != 0) & (walk.mover >= 0), slot, edge.child)
         self.root(at).slot = slot
         if not self.selection.uses_network:
@@ -259,9 +259,9 @@ class Search(TreeMemory):
         self.each_root(settle)
         with loop(self.root(self.first_root).num_steps) as number:
             step = self.step(number)
-            lane, player, action = step.lane, step.player, below(step.action, self.width)
-            at = self.first_root if self.roots == 1 else self.t.block.at(below(lane, self.roots))
-            slot = below(step.node, self.config.slots)
+            lane, player, action = step.lane, step.player, wrap_index(step.action, self.width)
+            at = self.first_root if self.roots == 1 else self.t.block.at(wrap_index(lane, self.roots))
+            slot = wrap_index(step.node, self.config.slots)
             node, edge = self.node(at, slot), self.edge(at, slot, action)
             gain = select(load(final, at.register, self.players), player) - step.returned
             visits, total = edge.visits, edge.value_sum
@@ -273,7 +273,7 @@ class Search(TreeMemory):
 
     def _row(self, at: Coords) -> Scalar:
         """Return a root's row in the network's output."""
-        return within(minimum(at.batch.row, self.params.rows - 1), MAX_ROWS)
+        return clamp(minimum(at.batch.row, self.params.rows - 1), MAX_ROWS)
 
     def expand(self, at: Coords, slot: Scalar, output: NetworkOutput) -> None:
         """Write the network's priors and value to a new node."""

@@ -169,9 +169,9 @@ def subtree(tree: SearchTree, action: Tensor | np.ndarray | Sequence[int]) -> Se
     if tree._whole is None:
         raise ValueError("tree must be that of a search with keep_tree=True")
     actions = action.numpy() if isinstance(action, Tensor) else action
-    below = tree._whole.under(host_ints("action", actions, layout.batch, tree._actions))
-    numbers = upload(layout.padded(below.numbers(tree._actions)), layout.device)
-    return SearchTree(tree._env, layout, numbers, below)
+    subtrees = tree._whole.under(host_ints("action", actions, layout.batch, tree._actions))
+    numbers = upload(layout.padded(subtrees.numbers(tree._actions)), layout.device)
+    return SearchTree(tree._env, layout, numbers, subtrees)
 
 
 @dataclass(frozen=True)
@@ -229,12 +229,12 @@ class HostTree:
 
     def numbers(self, actions: int) -> np.ndarray:
         """Return int32 [B, 3 A + 1] in the format of `Result.numbers`; weights are shares of visits."""
-        visits, many = self.visits[:, 0, :actions], self.nodes[:, 0, Node.visits.index].astype(np.float32)
+        visits, node_visits = self.visits[:, 0, :actions], self.nodes[:, 0, Node.visits.index].astype(np.float32)
         values, network = self.values[:, 0, :actions], self.config.selection.uses_network
         parts = self.nodes[:, 0, [Node.raw_value.index]] * network, self._sums[:, 0, :actions]
         total = np.cumsum(np.concatenate(parts, axis=1).view(np.float32), axis=1, dtype=np.float32)[:, -1]
-        share = visits / np.maximum(many, 1)[:, None]
-        value = total / (many + 1 if network else np.maximum(many, 1))
+        share = visits / np.maximum(node_visits, 1)[:, None]
+        value = total / (node_visits + 1 if network else np.maximum(node_visits, 1))
         reals = np.concatenate([share, values, value[:, None]], axis=1).astype(np.float32)
         return np.concatenate([visits, reals.view(np.int32)], axis=1)
 
@@ -253,10 +253,10 @@ class HostTree:
         row, old = np.nonzero(inside)
         new = place[row, old]
         root = np.where(first > 0, self.nodes[rows, first, Node.visits.index], 0)
-        room = 1 << int(max(1, root.max()) - 1).bit_length()  # a tree has at most as many nodes as visits
+        size = 1 << int(max(1, root.max()) - 1).bit_length()  # a tree has at most as many nodes as visits
 
         def moved(part: np.ndarray) -> np.ndarray:
-            result = np.zeros((batch, room + 1, *part.shape[2:]), part.dtype)
+            result = np.zeros((batch, size + 1, *part.shape[2:]), part.dtype)
             result[row, new] = part[row, old]
             return result
 
@@ -268,7 +268,7 @@ class HostTree:
         returns[row, new] -= returns[row, 0].copy()
         roots = self.roots.copy()
         roots[:, Root.largest.index] = np.where(first > 0, roots[:, Root.largest.index], ONE)
-        return HostTree(replace(self.config, resumed=room, simulations=0), roots, nodes, edges, states)
+        return HostTree(replace(self.config, resumed=size, simulations=0), roots, nodes, edges, states)
 
     def put(self, tree: TreeArrays, config: SearchConfig, whole: BatchLayout, chunk: BatchLayout, first: int) -> None:
         """Write the trees of the chunk that starts at block `first` into the memory of a search that resumes them."""
@@ -308,7 +308,7 @@ def tree_svg(visits: np.ndarray, values: np.ndarray, children: np.ndarray, count
     Returns:
         An SVG document.
     """
-    below: dict[int, list[int]] = {0: []}
+    children_of: dict[int, list[int]] = {0: []}
     items = [(0, 0, int(visits[0].sum()), 0.0)]  # depth, action, visits, value
     waiting: list[tuple[int, int, int, int, int]] = []
 
@@ -318,38 +318,38 @@ def tree_svg(visits: np.ndarray, values: np.ndarray, children: np.ndarray, count
 
     push(0, 0, 1)
     while waiting and len(items) <= count:
-        many, depth, parent, action, slot = heapq.heappop(waiting)
+        negative_visits, depth, parent, action, slot = heapq.heappop(waiting)
         item = len(items)
-        below[item] = []
-        below[parent].append(item)
-        items.append((depth, action, -many, float(values[slot, action])))
+        children_of[item] = []
+        children_of[parent].append(item)
+        items.append((depth, action, -negative_visits, float(values[slot, action])))
         if child := int(children[slot, action]):
             push(child, item, depth + 1)
     x, order = [0.0] * len(items), 0
     stack = [(0, False)]
     while stack:  # a node is centred above its children
-        item, done = stack.pop()
-        if done:
-            x[item] = (x[below[item][0]] + x[below[item][-1]]) / 2
-        elif below[item]:
-            stack += [(item, True), *((k, False) for k in reversed(below[item]))]
+        item, is_placed = stack.pop()
+        if is_placed:
+            x[item] = (x[children_of[item][0]] + x[children_of[item][-1]]) / 2
+        elif children_of[item]:
+            stack += [(item, True), *((k, False) for k in reversed(children_of[item]))]
         else:
             x[item], order = order * STEP + MARGIN, order + 1
     width = max(order - 1, 1) * STEP + 2 * MARGIN
     drawing = Drawing(width, max(item[0] for item in items) * LEVEL + 2 * MARGIN)
     largest = max((abs(item[3]) for item in items), default=0) or 1.0
     places = [(x[k], item[0] * LEVEL + MARGIN) for k, item in enumerate(items)]
-    for item, children_here in below.items():
-        for child in children_here:
+    for item, items_below in children_of.items():
+        for child in items_below:
             share = items[child][2] / max(items[0][2], 1)
             drawing.line(places[item], places[child], stroke="#8a8a8a", width=1 + 7 * share)
-    for place, (depth, action, many, value) in zip(places, items, strict=True):
+    for place, (depth, action, visit_count, value) in zip(places, items, strict=True):
         part = value / largest
         ends = zip(NEITHER, GOOD if part > 0 else BAD, strict=True)
         colour = "#" + "".join(f"{round(a + (b - a) * abs(part)):02x}" for a, b in ends)
-        radius = 8 + 10 * math.sqrt(many / max(items[0][2], 1))
+        radius = 8 + 10 * math.sqrt(visit_count / max(items[0][2], 1))
         drawing.circle(place, radius, fill=colour, stroke="#444444")
-        drawing.text((place[0], place[1] + radius + 8), f"{many}", 10)
+        drawing.text((place[0], place[1] + radius + 8), f"{visit_count}", 10)
         if depth:
             drawing.text((place[0], place[1] - radius - 18), names[action][:10], 10, bold=True)
             drawing.text((place[0], place[1] - radius - 7), f"{value:+.2f}", 9, "#444444")

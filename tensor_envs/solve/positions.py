@@ -168,8 +168,8 @@ class Expander:
         return (table[:, slot.word].astype(np.int64) >> slot.shift & (1 << slot.width) - 1) + slot.low
 
     def _upload(self, table: Array) -> BatchBuffers:
-        """Upload a table as a batch, padded by repeated rows to `room`."""
-        table = np.resize(table, (room(len(table)), table.shape[1]))
+        """Upload a table as a batch, padded by repeated rows to `padded_size`."""
+        table = np.resize(table, (padded_size(len(table)), table.shape[1]))
         return self.engine.load(table, np.zeros((len(table), KEY_WORDS), np.uint32), self.device)
 
     def player(self, fields: Packed) -> Array:
@@ -178,7 +178,7 @@ class Expander:
         return self._number(column[:, None], self._player._replace(word=0))
 
     def load(self, fields: Packed, ply: int) -> BatchBuffers:
-        """Load positions as a batch, padded by repeated rows to `room`."""
+        """Load positions as a batch, padded by repeated rows to `padded_size`."""
         table = np.zeros((len(fields), self.layout.words), np.uint32)
         for w, column in enumerate(fields.columns()[: self.layout.field_words]):
             table[:, w] = column
@@ -186,8 +186,8 @@ class Expander:
         return self.engine.refresh(self._upload(table))
 
     def _take(self, buffers: BatchBuffers, rows: Array) -> BatchBuffers:
-        """Gather the games at some rows, padded by repeated rows to `room`."""
-        rows = np.resize(rows, room(len(rows)))
+        """Gather the games at some rows, padded by repeated rows to `padded_size`."""
+        rows = np.resize(rows, padded_size(len(rows)))
         return self.engine.gather(buffers, int_array("rows", rows, batch_layout(len(rows), self.device)), len(rows))
 
     # *** keys of positions ***
@@ -280,7 +280,7 @@ class Expander:
             yield from (children.result() for children in waiting)
 
 
-def room(count: int) -> int:
+def padded_size(count: int) -> int:
     """Round up to a batch size. There are few sizes, because tinygrad caches the memory of every size.
 
     No size is below a block's lanes, which would need other kernels.

@@ -32,7 +32,7 @@ def page_metadata(env: Env) -> dict[str, Any]:
     return metadata(env) | {"arrays": sizes(batch_arrays(env)), "tile": tile_tables(env)}
 
 
-def wgsl(env: Env, games: int, names: Sequence[str]) -> dict[str, Any]:
+def wgsl(env: Env, batch: int, names: Sequence[str]) -> dict[str, Any]:
     """Return functions for a browser's GPU: their shader, entry points, number of workgroups, and bytes of arrays."""
     available = batch_arrays(env)
     used = {array for name in names for array in FUNCTIONS[name].parameters(available)}
@@ -40,6 +40,6 @@ def wgsl(env: Env, games: int, names: Sequence[str]) -> dict[str, Any]:
     return {
         "source": shader(env, {name: FUNCTIONS[name] for name in names}, used_arrays, LANES),
         "entries": {name: f"{name_of(env)}_{name}" for name in names},
-        "groups": games // LANES,
-        "bytes": {name: 4 * values * games for name, (_, values) in used_arrays.items()} | {"numbers": 16},
+        "groups": batch // LANES,
+        "bytes": {name: 4 * values * batch for name, (_, values) in used_arrays.items()} | {"numbers": 16},
     }

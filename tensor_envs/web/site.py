@@ -18,7 +18,7 @@ from tensor_envs.games.shed.solve import solve
 from tensor_envs.text import describe, rulebook
 from tensor_envs.web.batch import page_metadata
 from tensor_envs.web.kernels import of_batch, of_player, of_table
-from tensor_envs.web.variants import PERFECT, TRAINED, Variant, about, kinds, variant, weights_of
+from tensor_envs.web.variants import PERFECT, TRAINED, Variant, catalogue_entry, kinds, variant, weights_of
 
 HERE = Path(__file__).parent
 GAMES = "tensor_envs.games."  # the package of games whose Python is put into the page
@@ -88,7 +88,7 @@ def build(out: str | Path, ids: Sequence[str] = ("tic_tac_toe",), pyodide: str |
         file = out / "games" / id.replace(":", ".")
         sizes[id] = write_game(id, which, env, file)
         rules = f"games/{file.name}.txt"
-        games.append({**about(id, which, env, rules, kinds(env)), "file": f"games/{file.name}"})
+        games.append({**catalogue_entry(id, which, env, rules, kinds(env)), "file": f"games/{file.name}"})
     for page in (HERE / "page").iterdir():
         (out / page.name).write_bytes(page.read_bytes())
     (out / "games.json").write_text(json.dumps({"games": games, "python": pyodide is not None}))
@@ -127,7 +127,7 @@ def _has_python(env: Env) -> bool:
 
 def write_packages(variants: Mapping[str, tuple[Variant, Env]], folder: Path) -> None:
     """Write the archives of the page's Python: the modules that its parts import, and metadata of the games."""
-    own = {id: both for id, both in variants.items() if _has_python(both[1])}
+    with_python = {id: both for id, both in variants.items() if _has_python(both[1])}
     games = {
         id: (
             env.entry.render.rpartition(".")[0],
@@ -135,13 +135,13 @@ def write_packages(variants: Mapping[str, tuple[Variant, Env]], folder: Path) ->
             page_metadata(env)["slots"],
             which.secret,
         )
-        for id, (which, env) in own.items()
+        for id, (which, env) in with_python.items()
     }
     books = {
         f"{env.entry.render.rpartition('.')[0].replace('.', '/')}/RULES.md": rulebook(env.rules)
-        for _, env in own.values()
+        for _, env in with_python.values()
     }
-    states = {id: env.init(1) for id, (_, env) in own.items()}
+    states = {id: env.init(1) for id, (_, env) in with_python.items()}
     words = {id: state.buffers.layout.table(state.tensors[0])[0].tolist() for id, state in states.items()}
     texts = [{f"{part}.py": (HERE / "python" / f"{part}.py").read_text()} for part in PARTS]
     texts[0] |= {"games.json": json.dumps(games)}

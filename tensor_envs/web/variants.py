@@ -25,14 +25,14 @@ class Variant:
         title: its name in the list.
         id, fields: arguments of `te.make`.
         secret: whether a player has cards that the other must not see.
-        own: whether it is a user's game.
+        custom: whether it is a user's game.
     """
 
     title: str
     id: str
     fields: dict[str, Any] = field(default_factory=dict)
     secret: bool = False
-    own: bool = False
+    custom: bool = False
 
 
 VARIANTS = {
@@ -73,12 +73,12 @@ def variant(name: str) -> tuple[Variant, Env]:
     """
     if chosen := VARIANTS.get(name):
         return chosen, make(chosen.id, **chosen.fields)
-    env, own = make(name), ":" in name
-    title = name if own else name.replace("_", " ")
-    return Variant(title, name, secret=own and not env.spec.perfect_information, own=own), env
+    env, custom = make(name), ":" in name
+    title = name if custom else name.replace("_", " ")
+    return Variant(title, name, secret=custom and not env.spec.perfect_information, custom=custom), env
 
 
-def about(name: str, variant: Variant, env: Env, rules: str, kinds: list[str]) -> dict[str, Any]:
+def catalogue_entry(name: str, variant: Variant, env: Env, rules: str, kinds: list[str]) -> dict[str, Any]:
     """Return a game's entry in the page's list; `rules` is the address of their text."""
     return {"game": name, "title": variant.title, "rules": rules, "players": env.num_players, "kinds": kinds}
 

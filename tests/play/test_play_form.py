@@ -188,7 +188,7 @@ def test_values_of_unknown_fields_are_not_evaluated(monkeypatch: pytest.MonkeyPa
 def test_a_custom_game_has_a_form_where_it_is_offered() -> None:
     room = tables.Tables()
     with pytest.raises(tables.BadRequest, match="the game must be"):
-        room.about("wsgiref.validate:validator()")
+        room.entry("wsgiref.validate:validator()")
     assert "wsgiref.validate" not in sys.modules  # only modules named with --env are imported
     room.add(OWN)
     form = room.form(OWN)
@@ -204,7 +204,7 @@ def test_games_of_the_form_are_evicted_and_made_again(monkeypatch: pytest.Monkey
     room = tables.Tables()
     view = room.create("connect_four(rows=4)", ["person"] * 2, 0)
     for k in (2, 3):
-        room.about(f"connect_four(rows=4, k={k})")
+        room.entry(f"connect_four(rows=4, k={k})")
     assert [*room.custom] == ["connect_four(rows=4, k=2)", "connect_four(rows=4, k=3)"]
     assert room.change(view["table"], "act", 0, 3)["ply"] == 1  # running games continue
     assert room.create("connect_four(rows=4)", ["person"] * 2, 0)["svg"] == view["svg"]

@@ -74,7 +74,7 @@ def test_secrets_of_other_games() -> None:
     seats = ["person", "person"]
     poker = te.make("kuhn_poker")
     public = tables.Table("kuhn_poker", poker, seats, 0)
-    own = tables.Table("own", poker, seats, 0, variant=Variant("Own", "kuhn_poker", secret=True, own=True))
+    own = tables.Table("own", poker, seats, 0, variant=Variant("Own", "kuhn_poker", secret=True, custom=True))
     for table in (public, own):
         table.act(0, 0)
     assert public.view()["moves"][0]["name"] == poker.action_to_string(0)

@@ -16,7 +16,7 @@ import tensor_envs as te
 from tensor_envs.rules import Chance, Field, GameState, Mask, Outcome, Part, Scalar, Spec, number
 from tensor_envs.solve import packed, positions
 from tensor_envs.solve.packed import Array, Index, Packed, concat, groups
-from tensor_envs.solve.positions import EDGES, room
+from tensor_envs.solve.positions import EDGES, padded_size
 from tests.games.chance import game_key
 from tests.games.shared import reference, shared_env
 from tests.solve.pig import pig
@@ -227,6 +227,6 @@ def test_bad_input(call: Any, message: str) -> None:
 
 def test_batches_are_of_few_sizes() -> None:
     """Bound the number of batch sizes: tinygrad caches freed memory by its size."""
-    sizes = {room(count) for count in range(1, EDGES + 1)}
+    sizes = {padded_size(count) for count in range(1, EDGES + 1)}
     assert len(sizes) <= 24 and max(sizes) == EDGES
-    assert all(count <= room(count) < count + EDGES // 8 for count in range(1, EDGES + 1, 97))
+    assert all(count <= padded_size(count) < count + EDGES // 8 for count in range(1, EDGES + 1, 97))

@@ -18,7 +18,7 @@ from tensor_envs.rules.scalar import Scalar, integer, maximum, minimum, real, wh
 from tensor_envs.rules.spec import GameState
 
 # (place of a game, its mask) -> whether to replace the uniform action, the action, whether it is legal
-GivenAction = Callable[[Coords, Any], tuple[Scalar, Scalar, Scalar]]
+Override = Callable[[Coords, Any], tuple[Scalar, Scalar, Scalar]]
 
 
 class BlockState:
@@ -28,7 +28,7 @@ class BlockState:
         """Allocate registers. keys: row keys of a game; `counts` also records the last rewards and the wins."""
         self.t, self.reset, self.keys, self.players = t, reset, keys, t.players
         self.words = t.registers()
-        self.again = t.block.registers(1, WORD)
+        self.resetting = t.block.registers(1, WORD)
         self.mirrored = self.players == 2 and t.game.spec.zero_sum  # the other player's rewards follow
         self.each = 1 if self.mirrored else self.players
         self.num_sums = 2 * self.each if counts else self.each  # returns, rewards
@@ -42,8 +42,8 @@ class BlockState:
         store(self.sums, at.register, sums)
         store(self.wins, at.register, [0] * self.players)
 
-    def step(self, at: Coords, given: GivenAction | None = None) -> None:
-        """Play one action in one game, by the uniform policy unless `given` chooses it."""
+    def step(self, at: Coords, override: Override | None = None) -> None:
+        """Play one action in one game, by the uniform policy unless `override` replaces it."""
         t, words = self.t, self.words.load(at)
         s, was = t.layout.get_state(words), t.layout.get_flags(words) if self.stays else NEVER
         sums = load(self.sums, at.register, self.num_sums)
@@ -51,30 +51,30 @@ class BlockState:
         mask, keys = t.game.mask(s), self.keys(at)
         action = uniform_action(s, mask, t.game.spec.num_actions, keys[3:], live=not self.stays)
         legal = None
-        if given is not None:
-            when, chosen, allowed = given(at, mask)
+        if override is not None:
+            when, chosen, allowed = override(at, mask)
             action, legal = where(when, chosen, action), ~when | allowed
-        after, rewards, new_flags, again = t.play(s, was, action, legal, self.reset, keys)
+        after, rewards, new_flags, resets = t.play(s, was, action, legal, self.reset, keys)
         wins = [n + integer((new_flags[0] | new_flags[1]) & (r > 0.0)) for n, r in zip(wins, rewards, strict=True)]
         counted = rewards[: self.each]
         sums = [a + b for a, b in zip(sums, counted, strict=False)] + counted
         self.words.store(at, s=after, flags=new_flags if self.stays else NEVER)
         if t.resets_in_branch(self.reset):
-            store(self.again, at.register, [again])
+            store(self.resetting, at.register, [resets])
         store(self.sums, at.register, sums[: self.num_sums])
         store(self.wins, at.register, wins)
 
-    def play_to_end(self, limit: Scalar, given: Callable[[Scalar], GivenAction] | None = None) -> None:
+    def play_to_end(self, limit: Scalar, override: Callable[[Scalar], Override] | None = None) -> None:
         """Step until all games of the block are over, or `limit` times.
 
-        given: called with the number of the step, from 1.
+        override: called with the number of the step, from 1.
         """
         count = registers(1, INT)
         count[0] = 0
         with do_while() as turn:
             count[0] = count[0] + 1
             n = count[0]
-            self.t.block.each(lambda at: self.step(at, None if given is None else given(n)))
+            self.t.block.each(lambda at: self.step(at, None if override is None else override(n)))
             turn.again = self.t.block.any(lambda at: ~self.words.over(at)) & (n < limit)
 
     def returns(self, at: Coords) -> list[Scalar]:
@@ -123,7 +123,7 @@ class UniformRollout:
         with loop(a.scalars[0]):
             t.block.each(state.step)
             if t.resets_in_branch(self.reset):
-                t.auto_reset(state.words, state.again, a.row_keys)
+                t.auto_reset(state.words, state.resetting, a.row_keys)
         t.block.each(finish)
 
 
@@ -156,7 +156,7 @@ class Playout:
                 s = s.replace(key=list(threefry((low, high), (row, s.episode))))
             state.begin(at, s, t.layout.get_flags(words))
 
-        def given(n: Scalar) -> GivenAction:
+        def override(n: Scalar) -> Override:
             def first(at: Coords, mask: Any) -> tuple[Scalar, Scalar, Scalar]:
                 action, legal = t.given_action(mask, a.actions, self._source(at, a))
                 return n == 1, action, legal
@@ -164,7 +164,7 @@ class Playout:
             return first
 
         t.block.each(begin)
-        state.play_to_end(a.scalars[0], None if a.actions is None else given)
+        state.play_to_end(a.scalars[0], None if a.actions is None else override)
         t.block.each(lambda at: store(a.totals, at.batch, state.returns(at)))
 
     def _source(self, at: Coords, a: Arrays) -> Coords:

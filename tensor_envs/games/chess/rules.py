@@ -147,13 +147,13 @@ class Chess:
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
         move, is_quiet, after = moved(s, action)
         quiet = where(is_quiet, s.quiet + 1, 0)
-        again = (quiet != 0) & (after.castling == turned(s.castling)) & (s.en_passant == 0)
+        recurs = (quiet != 0) & (after.castling == turned(s.castling)) & (s.en_passant == 0)
         moves = legal_moves(after)
         after = after.replace(
             en_passant=where(moves.en_passant, after.en_passant, 0),
             quiet=quiet,
-            reversible=where(again, s.reversible + 1, 0),
-            history=appended(s.history, again, move),
+            reversible=where(recurs, s.reversible + 1, 0),
+            history=appended(s.history, recurs, move),
             current_player=1 - s.current_player,
         )
         after = after.replace(repeats=self.repeats(after))
@@ -169,8 +169,8 @@ class Chess:
 
     def repeats(self, s: GameState) -> Scalar:
         """Return the earlier occurrences of the position, up to 2 (C10), by taking back one move after another."""
-        now, count = [s.own, s.other, s.knights, s.diagonals, s.lines], integer(0)
-        sides, kinds = now[:2], now[2:]
+        current, count = [s.own, s.other, s.knights, s.diagonals, s.lines], integer(0)
+        sides, kinds = current[:2], current[2:]
         for back in range(1, self.quiet_plies + 1):
             at, place = divmod(back - 1, MOVES_A_WORD)
             move = s.history[at] >> MOVE_BITS * place ^ (TURN if back % 2 else 0)
@@ -179,7 +179,7 @@ class Chess:
             sides[back % 2] ^= both
             kinds = [kind ^ where((kind & end) != 0, both, 0) for kind in kinds]
             if back % 2 == 0 and back > 2:
-                same = union_of(a ^ b for a, b in zip(now, sides + kinds, strict=True)) == 0
+                same = union_of(a ^ b for a, b in zip(current, sides + kinds, strict=True)) == 0
                 count = count + (same & (back <= s.reversible))
         return minimum(count, 2)
 
@@ -361,9 +361,9 @@ def transposed(rows: Sequence[Scalar]) -> list[Scalar]:
     return rows
 
 
-def appended(history: Sequence[Scalar], again: Scalar, move: Scalar) -> list[Scalar]:
-    """Return the history with a move in front; empty if the position before it cannot recur."""
+def appended(history: Sequence[Scalar], recurs: Scalar, move: Scalar) -> list[Scalar]:
+    """Return the history with a move in front; empty unless earlier positions can recur."""
     mask = (1 << MOVE_BITS * MOVES_A_WORD) - 1
     oldest = MOVE_BITS * (MOVES_A_WORD - 1)
     firsts = [word64(move), *(words >> oldest for words in history)]
-    return [where(again, words << MOVE_BITS & mask | first, 0) for words, first in zip(history, firsts, strict=False)]
+    return [where(recurs, words << MOVE_BITS & mask | first, 0) for words, first in zip(history, firsts, strict=False)]

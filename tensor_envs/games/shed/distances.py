@@ -66,9 +66,9 @@ class Distances:
         instance("state", state, State)
         if not isinstance(state.env.rules, Shed) or state.env.rules.cards != self.cards:
             raise ValueError(f"the distances are of {self.cards} cards, the state is of {state.env!r}")
-        now = state.numpy()
+        fields = state.numpy()
         distances = np.full(state.batch, -1, np.int32)
-        places = [now[name].tolist() for name in ("own", "other", "pile")]
+        places = [fields[name].tolist() for name in ("own", "other", "pile")]
         for row, sets in enumerate(zip(*places, strict=True)):
             digits = [[k for k in range(3) if sets[k] >> card & 1] for card in range(self.cards)]
             talon = sum(1 << card for card, digit in enumerate(digits) if not digit)

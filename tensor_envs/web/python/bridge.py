@@ -44,7 +44,7 @@ stand_in_for_package("tensor_envs")
 stand_in_for_package("tensor_envs.ops")
 sys.modules["tensor_envs"].GameEntry = import_module("tensor_envs._engine.entry").GameEntry  # type: ignore[attr-defined]
 
-told = import_module("tensor_envs.render.moves").told
+visible_moves = import_module("tensor_envs.render.moves").visible_moves
 # by id: module of the GameEntry, rule fields, slots of the state, and whether a player has hidden cards
 GAMES: dict[str, tuple[str, dict[str, Any], dict[str, Any], bool]] = json.loads((HERE / "games.json").read_text())
 
@@ -103,7 +103,7 @@ def view(id: str, words: list[int], player: int | None, moves: list[str]) -> dic
     if player is not None and hasattr(render, "seen_by"):
         shown = render.seen_by(rules, whole, player)
     drawn = {"svg": render.to_svg(rules, shown), "text": render.to_string(rules, shown)}
-    return {**drawn, "moves": told(moves, whole, shown)}
+    return {**drawn, "moves": visible_moves(moves, whole, shown)}
 
 
 def answer(name: str, arguments: str) -> str:

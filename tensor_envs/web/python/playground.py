@@ -149,6 +149,6 @@ def _words(env: Any, game: Any) -> list[int]:
     return words
 
 
-def kernels(name: str, games: int, names: list[str]) -> dict[str, Any]:
+def kernels(name: str, size: int, names: list[str]) -> dict[str, Any]:
     """Return kernels of a game in WGSL, see `batch.wgsl`."""
-    return batch.wgsl(_env(name), games, names)
+    return batch.wgsl(_env(name), size, names)
