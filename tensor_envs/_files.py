@@ -35,11 +35,8 @@ DTYPES = {
 _NAMES = {np.dtype(dtype).newbyteorder("="): name for name, dtype in DTYPES.items()}
 _KEY, _BLANK = "sha256", "0" * 64
 _CHUNK = 1 << 24
-WRITERS = {
-    "tensor_envs state 1": "0.1",
-    "tensor_envs shed table 1": "0.1 or 0.2",
-    "tensor_envs shed table 2": "0.2",
-}  # of formats no longer read
+# formats that are no longer read, and the versions that wrote them
+WRITERS = {"tensor_envs state 1": "0.1", "tensor_envs shed table 1": "0.1 or 0.2", "tensor_envs shed table 2": "0.2"}
 
 
 def write_arrays(path: str | Path, kind: str, metadata: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
@@ -130,7 +127,7 @@ def read_arrays(path: str | Path, kind: str) -> tuple[dict[str, Any], dict[str, 
         text = raw[8 : 8 + length].tobytes() if length <= len(raw) else b""
         header = json.loads(text)
         metadata = header.pop("__metadata__")
-        # the first formats had theirs among what the file is about
+        # the first formats stored it within the metadata
         stored_kind = metadata.get("format") or json.loads(metadata["tensor_envs"])["format"]
         if stored_kind != kind:
             old = ""

@@ -26,7 +26,7 @@ from tensor_envs.state import State, check_on_one_device
 
 Illegal = Literal["lose", "raise"]
 
-SEED_ROWS = 2**32  # rows of a seed
+SEED_ROWS = 2**32  # number of rows of a seed
 DICT_DEFAULTS = {"ply": 0, "episode": 0, "key": (0, 0)}  # the key follows from seed and row
 # entries of a state's dictionary that are added where the other ones do not imply them
 STATE_ENTRIES = ("current_player", "ply", *FLAGS)

@@ -11,7 +11,7 @@ from tensor_envs.render.compose import film, table
 from tensor_envs.state import DISPLAYED_GAMES, State
 
 FORMATS = (".svg", ".gif")
-PALETTE_FRAMES = 8  # a GIF's colours are chosen from at most so many pictures, and the last
+PALETTE_FRAMES = 8  # maximum number of pictures, besides the last, from which a GIF's colours are chosen
 
 
 def save_animation(

@@ -14,7 +14,7 @@ from tensor_envs._validate import instance
 if TYPE_CHECKING:
     from tensor_envs.env import Env
 
-DISPLAYED_GAMES = 16  # of a batch, by default
+DISPLAYED_GAMES = 16  # games of a batch that notebooks show
 
 
 class State:

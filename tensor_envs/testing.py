@@ -38,7 +38,7 @@ from tensor_envs.text import prompt
 from tensor_envs.vector import VectorEnv
 
 BATCH, SEED = 6, 11
-MAX_STEPS = 20_000  # of a check that waits for an event
+MAX_STEPS = 20_000  # steps after which a check stops waiting for an event
 HIDDEN_BATCH, HIDDEN_PLIES = 512, 8
 Values = dict[str, np.ndarray]
 Check = Callable[[Env, int, Any], str]

@@ -103,7 +103,7 @@ def prompt(state: State, i: int = 0, player: int | None = None) -> str:
 
 
 def position(state: State, i: int, player: int | None) -> str:
-    """Return what a player sees, or the fields of a game that has no render module and hides nothing."""
+    """Return a player's view as text, or the fields of a game without render module and hidden information."""
     try:
         return state.env.to_string(state, i, player).rstrip()
     except NotImplementedError:

@@ -52,8 +52,8 @@ class CapturedFunction:
         """Wrap a function; with a `launcher` of known programs a function without results needs no capture."""
         self.function = function
         self.captured: Any = None
-        self.process = 0  # that has captured it
-        self.results: list[tuple[Tensor, UOp]] = []  # of the first call; the tensors may have changed since
+        self.process = 0  # id of the process that captured it
+        self.results: list[tuple[Tensor, UOp]] = []  # results of the first call; the tensors may have changed since
         # size, dtype and device of the buffers that the function makes for its results
         self.made: dict[UOp, tuple[int, DType, DeviceName]] = {}
         self.existing: set[UOp] = set()  # buffers of results that existed before
@@ -68,7 +68,7 @@ class CapturedFunction:
         new: dict[UOp, Tensor] = {}  # by the captured buffer that each replaces
         if not self._is_ready:
             self._record(tensors)
-            if self.launcher is not None:  # which never writes into these again
+            if self.launcher is not None:  # the launcher never writes into these again
                 new = {u: Tensor(u) for u in self.made}
         elif self.launcher is not None:
             new = {u: empty_buffer(*form) for u, form in self.made.items()}
@@ -173,7 +173,7 @@ class _Program(NamedTuple):
 
     run: Callable[..., object]
     device: int
-    positions: list[int]  # of its arguments among the buffers
+    positions: list[int]  # positions of its arguments among the buffers
     dimensions: dict[str, Any]
     share: int | None  # position of the argument that holds the blocks to play, if there is one
     bytes_moved: int  # by a launch, or by one of its blocks
@@ -218,9 +218,8 @@ class ProgramLauncher:
         internal: Sequence[UOp] = (),
     ):
         self.await_programs, self.devices, self.internal = programs, to_tuple(device), internal
-        self.blocks = [
-            blocks_of(u) for u in (*arguments, *internal)
-        ]  # of the launch that the programs were compiled for
+        # numbers of blocks in the launch that the programs were compiled for
+        self.blocks = [blocks_of(u) for u in (*arguments, *internal)]
 
     @cached_property
     def runs(self) -> list[_Program]:

@@ -31,15 +31,15 @@ T = TypeVar("T")
 # Renderers without a dialect whose kernels play right. X86Renderer's do not: observations of 4x4x4 are wrong.
 CONVERTED = {"CPULLVMRenderer", "PythonRenderer"}
 
-# for what threads share: tinygrad's settings, captures, and the buffers between kernels. A call takes it once.
+# guards what threads share: tinygrad's settings, captures, and buffers between kernels. A call takes it once.
 LOCK = threading.RLock()
 if hasattr(os, "register_at_fork"):  # a forked process has no thread that would release it
     os.register_at_fork(before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release)
 _PROCESS = os.getpid()
-POOL_MAX_BYTES = 2**20  # of a buffer; larger ones cost little beside their use
-POOL_SIZE, POOL_PROBES = 16, 4  # buffers of a kind that are pooled, and those that are examined
-_capturing_thread: int | None = None  # that captures or runs before a capture, holding the lock
-_before_captures: list[list[Tensor]] = []  # for each that runs, the tensors to realise at its end
+POOL_MAX_BYTES = 2**20  # size of a pooled buffer; larger ones cost little beside their use
+POOL_SIZE, POOL_PROBES = 16, 4  # buffers per pool, and how many a call examines
+_capturing_thread: int | None = None  # the thread that captures, or runs before a capture, and holds the lock
+_before_captures: list[list[Tensor]] = []  # for each run before a capture, the tensors to realise at its end
 _alone = deque([object()])
 UNSHARED_REFCOUNT = sys.getrefcount(_alone[0])  # by a container and, during the call, by the argument
 

@@ -11,7 +11,7 @@ from tinygrad.dtype import DType
 
 from tensor_envs._compiler.tape import BOOL, INT, LONG, REAL, SIGNED, WORD, WORD64, Array, Block, Instruction, Tape
 
-INLINE_MAX_CHARACTERS = 120  # of an expression that is printed where it is used
+INLINE_MAX_CHARACTERS = 120  # longer expressions are assigned to a variable
 UNSIGNED_OF = {INT: WORD, LONG: WORD64}
 
 
@@ -31,7 +31,7 @@ class C:
         REAL: "float",
     }
     prefix = "#pragma STDC FP_CONTRACT OFF\n"  # a fused multiply-add rounds once where other devices round twice
-    suffixes: ClassVar[dict[DType, str]] = {WORD: "u", LONG: "ll", WORD64: "ull"}  # of constants
+    suffixes: ClassVar[dict[DType, str]] = {WORD: "u", LONG: "ll", WORD64: "ull"}  # suffixes of constants
     infinity, nan = "__builtin_inff()", '__builtin_nanf("")'
     popcounts: ClassVar[dict[DType, str]] = {WORD: "__builtin_popcount", WORD64: "__builtin_popcountll"}
     keep_loop = ""  # stands before a loop that is not to be unrolled

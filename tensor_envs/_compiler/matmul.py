@@ -20,10 +20,10 @@ from tinygrad.renderer import Renderer
 from tinygrad.renderer.cstyle import ClangRenderer, base_rewrite
 from tinygrad.uop.ops import AxisType, Ops, PatternMatcher, UPat
 
-MAX_SUM = 128  # products of a sum that is unrolled
-MAX_PRODUCTS = 704  # of all sums that are unrolled together
+MAX_SUM = 128  # longest sum of products that is unrolled
+MAX_PRODUCTS = 704  # upper bound for all products that are unrolled together
 FULL_UNROLL = 2**20  # number of a loop that clang unrolls before it vectorises the loop around it
-SPLIT = {Ops.FLOORDIV, Ops.FLOORMOD, Ops.CDIV, Ops.CMOD}  # of an index: tinygrad makes two loops of one
+SPLIT = {Ops.FLOORDIV, Ops.FLOORMOD, Ops.CDIV, Ops.CMOD}  # divisions of an index: tinygrad splits a loop in two
 MIN_PRODUCTS_PER_THREAD = 2**17  # as in tinygrad
 
 

@@ -56,7 +56,7 @@ class BatchLayout:
     batch: int
     device: DeviceName
     shards: int
-    grid: Grid  # of a device's share
+    grid: Grid  # partition of each shard
 
     @functools.cached_property
     def share(self) -> int:

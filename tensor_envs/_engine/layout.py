@@ -194,7 +194,7 @@ class Layout:
         for name, field in self.fields.items():
             for slot in self.slots[name] if field.kind == "int" else ():
                 column = _column(table, slot)
-                if slot.width == WORD_BITS:  # as it is, with its sign
+                if slot.width == WORD_BITS:  # stored with its sign
                     column = column.astype(np.int32)
                 low, high = int(column.min()), int(column.max())
                 if low < field.low or high > field.high:  # type: ignore[operator]

@@ -39,7 +39,7 @@ except ImportError:
     raise ImportError("this adapter needs OpenSpiel: pip install open_spiel") from None
 
 PREFIX = "tensor_envs_"
-MAX_PLIES = 10**6  # of a game whose spec has no limit
+MAX_PLIES = 10**6  # limit for games without one
 BEGIN = -1  # pending action of a game before its first chance node
 NO_KEYS = np.zeros((1, KEY_WORDS), np.uint32)
 CACHE_SIZE = 2**16  # answers of kernels, which algorithms that walk through whole games ask for again and again

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 WIDTH = 116
 MARK = "exported by tensor_envs"
-SECTION = b"tensor_envs"  # of a WebAssembly module: its metadata as JSON
+SECTION = b"tensor_envs"  # name of the section of a WebAssembly module that holds metadata as JSON
 MAX_INDEX = 2**31 - 1  # indices have 32 bits
 MAX_WORKGROUPS = {"cuda": 2**31 - 1, "wgsl": 65535}
 PURPOSE = {

@@ -29,7 +29,7 @@ from tensor_envs.ops.lines import Direction, flat_step, line_directions, placeme
 from tensor_envs.rules import WORD_BITS, Scalar, maximum, num_words, popcount, word
 from tensor_envs.rules.kernel import Cells, grid_index, loop, registers, trace
 
-MARKS = (1, -1)  # of the first player, of the second
+MARKS = (1, -1)  # marks of the first and the second player
 THREADS = 4096  # upper bound of a GPU's threads that share one board and direction
 GROUP = 64  # upper bound of the threads in a workgroup
 

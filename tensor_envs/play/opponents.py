@@ -45,7 +45,7 @@ def trained(id: str) -> Choose:
 
 
 class ShedSolver:
-    """Tablebases of Shed, each solved once, in a process of its own so that other tables go on."""
+    """Tablebases of Shed, each solved once in a separate process, so that other tables stay responsive."""
 
     def __init__(self) -> None:
         self._folder: TemporaryDirectory[str] | None = None

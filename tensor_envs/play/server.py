@@ -25,8 +25,8 @@ from tensor_envs._validate import shown
 from tensor_envs.play.tables import MAX_SEED, BadRequest, Tables
 
 ADDRESS = "127.0.0.1"
-MAX_BYTES = 2**15  # of a request's body
-MAX_CONNECTIONS = 64  # that wait for their client; a browser holds six
+MAX_BYTES = 2**15  # maximum size of a request's body
+MAX_CONNECTIONS = 64  # connections that wait for their client; a browser holds six
 CLIENT_SECONDS = 20.0  # for a client to read an answer and to send its next request
 PAGE = Path(web.__file__).parent / "page"
 KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
@@ -112,7 +112,7 @@ class Handler(BaseHTTPRequestHandler):
     server: Server
     protocol_version = "HTTP/1.1"
     server_version, sys_version = "tensor_envs", ""
-    timeout = CLIENT_SECONDS  # of a single read or write
+    timeout = CLIENT_SECONDS  # for a single read or write
 
     def do_GET(self) -> None:
         self.answer(self.get)

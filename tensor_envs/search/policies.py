@@ -33,8 +33,8 @@ Evaluate = Callable[[State], tuple[Tensor, Tensor]]  # prior logits [B, A], and 
 MAX_SIMULATIONS = 2**20
 EXPLORATION = 1.4
 TREE_BYTES = 2**28  # upper bound for the trees in memory at once
-MAX_BLOCKS = 256  # of a kernel, so that indices have 32 bits
-NETWORK_BLOCKS = 4  # of a search with a network on a CPU: its trees stay in cache
+MAX_BLOCKS = 256  # blocks per kernel, so that indices have 32 bits
+NETWORK_BLOCKS = 4  # blocks per chunk with a network on a CPU, so that trees stay in cache
 REJECTED = -1e9
 TRIES = 8  # candidates of a draw by rejection; each is accepted with probability 3/4 or more
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tensor_envs.env import Env
 
 ONE = int(np.float32(1).view(np.int32))
-STEP, LEVEL, MARGIN = 58, 84, 40  # of a picture, in pixels
+STEP, LEVEL, MARGIN = 58, 84, 40  # distances in a picture, in pixels
 GOOD, BAD, NEITHER = (44, 105, 176), (196, 57, 50), (230, 230, 230)
 
 

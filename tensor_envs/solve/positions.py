@@ -24,10 +24,10 @@ from tensor_envs.solve.packed import Array, Groups, Packed, concat, groups
 from tensor_envs.state import State
 
 MAX_DEPTH = 2**31 - 1
-PARENTS, EDGES = 1 << 16, 1 << 18  # of one batch
-STEP = EDGES // 8  # between the sizes of large batches
+PARENTS, EDGES = 1 << 16, 1 << 18  # maximum numbers of a batch
+STEP = EDGES // 8  # difference between the sizes of large batches
 CHUNK = 1 << 14  # rows whose images are computed at once: they stay in cache
-PLAYER_BITS = 12  # of a canonical key's last word, below the result
+PLAYER_BITS = 12  # bits of the player in the last word of a canonical key, below the result
 
 
 class Positions(NamedTuple):

@@ -23,7 +23,7 @@ from tensor_envs.state import State
 
 FORMAT = "tensor_envs solution 1"
 FAR = 32_000  # score of a finished win; a win in n plies is FAR - n, a loss its negative, a draw 0
-EDGES = 1 << 20  # of one batch
+EDGES = 1 << 20  # edges per batch
 SETTLED, SWEEPS = 1e-12, 100_000  # tolerance and limit of the iteration in games with cycles
 MAX_POSITIONS = 2**31 - 1
 ILLEGAL = -2  # value of an illegal action

@@ -19,7 +19,7 @@ from tensor_envs._validate import literal, shown
 from tensor_envs.env import Env
 from tensor_envs.registry import make
 
-BEYOND = 2**63  # of every field's range
+BEYOND = 2**63  # beyond the range of every field
 # a larger game would be traced and compiled for minutes, and block all other games meanwhile
 MAX_STATE, MAX_OBSERVATION = 1024, 2048  # bytes, numbers
 

@@ -44,7 +44,7 @@ for id in list(bridge.GAMES):
     break
 print(json.dumps([first, {name: file for name, file in files().items() if name not in first}]))
 """
-PARTS = "bridge", "playground"  # of the page's Python
+PARTS = "bridge", "playground"  # modules of the page's Python
 
 
 def build(out: str | Path, ids: Sequence[str] = ("tic_tac_toe",), pyodide: str | Path | None = None) -> dict[str, int]:

@@ -13,7 +13,7 @@ from tensor_envs.games.shed.rules import Shed
 from tensor_envs.registry import make
 
 PERSON, UNIFORM, SEARCH, TRAINED, PERFECT = "person", "uniform", "search", "trained", "perfect"
-SIMULATIONS = 400  # of the playout search for each action
+SIMULATIONS = 400  # simulations of the playout search per action
 WEIGHTS = Path(__file__).parents[1] / "weights"
 
 

@@ -156,7 +156,7 @@ class ObservationStage:
         source = self.t.place_in(self.lanes, at)
         game, layout = words.load(source), self.t.layout
         mask = layout.get_mask(game)
-        rows: list[Scalar] = []  # of registers
+        rows: list[Scalar] = []  # register rows
         if self.a.observation is not None:
             s = layout.get_state(game)
             if self.players is None:
