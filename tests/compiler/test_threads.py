@@ -29,9 +29,9 @@ def split_everything() -> Iterator[None]:
     """Split even launches that are too small to gain from threads."""
     before = te.num_threads()
     pool = threads._native().pool
-    pool.least = 1
+    pool.min_work = 1
     yield
-    pool.least = threads.WORTH_NS
+    pool.min_work = threads.WORTH_NS
     te.set_num_threads(before)
 
 
@@ -85,7 +85,7 @@ def test_a_network_beside_it() -> None:
 
 def test_cheap_launches_stay_on_one_thread() -> None:
     pool = threads._native().pool
-    pool.least = threads.WORTH_NS * 1000
+    pool.min_work = threads.WORTH_NS * 1000
     te.set_num_threads(2)
     vector, launches = te.VectorEnv(TTT, 256), pool.generation
     for _ in range(20):
