@@ -11,6 +11,7 @@ import linecache
 import operator
 import os
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, TypeVar, overload
 
@@ -87,6 +88,12 @@ class Scalar:
     def kind(self) -> str:
         """Name of the kind: "bool", "int", "word", "word64" or "real"."""
         return NAMES.get(self.dtype, str(self.dtype))
+
+    @property
+    def known(self) -> bool:
+        """`is_plain`, by its name of version 0.2, until 0.4."""
+        warnings.warn("Scalar.known is Scalar.is_plain now", DeprecationWarning, stacklevel=2)
+        return self.is_plain
 
     def instruction(self) -> Instruction:
         """Return the value as an instruction of the kernel that is being recorded."""
