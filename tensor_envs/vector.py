@@ -253,7 +253,7 @@ class VectorEnv:
     def _by_rows(self) -> dict[str, tuple[Tensor, tuple[int, ...]]]:
         """Write `observation` and `legal_action_mask` game by game; return their flat buffers and shapes."""
         self._observed()
-        self._outside()
+        self._check_outside_jit()
         key = id(self.buffers.words)
         if key not in self._row_major:
             launch, arrays = self.engine.bind_host_observations(self.buffers)

@@ -304,11 +304,11 @@ class Engine:
         """Return a prepared launch that writes the mover's observation and mask game by game, and its arrays."""
         layout, dtype = buffers.layout, DTYPES[self.spec.observation_dtype]
         sizes = math.prod(self.spec.observation_shape), self.spec.num_actions
-        seen, mask = (
+        observation, mask = (
             empty_buffer(layout.batch * n, d, layout.device) for n, d in zip(sizes, (dtype, dtypes.bool), strict=True)
         )
-        arrays = Observe.Arrays(ObservationArrays(seen, mask, self.table(layout)), buffers.words)
-        return self.bind(Observe(None, layout.grid.lanes), layout, arrays, exact=True), arrays.seen
+        arrays = Observe.Arrays(ObservationArrays(observation, mask, self.table(layout)), buffers.words)
+        return self.bind(Observe(None, layout.grid.lanes), layout, arrays, exact=True), arrays.out
 
     def write_observations(self, buffers: BatchBuffers, into: Observations) -> None:
         """Write the mover's observation and mask into existing buffers."""
