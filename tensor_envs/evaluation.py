@@ -13,6 +13,7 @@ from tinygrad import Tensor
 from tensor_envs._engine.inputs import host_ints
 from tensor_envs._validate import function, instance, integer, one_of, shown, wrong_type
 from tensor_envs.env import Env
+from tensor_envs.interop import to_numpy
 from tensor_envs.sampling import uniform
 from tensor_envs.state import State
 
@@ -189,7 +190,7 @@ def _play(state: State, policies: Sequence[Policy], opening: int, limit: int) ->
 def _actions(policy: Policy, state: State) -> np.ndarray:
     """Return a policy's actions as int32 [B]. TypeError or ValueError for anything but B integers."""
     actions = policy(state)
-    actions = actions.numpy() if isinstance(actions, Tensor) else actions
+    actions = to_numpy(actions) if isinstance(actions, Tensor) else actions
     return host_ints("a policy's actions", actions, state.batch)
 
 
@@ -332,7 +333,7 @@ def regret(
             break
         actions = _actions(policy, state)
         lost = judge(state, actions)
-        lost = np.asarray(lost.numpy() if isinstance(lost, Tensor) else lost)
+        lost = np.asarray(to_numpy(lost) if isinstance(lost, Tensor) else lost)
         if lost.shape != live.shape or lost.dtype.kind not in "biuf" or not np.isfinite(lost[live]).all():
             raise ValueError(f"oracle.regret must give finite numbers [{len(live)}], got {shown(lost)}")
         total += float(lost[live].sum())

@@ -27,7 +27,8 @@ from tinygrad import Device, Tensor, dtypes
 from tinygrad.dtype import DType, strong_dtype
 from tinygrad.uop.ops import Ops
 
-from tensor_envs._compiler.devices import buffer_of, is_capturing, resolve, shards, upload
+from tensor_envs._compiler.devices import LOCK, buffer_of, compiling_in_process, is_capturing, resolve, shards, upload
+from tensor_envs._compiler.launch import realize
 from tensor_envs._validate import instance
 
 NUMPY_NAMES = {
@@ -209,19 +210,25 @@ def _exportable(tensor: Any, copy: Any, names: dict[DType, str]) -> Tensor:
         raise TypeError(f"tensor must be of {', '.join(names.values())}, got {strong.dtype}: cast it first")
     if buffer_of(strong) is not None:
         return strong
-    return strong.clone("CPU").realize() if strong.device is None else strong.realize()
+    return realize(strong.clone("CPU") if strong.device is None else strong)
 
 
 def _buffer(tensor: Tensor, copy: bool | None) -> Any:
     """Return the buffer of a realised tensor's values in C order, a new one for a strided view."""
     if (whole := buffer_of(tensor)) is not None:  # a faster way for whole buffers
         return shards(whole)[0]
-    buffer, base = tensor._buffer(), tensor.uop.base
+    buffer, base = _realised(tensor), tensor.uop.base
     while base.op is Ops.BITCAST:
         base = base.src[0].base
     own = base.is_realized and getattr(base.buffer, "base", None) is buffer.base
     _shares("tensor", copy, {"is no contiguous view of its buffer": not own})
     return buffer
+
+
+def _realised(tensor: Tensor) -> Any:
+    """Return a buffer of a tensor's values; a capture of another thread would take the kernels that fill it."""
+    with compiling_in_process():
+        return tensor._buffer()
 
 
 def _host_array(tensor: Tensor, copy: bool | None, dtype: np.dtype[Any], readonly: bool) -> np.ndarray:
@@ -235,7 +242,7 @@ def _host_array(tensor: Tensor, copy: bool | None, dtype: np.dtype[Any], readonl
         memory = buffer.as_memoryview(force_zero_copy=True)  # synchronises
         memory.obj.held = buffer
     else:
-        memory = tensor._buffer().as_memoryview()
+        memory = _realised(tensor).as_memoryview()
     return np.frombuffer(memory.toreadonly() if readonly else memory, dtype)
 
 
@@ -265,7 +272,8 @@ def _device(name: str) -> Any:
 
 def _wrap(owner: Any, address: int, shape: Any, dtype: DType, device: str) -> Tensor:
     """Return a tensor over the owner's memory; its buffer keeps the owner alive."""
-    tensor = Tensor.from_blob(address, tuple(shape), dtype=dtype, device=resolve(device))
+    with LOCK:  # see `_allocated`
+        tensor = Tensor.from_blob(address, tuple(shape), dtype=dtype, device=resolve(device))
     buffer: Any = tensor.uop.buffer
     buffer.borrowed = _Import(owner, buffer.device)
     return tensor

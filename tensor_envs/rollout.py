@@ -10,12 +10,14 @@ from tinygrad import Tensor, dtypes
 
 from tensor_envs._compiler.capture import CapturedFunction
 from tensor_envs._compiler.devices import DeviceName, stays_lazy, upload
+from tensor_envs._compiler.launch import realize
 from tensor_envs._engine.batch_layout import MAX_BATCH, BatchBuffers
 from tensor_envs._engine.inputs import int_array
 from tensor_envs._engine.kernels.base import AutoReset
 from tensor_envs._engine.random import seed_words
 from tensor_envs._validate import instance, integer, shown
 from tensor_envs.env import Env
+from tensor_envs.interop import to_numpy
 from tensor_envs.sampling import uniform
 from tensor_envs.state import State
 
@@ -37,7 +39,7 @@ class Rollout:
         self.state, self._totals, self._begin, self._autoreset = state, totals, begin, autoreset
 
     def __repr__(self) -> str:
-        count = int(self.episodes.sum().item())
+        count = int(to_numpy(self.episodes).sum())
         return f"<Rollout of {self.state.batch} games on {self.state.device}, {count} episodes finished>"
 
     @property
@@ -184,7 +186,7 @@ def _captured(policy: Policy, state: State, steps: int, reset: AutoReset) -> tup
     first = policy(state)
     if not isinstance(first, Tensor):
         raise TypeError(f"policy must return a Tensor of integers, got {type(first).__name__}")
-    first.realize()  # the capture must not contain what a first call sets up
+    realize(first)  # the capture must not contain what a first call sets up
     totals = upload(np.zeros(layout.rows * 2 * players, np.float32), state.device)
 
     def step(old: Tensor, new: Tensor, row_keys: Tensor, totals: Tensor) -> None:

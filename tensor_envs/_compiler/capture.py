@@ -7,6 +7,7 @@ for another 70 a kernel, where a small batch's kernel takes 10. A captured funct
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import Any, NamedTuple, TypeVar
@@ -22,7 +23,7 @@ from tensor_envs._compiler.devices import (
     LOCK,
     DeviceName,
     buffer_of,
-    compiling_to_capture,
+    compiling_in_process,
     empty_buffer,
     shards,
     uncached_on_failure,
@@ -101,7 +102,8 @@ class CapturedFunction:
         """Return a prepared call with these arguments, for a function without results and one thread at a time."""
         if self.launcher is None or not self._is_ready:
             return partial(self, *tensors)
-        launch = self.launcher(tensors)
+        with LOCK:  # before that of Python 3.11's cached_property
+            launch = self.launcher(tensors)
         if self.captured is None:
             return launch
         return lambda: launch() if self._is_ready else self(*tensors)
@@ -110,6 +112,7 @@ class CapturedFunction:
         """Run the function once and capture its programs."""
         existing = set(buffers)
         jit: Any = TinyJit(self.function)
+        jit.thread = threading.get_ident()  # for `is_capturing`
         jit.cnt = 1  # capture at once: TinyJit's first call would only run, and a call must take effect once
         add_graph = jit.add_linear
 
@@ -119,7 +122,7 @@ class CapturedFunction:
 
         jit.add_linear = compile_first
         # JIT=2: the programs one by one, in no graph of the device's
-        with without_collecting(), compiling_to_capture(), Context(JIT=2):  # type: ignore[no-untyped-call]
+        with without_collecting(), compiling_in_process(), Context(JIT=2):  # type: ignore[no-untyped-call]
             try:
                 results: Any = jit(*tensors)
             except JitError as error:

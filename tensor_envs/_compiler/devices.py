@@ -38,8 +38,7 @@ if hasattr(os, "register_at_fork"):  # a forked process has no thread that would
 _PROCESS = os.getpid()
 POOL_MAX_BYTES = 2**20  # size of a pooled buffer; larger ones cost little beside their use
 POOL_SIZE, POOL_PROBES = 16, 4  # buffers per pool, and how many a call examines
-_capturing_thread: int | None = None  # the thread that captures, or runs before a capture, and holds the lock
-_before_captures: list[list[Tensor]] = []  # for each run before a capture, the tensors to realise at its end
+_before_captures: list[tuple[int, list[Tensor]]] = []  # for each run, its thread and the tensors to realise at its end
 _alone = deque([object()])
 UNSHARED_REFCOUNT = sys.getrefcount(_alone[0])  # by a container and, during the call, by the argument
 
@@ -183,29 +182,20 @@ def device_of(buffer: Tensor) -> DeviceName:
 
 def is_capturing() -> bool:
     """Return whether a TinyJit is capturing in this thread, so that no value can be read now."""
-    return bool(realize.capturing) and _is_here()
+    return bool(realize.capturing) and any(_is_here(getattr(jit, "thread", None)) for jit in realize.capturing)
 
 
 def stays_lazy() -> bool:
     """Return whether calls become nodes of a graph now: that of a capture, or of the run before it."""
-    return (bool(realize.capturing) or bool(_before_captures)) and _is_here()
+    return is_capturing() or (bool(_before_captures) and any(_is_here(thread) for thread, _ in _before_captures))
 
 
-def _is_here() -> bool:
-    """Return whether no other thread captures with `compiling_to_capture`; a TinyJit of a user has no thread."""
-    return _capturing_thread in (None, threading.get_ident())
+def _is_here(thread: int | None) -> bool:
+    """Return whether a capture is this thread's; that of a user's TinyJit has no thread.
 
-
-@contextmanager
-def compiling_to_capture() -> Iterator[None]:
-    """Let this thread capture, and others wait with their kernels."""
-    global _capturing_thread
-    with compiling_in_process():
-        outer, _capturing_thread = _capturing_thread, threading.get_ident()
-        try:
-            yield
-        finally:
-            _capturing_thread = outer
+    A capture and its thread are read as one: the thread of another capture might be gone when it is compared.
+    """
+    return thread in (None, threading.get_ident())
 
 
 @contextmanager
@@ -214,19 +204,21 @@ def before_capture() -> Iterator[None]:
 
     At the end all states that it made are realised, since it may keep one that none of its results needs.
     """
-    with compiling_to_capture():
-        _before_captures.append([])
+    with compiling_in_process():
+        _before_captures.append((threading.get_ident(), []))
         try:
             yield
         finally:
-            if made := _before_captures.pop():
+            _, made = _before_captures.pop()
+            if made:
                 Tensor.realize(*made)
 
 
 def keep_valid(*buffers: Tensor) -> None:
     """Realise buffers at the end of the run before a capture, if this is one."""
-    if _before_captures and _is_here():
-        _before_captures[-1].extend(buffers)
+    for thread, made in _before_captures[-1:]:
+        if _is_here(thread):
+            made.extend(buffers)
 
 
 def buffer_of(t: Tensor) -> UOp | None:
@@ -274,12 +266,13 @@ def _pool(size: int, dtype: DType, device: str, thread: int) -> deque[tuple[Tens
 
 
 def _allocated(buffer: UOp) -> UOp:
-    for part in shards(buffer):
-        device = _opened(part.device)
-        if private_memory.OWNS_MEMORY and is_cpu(part.device):
-            private_memory.allocate(part, device.allocator)
-        else:
-            part.allocate()
+    with LOCK:  # a capture goes through tinygrad's table of buffers, which this adds to
+        for part in shards(buffer):
+            device = _opened(part.device)
+            if private_memory.OWNS_MEMORY and is_cpu(part.device):
+                private_memory.allocate(part, device.allocator)
+            else:
+                part.allocate()
     return buffer
 
 
@@ -309,7 +302,8 @@ def download(values: Tensor) -> np.ndarray:
     """Return a flat tensor's values like `Tensor.numpy`, from a realised buffer without tinygrad's graph."""
     buffer = None if is_capturing() else buffer_of(values)
     if buffer is None:
-        return values.numpy()
+        with compiling_in_process():  # a capture of another thread would take the kernels
+            return values.numpy()
     host = np.empty(values.shape, _to_np_dtype(values.dtype))
     for part, piece in _shares(buffer, host):
         part.allocator._copyout(piece.view(np.uint8).data, part.get_buf(part.device))

@@ -21,7 +21,7 @@ from tensor_envs._compiler.capture import (
     launches_directly,
 )
 from tensor_envs._compiler.devices import LOCK, DeviceName, cached_upload, empty_buffer, primary, stays_lazy, upload
-from tensor_envs._compiler.launch import Recorder, compiled, launch
+from tensor_envs._compiler.launch import Recorder, compiled, launch, realize
 from tensor_envs._compiler.threads import all_blocks, runs_natively
 from tensor_envs._engine.batch_layout import BatchBuffers, BatchLayout, Grid, batch_layout
 from tensor_envs._engine.game import Game
@@ -190,7 +190,7 @@ class Engine:
             kernel = Gather(buffers.layout.grid.lanes, more.layout.grid.lanes)
             alike = [x.uop is y.uop for x, y in zip(buffers[:2], more[:2], strict=True)]  # no array comes twice
             arrays = arrays._replace(
-                more=more.words.clone().realize() if alike[0] else more.words,
+                more=realize(more.words.clone()) if alike[0] else more.words,
                 more_keys=None if alike[1] else more.row_keys,
             )
         after = self.run(kernel, layout, arrays)

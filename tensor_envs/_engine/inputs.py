@@ -8,7 +8,7 @@ import numpy as np
 from tinygrad import Tensor, dtypes
 
 from tensor_envs._compiler.capture import base_of
-from tensor_envs._compiler.devices import buffer_of, stays_lazy, upload
+from tensor_envs._compiler.devices import buffer_of, download, stays_lazy, upload
 from tensor_envs._compiler.launch import realize
 from tensor_envs._engine.batch_layout import BatchLayout
 from tensor_envs.jit import jit
@@ -90,7 +90,7 @@ def _array(name: str, value: Any) -> np.ndarray:
 def _on_device(name: str, values: Tensor, layout: BatchLayout) -> Tensor:
     """Return values on the batch's device. ValueError for another one; a Tensor without a device is on every one."""
     if values.device is None:
-        return values if stays_lazy() else upload(values.numpy(), layout.device)
+        return values if stays_lazy() else upload(download(values), layout.device)
     if values.device != layout.device:
         raise ValueError(f"{name} must be on the state's device {layout.device}, got {values.device}")
     if layout.shards > 1 and values.uop.axis is None:  # all of it on every device

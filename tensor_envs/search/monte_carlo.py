@@ -8,6 +8,7 @@ import numpy as np
 
 from tensor_envs._engine.inputs import host_ints
 from tensor_envs._validate import instance, integer
+from tensor_envs.interop import to_numpy
 from tensor_envs.rollout import playout
 from tensor_envs.state import State
 
@@ -51,7 +52,7 @@ def flat_monte_carlo(state: State, n: int, seed: int = 0, limit: int = 2**31 - 1
     for first in range(0, len(row), BRANCHES):
         pairs = np.resize(np.arange(first, min(first + BRANCHES, len(row))), BRANCHES)
         branches = env.take(state, row[pairs])
-        returns = playout(branches, n, action[pairs], seed + first, limit).numpy()
+        returns = to_numpy(playout(branches, n, action[pairs], seed + first, limit))
         values[pairs] = returns[np.arange(BRANCHES), player[pairs]]
     table = np.full(mask.shape, -np.inf)
     table[row, action] = values

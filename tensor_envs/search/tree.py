@@ -15,6 +15,7 @@ from tensor_envs._compiler.devices import download, upload, write
 from tensor_envs._engine.batch_layout import BatchLayout
 from tensor_envs._engine.inputs import host_ints
 from tensor_envs._validate import instance, integer
+from tensor_envs.interop import to_numpy
 from tensor_envs.render.drawing import Drawing
 from tensor_envs.rules.lists import num_words
 from tensor_envs.search.memory import Edge, Node, PathStep, Root, SearchConfig, TreeArrays, TreeSizes
@@ -168,7 +169,7 @@ def subtree(tree: SearchTree, action: Tensor | np.ndarray | Sequence[int]) -> Se
     layout = tree._layout
     if tree._whole is None:
         raise ValueError("tree must be that of a search with keep_tree=True")
-    actions = action.numpy() if isinstance(action, Tensor) else action
+    actions = to_numpy(action) if isinstance(action, Tensor) else action
     subtrees = tree._whole.under(host_ints("action", actions, layout.batch, tree._actions))
     numbers = upload(layout.padded(subtrees.numbers(tree._actions)), layout.device)
     return SearchTree(tree._env, layout, numbers, subtrees)

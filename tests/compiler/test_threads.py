@@ -8,15 +8,18 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
-from tinygrad import Tensor
+from tinygrad import Tensor, dtypes
+from tinygrad.helpers import GlobalCounters
 
 import tensor_envs as te
 from tensor_envs._compiler import devices, threads
+from tensor_envs._compiler.capture import CapturedFunction, ProgramLauncher
 from tests.games.shared import shared_env
 
 pytestmark = pytest.mark.cpu
@@ -119,6 +122,76 @@ def test_python_threads() -> None:
         for thread in running:
             thread.join()
         assert results == expected
+
+
+def test_what_another_thread_captures_is_not_here() -> None:
+    """Nor at the moment when it begins or ends."""
+    end, found, interval = time.monotonic() + 1, list[object](), sys.getswitchinterval()
+
+    def look() -> None:
+        while time.monotonic() < end and not found:
+            for _ in range(100):
+                try:
+                    devices.keep_valid()
+                    if devices.stays_lazy():
+                        found.append("lazy")
+                except IndexError as error:
+                    found.append(error)
+
+    looking = [threading.Thread(target=look) for _ in range(2)]
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in looking:
+            thread.start()
+        while time.monotonic() < end and not found:
+            with devices.before_capture():
+                assert devices.stays_lazy() and not devices.is_capturing()
+    finally:
+        sys.setswitchinterval(interval)
+        for thread in looking:
+            thread.join()
+    assert not found
+
+
+def test_what_would_disturb_a_capture_waits_for_it() -> None:
+    """A capture takes kernels that run meanwhile, and goes through a table of buffers."""
+    state = TTT.step(TTT.init(5), [0, 1, 2, 3, 4])
+    ply, array, x = state.ply, np.arange(64), devices.upload(np.arange(3, dtype=np.int32), "CPU")
+    add = CapturedFunction(lambda x: [x.assign(x + 1).realize()])
+    add(x)
+    calls: list[Callable[[], Any]] = [
+        lambda: te.to_numpy(ply + 1).tolist(),
+        lambda: te.to_numpy(ply[1::2], copy=True).tolist(),
+        lambda: devices.download(ply * 2).tolist(),
+        lambda: TTT.put(state, range(5), state).numpy()["ply"].tolist(),
+        lambda: TTT.take(state, Tensor([1, 2]) + 1).batch,
+        lambda: devices.empty_buffer(12345, dtypes.int32, "CPU").shape,
+        lambda: te.from_numpy(array, copy=False).shape,
+        lambda: add.bind(x)(),
+    ]
+    results: dict[int, Any] = {}
+    running = [threading.Thread(target=lambda k=k: results.update({k: calls[k]()})) for k in range(len(calls))]
+
+    @te.jit
+    def capture(x: Tensor) -> Tensor:
+        if is_capturing := devices.is_capturing():
+            for thread in running:
+                thread.start()
+            for thread in running:
+                thread.join(0.1)
+            lock = getattr(ProgramLauncher.__dict__["runs"], "lock", threading.RLock())  # Python 3.11 has one for all
+            assert not results and lock.acquire(timeout=10) and is_capturing
+            lock.release()
+        return x + 1
+
+    for _ in range(2):
+        assert capture(ply).numpy().tolist() == [2] * 5
+    for thread in running:
+        thread.join()
+    before = GlobalCounters.kernel_count
+    assert capture(ply).shape == (5,) and GlobalCounters.kernel_count == before + 1
+    assert [results[k] for k in range(7)] == [[2] * 5, [1, 1], [2] * 5, [1] * 5, 2, (12345,), (64,)]
+    assert x.numpy().tolist() == [2, 3, 4]
 
 
 def in_process(program: str, **environment: str) -> subprocess.CompletedProcess[str]:
