@@ -65,7 +65,7 @@ def flatten(value: Any, leaves: Leaves, static: Any) -> Any:
         raise TypeError(
             f"a jitted function takes and returns States, Tensors, tuples, lists and plain values, got {kind}"
         )
-    return "static", type(value), value, repr(value) if isinstance(value, float) else ""  # -0.0 equals 0.0
+    return "static", type(value), value, repr(value) if isinstance(value, (float, complex)) else ""  # -0.0 equals 0.0
 
 
 def rebuild(structure: Any, tensors: Sequence[Any]) -> Any:

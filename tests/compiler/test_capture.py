@@ -137,6 +137,8 @@ def test_types_of_arguments_and_results() -> None:
 def test_zeros_differ_by_their_sign() -> None:
     signed = te.jit(lambda x, c: x * math.copysign(1, c))
     assert [signed(numbers(1), c).item() for c in (0.0, 0.0, -0.0, -0.0, 0.0)] == [1, 1, -1, -1, 1]
+    written = te.jit(lambda x, c: (x + 1, str(c)))
+    assert [written(numbers(1), complex(0, c))[1] for c in (0.0, -0.0)] == ["0j", "-0j"]
 
 
 def test_an_error_leaves_no_trace() -> None:
