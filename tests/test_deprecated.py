@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 import tensor_envs as te
+from tensor_envs.rules import integer
 
 ENV = te.make("tic_tac_toe")
 
@@ -20,6 +21,7 @@ ENV = te.make("tic_tac_toe")
         (lambda: ENV.describe() == te.text.describe(ENV), "tensor_envs.text.describe"),
         (lambda: ENV.prompt(ENV.init(1)) == te.text.prompt(ENV.init(1)), "tensor_envs.text.prompt"),
         (lambda: ENV.parse("(0,2)") == te.text.parse(ENV, "(0,2)") == 2, "tensor_envs.text.parse"),
+        (lambda: integer(3).known, "Scalar.is_plain"),
         (lambda: te.search.is_solved(ENV), "te.solve"),
         (lambda: te.search.best_actions(ENV.init(2)).sum() == 18, "te.agents.perfect"),
     ],
