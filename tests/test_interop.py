@@ -337,3 +337,19 @@ def test_a_sharded_vector_env_hands_copies_to_torch() -> None:
     vector.step([0] * 8)
     after = vector.torch()["legal_action_mask"]
     assert before.sum().item() == 72 and after.sum().item() == 64
+
+
+@needs_torch
+def test_torch_tensors_outlive_their_vector_env() -> None:
+    """Their memory is not reused for the buffers of later environments."""
+    env, pairs = te.make("tic_tac_toe"), []
+    for seed in range(20):
+        vector = te.VectorEnv(env, 64, seed=seed, observe=True)
+        for _ in range(seed % 4):
+            vector.step_uniform()
+        pairs += [(tensor, tensor.clone()) for tensor in vector.torch().values()]
+    for _ in range(40):
+        vector = te.VectorEnv(env, 64, seed=7, observe=True)
+        vector.step_uniform()
+        vector.torch()
+    assert all(torch.equal(tensor, copy) for tensor, copy in pairs)
