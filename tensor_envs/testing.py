@@ -288,7 +288,7 @@ def check_plain_python(env: Env, steps: int, device: Any) -> str:
 
 
 def check_observations(env: Env, steps: int, device: Any) -> str:
-    """Check the observations and masks of a VectorEnv against its states, across resets."""
+    """Check what learners read from a VectorEnv against its states and transitions, across resets."""
     env, ended = short(env), 0
     for mode in ("same_step", "next_step"):
         vector = VectorEnv(env, BATCH, SEED, device, mode, observe=True)  # type: ignore[arg-type]
@@ -300,12 +300,19 @@ def check_observations(env: Env, steps: int, device: Any) -> str:
             live = ~over(values)  # a finished game has no player to move
             same = (observed["observation"][live] == env.observe(state).numpy()[live]).all()
             require(same, f"{mode}: the observation differs")
-            ended += int(over(vector.step_uniform().numpy()).sum())
+            same = (observed["current_player"] == values["current_player"])[live].all()
+            require(same, f"{mode}: the current player differs")
+            transition = vector.step_uniform()
+            observed = vector.numpy()
+            for name in ("rewards", "terminated", "truncated"):
+                same = (observed[name] == getattr(transition, name).numpy()).all()
+                require(same, f"{mode}: {name} differs")
+            ended += int(over(observed).sum())
             if ended and step >= min(steps, 12):
                 break
-        views = vector.observation.numpy(), vector.legal_action_mask.numpy()
-        for view, array in zip(views, vector.numpy().values(), strict=True):
-            require((view == array).all(), f"{mode}: a view differs from the array")
+        for name in ("observation", "legal_action_mask"):
+            same = (getattr(vector, name).numpy() == vector.numpy()[name]).all()
+            require(same, f"{mode}: the tensor {name} differs from the array")
     state = playing(env, min(steps, 5), device)
     players = state.current_player.numpy()
     if not over(state.numpy()).any():

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any, Literal
 
 import numpy as np
 from tinygrad import Tensor, dtypes
 
 from tensor_envs._compiler.capture import Launch
-from tensor_envs._compiler.devices import DeviceName, download, is_cpu, stays_lazy, write
+from tensor_envs._compiler.devices import DeviceName, host_memory, is_cpu, stays_lazy, write
+from tensor_envs._compiler.threads import synchronize
 from tensor_envs._engine.batch_layout import MAX_BATCH, BatchBuffers
-from tensor_envs._engine.engine import Observations
 from tensor_envs._engine.inputs import host_ints
 from tensor_envs._engine.kernels.base import AutoReset
+from tensor_envs._engine.kernels.observe import Outputs
 from tensor_envs._engine.kernels.step import Step
 from tensor_envs._validate import instance, integer, one_of
 from tensor_envs.env import Env
-from tensor_envs.interop import to_torch
+from tensor_envs.interop import to_numpy, to_torch
 from tensor_envs.state import State
 
 Autoreset = Literal["same_step", "next_step", "disabled"]
@@ -75,9 +77,10 @@ class Transition:
 
     def numpy(self) -> dict[str, np.ndarray]:
         """Return `actions`, `rewards`, `terminated` and `truncated` on the host, far cheaper than one by one."""
-        values, layout = self._state().numpy(), self._vector.buffers.layout
+        vector, state = self._vector, self._state()
+        values = vector.numpy() if vector.observes else state.numpy()
         chosen = {name: values[name] for name in ("rewards", "terminated", "truncated")}
-        return {"actions": layout.table(self._actions)[:, 0], **chosen}
+        return {"actions": vector.buffers.layout.table(self._actions)[:, 0], **chosen}
 
     @property
     def final_state(self) -> State:
@@ -109,7 +112,8 @@ class VectorEnv:
         seed, device, first_row: as in `Env.init`.
         autoreset: "same_step": a finished game starts its next episode in the step that ends it; "next_step": in the
             step after, which ignores its action and has rewards 0; "disabled": it stays until `reset`.
-        observe: whether the kernel of a step also computes `observation` and `legal_action_mask`.
+        observe: whether the kernel of a step also writes what learners read: `observation`, `legal_action_mask`, and
+            all that `numpy` and `torch` return.
         final_states: whether a transition has a `final_state`; takes a second set of buffers.
 
     Raises:
@@ -141,7 +145,12 @@ class VectorEnv:
         self.engine, self._count = env.engine, 0
         self._final_states = final_states and autoreset == "same_step"
         first = env.init(num_envs, seed, device, first_row).buffers
-        self._observations: Observations | None = self.engine.observations(first.layout) if observe else None
+        names = ("observation", "legal_action_mask") if first.layout.grid.gpu else Outputs._fields
+        self._outputs = self.engine.outputs(first.layout, names) if observe else None
+        self._rows: Outputs | None = None
+        self._views: dict[str, Tensor] = {}
+        self._host: dict[str, np.ndarray] | None = None
+        self._torch: dict[str, Any] = {}
         self._adopt(first)
 
     def _adopt(self, buffers: BatchBuffers) -> None:
@@ -152,25 +161,29 @@ class VectorEnv:
         self._spare = self.engine.empty(buffers) if self._final_states or self.engine.game.has_memory else None
         layout = buffers.layout
         self._sampled, self._uploaded = (layout.empty(1, dtypes.int32) for _ in range(2))
+        self._uploads = host_memory(self._uploaded)
         self._launches: dict[Any, Launch] = {}
-        # by the id of a state's buffer
-        self._row_major: dict[int, tuple[Launch, dict[str, tuple[Tensor, tuple[int, ...]]]]] = {}
-        self._exports: dict[int, dict[str, Any]] = {}
+        self._row_launches: dict[int, Launch] = {}  # by the id of a state's buffer
         self._snapshot: State | None = None
-        if self._observations is not None:
-            self.engine.write_observations(buffers, self._observations)
+        if self._outputs is not None:
+            self.engine.write_outputs(buffers, self._outputs)
 
     def __repr__(self) -> str:
         return f"<VectorEnv of {self.num_envs} games of {self.env!r} on {self.device}, autoreset={self.autoreset!r}>"
 
     def __reduce__(self) -> Any:
-        options = (self.autoreset, self._observations is not None, self._final_states)
+        options = (self.autoreset, self._outputs is not None, self._final_states)
         return _restored, (self.env, self.num_envs, self.device, *options, self.state)
 
     def __deepcopy__(self, memo: Any) -> VectorEnv:
         make, arguments = self.__reduce__()
         copy: VectorEnv = make(*arguments)
         return copy
+
+    @property
+    def observes(self) -> bool:
+        """Whether a step also writes what learners read, see `numpy`."""
+        return self._outputs is not None
 
     @property
     def device(self) -> DeviceName:
@@ -201,8 +214,8 @@ class VectorEnv:
         if buffers.row_keys is current.row_keys:
             self.engine.copy(buffers, live=False, new=current.words)
             self._snapshot = self._before = None
-            if self._observations is not None:
-                self.engine.write_observations(current, self._observations)
+            if self._outputs is not None:
+                self.engine.write_outputs(current, self._outputs)
         else:  # prepared launches are bound to the row keys
             self._adopt(self.engine.copy(buffers, live=False))
         self._count += 1
@@ -210,64 +223,115 @@ class VectorEnv:
     @property
     def observation(self) -> Tensor:
         """Observation of the player to move, [B, *observation_shape]; the next step overwrites it."""
-        return self._observed().observation
+        return self._output("observation")
 
     @property
     def legal_action_mask(self) -> Tensor:
         """bool [B, A]: the legal actions; the next step overwrites it."""
-        return self._observed().legal_action_mask
+        return self._output("legal_action_mask")
 
-    def numpy(self) -> dict[str, np.ndarray]:
-        """Return `observation` and `legal_action_mask` on the host, far cheaper than by `Tensor.numpy`.
+    def _output(self, name: str) -> Tensor:
+        """Return an output of the step, lazy unless it is stored as it is."""
+        outputs = self._observed()
+        if name not in self._views:
+            layout = self.buffers.layout
+            self._views[name] = self.engine.view(layout, outputs, name, by_lanes=layout.grid.gpu)
+        return self._views[name]
 
-        One more launch writes them game by game, which takes less time than to transpose those of the step.
+    def numpy(self, copy: bool = True) -> dict[str, np.ndarray]:
+        """Return everything that a learner reads after a step.
+
+        Args:
+            copy: whether to return new arrays. False: on a CPU device, read-only ones of memory that the next step
+                overwrites.
+
+        Returns:
+            `observation` [B, *observation_shape] and `legal_action_mask` bool [B, A] of the player to move,
+            `rewards` float32 [B, P], `terminated` and `truncated` bool [B] of the last step, and `current_player`
+            int32 [B].
+
+        Raises:
+            TypeError: `copy` is no bool.
+            RuntimeError: without observe=True, or inside a jit.
 
         Examples:
             >>> vector = te.VectorEnv(te.make("tic_tac_toe"), num_envs=4, observe=True)
-            >>> {name: array.shape for name, array in vector.numpy().items()}
-            {'observation': (4, 2, 3, 3), 'legal_action_mask': (4, 9)}
+            >>> {name: array.shape for name, array in vector.numpy().items()}  # doctest: +NORMALIZE_WHITESPACE
+            {'observation': (4, 2, 3, 3), 'legal_action_mask': (4, 9), 'rewards': (4, 2), 'terminated': (4,),
+             'truncated': (4,), 'current_player': (4,)}
         """
-        return {name: download(flat).reshape(shape) for name, (flat, shape) in self._by_rows().items()}
+        instance("copy", copy, bool)
+        memory = self._memory()
+        if memory:
+            return {name: array.copy() for name, array in memory.items()} if copy else dict(memory)
+        return {name: to_numpy(x, copy=True) for name, x in self._by_rows().items()}
 
     def torch(self) -> dict[str, Any]:
-        """Return `observation` and `legal_action_mask` as `torch.Tensor`s.
+        """Return what `numpy` does as `torch.Tensor`s.
 
-        On "CPU" and "CUDA" they share memory with buffers that the next call of `torch` or `numpy` overwrites; on other
-        devices they are copies.
+        On "CPU" and "CUDA" they share memory with buffers that the next step overwrites ("CUDA": the next call of
+        `torch` or `numpy`); on other devices they are copies.
 
         Raises:
             ImportError: without PyTorch.
-            RuntimeError: without observe=True, or inside a jit; games on CUDA and a PyTorch without it.
+            RuntimeError: as in `numpy`; games on CUDA and a PyTorch without it.
 
         Examples:
             >>> vector = te.VectorEnv(te.make("tic_tac_toe"), num_envs=4, observe=True)
             >>> vector.torch()["observation"].shape  # doctest: +SKIP
             torch.Size([4, 2, 3, 3])
         """
-        buffers, key = self._by_rows(), id(self.buffers.words)
-        waits = not isinstance(self.device, str) or not is_cpu(self.device)  # for the launch, or copies
-        if key not in self._exports or waits:
-            self._exports[key] = {name: to_torch(flat.reshape(shape)) for name, (flat, shape) in buffers.items()}
-        return dict(self._exports[key])
+        if not self._memory():
+            return {name: to_torch(x) for name, x in self._by_rows().items()}
+        if not self._torch:
+            self._torch = {name: to_torch(x) for name, x in self._by_rows().items()}
+        return dict(self._torch)
 
-    def _by_rows(self) -> dict[str, tuple[Tensor, tuple[int, ...]]]:
-        """Write `observation` and `legal_action_mask` game by game; return their flat buffers and shapes."""
+    def jax(self) -> dict[str, Any]:
+        """Return what `numpy` does as new `jax.Array`s on JAX's default device.
+
+        Raises:
+            ImportError: without JAX.
+            RuntimeError: as in `numpy`.
+
+        Examples:
+            >>> vector = te.VectorEnv(te.make("tic_tac_toe"), num_envs=4, observe=True)
+            >>> vector.jax()["rewards"].shape  # doctest: +SKIP
+            (4, 2)
+        """
+        try:
+            jax = importlib.import_module("jax")
+        except ImportError:
+            raise ImportError("this needs JAX: pip install 'tensor_envs[jax]'") from None
+        return {name: jax.numpy.asarray(x) for name, x in self.numpy().items()}
+
+    def _by_rows(self) -> dict[str, Tensor]:
+        """Return what learners read, [B, ...], in buffers that are stored game by game."""
+        outputs, layout = self._observed(), self.buffers.layout
+        self._check_outside_jit()
+        if layout.grid.gpu:  # the step has written observation and mask by lanes
+            if self._rows is None:
+                self._rows = self.engine.outputs(layout, Outputs._fields)
+            outputs, key = self._rows, id(self.buffers.words)
+            if key not in self._row_launches:
+                self._row_launches[key] = self.engine.bind_outputs(self.buffers, outputs)
+            self._row_launches[key]()
+        return {name: self.engine.view(layout, outputs, name, by_lanes=False) for name in Outputs._fields}
+
+    def _memory(self) -> dict[str, np.ndarray]:
+        """Return the memory of what learners read, [B, ...]; nothing if the host cannot read the device's memory."""
         self._observed()
         self._check_outside_jit()
-        key = id(self.buffers.words)
-        if key not in self._row_major:
-            launch, arrays = self.engine.bind_host_observations(self.buffers)
-            shape, mask_shape = (self.num_envs, *self.env.observation_shape), (self.num_envs, self.env.num_actions)
-            buffers = {"observation": (arrays.observation, shape), "legal_action_mask": (arrays.mask, mask_shape)}
-            self._row_major[key] = launch, buffers
-        launch, buffers = self._row_major[key]
-        launch()
-        return buffers
+        if self._host is None:
+            on_cpu = isinstance(self.device, str) and is_cpu(self.device)
+            self._host = {name: to_numpy(x, copy=False) for name, x in self._by_rows().items()} if on_cpu else {}
+        synchronize(self.device)
+        return self._host
 
-    def _observed(self) -> Observations:
-        if self._observations is None:
+    def _observed(self) -> Outputs:
+        if self._outputs is None:
             raise RuntimeError("this needs a VectorEnv made with observe=True")
-        return self._observations
+        return self._outputs
 
     def step(self, action: Any) -> Transition:
         """Play one action in every game, in place.
@@ -288,7 +352,12 @@ class VectorEnv:
             actions = self.env.action_buffer(self.state if reads else State(self.env, self.buffers), action)
         else:
             actions, layout = self._uploaded, self.buffers.layout
-            write(actions, layout.padded(host_ints("action", action, self.num_envs)))
+            values = host_ints("action", action, self.num_envs)
+            if len(self._uploads) == 1:
+                synchronize(self.device)
+                self._uploads[0][: self.num_envs] = values
+            else:
+                write(actions, layout.padded(values))
         return self._advance(Step(RESETS[self.autoreset]), actions)
 
     def step_uniform(self) -> Transition:
@@ -320,9 +389,8 @@ class VectorEnv:
         key = (kernel.uniform, id(self.buffers.words)) if reusable else None
         launch = self._launches.get(key)
         if launch is None:
-            observations = None if self._observations is None else self._observations.arrays
             old = None if spare is None else buffers.words
-            arrays = Step.Arrays(self.buffers.words, old, buffers.row_keys, actions, observations)
+            arrays = Step.Arrays(self.buffers.words, old, buffers.row_keys, actions, self._outputs)
             self.engine.run(kernel, buffers.layout, arrays)
             if reusable:
                 self._launches[key] = self.engine.bind(kernel, buffers.layout, arrays)

@@ -322,12 +322,42 @@ def test_a_vector_env_hands_its_own_buffers_to_torch(name: str) -> None:
         observation, mask = env.observe(vector.state).numpy(), vector.state.legal_action_mask.numpy()
         np.testing.assert_array_equal(tensors["observation"].numpy(), observation)
         np.testing.assert_array_equal(tensors["legal_action_mask"].numpy(), mask)
-        kept = vector.numpy()
+        kept, shared = vector.numpy(), vector.numpy(copy=False)
+        for key, tensor in tensors.items():
+            assert np.shares_memory(tensor.numpy(), shared[key]) and not shared[key].flags.writeable, key
+            np.testing.assert_array_equal(kept[key], shared[key])
         vector.step_uniform()
         assert {key: tensor.data_ptr() for key, tensor in vector.torch().items()} == addresses
         np.testing.assert_array_equal(kept["observation"], observation)  # copies stay as they are
     with pytest.raises(RuntimeError, match="observe=True"):
         te.VectorEnv(env, 2).torch()
+
+
+@needs_torch
+@pytest.mark.parametrize("batch", [64, 70])
+def test_arrays_that_are_handed_out_support_dlpack(batch: int) -> None:
+    vector = te.VectorEnv(te.make("tic_tac_toe"), batch, observe=True)
+    vector.step_uniform()
+    for name, tensor in vector.torch().items():
+        shared = np.from_dlpack(tensor)
+        assert np.shares_memory(shared, vector.numpy(copy=False)[name]) and shared.flags.writeable
+        again = torch.from_dlpack(tensor)
+        assert again.data_ptr() == tensor.data_ptr() and again.shape == tensor.shape
+    array = te.to_numpy(vector.observation)
+    assert not np.from_dlpack(array).flags.writeable and np.shares_memory(np.from_dlpack(array), array)
+
+
+@pytest.mark.extra("jax")
+def test_jax_gets_arrays_of_its_own() -> None:
+    jax = importlib.import_module("jax")
+    vector = te.VectorEnv(te.make("connect_four"), 70, observe=True)
+    vector.step_uniform()
+    before, expected = vector.jax(), vector.numpy()
+    vector.step_uniform()
+    for name, array in before.items():
+        assert isinstance(array, jax.Array) and array.dtype == expected[name].dtype
+        np.testing.assert_array_equal(array, expected[name])
+    assert (jax.numpy.from_dlpack(vector.numpy()["rewards"]) == vector.numpy()["rewards"]).all()
 
 
 @needs_torch

@@ -237,7 +237,7 @@ def going_on(vector: te.VectorEnv, steps: int = 6) -> list[dict[str, np.ndarray]
         actions = te.agents.uniform(vector.state).numpy()
         actions[0] = -1 if count == 2 else actions[0]
         transition = vector.step(actions) if count % 2 else vector.step_uniform()
-        seen = {} if vector._observations is None else {"seen": vector.observation.numpy()}
+        seen = {} if vector._outputs is None else {"seen": vector.observation.numpy()}
         if vector._final_states:
             seen["final"] = transition.final_state.ply.numpy()
         results.append(transition.numpy() | seen | vector.state.numpy())

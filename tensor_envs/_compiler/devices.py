@@ -323,6 +323,19 @@ def cached_upload(values: tuple[int, ...], device: DeviceName) -> Tensor:
     return upload(np.array(values, np.int32), device)
 
 
+def host_memory(tensor: Tensor) -> list[np.ndarray]:
+    """Return a buffer's memory on each of its devices, to be read and written by the host; empty but for CPU devices.
+
+    Kernels that use it must have ended, see `synchronize`.
+    """
+    buffer = buffer_of(tensor)
+    assert buffer is not None
+    parts = shards(buffer)
+    if not all(is_cpu(part.device) for part in parts):
+        return []
+    return [np.frombuffer(part.as_memoryview(force_zero_copy=True), _to_np_dtype(tensor.dtype)) for part in parts]
+
+
 def shards(buffer: UOp) -> Sequence[Any]:
     """Return tinygrad's Buffers of a buffer node, one for each device."""
     memory = buffers.get(buffer)

@@ -12,6 +12,25 @@ from tinygrad.dtype import DType
 from tensor_envs._compiler.tape import BOOL, INT, LONG, REAL, SIGNED, WORD, WORD64, Array, Block, Instruction, Tape
 
 INLINE_MAX_CHARACTERS = 120  # longer expressions are assigned to a variable
+# Clang 15 and newer have vectors of bits, which become one or two instructions of the processor.
+STORE_BITS = """\
+#if defined(__clang__) && __clang_major__ >= 15
+#define STORE_BITS(type, count, to, word) do { \\
+  typedef _Bool flags __attribute__((ext_vector_type(count))); \\
+  typedef type values __attribute__((ext_vector_type(count))); \\
+  unsigned int bits = word; \\
+  flags in; \\
+  __builtin_memcpy(&in, &bits, sizeof(in)); \\
+  values out = __builtin_convertvector(in, values); \\
+  __builtin_memcpy(to, &out, sizeof(out)); \\
+} while (0)
+#else
+#define STORE_BITS(type, count, to, word) do { \\
+  unsigned int bits = word; \\
+  for (int k = 0; k < count; k++) { ((type *)(to))[k] = bits >> k & 1; } \\
+} while (0)
+#endif
+"""
 UNSIGNED_OF = {INT: WORD, LONG: WORD64}
 
 
@@ -47,11 +66,21 @@ class C:
         self.depth = self.names = 0
         self.line(f"{self.signature(name)} {{")
         self.depth = 1
+        self.declarations()
+        self.block(self.tape.root)
+        self.depth = 0
+        self.line("}")
+        return self.prefix + self.macros() + "\n".join([*self.lines, ""])
+
+    def macros(self) -> str:
+        """Return what the function needs before it."""
+        return STORE_BITS if any(x.op == "store_bits" for x, _ in self.tape.instructions()) else ""
+
+    def declarations(self) -> None:
+        """Print what stands at the beginning of the function's body."""
         for array in self.tape.registers:
             if array.used:
                 self.line(self.register(array))
-        self.block(self.tape.root)
-        return "\n".join([self.prefix + self.lines[0], *self.lines[1:], "}", ""])
 
     # *** what differs between languages ***
 
@@ -123,6 +152,10 @@ class C:
                 self.inner(x)
             elif x.op == "store":
                 self.line(self.write(x.arg, *map(self.value, x.operands)))
+            elif x.op == "store_bits":
+                (index, bits), dtype = map(self.value, x.operands), x.operands[1].dtype
+                element = "unsigned char" if x.arg.dtype is BOOL else self.types[x.arg.dtype]
+                self.line(f"STORE_BITS({element}, {dtype.itemsize * 8}, &{x.arg.name}[{index}], {bits});")
             else:
                 self.instruction(x)
 

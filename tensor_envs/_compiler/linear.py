@@ -9,7 +9,7 @@ from tinygrad import UOp, dtypes
 from tinygrad.dtype import AddrSpace
 from tinygrad.uop.ops import AxisType, Ops
 
-from tensor_envs._compiler.tape import BOOL, INT, REAL, WORD, Block, Instruction, Tape
+from tensor_envs._compiler.tape import BOOL, INT, REAL, WORD, Array, Block, Instruction, Tape
 
 OPERATIONS = {
     "+": Ops.ADD,
@@ -67,10 +67,23 @@ class Linear:
             if isinstance(x, Block):
                 self.inner(x)
             elif x.op == "store":
-                cell = self.new(Ops.INDEX, x.arg.dtype, self.uop_of[x.arg], self.value(x.operands[0]))
-                self.new(Ops.STORE, dtypes.void, cell, self.value(x.operands[1]))
+                self.store(x.arg, *map(self.value, x.operands))
+            elif x.op == "store_bits":
+                self.store_bits(x)
             else:
                 self.uop_of[x] = self.instruction(x, [self.value(operand) for operand in x.operands])
+
+    def store(self, array: Array, index: UOp, value: UOp) -> None:
+        cell = self.new(Ops.INDEX, array.dtype, self.uop_of[array], index)
+        self.new(Ops.STORE, dtypes.void, cell, value)
+
+    def store_bits(self, x: Instruction) -> None:
+        first, bits = x.operands
+        word = self.new(Ops.CAST, WORD, self.value(bits), arg=WORD)
+        for k in range(bits.dtype.itemsize * 8):
+            index = self.new(Ops.ADD, first.dtype, self.value(first), self.const(k, first.dtype))
+            bit = self.new(Ops.AND, WORD, self.new(Ops.SHR, WORD, word, self.const(k, WORD)), self.const(1, WORD))
+            self.store(x.arg, index, self.new(Ops.CAST, x.arg.dtype, bit, arg=x.arg.dtype))
 
     def inner(self, block: Block) -> None:
         if block.kind == "if":

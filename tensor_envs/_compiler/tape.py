@@ -23,6 +23,7 @@ BOOL, INT, WORD, WORD64, REAL, LONG = (
     dtypes.float32,
     dtypes.int64,
 )
+STORES = ("store", "store_bits")
 SIGNED = (dtypes.int8, dtypes.int16, INT, LONG)
 UNSIGNED = (dtypes.uint8, dtypes.uint16, WORD, WORD64)
 LIMITS: dict[DType, tuple[Any, Any]] = {  # the lowest and the highest value of each dtype
@@ -51,8 +52,8 @@ class Instruction:
     """A value of a kernel.
 
     Attributes:
-        op: "const", "index" (of a loop), "group" and "thread" (of a GPU), "load", "store", "cast", "bitcast",
-            "popcount", "!", "?" (a choice), or the C operator of two operands.
+        op: "const", "index" (of a loop), "group" and "thread" (of a GPU), "load", "store", "store_bits", "cast",
+            "bitcast", "popcount", "!", "?" (a choice), or the C operator of two operands.
         arg: a constant's value, the array of a load or store; True for an operation that may wrap around.
         low, high: bounds of the value, inclusive.
         number: position in the order of recording; 0 for constants.
@@ -162,6 +163,12 @@ class Tape:
         array.version += 1
         self._append(Instruction("store", None, (index, value), array, 0, 0), self.block)
 
+    def store_bits(self, array: Array, index: Instruction, bits: Instruction) -> None:
+        """Store every bit of an unsigned number, the lowest first, as an element 0 or 1 of its own."""
+        assert bits.dtype in UNSIGNED and not self.gpu
+        array.version += 1
+        self._append(Instruction("store_bits", None, (index, bits), array, 0, 0), self.block)
+
     def place(self, axis: str, size: int) -> Instruction:
         """Return the number of the workgroup ("group") or of the thread in it ("thread"), of `size` on the grid."""
         assert self.gpu and self.grid.setdefault(axis, size) == size
@@ -211,7 +218,7 @@ class Tape:
             rank, stored = 0, set()
             for x in body[first:]:
                 assert isinstance(x, Instruction)
-                if x.op == "store":
+                if x.op in STORES:
                     stored.add(x.arg)
                     stores.append(x)
                     continue
@@ -238,7 +245,7 @@ class Tape:
             for x in block.body:
                 if isinstance(x, Block):
                     collect(x)
-                elif x.op == "store":
+                elif x.op in STORES:
                     stores.setdefault(x.arg, []).append(x)
 
         def use(x: Instruction, block: Block) -> None:
@@ -274,7 +281,7 @@ class Tape:
                 use(operand, x.block)
 
         def is_live(x: Instruction | Block) -> Any:
-            return x.live if isinstance(x, Block) else x.arg.used if x.op == "store" else x.uses
+            return x.live if isinstance(x, Block) else x.arg.used if x.op in STORES else x.uses
 
         def prune(block: Block) -> None:
             block.body = [x for x in block.body if is_live(x)]
@@ -304,10 +311,11 @@ class Tape:
         for x, times in self.instructions():
             if not self.gpu and x.block is self.root:
                 continue
-            if x.op not in ("load", "store"):
+            if x.op not in ("load", *STORES):
                 operations += times
             elif x.arg.slot is not None:
-                moved += x.arg.dtype.itemsize * times
+                elements = x.operands[1].dtype.itemsize * 8 if x.op == "store_bits" else 1
+                moved += x.arg.dtype.itemsize * elements * times
         return operations, moved
 
 

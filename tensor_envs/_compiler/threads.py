@@ -101,6 +101,13 @@ def runs_natively(device: str) -> bool:
     return is_cpu(device) and os.name == "posix" and _is_clang(device)
 
 
+def synchronize(devices: DeviceName) -> None:
+    """Wait until kernels on CPU devices have ended; native ones end before their launch returns."""
+    for device in (devices,) if isinstance(devices, str) else devices:
+        if is_cpu(device) and not runs_natively(device):
+            Device[device].synchronize()  # type: ignore[no-untyped-call]
+
+
 @functools.cache
 def _is_clang(device: str) -> bool:
     return isinstance(Device[device].renderer, ClangRenderer)

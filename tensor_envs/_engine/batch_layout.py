@@ -85,6 +85,12 @@ class BatchLayout:
             return rows.reshape(self.batch, count)
         return rows.reshape(self.shards, self.grid.rows, count)[:, : self.share].reshape(self.batch, count)
 
+    def by_rows(self, buffer: Tensor, count: int) -> Tensor:
+        """Return a buffer of `count` values per game, stored game by game, as [B, count]."""
+        if self.rows == self.batch:
+            return buffer.reshape(self.batch, count)
+        return buffer.reshape(self.shards, self.grid.rows, count)[:, : self.share].reshape(self.batch, count)
+
     def column(self, buffer: Tensor) -> Tensor:
         """Return a buffer of one value per game as [B]."""
         if self.rows == self.batch:

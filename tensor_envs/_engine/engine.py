@@ -6,7 +6,7 @@ import functools
 import math
 from collections.abc import Callable, Sequence
 from types import NoneType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from tinygrad import Tensor, dtypes
@@ -20,13 +20,13 @@ from tensor_envs._compiler.capture import (
     get_or_create,
     launches_directly,
 )
-from tensor_envs._compiler.devices import LOCK, DeviceName, cached_upload, empty_buffer, primary, stays_lazy, upload
+from tensor_envs._compiler.devices import LOCK, DeviceName, cached_upload, empty_buffer, primary, stays_lazy
 from tensor_envs._compiler.launch import Recorder, compiled, launch, realize
 from tensor_envs._compiler.threads import all_blocks, runs_natively
 from tensor_envs._engine.batch_layout import BatchBuffers, BatchLayout, Grid, batch_layout
 from tensor_envs._engine.game import Game
 from tensor_envs._engine.kernels.base import AutoReset, Kernel, trace_blocks
-from tensor_envs._engine.kernels.observe import DTYPES, ObservationArrays, ObservationPlan, Observe
+from tensor_envs._engine.kernels.observe import DTYPES, Observe, Outputs
 from tensor_envs._engine.kernels.read import ACTION_COUNTER, Read
 from tensor_envs._engine.kernels.rollout import Playout, UniformRollout
 from tensor_envs._engine.kernels.states import Copy, Gather, Init, Refresh, Reset, Seed
@@ -40,14 +40,6 @@ from tensor_envs.rules.spec import Rules
 A = TypeVar("A", bound=tuple[Any, ...])
 
 
-class Observations(NamedTuple):
-    """Buffers for an observation and a mask, with views of them."""
-
-    arrays: ObservationArrays
-    observation: Tensor  # [B, *observation_shape]
-    legal_action_mask: Tensor  # [B, A]
-
-
 class Engine:
     """Kernels of a game, launched on the buffers of batches."""
 
@@ -56,7 +48,6 @@ class Engine:
         self.spec = self.game.spec
         self.layout = Layout(self.spec)
         self._captures: dict[tuple[Any, ...], CapturedFunction] = {}
-        self._tables: dict[DeviceName, Tensor] = {}
 
     # *** launching ***
 
@@ -229,40 +220,42 @@ class Engine:
         arrays = Playout.Arrays(buffers.words, row_keys, totals, scalars, actions)
         return layout.view(self.run(kernel, layout, arrays).totals, 0, self.spec.num_players)
 
-    # *** observations ***
+    # *** outputs ***
 
     @functools.cached_property
-    def observation_plan(self) -> ObservationPlan:
-        return ObservationPlan(self.game, self.layout)
+    def output_shapes(self) -> Outputs:
+        """Shape per game and dtype of what learners read."""
+        spec, flag = self.spec, ((), dtypes.bool)
+        return Outputs(
+            (spec.observation_shape, DTYPES[spec.observation_dtype]),
+            ((spec.num_actions,), dtypes.bool),
+            ((spec.num_players,), dtypes.float32),
+            terminated=flag,
+            truncated=flag,
+            current_player=((), dtypes.int32),
+        )
 
-    def table(self, layout: BatchLayout) -> Tensor:
-        """Return the table of `ObservationPlan` on the devices."""
-        if layout.device not in self._tables:
-            entries = np.concatenate([self.observation_plan.table.ravel()] * layout.shards)
-            self._tables[layout.device] = upload(entries, layout.device)
-        return self._tables[layout.device]
+    def outputs(self, layout: BatchLayout, names: Sequence[str]) -> Outputs:
+        """Return buffers, padding included, for the named outputs of a batch."""
+        sizes = self.output_shapes._asdict()
+        return Outputs(**{name: layout.empty(math.prod(sizes[name][0]), sizes[name][1]) for name in names})
 
-    def observations(self, layout: BatchLayout) -> Observations:
-        """Return buffers for the observations and masks of a batch, by lanes."""
-        shape, actions = self.spec.observation_shape, self.spec.num_actions
-        size = math.prod(shape)
-        observation = layout.empty(size, DTYPES[self.spec.observation_dtype])
-        mask = layout.empty(actions, dtypes.bool)
-        views = layout.view(observation, 0, size).reshape(layout.batch, *shape), layout.view(mask, 0, actions)
-        return Observations(ObservationArrays(observation, mask, self.table(layout)), *views)
+    def view(self, layout: BatchLayout, outputs: Outputs, name: str, by_lanes: bool) -> Tensor:
+        """Return an output's buffer as [B, ...], lazy."""
+        shape, buffer = self.output_shapes._asdict()[name][0], getattr(outputs, name)
+        rows = layout.view(buffer, 0, math.prod(shape)) if by_lanes else layout.by_rows(buffer, math.prod(shape))
+        return rows.reshape(layout.batch, *shape)
 
     def observe(self, buffers: BatchBuffers, player: int | None, players: Tensor | None = None) -> Tensor:
         """Return observations [B, *observation_shape] of `player`, of the games' own `players`, or of the mover."""
-        layout, shape, who = buffers.layout, self.spec.observation_shape, player if players is None else "each"
-        size, dtype, table = math.prod(shape), DTYPES[self.spec.observation_dtype], self.table(layout)
-        if stays_lazy():  # for a network: by lanes
-            arrays = ObservationArrays(layout.empty(size, dtype), None, table)
-            after = self.run(Observe(who), layout, Observe.Arrays(arrays, buffers.words, players)).out.observation
-            return layout.view(after, 0, size).reshape(layout.batch, *shape)
-        # for the host: game by game
-        arrays = ObservationArrays(empty_buffer(layout.batch * size, dtype, layout.device), None, table)
-        self.run(Observe(who, layout.grid.lanes), layout, Observe.Arrays(arrays, buffers.words, players), exact=True)
-        return arrays.observation.reshape(layout.batch, *shape)
+        layout, who, (shape, dtype) = buffers.layout, player if players is None else "each", self.output_shapes[0]
+        if stays_lazy():
+            arrays = Observe.Arrays(self.outputs(layout, ["observation"]), buffers.words, players)
+            return self.view(layout, self.run(Observe(who), layout, arrays).out, "observation", layout.grid.gpu)
+        new = empty_buffer(layout.batch * math.prod(shape), dtype, layout.device)
+        arrays = Observe.Arrays(Outputs(observation=new), buffers.words, players)
+        self.run(Observe(who, layout.grid.lanes), layout, arrays, exact=True)
+        return new.reshape(layout.batch, *shape)
 
     def read(self, buffers: BatchBuffers, name: str) -> Tensor:
         """Return a field, a flag, the rewards, the mask or the action_key, [B, ...]; lazy in a jit."""
@@ -272,8 +265,8 @@ class Engine:
         lanes = layout.grid.lanes
         if name == "legal_action_mask":
             mask = empty_buffer(layout.batch * self.spec.num_actions, dtypes.bool, layout.device)
-            arrays = ObservationArrays(None, mask, self.table(layout))
-            self.run(Observe(None, lanes), layout, Observe.Arrays(arrays, buffers.words), exact=True)
+            arrays = Observe.Arrays(Outputs(legal_action_mask=mask), buffers.words)
+            self.run(Observe(None, lanes), layout, arrays, exact=True)
             return mask.reshape(layout.batch, self.spec.num_actions)
         shape, dtype = self._property(name)
         new = empty_buffer(layout.batch * math.prod(shape), dtype, layout.device)
@@ -300,19 +293,14 @@ class Engine:
         episode = self._lazy(buffers, "episode")
         return Tensor.stack(*threefry((low, high), (episode.const_like(ACTION_COUNTER), episode)), dim=1)
 
-    def bind_host_observations(self, buffers: BatchBuffers) -> tuple[Launch, ObservationArrays]:
-        """Return a prepared launch that writes the mover's observation and mask game by game, and its arrays."""
-        layout, dtype = buffers.layout, DTYPES[self.spec.observation_dtype]
-        sizes = math.prod(self.spec.observation_shape), self.spec.num_actions
-        observation, mask = (
-            empty_buffer(layout.batch * n, d, layout.device) for n, d in zip(sizes, (dtype, dtypes.bool), strict=True)
-        )
-        arrays = Observe.Arrays(ObservationArrays(observation, mask, self.table(layout)), buffers.words)
-        return self.bind(Observe(None, layout.grid.lanes), layout, arrays, exact=True), arrays.out
+    def bind_outputs(self, buffers: BatchBuffers, outputs: Outputs) -> Launch:
+        """Return a prepared launch that writes outputs for the player to move, game by game."""
+        layout, arrays = buffers.layout, Observe.Arrays(outputs, buffers.words)
+        return self.bind(Observe(None, layout.grid.lanes), layout, arrays)
 
-    def write_observations(self, buffers: BatchBuffers, into: Observations) -> None:
-        """Write the mover's observation and mask into existing buffers."""
-        self.run(Observe(None), buffers.layout, Observe.Arrays(into.arrays, buffers.words))
+    def write_outputs(self, buffers: BatchBuffers, outputs: Outputs) -> None:
+        """Write outputs for the player to move as `Step` does."""
+        self.run(Observe(None), buffers.layout, Observe.Arrays(outputs, buffers.words))
 
 
 def block_range(grid: Grid, device: DeviceName) -> list[Tensor]:

@@ -75,6 +75,8 @@ def _array(name: str, value: Any) -> np.ndarray:
         TypeError: for what is no array (a State), or cannot be read (a tensor on PyTorch's device "meta").
         ValueError: for nested lists of different lengths, and for masked entries.
     """
+    if type(value) is np.ndarray:
+        return value
     if hasattr(value, "__flatten__"):  # has rows, which NumPy would read one by one
         raise TypeError(f"{name} must be an array, got a {type(value).__name__}")
     if np.ma.is_masked(value):

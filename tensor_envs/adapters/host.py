@@ -6,15 +6,16 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from tinygrad import Device, Tensor, dtypes
+from tinygrad import Tensor, dtypes
 from tinygrad.dtype import DType
 
 from tensor_envs._compiler.capture import Launch
-from tensor_envs._compiler.devices import DeviceName, buffer_of, cached_upload, download, resolve, shards, write
+from tensor_envs._compiler.devices import DeviceName, cached_upload, download, host_memory, resolve, write
+from tensor_envs._compiler.threads import synchronize
 from tensor_envs._engine.batch_layout import BatchBuffers, BatchLayout, batch_layout
 from tensor_envs._engine.inputs import host_ints
 from tensor_envs._engine.kernels import until
-from tensor_envs._engine.kernels.observe import DTYPES, ObservationArrays, Observe
+from tensor_envs._engine.kernels.observe import DTYPES, Observe, Outputs
 from tensor_envs._engine.kernels.until import PlayUntil
 from tensor_envs._validate import instance, integer
 from tensor_envs.env import Env
@@ -31,12 +32,7 @@ class HostBuffer:
 
     def __init__(self, layout: BatchLayout, values: int, dtype: DType):
         self.tensor, self._layout = layout.empty(values, dtype), layout
-        buffer = buffer_of(self.tensor)
-        assert buffer is not None
-        parts = shards(buffer)
-        on_cpu = all(part.device.split(":")[0] == "CPU" for part in parts)
-        self._devices: list[Any] = [Device[part.device] for part in parts if on_cpu]
-        self._memory = [np.frombuffer(part.as_memoryview(force_zero_copy=True), dtype.fmt) for part in parts if on_cpu]
+        self._memory = host_memory(self.tensor)
 
     def __reduce__(self) -> Any:
         """Refuse to copy or pickle: kernels are bound to the memory."""
@@ -46,8 +42,7 @@ class HostBuffer:
 
     def wait(self) -> None:
         """Wait for the kernels that use the memory."""
-        for device in self._devices:
-            device.synchronize()
+        synchronize(self._layout.device)
 
     def _parts(self) -> list[np.ndarray]:
         """Return the values on every device."""
@@ -136,7 +131,7 @@ class HostGame:
             self._observe[player]()
         else:
             kernel = Observe("each", layout.grid.lanes)
-            out = ObservationArrays(self._observation.tensor, None, engine.table(layout))
+            out = Outputs(self._observation.tensor)
             players = [cached_upload((p,) * layout.rows, layout.device) for p in range(self.env.num_players)]
             arrays = [Observe.Arrays(out, words, p) for p in players]
             engine.run(kernel, layout, arrays[player])
@@ -196,8 +191,7 @@ class SingleAgent:
             self._bound = engine.bind(self._kernel, self._layout, self._launches[0])
 
     def _arrays(self, new: BatchBuffers, old: BatchBuffers, others: Tensor | None) -> PlayUntil.Arrays:
-        table = self.env.engine.table(self._layout)
-        out = ObservationArrays(self._observation.tensor, self._mask.tensor, table)
+        out = Outputs(self._observation.tensor, self._mask.tensor)
         before = None if new is old else old.words
         return PlayUntil.Arrays(new.words, before, new.row_keys, self._actions.tensor, self._tally.tensor, out, others)
 

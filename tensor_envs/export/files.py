@@ -19,6 +19,7 @@ from tensor_envs.export.functions import (
     Function,
     action_names,
     arrays,
+    c_functions,
     functions,
     metadata,
     printers,
@@ -124,7 +125,7 @@ def c(env: Env, lanes: int) -> str:
     grid, name = _grid(env, lanes, "c"), name_of(env)
     printed = printers(ExportC, env, functions(lanes), arrays(env), grid)
     prototypes = "".join(f"{_comment(part)}{x.prototype(f'{name}_{part}')}\n" for part, x in printed.items())
-    bodies = "\n".join(x.source(f"{name}_{part}") for part, x in printed.items())
+    bodies = c_functions({f"{name}_{part}": printer for part, printer in printed.items()})
     parts = {"P": name.upper(), "macros": _macros(env, grid), "prototypes": prototypes, "bodies": bodies}
     return _head(env, grid, USE_C) + FILE_C.format(**parts) + _actions(env)
 
@@ -181,7 +182,7 @@ def module(env: Env, chosen: Mapping[str, Function], arrays: Arrays, grid: Grid)
         RuntimeError: if the compiler refuses them.
     """
     printed = printers(ExportC, env, chosen, arrays, grid)
-    return webassembly("".join(printer.source(name) for name, printer in printed.items()), printed)
+    return webassembly(c_functions(printed), printed)
 
 
 def name_of(env: Env) -> str:

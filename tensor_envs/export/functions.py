@@ -13,7 +13,7 @@ from tensor_envs._compiler.dialects import CUDA, WGSL, C
 from tensor_envs._compiler.tape import BOOL, INT, Array, Tape
 from tensor_envs._engine.batch_layout import Grid
 from tensor_envs._engine.kernels.base import Kernel, trace_blocks
-from tensor_envs._engine.kernels.observe import DTYPES, ObservationArrays, Observe
+from tensor_envs._engine.kernels.observe import DTYPES, Observe, Outputs
 from tensor_envs._engine.kernels.rollout import UniformRollout
 from tensor_envs._engine.kernels.states import Init, Reset, Seed
 from tensor_envs._engine.kernels.step import Sample, Step
@@ -52,7 +52,7 @@ def _leaves(names: Any) -> list[Any]:
 
 def functions(lanes: int) -> dict[str, Function]:
     """Return the exported functions of any game, for blocks of this many lanes."""
-    observation, mask = ObservationArrays("observations", None, None), ObservationArrays(None, "masks", None)
+    observation, mask = Outputs("observations"), Outputs(legal_action_mask="masks")
     return {
         "seed": Function(Seed(), Seed.Arrays("keys", "numbers"), ("seed_low", "seed_high", "first_row")),
         "init": Function(Init(), Init.Arrays("states", "keys")),
@@ -167,14 +167,24 @@ class ExportC(C):
                 texts.append(f"{'' if array.written else 'const '}{types[array.dtype]}{pointer}{array.name}")
         return ", ".join(texts)
 
-    def source(self, name: str) -> str:
-        head, _, body = super().source(name).partition("\n")
-        unused = (f"  (void){array.name};\n" for array in self.tape.arrays if not array.used)
-        return f"{head}\n{''.join(unused)}{body}"
+    def macros(self) -> str:
+        return ""  # once for all functions of a file, see `c_functions`
+
+    def declarations(self) -> None:
+        for array in self.tape.arrays:
+            if not array.used:
+                self.line(f"(void){array.name};")
+        super().declarations()
 
     def read(self, array: Array, index: str) -> str:
         values = self.values.get(array.name)
         return super().read(array, index) if values is None else values[int(index)]
+
+
+def c_functions(printed: Mapping[str, ExportC]) -> str:
+    """Return the source of functions by name, below the macros that they need."""
+    macros = {C.macros(printer): None for printer in printed.values()}
+    return "".join([*macros, *(printer.source(name) for name, printer in printed.items())])
 
 
 class ExportCUDA(ExportC, CUDA):

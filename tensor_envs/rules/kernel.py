@@ -12,12 +12,14 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+from tinygrad import dtypes
 from tinygrad.dtype import DType
 
 from tensor_envs._compiler import arithmetic
-from tensor_envs._compiler.tape import BOOL, INT, LONG, REAL, Array, Block, Instruction, Tape, current, record
+from tensor_envs._compiler.tape import BOOL, INT, LONG, REAL, STORES, Array, Block, Instruction, Tape, current, record
 from tensor_envs.rules.scalar import Scalar, Value, scalar
 
+UINTS = {8: dtypes.uint8, 16: dtypes.uint16, 32: dtypes.uint32}
 _no_unroll: ContextVar[bool] = ContextVar("_no_unroll", default=False)
 
 
@@ -37,6 +39,11 @@ class Cells:
         if x.dtype is REAL and self.dtype is not REAL:
             raise TypeError(f"an array of {self.dtype} cannot hold a real")
         current().store(self.array, _index(index), arithmetic.cast(x.instruction(), self.dtype))
+
+    def store_bits(self, index: Value, bits: Scalar, count: int) -> None:
+        """Store the lowest `count` bits of a word as elements 0 or 1, from `index` up. count: 8, 16 or 32."""
+        narrow = arithmetic.cast(bits.instruction(), UINTS[count])
+        current().store_bits(self.array, _index(index), narrow)
 
 
 def _index(index: Value) -> Instruction:
@@ -129,7 +136,7 @@ def depends_on(values: Iterable[Scalar], source: Scalar) -> bool:
         for x in block.body:
             if isinstance(x, Block):
                 collect(x, around)
-            elif x.op == "store":
+            elif x.op in STORES:
                 stored.setdefault(x.arg, []).extend((*x.operands, *around))
 
     collect(current().root, [])

@@ -16,7 +16,7 @@ from tinygrad import Tensor, dtypes
 import tensor_envs as te
 from tensor_envs._engine import kernels
 from tensor_envs._engine.batch_layout import batch_layout
-from tensor_envs._engine.kernels.observe import DTYPES, ObservationArrays
+from tensor_envs._engine.kernels.observe import DTYPES, Outputs
 from tensor_envs._engine.kernels.until import PlayUntil
 from tests.games import dice_race
 
@@ -59,11 +59,7 @@ def use(env: te.Env) -> None:
             te.playout(state, 3, first)
     where, engine = batch_layout(BATCH, state.device), env.engine
     size = int(np.prod(env.observation_shape))
-    seen = ObservationArrays(
-        where.empty(size, DTYPES[env.spec.observation_dtype]),
-        where.empty(env.num_actions, dtypes.int8),
-        engine.table(where),
-    )
+    seen = Outputs(where.empty(size, DTYPES[env.spec.observation_dtype]), where.empty(env.num_actions, dtypes.int8))
     for uniform in (True, False) if not memory else (False,):
         others = None if uniform else engine.empty(state.buffers)
         old = state.tensors[0] if memory else None

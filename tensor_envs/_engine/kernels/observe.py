@@ -1,162 +1,174 @@
-"""Kernel of observations and legal action masks, one value per entry.
+"""Kernel of what learners read: observations, legal action masks, rewards, flags and the player to move.
 
-First every game writes its parts into byte registers: eight bits of a set, or the value of a one-hot part. Then these
-are expanded: by lanes for learners on the device, [blocks, entries, lanes], or game by game for the host.
+First every game collects its numbers, and the entries that are 0 or 1 as bits of words, in registers. Then these become
+entries: game by game, [rows, entries], or on a GPU also by lanes, [blocks, entries, lanes], where the stores of
+neighbouring threads fall together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 from tinygrad import dtypes
 
-from tensor_envs._compiler.tape import INT, WORD
+from tensor_envs._compiler.tape import INT, REAL, WORD
 from tensor_envs._engine.kernels.base import Coords, Tracer, Words, load
-from tensor_envs.rules.kernel import Cells, loop, registers, tracing
-from tensor_envs.rules.lists import MemoryArray
-from tensor_envs.rules.observation import Number, OneHot, Part
+from tensor_envs.rules.kernel import UINTS, Cells, bitcast, loop, registers, tracing
+from tensor_envs.rules.lists import MemoryArray, num_words
+from tensor_envs.rules.observation import Bits, Number, OneHot, Part
 from tensor_envs.rules.scalar import WORD_BITS, Scalar, integer, where, word
 
 if TYPE_CHECKING:
     from tensor_envs._engine.game import Game
     from tensor_envs._engine.layout import Layout
 
-BYTE = 8
-FILL_UNROLL_MAX_INSTRUCTIONS = 100  # bytes of several lanes are rarely vectorised
+INLINE_MAX_WORDS = 8  # words of more bits are stored by a loop
 DTYPES = {name: getattr(dtypes, name) for name in ("bool", "int8", "int16", "int32", "float32")}
 
 
-class ObservationArrays(NamedTuple):
-    """The arrays of an observation in a kernel; None for what is not wanted."""
+class Outputs(NamedTuple):
+    """The arrays that learners read, in a kernel; None for what is not wanted."""
 
-    observation: Any
-    mask: Any  # bool
-    table: Any  # see `ObservationPlan.table`
+    observation: Any = None
+    legal_action_mask: Any = None  # bool
+    rewards: Any = None  # float32
+    terminated: Any = None  # bool, as `truncated`
+    truncated: Any = None
+    current_player: Any = None  # int32
 
 
-class Piece(NamedTuple):
-    """Adjacent entries that are stored in registers: bits, eight per row, or one row with the index of the 1."""
+class Run(NamedTuple):
+    """Adjacent entries that are bits of the words in registers from `word` on."""
 
     entry: int
-    row: int
     size: int
-    one_hot: bool
+    word: int
 
     @property
-    def rows(self) -> int:
-        return 1 if self.one_hot else -(-self.size // BYTE)
+    def end(self) -> int:
+        return self.entry + self.size
 
-    def lookup(self) -> Iterator[tuple[int, int, int]]:
-        """Yield for each entry its register row, the bits to compare, and their value if the entry is 1."""
-        for k in range(self.size):
-            bit = 1 << k % BYTE
-            yield (self.row, 0xFFFFFFFF, k) if self.one_hot else (self.row + k // BYTE, bit, bit)
+    @property
+    def words(self) -> int:
+        return num_words(self.size)
 
 
 class ObservationPlan:
-    """Map from the entries of a game's observation, and of its mask, to registers.
+    """Places of a game's observation and mask in registers.
 
     Attributes:
-        pieces: pieces of the observation; numbers and sets in memory are in none and need no registers.
-        mask: the piece of the mask; None for a mask in memory.
-        rows: number of register rows of the observation; those of the mask follow.
-        table: four numbers per entry of the pieces and the mask: register row (two bytes), bits to compare, their
-            value. They have the dtype of the registers, so that comparisons are as narrow.
+        runs: runs of the observation; numbers and sets in memory are in none.
+        numbers: the entries of numbers, which have registers of the observation's dtype.
+        mask: the run of the mask; None for a mask in memory.
+        words: number of words in registers.
     """
 
     def __init__(self, game: Game, layout: Layout):
         with tracing():
             words, player = registers(layout.words, WORD), registers(1, INT)[0]
             parts = game.observe(layout.get_state(words.__getitem__), layout.get_mask(words.__getitem__), player)
-        self.pieces: list[Piece] = []
-        self.rows = position = 0
-        for part in parts:
-            if in_registers(part):
-                self.pieces.append(Piece(position, self.rows, part.size, isinstance(part, OneHot)))
-                self.rows += self.pieces[-1].rows
-            position += part.size
-        self.mask = None if game.has_memory else Piece(0, self.rows, game.spec.num_actions, False)
-        wide = any(piece.one_hot and piece.size > 255 for piece in self.pieces)
-        self.dtype = dtypes.uint32 if wide else dtypes.uint8
-        entries = [entry for piece in (*self.pieces, self.mask) if piece for entry in piece.lookup()]
-        rows, bits, values = np.array(entries or [(0, 0, 0)], np.uint32).T
-        columns = np.stack([rows & 0xFF, rows >> 8, bits, values], axis=1)
-        self.table = columns.astype(np.uint32 if wide else np.uint8)
-
-    @property
-    def runs(self) -> list[tuple[int, int, int]]:
-        """Runs of entries that are adjacent in the observation and in the table: entry, place in the table, length."""
-        runs: list[tuple[int, int, int]] = []
-        place = 0
-        for piece in self.pieces:
-            if runs and sum(runs[-1][::2]) == piece.entry:
-                runs[-1] = (*runs[-1][:2], runs[-1][2] + piece.size)
+        self.runs: list[Run] = []
+        self.numbers = [entry for entry, part in placed(parts) if isinstance(part, Number)]
+        self.words = 0
+        for entry, part in placed(parts):
+            if not in_registers(part):
+                continue
+            if self.runs and self.runs[-1].end == entry:
+                last = self.runs.pop()
+                run = last._replace(size=last.size + part.size)
             else:
-                runs.append((piece.entry, place, piece.size))
-            place += piece.size
-        return runs
+                run = Run(entry, part.size, self.words)
+            self.runs.append(run)
+            self.words = run.word + run.words
+        self.mask = None if game.has_memory else Run(0, game.spec.num_actions, self.words)
+        self.words += self.mask.words if self.mask else 0
+
+
+def placed(parts: Sequence[Part]) -> Iterator[tuple[int, Part]]:
+    """Yield the first entry of each part, and the part."""
+    entry = 0
+    for part in parts:
+        yield entry, part
+        entry += part.size
 
 
 def in_registers(part: Part) -> bool:
     return not isinstance(part, Number) and not isinstance(getattr(part, "words", None), MemoryArray)
 
 
-def _bytes(words: Any, size: int) -> list[Scalar]:
-    """Return the first `size` bits of words, in bytes."""
-    return [words[i // WORD_BITS] >> i % WORD_BITS & 0xFF for i in range(0, size, BYTE)]
+class BitString:
+    """Words that are composed of bits."""
+
+    def __init__(self, count: int):
+        self.words = [word(0)] * count
+
+    def add_set(self, first: int, words: Sequence[Scalar], size: int) -> None:
+        """Set the bits from `first` on to the first `size` bits of words."""
+        for w in range(num_words(size)):
+            bits, value = min(size - w * WORD_BITS, WORD_BITS), words[w]
+            value = value & (1 << bits) - 1
+            place, shift = divmod(first + w * WORD_BITS, WORD_BITS)
+            self.words[place] = self.words[place] | value << shift
+            if shift + bits > WORD_BITS:
+                self.words[place + 1] = self.words[place + 1] | value >> WORD_BITS - shift
+
+    def add_one_hot(self, first: int, value: Scalar, size: int) -> None:
+        """Set one of the `size` bits from `first` on; none for a value out of range."""
+        inside = (value >= 0) & (value < size)
+        places = range(first // WORD_BITS, (first + size - 1) // WORD_BITS + 1)
+        for place in places:
+            bit = word(value + (first - place * WORD_BITS))
+            here = inside if len(places) == 1 else inside & (bit < WORD_BITS)
+            self.words[place] = self.words[place] | where(here, word(1) << (bit & WORD_BITS - 1), 0)
 
 
-class ObservationStage:
-    """The part of a kernel that writes observations and masks."""
+class OutputStage:
+    """The part of a kernel that writes what learners read."""
 
-    def __init__(self, t: Tracer, a: ObservationArrays, players: Cells | int | None = None, lanes: int | None = None):
+    def __init__(self, t: Tracer, a: Outputs, players: Cells | int | None = None, lanes: int | None = None):
         """Prepare the observation of `players`: an array, one player in all games, or None, the player to move.
 
-        lanes: lanes of the state, to store observations game by game; None stores them by lanes.
+        lanes: lanes of the state, to store entries game by game. None: they are the kernel's, and a GPU stores
+            observations and masks by lanes.
         """
-        self.t, self.a, self.players, self.row_major = t, a, players, lanes is not None
+        self.t, self.a, self.players = t, a, players
+        self.by_lanes = lanes is None and t.grid.gpu
         self.lanes = lanes or t.grid.lanes
         self.plan = ObservationPlan(t.game, t.layout)
-        self.rows = max(self.plan.rows + (self.plan.mask.rows if self.plan.mask else 0), 1)
-        self.registers = t.block.registers(self.rows, self.plan.dtype)
+        dtype = DTYPES[t.game.spec.observation_dtype]
+        self.numbers = t.block.registers(max(len(self.plan.numbers), 1), dtype)
+        self.registers = t.block.registers(max(self.plan.words, 1), WORD)
 
     def trace(self, words: Words) -> None:
-        """Write the observations and masks of a block, given its games."""
-        self.t.block.each(lambda at: self._fill(words, at), FILL_UNROLL_MAX_INSTRUCTIONS)
-        pieces = [(self.a.observation, piece) for piece in self.plan.pieces if self.a.observation is not None]
-        if self.a.mask is not None and self.plan.mask:
-            pieces.append((self.a.mask, self.plan.mask))
-        if self.row_major:
-            if pieces:
-                self._each_lane(lambda at: self._store(pieces, at))
-            return
-        if self.a.observation is not None:
-            for run in self.plan.runs:
-                self._expand(self.a.observation, *run)
-        if self.a.mask is not None and self.plan.mask:
-            place = sum(piece.size for piece in self.plan.pieces)
-            self._expand(self.a.mask, 0, place, self.plan.mask.size)
+        """Write the outputs of a block, given its games."""
+        self.t.block.each(lambda at: self._fill(words, at), unroll_max=0)
+        self.t.block.each(lambda at: self._store_numbers(words, at), unroll_max=0)
+        runs = [(self.a.observation, run) for run in self.plan.runs if self.a.observation is not None]
+        if self.a.legal_action_mask is not None and self.plan.mask:
+            runs.append((self.a.legal_action_mask, self.plan.mask))
 
-    def _each_lane(self, stage: Callable[[Coords], None]) -> None:
-        """Record a short stage for every lane; unrolled vectors would not pay."""
-        self.t.block.each(stage, unroll_max=0)
+        def expand(at: Coords) -> None:
+            if self.a.observation is not None:
+                for k, entry in enumerate(self.plan.numbers):
+                    value = self.numbers[at.register.index(k, len(self.plan.numbers))]
+                    self.a.observation[self._index(self.a.observation, at, entry)] = value
+            for array, run in runs:
+                self._store_run(array, run, at)
+
+        if runs or self.plan.numbers:
+            self.t.block.each(expand, unroll_max=0)
 
     def _index(self, array: Cells, at: Coords, entry: Any) -> Any:
         entries = array.size // self.t.grid.rows
-        return at.batch.row * entries + entry if self.row_major else at.batch.index(entry, entries)
-
-    def _register(self, row: Any, at: Coords) -> Scalar:
-        return self.registers[at.register.index(row, self.rows)]
+        return at.batch.index(entry, entries) if self.by_lanes else at.batch.row * entries + entry
 
     def _fill(self, words: Words, at: Coords) -> None:
-        """Write a game's parts into registers."""
+        """Collect the numbers and bits of a game in registers."""
         source = self.t.place_in(self.lanes, at)
         game, layout = words.load(source), self.t.layout
-        mask = layout.get_mask(game)
-        rows: list[Scalar] = []  # register rows
+        mask, bits = layout.get_mask(game), BitString(self.plan.words)
         if self.a.observation is not None:
             s = layout.get_state(game)
             if self.players is None:
@@ -165,83 +177,98 @@ class ObservationStage:
                 player = integer(self.players)
             else:
                 player = load(self.players, source.batch)[0]
-            entry = 0
-            for part in self.t.game.observe(s, mask, player):
-                self._part(part, entry, rows, at)
-                entry += part.size
-        if self.a.mask is not None:
+            runs = iter(self.plan.runs)
+            run = next(runs, None)
+            for entry, part in placed(self.t.game.observe(s, mask, player)):
+                if not in_registers(part):
+                    self._store_part(part, entry, at)
+                    continue
+                if run and entry >= run.end:
+                    run = next(runs)
+                assert run is not None
+                first = run.word * WORD_BITS + entry - run.entry
+                if isinstance(part, OneHot):
+                    bits.add_one_hot(first, part.value, part.size)
+                elif isinstance(part, Bits):
+                    bits.add_set(first, part.words, part.size)
+        if self.a.legal_action_mask is not None:
             if isinstance(mask, MemoryArray):
-                self._memory(self.a.mask, 0, mask, self.t.game.spec.num_actions, at)
-            else:
-                rows += [word(0)] * (self.plan.rows - len(rows))
-                rows += _bytes(mask, self.t.game.spec.num_actions)
-        for row, value in enumerate(rows):
-            self.registers[at.register.index(row, self.rows)] = value
+                self._store_memory(self.a.legal_action_mask, 0, mask, self.t.game.spec.num_actions, at)
+            elif self.plan.mask:
+                bits.add_set(self.plan.mask.word * WORD_BITS, mask, self.plan.mask.size)
+        for w, value in enumerate(bits.words):
+            self.registers[at.register.index(w, self.plan.words)] = value
 
-    def _part(self, part: Part, entry: int, rows: list[Scalar], at: Coords) -> None:
-        """Append the register rows of a part, or store the entries of a part without registers."""
-        if isinstance(part, Number):
-            self.a.observation[self._index(self.a.observation, at, entry)] = part.value
-        elif isinstance(part, OneHot):
-            inside = (part.value >= 0) & (part.value < part.size)
-            rows.append(where(inside, word(part.value), 0xFF if self.plan.dtype is dtypes.uint8 else 0xFFFFFFFF))
-        elif isinstance(part.words, MemoryArray):
-            self._memory(self.a.observation, entry, part.words, part.size, at)
-        else:
-            rows += _bytes(part.words, part.size)
+    def _store_numbers(self, words: Words, at: Coords) -> None:
+        """Store the rewards, the flags and the player to move."""
+        game, layout, row = words.load(self.t.place_in(self.lanes, at)), self.t.layout, at.batch.row
+        if self.a.rewards is not None:
+            for p in range(self.t.players):
+                self.a.rewards[row * self.t.players + p] = bitcast(game(layout.rewards + p), REAL)
+        for name in ("terminated", "truncated", "current_player"):
+            array = getattr(self.a, name)
+            if array is not None:
+                array[row] = layout.get(game, name)
 
-    def _memory(self, array: Cells, entry: int, words: MemoryArray, size: int, at: Coords) -> None:
-        """Write the bits of a set that is too large for registers."""
+    def _store_part(self, part: Part, entry: int, at: Coords) -> None:
+        """Store a set in memory, or collect a number in registers."""
+        if isinstance(part, Bits):
+            self._store_memory(self.a.observation, entry, part.words, part.size, at)
+        elif isinstance(part, Number):
+            k = self.plan.numbers.index(entry)
+            self.numbers[at.register.index(k, len(self.plan.numbers))] = part.value
+
+    def _store_memory(self, array: Cells, entry: int, words: MemoryArray, size: int, at: Coords) -> None:
+        """Store a set that is too large for registers, word by word."""
         whole, rest = divmod(size, WORD_BITS)
-        for first, count, width in ((0, whole, WORD_BITS), (whole, 1, rest)):
-            if count and width:
-                with loop(count) as w, loop(width) as k:
-                    bit = words[w + first] >> k & 1
-                    array[self._index(array, at, entry + first * WORD_BITS + w * WORD_BITS + k)] = bit != 0
-
-    def _expand(self, array: Cells, entry: int, place: int, count: int) -> None:
-        """Write adjacent entries by lanes; a table locates them in registers, so that loops over lanes vectorise."""
-        with loop(count) as i:
-            low, high, bits, value = (self.a.table[(place + i) * 4 + k] for k in range(4))
-            row = integer(low & 0xFF) + integer(high & 0xFF) * 256
-
-            def expand(at: Coords) -> None:
-                array[self._index(array, at, entry + i)] = (self._register(row, at) & bits) == value
-
-            self._each_lane(expand)
-
-    def _store(self, pieces: Sequence[tuple[Cells, Piece]], at: Coords) -> None:
-        for array, piece in pieces:
-            self._store_piece(array, piece, at)
-
-    def _store_piece(self, array: Cells, piece: Piece, at: Coords) -> None:
-        """Store the entries of a piece row by row: eight bits at once, which compilers vectorise."""
-
-        def write_byte(i: Any, size: int = BYTE) -> None:
-            bits = self._register(i + piece.row, at)
-            for k in range(size):
-                array[self._index(array, at, piece.entry + i * BYTE + k)] = (bits & 1 << k) != 0
-
-        if piece.one_hot:
-            with loop(piece.size) as i:
-                number = i.to(self.plan.dtype)
-                array[self._index(array, at, piece.entry + i)] = self._register(piece.row, at) == number
-            return
-        whole, rest = divmod(piece.size, BYTE)
+        with loop(whole) as w:
+            self._store_word(array, entry + w * WORD_BITS, words[w], WORD_BITS, at)
         if rest:
-            write_byte(whole, rest)
-        if whole:
-            with loop(whole) as i:
-                write_byte(i)
+            self._store_word(array, entry + whole * WORD_BITS, words[whole], rest, at)
+
+    def _store_run(self, array: Cells, run: Run, at: Coords) -> None:
+        """Store the bits of a run."""
+
+        def read(w: Any) -> Scalar:
+            return self.registers[at.register.index(w + run.word, self.plan.words)]
+
+        def store(w: Any) -> None:
+            self._store_word(array, run.entry + w * WORD_BITS, read(w), WORD_BITS, at)
+
+        whole, rest = divmod(run.size, WORD_BITS)
+        if whole > INLINE_MAX_WORDS:
+            with loop(whole) as turn:
+                store(turn)
+        else:
+            for w in range(whole):
+                store(w)
+        if rest and whole and not self.t.grid.gpu:
+            # the last 32 entries, some of them once more, take less time than fewer entries
+            bits = read(whole) << WORD_BITS - rest | read(whole - 1) >> rest
+            self._store_word(array, run.end - WORD_BITS, bits, WORD_BITS, at)
+        elif rest:
+            self._store_word(array, run.entry + whole * WORD_BITS, read(whole), rest, at)
+
+    def _store_word(self, array: Cells, entry: Any, bits: Scalar, count: int, at: Coords) -> None:
+        """Store the lowest `count` bits of a word as entries from `entry` on."""
+        if self.t.grid.gpu or count < min(UINTS):
+            with loop(count) as k:
+                array[self._index(array, at, entry + k)] = (bits >> k & 1) != 0
+            return
+        width = max(n for n in UINTS if n <= count)
+        array.store_bits(self._index(array, at, entry), bits, width)
+        if count > width:  # overlapping
+            array.store_bits(self._index(array, at, entry + count - width), bits >> count - width, width)
 
 
 @dataclass(frozen=True)
 class Observe:
-    """Write observations, legal action masks, or both.
+    """Write what learners read.
 
     Attributes:
-        player: a player in all games, None for the player to move, or "each" for the array `players`.
-        lanes: lanes of the state, to store entries game by game; None stores them by lanes.
+        player: whose observation: a player's in all games, None for the player to move, or "each" for the array
+            `players`.
+        lanes: see `OutputStage`.
     """
 
     player: int | str | None
@@ -249,10 +276,10 @@ class Observe:
     name = "observe"
 
     class Arrays(NamedTuple):
-        out: ObservationArrays
+        out: Outputs
         old: Any
         players: Any = None  # int32
 
     def trace(self, t: Tracer, a: Arrays) -> None:
         players = a.players if isinstance(self.player, str) else self.player
-        ObservationStage(t, a.out, players, self.lanes).trace(t.words(a.old))
+        OutputStage(t, a.out, players, self.lanes).trace(t.words(a.old))

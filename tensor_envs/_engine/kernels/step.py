@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from tensor_envs._compiler.tape import WORD
 from tensor_envs._engine.game import uniform_action
 from tensor_envs._engine.kernels.base import NEVER, AutoReset, Coords, Tracer, store
-from tensor_envs._engine.kernels.observe import ObservationArrays, ObservationStage
+from tensor_envs._engine.kernels.observe import Outputs, OutputStage
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Step:
         old: Any  # None: the step is made in place
         row_keys: Any
         actions: Any  # int32
-        out: ObservationArrays | None = None  # observation and mask of the player to move after the step
+        out: Outputs | None = None  # after the step; observation and mask are those of the player to move
 
     @property
     def name(self) -> str:
@@ -89,4 +89,4 @@ class Step:
         if held is not None:
             t.block.each(write_back)
         if a.out is not None:
-            ObservationStage(t, a.out).trace(new)
+            OutputStage(t, a.out).trace(new)

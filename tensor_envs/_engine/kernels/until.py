@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from tensor_envs._compiler.tape import INT, REAL, WORD
 from tensor_envs._engine.game import uniform_action
 from tensor_envs._engine.kernels.base import AutoReset, Coords, Tracer, Words, load, store
-from tensor_envs._engine.kernels.observe import ObservationArrays, ObservationStage
+from tensor_envs._engine.kernels.observe import Outputs, OutputStage
 from tensor_envs.rules.kernel import do_while, registers
 from tensor_envs.rules.scalar import Scalar, real, scalar, where, word
 
@@ -44,7 +44,7 @@ class PlayUntil:
         row_keys: Any
         actions: Any  # int32
         tally: Any  # float32, four values per game, see `REWARD`
-        out: ObservationArrays  # of the player, game by game
+        out: Outputs  # of the player, game by game
         others: Any = None
 
     def trace(self, t: Tracer, a: Arrays) -> None:
@@ -60,7 +60,7 @@ class PlayUntil:
                 count[0] = count[0] + 1
                 turn.again = t.block.any(lambda at: block.others_to_move(block.target, at))
         t.block.each(block.finish)
-        ObservationStage(t, a.out, self.player, t.grid.lanes).trace(t.words(a.new))
+        OutputStage(t, a.out, self.player, t.grid.lanes).trace(t.words(a.new))
 
 
 class _Block:
