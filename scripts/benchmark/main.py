@@ -3,12 +3,17 @@
     python scripts/benchmark.py --env tic_tac_toe --batch 4096 65536 --peers
     python scripts/benchmark.py --env gomoku tic_tac_toe --mode step rollout --limits
     python scripts/benchmark.py --env gomoku qubic tic_tac_toe --json figures.json --plot plots
+    python scripts/benchmark.py --mode read --readers numpy torch jax gymnasium sb3 torchrl
     python scripts/benchmark.py --device CPU CL WEBGPU --env all --batch 4096 --mode step rollout
 
 Games are played by uniformly random legal actions, sampled on the device, with auto-reset. Modes: "step" is
 `VectorEnv.step_uniform`, one call per step that computes mask, rewards and flags; "read" adds `observe=True`, so that
 the step also outputs observation and legal_action_mask; "policy" is `te.agents.uniform` and `VectorEnv.step` as two
 calls; "rollout" is a whole `te.rollout`, including first states.
+
+`--readers` also reads every step from another library. Their table shows how many times as long as a step with
+`observe=True` (mode "read") a step takes that is read by `VectorEnv.numpy`, `torch` or `jax`, by `te.to_torch` of
+observation and mask, or in the vectorised environment of an adapter, whose step includes the other players' plies.
 
 Every player has a separate process on the same core. The processes take turns run by run, so that other load affects
 all of them alike; ratios are medians of each round's ratio. Seconds are processor time on a pinned CPU core, else wall
@@ -31,6 +36,7 @@ from statistics import median
 from typing import Any
 
 from benchmark.c_baseline import LIMITS
+from benchmark.readers import READERS
 from benchmark.report import machine, markdown, plot
 from benchmark.runner import MIN_EPISODES
 from tensor_envs._command import Failure, busy, command_parser, new_file, real, run, whole
@@ -45,7 +51,7 @@ PEERS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     "pgx": ("pgx", ("step", "rollout"), GAMES),
     "envpool": ("envpool", ("step",), GAMES[:1]),
     "open_spiel": ("pyspiel", ("step", "rollout"), GAMES),
-    "numpy": ("numpy", ("step",), GAMES[:1]),
+    "numpy_bitboards": ("numpy", ("step",), GAMES[:1]),
     "numpy_table": ("numpy", ("step",), GAMES[:1]),
 }
 # names of games that differ in a peer
@@ -176,6 +182,10 @@ def jobs(options: argparse.Namespace, env: str, batch: int, device: str) -> list
             if importlib.util.find_spec(module) is None:
                 missing[peer] = {"error": f"{module} is not installed"}
             systems += [(peer, mode) for mode in modes if mode in options.mode]
+    for name in options.readers if cpu else ():
+        if importlib.util.find_spec(READERS[name]) is None:
+            missing[name] = {"error": f"{READERS[name]} is not installed"}
+        systems.append((name, "read"))
     shared = {"env": env, "batch": batch, "device": device, "core": options.core, "threads": options.threads}
     shared |= {
         "rollout_steps": options.steps,
@@ -266,6 +276,9 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--core", type=int, help="core of all processes (default: the last); -1: do not pin")
     parser.add_argument("--peers", action="store_true", help="also measure the peers")
+    parser.add_argument(
+        "--readers", nargs="+", choices=READERS, default=[], help="also read steps from other libraries"
+    )
     parser.add_argument("--limits", action="store_true", help="also measure hand-written C that plays the same games")
     parser.add_argument("--json", type=new_file, metavar="FILE")
     parser.add_argument("--markdown", type=new_file, metavar="FILE")
@@ -289,6 +302,8 @@ def check_options(options: argparse.Namespace) -> None:
         options.core = None
     elif options.core not in cores:
         raise ValueError(f"--core must be one of {', '.join(map(str, cores))}, or -1, got {options.core}")
+    if options.readers and "read" not in options.mode:
+        raise ValueError("--readers are compared with mode read, and --mode has no read")
     if options.limits and not LIMITS.keys() & set(options.env):
         raise ValueError(f"--limits has C for {', '.join(LIMITS)}, and --env is {', '.join(options.env)}")
     if options.plot and options.plot.exists() and not options.plot.is_dir():

@@ -23,6 +23,7 @@ import numpy as np
 
 from benchmark.c_baseline import CBaseline
 from benchmark.peers import EnvPool, OpenSpiel, Pgx
+from benchmark.readers import READERS, reader
 from benchmark.runner import EpisodeStats, Runner, play_first_episodes
 from tensor_envs._compiler.devices import resolve
 
@@ -104,11 +105,12 @@ class TensorEnvs:
 
 SYSTEMS: dict[str, tuple[str, Callable[[Any, dict[str, Any]], Runner]]] = {
     "tensor_envs": ("tensor_envs", TensorEnvs),
+    **{name: ("tensor_envs", reader) for name in READERS},
     "c": ("tensor_envs", CBaseline),
     "pgx": ("pgx", Pgx),
     "envpool": ("envpool", EnvPool),
     "open_spiel": ("pyspiel", OpenSpiel),
-    "numpy": ("benchmark.numpy_games", lambda module, job: module.BitBoards(job["batch"])),
+    "numpy_bitboards": ("benchmark.numpy_games", lambda module, job: module.BitBoards(job["batch"])),
     "numpy_table": ("benchmark.numpy_games", lambda module, job: module.PositionTable(job["batch"])),
 }
 

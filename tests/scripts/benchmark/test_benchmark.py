@@ -13,8 +13,10 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+import tensor_envs as te
 from benchmark import main as script
 from benchmark import numpy_games, peers, report
+from benchmark.readers import READERS, reader
 from tests.render.test_drawing import SVG
 from tests.scripts.here import SCRIPTS, status
 
@@ -79,15 +81,37 @@ def test_wrong_statistics_are_refused(monkeypatch: pytest.MonkeyPatch, capsys: p
 
 def test_peers_that_are_not_there_are_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     games = ("tic_tac_toe",)
-    monkeypatch.setattr(script, "NAMES", {("numpy", "tic_tac_toe"): "noughts"})
-    found = {"pgx": ("no_such_module", ("step", "rollout"), games), "numpy": ("numpy", ("step",), games)}
+    monkeypatch.setattr(script, "NAMES", {("numpy_bitboards", "tic_tac_toe"): "noughts"})
+    absent = ("no_such_module", ("step", "rollout"), games)
+    found = {"pgx": absent, "numpy_bitboards": ("numpy", ("step",), games)}
     monkeypatch.setattr(script, "PEERS", found)
     options = script.make_parser().parse_args(["--mode", "step", "--peers"])
     _, pgx, numpy = script.jobs(options, "tic_tac_toe", 64, "CPU")
-    assert "error" not in numpy and (numpy["system"], numpy["game"]) == ("numpy", "noughts")
+    assert "error" not in numpy and (numpy["system"], numpy["game"]) == ("numpy_bitboards", "noughts")
     assert [job["system"] for job in script.jobs(options, "qubic", 64, "CPU")] == ["tensor_envs"]
     row = script.Worker(pgx, "").row()
     assert (row["system"], row["mode"], row["error"]) == ("pgx", "step", "no_such_module is not installed")
+
+
+def test_readers_are_compared_with_a_step_that_observes() -> None:
+    options = script.make_parser().parse_args(["--mode", "read", "--readers", "numpy"])
+    own, numpy = script.jobs(options, "tic_tac_toe", 64, "CPU")
+    assert (own["system"], own["mode"], numpy["system"], numpy["mode"]) == ("tensor_envs", "read", "numpy", "read")
+    workers = [script.Worker({**job, "error": "not started"}, "") for job in (own, numpy)]
+    workers[0].rates, workers[1].rates = [6.0, 8.0, 9.0], [3.0, 2.0, 3.0]
+    (ratio,) = script.compare(workers)
+    assert (ratio["peer"], ratio["ratio"], ratio["lowest"], ratio["highest"]) == ("numpy", 3, 2, 4)
+
+
+@pytest.mark.parametrize(
+    "name", ["numpy", *(pytest.param(name, marks=pytest.mark.extra(m)) for name, m in READERS.items() if m != "numpy")]
+)
+def test_a_reader_plays(name: str) -> None:
+    job = {"env": "tic_tac_toe", "batch": 8, "device": "CPU", "system": name, "episodes": 64}
+    runner = reader(te, job)
+    for _ in range(3):
+        runner.play()
+    assert runner.steps == 8 and runner.episode_stats().summary()["unfinished"] == 0
 
 
 @pytest.mark.extra("envpool")
@@ -109,7 +133,7 @@ def metadata_and_rows() -> tuple[dict[str, Any], list[dict[str, Any]]]:
     metadata = dict.fromkeys(("command", "date", "machine", "compiler", "runs"), "")
     row = dict.fromkeys((*RATE, "state_bytes_per_game"), 1.0) | {"threads": 1, "env": "go", "mode": "step"}
     row |= {"device": "CPU"}
-    rates = {"tensor_envs": (1e6, 1e8), "envpool": (2e5, 1e5), "numpy": (1e5, 1.1e5)}
+    rates = {"tensor_envs": (1e6, 1e8), "envpool": (2e5, 1e5), "numpy_bitboards": (1e5, 1.1e5)}
     rows = [
         row | {"system": system, "batch": batch, "steps_per_second": rate, "configuration": "64 games"}
         for system, found in rates.items()
@@ -136,7 +160,8 @@ def test_a_picture_has_a_line_for_everybody(tmp_path: Path) -> None:
     assert [y for ((_, y), _) in grid] == [360, 260, 160, 60]
     assert drawn[0] == [(60, 260), (520, 60)] and drawn[2] == [(60, 329.9), (520, 360)]
     texts = {e.text: float(e.attrib["y"]) for e in svg.iter(f"{SVG}text")}
-    names = [f"{system}, step" for system in ("tensor_envs", "numpy", "envpool")]  # in the order of their last values
+    # in the order of their last values
+    names = [f"{system}, step" for system in ("tensor_envs", "numpy_bitboards", "envpool")]
     assert [name for name in texts if name in names] == names and "go: steps a second on one core" in texts
     assert texts[names[2]] - texts[names[1]] >= 12  # no overlap
 
