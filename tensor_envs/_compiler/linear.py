@@ -83,7 +83,9 @@ class Linear:
         for k in range(bits.dtype.itemsize * 8):
             index = self.new(Ops.ADD, first.dtype, self.value(first), self.const(k, first.dtype))
             bit = self.new(Ops.AND, WORD, self.new(Ops.SHR, WORD, word, self.const(k, WORD)), self.const(1, WORD))
-            self.store(x.arg, index, self.new(Ops.CAST, x.arg.dtype, bit, arg=x.arg.dtype))
+            is_set = self.new(Ops.CMPNE, BOOL, bit, self.const(0, WORD))
+            dtype = x.arg.dtype
+            self.store(x.arg, index, is_set if dtype is BOOL else self.new(Ops.CAST, dtype, is_set, arg=dtype))
 
     def inner(self, block: Block) -> None:
         if block.kind == "if":
