@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import importlib
+import itertools
 import math
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields, replace
 from typing import Any, Literal, get_args
 
@@ -26,6 +27,7 @@ from tensor_envs.state import State, check_on_one_device
 
 Illegal = Literal["lose", "raise"]
 
+MAX_NAMED = 3  # actions in an error
 SEED_ROWS = 2**32  # number of rows of a seed
 DICT_DEFAULTS = {"ply": 0, "episode": 0, "key": (0, 0)}  # the key follows from seed and row
 # entries of a state's dictionary that are added where the other ones do not imply them
@@ -388,19 +390,49 @@ class Env:
 
     # *** notation ***
 
-    def action_to_string(self, action: int) -> str:
-        """Return the name of an action. ValueError if there is no such action.
+    def action_to_string(self, action: int, state: State | None = None, i: int = 0) -> str:
+        """Return the name of an action.
+
+        Args:
+            action: its number.
+            state: in chess, the names of actions depend on the position; other games need none.
+            i: the game's row.
+
+        Returns:
+            The name in the notation of the game's players, such as "e7e5" or "(0,2)".
+
+        Raises:
+            ValueError: no such action or row; names depend on the position and no state is given, or the action is
+                illegal there.
+            TypeError: no int, or a state of another environment.
 
         Examples:
             >>> te.make("tic_tac_toe").action_to_string(2)
             '(0,2)'
         """
         action = integer("action", action, 0, self.num_actions - 1)
-        name: str = self.entry.load("notation").action_to_string(self.rules, action)
-        return name
+        if not self.names_depend_on_position:
+            name: str = self.entry.load("notation").action_to_string(self.rules, action)
+            return name
+        names = self.legal_actions(self.check_position(state), i)
+        if action not in names:
+            raise ValueError(f"action must be legal in row {i}, got {action}; legal are {_some(names.values())}")
+        return names[action]
 
-    def string_to_action(self, name: str) -> int:
-        """Return the action of a name; spaces do not count. ValueError, with examples, if no action has it.
+    def string_to_action(self, name: str, state: State | None = None, i: int = 0) -> int:
+        """Return the action of a name; spaces do not count.
+
+        Args:
+            name: as `action_to_string` returns it. In chess also standard algebraic notation, such as "Nf6" or "exd5+".
+            state: as there; with one, the action must be legal.
+            i: the game's row.
+
+        Returns:
+            The number of the action.
+
+        Raises:
+            ValueError: no action has the name, or no legal one, with examples; otherwise as in `action_to_string`.
+            TypeError: no str, or a state of another environment.
 
         Examples:
             >>> te.make("tic_tac_toe").string_to_action("(0, 2)")
@@ -408,19 +440,89 @@ class Env:
         """
         instance("name", name, str)
         wanted = name.replace(" ", "")
-        for action in range(self.num_actions):
-            if self.action_to_string(action).replace(" ", "") == wanted:
+        if state is None and not self.names_depend_on_position:
+            actions, kind = {name: action for action, name in enumerate(self.action_names)}, "action"
+        else:
+            actions, kind = self.spellings(self.check_position(state), i), "legal action"
+        for text, action in actions.items():
+            if text.replace(" ", "") in (wanted, wanted.rstrip("+#!?")):
                 return action
-        examples = ", ".join(self.action_to_string(a) for a in range(min(3, self.num_actions)))
-        raise ValueError(f"no action of {self.id!r} is called {shown(name)}; actions are called {examples}, ...")
+        raise ValueError(f"no {kind} of {self.id!r} is called {shown(name)}; {kind}s are called {_some(actions)}")
+
+    def legal_actions(self, state: State, i: int = 0) -> dict[int, str]:
+        """Return the numbers and names of one game's legal actions, ascending; none once it is over.
+
+        Args:
+            state: a state of this environment.
+            i: the game's row.
+
+        Returns:
+            Names by numbers.
+
+        Raises:
+            ValueError, TypeError: no such row, or a state of another environment.
+
+        Examples:
+            >>> env = te.make("connect_four")
+            >>> env.legal_actions(env.init(2), 1)
+            {0: '1', 1: '2', 2: '3', 3: '4', 4: '5', 5: '6', 6: '7'}
+        """
+        row, legal = self._legal(state, i)
+        if not self.names_depend_on_position:
+            return {action: self.action_names[action] for action in legal}
+        notation = self.entry.load("notation")
+        return {action: notation.move_to_string(self.rules, action, row) for action in legal}
+
+    def spellings(self, state: State, i: int = 0) -> dict[str, int]:
+        """Return one game's legal actions by all their names: in chess, also those in standard algebraic notation.
+
+        Args:
+            state: a state of this environment.
+            i: the game's row.
+
+        Returns:
+            Numbers by names.
+
+        Raises:
+            ValueError, TypeError: as in `legal_actions`.
+
+        Examples:
+            >>> env = te.make("chess")
+            >>> [name for name, action in env.spellings(env.init(1)).items() if name.endswith("f3")]
+            ['f2f3', 'g1f3', 'f3', 'Nf3']
+        """
+        actions = {name: action for action, name in self.legal_actions(state, i).items()}
+        if not self.names_depend_on_position:
+            return actions
+        more: dict[str, int] = self.entry.load("notation").spellings(self.rules, *self._legal(state, i))
+        return actions | more
+
+    def _legal(self, state: State, i: int) -> tuple[dict[str, Any], list[int]]:
+        """Return the fields of one game and its legal actions."""
+        row = self.row(state, integer("i", i, 0, self.check_state(state).batch - 1))
+        return row, np.flatnonzero(row["legal_action_mask"]).tolist()
+
+    def check_position(self, state: State | None) -> State:
+        """Return the state. ValueError for None, since names of actions depend on the position."""
+        if state is None:
+            raise ValueError(f"names of actions of {self.id!r} depend on the position: pass state, and i for a row")
+        return state
+
+    @functools.cached_property
+    def names_depend_on_position(self) -> bool:
+        """Whether names of actions depend on the position, as in chess."""
+        return bool(self.entry.notation) and hasattr(self.entry.load("notation"), "move_to_string")
 
     @functools.cached_property
     def action_names(self) -> tuple[str, ...]:
-        """Names of all actions; their numbers if the game has no notation module."""
-        try:
-            return tuple(map(self.action_to_string, range(self.num_actions)))
-        except NotImplementedError:
+        """Names of all actions; their numbers if the game has no notation module.
+
+        In chess these are squares as the player to move counts them; `legal_actions` names moves.
+        """
+        if not self.entry.notation:
             return tuple(map(str, range(self.num_actions)))
+        notation = self.entry.load("notation")
+        return tuple(notation.action_to_string(self.rules, action) for action in range(self.num_actions))
 
     def to_string(self, state: State, i: int = 0, player: int | None = None) -> str:
         """Return one game as text, without what is hidden from `player` if that is given.
@@ -474,6 +576,11 @@ class Env:
     def parse(self, text: str, state: State | None = None, i: int = 0) -> int:
         """Return `tensor_envs.text.parse(self, text, state, i)`. Deprecated."""
         return _text("parse(env, answer, state, i)").parse(self, text, state, i)
+
+
+def _some(names: Iterable[str]) -> str:
+    """Return the first names for an error."""
+    return ", ".join(itertools.islice(names, MAX_NAMED)) + ", ..."
 
 
 def _text(call: str) -> Any:

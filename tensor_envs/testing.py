@@ -430,9 +430,14 @@ def check_rollout(env: Env, steps: int, device: Any) -> str:
 def check_dictionaries(env: Env, steps: int, device: Any) -> str:
     """Check that states survive conversion to dictionaries, that wrong dictionaries raise, and the names of actions."""
     part(env, "notation")
-    for action in {0, env.num_actions // 2, env.num_actions - 1}:
-        name = env.action_to_string(action)
-        require(env.string_to_action(name) == action, f"the name {name!r} does not lead back to action {action}")
+    start = env.init(1, SEED, device)
+    names = env.legal_actions(start)
+    if not env.names_depend_on_position:
+        names |= {a: env.action_to_string(a) for a in (0, env.num_actions // 2, env.num_actions - 1)}
+    for action, name in names.items():
+        state = start if env.names_depend_on_position else None
+        found = env.string_to_action(name, state)
+        require(found == action, f"the name {name!r} does not lead back to action {action}")
     env = short(env)
     state, compared = env.init(BATCH, SEED, device), 0
     for step in waiting(steps, "no game ended"):

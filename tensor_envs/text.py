@@ -5,13 +5,10 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-from collections.abc import Sequence
 from dataclasses import asdict
-from itertools import compress, islice
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
-
-import numpy as np
 
 from tensor_envs._validate import instance, integer, shown
 from tensor_envs.env import Env
@@ -96,7 +93,7 @@ def prompt(state: State, i: int = 0, player: int | None = None) -> str:
     elif player != mover:  # the mover's legal moves may reveal what is hidden
         lines.append(f"Player {mover} is to move.")
     else:
-        legal = list(compress(env.action_names, fields["legal_action_mask"]))
+        legal = list(env.legal_actions(state, i).values())
         lines.append(f"You are to move. Legal moves: {'; '.join(legal)}")
         lines.append(f"End your answer with a line that names one of them, such as: move: {legal[0]}")
     return "\n".join(lines) + "\n"
@@ -138,16 +135,13 @@ def parse(env: Env, answer: str, state: State | None = None, i: int = 0) -> int:
     """
     instance("env", env, Env)
     instance("answer", answer, str)
-    legal: list[int] | None = None
-    if state is not None:
-        row = env.row(state, integer("i", i, 0, env.check_state(state).batch - 1))
-        legal = np.flatnonzero(row["legal_action_mask"]).tolist()
-    names = _names(env.action_names)
+    legal = None if state is None else env.legal_actions(state, i)
+    names = _names(tuple(_all_names(env, state, i).items()))
     marks = [mark.end() for mark in ANSWER.finditer(answer)]
     marked = answer[marks[-1] :].partition("\n")[0] if marks else ""
     last = (answer.rstrip().splitlines() or [""])[-1]
     for place, limit in ((marked, 1), (last, None), (answer, None)):  # the likeliest first
-        named = {names.actions[_squeezed(match.group())] for match in islice(names.pattern.finditer(place), limit)}
+        named = {names.action(match.group()) for match in islice(names.pattern.finditer(place), limit)}
         if legal is not None and len(named) > 1:
             named &= set(legal)
         if len(named) == 1:
@@ -156,7 +150,8 @@ def parse(env: Env, answer: str, state: State | None = None, i: int = 0) -> int:
                 return action
             raise ValueError(f"{env.action_names[action]} is not legal; {_listed(env, legal)}")
         if len(named) > 1:
-            several = ", ".join(env.action_names[action] for action in sorted(named)[:MAX_LISTED])
+            texts = legal or dict(enumerate(env.action_names))
+            several = ", ".join(texts[action] for action in sorted(named & texts.keys())[:MAX_LISTED])
             raise ValueError(f"answer must name one move, got {shown(place.strip())}, which names {several}")
     raise ValueError(f"answer must name a move, got {shown(answer)}; {_listed(env, legal)}")
 
@@ -168,30 +163,49 @@ def rulebook(rules: object) -> str:
     return path.read_text(encoding="utf-8") if path and path.is_file() else inspect.getdoc(rules) or ""
 
 
-def _listed(env: Env, legal: Sequence[int] | None) -> str:
-    some = list(range(env.num_actions) if legal is None else legal)
-    if not some:
+def _all_names(env: Env, state: State | None, i: int) -> dict[str, int]:
+    """Return actions by the names that an answer may use. ValueError if these depend on a position that is missing."""
+    if env.names_depend_on_position:
+        return env.spellings(env.check_position(state), i)
+    return {name: action for action, name in reversed(list(enumerate(env.action_names)))}
+
+
+def _listed(env: Env, legal: dict[int, str] | None) -> str:
+    """Return a sentence that lists some moves."""
+    if legal is not None and not legal:
         return "no move is legal, the game is over"
-    names = "; ".join(env.action_names[action] for action in some[:MAX_LISTED]) + "; ..." * (len(some) > MAX_LISTED)
+    listed = env.action_names if legal is None else tuple(legal.values())
+    names = "; ".join(listed[:MAX_LISTED]) + "; ..." * (len(listed) > MAX_LISTED)
     return f"{'moves' if legal is None else 'legal moves'} are {names}"
 
 
-def _squeezed(name: str) -> str:
-    """Return a name as it is compared: without spaces and case."""
-    return "".join(name.split()).lower()
-
-
 class _Names(NamedTuple):
-    """Pattern that finds names of actions in a text, the longest first, and the actions by squeezed name."""
+    """Pattern that finds names of actions in a text, the longest first, and the actions by squeezed name.
+
+    Case does not count unless it tells two actions apart, as in chess b and B do.
+    """
 
     pattern: re.Pattern[str]
     actions: dict[str, int]
+    any_case: bool
+
+    def action(self, text: str) -> int:
+        """Return the action of a text that the pattern has found."""
+        return self.actions[_squeezed(text, self.any_case)]
+
+
+def _squeezed(name: str, any_case: bool) -> str:
+    """Return a name as it is compared: without spaces, and without case unless it counts."""
+    squeezed = "".join(name.split())
+    return squeezed.lower() if any_case else squeezed
 
 
 @functools.lru_cache(64)
-def _names(names: tuple[str, ...]) -> _Names:
-    """Return the pattern and the actions of some action names."""
-    actions = {_squeezed(name): action for action, name in reversed(list(enumerate(names)))}
+def _names(names: tuple[tuple[str, int], ...]) -> _Names:
+    """Return the pattern and the actions of some names."""
+    lower = {_squeezed(name, True): action for name, action in names}
+    any_case = all(lower[_squeezed(name, True)] == action for name, action in names)
+    actions = lower if any_case else {_squeezed(name, False): action for name, action in names}
 
     def spaced(name: str) -> str:
         words = re.findall(r"\w+|[^\w\s]", name)
@@ -199,5 +213,6 @@ def _names(names: tuple[str, ...]) -> _Names:
         after = r"(?!\w)(?!\.\d)" if name[-1].isalnum() else ""
         return before + r"\s*".join(map(re.escape, words)) + after
 
-    longest_first = sorted(names, key=len, reverse=True)
-    return _Names(re.compile("|".join(map(spaced, longest_first)), re.IGNORECASE), actions)
+    longest_first = sorted((name for name, _ in names), key=len, reverse=True)
+    flags = re.IGNORECASE if any_case else 0
+    return _Names(re.compile("|".join(map(spaced, longest_first)), flags), actions, any_case)

@@ -130,7 +130,7 @@ def actions(folder: str) -> str:
     shape = env.observation_shape
     width = shape[-1] if len(shape) > 2 and shape[-1] <= env.num_actions else 10
     width = min(width, env.num_actions)
-    names = [env.action_to_string(action) for action in range(env.num_actions)]
+    names = list(env.action_names)
     rows = [f"| | {' | '.join(f'+{i}' for i in range(width))} |", "|---" * (width + 1) + "|"]
     for at in range(0, env.num_actions, width):
         cells = [f"`{name}`" for name in names[at : at + width]]
@@ -159,7 +159,7 @@ def position(folder: str) -> str:
     values = {name: np.reshape(value, shapes[name]).tolist() for name, value in values.items()}
     position = entry.load("notation").to_dict(env.rules, values | {"terminated": False, "truncated": False})
     text = entry.load("render").to_string(env.rules, position)
-    names = ", ".join(f"`{env.action_to_string(action)}`" for action in legal[:MAX_NAMED])
+    names = ", ".join(f"`{env.action_names[action]}`" for action in legal[:MAX_NAMED])
     names += f" and {len(legal) - MAX_NAMED} more" if len(legal) > MAX_NAMED else ""
     player, lines = (values["current_player"], f"``` {{ .text .output }}\n{written(observation)}\n```".splitlines())
     return "\n".join([

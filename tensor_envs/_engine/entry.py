@@ -34,7 +34,9 @@ class GameEntry:
             and `symmetries(rules)`. Fields are a dictionary of plain ints, bools and nested lists; `from_dict` gives
             all fields of the Spec, `current_player`, `terminated` and `truncated`; without `ply` it is 0. Entries of a
             dictionary that are called `current_player`, `ply`, `terminated` or `truncated` are the state's, and come
-            first: the environment adds those that `from_dict` would not give back.
+            first: the environment adds those that `from_dict` would not give back. Where names of actions depend on the
+            position, also `move_to_string(rules, action, fields)` for legal actions and `spellings(rules, fields, legal)`,
+            further names and their actions.
         render: a module with `to_string(rules, game)` and `to_svg(rules, game)`, of dictionaries as `to_dict` gives
             them; for pixels also `draw(rules, game)`, which returns a `render.Drawing`; for the wall of the page also
             `tile(rules)`, which returns a `render.tile.Tile`; if the game hides anything also

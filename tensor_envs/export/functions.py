@@ -84,7 +84,7 @@ def arrays(env: Env) -> dict[str, tuple[DType, int]]:
 
 def action_names(env: Env) -> list[str]:
     """Return the names of all actions; a game without a notation has their numbers for names."""
-    return [env.action_to_string(a) if env.entry.notation else str(a) for a in range(env.num_actions)]
+    return list(env.action_names)
 
 
 def metadata(env: Env) -> dict[str, Any]:

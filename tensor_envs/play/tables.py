@@ -102,7 +102,7 @@ class Table:
         self.over = bool(values["terminated"][0] or values["truncated"][0])
         self.truncated = bool(values["truncated"][0])
         self.player = None if self.over else int(values["current_player"][0])
-        self.legal = np.flatnonzero(values["legal_action_mask"][0]).tolist()
+        self.legal = self.env.legal_actions(self.state)
         self.returns = self.returns + values["rewards"][0]
 
     @property
@@ -151,7 +151,7 @@ class Table:
 
     def _play(self, action: int) -> None:
         assert self.player is not None and action in self.legal
-        self.moves.append(PlayedMove(len(self.moves), self.player, action, self.env.action_to_string(action)))
+        self.moves.append(PlayedMove(len(self.moves), self.player, action, self.legal[action]))
         self.state = self.env.step(self.state, [action])
         self._read()
 
@@ -172,7 +172,7 @@ class Table:
     def view(self) -> dict[str, Any]:
         """Return all that the page shows."""
         viewer, names = self.viewer, self._move_names()[-SHOWN_MOVES:]
-        legal = self.legal if self.is_persons_turn else []
+        legal = self.legal if self.is_persons_turn else {}
         return {
             "game": self.key,
             "secret": self.variant.secret and self.seats.count(PERSON) > 1,
@@ -185,7 +185,7 @@ class Table:
             "viewer": viewer,
             "svg": self.env.render(self.state, 0, viewer),
             "text": self.env.to_string(self.state, 0, viewer),
-            "actions": [{"action": a, "name": self.env.action_to_string(a)} for a in legal],
+            "actions": [{"action": a, "name": name} for a, name in legal.items()],
             "moves": [
                 {"ply": move.ply, "player": move.player, "name": name}
                 for move, name in zip(self.moves[-SHOWN_MOVES:], names, strict=True)
@@ -233,7 +233,7 @@ class Tables:
         game_variant, env = variant(name)
         try:
             env.render(env.init(1))
-            env.action_to_string(0)
+            env.legal_actions(env.init(1))
         except NotImplementedError as error:
             raise ValueError(f"--env {name} cannot be shown: {error}") from None
         self.variants[name], self.envs[name] = game_variant, env

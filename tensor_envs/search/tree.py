@@ -108,7 +108,7 @@ class SearchTree:
             summary = self.summary()
             visits, values = (summary[name][row][None] for name in ("visit_counts", "qvalues"))
             tree = visits, values, np.zeros_like(visits)
-        return tree_svg(*tree, count, [self._env.action_to_string(a) for a in range(self._actions)])
+        return tree_svg(*tree, count, list(self._env.action_names))
 
     def _repr_svg_(self) -> str:
         return self.to_svg()

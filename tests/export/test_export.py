@@ -76,7 +76,7 @@ def test_c_compiles_without_warnings(name: str, tmp_path: Path) -> None:
     prefix = name_of(env)
     assert all(f"void {prefix}_{function}(" in text for function in FUNCTIONS)
     assert "static const" not in text and text.startswith(f"/*\n{env.id}-v")
-    assert all(f"{a}={env.action_to_string(a)}" in text.replace("\n", " ") for a in range(env.num_actions))
+    assert all(f"{a}={env.action_names[a]}" in text.replace("\n", " ") for a in range(env.num_actions))
     for compiler in [CLANG, *([[GCC, "-std=c11"]] if GCC else [])]:
         run([*compiler, *STRICT, "-fsyntax-only", "game.c"], tmp_path)
 

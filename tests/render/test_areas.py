@@ -66,9 +66,9 @@ def test_legal_actions_are_in_the_picture(name: str) -> None:
             seen |= (legal := set(np.flatnonzero(mask).tolist()))
             missing |= legal - in_picture
         state = env.step(state, te.agents.uniform(state))
-    assert not [a for a in missing if not re.fullmatch(elsewhere, env.action_to_string(a))]
+    assert not [a for a in missing if not re.fullmatch(elsewhere, env.action_names[a])]
     if name == "tensor_equilibrium":
-        kinds, all_kinds = ({env.action_to_string(a)[:4] for a in some} for some in (seen, range(env.num_actions)))
+        kinds, all_kinds = ({env.action_names[a][:4] for a in some} for some in (seen, range(env.num_actions)))
         assert kinds == all_kinds
 
 

@@ -21,6 +21,9 @@ from tensor_envs._compiler.dialects import CUDA, GPU, Metal
 from tensor_envs._compiler.tape import Tape
 from tensor_envs._engine import batch_layout
 from tensor_envs._engine import engine as engine_module
+from tensor_envs._engine.batch_layout import Grid
+from tensor_envs._engine.kernels.observe import Observe
+from tensor_envs._engine.kernels.until import PlayUntil
 from tensor_envs.search import policies
 from tensor_envs.search.memory import SearchConfig
 from tests.shim.emulator import POISON, Kernel, KernelFault, load
@@ -38,7 +41,7 @@ class Launch(NamedTuple):
         name: the kernel's name, with a number for its options.
         record: returns the kernel's tape, given its parameters and whether it is for a GPU.
         search: options of a search; its trees are the first arrays.
-        before, after: all arrays before and after the launch.
+        before, after: all arrays before and after the launch, as a GPU stores them.
     """
 
     name: str
@@ -51,8 +54,16 @@ class Launch(NamedTuple):
 class Watched:
     """Captured function that records its launches."""
 
-    def __init__(self, function: Any, launches: list[Launch], launch_header: tuple[str, Any, SearchConfig | None]):
+    def __init__(
+        self,
+        function: Any,
+        launches: list[Launch],
+        launch_header: tuple[str, Any, SearchConfig | None],
+        by_lanes: Sequence[int],
+        grid: Grid,
+    ):
         self.function, self.launches, self.launch_header = function, launches, launch_header
+        self.by_lanes, self.blocks, self.lanes = by_lanes, grid.blocks, grid.lanes
 
     def __call__(self, *tensors: Tensor) -> None:
         self._launch(self.function, tensors, tensors)
@@ -64,9 +75,16 @@ class Watched:
 
     def _launch(self, function: Any, arguments: Sequence[Tensor], tensors: Sequence[Tensor]) -> None:
         arrays = tensors[:-1]  # the last ones are the blocks to play
-        before = [download(x) for x in arrays]
+        before = self._stored(arrays)
         function(*arguments)
-        self.launches.append(Launch(*self.launch_header, before, [download(x) for x in arrays]))
+        self.launches.append(Launch(*self.launch_header, before, self._stored(arrays)))
+
+    def _stored(self, arrays: Sequence[Tensor]) -> list[np.ndarray]:
+        """Return the arrays; those that only a GPU stores by lanes are rearranged."""
+        stored = [download(x) for x in arrays]
+        for k in self.by_lanes:
+            stored[k] = stored[k].reshape(self.blocks, self.lanes, -1).transpose(0, 2, 1).ravel()
+        return stored
 
 
 def watch(env: te.Env) -> list[Launch]:
@@ -78,7 +96,12 @@ def watch(env: te.Env) -> list[Launch]:
         function, arguments = captured(kernel, grid, device, arrays)
         name = names.setdefault((function, grid), f"{kernel.name}_{len(names)}")
         record = engine.recorder(kernel, replace(grid, gpu=True), arrays)
-        return Watched(function, launches, (name, record, getattr(kernel, "config", None))), arguments
+        header = name, record, getattr(kernel, "config", None)
+        by_rows = isinstance(kernel, (Observe, PlayUntil)) and getattr(kernel, "lanes", True)
+        out = None if by_rows else getattr(arrays, "out", None)
+        named = () if out is None else [x.uop for x in (out.observation, out.legal_action_mask) if x is not None]
+        by_lanes = [k for k, x in enumerate(arguments) if x.uop in named]
+        return Watched(function, launches, header, by_lanes, grid), arguments
 
     engine._captured = watched
     return launches

@@ -133,7 +133,7 @@ def test_a_whole_game_is_what_the_environment_says(page: Any, name: str) -> None
         state = env.step(state, [action])
     assert state.terminated.item() and len(actions) == state.ply.item() > 1
     names = [text.split()[-1] for text in page.locator("#moves li").all_inner_texts()[::-1]]
-    assert names == [env.action_to_string(action) for action in actions]
+    assert names == [env.action_names[action] for action in actions]
     assert re.match(r"(Player . wins|A draw)\. The seed was 5\.", page.inner_text("#status"))
     if PYODIDE:
         assert page.text_content("#text") == env.to_string(state)

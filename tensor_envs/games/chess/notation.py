@@ -1,6 +1,7 @@
 """Dictionaries, action names and symmetries of chess."""
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from tensor_envs._validate import instance, shown, wrong_type
@@ -20,6 +21,7 @@ from tensor_envs.games.chess.rules import (
     Chess,
     kinds_of,
     legal_moves,
+    moved,
     turned,
 )
 from tensor_envs.rules import GameState, integer, word64
@@ -197,6 +199,14 @@ def check_moves(board: Board, black: int, moves: list[Any], quiet: int) -> None:
 # *** actions ***
 
 
+def ends_of(action: int) -> tuple[int, int]:
+    """Return both squares of a move, from the side of the player to move; a castling is its king's move."""
+    if action in CASTLES:
+        return SIDE * 4, SIDE * (2 if action == CASTLES[0] else 6)
+    square, plane = divmod(action, len(PLANES))
+    return square, square + SIDE * PLANES[plane][0] + PLANES[plane][1]
+
+
 def action_to_string(rules: Chess, action: int) -> str:
     """Return both squares, with ranks from the side of the player to move: "e2e4", "e7e8n"; "O-O" (C4).
 
@@ -209,3 +219,67 @@ def action_to_string(rules: Chess, action: int) -> str:
     inside = 0 <= file < SIDE and 0 <= rank < SIDE
     to = name_of(SIDE * file + rank) if inside else f"{PLANES[plane][0]:+d}{PLANES[plane][1]:+d}"
     return name_of(square) + to + (PROMOTIONS[plane // len(FORWARD)] if plane < UNDER else "")
+
+
+def move_to_string(rules: Chess, action: int, s: dict[str, Any]) -> str:
+    """Return a legal action of a position in the form of the Universal Chess Interface: "e7e5", "e1g1", "b2b1q"."""
+    start, end = ends_of(action)
+    return square_of(start, s) + square_of(end, s) + promoted(action, s)
+
+
+def spellings(rules: Chess, s: dict[str, Any], legal: Sequence[int]) -> dict[str, int]:
+    """Return the legal actions by their names in standard algebraic notation, without signs of check."""
+    names = {name: action for action, name in zip(legal, _algebraic(s, legal), strict=True)}
+    return names | {name.replace("O", "0"): action for name, action in names.items() if "O" in name}
+
+
+def san(rules: Chess, action: int, s: dict[str, Any], legal: Sequence[int]) -> str:
+    """Return a legal action in standard algebraic notation: "Nbd7", "exd6", "e8=Q+", "O-O", "Qxf7#"."""
+    after = moved(scalars_of(s), integer(action))[2]
+    moves = legal_moves(after)
+    mates = rules.ends(after, moves)[0].value
+    return _algebraic(s, legal)[legal.index(action)] + ("#" if mates else "+" if moves.check.value else "")
+
+
+def square_of(square: int, s: dict[str, Any]) -> str:
+    """Return the name of a square that is numbered from the side of the player to move."""
+    return name_of(square ^ 7 if s["current_player"] else square)
+
+
+def promoted(action: int, s: dict[str, Any]) -> str:
+    """Return the letter of the piece that a pawn becomes; "" for other moves."""
+    start, end = ends_of(action)
+    if action in CASTLES or not s["pawns"] >> start & 1 or end % SIDE != SIDE - 1:
+        return ""
+    plane = action % len(PLANES)
+    return PROMOTIONS[plane // len(FORWARD)] if plane < UNDER else "q"
+
+
+def _algebraic(s: dict[str, Any], legal: Sequence[int]) -> list[str]:
+    """Return the names of all legal actions in standard algebraic notation, without signs of check."""
+    kinds = [int(kind.value) for kind in kinds_of(scalars_of(s))]
+    moves = [
+        (*ends_of(action), next(k for k, kind in enumerate(kinds) if kind >> ends_of(action)[0] & 1))
+        for action in legal
+    ]
+    names = []
+    for action, (start, end, kind) in zip(legal, moves, strict=True):
+        if action in CASTLES:
+            names.append(action_to_string(Chess(), action))
+            continue
+        target, file = square_of(end, s), FILE_NAMES[start // SIDE]
+        takes = "x" * bool(s["other"] >> end & 1 or (kind == 0 and start // SIDE != end // SIDE))
+        if kind == 0:
+            piece = promoted(action, s).upper()
+            names.append(file * bool(takes) + takes + target + f"={piece}" * bool(piece))
+            continue
+        rivals = [a for a, b, other in moves if (b, other) == (end, kind) and a != start]
+        rank = square_of(start, s)[1]
+        if not rivals:
+            origin = ""
+        elif all(a // SIDE != start // SIDE for a in rivals):
+            origin = file
+        else:
+            origin = rank if all(a % SIDE != start % SIDE for a in rivals) else file + rank
+        names.append(PIECES[kind] + origin + takes + target)
+    return names

@@ -5,8 +5,8 @@ from typing import Any
 from tensor_envs.games._kit.fields import legal_actions
 from tensor_envs.games._kit.grids import INK, SquareGrid, svg_of
 from tensor_envs.games._kit.stones import to_move
-from tensor_envs.games.chess.notation import FILE_NAMES, from_dict, scalars_of
-from tensor_envs.games.chess.rules import CASTLES, PLANES, SIDE, Chess, legal_moves
+from tensor_envs.games.chess.notation import FILE_NAMES, ends_of, from_dict, scalars_of
+from tensor_envs.games.chess.rules import SIDE, Chess, legal_moves
 from tensor_envs.render.drawing import Drawing, Point
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
@@ -67,15 +67,6 @@ def legal(rules: Chess, game: dict[str, Any]) -> list[int]:
     if fields["terminated"] or game.get("terminated"):
         return []
     return legal_actions(rules, scalars_of(fields).asdict())
-
-
-def ends_of(action: int) -> tuple[int, int]:
-    """Return both squares, from the side of the player to move."""
-    if action in CASTLES:
-        return SIDE * 4, SIDE * (2 if action == CASTLES[0] else 6)
-    square, plane = divmod(action, len(PLANES))
-    files, ranks = PLANES[plane]
-    return square, square + SIDE * files + ranks
 
 
 def status(rules: Chess, game: dict[str, Any]) -> str:
