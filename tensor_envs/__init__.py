@@ -17,6 +17,7 @@ from tensor_envs.interpreter import ScalarGame, debug
 from tensor_envs.io import load_state, save_state
 from tensor_envs.jit import jit
 from tensor_envs.pictures import contact_sheet, save_animation
+from tensor_envs.record import Record, load_game, record, replay, save_game
 from tensor_envs.registry import make, register, registered
 from tensor_envs.rollout import Rollout, playout, rollout, rollout_from
 from tensor_envs.rules import Chance, Field, GameState, Outcome, Rules, Spec, Symmetry
@@ -53,6 +54,7 @@ __all__ = [
     "Outcome",
     "Perft",
     "Ratings",
+    "Record",
     "Rollout",
     "Rules",
     "ScalarGame",
@@ -74,6 +76,7 @@ __all__ = [
     "from_numpy",
     "from_torch",
     "jit",
+    "load_game",
     "load_state",
     "make",
     "masked_logits",
@@ -81,13 +84,16 @@ __all__ = [
     "ops",
     "perft",
     "playout",
+    "record",
     "register",
     "registered",
     "regret",
+    "replay",
     "rollout",
     "rollout_from",
     "sample_action",
     "save_animation",
+    "save_game",
     "save_state",
     "search",
     "set_num_threads",

@@ -34,7 +34,7 @@ FLOORS = [
     {"_engine"},
     {"env", "state", "combine"},
     {"registry", "vector", "interpreter", "text"},
-    {"sampling", "rollout", "io", "pictures", "sharding"},
+    {"sampling", "rollout", "io", "record", "pictures", "sharding"},
     {"games"},
     {"search", "solve"},
     {"train"},

@@ -35,8 +35,8 @@ class GameEntry:
             all fields of the Spec, `current_player`, `terminated` and `truncated`; without `ply` it is 0. Entries of a
             dictionary that are called `current_player`, `ply`, `terminated` or `truncated` are the state's, and come
             first: the environment adds those that `from_dict` would not give back. Where names of actions depend on the
-            position, also `move_to_string(rules, action, fields)` for legal actions and `spellings(rules, fields, legal)`,
-            further names and their actions.
+            position, also `move_to_string(rules, action, fields)` for legal actions, and
+            `spellings(rules, fields, legal)`: further names and their actions.
         render: a module with `to_string(rules, game)` and `to_svg(rules, game)`, of dictionaries as `to_dict` gives
             them; for pixels also `draw(rules, game)`, which returns a `render.Drawing`; for the wall of the page also
             `tile(rules)`, which returns a `render.tile.Tile`; if the game hides anything also
@@ -44,6 +44,9 @@ class GameEntry:
         version: grows whenever a game with the same seed and actions would take another course.
         presets: further ids with fixed rule fields.
         short: rule fields under which games end soon, for tests.
+        files: by the ending of a file of whole games, such as ".pgn", a module with
+            `write(rules, positions, actions, start)`, which returns a text, and `read(rules, text)`, which returns the
+            first position as a dictionary (or None) and the names of the actions; see `te.save_game`.
 
     A game without notation and render can be played, but not read or drawn.
 
@@ -62,6 +65,7 @@ class GameEntry:
     version: int = 0
     presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     short: Mapping[str, Any] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         instance("presets", self.presets, Mapping)

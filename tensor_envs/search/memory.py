@@ -33,28 +33,28 @@ Mask = Callable[[Any], Scalar]  # word number -> that word of a legal action mas
 
 
 class Entry:
-    """Named entry of a `Record`; reals are stored by their bits."""
+    """Named entry of a `NamedRecord`; reals are stored by their bits."""
 
     index: int
 
     def __init__(self, dtype: DType = INT):
         self.dtype = dtype
 
-    def __set_name__(self, owner: type[Record], name: str) -> None:
+    def __set_name__(self, owner: type[NamedRecord], name: str) -> None:
         self.index, owner.size = owner.size, owner.size + 1
 
     @overload
-    def __get__(self, record: None, owner: type[Record]) -> Entry: ...
+    def __get__(self, record: None, owner: type[NamedRecord]) -> Entry: ...
     @overload
-    def __get__(self, record: Record, owner: type[Record]) -> Scalar: ...
-    def __get__(self, record: Record | None, owner: type[Record]) -> Any:
+    def __get__(self, record: NamedRecord, owner: type[NamedRecord]) -> Scalar: ...
+    def __get__(self, record: NamedRecord | None, owner: type[NamedRecord]) -> Any:
         return self if record is None else record.get(self.index, self.dtype)
 
-    def __set__(self, record: Record, x: Value) -> None:
+    def __set__(self, record: NamedRecord, x: Value) -> None:
         record.set(self.index, x, self.dtype)
 
 
-class Record:
+class NamedRecord:
     """Entries at an address of an int32 array: reading an attribute loads it, setting it stores it.
 
     Attributes:
@@ -73,7 +73,7 @@ class Record:
         self.cells[self.first + k * self.stride] = bitcast(real(x), INT) if dtype is REAL else integer(x)
 
 
-class Params(Record):
+class Params(NamedRecord):
     """Kernel parameters, followed by the table of an `ActionSelection`."""
 
     first_block = Entry()  # first block of the batch that the kernel searches
@@ -88,7 +88,7 @@ class Params(Record):
         return self.get(self.size + k, dtype)
 
 
-class Root(Record):
+class Root(NamedRecord):
     """Header of a tree, before its nodes."""
 
     key_low = Entry(WORD)  # random key of playouts and chance
@@ -99,7 +99,7 @@ class Root(Record):
     largest = Entry(REAL)  # largest absolute return so far, at least 1
 
 
-class Position(Record):
+class Position(NamedRecord):
     """Record followed by the returns of all players so far and the legal action mask."""
 
     mover = Entry()  # player to move, or -1 once the game is over
@@ -146,7 +146,7 @@ class Walk(Position):
     untried = Entry()  # whether the last action had not been tried before
 
 
-class Edge(Record):
+class Edge(NamedRecord):
     """Action of a node."""
 
     visits = Entry()
@@ -160,7 +160,7 @@ class Edge(Record):
         return divide(self.value_sum, maximum(real(self.visits), 1.0))
 
 
-class PathStep(Record):
+class PathStep(NamedRecord):
     """Action on the path of a simulation."""
 
     node = Entry()
@@ -170,7 +170,7 @@ class PathStep(Record):
     lane = Entry()  # lane of the root
 
 
-class Counts(Record):
+class Counts(NamedRecord):
     """Counters of a descent."""
 
     queued = Entry()  # roots that take the next step

@@ -1,0 +1,238 @@
+"""Records of whole games: played from actions or files, replayed exactly, and saved as JSON lines or as PGN."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from tensor_envs._files import replace_file
+from tensor_envs._validate import file_path, instance, integer
+from tensor_envs.env import SEED_ROWS, Env
+from tensor_envs.io import env_metadata, env_of
+from tensor_envs.registry import entries, make
+from tensor_envs.state import State
+
+FORMAT = "tensor_envs record 1"
+JSON_LINES = ".jsonl"
+
+
+@dataclass(frozen=True)
+class Record:
+    """Record of one game, from its first position to its last.
+
+    Attributes:
+        game: id, version, rule fields and `illegal` of the environment.
+        seed, row: the game's chance, as in `Env.init`.
+        start: the first position as `Env.state_to_dict` gives it; None for that of `Env.init`.
+        actions: the numbers of the actions.
+        names: their names, as `Env.legal_actions` gives them; for an illegal action its number.
+        players: who played them.
+        rewards: for each action, the rewards of all players.
+        terminated, truncated: how the game has ended; both False if it has not.
+
+    Examples:
+        >>> game = te.record(te.make("tic_tac_toe"), [0, 3, 1, 4, 2])
+        >>> game.names, game.rewards[-1], game.terminated
+        (('(0,0)', '(1,0)', '(0,1)', '(1,1)', '(0,2)'), (1.0, -1.0), True)
+        >>> Record.from_json(game.to_json()) == game
+        True
+    """
+
+    game: dict[str, Any]
+    seed: int
+    row: int
+    start: dict[str, Any] | None
+    actions: tuple[int, ...]
+    names: tuple[str, ...]
+    players: tuple[int, ...]
+    rewards: tuple[tuple[float, ...], ...]
+    terminated: bool
+    truncated: bool
+
+    def to_json(self) -> str:
+        """Return the record as one line of JSON."""
+        return json.dumps({"format": FORMAT, **asdict(self)})
+
+    @staticmethod
+    def from_json(text: str) -> Record:
+        """Return the record of a line of JSON. ValueError for anything else."""
+        instance("text", text, str)
+        try:
+            values = json.loads(text)
+            if values.pop("format") != FORMAT or values.keys() != {field.name for field in fields(Record)}:
+                raise ValueError("its format is another one")
+            lists = {name: _tuples(values[name]) for name in ("actions", "names", "players", "rewards")}
+            return Record(**values | lists)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"text must be a line of JSON that holds a record: {error}") from None
+
+
+def record(
+    env: Env, actions: Iterable[int | str], *, seed: int = 0, row: int = 0, start: dict[str, Any] | None = None
+) -> Record:
+    """Play actions and return the record of the game.
+
+    Args:
+        env: the environment.
+        actions: numbers of actions, or their names, see `Env.string_to_action`.
+        seed, row: as `seed` and `first_row` in `Env.init`.
+        start: the first position, see `Env.state_to_dict`; None: that of `Env.init`.
+
+    Returns:
+        The record.
+
+    Raises:
+        ValueError: an action after the end of the game or, by name, an illegal one, with the ply; an invalid start.
+        TypeError: other arguments.
+
+    Examples:
+        >>> te.record(te.make("chess"), ["e4", "e5", "Nf3"]).names
+        ('e2e4', 'e7e5', 'g1f3')
+    """
+    return _play(env, actions, seed, row, start)[0]
+
+
+def replay(game: Record) -> State:
+    """Play the actions of a record again.
+
+    Args:
+        game: the record.
+
+    Returns:
+        The last position, a state of one game.
+
+    Raises:
+        ValueError: the game takes another course, with the first difference; another version of the game.
+        TypeError: no Record.
+
+    Examples:
+        >>> te.replay(te.record(te.make("tic_tac_toe"), [0, 3, 1, 4, 2])).terminated.item()
+        True
+    """
+    instance("game", game, Record)
+    again, states = _play(env_of(game.game), game.actions, game.seed, game.row, game.start)
+    for name in ("names", "players", "rewards"):
+        for ply, (before, now) in enumerate(zip(getattr(game, name), getattr(again, name), strict=True)):
+            if before != now:
+                raise ValueError(f"game takes another course: {name} of action {ply} were {before!r}, and are {now!r}")
+    if (game.terminated, game.truncated) != (again.terminated, again.truncated):
+        raise ValueError("game takes another course: it ends in another way")
+    return states[-1]
+
+
+def save_game(game: Record, path: str | Path) -> None:
+    """Write a record to a file: JSON lines (".jsonl") or, for chess, PGN (".pgn").
+
+    Args:
+        game: the record.
+        path: of the file. An existing file is replaced once all is written.
+
+    Raises:
+        ValueError: another ending, or one that the game has not; the record cannot be replayed.
+        TypeError: other arguments.
+        OSError: names the path; an existing file is unchanged.
+
+    Examples:
+        >>> import tempfile
+        >>> game = te.record(te.make("chess"), ["f3", "e5", "g4", "Qh4"])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     te.save_game(game, f"{folder}/game.pgn")
+        ...     te.load_game(f"{folder}/game.pgn") == game
+        True
+    """
+    instance("game", game, Record)
+    path = file_path("path", path)
+    text = game.to_json() + "\n"
+    if path.suffix != JSON_LINES:
+        env = env_of(game.game)
+        write = _format(env, path).write
+        states = _play(env, game.actions, game.seed, game.row, game.start)[1]
+        text = write(env.rules, [env.row(state, 0) for state in states], game.actions, game.start)
+    replace_file(path, [text.encode()])
+
+
+def load_game(path: str | Path, env: Env | None = None) -> Record:
+    """Read the first record of a file that `save_game` or another program has written.
+
+    Args:
+        path: of the file.
+        env: of PGN and other formats of players; default: the game that the ending belongs to. JSON lines name theirs.
+
+    Returns:
+        The record.
+
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: names the file and what is wrong with it.
+        TypeError: other arguments.
+
+    Examples:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     te.save_game(te.record(te.make("othello"), [19]), f"{folder}/game.jsonl")
+        ...     te.load_game(f"{folder}/game.jsonl").names
+        ('d3',)
+    """
+    path = file_path("path", path)
+    text = path.read_text(encoding="utf-8")
+    try:
+        if path.suffix == JSON_LINES:
+            return Record.from_json(text.partition("\n")[0])
+        env = env or _home(path)
+        start, moves = _format(env, path).read(env.rules, text)
+        return record(env, moves, start=start)
+    except ValueError as error:
+        raise ValueError(f"{str(path)!r} holds no game that can be read: {error}") from None
+
+
+def _home(path: Path) -> Env:
+    """Return the game whose files have an ending. ValueError if there is none, or several."""
+    games = [name for name, entry in entries().items() if path.suffix in entry.files and name == entry.id]
+    if len(games) != 1:
+        raise ValueError(f"env must be given for files that end with {path.suffix!r}, of {len(games)} games")
+    return make(games[0])
+
+
+def _format(env: Env, path: Path) -> Any:
+    """Return the reader and writer of a file's ending. ValueError if the game has none."""
+    if path.suffix not in env.entry.files:
+        endings = " or ".join((JSON_LINES, *env.entry.files))
+        raise ValueError(f"path must end with {endings} for {env.id!r}, got {path.name!r}")
+    return importlib.import_module(env.entry.files[path.suffix])
+
+
+def _play(
+    env: Env, actions: Iterable[int | str], seed: int, row: int, start: dict[str, Any] | None
+) -> tuple[Record, list[State]]:
+    """Play actions. Return the record and all positions."""
+    instance("env", env, Env)
+    seed, row = integer("seed", seed, 0, 2**64 - 1), integer("row", row, 0, SEED_ROWS - 1)
+    state = env.init(1, seed, first_row=row) if start is None else env.state_from_dicts([start], seed)
+    states, steps = [state], list[tuple[int, str, int, tuple[float, ...]]]()
+    for ply, action in enumerate(actions):
+        fields = state.numpy()
+        if fields["terminated"][0] or fields["truncated"][0]:
+            raise ValueError(f"actions must end with the game, which is over before action {ply}: {action!r}")
+        names = env.legal_actions(state)
+        try:
+            number = env.string_to_action(action, state) if isinstance(action, str) else action
+            number = integer("it", number, 0, env.num_actions - 1)
+        except ValueError as error:
+            raise ValueError(f"action {ply}: {error}") from None
+        state = env.step(state, [number])
+        states.append(state)
+        rewards = tuple(state.numpy()["rewards"][0].tolist())
+        steps.append((number, names.get(number, str(number)), int(fields["current_player"][0]), rewards))
+    played, called, players, paid = zip(*steps, strict=True) if steps else ((), (), (), ())
+    fields = state.numpy()
+    ends = bool(fields["terminated"][0]), bool(fields["truncated"][0])
+    game = json.loads(json.dumps(env_metadata(env)))  # tuples become lists, as in a file
+    return Record(game, seed, row, start, played, called, players, paid, *ends), states
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value

@@ -1,0 +1,109 @@
+"""Records of whole games: JSON lines and PGN, judged by python-chess."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from pathlib import Path
+
+import chess
+import chess.pgn
+import numpy as np
+import pytest
+
+import tensor_envs as te
+from tests.games.shared import shared_env
+
+
+def random_game(name: str, seed: int, row: int = 0) -> te.Record:
+    """Return the record of a game of the uniform policy."""
+    env = shared_env(name)
+    state, actions = env.init(1, seed, first_row=row), list[int]()
+    while not (state.terminated.item() or state.truncated.item()) and len(actions) < 60:
+        actions.append(int(te.agents.uniform(state).item()))
+        state = env.step(state, [actions[-1]])
+    game = te.record(env, actions, seed=seed, row=row)
+    last = te.replay(game)
+    assert (last.numpy()["rewards"] == state.numpy()["rewards"]).all() and last.ply.item() == state.ply.item()
+    return game
+
+
+@pytest.mark.few("kuhn_poker", "three_will", "backgammon")
+@pytest.mark.parametrize("name", te.registered())
+def test_games_replay_from_json_lines(name: str, tmp_path: Path) -> None:
+    game = random_game(name, seed=5, row=3)
+    te.save_game(game, tmp_path / "game.jsonl")
+    loaded = te.load_game(tmp_path / "game.jsonl")
+    assert loaded == game == te.Record.from_json(game.to_json())
+    te.replay(loaded)
+    if len(game.actions) > 1:
+        with pytest.raises(ValueError, match="another course: rewards of action 0 were"):
+            te.replay(replace(game, rewards=((9.0,) * len(game.rewards[0]), *game.rewards[1:])))
+
+
+def read_by_python_chess(text: str) -> tuple[list[str], str]:
+    game = chess.pgn.read_game(io.StringIO(text))
+    assert game is not None and not game.errors
+    return [move.uci() for move in game.mainline_moves()], game.headers["Result"]
+
+
+@pytest.mark.parametrize("start", [None, "4k3/P7/8/8/8/8/7p/4K3 b - - 3 40"])
+def test_pgn_is_what_python_chess_reads_and_writes(start: str | None, tmp_path: Path) -> None:
+    env = shared_env("chess")
+    first = None if start is None else env.state_to_dict(env.state_from_dicts([{"fen": start}]))
+    state = env.init(1, 3) if first is None else env.state_from_dicts([first])
+    actions = []
+    for _ in range(40):
+        if state.terminated.item():
+            break
+        actions.append(int(te.agents.uniform(state).item()))
+        state = env.step(state, [actions[-1]])
+    game = te.record(env, actions, start=first)
+    te.save_game(game, tmp_path / "game.pgn")
+    text = (tmp_path / "game.pgn").read_text()
+    names, result = read_by_python_chess(text)
+    assert names == list(game.names) and result in ("*", "1-0", "0-1", "1/2-1/2")
+    loaded = te.load_game(tmp_path / "game.pgn")
+    assert (loaded.actions, loaded.rewards, loaded.names) == (game.actions, game.rewards, game.names)
+    board = chess.Board() if start is None else chess.Board(start)
+    other = chess.pgn.Game()
+    other.setup(board)
+    node: chess.pgn.GameNode = other
+    for name in game.names:
+        node.add_variation(next(iter(node.board().legal_moves))) if len(node.variations) else None
+        node = node.add_main_variation(chess.Move.from_uci(name), comment="a comment (here) 1. e4")
+    (tmp_path / "other.pgn").write_text(str(other))
+    assert te.load_game(tmp_path / "other.pgn").actions == game.actions
+
+
+def test_a_mate_in_pgn(tmp_path: Path) -> None:
+    game = te.record(shared_env("chess"), ["f3", "e5", "g4", "Qh4#"])
+    te.save_game(game, tmp_path / "mate.pgn")
+    assert game.terminated and (tmp_path / "mate.pgn").read_text().endswith("1. f3 e5 2. g4 Qh4# 0-1\n")
+    (tmp_path / "two.pgn").write_text(
+        '[Event "A"]\n\n1. e4 $1 {king\'s pawn} (1. d4 (1. c4 c5) d5) 1... e5 *\n\n[Event "B"]\n\n1. d4 *\n'
+    )
+    assert te.load_game(tmp_path / "two.pgn").names == ("e2e4", "e7e5")
+
+
+def test_wrong_records(tmp_path: Path) -> None:
+    env, ttt = shared_env("chess"), te.make("tic_tac_toe")
+    with pytest.raises(ValueError, match="action 1: no legal action of 'chess' is called 'e4'"):
+        te.record(env, ["e4", "e4"])
+    with pytest.raises(ValueError, match="over before action 5: 8"):
+        te.record(ttt, [0, 3, 1, 4, 2, 8])
+    with pytest.raises(ValueError, match=r"action 0: it must be in 0\.\.8, got 9"):
+        te.record(ttt, [9])
+    with pytest.raises(ValueError, match=r"must end with .jsonl for 'tic_tac_toe', got 'a.pgn'"):
+        te.save_game(te.record(ttt, [0]), tmp_path / "a.pgn")
+    for name, text, message in (
+        ("a.jsonl", "{}", "holds no game that can be read: text must be a line of JSON"),
+        ("b.pgn", "", "it has neither tags nor moves"),
+        ("c.pgn", "1. e4 (1. d4", "a variation has no end"),
+        ("d.pgn", "1. e4 e4", "action 1: no legal action"),
+        ("e.sgf", "(;)", "env must be given for files that end with '.sgf', of 0 games"),
+    ):
+        (tmp_path / name).write_text(text)
+        with pytest.raises(ValueError, match=message):
+            te.load_game(tmp_path / name)
+    assert np.isfinite(te.record(ttt, []).rewards).all()
