@@ -12,7 +12,7 @@ from tensor_envs._engine.game import Game
 from tensor_envs._engine.layout import Layout
 from tensor_envs.rules import Mask, Outcome, Part, Rules, Scalar, Spec, Value, has_bit, integer, scalar, word
 from tensor_envs.rules.kernel import depends_on, registers, tracing
-from tensor_envs.rules.lists import as_list
+from tensor_envs.rules.lists import as_list, pack_flags
 from tensor_envs.rules.spec import GameState
 
 MAX_OUTCOMES = 4096  # upper bound for the draws of a step, or of a first state
@@ -124,4 +124,6 @@ class Explicit:
         return self.rules.step(s, action // self.outcomes, Digits(action % self.outcomes, every_ply=True))
 
     def observe(self, s: GameState, player: Scalar) -> list[Part]:
-        return list(self.rules.observe(s, player))
+        outcomes, actions = self.outcomes, self.rules.spec.num_actions
+        mask = pack_flags([has_bit(s.legal_action_mask, integer(a * outcomes)) for a in range(actions)])
+        return list(self.rules.observe(GameState(s.asdict() | {"legal_action_mask": mask}), player))

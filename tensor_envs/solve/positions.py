@@ -10,22 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from tinygrad.helpers import tqdm
 
-from tensor_envs._compiler.devices import resolve
 from tensor_envs._compiler.threads import num_threads
-from tensor_envs._engine.batch_layout import LANES, BatchBuffers, batch_layout
-from tensor_envs._engine.engine import Engine
-from tensor_envs._engine.inputs import int_array
-from tensor_envs._engine.layout import FLAGS, Slot
-from tensor_envs._engine.random import KEY_WORDS
-from tensor_envs._validate import wrong_type
+from tensor_envs._engine.batch_layout import BatchBuffers
 from tensor_envs.env import Env
-from tensor_envs.solve.outcomes import Explicit, facts, first_states
+from tensor_envs.solve.branches import PARENTS, Branches
 from tensor_envs.solve.packed import Array, Groups, Packed, concat, groups
 from tensor_envs.state import State
 
 MAX_DEPTH = 2**31 - 1
-PARENTS, EDGES = 1 << 16, 1 << 18  # maximum numbers of a batch
-STEP = EDGES // 8  # difference between the sizes of large batches
 CHUNK = 1 << 14  # rows whose images are computed at once: they stay in cache
 PLAYER_BITS = 12  # bits of the player in the last word of a canonical key, below the result
 
@@ -71,17 +63,15 @@ class Children(NamedTuple):
     positions: Positions
 
 
-class Expander:
+class Expander(Branches):
     """Expansion of positions: plays every legal action in many of them.
 
     Attributes:
-        origin, symmetry: the constructor's `start` and `symmetry`.
+        symmetry: the constructor's `symmetry`.
         start: initial positions, all equally likely, with one edge each and no parents.
-        ply: ply of the initial positions.
         results: all different results of finished games so far.
         paid_early: whether an action paid without ending its game.
         by_ply: whether equal fields at different plies are different positions.
-        outcomes: number of outcomes of a step's chance; an action has that many consecutive edges.
     """
 
     def __init__(self, start: Env | State, symmetry: bool, count_plies: bool):
@@ -95,100 +85,46 @@ class Expander:
         Raises:
             TypeError, ValueError: a start that cannot be searched.
         """
-        if not isinstance(start, (Env, State)):
-            raise wrong_type("start", "an Env or a State", start)
-        env = start if isinstance(start, Env) else start.env
-        if not env.spec.perfect_information:
-            raise ValueError(f"start must be of a game that hides nothing; {env!r} has hidden information")
-        if env.engine.game.has_memory:
-            raise ValueError(f"start must be of a game that can be searched, {env!r} is too large")
-        device = resolve(None) if isinstance(start, Env) else start.device
-        if not isinstance(device, str):
-            raise ValueError(f"start must be on one device, got {device}")
-        try:
-            self.outcomes, looks_at_ply = facts(env.rules)
-            first = list(first_states(env.rules)) if isinstance(start, Env) else []
-        except ValueError as error:
-            raise ValueError(f"start must be of a game whose chance can be counted: {error}") from None
-        self.env, self.device, self.by_ply = env, device, looks_at_ply or count_plies
-        self.engine = Engine(Explicit(env.rules, self.outcomes)) if env.spec.chance else env.engine
-        self.layout, self.spec = self.engine.layout, self.engine.spec
+        super().__init__(start)
+        if not self.env.spec.perfect_information:
+            raise ValueError(f"start must be of a game that hides nothing; {self.env!r} has hidden information")
+        self.by_ply = self.rules_read_ply or count_plies
         self.results: list[tuple[float, ...]] = []
         self.paid_early = False
         self._key_masks = np.full(self.layout.field_words, 0xFFFFFFFF, np.uint32)
         for name in ("ply", "episode"):
             (slot,) = self.layout.slots[name]
             self._key_masks[slot.word] &= 0xFFFFFFFF ^ ((1 << slot.width) - 1) << slot.shift
-        self._ply, self._player = (self.layout.slots[name][0] for name in ("ply", "current_player"))
-        table = self._first(start, first)
-        buffers, self.ply = self._upload(table), int(self._number(table, self._ply)[0])
+        table = self.first_table
+        buffers = self.upload(table)
         self._images: list[Array] = []
         if symmetry and self.spec.observation_dtype == "bool":
-            observations, maps = self._observations(buffers), [np.array(s.observation) for s in env.symmetries()]
+            observations, maps = self._observations(buffers), [np.array(s.observation) for s in self.env.symmetries()]
             # other symmetries would map to positions that the start does not lead to
             self._images = [images(p) for p in maps if (observations[:, p] == observations).all()]
         self.start = self._children(buffers, table, self._results(table), np.zeros(0, np.int32))
-        self.origin, self.symmetry = start, symmetry
+        self.symmetry = symmetry
 
     # *** batches ***
 
     def batch(self, state: State) -> tuple[BatchBuffers, Array]:
         """Return a state's buffers for this expander's engine, and their words. ValueError for another environment."""
         self.env.check_state(state)
-        table = self._packed(state)
-        return self._upload(table), table
-
-    def _first(self, start: Env | State, first: list[dict[str, Any]]) -> Array:
-        """Return the words of the initial positions: of a state, or of an environment's first states."""
-        if isinstance(start, State):
-            table = self._packed(start)
-        else:
-            table = self.layout.pack([game | dict.fromkeys(FLAGS, False) for game in first])
-        plies = self._number(table, self._ply)
-        if (plies != plies[0]).any():
-            raise ValueError(f"start must be games of one ply, got plies {plies.min()} to {plies.max()}")
-        return table
-
-    def _packed(self, state: State) -> Array:
-        """Return the words of a state's games, in the layout of the explicit game if it has chance."""
-        if self.engine is self.env.engine:
-            return state.buffers.layout.table(state.buffers.words)
-        values = state.numpy()
-        names = self.layout.slots
-        table = self.layout.pack([{name: values[name][row].tolist() for name in names} for row in range(state.batch)])
-        table[:, self.layout.rewards : self.layout.mask] = values["rewards"].view(np.uint32)
-        bits = np.repeat(values["legal_action_mask"], self.outcomes, axis=1)
-        mask = np.zeros((len(table), 32 * self.layout.mask_words), bool)
-        mask[:, : bits.shape[1]] = bits
-        table[:, self.layout.mask :] = np.packbits(mask, axis=1, bitorder="little").view("<u4")
-        return table
-
-    def _number(self, table: Array, slot: Slot) -> Array:
-        """Return the numbers of a slot, int64 [rows]."""
-        return (table[:, slot.word].astype(np.int64) >> slot.shift & (1 << slot.width) - 1) + slot.low
-
-    def _upload(self, table: Array) -> BatchBuffers:
-        """Upload a table as a batch, padded by repeated rows to `padded_size`."""
-        table = np.resize(table, (padded_size(len(table)), table.shape[1]))
-        return self.engine.load(table, np.zeros((len(table), KEY_WORDS), np.uint32), self.device)
+        table = self.pack(state)
+        return self.upload(table), table
 
     def player(self, fields: Packed) -> Array:
         """Return the players to move, int64 [rows]."""
-        column = fields.columns()[self._player.word]
-        return self._number(column[:, None], self._player._replace(word=0))
+        column = fields.columns()[self.player_slot.word]
+        return self.number(column[:, None], self.player_slot._replace(word=0))
 
     def load(self, fields: Packed, ply: int) -> BatchBuffers:
         """Load positions as a batch, padded by repeated rows to `padded_size`."""
         table = np.zeros((len(fields), self.layout.words), np.uint32)
         for w, column in enumerate(fields.columns()[: self.layout.field_words]):
             table[:, w] = column
-        table[:, self._ply.word] |= np.uint32((ply if self.by_ply else 0) << self._ply.shift)
-        return self.engine.refresh(self._upload(table))
-
-    def _take(self, buffers: BatchBuffers, rows: Array) -> BatchBuffers:
-        """Gather the games at some rows, padded by repeated rows to `padded_size`."""
-        rows = np.resize(rows, padded_size(len(rows)))
-        return self.engine.gather(buffers, int_array("rows", rows, batch_layout(len(rows), self.device)), len(rows))
+        table[:, self.ply_slot.word] |= np.uint32((ply if self.by_ply else 0) << self.ply_slot.shift)
+        return self.engine.refresh(self.upload(table))
 
     # *** keys of positions ***
 
@@ -200,7 +136,7 @@ class Expander:
         """Return the keys, results and plies of a batch, for a lookup."""
         results = self._results(table)
         columns = self._canonical(buffers, table, results)[0] if self._images else self._words(table, results)
-        return Rows(columns, results, self._number(table, self._ply))
+        return Rows(columns, results, self.number(table, self.ply_slot))
 
     def _words(self, table: Array, results: Array) -> list[Array]:
         """Return the keys of a table: the fields without ply and episode, then the result."""
@@ -209,7 +145,7 @@ class Expander:
     def _canonical(self, buffers: BatchBuffers, table: Array, results: Array) -> tuple[list[Array], Array]:
         """Return canonical keys (least image of the observation, then player and result) and orbit sizes."""
         smallest, orbits = canonical(self._observations(buffers)[: len(table)], self._images)
-        player = (self._number(table, self._player) - self._player.low).astype(np.uint32)
+        player = (self.number(table, self.player_slot) - self.player_slot.low).astype(np.uint32)
         return [*smallest, player | results.astype(np.uint32) << PLAYER_BITS], orbits
 
     def _children(self, buffers: BatchBuffers, table: Array, results: Array, parents: Array) -> Children:
@@ -221,7 +157,7 @@ class Expander:
         if not self._images:
             merged = Positions(words, words, results, np.ones(len(first), np.uint16))
             return Children(parents, number, merged)
-        columns, orbits = self._canonical(self._take(buffers, first), table[first], results)
+        columns, orbits = self._canonical(self.gather(buffers, first), table[first], results)
         keys = Packed.of(columns)
         same = groups(keys)
         first = same.first
@@ -230,13 +166,9 @@ class Expander:
 
     def _results(self, table: Array) -> Array:
         """Return the results of a table's games as in `Positions`, uint16 [rows], and register new results."""
-        paid = np.ascontiguousarray(table[:, self.layout.rewards : self.layout.mask]).view(np.float32)
-        over = np.zeros(len(table), np.uint32)
-        for name in FLAGS:
-            (slot,) = self.layout.slots[name]
-            over |= table[:, slot.word] >> slot.shift & 1
+        paid, over = self.paid(table), self.over(table)
         numbers, remaining = over.astype(np.uint16), np.flatnonzero(over)
-        self.paid_early |= bool(paid[over == 0].any())
+        self.paid_early |= bool(paid[~over].any())
         paid, index = paid[remaining], 0
         while len(remaining):
             if index == len(self.results):
@@ -248,22 +180,6 @@ class Expander:
         return numbers
 
     # *** children ***
-
-    def after(self, buffers: BatchBuffers, count: int) -> Iterator[tuple[Array, Array, BatchBuffers, Array]]:
-        """Play every legal action in the first games of a batch, in parts.
-
-        Yields rows, actions, the padded batch after them, and its words without padding. Edges are in order, and the
-        outcomes of an action stay in one part.
-        """
-        mask, actions = buffers.layout.table(buffers.words)[:count, self.layout.mask :], self.spec.num_actions
-        mask = np.ascontiguousarray(mask).astype("<u4").view(np.uint8)
-        flat = np.flatnonzero(np.unpackbits(mask, axis=1, count=actions, bitorder="little"))
-        size = EDGES - EDGES % self.outcomes
-        for at in range(0, len(flat), size):
-            rows, chosen = np.divmod(flat[at : at + size], actions)
-            after = self._take(buffers, rows)
-            after = self.engine.step(after, int_array("actions", np.resize(chosen, after.batch), after.layout))
-            yield rows, chosen, after, after.layout.table(after.words)[: len(rows)]
 
     def expand(self, fields: Packed, ply: int) -> Iterator[Children]:
         """Yield the children of positions that are not over, in parts, with their edges in order."""
@@ -278,14 +194,6 @@ class Expander:
                     if len(waiting) == threads:
                         yield waiting.popleft().result()
             yield from (children.result() for children in waiting)
-
-
-def padded_size(count: int) -> int:
-    """Round up to a batch size. There are few sizes, because tinygrad caches the memory of every size.
-
-    No size is below a block's lanes, which would need other kernels.
-    """
-    return -(-count // STEP) * STEP if count > STEP else max(LANES, 1 << (count - 1).bit_length())
 
 
 def joined(parts: list[Positions]) -> tuple[Positions, Groups]:
