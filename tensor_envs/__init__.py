@@ -23,6 +23,8 @@ from tensor_envs.rollout import Rollout, playout, rollout, rollout_from
 from tensor_envs.rules import Chance, Field, GameState, Outcome, Rules, Spec, Symmetry
 from tensor_envs.sampling import masked_logits, sample_action
 from tensor_envs.sharding import Shard, shard
+from tensor_envs.solve.equilibrium import Equilibrium, TabularPolicy, best_response, equilibrium, exploitability
+from tensor_envs.solve.game_tree import GameTree, game_tree
 from tensor_envs.solve.perft import Perft, perft
 from tensor_envs.solve.solver import Solution, solve
 from tensor_envs.state import State
@@ -46,10 +48,12 @@ def __getattr__(name: str) -> Any:
 __all__ = [
     "Chance",
     "Env",
+    "Equilibrium",
     "Evaluation",
     "Field",
     "GameEntry",
     "GameState",
+    "GameTree",
     "Oracle",
     "Outcome",
     "Perft",
@@ -63,18 +67,23 @@ __all__ = [
     "Spec",
     "State",
     "Symmetry",
+    "TabularPolicy",
     "Transition",
     "VectorEnv",
     "__version__",
     "advantages",
     "agents",
     "arena",
+    "best_response",
     "concat",
     "contact_sheet",
     "debug",
+    "equilibrium",
     "evaluate",
+    "exploitability",
     "from_numpy",
     "from_torch",
+    "game_tree",
     "jit",
     "load_game",
     "load_state",

@@ -17,15 +17,28 @@ from tensor_envs._compiler.devices import DeviceName, is_capturing
 from tensor_envs._validate import file_path, function, instance, integer, shown
 from tensor_envs.interop import to_numpy
 from tensor_envs.jit import jit
-from tensor_envs.sampling import masked_logits, sample_action, uniform
+from tensor_envs.sampling import FLOOR, masked_logits, sample_action, uniform
 from tensor_envs.search.policies import MAX_SIMULATIONS, Evaluate, gumbel_muzero_policy, playout_policy
 from tensor_envs.state import State
 
 if TYPE_CHECKING:
     from tensor_envs.env import Env
+    from tensor_envs.solve.equilibrium import TabularPolicy
+    from tensor_envs.solve.game_tree import GameTree
     from tensor_envs.solve.solver import Solution
 
-__all__ = ["Oracle", "Policy", "greedy", "gumbel", "load", "perfect", "playout_search", "uniform"]
+__all__ = [
+    "Oracle",
+    "Policy",
+    "equilibrium",
+    "greedy",
+    "gumbel",
+    "load",
+    "perfect",
+    "playout_search",
+    "softmax",
+    "uniform",
+]
 Policy = Callable[[State], Any]  # integers [B], a Tensor or what NumPy takes
 MAX_POSITIONS = 250_000  # upper bound for a game that is solved without an oracle
 
@@ -70,12 +83,45 @@ def greedy(evaluate: Evaluate) -> Policy:
 
     @jit
     def choose(state: State) -> Tensor:
-        output, mask = evaluate(state), state.legal_action_mask
-        if not isinstance(output, tuple) or not output or not isinstance(output[0], Tensor):
-            raise TypeError(f"evaluate must return two Tensors, logits and values, got {shown(output)}")
-        return _marked(masked_logits(output[0], mask).argmax(1), mask, mask)
+        mask = state.legal_action_mask
+        return _marked(masked_logits(_logits(evaluate(state)), mask).argmax(1), mask, mask)
 
     return lambda state: _checked(choose(state), "evaluate must give finite numbers, got NaN or infinity")
+
+
+def softmax(evaluate: Evaluate) -> Callable[[State], Tensor]:
+    """Return the probabilities of a network's policy, for `te.exploitability` and `te.best_response`.
+
+    Args:
+        evaluate: as in `te.search.gumbel_muzero_policy`; captured, so pass the same function every time.
+
+    Returns:
+        A function of a State to probabilities float32 [B, A], the softmax of the legal logits; 0 for illegal actions.
+
+    Raises:
+        TypeError: `evaluate` is no function.
+
+    Examples:
+        >>> from tinygrad import Tensor
+        >>> probabilities = te.agents.softmax(lambda state: (Tensor.zeros(state.batch, 2), Tensor.zeros(state.batch)))
+        >>> probabilities(te.make("kuhn_poker").init(2)).tolist()
+        [[0.5, 0.5], [0.5, 0.5]]
+    """
+    function("evaluate", evaluate)
+
+    @jit
+    def probabilities(state: State) -> Tensor:
+        mask = state.legal_action_mask
+        return mask.where(masked_logits(_logits(evaluate(state)), mask).float().softmax(1), 0)
+
+    return lambda state: probabilities(state)
+
+
+def _logits(output: Any) -> Tensor:
+    """Return the logits of an evaluation. TypeError unless it is a tuple that starts with a Tensor."""
+    if not isinstance(output, tuple) or not output or not isinstance(output[0], Tensor):
+        raise TypeError(f"evaluate must return two Tensors, logits and values, got {shown(output)}")
+    return output[0]
 
 
 def _marked(action: Tensor, allowed: Tensor, mask: Tensor) -> Tensor:
@@ -218,6 +264,79 @@ def perfect(oracle: Oracle | None = None) -> Policy:
         return _checked(_one_of(best, state), "best_actions must name legal actions, which are missing")
 
     return policy
+
+
+def equilibrium(policy: TabularPolicy) -> Policy:
+    """Return a policy that draws actions with the probabilities of a table, such as an equilibrium.
+
+    It has a memory: where the observation does not tell information states apart, it uses its own earlier actions in
+    the same row. So call it at every turn of its player, with games in the same rows. In a game in which other actions
+    than its own were played for that player, it may have to play a uniformly random action.
+
+    Args:
+        policy: an equilibrium by `te.equilibrium`, or another policy of a game tree.
+
+    Returns:
+        A policy for every player. It raises ValueError for a game that is not in the tree.
+
+    Raises:
+        TypeError: `policy` is no TabularPolicy.
+
+    Examples:
+        >>> env = te.make("kuhn_poker")
+        >>> player = te.agents.equilibrium(te.equilibrium(env))
+        >>> result = te.evaluate(env, [player, te.agents.uniform], games=1024)
+        >>> bool(result.mean_returns[0] > 0)
+        True
+    """
+    from tensor_envs.solve.equilibrium import TabularPolicy
+
+    instance("policy", policy, TabularPolicy)
+    tree, memory = policy.tree, _Memory(policy.tree)
+    table = np.concatenate([policy.table, np.zeros((1, tree.env.num_actions))])  # the last row: of no state
+
+    def choose(state: State) -> Tensor:
+        instance("state", state, State)
+        before = memory.recall(state)
+        found, mask = tree.find(state, before), state.legal_action_mask.numpy()
+        if (wrong := mask.any(1) & (found == -1)).any():
+            raise ValueError(f"state must have games of {tree!r}, row {int(np.argmax(wrong))} is none")
+        chances = np.where((found >= 0)[:, None], table[np.maximum(found, -1)], mask)
+        with np.errstate(divide="ignore"):
+            logits = Tensor(np.maximum(np.log(chances), FLOOR).astype(np.float32), device=state.device)
+        allowed = Tensor(chances > 0, device=state.device)
+        action = sample_action(logits, allowed, state.action_key, state.ply)
+        memory.record(tree.sequence(found, to_numpy(action)))
+        return action
+
+    return choose
+
+
+class _Memory:
+    """Last own sequence of every player in each game of a batch that is played on."""
+
+    def __init__(self, tree: GameTree):
+        self.players = tree.env.num_players
+        self.ply = np.zeros(0, np.int64)
+
+    def recall(self, state: State) -> np.ndarray:
+        """Return the last own sequence of the player to move, int64 [B]: 0 for none, -1 if it is not known."""
+        values = state.numpy()
+        ply, episode = values["ply"].astype(np.int64), values["episode"]
+        if len(self.ply) != len(ply):
+            self.ply, self.episode = np.full(len(ply), -1), episode
+            self.sequence = np.zeros((len(ply), self.players), np.int64)
+            self.chosen, self.player = np.zeros(len(ply), np.int64), np.zeros(len(ply), np.int64)
+        later, again = ply > self.ply, (ply < self.ply) | (episode != self.episode)
+        rows = np.flatnonzero(later & (self.ply >= 0) & ~again)
+        self.sequence[rows, self.player[rows]] = self.chosen[rows]  # the last choice has been played
+        self.sequence[again] = 0
+        self.ply, self.episode, self.player = ply, episode, np.maximum(values["current_player"], 0)
+        return np.asarray(self.sequence[np.arange(len(ply)), self.player])
+
+    def record(self, sequence: np.ndarray) -> None:
+        """Take the sequences of the player to move after its actions, int64 [B]."""
+        self.chosen = sequence
 
 
 @functools.lru_cache(8)

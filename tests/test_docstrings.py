@@ -26,12 +26,12 @@ MAX_FRAGMENTS = 0.03  # of all docstrings
 # add new verbs here
 VERBS = """
 Add Advance Allocate Allow Animate Append Apply Arrange Bound Build Call Capture Check Choose Clamp Clear Close
-Combine Compare Compile Compute Concatenate Continue Convert Convolve Copy Count Deal Do Download Draw Drop Encode
-End Estimate Evaluate Fill Gather Give Group Hash Have Import Iterate Join Keep Launch Lay Let Load Log Look Make
-Mark Merge Move Name Observe Offer Open Order Pack Pad Parse Pass Pickle Place Play Prepare Print Put Raise Read
-Realise Record Refuse Register Remove Replace Replay Resample Reset Return Round Run Save Score Select Send Set
-Shift Solve Split Start Step Stop Store Sum Sweep Switch Take Tighten Trace Unpack Update Upload Visit Wait Wrap
-Write Yield
+Combine Compare Compile Compute Concatenate Continue Convert Convolve Copy Count Deal Do Download Draw Drop
+Encode End Enumerate Estimate Evaluate Fill Gather Give Group Hash Have Import Iterate Join Keep Launch Lay Let
+Load Log Look Make Mark Merge Move Name Number Observe Offer Open Order Pack Pad Parse Pass Pickle Place Play
+Prepare Print Put Raise Read Realise Record Refuse Register Remove Renumber Replace Replay Resample Reset Return
+Round Run Save Score Select Send Set Shift Solve Split Start Step Stop Store Sum Sweep Switch Take Tighten Trace
+Unpack Update Upload Visit Wait Wrap Write Yield
 """
 
 

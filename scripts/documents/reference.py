@@ -39,6 +39,8 @@ GROUPS: dict[str, tuple[str, dict[str, str]]] = {
             "te.agents": "agents.*",
             "Matches": "evaluate Evaluation arena Ratings regret",
             "Counting and solving": "perft Perft solve Solution",
+            "Hidden information": "game_tree GameTree equilibrium Equilibrium TabularPolicy exploitability "
+            "best_response",
         },
     ),
     "adapters": (

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
+from tinygrad.helpers import tqdm
 
 from tensor_envs._compiler.devices import resolve
 from tensor_envs._engine.batch_layout import LANES, BatchBuffers, batch_layout
@@ -139,6 +141,11 @@ def padded_size(count: int) -> int:
     No size is below a block's lanes, which would need other kernels.
     """
     return -(-count // STEP) * STEP if count > STEP else max(LANES, 1 << (count - 1).bit_length())
+
+
+def counter(what: str, total: int | None, shown: bool) -> Any:
+    """Return a progress bar of positions on stderr."""
+    return tqdm(desc=what, total=total, unit=" positions", unit_scale=True, disable=not shown)
 
 
 def _moved(table: Array, source: Layout, target: Layout) -> Array:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from tinygrad.helpers import tqdm
 
 from tensor_envs._compiler.threads import num_threads
 from tensor_envs._engine.batch_layout import BatchBuffers
@@ -258,8 +257,3 @@ def _image(table: Array, columns: list[Array]) -> list[Array]:
         for j, column in enumerate(columns[1:], 1):
             words[k] |= table[j, :, k].take(column)
     return words
-
-
-def counter(what: str, total: int | None, shown: bool) -> Any:
-    """Return a progress bar of positions on stderr."""
-    return tqdm(desc=what, total=total, unit=" positions", unit_scale=True, disable=not shown)

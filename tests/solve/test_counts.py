@@ -15,8 +15,8 @@ import pytest
 import tensor_envs as te
 from tensor_envs.rules import Chance, Field, GameState, Mask, Outcome, Part, Scalar, Spec, number
 from tensor_envs.solve import packed, positions
-from tensor_envs.solve.packed import Array, Index, Packed, concat, groups
 from tensor_envs.solve.branches import EDGES, padded_size
+from tensor_envs.solve.packed import Array, Index, Packed, concat, groups
 from tests.games.chance import game_key
 from tests.games.shared import reference, shared_env
 from tests.solve.pig import pig

@@ -1,0 +1,141 @@
+"""Sequence form: a player's information states and sequences of own actions, with the payoffs at the ends.
+
+A sequence is a player's last action with all own actions before it; perfect recall makes an information state follow
+exactly one sequence. Sequence 0 is empty. A plan gives every sequence the probability that the player's own actions
+are those; a strategy gives every sequence the probability of its last action. Source: B. von Stengel, "Efficient
+computation of behavior strategies", Games and Economic Behavior 14 (1996).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tensor_envs.solve.packed import Array
+
+
+class Level(NamedTuple):
+    """Information states of a player after equally many own actions.
+
+    Attributes:
+        states, sequences: ranges of their numbers.
+        starts: first sequence of each state within the range, intp [states].
+        before: sequence before each state, counted from the start of the range `earlier`, intp [states].
+        earlier: range of sequences that hold those before.
+    """
+
+    states: slice
+    sequences: slice
+    starts: Array
+    before: Array
+    earlier: slice
+
+
+class SortedEnds(NamedTuple):
+    """Ends of the game in the order of one player's sequences.
+
+    Attributes:
+        sequences: the player's sequences that have ends, intp [n].
+        starts: first end of each of them, intp [n].
+        others: sequence of every other player at each end, intp [P - 1, ends].
+        chance: probability of the draws, float64 [ends].
+        payoffs: return of the player times that probability, float64 [ends].
+    """
+
+    sequences: Array
+    starts: Array
+    others: Array
+    chance: Array
+    payoffs: Array
+
+
+def ranks(counts: Array) -> Array:
+    """Return 0, 1, ... up to each count, concatenated, intp [sum of counts]."""
+    return np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
+
+
+class SequenceForm:
+    """Information states and sequences of one player.
+
+    Attributes:
+        player: number of the player.
+        size: number of sequences.
+        before: sequence before each sequence's information state, intp [size]; 0 for the empty one.
+        state: information state of each sequence, intp [size]; 0 for the empty one.
+        starts: first sequence of each information state, intp [states].
+        levels: information states by the number of own actions before them.
+        ends: ends of the game.
+        uniform: strategy that plays every action with equal probability, float64 [size].
+    """
+
+    def __init__(self, player: int, depths: Sequence[int], before: Array, counts: Array, ends: SortedEnds):
+        """Take the number of states of each level, and for every state the sequence before it and its actions."""
+        self.player, self.ends = player, ends
+        self.starts = 1 + np.cumsum(counts, dtype=np.intp) - counts
+        self.size = 1 + int(counts.sum())
+        empty = np.zeros(1, np.intp)
+        self.state = np.concatenate([empty, np.repeat(np.arange(len(counts)), counts)])
+        self.before = np.concatenate([empty, np.repeat(before, counts)]).astype(np.intp)
+        self.uniform = np.concatenate([[1.0], np.repeat(1 / counts, counts)])
+        self.levels, first, earlier = list[Level](), 0, slice(0, 1)
+        for count in depths:
+            states = slice(first, first + count)
+            sequences = slice(earlier.stop, earlier.stop + int(counts[states].sum()))
+            starts = self.starts[states] - sequences.start
+            self.levels.append(Level(states, sequences, starts, before[states] - earlier.start, earlier))
+            first, earlier = first + count, sequences
+
+    def plan(self, strategy: Array) -> Array:
+        """Return the plan of a strategy, float64 [size]."""
+        plan = np.empty(self.size)
+        plan[0] = 1
+        for level in self.levels:
+            at = level.sequences
+            np.multiply(plan[self.before[at]], strategy[at], out=plan[at])
+        return plan
+
+    def strategy(self, weights: Array) -> Array:
+        """Return the strategy in proportion to weights [size] that are not negative; uniform where all are 0."""
+        if not len(self.starts):
+            return self.uniform
+        total = np.add.reduceat(weights, self.starts)[self.state]
+        strategy = np.divide(weights, total, out=self.uniform.copy(), where=total > 0)
+        strategy[0] = 1
+        return strategy
+
+    def payoffs(self, plans: Sequence[Array]) -> Array:
+        """Return the payoff of every sequence at its own ends, weighted by chance and the other players, [size]."""
+        return self.summed(self.ends.payoffs, plans)
+
+    def summed(self, numbers: Array, plans: Sequence[Array]) -> Array:
+        """Sum numbers [ends] over the ends of every sequence, weighted by the plans of the other players, [size]."""
+        sums, ends = np.zeros(self.size), self.ends
+        rest = [plan for player, plan in enumerate(plans) if player != self.player]
+        for plan, at in zip(rest, ends.others, strict=True):
+            numbers = numbers * plan.take(at)
+        sums[ends.sequences] = np.add.reduceat(numbers, ends.starts)
+        return sums
+
+    def action_values(self, payoffs: Array, strategy: Array) -> tuple[Array, Array]:
+        """Return the counterfactual values of every sequence [size] and information state [states]."""
+        values, states = payoffs.copy(), np.empty(len(self.starts))
+        for level in reversed(self.levels):
+            at, earlier = level.sequences, level.earlier
+            states[level.states] = found = np.add.reduceat(values[at] * strategy[at], level.starts)
+            values[earlier] += np.bincount(level.before, found, earlier.stop - earlier.start)
+        return values, states
+
+    def best_response(self, payoffs: Array) -> tuple[float, Array]:
+        """Return the value of a best response and the response, a strategy [size] without chance."""
+        values, best = payoffs.copy(), np.zeros(self.size)
+        best[0] = 1
+        for level in reversed(self.levels):
+            at, earlier = level.sequences, level.earlier
+            found = np.maximum.reduceat(values[at], level.starts)
+            is_best = np.flatnonzero(values[at] == found[self.state[at] - level.states.start])
+            first = is_best[np.unique(self.state[at][is_best], return_index=True)[1]]
+            best[at.start + first] = 1
+            values[earlier] += np.bincount(level.before, found, earlier.stop - earlier.start)
+        return float(values[0]), best
