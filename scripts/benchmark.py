@@ -1,8 +1,8 @@
-"""Measure steps and simulations per second: `python scripts/benchmark.py [--search] --help`."""
+"""Measure speed of steps, search or equilibria: `python scripts/benchmark.py [--search | --equilibrium] --help`."""
 
 import sys
 
-from benchmark import main, search
+from benchmark import equilibrium, main, search
 
 if __name__ == "__main__":
-    (search if "--search" in sys.argv else main).main()
+    (search if "--search" in sys.argv else equilibrium if "--equilibrium" in sys.argv else main).main()

@@ -250,12 +250,13 @@ def equilibrium(
     one_of("method", method, get_args(Method))
     iterations = integer("iterations", iterations, 1, MAX_ITERATIONS)
     until = -math.inf if until is None else number("until", until, 0.0, 1e9)
-    solver, curve, planned = _Solver(tree, method, integer("seed", seed, 0, 2**64 - 1)), list[tuple[int, float]](), 1
+    solver = Solver(tree, method, integer("seed", seed, 0, 2**64 - 1))
+    curve, planned = list[tuple[int, float]](), 1
     for count in range(1, iterations + 1):
         solver.iterate(count)
         if count in (planned, iterations):
             planned = math.ceil(count * CHECKED) if count >= 1 / (CHECKED - 1) else count + 1
-            curve.append((count, _exploitability(tree, solver.averages())))
+            curve.append((count, solver.exploitability()))
             if curve[-1][1] <= until:
                 break
     pairs = zip(tree.forms, solver.averages(), strict=True)
@@ -373,11 +374,11 @@ def _checked(table: Array, legal: Array, name: str) -> Array:
     return table / total
 
 
-class _Solver:
+class Solver:
     """State of counterfactual regret minimisation for all players."""
 
-    def __init__(self, tree: GameTree, method: Method, seed: int):
-        self.forms, self.method = tree.forms, method
+    def __init__(self, tree: GameTree, method: Method = "cfr+", seed: int = 0):
+        self.tree, self.forms, self.method = tree, tree.forms, method
         self.strategies = [form.uniform for form in tree.forms]
         self.plans = _plans(tree, self.strategies)
         self.regrets = [np.zeros(form.size) for form in tree.forms]
@@ -388,6 +389,10 @@ class _Solver:
     def averages(self) -> list[Array]:
         """Return the average plans."""
         return [total / total[0] for total in self.totals]
+
+    def exploitability(self) -> float:
+        """Return the exploitability of the average policy."""
+        return _exploitability(self.tree, self.averages())
 
     def iterate(self, count: int) -> None:
         """Update every player in turn; `count` is the number of this iteration, from 1."""

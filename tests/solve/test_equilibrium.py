@@ -14,7 +14,7 @@ from tinygrad import Tensor
 
 import tensor_envs as te
 from tensor_envs.solve import branches, game_tree
-from tensor_envs.solve.equilibrium import Method
+from tensor_envs.solve.equilibrium import Method, Solver
 from tests.games.liars_dice import liars_dice
 from tests.games.shared import shared_env
 from tests.solve import plain_tree
@@ -111,10 +111,8 @@ def test_every_method_converges(method: Method) -> None:
 
 def test_mccfr_samples_without_bias() -> None:
     """Sampled payoffs of a player agree with exact ones on average, for two and for three players."""
-    from tensor_envs.solve.equilibrium import _Solver
-
     for ours in (tree("liars_dice", sides=2), tree("hidden_dice", players=3)):
-        solver, count = _Solver(ours, "mccfr", seed=1), 3000
+        solver, count = Solver(ours, "mccfr", seed=1), 3000
         solver.strategies = random_policy(ours, seed=2).strategies
         solver.plans = [form.plan(x) for form, x in zip(ours.forms, solver.strategies, strict=True)]
         for p, form in enumerate(ours.forms):
