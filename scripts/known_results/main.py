@@ -73,7 +73,7 @@ def page(rows: Sequence[tuple[KnownResult, Any, float]]) -> str:
         f"`python scripts/known_results.py --all`, which wrote this page on {time.strftime('%Y-%m-%d')}."
         " Seconds are CPU time.",
         "A sequence ends with its game and is not counted after it; a position counts once per ply.",
-        "Boards of connect four are width x height.",
+        "Boards of connect four are width x height. Exploitability is what a best response gains on average.",
         "",
         "| what | ours | published | source | seconds |",
         "|---|---|---|---|---|",

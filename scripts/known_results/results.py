@@ -8,6 +8,7 @@ from functools import cache, partial
 from typing import Any
 
 import tensor_envs as te
+from known_results import equilibria
 from known_results.othello import fifty_empties
 
 
@@ -298,4 +299,42 @@ VALUES = [
     ),
 ]
 
-RESULTS = [*COUNTS, *VALUES]
+KUHN = 'H. W. Kuhn, "A simplified two-person poker" (1950)'
+SPIEL = "OpenSpiel, sequence_form_lp_test.py"
+EXPLOITABILITY = {
+    "kuhn_poker": "kuhn_poker: exploitability of",
+    "leduc_poker": "leduc_poker: exploitability of",
+    "tensor_stars": f"tensor_stars, last turn in {equilibria.POSITIONS} random positions: exploitability of",
+}
+
+EQUILIBRIA = [
+    *(
+        KnownResult(f"{name}: value for the first player", value, source, partial(equilibria.first_players_value, name))
+        for name, value, source in (("kuhn_poker", "-0.0556", KUHN), ("leduc_poker", "-0.0856", SPIEL))
+    ),
+    *(
+        KnownResult(f"{what} uniform play", None, "", partial(equilibria.of_uniform, name))
+        for name, what in EXPLOITABILITY.items()
+    ),
+    *(
+        KnownResult(
+            f"{what} playout search of {count:,}, by its shares of visits",
+            None,
+            "",
+            partial(equilibria.of_search, name, count),
+        )
+        for name, what in EXPLOITABILITY.items()
+        for count in (64, 1024, 16_384)
+    ),
+    *(
+        KnownResult(
+            f"{EXPLOITABILITY['tensor_stars']} the trained player by {count} simulations",
+            None,
+            "",
+            partial(equilibria.of_trained, "tensor_stars", count),
+        )
+        for count in (0, 32)
+    ),
+]
+
+RESULTS = [*COUNTS, *VALUES, *EQUILIBRIA]

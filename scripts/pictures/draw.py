@@ -1,4 +1,4 @@
-"""Draw the pictures of the README: games of the uniform policy, and its table of speed.
+"""Draw the pictures of the pages: games of the uniform policy, the table of speed, and a curve of exploitability.
 
     python scripts/pictures/draw.py                      # the SVGs of this folder
     python scripts/pictures/draw.py FOLDER               # the SVGs, in another folder
@@ -10,6 +10,7 @@ The files are the same on every machine.
 from __future__ import annotations
 
 import argparse
+import math
 import re
 import sys
 from collections.abc import Sequence
@@ -58,6 +59,9 @@ FILMS = {
     "three_will": Film("three_will", 3, first=166),
 }
 BATCH, SEED = 12, 0  # 3x3 games of the contact sheet
+# Leduc poker: iterations, colours of the methods, and the decades of exploitability that are shown
+ITERATIONS, DECADES = 1000, (-4, 1)
+METHODS: dict[Any, str] = {"cfr+": "#c0392b", "dcfr": "#2471a3", "pcfr+": "#1e8449", "mccfr": "#7d6608"}
 CUBE: dict[str, Any] = {"shape": (3, 3, 3), "k": 3}
 CUBE_GAME = 86  # of seed 0; a diagonal of the cube ends it
 
@@ -84,6 +88,7 @@ def draw_svgs(folder: Path) -> None:
     (folder / "batch.svg").write_text(sheet, encoding="utf-8")
     speed = draw_speeds(README.read_text(encoding="utf-8"))
     (folder / "speed.svg").write_text(speed.to_svg(), encoding="utf-8")
+    (folder / "equilibrium.svg").write_text(draw_exploitability().to_svg(), encoding="utf-8")
 
 
 def draw_cube(path: Path) -> None:
@@ -124,6 +129,33 @@ def draw_speeds(readme: str) -> Drawing:
         drawing.text((left - 8, y), name, 13, anchor="end")
         drawing.rect(left, y - 8, wide * rate / highest, 16, colour)
         drawing.text((left + wide * rate / highest + 6, y), f"{rate:.3g}", 13, anchor="start")
+    return drawing
+
+
+def draw_exploitability() -> Drawing:
+    """Draw the exploitability in Leduc poker by iterations, both on logarithmic scales."""
+    left, top, wide, high = 60, 40, 480, 260
+    low, decades, powers = DECADES[0], DECADES[1] - DECADES[0], round(math.log10(ITERATIONS))
+    drawing = Drawing(left + wide + 30, top + high + 50)
+    drawing.text((left, 20), "Leduc poker: exploitability by iterations", 15, anchor="start", bold=True)
+    for k in range(decades + 1):
+        y = top + high * (1 - k / decades)
+        drawing.line((left, y), (left + wide, y), stroke="#dddddd")
+        drawing.text((left - 8, y), f"{10.0 ** (low + k):g}", 13, anchor="end")
+    for k in range(powers + 1):
+        x = left + wide * k / powers
+        drawing.line((x, top), (x, top + high), stroke="#dddddd")
+        drawing.text((x, top + high + 18), f"{10**k:,}", 13)
+    tree = te.game_tree(te.make("leduc_poker"))
+    for k, (method, colour) in enumerate(METHODS.items()):
+        points = [
+            (left + wide * math.log10(count) / powers, top + high * (1 - (math.log10(value) - low) / decades))
+            for count, value in te.equilibrium(tree, method, ITERATIONS, until=None).curve
+        ]
+        drawing.line(*points, stroke=colour, width=2)
+        drawing.text(
+            (left + 16, top + high - 16 - 18 * (len(METHODS) - k)), method, 13, colour, anchor="start", bold=True
+        )
     return drawing
 
 

@@ -44,7 +44,8 @@ def test_a_game(docs: Path) -> None:
     assert re.search(r"^\| tic_tac_toe \| 0 \| \d+ \| \.\d+", text, re.M), "trained players"
     text = (docs / "games" / "kuhn_poker.md").read_text()
     assert "\\[" not in (docs / "games" / "go.md").read_text()  # the folded observation is printed verbatim
-    assert "| 0 | `pass` | `bet` |" in text and "## Exact results" not in text
+    assert "| 0 | `pass` | `bet` |" in text and "\n| kuhn_poker: value for the first player | -0.0556 |" in text
+    assert "## Exact results" not in (docs / "games" / "three_will.md").read_text()
     assert re.search(r"Player \d is to move, and may play `pass`, `bet`\.", text)  # an unfinished position
 
 

@@ -22,7 +22,7 @@ def test_the_readmes_pictures_are_up_to_date(name: str, tmp_path: Path, monkeypa
     monkeypatch.setattr(draw, "FILMS", {name: draw.FILMS[name]})
     assert run_here(draw.main, [tmp_path])[0] == 0
     drawn = {path.name: path.read_text() for path in tmp_path.iterdir()}
-    assert drawn == {path: kept()[path] for path in (f"{name}.svg", "batch.svg", "speed.svg")}
+    assert drawn == {path: kept()[path] for path in (f"{name}.svg", "batch.svg", "speed.svg", "equilibrium.svg")}
 
 
 def test_every_game_has_a_small_picture() -> None:

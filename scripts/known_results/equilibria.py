@@ -1,0 +1,66 @@
+"""Values of games of hidden information, and how exploitable searches and trained players are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+import tensor_envs as te
+
+POSITIONS, GAMES, SEED = 64, 256, 0  # positions of Tensor (stars), and random games that they come from
+TURN = 2  # the third one of a hand
+PRECISION = 1e-5  # exploitability of the equilibria
+
+
+def first_players_value(name: str) -> str:
+    """Return the value of a game for player 0, to four decimals."""
+    return f"{te.equilibrium(te.make(name), 'dcfr', iterations=100_000, until=PRECISION).values[0]:.4f}"
+
+
+def of_uniform(name: str) -> str:
+    """Return the exploitability of uniform play."""
+
+    def policy(state: te.State) -> np.ndarray:
+        mask = state.legal_action_mask.numpy()
+        return np.asarray(mask / mask.sum(1, keepdims=True))
+
+    return exploitability(name, policy)
+
+
+def of_search(name: str, simulations: int) -> str:
+    """Return the exploitability of playout search that plays by its shares of visits."""
+    return exploitability(name, lambda state: te.search.playout_policy(state, simulations).action_weights)
+
+
+def of_trained(name: str, simulations: int) -> str:
+    """Return the exploitability of a player whose weights come with the package."""
+    player, actions = te.agents.load(name, simulations), te.make(name).num_actions
+    return exploitability(name, lambda state: np.eye(actions)[te.to_numpy(player(state))])
+
+
+def exploitability(name: str, policy: Callable[[te.State], Any]) -> str:
+    """Return the exploitability of a function of a State to probabilities, to three decimals."""
+    return f"{te.exploitability(tree(name), policy):.3f}"
+
+
+@cache
+def tree(name: str) -> te.GameTree:
+    """Return the tree of a game; of Tensor (stars), that of its last turn."""
+    return last_turn() if name == "tensor_stars" else te.game_tree(te.make(name))
+
+
+def last_turn() -> te.GameTree:
+    """Return the tree of Tensor (stars) from the third turn of the last hand, in positions of random games."""
+    env, games = te.make("tensor_stars"), list[dict[str, Any]]()
+    state = env.init(GAMES, SEED)
+    while len(games) < POSITIONS:
+        values = state.numpy()
+        here = (values["turn"] == TURN) & (values["placed"] == 0)
+        for row in np.flatnonzero(here & ~values["terminated"] & ~values["truncated"]):
+            # as in the last hand, and of one ply, which tells nothing else
+            games.append(env.state_to_dict(state, int(row)) | {"hands": env.rules.max_hands - 1, "ply": 12})
+        state = env.reset(env.step(state, te.agents.uniform(state)))
+    return te.game_tree(env.state_from_dicts(games[:POSITIONS]))
