@@ -11,7 +11,15 @@ from tensor_envs._engine.entry import GameEntry
 from tensor_envs.agents import Oracle
 from tensor_envs.combine import concat, where
 from tensor_envs.env import Env
-from tensor_envs.evaluation import Evaluation, Ratings, arena, evaluate, regret
+from tensor_envs.evaluation import (
+    Evaluation,
+    ExploitabilityBound,
+    Ratings,
+    arena,
+    evaluate,
+    exploitability_bound,
+    regret,
+)
 from tensor_envs.interop import from_numpy, from_torch, to_numpy, to_torch
 from tensor_envs.interpreter import ScalarGame, debug
 from tensor_envs.io import load_state, save_state
@@ -50,6 +58,7 @@ __all__ = [
     "Env",
     "Equilibrium",
     "Evaluation",
+    "ExploitabilityBound",
     "Field",
     "GameEntry",
     "GameState",
@@ -81,6 +90,7 @@ __all__ = [
     "equilibrium",
     "evaluate",
     "exploitability",
+    "exploitability_bound",
     "from_numpy",
     "from_torch",
     "game_tree",

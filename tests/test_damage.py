@@ -55,7 +55,17 @@ def saved_table(path: Path) -> Callable[[], list[np.ndarray]]:
     return load
 
 
-@pytest.mark.parametrize("saved", [saved_state, saved_table], ids=["state", "table"])
+def saved_equilibrium(path: Path) -> Callable[[], list[np.ndarray]]:
+    te.equilibrium(shared_env("kuhn_poker"), iterations=20).save(path)
+
+    def load() -> list[np.ndarray]:
+        found = te.Equilibrium.load(path)
+        return [found.table, np.array(found.curve)]
+
+    return load
+
+
+@pytest.mark.parametrize("saved", [saved_state, saved_table, saved_equilibrium], ids=["state", "table", "equilibrium"])
 def test_flipped_bits(saved: Callable[[Path], Callable[[], list[Any]]], tmp_path: Path) -> None:
     path = tmp_path / "file"
     load = saved(path)

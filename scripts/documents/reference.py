@@ -40,7 +40,7 @@ GROUPS: dict[str, tuple[str, dict[str, str]]] = {
             "Matches": "evaluate Evaluation arena Ratings regret",
             "Counting and solving": "perft Perft solve Solution",
             "Hidden information": "game_tree GameTree equilibrium Equilibrium TabularPolicy exploitability "
-            "best_response",
+            "best_response exploitability_bound ExploitabilityBound",
         },
     ),
     "adapters": (

@@ -12,6 +12,7 @@ import tensor_envs as te
 
 POSITIONS, GAMES, SEED = 64, 256, 0  # positions of Tensor (stars), and random games that they come from
 TURN = 2  # the third one of a hand
+SAMPLE, RESPONSE = 128, 128  # games of a lower bound, and simulations of the players that respond
 PRECISION = 1e-5  # exploitability of the equilibria
 
 
@@ -39,6 +40,17 @@ def of_trained(name: str, simulations: int) -> str:
     """Return the exploitability of a player whose weights come with the package."""
     player, actions = te.agents.load(name, simulations), te.make(name).num_actions
     return exploitability(name, lambda state: np.eye(actions)[te.to_numpy(player(state))])
+
+
+def at_least(name: str, simulations: int) -> str:
+    """Return a lower bound of the exploitability of a trained player in a whole game, with its 95 % interval.
+
+    The responses are playout search and the trained player by more simulations.
+    """
+    env = te.make(name)
+    responses = [te.agents.playout_search(RESPONSE), te.agents.load(name, RESPONSE)]
+    bound = te.exploitability_bound(env, te.agents.load(name, simulations), responses, SAMPLE)
+    return f"{bound.value:.2f} +- {bound.interval:.2f}"
 
 
 def exploitability(name: str, policy: Callable[[te.State], Any]) -> str:

@@ -335,6 +335,17 @@ EQUILIBRIA = [
         )
         for count in (0, 32)
     ),
+    *(
+        KnownResult(
+            f"{name}: lower bound of the exploitability of the trained player by {count} simulations",
+            None,
+            "",
+            partial(equilibria.at_least, name, count),
+            slow=True,
+        )
+        for name in ("tensor_stars", "three_will")
+        for count in (0, 32)
+    ),
 ]
 
 RESULTS = [*COUNTS, *VALUES, *EQUILIBRIA]

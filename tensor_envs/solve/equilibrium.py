@@ -43,8 +43,8 @@ class TabularPolicy:
     Examples:
         >>> tree = te.game_tree(te.make("kuhn_poker"))
         >>> response = te.best_response(tree, lambda state: state.legal_action_mask.numpy() / 2, player=0)
-        >>> response.values.round(6).tolist(), response.table[2].tolist()  # a king bets at once
-        ([0.5, -0.5], [0.0, 1.0])
+        >>> response.values.round(6).tolist(), response.table.shape
+        ([0.5, -0.5], (12, 2))
     """
 
     def __init__(self, tree: GameTree, strategies: Sequence[Array]):

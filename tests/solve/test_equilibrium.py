@@ -240,6 +240,17 @@ def test_an_oracle() -> None:
         te.equilibrium(tree("hidden_dice", players=3), iterations=1).regret(hidden_dice(3).init(1), [0])
 
 
+def test_a_lower_bound_is_that_of_the_best_responses() -> None:
+    """The players choose their best responses among those given, which gain as much as the tree says."""
+    ours = tree("leduc_poker")
+    best = [te.agents.equilibrium(te.best_response(ours, uniform, p)) for p in (0, 1)]
+    bound = te.exploitability_bound(ours.env, te.agents.uniform, [te.agents.uniform, *best], games=10_000)
+    assert bound.responses == (1, 2) and bound.gains.shape == (10_000, 2) and 0 < bound.interval < 0.1
+    assert abs(bound.value - te.exploitability(ours, uniform)) < SIGMAS / 1.96 * bound.interval
+    alone = te.exploitability_bound(ours.env, te.agents.uniform, [te.agents.uniform], games=16)
+    assert (alone.value, alone.lower, alone.responses) == (0, 0, (0, 0))  # the same games
+
+
 def test_networks_and_searches() -> None:
     env = shared_env("kuhn_poker")
 
@@ -317,6 +328,11 @@ BAD: list[tuple[Callable[[], Any], type[Exception], str]] = [
     ),
     (lambda: te.exploitability(tree("kuhn_poker"), lambda s: np.ones((12, 2))), ValueError, "with a sum of 1, got"),
     (lambda: te.agents.equilibrium(uniform), TypeError, "policy must be of type TabularPolicy"),  # type: ignore[arg-type]
+    (
+        lambda: te.exploitability_bound(shared_env("kuhn_poker"), te.agents.uniform, []),
+        ValueError,
+        "responses must be one policy or more",
+    ),
     (
         lambda: te.agents.equilibrium(random_policy(tree("kuhn_poker"), 1))(shared_env("leduc_poker").init(1)),
         ValueError,

@@ -175,6 +175,26 @@ def loops() -> None:
     assert_type(te.__version__, str)
 
 
+def hidden(folder: Path) -> None:
+    env = te.make("kuhn_poker")
+    tree = te.game_tree(env, max_nodes=1000, progress=False)
+    assert_type(tree, te.GameTree)
+    assert_type(tree.states, te.State)
+    assert_type(len(tree) + tree.nodes, int)
+    found = te.equilibrium(tree, "cfr+", iterations=50, until=None, seed=1)
+    assert_type(found, te.Equilibrium)
+    assert_type(found.curve, tuple[tuple[int, float], ...])
+    oracles: list[te.Oracle] = [found]
+    found.save(folder / "equilibrium")
+    assert_type(te.Equilibrium.load(folder / "equilibrium"), te.Equilibrium)
+    assert_type(te.exploitability(env, found), float)
+    chances = te.agents.softmax(lambda state: (Tensor.zeros(state.batch, 2), Tensor.zeros(state.batch)))
+    assert_type(te.best_response(env, chances, player=1), te.TabularPolicy)
+    player: te.agents.Policy = te.agents.equilibrium(found)
+    assert_type(te.exploitability_bound(env, player, [player], games=4), te.ExploitabilityBound)
+    assert_type(te.regret(env, player, oracles[0], games=2), float)
+
+
 def boards() -> None:
     board = np.array([[1, 1, 1], [0, -1, 0], [-1, 0, 0]], np.int8)
     assert_type(ops.winner(board, k=3), Tensor)
@@ -193,6 +213,7 @@ def main() -> None:
     games()
     with TemporaryDirectory() as folder:
         states(Path(folder))
+        hidden(Path(folder))
     loops()
     boards()
 
