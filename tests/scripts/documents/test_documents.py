@@ -45,7 +45,7 @@ def test_a_game(docs: Path) -> None:
     text = (docs / "games" / "kuhn_poker.md").read_text()
     assert "\\[" not in (docs / "games" / "go.md").read_text()  # the folded observation is printed verbatim
     assert "| 0 | `pass` | `bet` |" in text and "\n| kuhn_poker: value for the first player | -0.0556 |" in text
-    assert "## Exact results" not in (docs / "games" / "three_will.md").read_text()
+    assert "## Exact results" not in (docs / "games" / "backgammon.md").read_text()
     assert re.search(r"Player \d is to move, and may play `pass`, `bet`\.", text)  # an unfinished position
 
 
