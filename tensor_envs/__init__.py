@@ -5,7 +5,7 @@ import sys
 import warnings
 from typing import Any
 
-from tensor_envs import agents, ops, search, testing, text
+from tensor_envs import agents, ops, search, testing, text, train
 from tensor_envs._compiler.threads import num_threads, set_num_threads
 from tensor_envs._engine.entry import GameEntry
 from tensor_envs.agents import Oracle
@@ -122,5 +122,6 @@ __all__ = [
     "text",
     "to_numpy",
     "to_torch",
+    "train",
     "where",
 ]

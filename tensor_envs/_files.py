@@ -22,6 +22,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 DTYPES = {
+    "BOOL": "?",
     "U8": "u1",
     "U16": "<u2",
     "U32": "<u4",
@@ -31,6 +32,7 @@ DTYPES = {
     "I32": "<i4",
     "I64": "<i8",
     "F16": "<f2",
+    "F32": "<f4",
 }
 _NAMES = {np.dtype(dtype).newbyteorder("="): name for name, dtype in DTYPES.items()}
 _KEY, _BLANK = "sha256", "0" * 64

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from tensor_envs._engine.random import KEY_WORDS
 from tensor_envs._files import read_arrays, write_arrays
 from tensor_envs._validate import file_path, instance
 from tensor_envs.env import Env
-from tensor_envs.registry import make
+from tensor_envs.registry import env_metadata, env_of
 from tensor_envs.state import State
 
 FORMAT = "tensor_envs state 2"
@@ -41,24 +40,24 @@ def save_state(state: State, path: str | Path) -> None:
     """
     instance("state", state, State)
     path = file_path("path", path)
-    env, buffers = state.env, state.buffers
-    arrays = {"words": buffers.layout.table(buffers.words), "row_rng": buffers.layout.table(buffers.row_keys)}
-    write_arrays(path, FORMAT, env_metadata(env), arrays)
+    write_arrays(path, FORMAT, env_metadata(state.env), state_arrays(state))
 
 
-def env_metadata(env: Env) -> dict[str, Any]:
-    """Return the metadata of an environment for a file."""
-    fixed = env.entry.presets.get(env.id, {})
-    rules = {name: value for name, value in asdict(env.rules).items() if name not in fixed}
-    return {"id": env.id, "version": env.version, "illegal": env.illegal, "rules": rules}
+def state_arrays(state: State) -> dict[str, np.ndarray]:
+    """Return a state's words [B, W] and random keys of rows for a file, uint32."""
+    buffers = state.buffers
+    return {"words": buffers.layout.table(buffers.words), "row_rng": buffers.layout.table(buffers.row_keys)}
 
 
-def env_of(metadata: dict[str, Any]) -> Env:
-    """Return the environment of a file's metadata. KeyError, TypeError, ValueError or AttributeError if invalid."""
-    env = make(metadata["id"], illegal=metadata["illegal"], **{k: _tuples(v) for k, v in metadata["rules"].items()})
-    if env.version != metadata["version"]:
-        raise ValueError(f"it was saved by version {metadata['version']} of {env.id!r}, this is {env.version}")
-    return env
+def state_of(env: Env, arrays: Mapping[str, np.ndarray], device: DeviceName | None = None) -> State:
+    """Return the state of arrays by `state_arrays`. KeyError or ValueError if they are none of this environment."""
+    table, row_keys, layout = arrays["words"], arrays["row_rng"], env.engine.layout
+    if table.dtype != np.uint32 or table.shape != (len(table), layout.words) or not 0 < len(table) <= MAX_BATCH:
+        raise ValueError(f"its words are not those of {env!r}")
+    if row_keys.dtype != np.uint32 or row_keys.shape != (len(table), KEY_WORDS):
+        raise ValueError("its rows' random keys are of another shape")
+    layout.check(table)
+    return State(env, env.engine.load(table, row_keys, resolve(device)))
 
 
 def load_state(path: str | Path, device: DeviceName | None = None) -> State:
@@ -86,18 +85,6 @@ def load_state(path: str | Path, device: DeviceName | None = None) -> State:
     path = file_path("path", path)
     metadata, arrays = read_arrays(path, FORMAT)
     try:
-        env = env_of(metadata)
-        table, row_keys, layout = arrays["words"], arrays["row_rng"], env.engine.layout
-        if table.dtype != np.uint32 or table.shape != (len(table), layout.words) or not 0 < len(table) <= MAX_BATCH:
-            raise ValueError(f"its words are not those of {env!r}")
-        if row_keys.dtype != np.uint32 or row_keys.shape != (len(table), KEY_WORDS):
-            raise ValueError("its rows' random keys are of another shape")
-        layout.check(table)
+        return state_of(env_of(metadata), arrays, device)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ValueError(f"{str(path)!r} holds no state that can be read: {error}") from None
-    return State(env, env.engine.load(table, row_keys, resolve(device)))
-
-
-def _tuples(value: Any) -> Any:
-    """Convert the lists of JSON to tuples, which rules use."""
-    return tuple(map(_tuples, value)) if isinstance(value, list) else value

@@ -8,7 +8,7 @@ import importlib
 import pkgutil
 import re
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import asdict, fields
 from typing import Any
 
 from tensor_envs._engine.entry import GameEntry
@@ -135,3 +135,23 @@ def make(id: str, *, illegal: Illegal = "lose", **rule_fields: Any) -> Env:
             f"the preset {id!r} fixes {clash[0]}={fixed[clash[0]]!r}; use make({entry.id!r}, ...) to choose it"
         )
     return Env(entry, rules(**fixed, **rule_fields), name=id, illegal=illegal)
+
+
+def env_metadata(env: Env) -> dict[str, Any]:
+    """Return the metadata of an environment for a file."""
+    fixed = env.entry.presets.get(env.id, {})
+    rules = {name: value for name, value in asdict(env.rules).items() if name not in fixed}
+    return {"id": env.id, "version": env.version, "illegal": env.illegal, "rules": rules}
+
+
+def env_of(metadata: dict[str, Any]) -> Env:
+    """Return the environment of a file's metadata. KeyError, TypeError, ValueError or AttributeError if invalid."""
+    env = make(metadata["id"], illegal=metadata["illegal"], **{k: _tuples(v) for k, v in metadata["rules"].items()})
+    if env.version != metadata["version"]:
+        raise ValueError(f"it was saved by version {metadata['version']} of {env.id!r}, this is {env.version}")
+    return env
+
+
+def _tuples(value: Any) -> Any:
+    """Convert the lists of JSON to tuples, which rules use."""
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value

@@ -24,7 +24,7 @@ from documents.rooms import (
 )
 
 TOP_LEVEL = {"pyproject.toml", "tensor_envs", "tests", "scripts", "cube.png", "README.md", "LICENSE"}
-# from the bottom up; a folder's floor holds all its modules
+# from the bottom up; a folder's floor holds all its modules but those that are named
 FLOORS = [
     {"_validate", "_pytree"},
     {"_compiler"},
@@ -37,10 +37,10 @@ FLOORS = [
     {"sampling", "rollout", "io", "record", "pictures", "sharding"},
     {"games"},
     {"search", "solve"},
-    {"train"},
+    {"train.network", "train.advantages"},
     {"agents", "evaluation"},
     {"_command"},
-    {"adapters", "web", "export"},
+    {"adapters", "web", "export", "train"},
     {"play"},
     {"testing"},
     {""},  # the public names
@@ -52,6 +52,7 @@ SETS = "tensor_envs.games._kit.sets"  # shared by rules of several games
 # names of tinygrad that any room may import
 PUBLIC = {
     "Tensor",
+    "Context",
     "UOp",
     "dtypes",
     "nn",

@@ -16,7 +16,7 @@ from tensor_envs._engine.random import KEY_WORDS
 from tensor_envs._files import read_arrays, write_arrays
 from tensor_envs._validate import file_path, instance, integer
 from tensor_envs.env import Env
-from tensor_envs.io import env_metadata, env_of
+from tensor_envs.registry import env_metadata, env_of
 from tensor_envs.solve.branches import counter
 from tensor_envs.solve.packed import Array, Index, Packed, concat, groups
 from tensor_envs.solve.positions import MAX_DEPTH, Expander, Positions, Rows, joined

@@ -12,7 +12,7 @@ from tinygrad.helpers import TRAINING
 
 from tensor_envs._compiler.devices import DeviceName, resolve
 from tensor_envs._files import read_arrays, write_arrays
-from tensor_envs.io import env_metadata, env_of
+from tensor_envs.registry import env_metadata, env_of
 from tensor_envs.sampling import masked_logits
 
 if TYPE_CHECKING:

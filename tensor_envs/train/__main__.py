@@ -1,0 +1,156 @@
+"""Train a player by self-play, or rate trained players.
+
+    python -m tensor_envs.train alphazero connect_four --minutes 10
+    python -m tensor_envs.train alphazero gomoku --blocks 2 --channels 32 --minutes 60 --folder runs/gomoku
+    python -m tensor_envs.train ppo tic_tac_toe --steps 100
+    python -m tensor_envs.train alphazero my_games:DiceRace --minutes 5    # a custom game
+    python -m tensor_envs.train rate connect_four --simulations 0 32 --regret
+
+A run is a folder with its settings (config.toml), metrics of every step (metrics.jsonl), a checkpoint, the network
+(weights.safetensors, which `te.agents.load` plays) and curves (curves.svg). The same command continues a run that was
+interrupted, and one with a larger budget continues a run that has ended.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from tensor_envs import agents
+from tensor_envs._command import MAX_COUNT, add_rules, busy, command_parser, device_of, real, run, whole
+from tensor_envs.evaluation import arena, regret
+from tensor_envs.registry import make
+from tensor_envs.train import PPO, AlphaZero, Progress, TensorBoard, Trainer, WandB
+from tensor_envs.train.config import read_config
+from tensor_envs.train.network import load as load_network
+from tensor_envs.train.rating import oracle_of
+from tensor_envs.train.run import CONFIG, Callback
+
+ALGORITHMS: dict[str, type[Trainer]] = {kind.algorithm: kind for kind in (AlphaZero, PPO)}
+MINUTE = 60.0
+
+
+def make_trainer(options: argparse.Namespace, folder: Path) -> Trainer:
+    """Return the trainer of a run: settings that are not given are those of the folder or the defaults.
+
+    Raises:
+        ValueError: the folder has a run of another game, algorithm or setting, or --weights do not fit.
+    """
+    kind = ALGORITHMS[options.command]
+    env = make(options.id, **dict(options.rules))
+    given = {item.name: getattr(options, item.name) for item in fields(kind.Config) if item.name in options}
+    if not (folder / CONFIG).exists():
+        trainer = kind(env, kind.Config(**given), options.device)
+        if options.weights is not None:
+            game, weights = load_network(options.weights)
+            if not game.plays_like(env):
+                raise ValueError(f"--weights must be weights for {env!r}, got those for {game!r}")
+            trainer.assign_weights(weights)
+        return trainer
+    stored, config = read_config(folder / CONFIG, kind.algorithm, kind.Config)
+    if options.id != stored.id or (options.rules and not stored.plays_like(env)):
+        raise ValueError(f"{str(folder)!r} has a run of {stored!r}, got {env!r}: name another --folder")
+    if changed := [name for name, value in given.items() if getattr(config, name) != value]:
+        name = changed[0]
+        raise ValueError(
+            f"{str(folder)!r} has a run with {name}={getattr(config, name)}, got {given[name]}: name another --folder"
+        )
+    return kind(stored, config, options.device)
+
+
+def train(options: argparse.Namespace) -> None:
+    """Run a training command."""
+    name = f"{options.command}-{options.id.replace(':', '-').replace('/', '-')}"
+    folder = options.folder or Path("runs") / name
+    callbacks: list[Callback] = [Progress()]
+    callbacks += [TensorBoard(folder)] if options.tensorboard else []
+    callbacks += [WandB(project=options.wandb, name=folder.name)] if options.wandb else []
+    with busy("compiling"):
+        trainer = make_trainer(options, folder)
+    budget = f"{options.steps} steps" if options.minutes is None else f"{options.minutes:g} minutes of processor time"
+    games = f"{trainer.config.num_envs} games x {trainer.config.rollout_length} decisions a step"
+    print(f"{trainer.env.id}: {budget}, {games}, on {device_of(trainer.device)}, in {folder}", flush=True)
+    seconds = None if options.minutes is None else options.minutes * MINUTE
+    trainer.run(options.steps, seconds, folder, callbacks)
+    if trainer.seconds:
+        print(f"{trainer.positions / trainer.seconds:,.0f} positions per second of processor time, compiling included")
+
+
+def rate(options: argparse.Namespace) -> None:
+    """Run the command `rate`: Elo of a round robin with uniform and playout-search players, and exact regret."""
+    env = make(options.id, **dict(options.rules))
+    if env.num_players != 2:
+        raise ValueError(f"the game must be for two, {env!r} has {env.num_players} players")
+    if options.games % 2:
+        raise ValueError(f"--games must be even, got {options.games}")
+    path, oracle = options.weights or env.id, oracle_of(env) if options.regret else None
+    players: dict[str, agents.Policy] = {"uniform": agents.uniform}
+    players |= {f"playout search of {n}": agents.playout_search(n, seed=1) for n in options.rivals}
+    trained = {f"trained, {n} simulations": agents.load(path, n) for n in options.simulations}
+    print(f"{env.id} on {device_of()}, {options.games} games of each pair, weights of {path}", flush=True)
+    with busy("compiling and playing"):
+        print(arena(env, players | trained, options.games, opening=2, seed=options.seed), flush=True)
+    if oracle is not None:
+        for name, player in trained.items():
+            value = regret(env, player, oracle, options.games, options.seed, opening=2)
+            print(f"{name}: mean exact regret {value:.5f}", flush=True)
+
+
+def add_training(parser: argparse.ArgumentParser, kind: type[Trainer]) -> None:
+    """Add the options of a training command, one for every setting."""
+    budget = parser.add_mutually_exclusive_group(required=True)
+    budget.add_argument("--minutes", type=real(0, 1e7, False), help="budget in minutes of processor time, in all")
+    text = "budget in steps, in all; on one thread the weights then depend on the settings alone"
+    budget.add_argument("--steps", type=whole(1, MAX_COUNT), help=text)
+    parser.add_argument("--folder", type=Path, help="folder of the run; default: runs/<algorithm>-<game>")
+    parser.add_argument("--weights", metavar="FILE", help="weights to start from, in a new run")
+    parser.add_argument("--device", help="any tinygrad device; default: tinygrad's default device")
+    parser.add_argument("--tensorboard", action="store_true", help="write metrics for TensorBoard (extra `train`)")
+    parser.add_argument("--wandb", metavar="PROJECT", help="log to a project of Weights & Biases (extra `train`)")
+    for item in fields(kind.Config):
+        name, text = f"--{item.name.replace('_', '-')}", item.metadata["help"]
+        if isinstance(item.default, bool):
+            parser.add_argument(name, action="store_true", default=argparse.SUPPRESS, help=text)
+            continue
+        low, high = item.metadata["low"], item.metadata["high"]
+        number: Any = whole(low, high) if isinstance(item.default, int) else real(low, high)
+        text = f"{text}; default: {item.default}"
+        parser.add_argument(name, type=number, default=argparse.SUPPRESS, metavar="N", help=text)
+
+
+def add_rating(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command `rate`."""
+    count, simulations = whole(1, MAX_COUNT), whole(0, 2**20)
+    parser.add_argument("--weights", metavar="FILE", help="default: those that come with the package")
+    text = "simulations of the trained player's search, 0 for the network alone; default: 0 and 32"
+    parser.add_argument("--simulations", nargs="+", type=simulations, default=[0, 32], metavar="N", help=text)
+    text = "simulations of playout search; default: 128 and 1,024"
+    parser.add_argument("--rivals", nargs="*", type=whole(1, 2**20), default=[128, 1024], metavar="N", help=text)
+    parser.add_argument("--games", type=count, default=256, help="games of each pair; default: %(default)s")
+    parser.add_argument("--seed", type=whole(0, 2**32 - 2), default=1)
+    parser.add_argument("--regret", action="store_true", help="also compute exact regret (solvable games only)")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command."""
+    parser = command_parser("tensor_envs.train", __doc__)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    helps = {"alphazero": "AlphaZero with Gumbel search", "ppo": "PPO", "rate": "Elo and exact regret of weights"}
+    for name, text in helps.items():
+        command = commands.add_parser(name, help=text, description=text)
+        command.add_argument("id", metavar="GAME", help="a registered game, or package.module:Name for a custom one")
+        add_rules(command)
+        if name in ALGORITHMS:
+            add_training(command, ALGORITHMS[name])
+            command.set_defaults(work=train)
+        else:
+            add_rating(command)
+            command.set_defaults(work=rate)
+    run(parser, lambda options: options.work(options), arguments)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+"""AlphaZero: a network learns, in self-play, the policy and the value that a search finds.
+
+`te.search.gumbel_muzero_policy` selects the actions of self-play, and its action weights are the policy's targets. In
+the first part of a run `te.search.playout_policy`, which needs no network, may play instead.
+
+Sources: D. Silver et al., "A general reinforcement learning algorithm that masters chess, shogi, and Go through
+self-play", Science 362, 2018; I. Danihelka et al., "Policy improvement by planning with Gumbel", ICLR 2022; for
+playout search at first: T. Anthony et al., "Thinking fast and slow with deep learning and tree search", NeurIPS 2017.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from tinygrad import Context, Tensor, nn
+
+from tensor_envs._compiler.devices import upload
+from tensor_envs.agents import greedy, gumbel
+from tensor_envs.env import Env
+from tensor_envs.interop import to_numpy
+from tensor_envs.jit import jit
+from tensor_envs.search.policies import gumbel_muzero_policy, playout_policy
+from tensor_envs.search.tree import SearchOutput
+from tensor_envs.state import State
+from tensor_envs.train.config import AlphaZeroConfig
+from tensor_envs.train.network import evaluator
+from tensor_envs.train.rating import oracle_of, rate
+from tensor_envs.train.replay import ReplayBuffer, Samples
+from tensor_envs.train.run import Metrics, Trainer
+from tensor_envs.train.self_play import self_play
+
+PLAY, SAMPLE = 0, 1  # kinds of random numbers
+
+
+class AlphaZero(Trainer):
+    """AlphaZero with Gumbel search.
+
+    Examples:
+        >>> config = te.train.AlphaZeroConfig(num_envs=4, rollout_length=2, num_simulations=2, updates=1, ratings=0)
+        >>> trainer = te.train.AlphaZero(te.make("tic_tac_toe"), config)
+        >>> trainer.run(steps=2)
+        {}
+        >>> trainer.positions
+        16
+    """
+
+    algorithm = "alphazero"
+    Config: ClassVar[type[AlphaZeroConfig]] = AlphaZeroConfig
+    config: AlphaZeroConfig
+    replay: ReplayBuffer
+
+    def __init__(self, env: Env, config: AlphaZeroConfig | None = None, device: str | None = None, *, rank: int = 0):
+        super().__init__(env, config, device, rank=rank)
+        self.evaluate = evaluator(env, self.network)
+        self.adam = nn.optim.Adam(nn.state.get_parameters(self.network), lr=self.config.learning_rate)
+        self.replay = ReplayBuffer(self.config.replay_steps, list(env.symmetries()))
+        self.fit = jit(self._fit)
+        self.oracle = oracle_of(env, device) if self.config.regret and rank == 0 else None
+
+    def optimizer(self) -> nn.optim.Optimizer:
+        return self.adam
+
+    def learning_rate(self) -> float:
+        return self.config.learning_rate * max(0.1, 1 - self.progress)
+
+    def rate(self) -> Metrics:
+        """Rate the player with search, which adds no noise here, and the network alone ("network_score", ...)."""
+        common = self.config, self.oracle, self.device
+        searching, alone = gumbel(self.evaluate, self.config.num_simulations), greedy(self.evaluate)
+        return rate(self.env, searching, *common) | rate(self.env, alone, *common, prefix="network_")
+
+    def search(self, state: State, seed: int) -> SearchOutput:
+        """Search with the network or, in the first part of a run, with random playouts."""
+        if self.progress < self.config.playout_share:
+            return playout_policy(state, self.config.playout_simulations, seed=seed)
+        return gumbel_muzero_policy(state, self.evaluate, self.config.num_simulations, seed=seed)
+
+    def play(self, step: int) -> Samples:
+        """Return the samples of `rollout_length` decisions in every game."""
+        config, random = self.config, self.random(PLAY, self.rank, step)
+        self.state, samples = self_play(
+            self.state,
+            self.search,
+            config.rollout_length,
+            random,
+            explore_plies=config.explore_plies,
+            search_value_weight=config.search_value_weight,
+        )
+        return samples
+
+    def learn(self, data: Samples) -> Metrics:
+        """Add samples to the replay buffer and learn from minibatches of it."""
+        self.replay.add(data)
+        random, losses = self.random(SAMPLE, self.steps), list[Tensor]()
+        with Context(TRAINING=1):  # type: ignore[no-untyped-call]
+            for _ in range(self.config.updates):
+                batch = self.replay.sample(self.config.minibatch, random)
+                losses.append(self.fit(*(upload(part, self.device).reshape(part.shape) for part in batch)))
+        policy, value = np.mean([to_numpy(loss) for loss in losses], 0).tolist()
+        return {"policy_loss": policy, "value_loss": value}
+
+    def _fit(self, observation: Tensor, mask: Tensor, policy: Tensor, value: Tensor) -> Tensor:
+        """Take an optimiser step and return the losses of policy and value, [2]."""
+        # contiguous: otherwise tinygrad 0.14 converts within the product, once for every unit
+        logits, estimate = self.network(observation.float().contiguous(), mask)
+        losses = Tensor.stack(-(policy * logits).sum(1).mean(), (estimate - value).square().mean())
+        self.adam.zero_grad()
+        losses.sum().backward()
+        self.adam.step()
+        return losses

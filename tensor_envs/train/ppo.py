@@ -1,0 +1,153 @@
+"""Proximal policy optimisation (PPO): a network plays every player against itself.
+
+Illegal actions have probability 0, and finished games are reset in the same step. `te.jit` captures two functions: a
+whole rollout with its advantages, and an update from a minibatch. The algorithm is that of J. Schulman et al.,
+"Proximal Policy Optimization Algorithms", arXiv:1707.06347, section 5; `te.advantages` assigns credit among players.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from tinygrad import Context, Tensor, nn
+
+from tensor_envs._compiler.devices import upload
+from tensor_envs.agents import greedy
+from tensor_envs.env import Env
+from tensor_envs.interop import to_numpy
+from tensor_envs.jit import jit
+from tensor_envs.sampling import sample_action
+from tensor_envs.state import State
+from tensor_envs.train.advantages import advantages
+from tensor_envs.train.config import PPOConfig
+from tensor_envs.train.network import evaluator, look
+from tensor_envs.train.rating import oracle_of, rate
+from tensor_envs.train.run import Metrics, Trainer
+
+Array = Any  # a torch.Tensor or a tinygrad Tensor: `ppo_loss` uses operations of both
+
+
+def ppo_loss(
+    logs: Array,
+    chosen: Array,
+    value: Array,
+    old_chosen: Array,
+    old_value: Array,
+    advantage: Array,
+    valid: Array,
+    *,
+    clip: float,
+    entropy: float,
+) -> tuple[Array, Array]:
+    """Compute the loss of J. Schulman et al., arXiv:1707.06347, equation 9, over decisions with valid advantages.
+
+    Args:
+        logs: log-probabilities of all actions by the current network, [..., A].
+        chosen: log-probabilities of the actions taken, by the current network, [...].
+        value: values by the current network, [...].
+        old_chosen: `chosen` by the network of the rollout, [...].
+        old_value: `value` by the network of the rollout, [...].
+        advantage: advantages of the actions taken, [...].
+        valid: 1 where the advantage is valid, else 0, [...].
+        clip: the largest change of a probability ratio from 1 that has a gradient.
+        entropy: the weight of the policy's entropy.
+
+    Returns:
+        The loss of the policy, entropy included, and that of the value. Their sum is to be minimised.
+    """
+    count = valid.sum().clamp(1)
+    mean = (advantage * valid).sum() / count
+    off, error = advantage - mean, value - (old_value + advantage)
+    scaled = off / (((off * off * valid).sum() / count).sqrt() + 1e-8)
+    ratio = (chosen - old_chosen).exp()
+    gain = (scaled * ratio).minimum(scaled * ratio.clamp(1 - clip, 1 + clip))
+    bonus = entropy * -(logs.exp() * logs).sum(-1)
+    return (-(gain + bonus) * valid).sum() / count, (0.25 * error * error * valid).sum() / count
+
+
+class PPO(Trainer):
+    """PPO in pure tinygrad.
+
+    Examples:
+        >>> trainer = te.train.PPO(te.make("tic_tac_toe"), te.train.PPOConfig(num_envs=64))
+        >>> trainer.run(seconds=60, folder="runs/tic_tac_toe")  # doctest: +SKIP
+        >>> trainer.learning_rate()
+        0.005
+    """
+
+    algorithm = "ppo"
+    Config: ClassVar[type[PPOConfig]] = PPOConfig
+    config: PPOConfig
+
+    def __init__(self, env: Env, config: PPOConfig | None = None, device: str | None = None, *, rank: int = 0):
+        super().__init__(env, config, device, rank=rank)
+        self.adam = nn.optim.Adam(nn.state.get_parameters(self.network), lr=self.config.learning_rate, eps=1e-5)
+        self.evaluate = evaluator(env, self.network)
+        self.rollout, self.fit = jit(self._rollout), jit(self._fit)
+        self.oracle = oracle_of(env, device) if self.config.regret and rank == 0 else None
+
+    def optimizer(self) -> nn.optim.Optimizer:
+        return self.adam
+
+    def learning_rate(self) -> float:
+        return self.config.learning_rate * (1 - self.progress)
+
+    def rate(self) -> Metrics:
+        """Rate the network alone, by its most probable actions."""
+        return rate(self.env, greedy(self.evaluate), self.config, self.oracle, self.device)
+
+    def play(self, step: int) -> list[list[Tensor]]:
+        """Return the minibatches of a rollout. Its randomness is that of the games, whatever the step."""
+        with Context(TRAINING=1):  # type: ignore[no-untyped-call]
+            self.state, minibatches = self.rollout(self.state)
+        return minibatches
+
+    def learn(self, data: list[list[Any]]) -> Metrics:
+        """Learn from minibatches of Tensors or arrays."""
+        on_device = [
+            [part if isinstance(part, Tensor) else upload(part, self.device).reshape(part.shape) for part in minibatch]
+            for minibatch in data
+        ]
+        with Context(TRAINING=1):  # type: ignore[no-untyped-call]
+            losses = [self.fit(*minibatch) for _ in range(self.config.epochs) for minibatch in on_device]
+        policy, value = np.mean([to_numpy(loss) for loss in losses], 0).tolist()
+        return {"policy_loss": policy, "value_loss": value}
+
+    def _rollout(self, state: State) -> tuple[State, list[list[Tensor]]]:
+        """Play a rollout.
+
+        Returns:
+            The next state, and the minibatches. A minibatch is [n, ...] each of observations, masks, one-hot actions,
+            their log-probabilities, values, advantages, and 1 where the advantage is valid.
+        """
+        env, config = self.env, self.config
+        decisions, outcomes = [], []
+        for _ in range(config.rollout_length):
+            observation, mask = look(env, state)
+            logs, value = (t.contiguous() for t in self.network(observation, mask))
+            action = sample_action(logs, mask, state.action_key, state.ply).contiguous()
+            chosen = action.one_hot(env.num_actions).float().contiguous()
+            player = state.current_player.one_hot(env.num_players).float().contiguous()
+            decisions.append((observation, mask, chosen, (logs * chosen).sum(1), value))
+            after = env.step(state, action)
+            outcomes.append((after.rewards, player, value, after.terminated.float(), after.truncated.float()))
+            state = env.reset(after)
+        next_player = state.current_player.one_hot(env.num_players).float()
+        next_value = self.network(*look(env, state))[1]
+        credit = advantages(outcomes, next_player, next_value, config.gamma, config.gae_lambda)
+        parts = [Tensor.stack(*part, dim=1) for part in (*zip(*decisions, strict=True), *credit)]
+        # games are independent, so consecutive rows make unbiased minibatches
+        size = config.num_envs // config.minibatches
+        rows = [slice(begin, begin + size) for begin in range(0, config.num_envs, size)]
+        return state, [[part[group].flatten(0, 1).contiguous() for part in parts] for group in rows]
+
+    def _fit(self, observation: Tensor, mask: Tensor, chosen: Tensor, *rest: Tensor) -> Tensor:
+        """Take an optimiser step and return the losses of policy and value, [2]."""
+        logs, value = self.network(observation, mask)
+        taken = (logs * chosen).sum(1)
+        losses = Tensor.stack(*ppo_loss(logs, taken, value, *rest, clip=self.config.clip, entropy=self.config.entropy))
+        self.adam.zero_grad()
+        losses.sum().backward()
+        self.adam.step()
+        return losses

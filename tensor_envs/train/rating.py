@@ -1,0 +1,59 @@
+"""Ratings of trained players: a score against a rival, and exact regret."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensor_envs.agents import Oracle, Policy, playout_search, uniform
+from tensor_envs.env import Env
+from tensor_envs.evaluation import evaluate, regret
+from tensor_envs.train.config import TrainingConfig
+
+RIVAL_SEED = 1
+
+
+def oracle_of(env: Env, device: str | None = None) -> Oracle:
+    """Solve a game and return its exact values.
+
+    Raises:
+        ValueError: the game cannot be solved.
+    """
+    # a game imports the package's public names, and is itself imported with its first environment
+    from tensor_envs.games.shed.rules import Shed
+    from tensor_envs.games.shed.solve import solve as solve_shed
+    from tensor_envs.solve.solver import solve
+
+    if isinstance(env.rules, Shed):
+        return solve_shed(env.rules.cards, device, progress=False)
+    return solve(env)
+
+
+def rate(
+    env: Env, player: Policy, config: TrainingConfig, oracle: Oracle | None, device: str | None, prefix: str = ""
+) -> dict[str, float]:
+    """Rate a player in every seat against copies of the rival of the settings.
+
+    Args:
+        env: the environment.
+        player: the player.
+        config: settings of the rating.
+        oracle: exact values; None for no regret.
+        device: as in `Env.init`.
+        prefix: prefix of the names of the metrics.
+
+    Returns:
+        "score", 1 for a win and a half for a draw, with "score_interval", half the width of its 95 % interval; the mean
+        return, "mean_return"; with an oracle "regret", the mean exact regret of a decision.
+    """
+    rival = playout_search(config.rival_simulations, RIVAL_SEED) if config.rival_simulations else uniform
+    games = config.rating_games - config.rating_games % env.num_players
+    common: dict[str, Any] = {"seed": config.seed + 1, "device": device, "opening": config.rating_opening}
+    result = evaluate(env, [player, *[rival] * (env.num_players - 1)], games, **common)
+    found = {
+        "score": float(result.scores[0]),
+        "score_interval": float(result.interval()[0]),
+        "mean_return": float(result.mean_returns[0]),
+    }
+    if oracle is not None:
+        found["regret"] = float(regret(env, player, oracle, config.rating_games, **common))
+    return {prefix + name: value for name, value in found.items()}

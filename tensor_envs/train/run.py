@@ -1,0 +1,351 @@
+"""Trainers, and runs of them in folders: settings, metrics, checkpoints, weights and curves.
+
+All randomness of training is a function of the seed, the step and the number of the actor, so a checkpoint needs no
+state of a generator, and a run that continues from a checkpoint equals one without a break.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+from tinygrad import Tensor, nn
+
+from tensor_envs._compiler.devices import resolve, upload
+from tensor_envs._files import read_arrays, replace_file, write_arrays
+from tensor_envs._validate import file_path, instance, integer, number, shown
+from tensor_envs.env import Env
+from tensor_envs.io import state_arrays, state_of
+from tensor_envs.registry import env_metadata
+from tensor_envs.train.config import MAX_COUNT, TrainingConfig, read_config, write_config
+from tensor_envs.train.curves import curves
+from tensor_envs.train.network import Network
+from tensor_envs.train.network import save as save_network
+from tensor_envs.train.replay import ReplayBuffer
+
+FORMAT = "tensor_envs checkpoint 1"
+CONFIG, METRICS, CHECKPOINT, WEIGHTS, CURVES = (
+    "config.toml",
+    "metrics.jsonl",
+    "checkpoint.safetensors",
+    "weights.safetensors",
+    "curves.svg",
+)
+Metrics = dict[str, float]
+
+
+class Callback(Protocol):
+    """Function that receives the metrics of every step, such as `TensorBoard` and `WandB`.
+
+    Examples:
+        >>> losses = []
+        >>> def callback(trainer: te.train.Trainer, metrics: dict[str, float]) -> None:
+        ...     losses.append(metrics["policy_loss"])
+    """
+
+    def __call__(self, trainer: Trainer, metrics: Metrics) -> object:
+        """Take the metrics of a step. Those of a rating, such as "score", are missing in other steps."""
+
+
+class Trainer(ABC):
+    """Base class of training algorithms: a network that plays against itself and learns.
+
+    Attributes:
+        env: the environment.
+        config: the settings.
+        device: device of the games and the network, as in `Env.init`.
+        network: the network in training.
+        steps: steps of training so far; each plays `rollout_length` decisions in every game and learns from them.
+        positions: decisions learned from so far.
+        seconds: processor time of these steps, without ratings and checkpoints.
+        progress: share of the present run's budget that is spent, 0..1.
+    """
+
+    algorithm: ClassVar[str]
+    Config: ClassVar[type[TrainingConfig]]
+    replay: ReplayBuffer | None = None  # of an algorithm that learns from earlier steps, too
+
+    def __init__(self, env: Env, config: TrainingConfig | None = None, device: str | None = None, *, rank: int = 0):
+        """Make a network with random weights and start the games.
+
+        Args:
+            env: the environment.
+            config: settings; None for the defaults.
+            device: as in `Env.init`.
+            rank: number of the actor that plays: others have other games.
+
+        Raises:
+            ValueError, TypeError: an argument is of another type, or the settings do not fit the game.
+        """
+        instance("env", env, Env)
+        config = self.Config() if config is None else config
+        instance("config", config, self.Config)
+        if config.rating_games < env.num_players:
+            raise ValueError(f"rating_games must be in {env.num_players}..{MAX_COUNT}, got {config.rating_games}")
+        self.env, self.config, self.device, self.rank = env, config, str(resolve(device)), rank
+        self.steps, self.positions, self.seconds, self.progress = 0, 0, 0.0, 0.0
+        Tensor.manual_seed(config.seed)
+        self.network = Network(env, config.hidden, config.blocks, config.channels, device=device)
+        self.state = env.init(config.num_envs, config.seed, device, rank * config.num_envs)
+
+    # *** of the algorithm ***
+
+    @abstractmethod
+    def play(self, step: int) -> Any:
+        """Return the data of one step of self-play: arrays and Tensors, nested in lists and tuples."""
+
+    @abstractmethod
+    def learn(self, data: Any) -> Metrics:
+        """Learn from the data of a step and return its metrics, without those of `update`."""
+
+    @abstractmethod
+    def rate(self) -> Metrics:
+        """Rate the player as the settings say, and return metrics by name."""
+
+    @abstractmethod
+    def optimizer(self) -> nn.optim.Optimizer:
+        """Return the optimiser."""
+
+    @abstractmethod
+    def learning_rate(self) -> float:
+        """Return the learning rate at the present progress."""
+
+    # *** of all ***
+
+    def random(self, *key: int) -> np.random.Generator:
+        """Return the generator of a key under the run's seed."""
+        return np.random.default_rng([self.config.seed, *key])
+
+    def weights(self) -> dict[str, Tensor]:
+        """Return the network's weights by name; those of a captured network are assigned to, never replaced."""
+        return nn.state.get_state_dict(self.network)
+
+    def assign_weights(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Assign arrays to the network's weights by name. ValueError if names or shapes differ."""
+        weights = self.weights()
+        shapes = {name: array.shape for name, array in arrays.items()}
+        if shapes != {name: tensor.shape for name, tensor in weights.items()}:
+            raise ValueError(f"weights must be those of a network with the settings' sizes, got {shown(shapes)}")
+        for name, tensor in weights.items():
+            _assign(tensor, arrays[name])
+
+    def step(self) -> Metrics:
+        """Play and learn once, and return metrics by name."""
+        begin = time.process_time()
+        metrics = self.update(self.play(self.steps))
+        self.seconds += time.process_time() - begin
+        return metrics | {"seconds": self.seconds}
+
+    def update(self, data: Any) -> Metrics:
+        """Learn from the data of a step of self-play, here or elsewhere, and return metrics by name."""
+        rate = self.learning_rate()
+        optimizer = self.optimizer()
+        optimizer.lr.assign(Tensor([rate], device=optimizer.lr.device)).realize()
+        losses = self.learn(data)
+        self.steps += 1
+        self.positions += self.config.num_envs * self.config.rollout_length
+        return {"step": self.steps, "positions": self.positions, "learning_rate": rate, **losses}
+
+    def run(
+        self,
+        steps: int | None = None,
+        seconds: float | None = None,
+        folder: str | Path | None = None,
+        callbacks: Sequence[Callback] = (),
+    ) -> Metrics:
+        """Train until a budget is spent, and return the metrics of the last rating.
+
+        With a budget in steps the weights are a function of the settings alone, on one thread, and the same whether or
+        not the run was interrupted.
+
+        Args:
+            steps: budget in steps, those already done included.
+            seconds: budget in seconds of processor time, those already spent included.
+            folder: folder of the run. If it has a checkpoint, a new trainer continues from it.
+            callbacks: functions that are called with the trainer and the metrics of every step.
+
+        Raises:
+            ValueError: neither or both budgets; the folder has a run of another game or with other settings.
+            OSError: a file cannot be written; the message names it.
+        """
+        return train(self, self.step, steps, seconds, folder, callbacks)
+
+    # *** files ***
+
+    def save(self, folder: str | Path) -> None:
+        """Write settings, checkpoint and weights to a folder, each atomically.
+
+        Raises:
+            OSError: a file cannot be written; the message names it.
+        """
+        path = file_path("folder", folder)
+        path.mkdir(parents=True, exist_ok=True)
+        if not (path / CONFIG).exists():
+            write_config(path / CONFIG, self.algorithm, self.env, self.config)
+        arrays = {f"{group}.{name}": tensor.numpy() for group, name, tensor in self._tensors()}
+        arrays |= {f"state.{name}": array for name, array in state_arrays(self.state).items()}
+        if self.replay is not None:
+            arrays |= {f"replay.{name}": array for name, array in self.replay.arrays().items()}
+        counters = {"steps": self.steps, "positions": self.positions, "seconds": self.seconds}
+        about = {"algorithm": self.algorithm, "env": env_metadata(self.env), "counters": counters}
+        write_arrays(path / CHECKPOINT, FORMAT, about, arrays)
+        save_network(self.env, self.weights(), path / WEIGHTS)
+
+    @classmethod
+    def load(cls, folder: str | Path, device: str | None = None) -> Self:
+        """Load a trainer from the folder of a run.
+
+        Args:
+            folder: folder of a run or of `save`.
+            device: as in `Env.init`.
+
+        Raises:
+            FileNotFoundError: a file is missing.
+            ValueError: names a file that is damaged, of another algorithm, or has unknown settings.
+        """
+        path = file_path("folder", folder)
+        trainer = cls(*read_config(path / CONFIG, cls.algorithm, cls.Config), device)
+        trainer.resume(path)
+        return trainer
+
+    def resume(self, folder: Path) -> None:
+        """Continue from the checkpoint of a folder, which is of the same game and settings."""
+        path = folder / CHECKPOINT
+        about, arrays = read_arrays(path, FORMAT)
+        try:
+            if about["algorithm"] != self.algorithm or about["env"] != json.loads(json.dumps(env_metadata(self.env))):
+                raise ValueError(f"it is of {about['algorithm']} on {shown(about['env'])}")
+            for group, name, tensor in self._tensors():
+                array = arrays[f"{group}.{name}"]
+                if array.shape != tensor.shape:
+                    raise ValueError(f"{group}.{name} has shape {array.shape} instead of {tensor.shape}")
+                _assign(tensor, array)
+            self.state = state_of(self.env, _group("state", arrays), self.device)
+            counters = about["counters"]
+            self.steps, self.positions, self.seconds = (counters[k] for k in ("steps", "positions", "seconds"))
+            if self.replay is not None:
+                self.replay.restore(_group("replay", arrays), self.steps)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"{str(path)!r} has no checkpoint that fits: {error}") from None
+
+    def _tensors(self) -> list[tuple[str, str, Tensor]]:
+        """Return the tensors of a checkpoint with their group and name."""
+        optimizer = nn.state.get_state_dict(self.optimizer())
+        groups = {
+            "network": self.weights(),
+            "optimizer": {k: t for k, t in optimizer.items() if k != "lr" and not k.startswith("params.")},
+        }
+        return [(group, name, tensor) for group, tensors in groups.items() for name, tensor in tensors.items()]
+
+
+def _group(name: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return the arrays of a group by their names in it."""
+    return {key.removeprefix(f"{name}."): array for key, array in arrays.items() if key.startswith(f"{name}.")}
+
+
+def _assign(tensor: Tensor, array: np.ndarray) -> None:
+    """Assign an array to a tensor, whose buffer captured functions use."""
+    values = np.array(array, np.float32)  # a copy, since the array may be part of a mapped file
+    tensor.assign(upload(values, resolve(tensor.device)).reshape(array.shape)).realize()
+
+
+def train(
+    trainer: Trainer,
+    step: Callable[[], Metrics],
+    steps: int | None,
+    seconds: float | None,
+    folder: str | Path | None,
+    callbacks: Sequence[Callback],
+) -> Metrics:
+    """Call `step` until a budget is spent: `Trainer.run`, for steps that are played here or elsewhere."""
+    if (steps is None) == (seconds is None):
+        raise ValueError(f"give a budget of either steps or seconds, got steps={steps} and seconds={seconds}")
+    if steps is not None:
+        integer("steps", steps, 0, MAX_COUNT)
+    else:
+        number("seconds", seconds, 0, 1e9)
+    log = None if folder is None else RunFolder(file_path("folder", folder), trainer)
+
+    def progress() -> float:
+        done, budget = (trainer.seconds, seconds) if steps is None else (trainer.steps, steps)
+        return min(1.0, done / budget) if budget else 1.0
+
+    rating, ratings = Metrics(), trainer.config.ratings
+    trainer.progress = progress()
+    while (before := trainer.progress) < 1:
+        metrics = step()
+        trainer.progress = progress()
+        if int(trainer.progress * ratings) > int(before * ratings):
+            rating = trainer.rate()
+            metrics |= rating
+        if log is not None:
+            log.add(trainer, metrics)
+        for callback in callbacks:
+            callback(trainer, metrics)
+    return rating
+
+
+class RunFolder:
+    """Folder of a run: settings, checkpoint, weights, metrics of every step as lines of JSON, and curves."""
+
+    def __init__(self, path: Path, trainer: Trainer):
+        """Open a folder, which is made if it is missing. A trainer without steps continues from its checkpoint.
+
+        Raises:
+            ValueError: the folder has another run, or one at another step than a trainer with steps.
+        """
+        self.path = path
+        path.mkdir(parents=True, exist_ok=True)
+        if (path / CONFIG).exists():
+            self._check(trainer)
+        else:
+            write_config(path / CONFIG, trainer.algorithm, trainer.env, trainer.config)
+        if (path / CHECKPOINT).exists():
+            if trainer.steps == 0:
+                trainer.resume(path)
+            elif trainer.steps != (step := read_arrays(path / CHECKPOINT, FORMAT)[0]["counters"]["steps"]):
+                raise ValueError(
+                    f"{str(path)!r} has a checkpoint of step {step}, got a trainer at step {trainer.steps}"
+                )
+        self.lines = self._lines_until(trainer.steps)
+        replace_file(path / METRICS, [f"{json.dumps(line)}\n".encode() for line in self.lines])
+
+    def _check(self, trainer: Trainer) -> None:
+        """Raise ValueError if the folder's run is of another game or has other settings."""
+        env, config = read_config(self.path / CONFIG, trainer.algorithm, trainer.Config)
+        if env_metadata(env) != env_metadata(trainer.env):
+            raise ValueError(f"{str(self.path)!r} has a run of {env!r}, got {trainer.env!r}")
+        stored, wanted = asdict(config), asdict(trainer.config)
+        if name := next((name for name in wanted if stored[name] != wanted[name]), None):
+            raise ValueError(f"{str(self.path)!r} has a run with {name}={stored[name]}, got {wanted[name]}")
+
+    def _lines_until(self, step: int) -> list[Metrics]:
+        """Return the metrics of the steps up to a checkpoint's; a killed process may have left later, partial ones."""
+        lines = list[Metrics]()
+        if (self.path / METRICS).exists():
+            for text in (self.path / METRICS).read_text(encoding="utf-8").splitlines():
+                try:
+                    line = json.loads(text)
+                except json.JSONDecodeError:
+                    break
+                if line["step"] > step:
+                    break
+                lines.append(line)
+        return lines
+
+    def add(self, trainer: Trainer, metrics: Metrics) -> None:
+        """Append the metrics of a step; draw curves after a rating; write a checkpoint if it is due."""
+        self.lines.append(metrics)
+        with open(self.path / METRICS, "a", encoding="utf-8") as file:
+            file.write(f"{json.dumps(metrics)}\n")
+        if "score" in metrics:
+            title = f"{trainer.algorithm} on {trainer.env.id}"
+            replace_file(self.path / CURVES, [curves(self.lines, title).encode()])
+        if trainer.progress == 1 or trainer.steps % trainer.config.checkpoint_steps == 0:
+            trainer.save(self.path)

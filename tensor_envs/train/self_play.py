@@ -1,0 +1,120 @@
+"""Self-play with a search: positions, and the targets that a network learns from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tensor_envs.interop import to_numpy
+from tensor_envs.search.tree import SearchOutput
+from tensor_envs.state import State
+from tensor_envs.train.replay import Samples
+
+
+class Decision(NamedTuple):
+    """One decision of every game of a batch, with its outcome.
+
+    Attributes:
+        player: player to move, int [B].
+        explored: whether the action was random instead of the search's, bool [B].
+        action_value: the search's value of its own action, for the player to move, [B].
+        value: the search's value of the position, for the player to move, [B].
+        rewards: rewards of the step for every player, [B, P].
+        ended: whether the step ended the game, bool [B].
+    """
+
+    player: np.ndarray
+    explored: np.ndarray
+    action_value: np.ndarray
+    value: np.ndarray
+    rewards: np.ndarray
+    ended: np.ndarray
+
+
+def for_all_players(value: np.ndarray, player: np.ndarray, num_players: int) -> np.ndarray:
+    """Return values [B, P] of all players from one player's [B]: the others share the negative value equally."""
+    shared = np.repeat(-value[:, None] / max(1, num_players - 1), num_players, axis=1)
+    shared[np.arange(len(value)), player] = value
+    return shared
+
+
+def value_targets(
+    decisions: Sequence[Decision], last_value: np.ndarray, last_player: np.ndarray, search_value_weight: float
+) -> list[np.ndarray]:
+    """Compute the value that a network learns for every decision.
+
+    The target is the player's return to the end of the game or, where the decisions stop before, to the search's value
+    of the last position. At every decision the return moves towards the search's value of the position by
+    `search_value_weight`. The value of a position does not depend on a random action, so the search's value of its own
+    action takes the place of that action's return.
+
+    Args:
+        decisions: decisions in order.
+        last_value: the search's value of the position after them, for its player to move, [B].
+        last_player: player to move there, int [B].
+        search_value_weight: 0..1.
+
+    Returns:
+        Targets of each decision, for the player to move, float32 [B].
+    """
+    rows, num_players = np.arange(len(last_player)), decisions[0].rewards.shape[1]
+    returns, targets = for_all_players(last_value, last_player, num_players), []
+    for step in reversed(decisions):
+        returns = step.rewards + np.where(step.ended[:, None], 0, returns)
+        returns += search_value_weight * (for_all_players(step.value, step.player, num_players) - returns)
+        best = for_all_players(step.action_value, step.player, num_players)
+        returns = np.where(step.explored[:, None], best, returns)
+        targets.append(returns[rows, step.player].astype(np.float32))
+    return targets[::-1]
+
+
+def self_play(
+    state: State,
+    search: Callable[[State, int], SearchOutput],
+    length: int,
+    random: np.random.Generator,
+    *,
+    explore_plies: int = 8,
+    search_value_weight: float = 0.2,
+) -> tuple[State, Samples]:
+    """Play decisions by a search in every game of a batch, and return them with the targets of a network.
+
+    Args:
+        state: the games, none of which is over.
+        search: function of a state and a seed, such as `te.search.gumbel_muzero_policy` with a network.
+        length: number of decisions in every game. Finished games are reset.
+        random: generator of the exploring actions and of the seeds of the search.
+        explore_plies: first plies of a game in which half of the actions are random, so that games differ.
+        search_value_weight: as in `value_targets`.
+
+    Returns:
+        The next state, and `length` x B samples. The policy's target is the search's action weights.
+    """
+    rows, seen, decisions = np.arange(state.batch), list[tuple[np.ndarray, ...]](), list[Decision]()
+    for _ in range(length):
+        output, before = search(state, int(random.integers(2**31))), state.numpy()
+        summary, mask = output.search_tree.summary(), before["legal_action_mask"]
+        observation = to_numpy(state.env.observe(state)).reshape(state.batch, -1)
+        seen.append((observation, mask, summary["action_weights"]))
+        action = to_numpy(output.action)
+        explored = (before["ply"] < explore_plies) & (random.random(state.batch) < 0.5)
+        drawn = np.where(mask, random.random(mask.shape), -1).argmax(1)
+        stepped = state.env.step(state, np.where(explored, drawn, action))
+        after = stepped.numpy()
+        decisions.append(
+            Decision(
+                before["current_player"],
+                explored,
+                summary["qvalues"][rows, action],
+                summary["value"],
+                after["rewards"],
+                after["terminated"] | after["truncated"],
+            )
+        )
+        state = state.env.reset(stepped)
+    last = search(state, int(random.integers(2**31))).search_tree.summary()["value"]
+    values = value_targets(decisions, last, state.numpy()["current_player"], search_value_weight)
+    observation, mask, policy = (np.concatenate(part) for part in zip(*seen, strict=True))
+    return state, Samples(observation, mask, policy, np.concatenate(values))

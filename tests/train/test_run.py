@@ -1,0 +1,231 @@
+"""Runs in folders: interrupted runs equal those without a break; files, budgets, callbacks and errors."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from tinygrad import nn
+
+import tensor_envs as te
+from tensor_envs._files import read_arrays
+from tensor_envs.train.run import CHECKPOINT, FORMAT
+from tests.games.shared import shared_env
+from tests.train.sizes import TRAINERS, alphazero, ppo
+
+ROOT = Path(__file__).parents[2]
+
+
+class Interruption(Exception):
+    """Error of a callback that ends a run in the middle."""
+
+
+def weights_of(trainer: te.train.Trainer) -> dict[str, np.ndarray]:
+    return {name: tensor.numpy() for name, tensor in trainer.weights().items()}
+
+
+def lines_of(folder: Path) -> list[dict[str, float]]:
+    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+
+
+def timeless(lines: list[dict[str, float]]) -> list[dict[str, float]]:
+    return [{name: value for name, value in line.items() if name != "seconds"} for line in lines]
+
+
+@pytest.mark.few("alphazero")
+@pytest.mark.parametrize("name", TRAINERS)
+def test_an_interrupted_run_equals_one_without_a_break(name: str, tmp_path: Path) -> None:
+    """Bit for bit, whether the interruption is at a checkpoint or not, and whatever a killed process left."""
+    env = shared_env("kuhn_poker")  # a game with chance
+    whole = TRAINERS[name](env, ratings=1)
+    rating = whole.run(steps=7, folder=tmp_path / "whole")
+    assert "score" in rating and [line["step"] for line in lines_of(tmp_path / "whole")] == [*range(1, 8)]
+    for stop in (1, 5):
+
+        def interrupt(trainer: te.train.Trainer, metrics: dict[str, float], stop: int = stop) -> None:
+            if trainer.steps == stop:
+                raise Interruption
+
+        with pytest.raises(Interruption):
+            TRAINERS[name](env, ratings=1).run(steps=7, folder=tmp_path / "part", callbacks=[interrupt])
+        with open(tmp_path / "part" / "metrics.jsonl", "a") as file:
+            file.write('{"step": 6, "posi')
+    again = TRAINERS[name](env, ratings=1)
+    assert again.run(steps=7, folder=tmp_path / "part") == rating
+    expected, found = weights_of(whole), weights_of(again)
+    assert all(np.array_equal(expected[name], found[name]) for name in expected)
+    assert timeless(lines_of(tmp_path / "part")) == timeless(lines_of(tmp_path / "whole"))
+    ended = type(whole).load(tmp_path / "part")
+    assert ended.run(steps=7, folder=tmp_path / "part") == {} and ended.steps == 7
+
+
+KILLED = """
+import sys, tensor_envs as te
+from tests.train.sizes import TRAINERS
+te.set_num_threads(1)
+TRAINERS[sys.argv[1]](te.make("tic_tac_toe"), checkpoint_steps=1).run(steps=int(sys.argv[3]), folder=sys.argv[2])
+"""
+
+
+def start(name: str, folder: Path, steps: int) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-c", KILLED, name, str(folder), str(steps)]
+    return subprocess.Popen(command, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TRAINERS)
+def test_a_killed_run_goes_on(name: str, tmp_path: Path) -> None:
+    """SIGKILL at random moments, and then to the end: the weights are those of a run without a break."""
+    steps, kills = 400, 0
+    assert start(name, tmp_path / "whole", steps).wait() == 0
+    moments = np.random.default_rng(0)
+    while True:
+        process = start(name, tmp_path / "part", steps)
+        deadline = time.monotonic() + 60
+        before = (tmp_path / "part" / CHECKPOINT).stat().st_mtime_ns if kills else 0
+        while process.poll() is None and time.monotonic() < deadline:  # until it goes on, so that the run ends once
+            with_checkpoint = tmp_path / "part" / CHECKPOINT
+            if with_checkpoint.exists() and with_checkpoint.stat().st_mtime_ns != before:
+                break
+            time.sleep(0.01)
+        time.sleep(moments.uniform(0, 0.3))
+        process.send_signal(signal.SIGKILL)
+        if process.wait() == 0:
+            break
+        kills += 1
+    assert kills >= 3
+    arrays = [read_arrays(tmp_path / part / CHECKPOINT, FORMAT)[1] for part in ("whole", "part")]
+    assert arrays[0].keys() == arrays[1].keys()
+    assert all(np.array_equal(arrays[0][key], arrays[1][key]) for key in arrays[0])
+    assert timeless(lines_of(tmp_path / "whole")) == timeless(lines_of(tmp_path / "part"))
+
+
+def test_what_a_folder_has(tmp_path: Path) -> None:
+    """Weights in float32 with optimiser and replay; a network that te.agents plays; curves; whole metrics."""
+    env, seen = shared_env("kuhn_poker"), list[dict[str, float]]()
+    trainer = alphazero(env, ratings=2)
+    trainer.run(steps=4, folder=tmp_path, callbacks=[lambda _, metrics: seen.append(metrics)])
+    names = {"config.toml", "metrics.jsonl", "checkpoint.safetensors", "weights.safetensors", "curves.svg"}
+    assert {path.name for path in tmp_path.iterdir()} == names
+    assert lines_of(tmp_path) == seen and [line["positions"] for line in seen] == [32, 64, 96, 128]
+    rated = {"score", "score_interval", "mean_return", "network_score"}
+    assert [rated <= line.keys() for line in seen] == [False, True, False, True]
+    _, arrays = read_arrays(tmp_path / CHECKPOINT, FORMAT)
+    assert arrays["network.policy.weight"].dtype == np.float32
+    assert {name.split(".")[0] for name in arrays} == {"network", "optimizer", "state", "replay"}
+    assert arrays["replay.value"].shape == (3, 32) and "optimizer.m.0" in arrays
+    kept = nn.state.safe_load(tmp_path / "weights.safetensors")
+    assert all(np.allclose(kept[name].numpy(), array, atol=1e-2) for name, array in weights_of(trainer).items())
+    assert te.agents.load(tmp_path / "weights.safetensors", 2)(env.init(3)).shape == (3,)
+    picture = ElementTree.fromstring((tmp_path / "curves.svg").read_text())
+    words = {element.text for element in picture.iter("{http://www.w3.org/2000/svg}text")}
+    assert {"score", "network score", "loss of the policy", "128 positions"} <= words
+
+
+def test_a_folder_of_another_run(tmp_path: Path) -> None:
+    env = shared_env("kuhn_poker")
+    ahead = alphazero(env)
+    ahead.run(steps=2, folder=tmp_path)
+    for trainer, message in (
+        (alphazero(env, learning_rate=0.5), "has a run with learning_rate=0.004, got 0.5"),
+        (alphazero(shared_env("tic_tac_toe")), "has a run of <Env kuhn_poker-v0>, got <Env tic_tac_toe-v0"),
+        (ppo(env), "algorithm must be 'ppo', got 'alphazero'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            trainer.run(steps=2, folder=tmp_path)
+    with pytest.raises(ValueError, match="algorithm must be 'ppo', got 'alphazero'"):
+        te.train.PPO.load(tmp_path)
+    ahead.step()
+    with pytest.raises(ValueError, match="has a checkpoint of step 2, got a trainer at step 3"):
+        ahead.run(steps=4, folder=tmp_path)
+
+
+def test_damaged_checkpoints(tmp_path: Path) -> None:
+    env = shared_env("kuhn_poker")
+    trainer = alphazero(env)
+    trainer.save(tmp_path)
+    path = tmp_path / CHECKPOINT
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    with pytest.raises(ValueError, match=r"checkpoint.safetensors' is damaged"):
+        te.train.AlphaZero.load(tmp_path)
+    path.write_bytes(whole)
+    config = tmp_path / "config.toml"
+    config.write_text(config.read_text().replace("hidden = 8", "hidden = 9"))
+    with pytest.raises(ValueError, match=r"checkpoint.safetensors' has no checkpoint that fits: .* has shape"):
+        te.train.AlphaZero.load(tmp_path)
+
+
+def test_budgets() -> None:
+    trainer = alphazero(shared_env("kuhn_poker"))
+    for budget in ({}, {"steps": 1, "seconds": 1.0}):
+        with pytest.raises(ValueError, match="give a budget of either steps or seconds, got steps="):
+            trainer.run(**budget)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="steps must be in 0"):
+        trainer.run(steps=-1)
+    with pytest.raises(ValueError, match="seconds must be in 0"):
+        trainer.run(seconds=-1)
+    rates = list[float]()
+    trainer.run(steps=4, callbacks=[lambda _, metrics: rates.append(metrics["learning_rate"])])
+    assert np.allclose(rates, trainer.config.learning_rate * np.array([1, 0.75, 0.5, 0.25]))  # type: ignore[attr-defined]
+    trainer.run(seconds=trainer.seconds / 2)
+    assert trainer.steps == 4
+    trainer.run(seconds=trainer.seconds + 1e-9)
+    assert trainer.steps == 5 and trainer.progress == 1
+
+
+@pytest.mark.few("ppo")
+@pytest.mark.parametrize("name", TRAINERS)
+def test_wrong_arguments(name: str) -> None:
+    kind: Any = type(TRAINERS[name](shared_env("kuhn_poker")))
+    with pytest.raises(TypeError, match="env must be of type Env, got 'kuhn_poker'"):
+        kind("kuhn_poker")
+    with pytest.raises(TypeError, match=f"config must be of type {kind.Config.__name__}"):
+        kind(shared_env("kuhn_poker"), {"seed": 3})
+    with pytest.raises(ValueError, match=r"rating_games must be in 2..\d+, got 1"):
+        kind(shared_env("kuhn_poker"), kind.Config(rating_games=1))
+    with pytest.raises(ValueError, match="blocks must be 0 where"):
+        kind(shared_env("kuhn_poker"), kind.Config(blocks=1))
+    trainer = kind(shared_env("kuhn_poker"))
+    with pytest.raises(ValueError, match="weights must be those of a network with the settings' sizes"):
+        trainer.assign_weights({"first.weight": np.zeros((3, 3), np.float32)})
+
+
+@pytest.mark.extra("tensorboardX")
+def test_tensorboard(tmp_path: Path) -> None:
+    """Read the scalars back with the package's own protocol."""
+    event_pb2 = pytest.importorskip("tensorboardX.proto.event_pb2")
+    trainer = alphazero(shared_env("kuhn_poker"))
+    trainer.run(steps=3, callbacks=[te.train.TensorBoard(tmp_path)])
+    (path,) = tmp_path.iterdir()
+    data, found = path.read_bytes(), list[tuple[str, int, float]]()
+    while data:  # length, its checksum, an event, its checksum
+        length = int.from_bytes(data[:8], "little")
+        event = event_pb2.Event.FromString(data[12 : 12 + length])
+        found += [(value.tag, event.step, value.simple_value) for value in event.summary.value]
+        data = data[16 + length :]
+    assert [(tag, step) for tag, step, value in found if tag == "positions" and value == 32 * step] == [
+        ("positions", 1),
+        ("positions", 2),
+        ("positions", 3),
+    ]
+    assert sum(tag == "policy_loss" for tag, *_ in found) == 3
+
+
+def test_missing_packages(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for package, call in (
+        ("tensorboardX", lambda: te.train.TensorBoard(tmp_path)),
+        ("wandb", lambda: te.train.WandB(project="games")),
+    ):
+        monkeypatch.setitem(sys.modules, package, None)
+        with pytest.raises(ImportError, match=rf"needs {package}: pip install 'tensor_envs\[train\]'"):
+            call()
