@@ -183,10 +183,11 @@ def gumbel(evaluate: Evaluate, num_simulations: int = 32, gumbel_scale: float = 
 
 
 def load(path: str | Path, num_simulations: int = 32, seed: int = 0) -> Policy:
-    """Load a trained player: weights by `scripts/train/alphazero.py` or `ppo.py`, or weights of the package.
+    """Load a trained player: the weights of a run of `te.train`, or weights of the package.
 
     Args:
-        path: path of the file, or the id of a game in tensor_envs/weights/README.md.
+        path: path of the file, such as weights.safetensors of a run's folder, or the id of a game in
+            tensor_envs/weights/README.md.
         num_simulations: simulations of each decision by `te.search.gumbel_muzero_policy` without noise; 0 plays the
             highest logit.
         seed: seed of the search.

@@ -12,8 +12,7 @@ from typing import Any
 from tensor_envs._files import replace_file
 from tensor_envs._validate import file_path, instance, integer
 from tensor_envs.env import SEED_ROWS, Env
-from tensor_envs.io import env_metadata, env_of
-from tensor_envs.registry import entries, make
+from tensor_envs.registry import entries, env_metadata, env_of, make
 from tensor_envs.state import State
 
 FORMAT = "tensor_envs record 1"

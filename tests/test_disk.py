@@ -165,19 +165,23 @@ def test_a_full_disk(tmp_path: Path) -> None:
 LEARN = """
 import subprocess, sys
 from tests.test_disk import *
-path = folder / "weights.safetensors"
-def learn():
-    command = [sys.executable, str(ROOT / "scripts/train/alphazero.py"), "--env", "tic_tac_toe", "--seconds", "2"]
-    return subprocess.run([*command, "--save", str(path)], capture_output=True, text=True)
-first = learn()
+run = folder / "run"
+def learn(steps):
+    small = "--num-envs 8 --rollout-length 2 --hidden 8 --replay-steps 2 --updates 1 --ratings 0".split()
+    command = [sys.executable, "-m", "tensor_envs.train", "alphazero", "tic_tac_toe", "--steps", str(steps), *small]
+    return subprocess.run([*command, "--folder", str(run)], capture_output=True, text=True, cwd=ROOT)
+first = learn(2)
 assert first.returncode == 0, first.stderr
-old = path.read_bytes()
+old = {path.name: path.read_bytes() for path in run.iterdir()}
 with filled(folder):
-    second = learn()
+    second = learn(2000)
     assert second.returncode != 0 and "cannot save: No space left on device" in second.stderr, second.stderr
-    assert "Traceback" not in second.stderr and str(path) in second.stderr, second.stderr
-assert path.read_bytes() == old and list(folder.iterdir()) == [path]
-te.agents.load(path)
+    assert "Traceback" not in second.stderr and str(run) in second.stderr, second.stderr
+now = {path.name: path.read_bytes() for path in run.iterdir()}
+assert now.keys() == old.keys() and all(now[name] == old[name] for name in old if name != "metrics.jsonl")
+te.train.AlphaZero.load(run)
+te.agents.load(run / "weights.safetensors")
+assert learn(3).returncode == 0
 """
 
 

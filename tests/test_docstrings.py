@@ -15,7 +15,7 @@ import tensor_envs as te
 from documents.rooms import docstrings, modules
 from tensor_envs import registry, rules, search
 
-PUBLIC = (te, rules, search, te.agents, te.text)
+PUBLIC = (te, rules, search, te.agents, te.text, te.train)
 MODULES = [m.name for m in pkgutil.walk_packages(te.__path__, "tensor_envs.") if ".adapters" not in m.name]
 FINDER = doctest.DocTestFinder()
 EXAMPLES = [test for name in MODULES for test in FINDER.find(importlib.import_module(name)) if test.examples]

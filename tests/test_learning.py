@@ -78,7 +78,7 @@ def random_steps(players: int, length: int = 14, batch: int = 40) -> tuple[Any, 
 
 @pytest.mark.parametrize("players", [1, 2, 3, 4])
 def test_advantages(players: int) -> None:
-    """Arrays agree with the reference. The tests of `scripts/train/ppo.py` and `ppo_torch.py` cover tensors."""
+    """Arrays agree with the reference. The tests of `te.train.PPO` and `ppo_torch.py` cover tensors."""
     steps, player, value = random_steps(players)
     actual = te.advantages(steps, player, value, 0.9, 0.7)
     expected = reference(steps, player, value, 0.9, 0.7)

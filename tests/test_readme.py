@@ -33,7 +33,7 @@ COMMANDS = [
     if line.startswith("python scripts/")
 ]
 MINUTES = ("50 50 50 50 50", "benchmark.py")  # parts of commands that take long
-TRAINING = "nn.optim"  # part of programs that take long
+TRAINING = ("nn.optim", "te.train.")  # parts of programs that take long
 
 
 def test_documents() -> None:
@@ -58,7 +58,9 @@ def test_links(path: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "code"),
     [
-        pytest.param(path, code, id=f"{path}-{i}", marks=pytest.mark.slow if TRAINING in code else ())
+        pytest.param(
+            path, code, id=f"{path}-{i}", marks=pytest.mark.slow if any(part in code for part in TRAINING) else ()
+        )
         for i, (path, code) in enumerate(PYTHON)
     ],
 )

@@ -49,6 +49,7 @@ SECTIONS: dict[str, dict[str, str | Callable[[], str]]] = {
     "Search and training": {
         "search/index.md": "tensor_envs/search/README.md",
         "search/equilibria.md": "tensor_envs/solve/README.md",
+        "search/training.md": "tensor_envs/train/README.md",
         "search/players.md": "tensor_envs/weights/README.md",
     },
     "Speed": {

@@ -43,6 +43,7 @@ GROUPS: dict[str, tuple[str, dict[str, str]]] = {
             "best_response exploitability_bound ExploitabilityBound",
         },
     ),
+    "training": ("Training", {"te.train": "train.*"}),
     "adapters": (
         "Adapters",
         {

@@ -8,7 +8,7 @@ The player reads the rules, its observation of the position and its legal moves,
 --player names a Python function from str to str, --command a program that reads the text and writes an answer. If an
 answer names no legal move, the player gets the error and may answer again; after --tries answers it loses by an illegal
 action. The player changes seats from game to game. --against: "uniform", "search", "perfect" (where a game is solved),
-weights that `train/ppo.py --save weights.safetensors` wrote, or package.module:function from a State to integers [B].
+weights.safetensors of a run of `python -m tensor_envs.train`, or package.module:function from a State to integers [B].
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Trainers by self-play, each a command (`python scripts/train/ppo.py`), and `training.py`, which they share."""
+"""Trainers with other libraries, each a command (`python scripts/train/ppo_torch.py`)."""

@@ -18,7 +18,7 @@ from tensor_envs._files import read_arrays, write_arrays
 from tensor_envs._validate import file_path, function, instance, integer, number, one_of, shown, wrong_type
 from tensor_envs.env import Env
 from tensor_envs.interop import to_numpy
-from tensor_envs.io import env_metadata, env_of
+from tensor_envs.registry import env_metadata, env_of
 from tensor_envs.solve.game_tree import MAX_NODES, GameTree, game_tree
 from tensor_envs.solve.packed import Array
 from tensor_envs.solve.sequence_form import SequenceForm, ranks

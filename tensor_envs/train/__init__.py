@@ -1,11 +1,6 @@
 """Training: AlphaZero and PPO in self-play, and networks.
 
 The names are loaded when they are first used, since `import tensor_envs` needs none of them.
-
-Examples:
-    >>> config = te.train.AlphaZeroConfig(num_envs=4, rollout_length=2, num_simulations=2, updates=1)
-    >>> te.train.AlphaZero(te.make("tic_tac_toe"), config).step()["positions"]
-    8
 """
 
 import importlib

@@ -15,9 +15,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import fields
 from pathlib import Path
-from typing import Any
 
 from tensor_envs import agents
 from tensor_envs._command import MAX_COUNT, add_rules, busy, command_parser, device_of, real, run, whole
@@ -26,6 +24,7 @@ from tensor_envs.registry import make
 from tensor_envs.train import PPO, AlphaZero, Progress, TensorBoard, Trainer, WandB
 from tensor_envs.train.config import read_config
 from tensor_envs.train.network import load as load_network
+from tensor_envs.train.options import add_settings, settings_of
 from tensor_envs.train.rating import oracle_of
 from tensor_envs.train.run import CONFIG, Callback
 
@@ -41,7 +40,7 @@ def make_trainer(options: argparse.Namespace, folder: Path) -> Trainer:
     """
     kind = ALGORITHMS[options.command]
     env = make(options.id, **dict(options.rules))
-    given = {item.name: getattr(options, item.name) for item in fields(kind.Config) if item.name in options}
+    given = settings_of(options, kind.Config)
     if not (folder / CONFIG).exists():
         trainer = kind(env, kind.Config(**given), options.device)
         if options.weights is not None:
@@ -110,15 +109,7 @@ def add_training(parser: argparse.ArgumentParser, kind: type[Trainer]) -> None:
     parser.add_argument("--device", help="any tinygrad device; default: tinygrad's default device")
     parser.add_argument("--tensorboard", action="store_true", help="write metrics for TensorBoard (extra `train`)")
     parser.add_argument("--wandb", metavar="PROJECT", help="log to a project of Weights & Biases (extra `train`)")
-    for item in fields(kind.Config):
-        name, text = f"--{item.name.replace('_', '-')}", item.metadata["help"]
-        if isinstance(item.default, bool):
-            parser.add_argument(name, action="store_true", default=argparse.SUPPRESS, help=text)
-            continue
-        low, high = item.metadata["low"], item.metadata["high"]
-        number: Any = whole(low, high) if isinstance(item.default, int) else real(low, high)
-        text = f"{text}; default: {item.default}"
-        parser.add_argument(name, type=number, default=argparse.SUPPRESS, metavar="N", help=text)
+    add_settings(parser, kind.Config)
 
 
 def add_rating(parser: argparse.ArgumentParser) -> None:

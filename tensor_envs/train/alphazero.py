@@ -37,12 +37,10 @@ class AlphaZero(Trainer):
     """AlphaZero with Gumbel search.
 
     Examples:
-        >>> config = te.train.AlphaZeroConfig(num_envs=4, rollout_length=2, num_simulations=2, updates=1, ratings=0)
-        >>> trainer = te.train.AlphaZero(te.make("tic_tac_toe"), config)
-        >>> trainer.run(steps=2)
-        {}
-        >>> trainer.positions
-        16
+        >>> trainer = te.train.AlphaZero(te.make("tic_tac_toe"), te.train.AlphaZeroConfig(num_envs=64))
+        >>> trainer.run(seconds=60, folder="runs/tic_tac_toe")  # doctest: +SKIP
+        >>> trainer.learning_rate()
+        0.004
     """
 
     algorithm = "alphazero"

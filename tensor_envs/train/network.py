@@ -28,6 +28,13 @@ class Network:
     """Network of two hidden layers from the observation to log-probabilities [B, A] and values [B].
 
     With `blocks`, a residual tower replaces the first layer: a 3x3 convolution, then blocks of two convolutions.
+
+    Examples:
+        >>> env = te.make("tic_tac_toe")
+        >>> state, network = env.init(2), te.train.Network(env, hidden=8)
+        >>> logits, values = network(env.observe(state).flatten(1).float(), state.legal_action_mask)
+        >>> logits.shape, values.shape
+        ((2, 9), (2,))
     """
 
     def __init__(
@@ -108,7 +115,14 @@ def look(env: Env, state: State) -> tuple[Tensor, Tensor]:
 
 
 def evaluator(env: Env, network: Network) -> Evaluate:
-    """Return an evaluation for searches; its values are [B] for one player or two with zero sum, else [B, P]."""
+    """Return an evaluation for searches; its values are [B] for one player or two with zero sum, else [B, P].
+
+    Examples:
+        >>> env = te.make("tic_tac_toe")
+        >>> evaluate = te.train.evaluator(env, te.train.Network(env, hidden=8))
+        >>> te.search.gumbel_muzero_policy(env.init(2), evaluate, num_simulations=4).action.shape
+        (2,)
+    """
     spec = env.spec
 
     def evaluate(state: State) -> tuple[Tensor, Tensor]:

@@ -65,6 +65,11 @@ class Trainer(ABC):
         positions: decisions learned from so far.
         seconds: processor time of these steps, without ratings and checkpoints.
         progress: share of the present run's budget that is spent, 0..1.
+
+    Examples:
+        >>> trainer: te.train.Trainer = te.train.PPO(te.make("kuhn_poker"))
+        >>> trainer.algorithm, trainer.steps, trainer.state.batch
+        ('ppo', 0, 256)
     """
 
     algorithm: ClassVar[str]
@@ -342,8 +347,11 @@ class RunFolder:
     def add(self, trainer: Trainer, metrics: Metrics) -> None:
         """Append the metrics of a step; draw curves after a rating; write a checkpoint if it is due."""
         self.lines.append(metrics)
-        with open(self.path / METRICS, "a", encoding="utf-8") as file:
-            file.write(f"{json.dumps(metrics)}\n")
+        try:
+            with open(self.path / METRICS, "a", encoding="utf-8") as file:
+                file.write(f"{json.dumps(metrics)}\n")
+        except OSError as error:
+            raise OSError(error.errno, f"cannot save: {error.strerror}", str(self.path / METRICS)) from None
         if "score" in metrics:
             title = f"{trainer.algorithm} on {trainer.env.id}"
             replace_file(self.path / CURVES, [curves(self.lines, title).encode()])

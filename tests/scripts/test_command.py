@@ -36,10 +36,7 @@ COMMANDS = {
     "benchmark/gpu_kernels.py": "benchmark.gpu_kernels",
     "pictures/draw.py": "pictures.draw",
     "text_player.py": "text_player.main",
-    "train/ppo.py": "train.ppo",
     "train/ppo_torch.py": "train.ppo_torch",
-    "train/alphazero.py": "train.alphazero",
-    "train/rate.py": "train.rate",
 }
 
 
@@ -135,8 +132,6 @@ def test_what_takes_long_is_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest
 OWN = {
     "benchmark.py": ["--batch=64", "--mode=step", "--runs=1", "--seconds=0.01", "--core=-1"],
     "benchmark/kernel_table.py": ["--batch=64"],
-    "train/ppo.py": ["--num-envs=8", "--steps=4", "--minibatches=2", "--updates=1", "--games=30"],
-    "train/alphazero.py": ["--num-envs=8", "--steps=2", "--simulations=4", "--games=8", "--rival=4", "--seconds=1"],
 }
 
 
@@ -161,10 +156,7 @@ LONG = {
     "play.py": ["--port", "0"],
     "documents.py": ["site"],
     "benchmark/kernel_table.py": [],
-    "train/ppo.py": ["--updates", "100000"],
-    "train/ppo_torch.py": ["--updates", "100000"],
-    "train/alphazero.py": ["--seconds", "100000"],
-    "train/rate.py": ["--env", "tic_tac_toe", "--games", "1000000"],
+    "train/ppo_torch.py": ["--steps", "100000"],
     "benchmark.py": ["--env", "tic_tac_toe", "three_will", "--runs", "1000"],
     "benchmark/gpu_kernels.py": [],
     "pictures/draw.py": ["."],
@@ -176,6 +168,7 @@ PACKAGES = {"documents.py": "mkdocs", "train/ppo_torch.py": "torch", "benchmark/
 
 MODULES = {
     "tensor_envs.play": ["--port", "0"],
+    "tensor_envs.train": ["alphazero", "tic_tac_toe", "--minutes", "1000"],
     "tensor_envs.web": ["build", "site"],
     "tensor_envs.export": ["chess", "--to", "wasm", "game.wasm"],
 }
@@ -245,7 +238,7 @@ def end(name: str, folder: Path, number: signal.Signals, seconds: float) -> None
         process.communicate()
 
 
-@pytest.mark.few("benchmark.py", "shard_rollout.py", "train/ppo.py", "play.py", "tensor_envs.export")
+@pytest.mark.few("benchmark.py", "shard_rollout.py", "tensor_envs.train", "play.py", "tensor_envs.export")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("name", [*LONG, *MODULES])
 def test_a_signal_ends_a_command_and_its_children(name: str, number: signal.Signals, tmp_path: Path) -> None:
