@@ -1,4 +1,4 @@
-"""Training: AlphaZero and PPO in self-play, and networks.
+"""Training: AlphaZero and PPO in self-play, here or on a Ray cluster, and networks.
 
 The names are loaded when they are first used, since `import tensor_envs` needs none of them.
 """
@@ -7,6 +7,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tensor_envs.train.actors import distributed
     from tensor_envs.train.alphazero import AlphaZero
     from tensor_envs.train.callbacks import Progress, TensorBoard, WandB
     from tensor_envs.train.config import AlphaZeroConfig, PPOConfig
@@ -25,6 +26,7 @@ _MODULES = {
     "TensorBoard": "callbacks",
     "Trainer": "run",
     "WandB": "callbacks",
+    "distributed": "actors",
     "evaluator": "network",
 }
 __all__ = [
@@ -38,6 +40,7 @@ __all__ = [
     "TensorBoard",
     "Trainer",
     "WandB",
+    "distributed",
     "evaluator",
 ]
 

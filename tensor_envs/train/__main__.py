@@ -2,6 +2,7 @@
 
     python -m tensor_envs.train alphazero connect_four --minutes 10
     python -m tensor_envs.train alphazero gomoku --blocks 2 --channels 32 --minutes 60 --folder runs/gomoku
+    python -m tensor_envs.train alphazero othello --minutes 60 --ray auto --num-actors 64    # a running cluster
     python -m tensor_envs.train ppo tic_tac_toe --steps 100
     python -m tensor_envs.train alphazero my_games:DiceRace --minutes 5    # a custom game
     python -m tensor_envs.train rate connect_four --simulations 0 32 --regret
@@ -16,12 +17,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from tensor_envs import agents
 from tensor_envs._command import MAX_COUNT, add_rules, busy, command_parser, device_of, real, run, whole
 from tensor_envs.evaluation import arena, regret
 from tensor_envs.registry import make
-from tensor_envs.train import PPO, AlphaZero, Progress, TensorBoard, Trainer, WandB
+from tensor_envs.train import PPO, AlphaZero, Progress, TensorBoard, Trainer, WandB, distributed
 from tensor_envs.train.config import read_config
 from tensor_envs.train.network import load as load_network
 from tensor_envs.train.options import add_settings, settings_of
@@ -69,12 +71,20 @@ def train(options: argparse.Namespace) -> None:
     callbacks += [WandB(project=options.wandb, name=folder.name)] if options.wandb else []
     with busy("compiling"):
         trainer = make_trainer(options, folder)
-    budget = f"{options.steps} steps" if options.minutes is None else f"{options.minutes:g} minutes of processor time"
+    is_local = options.ray is None
+    clock = "processor time" if is_local else "the clock"
+    budget = f"{options.steps} steps" if options.minutes is None else f"{options.minutes:g} minutes of {clock}"
     games = f"{trainer.config.num_envs} games x {trainer.config.rollout_length} decisions a step"
     print(f"{trainer.env.id}: {budget}, {games}, on {device_of(trainer.device)}, in {folder}", flush=True)
     seconds = None if options.minutes is None else options.minutes * MINUTE
-    trainer.run(options.steps, seconds, folder, callbacks)
-    if trainer.seconds:
+    if not is_local:
+        address = None if options.ray == "local" else options.ray
+        common: dict[str, Any] = {"steps": options.steps, "seconds": seconds, "folder": folder, "callbacks": callbacks}
+        cluster = {"address": address, "num_actors": options.num_actors, "device": options.device}
+        distributed(trainer.env, trainer.config, **common, **cluster)
+    else:
+        trainer.run(options.steps, seconds, folder, callbacks)
+    if is_local and trainer.seconds:
         print(f"{trainer.positions / trainer.seconds:,.0f} positions per second of processor time, compiling included")
 
 
@@ -107,6 +117,9 @@ def add_training(parser: argparse.ArgumentParser, kind: type[Trainer]) -> None:
     parser.add_argument("--folder", type=Path, help="folder of the run; default: runs/<algorithm>-<game>")
     parser.add_argument("--weights", metavar="FILE", help="weights to start from, in a new run")
     parser.add_argument("--device", help="any tinygrad device; default: tinygrad's default device")
+    text = "play by actors of a Ray cluster (extra `ray`): auto or host:port; without an address one of this machine"
+    parser.add_argument("--ray", nargs="?", const="local", metavar="ADDRESS", help=text)
+    parser.add_argument("--num-actors", type=whole(1, 100_000), metavar="N", help="default: one for each core or GPU")
     parser.add_argument("--tensorboard", action="store_true", help="write metrics for TensorBoard (extra `train`)")
     parser.add_argument("--wandb", metavar="PROJECT", help="log to a project of Weights & Biases (extra `train`)")
     add_settings(parser, kind.Config)

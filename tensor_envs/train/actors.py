@@ -1,0 +1,246 @@
+"""Distributed training on Ray: actors play, one learner learns.
+
+Each actor plays its own games on one core, or one GPU, with the newest weights at the start of each step, which it
+takes from Ray's object store. The learner is the calling process. It has the network, the optimiser and the replay
+buffer, learns from each actor's data as they arrive, and writes the run's folder. An actor that dies is replaced by a
+new one, with new games; what it had delivered stays in the replay buffer.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import socket
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tinygrad import Tensor
+
+from tensor_envs import train as algorithms
+from tensor_envs._compiler.threads import set_num_threads
+from tensor_envs._validate import instance, integer, wrong_type
+from tensor_envs.env import Env
+from tensor_envs.interop import to_numpy
+from tensor_envs.train.config import TrainingConfig
+from tensor_envs.train.run import Callback, Metrics, Trainer, train
+
+# Ray reads its settings when it is imported: no reports, no warning
+SETTINGS = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # Ray listens on the loopback interface only
+ATTEMPTS = 3  # to start Ray or to connect: its own waits are fixed, and too short on a loaded machine
+MAX_ACTORS = 100_000
+STALENESS = 4  # default bound, in steps for each actor
+SILENCE = 60.0  # seconds without data, after which the learner says that it waits
+DEATHS = 3  # in succession, for each actor, after which training fails
+
+
+def distributed(
+    env: Env,
+    config: TrainingConfig,
+    *,
+    steps: int | None = None,
+    seconds: float | None = None,
+    folder: str | Path | None = None,
+    address: str | None = None,
+    num_actors: int | None = None,
+    max_staleness: int | None = None,
+    device: str | None = None,
+    callbacks: Sequence[Callback] = (),
+) -> Metrics:
+    """Train with actors on a Ray cluster (extra `ray`), and return the metrics of the last rating.
+
+    A step of training learns from one actor's step of self-play. Its metrics have also "staleness", the steps of
+    training between the weights that played and the data's arrival, and the numbers of "actors", of "deaths" and of
+    "discarded" steps of self-play.
+
+    Args:
+        env: the environment; its package must be installed on every machine.
+        config: `AlphaZeroConfig` or `PPOConfig`, which selects the algorithm.
+        steps: budget in steps, as in `Trainer.run`.
+        seconds: budget in seconds of the clock.
+        folder: folder of the run; the learner continues from its checkpoint.
+        address: "auto" or "host:port" of a running cluster; None starts Ray on this machine, or uses the Ray that the
+            process is connected to.
+        num_actors: number of actors, each on one core, or on one GPU if the device is none of the CPU's. None: one for
+            each core or GPU of the cluster, with a core left to the learner.
+        max_staleness: staleness in steps, above which data are discarded; None: 4 for each actor.
+        device: device of the actors and the learner, as in `Env.init`.
+        callbacks: as in `Trainer.run`.
+
+    Raises:
+        ImportError: Ray is not installed.
+        ValueError, TypeError: an argument is out of range or of another type.
+        RuntimeError: Ray did not start, or every new actor dies.
+
+    Examples:
+        >>> config = te.train.AlphaZeroConfig(num_envs=64)
+        >>> te.train.distributed(te.make("connect_four"), config, steps=100, num_actors=2)  # doctest: +SKIP
+    """
+    instance("env", env, Env)
+    kinds: tuple[type[Trainer], ...] = (algorithms.AlphaZero, algorithms.PPO)
+    kind = next((kind for kind in kinds if type(config) is kind.Config), None)
+    if kind is None:
+        raise wrong_type("config", "an AlphaZeroConfig or a PPOConfig", config)
+    if num_actors is not None:
+        integer("num_actors", num_actors, 1, MAX_ACTORS)
+    if max_staleness is not None:
+        integer("max_staleness", max_staleness, 0, MAX_ACTORS)
+    ray, is_own = _connect(address, num_actors)
+    try:
+        learner = Learner(ray, kind(env, config, device), num_actors, max_staleness)
+        return train(learner.trainer, learner.step, steps, seconds, folder, callbacks)
+    finally:
+        if is_own:
+            ray.shutdown()
+
+
+class Actor:
+    """Self-play in a process of the cluster."""
+
+    def __init__(self, kind: type[Trainer], env: Env, config: TrainingConfig, device: str, rank: int, step: int):
+        """Start the games of a rank; `step` is the number of the first step of self-play."""
+        if device.startswith("CPU"):
+            set_num_threads(1)
+        self.trainer, self.step = kind(env, config, device, rank=rank), step
+
+    def play(self, version: int, weights: dict[str, np.ndarray], progress: float) -> tuple[int, Any]:
+        """Play a step with weights, and return their version and the data on the host."""
+        self.trainer.assign_weights(weights)
+        self.trainer.progress = progress
+        data = _on_host(self.trainer.play(self.step))
+        self.step += 1
+        return version, data
+
+
+def _on_host(data: Any) -> Any:
+    """Return the data of a step with arrays in place of Tensors: these belong to their process."""
+    if isinstance(data, list):
+        return [_on_host(part) for part in data]
+    return to_numpy(data) if isinstance(data, Tensor) else data
+
+
+class Learner:
+    """Learner of distributed training, and its actors.
+
+    Attributes:
+        trainer: the trainer that learns.
+        deaths: number of actors that have died.
+        discarded: number of steps of self-play that were too stale.
+    """
+
+    def __init__(self, ray: Any, trainer: Trainer, num_actors: int | None, max_staleness: int | None):
+        """Take a connected Ray; the actors start with the first step, once the trainer has its checkpoint."""
+        self.ray, self.trainer = ray, trainer
+        self.is_on_cpu = trainer.device.startswith("CPU")
+        if num_actors is None:
+            resources = ray.cluster_resources()
+            num_actors = max(1, int(resources.get("CPU", 1)) - 1 if self.is_on_cpu else int(resources.get("GPU", 1)))
+        self.num_actors = num_actors
+        self.max_staleness = STALENESS * num_actors if max_staleness is None else max_staleness
+        self.deaths, self.discarded, self.deaths_in_succession = 0, 0, 0
+        self.rank = 0  # of the newest actor
+        self.playing: dict[Any, Any] = {}  # actors by the reference of the data that they play
+        self.version, self.weights = -1, None
+
+    def step(self) -> Metrics:
+        """Learn from the next data that arrive, and return metrics by name."""
+        begin, trainer = time.monotonic(), self.trainer
+        if not self.playing:
+            self.rank = trainer.steps  # a run that continues plays other games than before
+            for _ in range(self.num_actors):
+                self._play(self._new_actor())
+        while True:
+            version, data = self._next()
+            staleness = trainer.steps - version
+            if staleness <= self.max_staleness:
+                break
+            self.discarded += 1
+        metrics = trainer.update(data)
+        trainer.seconds += time.monotonic() - begin
+        counts = {"actors": self.num_actors, "deaths": self.deaths, "discarded": self.discarded}
+        return metrics | {"seconds": trainer.seconds, "staleness": staleness} | counts
+
+    def _new_actor(self) -> Any:
+        """Start an actor with a rank, and so games and random numbers, of its own."""
+        self.rank += 1
+        needs = {"num_cpus": 1, "num_gpus": 0 if self.is_on_cpu else 1, "scheduling_strategy": "SPREAD"}
+        trainer = self.trainer
+        arguments = type(trainer), trainer.env, trainer.config, trainer.device, self.rank, trainer.steps
+        return self.ray.remote(**needs)(Actor).remote(*arguments)
+
+    def _play(self, actor: Any) -> None:
+        """Let an actor play a step with the present weights."""
+        if self.version != self.trainer.steps:
+            self.version = self.trainer.steps
+            self.weights = self.ray.put({name: t.numpy() for name, t in self.trainer.weights().items()})
+        self.playing[actor.play.remote(self.version, self.weights, self.trainer.progress)] = actor
+
+    def _next(self) -> tuple[int, Any]:
+        """Return the version and the data that arrive next; the actor goes on, and dead actors are replaced."""
+        errors = self.ray.exceptions
+        while True:
+            arrived, _ = self.ray.wait(list(self.playing), num_returns=1, timeout=SILENCE)
+            if not arrived:
+                free = self.ray.available_resources().get("CPU" if self.is_on_cpu else "GPU", 0)
+                _say(f"waiting for {self.num_actors} actors; {free:g} cores or GPUs of the cluster are free")
+                continue
+            actor = self.playing.pop(arrived[0])
+            try:
+                version, data = self.ray.get(arrived[0])
+            except errors.RayTaskError:
+                raise  # a bug, which another actor would meet, too
+            except errors.RayError as error:  # the actor, its node or its data are lost
+                self.deaths += 1
+                self.deaths_in_succession += 1
+                line = str(error).strip().splitlines()[0]
+                if self.deaths_in_succession > DEATHS * self.num_actors:
+                    raise RuntimeError(f"{self.deaths_in_succession} actors in succession died: {line}") from error
+                _say(f"an actor died ({type(error).__name__}); its games in play are lost, and another one starts")
+                self._play(self._new_actor())
+                continue
+            self.deaths_in_succession = 0
+            self._play(actor)  # while the learner learns
+            return version, data
+
+
+def _connect(address: str | None, num_actors: int | None) -> tuple[Any, bool]:
+    """Return Ray, connected to a cluster, and whether this call has connected it.
+
+    Raises:
+        ImportError: Ray is not installed.
+        ValueError: there is no cluster at the address.
+        RuntimeError: Ray did not start in several attempts.
+    """
+    for name, value in (SETTINGS | LOOPBACK if address is None else SETTINGS).items():
+        os.environ.setdefault(name, value)
+    try:
+        ray: Any = importlib.import_module("ray")
+    except ImportError:
+        raise ImportError("distributed training needs Ray: pip install 'tensor_envs[ray]'") from None
+    if ray.is_initialized():
+        return ray, False
+    if address not in (None, "auto"):  # Ray itself would try for minutes
+        try:
+            instance("address", address, str)
+            host, port = str(address).rsplit(":", 1)
+            socket.create_connection((host, int(port)), timeout=10).close()
+        except (OSError, ValueError, OverflowError) as error:
+            raise ValueError(f"address must be None, 'auto' or 'host:port', got {address!r}: {error}") from None
+    size: dict[str, Any] = {"num_cpus": num_actors, "include_dashboard": False} if address is None else {}
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            ray.init("local" if address is None else address, log_to_driver=False, logging_level="ERROR", **size)
+            return ray, True
+        except (OSError, RuntimeError, ray.exceptions.RayError) as error:  # a TimeoutError is an OSError
+            ray.shutdown()
+            message = " ".join(str(error).split())[:200]
+            _say(f"Ray did not start in its own time ({message}), attempt {attempt} of {ATTEMPTS}")
+    raise RuntimeError(f"Ray did not start in {ATTEMPTS} attempts: {message}")
+
+
+def _say(message: str) -> None:
+    print(message, file=sys.stderr, flush=True)
