@@ -121,7 +121,7 @@ def draw(env: str, metadata: dict[str, Any], rows: list[dict[str, Any]]) -> Draw
         x = LEFT + (RIGHT - LEFT) * log10(batch / batches[0]) / wide
         return x, BOTTOM - (BOTTOM - TOP) * (log10(rate) - low) / max(high - low, 1)
 
-    drawing = Drawing(WIDTH, HEIGHT)
+    drawing = Drawing(WIDTH, HEIGHT, title=f"Steps per second of {env}")
     cores = "one core" if metadata["pinned_to_core"] is not None else ", ".join(sorted(devices))
     drawing.text((LEFT, 20), f"{env}: steps a second on {cores}", 16, anchor="start", bold=True)
     drawing.text((LEFT, 40), f"{metadata['date'][:10]}, {metadata['machine']}", 11, "#555555", "start")

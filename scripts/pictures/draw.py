@@ -122,7 +122,7 @@ def draw_speeds(readme: str) -> Drawing:
     """Draw a bar chart of the rates."""
     bars, left, wide, line = speeds(readme), 270, 360, 22
     highest = max(rate for _, rate, _ in bars)
-    drawing = Drawing(left + wide + 70, line * (len(bars) + 2))
+    drawing = Drawing(left + wide + 70, line * (len(bars) + 2), title="Steps per second")
     drawing.text((10, line), "Million steps a second on one core, 4,096 games", 15, anchor="start", bold=True)
     for k, (name, rate, colour) in enumerate(bars):
         y = line * (k + 2)

@@ -59,7 +59,7 @@ def draw(rows: list[PlotRow]) -> Drawing:
     bars = min(BARS[1], max(BARS[0], 50 * (max(row.cards for row in rows) + 2)))
     right = MARGIN + bars + GAP
     total = sum(HEAD + max(height, 240) + FOOT for height in heights)
-    picture = Drawing(right + max(380, *heights) + MARGIN, total + MARGIN / 2)
+    picture = Drawing(right + max(380, *heights) + MARGIN, total + MARGIN / 2, title="Shed")
     top = 0.0
     for row, cell, height in zip(rows, cells, heights, strict=True):
         draw_weights(picture, row, MARGIN, top, bars, max(height, 240))

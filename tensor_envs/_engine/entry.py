@@ -40,7 +40,8 @@ class GameEntry:
         render: a module with `to_string(rules, game)` and `to_svg(rules, game)`, of dictionaries as `to_dict` gives
             them; for pixels also `draw(rules, game)`, which returns a `render.Drawing`; for the wall of the page also
             `tile(rules)`, which returns a `render.tile.Tile`; if the game hides anything also
-            `seen_by(rules, game, player)`, which removes what is hidden from a player.
+            `seen_by(rules, game, player)`, which removes what is hidden from a player; for tables also the functions
+            of `render.scene`, such as `players(rules, game)`, the names of the seats.
         version: grows whenever a game with the same seed and actions would take another course.
         presets: further ids with fixed rule fields.
         short: rule fields under which games end soon, for tests.

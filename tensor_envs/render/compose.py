@@ -75,7 +75,7 @@ def table(documents: Sequence[str], titles: Sequence[str], columns: int = 4, wid
     row = max(heights) + TITLE + MARGIN
     columns = min(columns, len(pictures))
     size = written(MARGIN + columns * (width + MARGIN)), written(MARGIN + -(-len(pictures) // columns) * row)
-    elements = [f'<rect width="100%" height="100%" fill="{PAPER}"/>']
+    elements = ["<title>Games</title>", f'<rect width="100%" height="100%" fill="{PAPER}"/>']
     for i, (picture, title, height) in enumerate(zip(pictures, titles, heights, strict=True)):
         x, y = MARGIN + i % columns * (width + MARGIN), MARGIN + i // columns * row
         place = f'x="{written(x)}" y="{written(y + TITLE - 7)}"'

@@ -102,15 +102,20 @@ class Text:
 
 @dataclass(frozen=True)
 class Area:
-    """Invisible part of the picture that stands for actions; a page may make it clickable."""
+    """Invisible part of the picture that stands for actions; a page may make it clickable.
+
+    Of some actions, `targets`, it is the place where a piece ends that another area stands for.
+    """
 
     points: tuple[Point, ...]
     actions: tuple[int, ...]
+    targets: tuple[int, ...] = ()
 
     def svg(self) -> str:
         path = "L".join(f"{written(x)} {written(y)}" for x, y in self.points)
         actions = " ".join(map(str, self.actions))
-        return f'<path d="M{path}Z" fill="none" pointer-events="all" data-actions="{actions}"/>'
+        ends = f' data-targets="{" ".join(map(str, self.targets))}"' if self.targets else ""
+        return f'<path d="M{path}Z" fill="none" pointer-events="all" data-actions="{actions}"{ends}/>'
 
 
 def box(x: float, y: float, w: float, h: float) -> list[Point]:
@@ -143,7 +148,8 @@ def _colour(colour: str, opacity: float) -> tuple[int, int, int, int]:
 class Drawing:
     """Picture of a width and a height in pixels. Shapes are painted in the order in which they are added.
 
-    Colours are "#rrggbb" or, for `fill` and `stroke`, "none". `opacity` is 0..1. Areas lie above all shapes.
+    Colours are "#rrggbb" or, for `fill` and `stroke`, "none". `opacity` is 0..1. Areas lie above all shapes. The title
+    of an SVG says what it shows to those who do not see it.
     """
 
     width: float
@@ -151,6 +157,7 @@ class Drawing:
     background: str = "#ffffff"
     shapes: list[Outline | Circle | Text] = field(default_factory=list)
     areas: list[Area] = field(default_factory=list)
+    title: str = ""
 
     def polygon(
         self, points: Sequence[Point], fill: str = "none", stroke: str = "none", width: float = 1, opacity: float = 1
@@ -183,16 +190,21 @@ class Drawing:
         """Add one line of text, centred on `at` in height; `anchor` ("start", "middle", "end") is the part at `at`."""
         self.shapes.append(Text(at, text, size, fill, anchor, bold))
 
-    def area(self, points: Sequence[Point], *actions: int) -> None:
-        """Add a polygon that stands for these actions, as `data-actions` in the SVG, separated by spaces."""
-        self.areas.append(Area(tuple(points), actions))
+    def area(self, points: Sequence[Point], *actions: int, targets: Sequence[int] = ()) -> None:
+        """Add a polygon that stands for these actions, as `data-actions` in the SVG, separated by spaces.
+
+        `targets`, as `data-targets`, are those of them that end here and have another area for their start: such an
+        action takes two clicks.
+        """
+        self.areas.append(Area(tuple(points), actions, tuple(targets)))
 
     def to_svg(self) -> str:
         """Return the picture as an SVG document."""
         width, height = written(self.width), written(self.height)
         size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
         style = f'font-family="{FONT}" stroke-linejoin="round"'
-        body = [f'<rect width="100%" height="100%" fill="{self.background}"/>']
+        body = [f"<title>{escape(self.title)}</title>"] if self.title else []
+        body += [f'<rect width="100%" height="100%" fill="{self.background}"/>']
         body += [part.svg() for part in (*self.shapes, *self.areas)]
         return f'<svg xmlns="http://www.w3.org/2000/svg" {size} {style}>\n' + "\n".join(body) + "\n</svg>\n"
 

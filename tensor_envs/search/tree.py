@@ -337,7 +337,7 @@ def tree_svg(visits: np.ndarray, values: np.ndarray, children: np.ndarray, count
         else:
             x[item], order = order * STEP + MARGIN, order + 1
     width = max(order - 1, 1) * STEP + 2 * MARGIN
-    drawing = Drawing(width, max(item[0] for item in items) * LEVEL + 2 * MARGIN)
+    drawing = Drawing(width, max(item[0] for item in items) * LEVEL + 2 * MARGIN, title="Search tree")
     largest = max((abs(item[3]) for item in items), default=0) or 1.0
     places = [(x[k], item[0] * LEVEL + MARGIN) for k, item in enumerate(items)]
     for item, items_below in children_of.items():

@@ -6,6 +6,7 @@ from tensor_envs.games._kit.grids import svg_of
 from tensor_envs.games.backgammon.notation import legal
 from tensor_envs.games.backgammon.rules import BAR, FACES, MEN, POINTS, SOURCES, Backgammon
 from tensor_envs.render.drawing import Drawing, Point
+from tensor_envs.render.scene import seat_names
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
 NAMES, SIGNS = ("white", "black"), "OX"
@@ -49,9 +50,10 @@ def column(pip: int) -> int:
 
 
 def draw(rules: Backgammon, game: dict[str, Any]) -> Drawing:
-    """Draw the board from White's side; a button beside a man moves it by the number on the button."""
+    """Draw the board from the viewer's side, or White's; a button beside a man moves it by the number on the button."""
+    viewer = game.get("viewer", 0)
     width, height = 13 * WIDTH, 2 * TALL + MIDDLE
-    picture = Drawing(width + 2 * MARGIN, height + 2 * MARGIN + FOOT, PAPER)
+    picture = Drawing(width + 2 * MARGIN, height + 2 * MARGIN + FOOT, PAPER, title="Backgammon")
     picture.rect(MARGIN - 8, MARGIN - 8, width + 16, height + 16, FRAME)
     picture.rect(MARGIN, MARGIN, width, height, BOARD)
     picture.rect(MARGIN + 6 * WIDTH, MARGIN, WIDTH, height, FRAME)
@@ -63,15 +65,15 @@ def draw(rules: Backgammon, game: dict[str, Any]) -> Drawing:
     for player, side in enumerate(game["men"]):
         for pip, men in enumerate(side, 1):
             for k in range(min(men, 5)):
-                picture.circle(place(player, pip, k), MAN, COLOURS[player][0], stroke=INK, width=1)
+                picture.circle(place(player ^ viewer, pip, k), MAN, COLOURS[player][0], stroke=INK, width=1)
             if men > 5:
-                picture.text(place(player, pip, 4), str(men), 16, COLOURS[player][1], bold=True)
+                picture.text(place(player ^ viewer, pip, 4), str(men), 16, COLOURS[player][1], bold=True)
     over = game.get("terminated") or game.get("truncated") or not all(map(sum, game["men"]))
     actions = [] if over else legal(game)
     for action in actions:
         (x, y), wide, text = (MARGIN + width / 2, MARGIN + height / 2), 30, "pass"
         if action:
-            x, y = place(game["current_player"], SOURCES - action // FACES, 5)
+            x, y = place(game["current_player"] ^ viewer, SOURCES - action // FACES, 5)
             beside = [other for other in actions if other // FACES == action // FACES]
             x += (beside.index(action) - (len(beside) - 1) / 2) * 21
             wide, text = 10, str(action % FACES + 1)
@@ -89,7 +91,7 @@ def edge(above: bool) -> tuple[float, int]:
 
 
 def place(player: int, pip: int, k: int) -> Point:
-    """Return the middle of the k-th man on a player's pip."""
+    """Return the middle of the k-th man on a pip of the player who sits below, 0, or of the other one."""
     if pip == BAR:
         middle, sign = MARGIN + TALL + MIDDLE / 2, (1, -1)[player]
         return MARGIN + 6.5 * WIDTH, middle + sign * (MAN + 14 + k * 1.9 * MAN)
@@ -99,6 +101,31 @@ def place(player: int, pip: int, k: int) -> Point:
 
 
 to_svg = svg_of(draw)
+players = seat_names("White", "Black")
+
+
+def scores(rules: Backgammon, game: dict[str, Any]) -> list[str]:
+    """Return the pips that are left and the men that are off."""
+    pips = (sum(pip * men for pip, men in enumerate(side, 1)) for side in game["men"])
+    return [f"{left} pips, {MEN - sum(side)} off" for left, side in zip(pips, game["men"], strict=True)]
+
+
+def reason(rules: Backgammon, game: dict[str, Any]) -> str:
+    """Return what kind of win it is (B9)."""
+    loser = game["men"][0 if any(game["men"][0]) else 1]
+    if sum(loser) < MEN or not rules.gammons:
+        return "all men are off"
+    return "a backgammon, which counts three" if any(loser[18:]) else "a gammon, which counts two"
+
+
+def explain(rules: Backgammon, game: dict[str, Any], action: int) -> str:
+    """Return which man moves where (B4)."""
+    pip, die = SOURCES - action // FACES, action % FACES + 1
+    if not action:
+        return "no number can be played"
+    start = "a man from the bar" if pip == BAR else f"a man from point {pip}"
+    hit = pip > die and game["men"][1 - game["current_player"]][POINTS - (pip - die)] == 1
+    return f"{start} {'bears off' if pip <= die else f'to point {pip - die}'}" + ", hitting" * hit
 
 
 def tile(rules: Backgammon) -> Tile:

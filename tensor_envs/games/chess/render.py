@@ -5,9 +5,10 @@ from typing import Any
 from tensor_envs.games._kit.fields import legal_actions
 from tensor_envs.games._kit.grids import INK, SquareGrid, svg_of
 from tensor_envs.games._kit.stones import to_move
-from tensor_envs.games.chess.notation import FILE_NAMES, ends_of, from_dict, scalars_of
-from tensor_envs.games.chess.rules import SIDE, Chess, legal_moves
+from tensor_envs.games.chess.notation import FILE_NAMES, PROMOTIONS, ends_of, from_dict, scalars_of
+from tensor_envs.games.chess.rules import CASTLES, FORWARD, PLANES, SIDE, UNDER, Chess, legal_moves
 from tensor_envs.render.drawing import Drawing, Point
+from tensor_envs.render.scene import seat_names
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
 NAMES = ("white", "black")
@@ -40,6 +41,9 @@ SMALL_SHAPES = {
 }
 TILE_SQUARES = (SHADE, "#6c8299")
 TILE_SETS = ("own", "other", "pawns", "knights", "diagonals", "lines")
+# of the pieces that each player may capture: symbols, letters, numbers at the start
+CAPTURES = [(symbols, letters, (1, 2, 2, 2, 8)) for symbols, letters in (("♛♜♝♞♟", "qrbnp"), ("♕♖♗♘♙", "QRBNP"))]
+PIECE_NAMES = {"p": "pawn", "n": "knight", "b": "bishop", "r": "rook", "q": "queen", "k": "king"}
 HEADS = {"p": (0.36, 0.14), "b": (0.15, 0.07)}
 
 
@@ -92,25 +96,29 @@ def to_string(rules: Chess, game: dict[str, Any]) -> str:
 
 
 def draw(rules: Chess, game: dict[str, Any]) -> Drawing:
-    """Draw the board, white below; a square stands for the moves from it and to it."""
+    """Draw the board, the viewer or white below; a square stands for the moves from it and to it.
+
+    For a viewer the ranks have their usual numbers, without one those of moves.
+    """
     side, grid = SIDE * CELL, SquareGrid(MARGIN, MARGIN, CELL)
-    picture = Drawing(side + 2 * MARGIN, side + 2.5 * MARGIN)
+    ranks = "87654321" if "viewer" in game else ranks_of(game)
+    order = range(SIDE)[:: -1 if game.get("viewer") else 1]
+    picture = Drawing(side + 2 * MARGIN, side + 2.5 * MARGIN, title="Chess")
     picture.rect(MARGIN, MARGIN, side, side, LIGHT, INK)
-    for rank, name in enumerate(ranks_of(game)):
-        picture.text((MARGIN - 14, MARGIN + (rank + 0.5) * CELL), name, 12, INK)
-    for file, name in enumerate(FILE_NAMES):
-        picture.text((MARGIN + (file + 0.5) * CELL, MARGIN - 14), name, 12, INK)
+    for place, line in enumerate(order):
+        picture.text((MARGIN - 14, MARGIN + (place + 0.5) * CELL), ranks[line], 12, INK)
+        picture.text((MARGIN + (place + 0.5) * CELL, MARGIN - 14), FILE_NAMES[line], 12, INK)
     actions = {action: ends_of(action) for action in legal(rules, game)}
     for row, pieces in enumerate(rows_of(game)):
         for file, piece in enumerate(pieces):
-            corners = grid.square(row, file)
+            corners = grid.square(order[row], order[file])
             if (row + file) % 2:
                 picture.polygon(corners, SHADE)
             if piece != ".":
                 draw_piece(picture, piece, *corners[0])
             square = SIDE * file + (row if mover(game) else SIDE - 1 - row)
             if here := [action for action, ends in actions.items() if square in ends]:
-                picture.area(corners, *here)
+                picture.area(corners, *here, targets=[action for action in here if actions[action][1] == square])
     picture.text((picture.width / 2, side + 1.8 * MARGIN), status(rules, game), 14, INK)
     return picture
 
@@ -126,6 +134,46 @@ def draw_piece(picture: Drawing, piece: str, x: float, y: float) -> None:
 
 
 to_svg = svg_of(draw)
+players = seat_names("White", "Black")
+
+
+def scores(rules: Chess, game: dict[str, Any]) -> list[str]:
+    """Return the pieces that either player has captured, as far as the numbers of pieces on the board show."""
+    placed = game["fen"].split()[0]
+    return [
+        "".join(symbol * max(0, count - placed.count(man)) for symbol, man, count in zip(*row, strict=True))
+        for row in CAPTURES
+    ]
+
+
+def reason(rules: Chess, game: dict[str, Any]) -> str:
+    """Return why the game has ended (C8 to C11)."""
+    s = scalars_of(from_dict(rules, game))
+    moves = legal_moves(s)
+    if not legal_actions(rules, s.asdict()):
+        return "checkmate" if moves.check.value else "stalemate"
+    if s.repeats.value >= 2:
+        return "the same position for the third time"
+    if s.quiet.value >= rules.quiet_plies:
+        return f"{rules.quiet_plies} plies without a capture or a pawn's move"
+    return "neither side has the men to mate"
+
+
+def explain(rules: Chess, game: dict[str, Any], action: int) -> str:
+    """Return the piece and both squares by their usual names, whoever is to move."""
+    if action in CASTLES:
+        return f"castle on the {'queen' if action == CASTLES[0] else 'king'}'s side"
+    rows, black = rows_of(game), mover(game)
+    files, ranks = zip(*(divmod(square, SIDE) for square in ends_of(action)), strict=True)
+    lines = [rank if black else SIDE - 1 - rank for rank in ranks]
+    start, end = (FILE_NAMES[file] + str(SIDE - line) for file, line in zip(files, lines, strict=True))
+    kind = rows[lines[0]][files[0]].lower()
+    taken = rows[lines[1]][files[1]] != "." or (kind == "p" and files[0] != files[1])
+    promoted = ""
+    if kind == "p" and ranks[1] == SIDE - 1:
+        plane = action % len(PLANES)
+        promoted = f", becomes a {PIECE_NAMES[PROMOTIONS[plane // len(FORWARD)] if plane < UNDER else 'q']}"
+    return f"{PIECE_NAMES[kind]} {start} {'takes' if taken else 'to'} {end}{promoted}"
 
 
 def tile(rules: Chess) -> Tile:

@@ -5,7 +5,8 @@ from typing import Any
 from tensor_envs.games._kit.grids import INK, SquareGrid, rows_of, svg_of
 from tensor_envs.games._kit.stones import SIGNS, completed_lines, status_of_lines
 from tensor_envs.games.connect_four.rules import ConnectFour
-from tensor_envs.render.drawing import Drawing, box
+from tensor_envs.render.drawing import Drawing, Point, box
+from tensor_envs.render.scene import seat_names
 from tensor_envs.render.tile import Tile, stone_pixel
 
 COLOURS = {1: "#f2b705", -1: "#d9342b", 0: "#f8fafc"}  # of different lightness
@@ -31,11 +32,17 @@ def to_string(rules: ConnectFour, game: dict[str, Any]) -> str:
     return "\n".join([*rows, status])
 
 
+def grid_of(rules: ConnectFour) -> SquareGrid:
+    """Return the cells of the drawing."""
+    wide = rules.columns * CELL
+    return SquareGrid((max(wide + 2 * MARGIN, MIN_WIDTH) - wide) / 2, MARGIN, CELL)
+
+
 def draw(rules: ConnectFour, game: dict[str, Any]) -> Drawing:
     """Draw the board with holes for stones; a column that is not full stands for its action."""
     wide, high = rules.columns * CELL, rules.rows * CELL
-    picture = Drawing(max(wide + 2 * MARGIN, MIN_WIDTH), high + 3 * MARGIN)
-    grid, board = SquareGrid((picture.width - wide) / 2, MARGIN, CELL), game["board"]
+    picture = Drawing(max(wide + 2 * MARGIN, MIN_WIDTH), high + 3 * MARGIN, title="Connect four")
+    grid, board = grid_of(rules), game["board"]
     picture.rect(grid.left - 6, MARGIN - 6, wide + 12, high + 12, FRAME)
     marked, status = lines_and_status(rules, game, NAMES["drawing"])
     for cell, stone in enumerate(board):
@@ -53,6 +60,20 @@ def draw(rules: ConnectFour, game: dict[str, Any]) -> Drawing:
 
 
 to_svg = svg_of(draw)
+
+players = seat_names("Yellow", "Red")
+
+
+def reason(rules: ConnectFour, game: dict[str, Any]) -> str:
+    """Return why the game has ended."""
+    lines = completed_lines(game["board"], (rules.rows, rules.columns), rules.k)
+    return f"{rules.k} in a row" if lines else "the board is full"
+
+
+def last_move(rules: ConnectFour, before: dict[str, Any], after: dict[str, Any], action: int) -> list[list[Point]]:
+    """Return the outline of the stone that was dropped."""
+    cells = range(action, rules.cells, rules.columns)
+    return [grid_of(rules).square(*divmod(cell, rules.columns)) for cell in cells if after["board"][cell]][:1]
 
 
 def tile(rules: ConnectFour) -> Tile:

@@ -6,6 +6,7 @@ from tensor_envs.games._kit.grids import rows_of, svg_of
 from tensor_envs.games.game_2048.notation import TILES, legal
 from tensor_envs.games.game_2048.rules import SIDE, Game2048
 from tensor_envs.render.drawing import Drawing
+from tensor_envs.render.scene import seat_names
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
 CELL, GAP, MARGIN = 72, 8, 44  # pixels: a cell, between cells, around the board
@@ -33,7 +34,7 @@ def to_string(rules: Game2048, game: dict[str, Any]) -> str:
 def draw(rules: Game2048, game: dict[str, Any]) -> Drawing:
     """Draw the tiles; arrows on the four sides stand for the slides."""
     side = SIDE * CELL + (SIDE + 1) * GAP
-    picture = Drawing(side + 2 * MARGIN, side + 2 * MARGIN + 24, PAPER)
+    picture = Drawing(side + 2 * MARGIN, side + 2 * MARGIN + 24, PAPER, title="2048")
     picture.rect(MARGIN, MARGIN, side, side, FRAME)
     for cell, tile in enumerate(game["board"]):
         row, column = divmod(cell, SIDE)
@@ -58,6 +59,12 @@ def draw(rules: Game2048, game: dict[str, Any]) -> Drawing:
 
 
 to_svg = svg_of(draw)
+players = seat_names("Player")
+
+
+def reason(rules: Game2048, game: dict[str, Any]) -> str:
+    """Return the highest tile."""
+    return f"no tile can move, and the highest is {max(game['board'])}"
 
 
 def tile(rules: Game2048) -> Tile:

@@ -4,9 +4,10 @@ from typing import Any
 
 from tensor_envs.games._kit.grids import INK, rows_of, svg_of
 from tensor_envs.games._kit.stones import SIGNS
-from tensor_envs.games.go.notation import COLUMNS, KO, action_to_string, areas, legal
+from tensor_envs.games.go.notation import COLUMNS, KO, action_to_string, areas, legal, regions
 from tensor_envs.games.go.rules import Go
 from tensor_envs.render.drawing import Drawing, box
+from tensor_envs.render.scene import seat_names
 from tensor_envs.render.tile import Tile, stone_pixel
 
 COLOURS = {1: "#16181c", -1: "#fbfbf8"}
@@ -35,10 +36,13 @@ def to_string(rules: Go, game: dict[str, Any]) -> str:
 
 
 def draw(rules: Go, game: dict[str, Any]) -> Drawing:
-    """Draw the board; the point of a legal action stands for it, and so does a button for a pass."""
+    """Draw the board; the point of a legal action stands for it, and so does a button for a pass.
+
+    At the end, small squares mark the empty points of both areas.
+    """
     n = rules.size
     side = (n - 1) * CELL
-    picture = Drawing(max(side + 2 * MARGIN, MIN_WIDTH), side + 2 * MARGIN + FOOT)
+    picture = Drawing(max(side + 2 * MARGIN, MIN_WIDTH), side + 2 * MARGIN + FOOT, title="Go")
     left, top = (picture.width - side) / 2, MARGIN
 
     def at(row: float, column: float) -> tuple[float, float]:
@@ -59,6 +63,11 @@ def draw(rules: Go, game: dict[str, Any]) -> Drawing:
             picture.circle((x, y), 0.46 * CELL, COLOURS[stone], LINE)
         elif stone == KO:
             picture.rect(x - 6, y - 6, 12, 12, stroke=INK, width=2)
+    if game.get("terminated"):
+        for points, border in regions(rules, game["board"], empty=True):
+            if len(owners := {game["board"][point] for point in border}) == 1:
+                for x, y in (at(*divmod(point, n)) for point in points):
+                    picture.rect(x - 5, y - 5, 10, 10, COLOURS[min(owners)], LINE)
     foot = top + side + 0.6 * CELL
     if not game.get("terminated"):
         for action in legal(rules, game)[:-1]:
@@ -73,6 +82,26 @@ def draw(rules: Go, game: dict[str, Any]) -> Drawing:
 
 
 to_svg = svg_of(draw)
+players = seat_names("Black", "White")
+
+
+def scores(rules: Go, game: dict[str, Any]) -> list[str]:
+    """Return both areas as the board stands (G7), white's with komi."""
+    black, white = areas(rules, game["board"])
+    return [f"area {black}", f"area {white} + {rules.komi:g}"]
+
+
+def reason(rules: Go, game: dict[str, Any]) -> str:
+    """Return both areas of a game that is over."""
+    black, white = areas(rules, game["board"])
+    return f"an area of {black} to {white} + {rules.komi:g} of komi"
+
+
+def explain(rules: Go, game: dict[str, Any], action: int) -> str:
+    """Return what a pass does."""
+    if action != rules.points:
+        return ""
+    return "ends the game" if game["passed"] else "two passes in a row end the game"
 
 
 def tile(rules: Go) -> Tile:

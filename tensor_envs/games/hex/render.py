@@ -7,11 +7,13 @@ from tensor_envs.games._kit.stones import SIGNS, STONES, to_move
 from tensor_envs.games.hex.notation import action_to_string, winning
 from tensor_envs.games.hex.rules import Hex
 from tensor_envs.render.drawing import Drawing, Point
+from tensor_envs.render.scene import seat_names
 from tensor_envs.render.tile import Pixel, Tile, stone_pixel
 
 COLOURS = {1: "#c8372d", -1: "#2457a6"}
 FREE, GRID, RING = "#f4efe3", "#a79d88", "#ffffff"
 RADIUS, MARGIN, FOOT, MIN_WIDTH = 20, 34, 44, 328  # pixels: of a cell, around and below the board
+BAR = 0.34 * RADIUS  # half the length of the bar on a stone
 ACROSS = RADIUS * 3**0.5  # from a cell to the next one in its row
 NAMES = {"text": ("the first player (X)", "the second player (O)"),
          "drawing": ("the first player (red)", "the second player (blue)")}  # fmt: skip
@@ -42,10 +44,13 @@ def to_string(rules: Hex, game: dict[str, Any]) -> str:
 
 
 def draw(rules: Hex, game: dict[str, Any]) -> Drawing:
-    """Draw the board, its sides in their owners' colours; a free cell stands for its action, the stone for a swap."""
+    """Draw the board, its sides in their owners' colours; a free cell stands for its action, the stone for a swap.
+
+    A white bar on stones and sides runs the way in which their owner connects.
+    """
     n, board = rules.size, game["board"]
     wide, high = ACROSS * (1.5 * n - 0.5), RADIUS * (1.5 * n + 0.5)
-    picture = Drawing(max(wide + 2 * MARGIN, MIN_WIDTH), high + 2 * MARGIN + FOOT)
+    picture = Drawing(max(wide + 2 * MARGIN, MIN_WIDTH), high + 2 * MARGIN + FOOT, title="Hex")
     left = (picture.width - wide) / 2
     marked = winning(rules, board)
 
@@ -57,7 +62,10 @@ def draw(rules: Hex, game: dict[str, Any]) -> Drawing:
     for k in range(n):  # halves of the border cells show from behind the board
         ends = ((-0.3, k + 0.15, 1), (n - 0.7, k - 0.15, 1), (k, -0.3, -1), (k, n - 0.7, -1))
         for row, column, stone in ends:
-            picture.polygon(corners(row, column), COLOURS[stone])
+            shape = corners(row, column)
+            picture.polygon(shape, COLOURS[stone])
+            side = -1 if min(row, column) < 0 else 1
+            draw_bar(picture, (shape[0][0], shape[0][1] + RADIUS), stone, side * 0.5 * RADIUS, side * 0.76 * RADIUS)
     for cell, stone in enumerate(board):
         row, column = divmod(cell, n)
         shape = corners(row, column)
@@ -65,6 +73,7 @@ def draw(rules: Hex, game: dict[str, Any]) -> Drawing:
         centre = shape[0][0], shape[0][1] + RADIUS
         if stone:
             picture.circle(centre, 0.62 * RADIUS, COLOURS[stone])
+            draw_bar(picture, centre, stone, -BAR, BAR)
         if cell in marked:
             picture.circle(centre, 0.3 * RADIUS, stroke=RING, width=3)
         if not game.get("terminated") and not marked:
@@ -81,7 +90,25 @@ def draw(rules: Hex, game: dict[str, Any]) -> Drawing:
     return picture
 
 
+def draw_bar(picture: Drawing, centre: Point, stone: int, start: float, end: float) -> None:
+    """Draw a bar the way in which a stone's owner connects, between two distances from a cell's centre."""
+    (x, y), across, down = centre, stone == -1, stone == 1
+    picture.line(*((x + across * at, y + down * at) for at in (start, end)), stroke=RING, width=2)
+
+
 to_svg = svg_of(draw)
+players = seat_names("Red", "Blue")
+
+
+def reason(rules: Hex, game: dict[str, Any]) -> str:
+    """Return which sides are connected."""
+    group = winning(rules, game["board"])
+    return f"{SIDES[STONES.index(game['board'][min(group)])]} are connected" if group else ""
+
+
+def explain(rules: Hex, game: dict[str, Any], action: int) -> str:
+    """Return what a swap does."""
+    return "take over Red's stone" if action == rules.cells else ""
 
 
 def tile(rules: Hex) -> Tile:

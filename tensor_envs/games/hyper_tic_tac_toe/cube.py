@@ -35,7 +35,7 @@ class Projection:
 def draw_cube(shape: Place, marks: Marks, lines: Lines, caption: str, room: int) -> Drawing:
     """Draw a board [layers, rows, columns] from the bottom layer up; `room` is the letters that fit below it."""
     at = Projection(shape)
-    picture = Drawing(max(at.width, 7.4 * room + MARGIN), at.height + 20)
+    picture = Drawing(max(at.width, 7.4 * room + MARGIN), at.height + 20, title="Tic-tac-toe")
     at.left += (picture.width - at.width) / 2
     for layer in reversed(range(shape[0])):
         if layer + 1 < shape[0]:

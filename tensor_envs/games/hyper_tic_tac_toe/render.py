@@ -102,6 +102,19 @@ def draw(rules: HyperTicTacToe, game: dict[str, Any]) -> Drawing:
 to_svg = svg_of(draw)
 
 
+def players(rules: HyperTicTacToe, game: dict[str, Any] | None) -> list[str]:
+    """Return the marks or, in the drawing of a cube, the colours of the players."""
+    return ["Orange", "Blue"] if len(rules.shape) == 3 else ["X", "O"]
+
+
+def reason(rules: HyperTicTacToe, game: dict[str, Any]) -> str:
+    """Return why the game has ended."""
+    lines = stones.completed_lines(game["board"], rules.shape, rules.k)
+    if not lines:
+        return "the board is full"
+    return f"{rules.k} in a row" + (", which lose" if rules.misere else "")
+
+
 def _draw_table(shape: Place, marks: Marks, lines: Lines, caption: str, room: int) -> Drawing:
     """Draw slices in a table: the first half of the leading axes down it, the others across it."""
     flat, slices = len(shape) <= 2, dict(_slices(shape))
@@ -111,7 +124,7 @@ def _draw_table(shape: Place, marks: Marks, lines: Lines, caption: str, room: in
     half = max(len(shape) - 2, 0) // 2
     across, down = ([*product(*map(range, part))] for part in (shape[half:-2], shape[:half]))
     width = max(2 * MARGIN + len(across) * wide - GAP, 8 * room)
-    picture = Drawing(width, 3 * MARGIN + len(down) * high - GAP)
+    picture = Drawing(width, 3 * MARGIN + len(down) * high - GAP, title="Tic-tac-toe")
     left = (width - len(across) * wide + GAP) / 2
     marked = {place for _, cells in lines for place in cells}
     actions = {place: action for action, place in enumerate(marks)}

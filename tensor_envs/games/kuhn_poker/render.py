@@ -46,7 +46,7 @@ def to_string(rules: KuhnPoker, game: dict[str, Any]) -> str:
 
 def draw(rules: KuhnPoker, game: dict[str, Any]) -> Drawing:
     """Draw both cards, the pot, and a button for each action."""
-    picture, (letters, actions, pot) = Drawing(WIDTH, HEIGHT, cards.CLOTH), texts(game)
+    picture, (letters, actions, pot) = Drawing(WIDTH, HEIGHT, cards.CLOTH, title="Kuhn poker"), texts(game)
     for player, letter in enumerate(letters):
         x = 60 + player * (WIDTH - 120 - cards.CARD[0])
         cards.draw_card(picture, x, f"player {player}", letter, letter == "?", 34, cards.INK)
@@ -59,6 +59,24 @@ def draw(rules: KuhnPoker, game: dict[str, Any]) -> Drawing:
 
 
 to_svg = svg_of(draw)
+
+
+def scores(rules: KuhnPoker, game: dict[str, Any]) -> list[str]:
+    """Return what both players have put in."""
+    history = game["history"]
+    return [f"{1 + history[player::2].count(BET)} in the pot" for player in (0, 1)]
+
+
+def reason(rules: KuhnPoker, game: dict[str, Any]) -> str:
+    """Return why a player has won (K4)."""
+    return "the other has folded" if game["history"][-2:] == [BET, PASS] else "the higher card"
+
+
+def explain(rules: KuhnPoker, game: dict[str, Any], action: int) -> str:
+    """Return what a pass or bet means (K2)."""
+    if BET in game["history"]:
+        return "call: put 1 into the pot, and show" if action == BET else "fold, and lose 1"
+    return "put 1 into the pot" if action == BET else "put in nothing"
 
 
 def tile(rules: KuhnPoker) -> Tile:

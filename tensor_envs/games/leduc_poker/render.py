@@ -71,7 +71,7 @@ def to_string(rules: LeducPoker, game: dict[str, Any]) -> str:
 
 def draw(rules: LeducPoker, game: dict[str, Any]) -> Drawing:
     """Draw the cards, both players' bets, and a button for each legal action."""
-    picture, s = Drawing(WIDTH, HEIGHT, cards.CLOTH), betting(rules, game)
+    picture, s = Drawing(WIDTH, HEIGHT, cards.CLOTH, title="Leduc poker"), betting(rules, game)
     for k, (place, (text, red)) in enumerate(cards_of(rules, game).items()):
         x = 40 + k * (WIDTH - 80 - cards.CARD[0]) / 2
         cards.draw_card(picture, x, place, text, text == "?", 28, RED if red else cards.INK)
@@ -87,6 +87,29 @@ def draw(rules: LeducPoker, game: dict[str, Any]) -> Drawing:
 
 
 to_svg = svg_of(draw)
+
+
+def scores(rules: LeducPoker, game: dict[str, Any]) -> list[str]:
+    """Return what both players have put in."""
+    return [f"{bet} in the pot" for bet in betting(rules, game)["bets"]]
+
+
+def reason(rules: LeducPoker, game: dict[str, Any]) -> str:
+    """Return why a player has won, or that it is a draw (L5)."""
+    if game["history"][-1:] == [FOLD]:
+        return "the other has folded"
+    return status(rules, game).partition(" with ")[2] or "equal cards"
+
+
+def explain(rules: LeducPoker, game: dict[str, Any], action: int) -> str:
+    """Return what an action costs (L3)."""
+    s = betting(rules, game)
+    owed = max(s["bets"]) - s["bets"][s["current_player"]]
+    if action == FOLD:
+        return f"lose the {s['bets'][s['current_player']]} that you have put in"
+    if action == CALL:
+        return f"put in {owed}, as much as the other player" if owed else "put in nothing"
+    return f"put in {owed + 2 * (1 + s['round'])}"
 
 
 def tile(rules: LeducPoker) -> Tile:

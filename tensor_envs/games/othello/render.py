@@ -7,6 +7,7 @@ from tensor_envs.games._kit.stones import SIGNS, STONES, to_move
 from tensor_envs.games.othello.notation import sets_of
 from tensor_envs.games.othello.rules import PASS, SIDE, Othello
 from tensor_envs.render.drawing import Drawing, box
+from tensor_envs.render.scene import seat_names
 from tensor_envs.render.tile import Tile, stone_pixel
 
 COLOURS = {1: "#111418", -1: "#fafafa"}
@@ -46,7 +47,7 @@ def to_string(rules: Othello, game: dict[str, Any]) -> str:
 def draw(rules: Othello, game: dict[str, Any]) -> Drawing:
     """Draw the board; a dotted square stands for its action, the whole board for a pass."""
     side, grid = SIDE * CELL, SquareGrid(MARGIN, MARGIN, CELL)
-    picture = Drawing(side + 2 * MARGIN, side + 2.5 * MARGIN)
+    picture = Drawing(side + 2 * MARGIN, side + 2.5 * MARGIN, title="Othello")
     picture.rect(MARGIN, MARGIN, side, side, CLOTH)
     for at in range(MARGIN, MARGIN + side + 1, CELL):
         picture.line((at, MARGIN), (at, MARGIN + side), stroke=GRID)
@@ -70,6 +71,23 @@ def draw(rules: Othello, game: dict[str, Any]) -> Drawing:
 
 
 to_svg = svg_of(draw)
+players = seat_names("Black", "White")
+
+
+def scores(rules: Othello, game: dict[str, Any]) -> list[str]:
+    """Return both numbers of discs."""
+    return [f"{game['board'].count(colour)} discs" for colour in STONES]
+
+
+def reason(rules: Othello, game: dict[str, Any]) -> str:
+    """Return both numbers of discs at the end."""
+    black, white = (game["board"].count(colour) for colour in STONES)
+    return f"{black} discs to {white}"
+
+
+def explain(rules: Othello, game: dict[str, Any], action: int) -> str:
+    """Return what a pass means."""
+    return "no disc can be placed" if action == PASS else ""
 
 
 def tile(rules: Othello) -> Tile:

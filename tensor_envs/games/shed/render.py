@@ -46,7 +46,7 @@ def draw(rules: Shed, game: dict[str, Any]) -> Drawing:
     step = CARD[0] + GAP
     width = 2 * MARGIN + LEFT + rules.cards * step
     row = CARD[1] + 3 * GAP
-    picture = Drawing(width, 2 * MARGIN + 4 * row, TABLE)
+    picture = Drawing(width, 2 * MARGIN + 4 * row, TABLE, title="Shed")
     for i, (name, cards) in enumerate(places.items()):
         top = MARGIN + i * row
         picture.rect(MARGIN, top, width - 2 * MARGIN, row - GAP, CLOTH)
@@ -69,6 +69,23 @@ def draw(rules: Shed, game: dict[str, Any]) -> Drawing:
 
 
 to_svg = svg_of(draw)
+
+
+def scores(rules: Shed, game: dict[str, Any]) -> list[str]:
+    """Return both numbers of cards in hand."""
+    return [f"{len(hand)} of {rules.cards} cards" for hand in game["hands"]]
+
+
+def reason(rules: Shed, game: dict[str, Any]) -> str:
+    """Return why the game has ended (F4, G1)."""
+    return "the loser holds all cards" if any(len(hand) == rules.cards for hand in game["hands"]) else ""
+
+
+def explain(rules: Shed, game: dict[str, Any], action: int) -> str:
+    """Return where a card comes from, or what is picked up."""
+    if action == rules.cards:
+        return f"take the whole pile into your hand: {', '.join(map(str, game['pile']))}"
+    return f"play it from the {'talon' if action + 1 in game['talon'] else 'hand'}"
 
 
 def tile(rules: Shed) -> Tile:

@@ -34,6 +34,13 @@ TASKS = {  # of the player to move
     Phase.FLIP: "flips a tile of a type that moved up",
 }
 
+EFFECTS = (  # of operation cards
+    "remove one of your tiles",
+    "remove one of your tiles, then add one of another type",
+    "flip one of your tiles",
+    "copy two adjacent tiles",
+)
+
 
 def headline(rules: RuleFields, game: dict[str, Any]) -> str:
     """Return the round and the decision to make."""
@@ -156,7 +163,12 @@ def draw(rules: RuleFields, game: dict[str, Any]) -> Drawing:
     levels = rules.level_max - rules.level_min + 1
     width = board_width + TYPES * COLUMN + 6 * GAP
     height = max(board_height, levels * TRACK + COLUMN) + 4 * GAP + 2 * TILE
-    picture = Drawing(GAP + 2 * (width + GAP), TOP + (rules.players + 1) // 2 * (height + GAP), PAPER)
+    picture = Drawing(
+        GAP + 2 * (width + GAP),
+        TOP + (rules.players + 1) // 2 * (height + GAP),
+        PAPER,
+        title="Tensor: a game of equilibrium",
+    )
     draw_table(picture, rules, game)
     for seat in range(rules.players):
         x, y = GAP + seat % 2 * (width + GAP), TOP + seat // 2 * (height + GAP)
@@ -171,6 +183,48 @@ def draw(rules: RuleFields, game: dict[str, Any]) -> Drawing:
 
 
 to_svg = svg_of(draw)
+
+
+def players(rules: RuleFields, game: dict[str, Any] | None) -> list[str]:
+    """Return the seats."""
+    return [f"Seat {seat}" for seat in range(rules.players)]
+
+
+def scores(rules: RuleFields, game: dict[str, Any]) -> list[str]:
+    """Return the lowest token, which counts at the end, and the GPU of each seat."""
+    return [f"lowest token {min(levels)}, GPU {gpu}" for levels, gpu in zip(game["level"], game["gpu"], strict=True)]
+
+
+def reason(rules: RuleFields, game: dict[str, Any]) -> str:
+    """Return each seat's lowest token at the end (F42)."""
+    return f"the lowest tokens are on {', '.join(str(min(levels)) for levels in game['level'])}"
+
+
+def explain(rules: RuleFields, game: dict[str, Any], action: int) -> str:
+    """Return what an action does, and its price."""
+    if action >= Act.CELL:
+        verb, _, rest = TASKS[game["phase"]].partition(" ")
+        return f"{verb.removesuffix('s')} {rest}"
+    if action >= Act.TYPE:
+        return f"a tile of type {TYPE_NAMES[action - Act.TYPE]}"
+    if action >= Act.TWEAK:
+        return "no further tweak" if action == Act.STOP else f"token {TYPE_NAMES[action - Act.TWEAK]} rises by 1"
+    if action >= Act.TAKE:
+        return f"move the {TYPE_NAMES[action - Act.TAKE]} tile from the market into your storage"
+    if action >= Act.HACK:
+        further, kind = divmod(action - Act.HACK, TYPES)
+        other = (game["actor"] + further + 1) % rules.players
+        return f"put a stored {TYPE_NAMES[kind]} on the board of seat {other}, for {rules.cost_hack} GPU"
+    if action >= Act.LOAD:
+        return f"put a stored {TYPE_NAMES[action - Act.LOAD]} on your board, for {rules.cost_load} GPU"
+    if action >= Act.RUN:
+        return f"play the card, for {rules.cost_run} GPU: {EFFECTS[action - Act.RUN]}"
+    if action >= Act.CODE:
+        price = rules.op_cost[action - Act.CODE]
+        return f"take the card into your hand, for {price} GPU: {EFFECTS[action - Act.CODE]}"
+    if action == Act.DOWNLOAD:
+        return f"fill your storage from the market, for {rules.cost_download} GPU"
+    return "no more actions in this round"
 
 
 def draw_table(picture: Drawing, rules: RuleFields, game: dict[str, Any]) -> None:

@@ -26,6 +26,7 @@ SLOT = CARD_HEIGHT + 3 * GAP  # height of the placed cards, with space below
 PANEL = 3 * CARD_WIDTH + 2 * GAP  # a player's side of the table
 PAPER, INK, LINE, PALE, CLOTH = "#f6f3ea", "#22252b", "#2f3640", "#b8b3a4", "#e7e1d0"
 PIECE_FILLS = ("#d1383d", "#2f6fc4", "#f0b429")
+LETTER_FILLS = ("#ffffff", "#ffffff", INK)
 STAR_FILLS = ("#3a3f47", "#ffffff")
 SHIRT = "#c9c2ae"  # fill of a face-down card
 
@@ -121,7 +122,9 @@ def draw(rules: StarsRules, d: dict[str, Any]) -> Drawing:
     board_width, board_height = STEP * board.width, STEP * board.height
     hand_height = 4 * (CARD_HEIGHT + GAP)
     height = max(board_height, TITLE + SLOT + hand_height)
-    picture = Drawing(2 * (PANEL + 2 * MARGIN) + board_width, TITLE + height + 2 * MARGIN, PAPER)
+    picture = Drawing(
+        2 * (PANEL + 2 * MARGIN) + board_width, TITLE + height + 2 * MARGIN, PAPER, title="Tensor (stars)"
+    )
     picture.text((picture.width / 2, MARGIN + TITLE / 2 - 4), status(rules, d), 17, INK, bold=True)
     corner = (PANEL + 2 * MARGIN, MARGIN + TITLE + (height - board_height) / 2)
     draw_board(picture, board, d, corner)
@@ -132,6 +135,40 @@ def draw(rules: StarsRules, d: dict[str, Any]) -> Drawing:
 
 
 to_svg = svg_of(draw)
+
+
+def players(rules: StarsRules, game: dict[str, Any] | None) -> list[str]:
+    """Return the colours of the players, which may be drawn (G23)."""
+    if game is None and rules.random_colours:
+        return ["Player 0", "Player 1"]
+    return [SIDES[player ^ (game["flip"] if game else 0)] for player in (0, 1)]
+
+
+def scores(rules: StarsRules, game: dict[str, Any]) -> list[str]:
+    """Return both numbers of points, where more than one is needed."""
+    return [f"{n} of {rules.points_to_win} points" if rules.points_to_win > 1 else "" for n in game["points"]]
+
+
+def reason(rules: StarsRules, game: dict[str, Any]) -> str:
+    """Return how the winner's last point was made (F12)."""
+    return "a piece has ended its movement on a Star" if game["winner"] >= 0 else ""
+
+
+def explain(rules: StarsRules, game: dict[str, Any], action: int) -> str:
+    """Return what a card does, or which of its parts comes first (F10)."""
+    player = game["player"]
+    if action >= CARDS:
+        parts = rules.deck[game["commit"][player][game["cursor"] // 2]].moves
+        return "first " + ", then ".join(map(course, parts if action == CARDS else parts[::-1]))
+    card = rules.deck[action]
+    joint = " and, in the order you choose, " if card.either else ", then "
+    return f"card {card.number} for {COLOURS[placed(game) % PIECES]}: {joint.join(map(course, card.moves))}"
+
+
+def course(part: tuple[int, int]) -> str:
+    """Return a part of a card in words, from the side of the card's owner."""
+    direction, count = part
+    return f"{count} {('toward you', 'away from you', 'to your left', 'to your right')[direction]}"
 
 
 def draw_board(picture: Drawing, board: Board, d: dict[str, Any], corner: Point) -> None:
@@ -147,11 +184,14 @@ def draw_board(picture: Drawing, board: Board, d: dict[str, Any], corner: Point)
         picture.circle(at(board.space(index)), 7, PAPER, LINE, 2)
     for piece, start in enumerate(board.starts):
         picture.circle(at(start), 15, stroke=PIECE_FILLS[piece], width=3)
+        x, y = at(start)
+        picture.text((x + 20, y - 18), LETTERS[piece], 11, INK)
     for space, side in board.stars:
         picture.polygon(star(at(space), 23), STAR_FILLS[side], INK, 2)
     for piece, index in enumerate(d["pos"]):
         if index >= 0:
             picture.circle(at(board.space(index)), 13, PIECE_FILLS[piece], INK, 2)
+            picture.text(at(board.space(index)), LETTERS[piece], 15, LETTER_FILLS[piece], bold=True)
 
 
 def star(centre: Point, radius: float) -> list[Point]:
@@ -174,6 +214,7 @@ def draw_player(picture: Drawing, rules: StarsRules, d: dict[str, Any], side: in
     for piece, card in enumerate(d["commit"][player]):
         x = left + piece * (CARD_WIDTH + GAP)
         picture.rect(x - 2, top - 2, CARD_WIDTH + 4, CARD_HEIGHT + 4, stroke=PIECE_FILLS[piece], width=3)
+        picture.text((x + CARD_WIDTH / 2, top + CARD_HEIGHT + 9), LETTERS[piece], 11, INK, bold=True)
         if card == HIDDEN:
             draw_back(picture, (x, top))
         elif card >= 0:

@@ -28,6 +28,7 @@ from tensor_envs.games.three_will.data import (
 from tensor_envs.games.three_will.notation import TURN
 from tensor_envs.games.three_will.rules import ThreeWillRules
 from tensor_envs.render.drawing import Drawing, Point, box, disc
+from tensor_envs.render.scene import seat_names
 from tensor_envs.render.tile import Mark, Pixel, StateBits, Tile
 
 COLOURS = ("White", "Black")
@@ -37,6 +38,7 @@ PAPER, INK, PALE, LIGHT, DARK = "#f5f1e6", "#23262d", "#8d8778", "#e9dfc6", "#d3
 GOALS = ("#f6e3b4", "#b9b4ad")  # of White, of Black
 FILLS, LABELS, RIMS = ("#fffdf6", "#2b2e36"), ("#23262d", "#fffdf6"), ("#23262d", "#a9adb8")
 GOLD, CARD, FREE_CARD, BANKED = "#d9a016", "#b6423c", "#3c7a57", "#c9c1ae"
+WAYS = {1: "forward", 0: "", -1: "back"}, {1: "right", 0: "", -1: "left"}
 PIPS = {
     1: [(0, 0)],
     2: [(-1, -1), (1, 1)],
@@ -138,15 +140,18 @@ def draw(rules: ThreeWillRules, d: dict[str, Any]) -> Drawing:
     Goal rows have their player's tint, locked agents a gold ring. A lower agent lies half under the higher one.
     """
     viewer, board = d.get("viewer", 0), SIDE * CELL
-    picture = Drawing(2 * EDGE + MARGIN + board + PANEL, 2 * EDGE + MARGIN + board, PAPER)
+    picture = Drawing(2 * EDGE + MARGIN + board + PANEL, 2 * EDGE + MARGIN + board, PAPER, title="Three Will")
     left, top = EDGE + MARGIN, EDGE
-    rows = squares_seen(viewer)
+    rows, ends = squares_seen(viewer), ends_of(rules, d)
     for y, row in enumerate(rows):
         for x, square in enumerate(row):
             goal = {SIDE - 1: GOALS[0], 0: GOALS[1]}.get(square // SIDE)
             fill = goal or (LIGHT, DARK)[(square + square // SIDE) % 2]
             picture.rect(left + x * CELL, top + y * CELL, CELL, CELL, fill, PAPER)
-            draw_stack(picture, rules, d, square, (left + (x + 0.5) * CELL, top + (y + 0.5) * CELL))
+            here, middle = ends.get(square, []), (left + (x + 0.5) * CELL, top + (y + 0.5) * CELL)
+            draw_stack(picture, rules, d, square, middle, here)
+            if here and not stack(d, square):
+                picture.area(box(left + x * CELL, top + y * CELL, CELL, CELL), *here, targets=here)
         picture.text((EDGE + MARGIN / 2, top + (y + 0.5) * CELL), str(row[0] // SIDE), 13, PALE)
     for x, square in enumerate(rows[0]):
         picture.text((left + (x + 0.5) * CELL, top + board + MARGIN / 2), str(square % SIDE), 13, PALE)
@@ -155,10 +160,52 @@ def draw(rules: ThreeWillRules, d: dict[str, Any]) -> Drawing:
 
 
 to_svg = svg_of(draw)
+players = seat_names(*COLOURS)
 
 
-def draw_stack(picture: Drawing, rules: ThreeWillRules, d: dict[str, Any], square: int, centre: Point) -> None:
-    """Draw the agents of a square, the lower one first, so that the higher one covers part of it."""
+def scores(rules: ThreeWillRules, game: dict[str, Any]) -> list[str]:
+    """Return both numbers of agents on the goal row."""
+    home = [sum(locked(game, agent) for agent in range(first, first + SLOTS)) for first in (0, SLOTS)]
+    return [f"{count} of {rules.to_win} home" for count in home]
+
+
+def reason(rules: ThreeWillRules, game: dict[str, Any]) -> str:
+    """Return why the game has ended (F7, F8, G28)."""
+    winner = game["winner"]
+    if winner < 0:
+        return ""
+    home = sum(locked(game, agent) for agent in range(SLOTS * winner, SLOTS * (winner + 1)))
+    return f"{home} agents in the base of the other" if home >= rules.to_win else "the other has no active agent"
+
+
+def explain(rules: ThreeWillRules, game: dict[str, Any], action: int) -> str:
+    """Return what an action does (section 4)."""
+    player, phase = game["player"], game["phase"]
+    if action == PASS:
+        if phase == CHALLENGE:
+            return "accept the victory"
+        return "keep the card and end the turn" if phase == FREE else "end the turn: no step is possible"
+    if action == USE_FREE:
+        return "pay a Free card and roll again"
+    if action >= EXAMINE:
+        return f"compare agent {action - EXAMINE} with the top card: if they match, the victory may be undone"
+    slot, option = divmod(action, OPTIONS)
+    forward, right = rules.chart[game["die"] - 1][option]
+    course = " and ".join(word for word in (WAYS[0][forward], WAYS[1][right]) if word)
+    row, column = end_of(rules, game, action)
+    if there := stack(game, SIDE * row + column % SIDE):
+        cost = "a Double Risk card" if game["dr"][player] else "a loan"
+        return f"agent {slot} tries to stack on {name(rules, game, there[0])}, {course}: {cost}, and a double is needed"
+    return f"agent {slot} {'steps' if column in range(SIDE) else 'leaps across the edge'} {course}"
+
+
+def draw_stack(
+    picture: Drawing, rules: ThreeWillRules, d: dict[str, Any], square: int, centre: Point, ends: list[int]
+) -> None:
+    """Draw the agents of a square, the lower one first, so that the higher one covers part of it.
+
+    The higher one also stands for the actions that end on its square, `ends`.
+    """
     agents = stack(d, square)
     for agent in reversed(agents):
         shift = 0 if len(agents) == 1 else STACKED if d["lvl"][agent] else -STACKED
@@ -170,8 +217,31 @@ def draw_stack(picture: Drawing, rules: ThreeWillRules, d: dict[str, Any], squar
         size = (9 if covered else 11) if len(label) > 1 else (12 if covered else 16)
         offset = DISC / 2.4 if covered else 0  # to the middle of the visible part of a covered agent
         picture.text((at[0] + offset, at[1] + offset), label, size, LABELS[player], bold=True)
-        if actions := actions_of(d, agent):
-            picture.area(disc((at[0] + offset, at[1] + offset), DISC / 1.7 if covered else DISC), *actions)
+        targets = [] if covered else ends
+        if actions := actions_of(d, agent) + targets:
+            place = disc((at[0] + offset, at[1] + offset), DISC / 1.7 if covered else DISC)
+            picture.area(place, *actions, targets=targets)
+
+
+def end_of(rules: ThreeWillRules, d: dict[str, Any], action: int) -> tuple[int, int]:
+    """Return the row and the column in which a move ends; one beyond an edge is a leap."""
+    slot, option = divmod(action, OPTIONS)
+    row, column = divmod(d["pos"][SLOTS * d["player"] + slot], SIDE)
+    forward, right = rules.chart[d["die"] - 1][option]
+    sign = 1 - 2 * d["player"]
+    return row + sign * forward, column + sign * right
+
+
+def ends_of(rules: ThreeWillRules, d: dict[str, Any]) -> dict[int, list[int]]:
+    """Return the moves that end on each square, legal or not."""
+    ends: dict[int, list[int]] = {}
+    if d["phase"] in (MOVE, FMOVE):
+        options = range(len(rules.chart[d["die"] - 1]))
+        for action in (OPTIONS * slot + option for slot in range(SLOTS) for option in options):
+            row, column = end_of(rules, d, action)
+            if row in range(SIDE):
+                ends.setdefault(SIDE * row + column % SIDE, []).append(action)
+    return ends
 
 
 def actions_of(d: dict[str, Any], agent: int) -> list[int]:

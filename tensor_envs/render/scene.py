@@ -1,0 +1,115 @@
+"""All that a table shows of a position, from a game's `render` module and the position's dictionary.
+
+Besides `to_string`, `to_svg`, `draw` and `seen_by`, a `render` module may have these functions:
+
+- `players(rules, game)`: names of the seats as the game calls them; `game` is None before it starts.
+- `scores(rules, game)`: a short text for each player, such as captured pieces, or an empty one.
+- `reason(rules, game)`: why a game has ended as it has, such as "checkmate".
+- `explain(rules, game, action)`: what a legal action does, in a phrase.
+- `last_move(rules, before, after, action)`: outlines that mark an action in the picture after it. By default they are
+  the parts of the picture before it that stand for the action.
+
+`draw` and `to_string` find the player for whom they draw as the entry "viewer" of the dictionary, which may be missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tensor_envs.render.drawing import Drawing, Point
+from tensor_envs.render.moves import visible_moves
+
+Game = dict[str, Any]
+DARK, BRIGHT = "#24303f", "#ffd43b"  # strokes of a mark: one of them differs from any ground
+MAX_SHARE = 0.4  # of the picture's area: a larger part, such as a board that stands for a pass, marks no place
+
+
+def seat_names(*names: str) -> Callable[[Any, Game | None], list[str]]:
+    """Return the function `players` of a game whose seats always have the same names."""
+
+    def players(rules: Any, game: Game | None) -> list[str]:
+        """Return the names of the seats."""
+        return list(names)
+
+    return players
+
+
+def names_of(rules: Any, render: Any, game: Game | None = None) -> list[str]:
+    """Return the names of a game's seats; "Player 0" and so on where its module gives none."""
+    if hasattr(render, "players"):
+        names: list[str] = render.players(rules, game)
+        return names
+    return [f"Player {player}" for player in range(rules.spec.num_players)]
+
+
+def scene(
+    rules: Any,
+    render: Any,
+    game: Game,
+    player: int | None = None,
+    moves: Sequence[str] = (),
+    actions: Sequence[int] = (),
+    last: tuple[Game, int] | None = None,
+    over: bool = False,
+) -> dict[str, Any]:
+    """Return all that a table shows of a position, without what is hidden from a player.
+
+    Args:
+        rules, render: the game's rules and its module.
+        game: the position as a dictionary.
+        player: the viewer; None hides nothing.
+        moves: names of the moves so far.
+        actions: legal actions to explain.
+        last: the position before the last move, and the action; its place is marked in the picture.
+        over: whether the game has ended.
+
+    Returns:
+        "svg" and "text"; "moves", the names without what is hidden; "players", the names of the seats; "scores", a text
+        for each of them; "reason", why the game has ended; "phrases", what each action does, by its number as text.
+    """
+    shown = seen(rules, render, game, player)
+    names = visible_moves(moves, game, shown)
+    known = last if last is not None and [*names[-1:]] == [*moves[-1:]] else None
+    count = rules.spec.num_players
+    return {
+        "svg": picture(rules, render, shown, player, known),
+        "text": render.to_string(rules, shown),
+        "moves": names,
+        "players": names_of(rules, render, game),
+        "scores": render.scores(rules, shown) if hasattr(render, "scores") else [""] * count,
+        "reason": render.reason(rules, game) if over and hasattr(render, "reason") else "",
+        "phrases": {str(a): render.explain(rules, shown, a) for a in actions} if hasattr(render, "explain") else {},
+    }
+
+
+def seen(rules: Any, render: Any, game: Game, player: int | None) -> Game:
+    """Return the position for a viewer, without what is hidden from that player."""
+    if player is None:
+        return game
+    shown: Game = render.seen_by(rules, game, player) if hasattr(render, "seen_by") else game
+    return {**shown, "viewer": player}
+
+
+def picture(rules: Any, render: Any, shown: Game, player: int | None, last: tuple[Game, int] | None) -> str:
+    """Return a position as SVG, the place of the last move marked."""
+    if last is None or not hasattr(render, "draw"):
+        svg: str = render.to_svg(rules, shown)
+        return svg
+    before, action = seen(rules, render, last[0], player), last[1]
+    drawing: Drawing = render.draw(rules, shown)
+    if hasattr(render, "last_move"):
+        outlines = render.last_move(rules, before, shown, action)
+    else:
+        outlines = [area.points for area in render.draw(rules, before).areas if action in area.actions]
+    for outline in outlines:
+        if _area(outline) < MAX_SHARE * drawing.width * drawing.height:
+            drawing.polygon(outline, stroke=DARK, width=4)
+            drawing.polygon(outline, stroke=BRIGHT, width=2)
+    return drawing.to_svg()
+
+
+def _area(points: Sequence[Point]) -> float:
+    """Return the area of a polygon in square pixels."""
+    pairs = zip(points, [*points[1:], points[0]], strict=True)
+    return abs(sum(x * v - y * u for (x, y), (u, v) in pairs)) / 2

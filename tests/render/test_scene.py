@@ -1,0 +1,236 @@
+"""What a table shows of a position: names, scores, reasons, phrases, and the mark of the last move."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tensor_envs as te
+from tensor_envs.games.chess.render import CELL, MARGIN
+from tensor_envs.render.drawing import Circle, Drawing
+from tensor_envs.render.scene import BRIGHT, names_of, scene
+from tests.games.shared import shared_env
+from tests.render.test_drawing import elements
+
+NAMES = {
+    "tic_tac_toe": ["X", "O"],
+    "hyper_tic_tac_toe": ["Orange", "Blue"],
+    "qubic": ["Orange", "Blue"],
+    "gomoku": ["X", "O"],
+    "connect_four": ["Yellow", "Red"],
+    "othello": ["Black", "White"],
+    "kuhn_poker": ["Player 0", "Player 1"],
+    "leduc_poker": ["Player 0", "Player 1"],
+    "2048": ["Player"],
+    "backgammon": ["White", "Black"],
+    "chess": ["White", "Black"],
+    "hex": ["Red", "Blue"],
+    "go": ["Black", "White"],
+    "shed": ["Player 0", "Player 1"],
+    "tensor_stars": ["Black", "White"],
+    "tensor_equilibrium": ["Seat 0", "Seat 1"],
+    "three_will": ["White", "Black"],
+}
+
+
+def show(env: te.Env, actions: list[int], viewer: int | None = None, seed: int = 0) -> dict[str, Any]:
+    """Return the scene after some actions, with phrases for the legal ones."""
+    state, last, moves = env.init(1, seed), None, list[str]()
+    for action in actions:
+        last = env.state_to_dict(state), action
+        moves.append(env.action_to_string(action))
+        state = env.step(state, [action])
+    legal = np.flatnonzero(state.numpy()["legal_action_mask"][0]).tolist()
+    over, game = not legal, env.state_to_dict(state)
+    return scene(env.rules, env.entry.load("render"), game, viewer, moves, legal, last, over)
+
+
+def marked(svg: str) -> list[list[tuple[float, float]]]:
+    """Return the corners of the marks of the last move."""
+    outlines = (element.get("points") for element in elements(svg) if element.get("stroke") == BRIGHT)
+    return [[(float(x), float(y)) for x, y in re.findall(r"([\d.]+),([\d.]+)", points or "")] for points in outlines]
+
+
+def test_every_game_has_names() -> None:
+    assert NAMES.keys() == set(te.registered())
+    for name, names in NAMES.items():
+        env = te.make(name)
+        assert names_of(env.rules, env.entry.load("render")) == names
+    drawn = te.make("tensor_stars", random_colours=True)
+    assert names_of(drawn.rules, drawn.entry.load("render")) == ["Player 0", "Player 1"]
+    assert names_of(te.make("shed").rules, None) == ["Player 0", "Player 1"]
+
+
+@pytest.mark.few("tic_tac_toe", "kuhn_poker", "shed", "three_will")
+@pytest.mark.parametrize("name", NAMES)
+def test_whole_games(name: str) -> None:
+    """Without a mark a scene is the picture and the text of the environment; both have their title."""
+    env = te.make(name)
+    state, actions = env.init(1, 3), list[int]()
+    while (legal := np.flatnonzero(state.numpy()["legal_action_mask"][0])).size and len(actions) < 60:
+        actions.append(int(te.agents.uniform(state).item()))
+        assert actions[-1] in legal
+        state = env.step(state, actions[-1:])
+    found = show(env, actions, seed=3)
+    assert found["text"] == env.to_string(state)
+    assert len(found["players"]) == len(found["scores"]) == env.num_players and found["moves"][-1]
+    svg = env.render(state)
+    assert re.search(r"^<svg[^>]*>\n<title>[^<]+</title>", svg)
+    unmarked = [e.attrib for e in elements(found["svg"])]
+    assert [e.attrib for e in elements(svg)] == [a for k, a in enumerate(unmarked) if not is_mark(unmarked, k)]
+    assert bool(found["reason"]) == (not legal.size and not state.truncated.item())
+    assert all(isinstance(phrase, str) for phrase in found["phrases"].values())
+
+
+def is_mark(attributes: list[dict[str, str]], k: int) -> bool:
+    """Return whether an element is one of a mark's two strokes."""
+    following = attributes[k + 1] if k + 1 < len(attributes) else {}
+    return BRIGHT in (attributes[k].get("stroke"), following.get("stroke"))
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "actions", "reason"),
+    [
+        ("tic_tac_toe", {}, [0, 3, 1, 4, 2], "3 in a row"),
+        ("tic_tac_toe", {}, [0, 1, 2, 4, 3, 5, 7, 6, 8], "the board is full"),
+        ("hyper_tic_tac_toe", {"shape": (3, 3), "k": 3, "misere": True}, [0, 3, 1, 4, 2], "3 in a row, which lose"),
+        ("connect_four", {}, [0, 1, 0, 1, 0, 1, 0], "4 in a row"),
+        ("hex", {"size": 2, "swap": False}, [0, 1, 2], "top and bottom are connected"),
+        ("go", {"size": 2, "komi": 0.5}, [0, 4, 4], "an area of 4 to 0 + 0.5 of komi"),
+    ],
+)
+def test_reasons(name: str, fields: dict[str, Any], actions: list[int], reason: str) -> None:
+    assert show(shared_env(name, **fields), actions)["reason"] == reason
+
+
+@pytest.mark.parametrize(
+    ("fen", "reason"),
+    [
+        ("rnb1kbnr/pppp1ppp/8/4p3/6Pq/5P2/PPPPP2P/RNBQKBNR w KQkq - 1 3", "checkmate"),
+        ("7k/5Q2/6K1/8/8/8/8/8 b - - 0 1", "stalemate"),
+        ("7k/8/6K1/8/8/8/8/8 b - - 0 1", "neither side has the men to mate"),
+        ("7k/8/6K1/8/8/8/8/R7 b - - 100 80", "100 plies without a capture or a pawn's move"),
+    ],
+)
+def test_how_chess_ends(fen: str, reason: str) -> None:
+    env = shared_env("chess")
+    found = scene(env.rules, env.entry.load("render"), {"fen": fen, "moves": []}, 0, over=True)
+    assert found["reason"] == reason
+
+
+def test_chess_is_turned_for_black() -> None:
+    """The second player's board has a1 at the upper right, usual ranks, and phrases by the usual names."""
+    env = shared_env("chess")
+    e2e4 = next(a for a in range(env.num_actions) if env.action_to_string(a) == "e2e4")
+    black = show(env, [e2e4], viewer=1)
+    labels = [e.text for e in elements(black["svg"]) if e.text and len(e.text.strip()) == 1]
+    assert labels == [label for both in zip("12345678", "hgfedcba", strict=True) for label in both]
+    assert black["phrases"][str(e2e4)] == "pawn e7 to e5"
+    places = [sorted(marked(show(env, [e2e4], viewer)["svg"])) for viewer in (0, 1)]
+    side = 2 * MARGIN + 8 * CELL  # both marks are turned by half a turn around the board's middle
+    turned = [sorted((side - x, side - y) for x, y in place) for place in places[1]]
+    assert len(turned) == 2 and sorted(map(sorted, places[0])) == sorted(turned)
+    assert env.render(env.init(1)) == env.render(env.init(1), 0, 1)
+
+
+def test_a_promotion_names_the_piece() -> None:
+    env = shared_env("chess")
+    state = env.state_from_dicts([{"fen": "7k/P7/8/8/8/8/8/7K w - - 0 1", "moves": []}])
+    legal = np.flatnonzero(state.numpy()["legal_action_mask"][0]).tolist()
+    found = scene(env.rules, env.entry.load("render"), env.state_to_dict(state), 0, (), legal)
+    pieces = {phrase.rpartition(" ")[2] for phrase in found["phrases"].values() if "becomes" in phrase}
+    assert pieces == {"queen", "rook", "bishop", "knight"}
+    ends = [e for e in elements(found["svg"]) if len((e.get("data-targets") or "").split()) == 4]
+    assert len(ends) == 1  # a8
+
+
+def test_captures_in_chess() -> None:
+    env = shared_env("chess")
+    game = {"fen": "rnb1kbnr/pppp1ppp/8/8/8/8/PPPP1PPP/RNBQKBN1 w Qkq - 0 4", "moves": []}
+    assert scene(env.rules, env.entry.load("render"), game, 0)["scores"] == ["♛♟", "♖♙"]
+
+
+def test_backgammon_is_turned_for_black() -> None:
+    """Either player sees its own home at the lower right: pictures of a mirrored start differ in colours alone."""
+    env = shared_env("backgammon")
+    draw, game = env.entry.load("render").draw, env.state_to_dict(env.init(1))
+
+    def men(viewer: int) -> set[tuple[Any, str]]:
+        drawing: Drawing = draw(env.rules, {**game, "viewer": viewer})
+        return {(shape.centre, shape.fill) for shape in drawing.shapes if isinstance(shape, Circle)}
+
+    white, black = men(0), men(1)
+    assert {place for place, _ in white} == {place for place, _ in black}
+    assert all((place, fill) not in black for place, fill in white)
+
+
+def test_marks_of_last_moves() -> None:
+    """Connect four marks the stone, not its column; a pass in Othello, which is the whole board, marks nothing."""
+    low, high = (marked(show(shared_env("connect_four"), actions)["svg"]) for actions in ([3], [3, 3]))
+    assert len(low) == len(high) == 1
+    assert max(y for _, y in high[0]) == min(y for _, y in low[0])  # the second stone lies on the first one
+    othello = shared_env("othello")
+    before = {"board": [1] * 62 + [-1, 0], "current_player": 1}
+    found = scene(
+        othello.rules, othello.entry.load("render"), {**before, "current_player": 0}, 0, ["pass"], (), (before, 64)
+    )
+    assert marked(found["svg"]) == []
+    go = show(shared_env("go", size=5), [12])
+    (x0, y0), _, (x1, y1), _ = marked(go["svg"])[0]
+    assert (x1 - x0, y1 - y0) == (32, 32)
+
+
+def test_a_hidden_move_is_not_marked() -> None:
+    """The opponent sees neither the name nor the place of a card that lies face down; its owner does."""
+    stars = shared_env("tensor_stars")
+    owner, opponent = (show(stars, [3], viewer) for viewer in (0, 1))
+    assert owner["moves"] == ["PLACE(3)"] and len(marked(owner["svg"])) == 1
+    assert opponent["moves"] == ["a card, face down"] and marked(opponent["svg"]) == []
+
+
+def test_moves_of_three_will_have_ends() -> None:
+    """Every legal move has a place to start and another one to end; a Free card's area stands for both decisions."""
+    env = shared_env("three_will")
+    rules, render = env.rules, env.entry.load("render")
+    seen, state = set(), env.init(1, 1)
+    for _ in range(400):
+        values = state.numpy()
+        legal = np.flatnonzero(values["legal_action_mask"][0]).tolist()
+        if not legal:
+            break
+        game = env.state_to_dict(state)
+        found = scene(rules, render, game, game["player"], (), legal)
+        areas = [e for e in elements(found["svg"]) if e.get("data-actions")]
+        ends = {int(a) for e in areas for a in (e.get("data-targets") or "").split()}
+        starts = {int(a) for e in areas for a in e.get("data-actions", "").split()} - {24}
+        assert {a for a in legal if a < 24} <= ends & starts
+        if 25 in legal:
+            assert any(e.get("data-actions") == "25 24" for e in areas)
+            assert found["phrases"] == {"24": "keep the card and end the turn", "25": "pay a Free card and roll again"}
+        seen |= {phrase.split()[2] for action, phrase in found["phrases"].items() if int(action) < 24}
+        state = env.step(state, te.agents.uniform(state))
+    assert seen == {"steps", "tries", "leaps"}
+
+
+def test_territory_of_go() -> None:
+    env = shared_env("go", size=5)
+    played = [env.action_names.index(name) for name in ("B1", "D1", "B2", "D2", "B3", "D3", "B4", "D4", "B5", "D5")]
+    over = show(env, [*played, 25, 25])
+    assert over["scores"] == ["area 10", "area 10 + 7.5"]
+    squares = [e for e in elements(over["svg"]) if e.tag.endswith("polygon") and len(e.get("points", "").split()) == 4]
+    points = (re.findall(r"([\d.]+),([\d.]+)", e.get("points", "")) for e in squares)
+    assert sum(float(p[1][0]) - float(p[0][0]) == 10 for p in points) == 10  # five points of either colour
+
+
+def test_hex_and_stars_without_colour() -> None:
+    """Stones and sides of Hex have bars, upright for the first player; the pieces of Tensor (stars) have letters."""
+    game = shared_env("hex", size=3)
+    svg = show(game, [0, 1])["svg"]
+    bars = [re.findall(r"([\d.]+),([\d.]+)", e.get("points", "")) for e in elements(svg) if e.tag.endswith("polyline")]
+    upright = sum(a[0] == b[0] for a, b in bars)
+    assert len(bars) == 12 + 2 and upright == 6 + 1
+    texts = [e.text for e in elements(show(shared_env("tensor_stars"), [])["svg"]) if e.text]
+    assert all(texts.count(letter) >= 2 for letter in "RBY")
