@@ -8,14 +8,18 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from tinygrad import Tensor
 
 from tensor_envs.games.shed.tablebase import Tablebase
 from tensor_envs.sampling import uniform
 from tensor_envs.search.policies import playout_policy
 from tensor_envs.state import State
+
+if TYPE_CHECKING:
+    from tensor_envs.solve.solver import Solution
 
 Choose = Callable[[State], int | None]  # the action in a batch of one game; None while it is being computed
 SOLVE = """
@@ -92,18 +96,46 @@ def perfect(seed: int, solver: ShedSolver) -> Choose:
 
     It wins won games: at least one of these actions brings the win nearer, and it is drawn sooner or later.
     """
-    from tensor_envs.agents import solution_of  # the solver, which not every table needs
-
     random = np.random.default_rng(seed)
 
     def choose(state: State) -> int | None:
-        if hasattr(state.env.rules, "cards"):
-            table = solver.table(state.env.rules.cards, state.device)
-            if table is None:
-                return None
-            best = table.best_actions(state).numpy()
-        else:
-            best = solution_of(state.env).best_actions(state)
-        return int(random.choice(np.flatnonzero(best[0])))
+        solution = solution_for(state, solver)
+        return None if solution is None else int(random.choice(best_of(solution, state)))
 
     return choose
+
+
+def solution_for(state: State, solver: ShedSolver) -> Solution | Tablebase | None:
+    """Return the solution of a state's game, or None while it is being solved."""
+    from tensor_envs.agents import solution_of  # the solver, which not every table needs
+
+    if hasattr(state.env.rules, "cards"):
+        return solver.table(state.env.rules.cards, state.device)
+    return solution_of(state.env)
+
+
+def best_of(solution: Solution | Tablebase, state: State) -> np.ndarray:
+    """Return the actions that keep the value of a batch of one game."""
+    best = solution.best_actions(state)
+    return np.flatnonzero(best.numpy() if isinstance(best, Tensor) else best)
+
+
+class Advice(NamedTuple):
+    """Best action for the player to move, and the return that this player can expect."""
+
+    action: int
+    value: float
+    exact: bool
+
+
+def advise(state: State, simulations: int, solver: ShedSolver | None) -> Advice:
+    """Return the best action: by a solution, if there is a solver and the game is solved by now, else by search."""
+    solution = None if solver is None else solution_for(state, solver)
+    if solution is None:
+        output = playout_policy(state, simulations)
+        action = int(output.action.item())
+        return Advice(action, float(output.search_tree.qvalues.numpy()[0, action]), exact=False)
+    value = solution.value(state)
+    return Advice(
+        int(best_of(solution, state)[0]), float(value.item() if isinstance(value, Tensor) else value[0]), True
+    )

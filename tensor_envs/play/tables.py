@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote
 
@@ -12,7 +12,8 @@ import numpy as np
 
 from tensor_envs.env import Env
 from tensor_envs.play import opponents
-from tensor_envs.render.moves import visible_moves
+from tensor_envs.render.scene import scene
+from tensor_envs.state import State
 from tensor_envs.text import describe
 from tensor_envs.web.form import env_of, fields_of, form_id, name_of
 from tensor_envs.web.variants import (
@@ -25,13 +26,14 @@ from tensor_envs.web.variants import (
     VARIANTS,
     Variant,
     catalogue_entry,
+    has_perfect_play,
+    is_fair,
     kinds,
     variant,
 )
 
 MAX_TABLES = 64  # the least recently used one is closed for a new one
 MAX_CUSTOM = 16  # games of the form; a discarded one is made again from its name
-SHOWN_MOVES = 60
 MAX_SEED = 2**53 - 1  # JavaScript represents integers exactly up to this one
 NOT_SHOWN = "a move, not shown"
 T = TypeVar("T")
@@ -80,8 +82,9 @@ class Table:
         }
         if TRAINED in seats:
             self.choose[TRAINED] = opponents.trained(env.id)
-        if PERFECT in seats:
-            solver = solver or opponents.ShedSolver()
+        self.solver = (solver or opponents.ShedSolver()) if has_perfect_play(env) else None
+        if self.solver is not None and PERFECT in seats:
+            solver = self.solver
             self.choose[PERFECT] = opponents.perfect(seed, solver)
             if hasattr(env.rules, "cards"):
                 solver.start(env.rules.cards)
@@ -92,6 +95,7 @@ class Table:
         self.state = self.env.init(1, self.seed)
         self.returns = np.zeros(self.env.num_players)
         self.moves: list[PlayedMove] = []
+        self.past: list[State] = []  # before each of the moves
         self._read()
         for action in actions:
             self._check_legal(action)
@@ -151,6 +155,7 @@ class Table:
 
     def _play(self, action: int) -> None:
         assert self.player is not None and action in self.legal
+        self.past.append(self.state)
         self.moves.append(PlayedMove(len(self.moves), self.player, action, self.legal[action]))
         self.state = self.env.step(self.state, [action])
         self._read()
@@ -171,9 +176,10 @@ class Table:
 
     def view(self) -> dict[str, Any]:
         """Return all that the page shows."""
-        viewer, names = self.viewer, self._move_names()[-SHOWN_MOVES:]
         legal = self.legal if self.is_persons_turn else {}
+        shown = self._scene(len(self.moves), legal)
         return {
+            **shown,
             "game": self.key,
             "secret": self.variant.secret and self.seats.count(PERSON) > 1,
             "seed": self.seed if self.over else None,  # hidden cards follow from it
@@ -182,31 +188,45 @@ class Table:
             "ply": len(self.moves),
             "player": self.player,
             "computer": not (self.over or self.is_persons_turn),
-            "viewer": viewer,
-            "svg": self.env.render(self.state, 0, viewer),
-            "text": self.env.to_string(self.state, 0, viewer),
+            "viewer": self.viewer,
             "actions": [{"action": a, "name": name} for a, name in legal.items()],
             "moves": [
                 {"ply": move.ply, "player": move.player, "name": name}
-                for move, name in zip(self.moves[-SHOWN_MOVES:], names, strict=True)
+                for move, name in zip(self.moves, shown["moves"], strict=True)
             ],
             "over": self.over,
             "truncated": self.truncated,
             "returns": self.returns.tolist(),
         }
 
-    def _move_names(self) -> list[str]:
-        """Return the names of the moves, without what is hidden from the viewer.
+    def _scene(self, ply: int, legal: Collection[int] = ()) -> dict[str, Any]:
+        """Return what is shown of the position after so many plies, see `render/scene.py`.
 
         In a custom game with secrets all moves of other players are hidden.
         """
-        viewer, names = self.viewer, [move.name for move in self.moves]
-        if not self.variant.secret or viewer is None:
-            return names
-        if self.variant.custom:
-            return [move.name if move.player == viewer else NOT_SHOWN for move in self.moves]
-        whole, visible = (self.env.state_to_dict(self.state, 0, player) for player in (None, viewer))
-        return visible_moves(names, whole, visible)
+        viewer, names = self.viewer, [move.name for move in self.moves[:ply]]
+        state, last = self.state if ply == len(self.moves) else self.past[ply], None
+        if self.variant.custom and self.variant.secret and viewer is not None:
+            names = [move.name if move.player == viewer else NOT_SHOWN for move in self.moves[:ply]]
+        if names and names[-1] != NOT_SHOWN:
+            last = self.env.state_to_dict(self.past[ply - 1]), self.moves[ply - 1].action
+        render, game = self.env.entry.load("render"), self.env.state_to_dict(state)
+        return scene(self.env.rules, render, game, viewer, names, list(legal), last, self.over and ply == len(self.moves))
+
+    def at(self, ply: int) -> dict[str, Any]:
+        """Return what is shown of an earlier position."""
+        if not 0 <= ply <= len(self.moves):
+            raise BadRequest(404, f"there is no ply {ply}; the game is at ply {len(self.moves)}")
+        return self._scene(ply)
+
+    def hint(self, ply: int) -> dict[str, Any]:
+        """Return the best action for the person to move, and its value."""
+        self._check_turn(ply)
+        if not self.is_persons_turn:
+            raise BadRequest(409, f"it is the turn of player {self.player}, whom the computer plays")
+        if SEARCH not in kinds(self.env) or not is_fair(self.env):
+            raise BadRequest(404, f"there are no hints for {self.key}")
+        return opponents.advise(self.state, SIMULATIONS, self.solver)._asdict()
 
 
 class Tables:

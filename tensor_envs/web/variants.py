@@ -11,6 +11,7 @@ from tensor_envs.env import Env
 from tensor_envs.games.hyper_tic_tac_toe.rules import HyperTicTacToe
 from tensor_envs.games.shed.rules import Shed
 from tensor_envs.registry import make
+from tensor_envs.render.scene import names_of
 
 PERSON, UNIFORM, SEARCH, TRAINED, PERFECT = "person", "uniform", "search", "trained", "perfect"
 SIMULATIONS = 400  # simulations of the playout search per action
@@ -80,7 +81,19 @@ def variant(name: str) -> tuple[Variant, Env]:
 
 def catalogue_entry(name: str, variant: Variant, env: Env, rules: str, kinds: list[str]) -> dict[str, Any]:
     """Return a game's entry in the page's list; `rules` is the address of their text."""
-    return {"game": name, "title": variant.title, "rules": rules, "players": env.num_players, "kinds": kinds}
+    return {
+        "game": name,
+        "title": variant.title,
+        "rules": rules,
+        "players": names_of(env.rules, env.entry.load("render") if env.entry.render else None),
+        "kinds": kinds,
+        "hints": SEARCH in kinds and is_fair(env),
+    }
+
+
+def is_fair(env: Env) -> bool:
+    """Return whether a search depends on nothing that is hidden from the player to move."""
+    return env.spec.perfect_information or env.engine.game.determinizes
 
 
 def weights_of(env: Env) -> Path:

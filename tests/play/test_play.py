@@ -84,7 +84,7 @@ def test_every_game_is_offered(url: str) -> None:
     assert [game["game"] for game in games] == list(VARIANTS)
     offered = {variant.id for variant in VARIANTS.values()}
     assert offered == set(te.registered())
-    players = {game["players"] for game in games if "equilibrium" in game["game"]}
+    players = {len(game["players"]) for game in games if "equilibrium" in game["game"]}
     assert players == {2, 3, 4}
     solved = {game["game"] for game in games if "perfect" in game["kinds"]}
     assert solved == {"tic_tac_toe", "shed_5", "shed_7", "shed_10", "shed_14"}
@@ -106,8 +106,9 @@ def test_custom_games() -> None:
             "game": game,
             "title": game,
             "rules": f"rules/{game}",
-            "players": 3,
+            "players": ["Player 0", "Player 1", "Player 2"],
             "kinds": ["person", "uniform", "search"],
+            "hints": True,
         }
         assert b"dice_race:GAME with goal=12" in ask(served.url, "GET", f"/rules/{game}").content
         view = create(served.url, game, ["person", "uniform", "uniform"])
@@ -202,6 +203,38 @@ def test_the_seed_is_shown_at_the_end() -> None:
         assert view["seed"] == table.seed
     assert len(seen) == 4 and all(seed <= tables.MAX_SEED for seed in seen)
     room.solver.close()
+
+
+def test_earlier_positions_are_shown(url: str) -> None:
+    view = create(url)
+    views = [view]
+    for action in (4, 0, 3):
+        views.append(view := act(url, view, action).json)
+    path = f"/api/tables/{view['table']}/at"
+    for ply, then in enumerate(views):
+        shown = ask(url, "GET", f"{path}/{ply}").json
+        assert (shown["svg"], shown["text"], shown["moves"]) == (
+            then["svg"], then["text"], [move["name"] for move in then["moves"]]
+        )  # fmt: skip
+    for wrong in ("4", "-1", "x", "1" * 30):
+        assert ask(url, "GET", f"{path}/{wrong}").status == 404
+    assert ask(url, "POST", f"{path}/1", {"ply": 1}).status == 405
+
+
+def test_hints(url: str) -> None:
+    """Hints are exact where a game is solved, else the search's; they are for a person who is to move."""
+    won = ask(url, "POST", "/api/tables", {**GAME, "actions": [0, 3, 1, 4]}).json
+    path = f"/api/tables/{won['table']}/hint"
+    assert ask(url, "GET", f"{path}/4").json == {"action": 2, "value": 1, "exact": True}
+    assert ask(url, "GET", f"{path}/3").status == 409
+    four = create(url, "connect_four")
+    for action in (3, 0, 3, 0, 3, 1):
+        four = act(url, four, action).json
+    hint = ask(url, "GET", f"/api/tables/{four['table']}/hint/6").json
+    assert hint["action"] == 3 and hint["value"] > 0.9 and not hint["exact"]
+    computers = create(url, seats=["uniform", "person"])
+    assert ask(url, "GET", f"/api/tables/{computers['table']}/hint/0").status == 409
+    assert ask(url, "GET", "/api/tables/none/hint/0").status == 404
 
 
 def test_a_game_is_solved_once_and_aside(url: str) -> None:

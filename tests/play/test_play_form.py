@@ -14,6 +14,7 @@ from tensor_envs.play import tables
 from tensor_envs.web import form
 from tests.games.shared import shared_env
 from tests.play.test_play import act, ask, create
+from tests.web.shown import svg_after
 
 SMALL = "hyper_tic_tac_toe(shape=(4, 4))"
 OWN = "tests.games.dice_race:GAME"
@@ -50,16 +51,18 @@ def test_a_game_of_the_form_is_played_to_its_end(url: str) -> None:
         "game": SMALL,
         "title": SMALL,
         "rules": rules,
-        "players": 2,
+        "players": ["X", "O"],
         "kinds": ["person", "uniform", "search"],
+        "hints": True,
     }
     assert ask(url, "GET", f"/api/games/{quote(SMALL)}").json == answer
     env, chance = shared_env("hyper_tic_tac_toe", shape=(4, 4)), random.Random(1)
     assert ask(url, "GET", f"/{rules}").content.decode() == te.text.describe(env)
     assert offered == ask(url, "GET", "/games.json").json  # as another browser tab gets it
     view, state = create(url, SMALL, ["person", "uniform"], seed=7), env.init(1, 7)
+    actions = list[int]()
     while not view["over"]:
-        assert (view["svg"], view["text"]) == (env.render(state, 0, 0), env.to_string(state, 0, 0))
+        assert (view["svg"], view["text"]) == (svg_after(env, actions, 7, 0), env.to_string(state, 0, 0))
         if view["computer"]:
             action = int(te.agents.uniform(state).item())
             view = ask(url, "POST", f"/api/tables/{view['table']}/advance", {"ply": view["ply"]}).json
@@ -69,8 +72,9 @@ def test_a_game_of_the_form_is_played_to_its_end(url: str) -> None:
             action = chance.choice(legal)
             view = act(url, view, action).json
         state = env.step(state, [action])
+        actions.append(action)
     assert state.terminated.item() and view["ply"] == state.ply.item() > 4
-    assert (view["svg"], view["text"]) == (env.render(state, 0, 0), env.to_string(state, 0, 0))
+    assert (view["svg"], view["text"]) == (svg_after(env, actions, 7, 0), env.to_string(state, 0, 0))
     assert [view["returns"]] == state.rewards.tolist()
     position = ask(url, "GET", f"/api/tables/{view['table']}/position").json
     assert position["game"] == SMALL
@@ -194,7 +198,7 @@ def test_a_custom_game_has_a_form_where_it_is_offered() -> None:
     form = room.form(OWN)
     assert (form["id"], [field["name"] for field in form["fields"]]) == (OWN, ["goal"])
     game = room.named(OWN, {"goal": "5"})
-    assert game["game"] == f"{OWN}(goal=5)" and game["players"] == 3
+    assert game["game"] == f"{OWN}(goal=5)" and len(game["players"]) == 3
     view = room.create(game["game"], ["person"] * 3, 0)
     assert view["ply"] == 0 and "goal=5" in room.rules(game["game"])
 

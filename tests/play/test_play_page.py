@@ -37,7 +37,7 @@ CLICKER = """async (seed) => {
     look();
   });
   const random = (n) => { seed = (seed * 1103515245 + 12345) % 2147483648; return Math.floor(seed / 65536) % n; };
-  const clicks = { areas: 0, buttons: 0, choices: 0, curtains: 0 };
+  const clicks = { areas: 0, targets: 0, buttons: 0, choices: 0, curtains: 0 };
   for (;;) {
     await settled();
     if (state() === "over") return clicks;
@@ -47,8 +47,11 @@ CLICKER = """async (seed) => {
     if (state() === "covered") {
       if (areas.length || from.length) throw new Error("something can be clicked behind the curtain");
       [kind, from] = ["curtains", [document.querySelector("#curtain button")]];
-    } else if (!document.getElementById("all").hidden) kind = "choices";
-    else if (areas.length && random(4)) [kind, from] = ["areas", areas];
+    } else if (!document.getElementById("choice").hidden) {
+      [kind, from] = ["choices", [...document.querySelectorAll("#choice button:not(.close)")]];
+    } else if (document.querySelector("#picture path.target")) {
+      [kind, from] = ["targets", [...document.querySelectorAll("#picture path.target")]];
+    } else if (areas.length && random(4)) [kind, from] = ["areas", areas];
     if (!from.length) throw new Error("nothing can be clicked");
     clicks[kind] += 1;
     from[random(from.length)].dispatchEvent(new MouseEvent("click", { bubbles: true }));
@@ -147,17 +150,16 @@ def test_a_whole_game(page: Any, game: str, seats: list[str]) -> None:
     begin(page, game, seats)
     clicks = page.evaluate(CLICKER, 7)
     result = page.inner_text("#status")
-    assert (
-        result.startswith(("Player", "A draw", "The game is over: "))
-        and result.endswith(".")
-        and ply(page) > (1 if game == "kuhn_poker" else 4)
-    )
+    assert re.match(r"([\w ,]+ (wins|share the win)|A draw|The game is over)[.:]", result) and result.endswith(".")
+    assert ply(page) > (1 if game == "kuhn_poker" else 4)
     assert page.locator("#status.result").count() == 1
     assert page.locator("#actions button").count() == page.locator("#picture path").count() == 0
     assert clicks["areas"] + clicks["choices"] > 0 and clicks["buttons"] > 0
     assert (clicks["curtains"] > 0) == (game.startswith("tensor_stars") and seats.count(PERSON) > 1)
     if PERFECT in seats:
-        assert not result.startswith(f"Player {seats.index(PERSON)}")  # tic-tac-toe is a draw, both Sheds are lost
+        name = "X" if game == "tic_tac_toe" else f"Player {seats.index(PERSON)}"
+        assert not result.startswith(f"{name} wins")  # tic-tac-toe is a draw, both Sheds are lost
+    assert (clicks["targets"] > 0) == (game in ("chess", "three_will", "three_will_open"))
     assert page.locator("#moves li").first.inner_text().startswith(f"{ply(page)}.")
 
 
@@ -174,7 +176,7 @@ def test_mouse_and_keyboard(page: Any) -> None:
     button.click()
     page.wait_for_selector("body[data-ply='3']")
     assert [text.split()[-1] for text in page.locator("#moves li").all_inner_texts()] == ["(1,0)", "(0,0)", "(1,1)"]
-    assert page.inner_text("#status") == "Player 1 to move"
+    assert page.inner_text("#status") == "O to move"
     page.reload()  # continues at the same ply
     page.wait_for_selector("body[data-ply='3'][data-state=ready]")
     assert page.locator("#picture path.legal").count() == page.locator("#actions button").count() == 6
@@ -182,26 +184,95 @@ def test_mouse_and_keyboard(page: Any) -> None:
     assert page.inner_text("#text").splitlines()[1].split() == ["0", "O", ".", "."]
 
 
-def test_a_part_that_stands_for_several_actions(page: Any) -> None:
-    begin(page, "three_will", [PERSON, PERSON], seed=0)
-    page.wait_for_selector(TURN)
-    several = page.locator("#picture path.legal[aria-label*=',']")
-    while not several.count():
-        now = ply(page)
-        page.locator("#actions button").first.click()
-        page.wait_for_selector(f"body[data-ply='{now + 1}'][data-state=ready]")
-    now, names = ply(page), several.first.get_attribute("aria-label").split(", ")
-    several.first.click()
-    assert page.locator("#actions button").all_inner_texts() == names and ply(page) == now
-    page.click("#all")
-    assert page.locator("#actions button").count() > len(names)
-    several.first.click()
-    page.locator("#actions button").last.click()
-    page.wait_for_selector(f"body[data-ply='{now + 1}']")
+def open_table(page: Any, url: str, **table: Any) -> None:
+    """Open a table of these actions by the server's interface, and look at it."""
+    page.goto("about:blank")
+    table = {"seats": [PERSON, PERSON], "seed": 0, "actions": [], **table}
+    answer = page.request.post(f"{url}api/tables", data=table)
+    assert answer.ok, answer.text()
+    page.goto(f"{url}#table={answer.json()['table']}")
+    pictured = f"body[data-state=ready][data-pictured='{len(table['actions'])}']"
+    page.wait_for_selector(f"{pictured}, body[data-state=covered]")
+    if page.locator("#curtain").is_visible():
+        page.click("text=Show the cards")
+    page.wait_for_selector(pictured)
 
 
-def test_an_answer_that_refuses_is_shown(page: Any) -> None:
-    """A move from another window makes the page's move too late, and the page shows the refusal."""
+def free_card() -> list[int]:
+    """Return the actions of a game of Three Will, seed 0, that lead to a question about a Free card."""
+    env = te.make("three_will")
+    state, actions = env.init(1, 0), list[int]()
+    while not state.legal_action_mask[0, 25].item():
+        actions.append(int(te.agents.uniform(state).item()))
+        state = env.step(state, actions[-1:])
+    return actions
+
+
+def test_a_click_that_stands_for_several_actions_opens_a_choice(page: Any, url: str) -> None:
+    """In Three Will the Free card's area stands for all legal actions, pass and free card."""
+    actions = free_card()
+    open_table(page, url, game="three_will", actions=actions)
+    area, choice = page.locator("#picture path.legal"), page.locator("#choice button")
+    assert area.count() == 1 and page.locator("#choice").is_hidden()
+    area.click()
+    texts = ["free card\npay a Free card and roll again", "pass\nkeep the card and end the turn", "Cancel"]
+    assert choice.all_inner_texts() == texts and ply(page) == len(actions)
+    page.keyboard.press("Escape")
+    assert page.locator("#choice").is_hidden()
+    area.press("Enter")
+    choice.nth(2).click()
+    assert page.locator("#choice").is_hidden() and ply(page) == len(actions)
+    area.click()
+    choice.nth(0).click()
+    page.wait_for_selector(f"body[data-ply='{len(actions) + 1}'][data-state=ready]")
+    assert page.locator("#moves li").first.inner_text().endswith("free card")
+
+
+def test_a_piece_is_chosen_and_then_its_end(page: Any, url: str) -> None:
+    """The squares where a chosen piece may go are marked; a pawn's promotion is chosen on the board."""
+    moves = ["a2a4", "h2h4", "a4a5", "h4h5", "a5a6", "h5h6", "a6b7", "h6g7"]
+    names = te.make("chess").action_names
+    open_table(page, url, game="chess", actions=[names.index(name) for name in moves])
+    targets, seventh = page.locator("#picture path.target"), page.locator("#picture path.selected")
+    page.locator(
+        "#picture path.start[aria-label='b7a8b, b7a8n, b7a8q, b7a8r'], #picture path.start[aria-label*='b7a8']"
+    ).first.click()
+    assert targets.count() == 2 and seventh.count() == 1 and ply(page) == len(moves)
+    seventh.click()
+    assert targets.count() == seventh.count() == 0
+    page.locator("#picture path.start[aria-label*='b7a8']").first.dblclick()
+    assert targets.count() == 2
+    targets.first.click()
+    offered = page.locator("#choice button small").all_inner_texts()
+    assert sorted(text.rpartition(" ")[2] for text in offered) == ["bishop", "knight", "queen", "rook"]
+    page.locator("#choice button", has_text="becomes a knight").click()
+    page.wait_for_selector(f"body[data-ply='{len(moves) + 1}'][data-state=ready]")
+
+
+@pytest.mark.parametrize("seats", [[PERSON, PERSON], [PERSON, RANDOM]], ids=["persons", "computer"])
+def test_a_double_click_plays_one_action(page: Any, url: str, seats: list[str]) -> None:
+    """The second click of a double click plays nothing, by a button or by the picture, and the table goes on."""
+    open_table(page, url, game="hex", seats=seats)
+    page.select_option("#thinks", "0")
+    turn = len(set(seats))  # plies of a round
+    for part in ("#actions button", "#picture path.legal"):
+        for _ in range(3):
+            before = ply(page)
+            page.locator(part).nth(5).dblclick()
+            page.wait_for_selector(f"body[data-ply='{before + turn}'][data-state=ready]")
+            page.wait_for_timeout(100)
+            assert ply(page) == before + turn and page.locator("#error").is_hidden()
+    before = ply(page)  # two different actions at once: the first one counts
+    page.evaluate(
+        "(() => { const all = document.querySelectorAll('#actions button'); all[0].click(); all[1].click(); })()"
+    )
+    page.wait_for_selector(f"body[data-ply='{before + turn}'][data-state=ready]")
+    page.wait_for_timeout(100)
+    assert ply(page) == before + turn and page.locator("#error").is_hidden()
+
+
+def test_a_conflict_shows_the_newest_state(page: Any) -> None:
+    """A move from another window makes the page's move too late: the page shows the table as it is now."""
     begin(page, "tic_tac_toe", [PERSON, PERSON])
     page.wait_for_selector(TURN)
     status = page.evaluate(
@@ -211,11 +282,79 @@ def test_an_answer_that_refuses_is_shown(page: Any) -> None:
     )
     assert status == 200
     page.locator("#actions button").first.click()
-    page.wait_for_selector("body[data-state=error]")
-    assert "the game is at ply 1, not at 0" in page.inner_text("#error")
-    page.click("text=New game")
+    page.wait_for_selector("body[data-state=ready][data-ply='1']")
+    assert page.locator("#error").is_hidden() and page.locator("#actions button").count() == 8
+    page.locator("#actions button").first.click()
+    page.wait_for_selector("body[data-state=ready][data-ply='2']")
+
+
+def test_a_game_is_looked_back_at(page: Any) -> None:
+    begin(page, "tic_tac_toe", [PERSON, PERSON])
     page.wait_for_selector(TURN)
-    assert page.locator("#error").is_hidden()
+    for now, action in enumerate((4, 0, 8), 1):
+        page.click(f"#actions button[data-action='{action}']")
+        page.wait_for_selector(f"body[data-ply='{now}'][data-pictured='{now}']")
+    last = page.inner_html("#picture")
+    page.click("#moves button[data-ply='1']")
+    page.wait_for_selector("body[data-pictured='1']")
+    assert page.inner_text("#status") == "After move 1 of 3"
+    assert page.locator("#picture path.legal").count() == 0
+    assert [page.locator("#moves button[aria-current=step]").get_attribute("data-ply")] == ["1"]
+    page.click("#back")
+    page.wait_for_selector("body[data-pictured='0']")
+    assert page.locator("#back").is_disabled() and page.inner_text("#status") == "The first position"
+    page.click("#now")
+    page.wait_for_selector("body[data-pictured='3']")
+    assert page.inner_html("#picture") == last and page.locator("#now").is_disabled()
+    page.click("#back")
+    page.wait_for_selector("body[data-pictured='2']")
+    page.locator("#actions button").first.click()  # the table goes on where it is
+    page.wait_for_selector("body[data-ply='4'][data-pictured='4']")
+
+
+def test_a_hint_and_the_evaluation(page: Any, url: str) -> None:
+    open_table(page, url, game="tic_tac_toe", actions=[0, 3, 1, 4])
+    assert page.locator("#worth").is_hidden()
+    page.click("#hint")
+    page.wait_for_selector("#picture path.best")
+    assert page.locator("#picture path.best").get_attribute("data-actions") == "2"
+    assert page.inner_text("#advice") == "Best: (0,2)" and page.inner_text("#worth") == "X +1.00 with perfect play"
+    assert page.locator("#bar").get_attribute("aria-valuenow") == "100"
+    page.click("#evaluate")
+    page.click("#actions button[data-action='8']")
+    page.wait_for_selector("body[data-ply='5']")
+    page.wait_for_selector("#worth:has-text('O +1.00 with perfect play')")
+    assert page.locator("#bar").get_attribute("aria-valuenow") == "0" and page.locator("#advice").is_hidden()
+
+
+def test_the_rules_are_a_page(page: Any) -> None:
+    page.select_option("#game", "three_will")
+    page.click("#rules")
+    page.wait_for_selector("#book[open] h2")
+    assert page.locator("#pages > h2").inner_text() == "Three Will"
+    assert page.locator("#pages table").count() == 5 and page.locator("#pages li").count() > 10
+    text = page.inner_text("#pages")
+    assert "**" not in text and "|---" not in text and "`" not in text and "This game is three_will with chart=" in text
+    page.keyboard.press("Escape")
+    page.wait_for_selector("#book", state="hidden")
+
+
+def test_a_phone(page: Any, url: str) -> None:
+    """The board fills the width, a large picture can be enlarged, and what is secondary is folded away."""
+    page.set_viewport_size({"width": 390, "height": 844})
+    for game, is_large in (("tensor_equilibrium_2", True), ("go", False), ("three_will", True)):
+        open_table(page, url, game=game)
+        assert page.evaluate("document.documentElement.scrollWidth") == 390
+        assert page.locator("#picture svg").bounding_box()["width"] == 390
+        assert not page.evaluate("document.getElementById('tools').open")
+        assert page.locator("#enlarge").is_visible() == is_large
+        if is_large:
+            page.click("#enlarge")
+            assert page.locator("#picture svg").bounding_box()["width"] > 600
+            assert page.evaluate("document.documentElement.scrollWidth") == 390
+            page.click("#enlarge")
+    open_table(page, url, game="go")
+    assert not page.evaluate("document.getElementById('listed').open")  # the board reaches every action
 
 
 def test_a_game_under_rules_of_the_form(page: Any) -> None:

@@ -41,7 +41,7 @@ def show(env: te.Env, actions: list[int], viewer: int | None = None, seed: int =
     state, last, moves = env.init(1, seed), None, list[str]()
     for action in actions:
         last = env.state_to_dict(state), action
-        moves.append(env.action_to_string(action))
+        moves.append(env.action_names[action])
         state = env.step(state, [action])
     legal = np.flatnonzero(state.numpy()["legal_action_mask"][0]).tolist()
     over, game = not legal, env.state_to_dict(state)
@@ -124,7 +124,7 @@ def test_how_chess_ends(fen: str, reason: str) -> None:
 def test_chess_is_turned_for_black() -> None:
     """The second player's board has a1 at the upper right, usual ranks, and phrases by the usual names."""
     env = shared_env("chess")
-    e2e4 = next(a for a in range(env.num_actions) if env.action_to_string(a) == "e2e4")
+    e2e4 = next(a for a in range(env.num_actions) if env.action_names[a] == "e2e4")
     black = show(env, [e2e4], viewer=1)
     labels = [e.text for e in elements(black["svg"]) if e.text and len(e.text.strip()) == 1]
     assert labels == [label for both in zip("12345678", "hgfedcba", strict=True) for label in both]

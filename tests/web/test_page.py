@@ -15,6 +15,7 @@ import pytest
 
 import tensor_envs as te
 from tensor_envs import web
+from tensor_envs.render.scene import scene
 from tensor_envs.web.__main__ import main
 from tensor_envs.web.site import build, write_packages
 from tensor_envs.web.tile import tile_tables
@@ -46,13 +47,19 @@ def test_the_start_page_is_small_and_whole(site: Path) -> None:
 def test_how_games_have_ended() -> None:
     page = Path(web.__file__).parent / "page"
     cases = [
-        ([1.0, -0.5, -0.5], False, "Player 0 wins."),
-        ([0.25, -0.5, 0.25], True, "Player 0 and player 2 share the win."),
-        ([0.0, 0.0, 0.0], False, "A draw."),
-        ([0.0, 0.0, 0.0], True, "A draw, by the limit of the game's length."),
-        ([1204.0], False, "The game is over: 1204 points."),
+        ([1.0, -0.5, -0.5], False, "", "White wins."),
+        ([1.0, -1.0], False, "checkmate", "White wins: checkmate."),
+        ([0.25, -0.5, 0.25], False, "", "White and Red share the win."),
+        ([0.0, 0.0, 0.0], False, "", "A draw."),
+        ([0.0, 0.0], False, "stalemate", "A draw: stalemate."),
+        ([0.0, 0.0, 0.0], True, "", "A draw: the limit of the game's length."),
+        ([1204.0], False, "the highest tile is 128", "The game is over: 1204 points: the highest tile is 128."),
     ]
-    views = [{"returns": returns, "truncated": truncated} for returns, truncated, _ in cases]
+    names = ["White", "Black", "Red"]
+    views = [
+        {"players": names[: len(returns)], "returns": returns, "truncated": truncated, "reason": reason}
+        for returns, truncated, reason, _ in cases
+    ]
     script = f"import {{ result }} from '{page}/table.js'; console.log(JSON.stringify({json.dumps(views)}.map(result)))"
     done = subprocess.run(
         [str(shutil.which("node")), "--input-type=module", "-e", script], capture_output=True, text=True, check=True
@@ -93,14 +100,23 @@ def test_the_pages_python_shows_what_the_environment_does(tmp_path: Path) -> Non
     package({env.id: variant(env.id) for env in (kuhn, go, stars)}, tmp_path, "bridge")
     bet = kuhn.step(kuhn.init(1, 3), [1])
     calls, expected = list[tuple[str, str]](), list[dict[str, Any]]()
-    positions = [(kuhn, bet), (kuhn, kuhn.step(bet, [1])), (go, go.init(1)), (stars, stars.step(stars.init(1), [3]))]
-    for env, state in positions:
-        words = words_of(state)
+    passed = go.step(go.init(1), [81])
+    for env, start, action in ((kuhn, kuhn.init(1, 3), 1), (kuhn, bet, 1), (stars, stars.init(1), 3), (go, passed, 81)):
+        state = env.step(start, [action])
+        values = state.numpy()
+        legal, over = values["legal_action_mask"][0].nonzero()[0].tolist(), bool(values["terminated"][0])
+        moves = [env.action_names[action]]
         for player in (None, 0, 1):
-            calls.append(("bridge.view", json.dumps([env.id, words, player, ["PLACE(3)"]])))
-            shown = {"svg": env.render(state, 0, player), "text": env.to_string(state, 0, player)}
-            expected.append({**shown, "moves": ["PLACE(3)"]})
-    expected[-1]["moves"] = ["a card, face down"]  # player 0's move in player 1's view
+            call = [env.id, words_of(state), player, moves, legal, [words_of(start), action], over]
+            calls.append(("bridge.view", json.dumps(call)))
+            last = env.state_to_dict(start), action
+            shown = scene(
+                env.rules, env.entry.load("render"), env.state_to_dict(state), player, moves, legal, last, over
+            )
+            assert shown["text"] == env.to_string(state, 0, player)
+            expected.append(shown)
+    assert expected[8]["moves"] == ["a card, face down"]  # player 0's move in player 1's view
+    assert expected[9]["reason"] == "an area of 0 to 0 + 7.5 of komi"
     assert answers(tmp_path, VIEWS, calls) == expected
     assert expected[0] != expected[1] != expected[2]  # each player sees one card
 
@@ -149,7 +165,7 @@ def test_the_form_is_made_from_the_rules_and_plays_what_the_environment_does(tmp
     names = "hyper_tic_tac_toe(shape=(4, 4))", "shed(cards=6, max_plies=7)"
     envs = shared_env("hyper_tic_tac_toe", shape=(4, 4)), shared_env("shed", cards=6, max_plies=7)
     for name, env, (_, found, games) in zip(names, envs, answered[len(wrong) :], strict=True):
-        assert found["game"] == name and found["players"] == 2 and found["rules"] == te.text.describe(env)
+        assert found["game"] == name and len(found["players"]) == 2 and found["rules"] == te.text.describe(env)
         state = env.init(1, 5)
         assert games[0]["words"] == words_of(state)
         assert found["about"]["tile"] == json.loads(json.dumps(tile_tables(env)))

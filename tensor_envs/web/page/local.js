@@ -2,7 +2,7 @@
 // Python's once that is there.
 import { Games, load, read } from "./games.js";
 import { GpuGames, gpuDevice } from "./gpu.js";
-import { choose } from "./players.js";
+import { choose, judge } from "./players.js";
 import { Tiles } from "./tiles.js";
 
 const LARGE = 420; // pixels of a picture without Python
@@ -51,10 +51,9 @@ export class Local {
   // the list entry of a game that the list lacks, see `playground.py`
   async add(what, ...given) {
     if (!this.hasPython) throw new Error("this page has no Python, which such rules need");
-    const { about, rules, ...told } = await this.startPython()(`playground.${what}`, ...given), { game } = told;
-    const text = new Blob([rules], { type: "text/plain;charset=utf-8" });
+    const { about, ...told } = await this.startPython()(`playground.${what}`, ...given), { game } = told;
     if (!this.abouts.has(game)) this.abouts.set(game, about);
-    return this.games.get(game) ?? { ...told, rules: URL.createObjectURL(text) };
+    return this.games.get(game) ?? told;
   }
 
   form(game) {
@@ -85,7 +84,7 @@ export class Local {
   // seed: null draws one; start: a game of the wall, or its text
   async create({ game, seats, seed, start, actions }) {
     const about = await this.about(game), { players, kinds } = this.games.get(game);
-    if (seats.length !== players || !seats.every((kind) => kinds.includes(kind))) throw new Error(`seats must be ${players} of ${kinds}`);
+    if (seats.length !== players.length || !seats.every((kind) => kinds.includes(kind))) throw new Error(`seats must be ${players.length} of ${kinds}`);
     seed = start ? null : seed ?? Math.floor(Math.random() * 2 ** 53);
     const rules = this.played(game, about), { states: [, words], keys: [, keys] } = about.arrays;
     if (start && !start.words) {
@@ -125,6 +124,12 @@ export class Local {
     return this.view();
   }
 
+  // the best action for the person to move, and what it is worth; null: not known
+  async hint() {
+    const { about, game, rules, now } = this.table, { file } = this.games.get(game), { legal } = read(about, now.words);
+    return about.module ? judge(file, now, legal, about, this.games.get(game).kinds) : { action: await rules.playouts(now), value: null };
+  }
+
   async undo() {
     const { past, seats } = this.table;
     const last = past.findLastIndex(({ player }) => seats[player] === "person");
@@ -149,7 +154,7 @@ export class Local {
     const isPersons = !over && seats[player] === "person";
     const viewer = !persons.length || (hidden && over) ? null : hidden && isPersons ? player : persons[0];
     const names = past.map(({ action }) => about.actions[action]);
-    const python = about.python && this.startPython()?.("bridge.view", about.id, words, viewer, names);
+    const python = this.shown(words, viewer, past.length, isPersons ? legal : [], over);
     const moves = past.map(({ player: who }, ply) => ({
       ply, player: who, name: hidden && viewer !== null && who !== viewer ? NOT_SHOWN : names[ply],
     }));
@@ -162,6 +167,21 @@ export class Local {
       small: !about.tile || (hidden && viewer !== null && python) ? null : this.small(words),
       drawn: python && python.then((found) => found && { ...found, moves: moves.map((move, k) => ({ ...move, name: found.moves[k] })) }),
     };
+  }
+
+  // -> what Python shows of a position after so many plies, see `render/scene.py`; null without Python
+  shown(words, viewer, ply, actions, over) {
+    const { about, past } = this.table, before = past[ply - 1];
+    const names = past.slice(0, ply).map(({ action }) => about.actions[action]);
+    return about.python ? this.startPython()?.("bridge.view", about.id, words, viewer, names, actions,
+      before ? [before.words, before.action] : null, over) ?? null : null;
+  }
+
+  // a position of before
+  async at({ viewer }, ply) {
+    const { about, past } = this.table, { words } = past[ply];
+    const found = await this.shown(words, viewer, ply, [], false);
+    return found ?? { small: !about.tile || (about.hidden && viewer !== null) ? null : this.small(words) };
   }
 
   small(words) {

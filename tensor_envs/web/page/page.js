@@ -1,6 +1,7 @@
 // The page: games, a table, and where games are files a wall of thousands of them, with Python once all can be seen.
 import { Form } from "./form.js";
 import { Local } from "./local.js";
+import { markdown } from "./rules.js";
 import { server } from "./server.js";
 import { Table, element } from "./table.js";
 import { Wall } from "./wall.js";
@@ -70,6 +71,14 @@ async function spread() {
   wall.show(found);
 }
 
+// the rules: text, or the address of it
+element("rules").addEventListener("click", async () => {
+  const { rules } = games.get(element("game").value);
+  element("pages").replaceChildren(...markdown(rules.includes("\n") ? rules : await (await fetch(rules)).text()));
+  element("book").showModal();
+  element("pages").scrollIntoView();
+});
+
 const catalogue = await (await fetch("games.json")).json();
 const games = new Map(catalogue.games.map((game) => [game.game, game]));
 const engine = catalogue.server ? server : new Local(games, catalogue.python, fail);
@@ -94,6 +103,10 @@ if (!catalogue.server) {
     },
     take: (start) => table.begin({ start }),
   });
+  if (matchMedia("(prefers-reduced-motion: reduce)").matches) {
+    element("pace").value = "0";
+    wall.pace = 0;
+  }
   element("count").addEventListener("change", spread);
   element("pace").addEventListener("change", () => { wall.pace = Number(element("pace").value); });
 }

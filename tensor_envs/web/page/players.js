@@ -107,14 +107,26 @@ class Solver {
   }
 }
 
+const solver = (file, about) => once(`${file} perfect`, async () => (about.table ? Table.load(file) : new Solver(about)));
+
 async function perfect(file, game, legal, about) {
-  const solver = await once(`${file} perfect`, async () => (about.table ? Table.load(file) : new Solver(about)));
-  const worths = solver.worths(game, legal), best = Math.max(...worths);
+  const worths = (await solver(file, about)).worths(game, legal), best = Math.max(...worths);
   const kept = legal.filter((_, k) => worths[k] === best);
   return kept[Math.floor(Math.random() * kept.length)];
 }
 
 const search = async (file, game) => (await asked(file, "search", game)).action[0];
+
+// the best action and its value for the player to move: exact where there is perfect play, else by search
+export async function judge(file, game, legal, about, kinds) {
+  if (kinds.includes("perfect")) {
+    const worths = (await solver(file, about)).worths(game, legal), best = Math.max(...worths);
+    return { action: legal[worths.indexOf(best)], value: Math.sign(best), exact: true };
+  }
+  const { action: [action], summary } = await asked(file, "search", game);
+  // visits, weights and values of all actions, one after the other
+  return { action, value: new Float32Array(summary.slice().buffer)[2 * about.actions.length + action], exact: false };
+}
 
 // the action of a player of some kind, who is to move: file, game, legal actions, about
 export const choose = { search, trained, perfect };

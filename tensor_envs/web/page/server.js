@@ -4,7 +4,7 @@ async function ask(path, body) {
     method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),
   });
   const found = await answer.json();
-  if (!answer.ok) throw new Error(found.error);
+  if (!answer.ok) throw Object.assign(new Error(found.error), { conflict: answer.status === 409 });
   return found;
 }
 
@@ -26,5 +26,7 @@ export const server = {
   act: ({ table, ply }, action) => view(`api/tables/${table}/act`, { ply, action }),
   advance: ({ table, ply }) => view(`api/tables/${table}/advance`, { ply }),
   undo: ({ table, ply }) => view(`api/tables/${table}/undo`, { ply }),
+  at: ({ table }, ply) => ask(`api/tables/${table}/at/${ply}`),
+  hint: ({ table, ply }) => ask(`api/tables/${table}/hint/${ply}`),
   position: ({ table }) => ask(`api/tables/${table}/position`),
 };

@@ -1,11 +1,13 @@
-// One game at a table: who sits where, the legal actions as buttons and as parts of the picture, a curtain for secrets.
-// How it is asked is in `server.js` and `local.js`.
+// One game at a table: who sits where, the legal actions as buttons and as parts of the picture, a curtain for secrets,
+// and the moves so far. How it is asked is in `server.js` and `local.js`.
 const KINDS = {
   person: "person", uniform: "computer, random", search: "computer, search", trained: "computer, trained network",
   perfect: "computer, perfect", playouts: "computer, a second of random games",
 };
 const SOLVING = 500; // milliseconds until it is asked again whether a game is solved
 const WRITING = 200; // and until the address says the position: browsers bear a few changes a second
+const MARKED = 40; // parts of a picture that are marked before one is chosen; where more are legal, nearly all are
+const NARROW = "(max-width: 860px)";
 export const element = (id) => document.getElementById(id);
 
 export const made = (tag, properties, ...children) => {
@@ -14,14 +16,16 @@ export const made = (tag, properties, ...children) => {
   return found;
 };
 
-// how a game has ended
-export function result({ truncated, returns }) {
-  const best = Math.max(...returns), names = returns.flatMap((got, k) => (got === best ? [`player ${k}`] : []));
-  if (returns.length === 1) return `The game is over: ${Math.round(100 * best) / 100} points.`;
-  if (names.length === returns.length) return truncated ? "A draw, by the limit of the game's length." : "A draw.";
-  const last = names.pop();
-  const text = names.length ? `${names.join(", ")} and ${last} share the win.` : `${last} wins.`;
-  return text[0].toUpperCase() + text.slice(1);
+const numbers = (text) => (text ? text.split(" ").map(Number) : []);
+
+// how a game has ended; players: their names
+export function result({ players, truncated, returns, reason }) {
+  const best = Math.max(...returns), names = returns.flatMap((got, k) => (got === best ? [players[k]] : []));
+  const limit = truncated ? "the limit of the game's length" : "", why = [limit, reason].filter(Boolean).join("; ");
+  const last = names.pop(), all = names.length + 1 === returns.length;
+  const text = returns.length === 1 ? `The game is over: ${Math.round(100 * best) / 100} points`
+    : all ? "A draw" : names.length ? `${names.join(", ")} and ${last} share the win` : `${last} wins`;
+  return why ? `${text}: ${why}.` : `${text}.`;
 }
 
 export class Table {
@@ -31,7 +35,17 @@ export class Table {
     on("undo", () => this.ask("undo", this.view));
     on("link", () => this.link());
     on("save", () => this.save());
-    on("all", () => this.list(this.view.actions));
+    on("hint", () => this.advise(true));
+    on("evaluate", () => this.evaluate());
+    on("enlarge", () => {
+      const large = element("picture").classList.toggle("large");
+      element("enlarge").setAttribute("aria-pressed", large);
+      element("picture").tabIndex = large ? 0 : -1; // it is scrolled
+    });
+    on("first", () => this.lookAt(0));
+    on("back", () => this.lookAt((this.at ?? this.view.ply) - 1));
+    on("on", () => this.lookAt((this.at ?? this.view.ply) + 1));
+    on("now", () => this.lookAt(this.view.ply));
     element("curtain").querySelector("button").addEventListener("click", () => {
       this.looking = this.view.viewer;
       this.show(this.view);
@@ -40,18 +54,24 @@ export class Table {
       event.preventDefault();
       this.begin();
     }, "submit");
+    addEventListener("keydown", ({ key }) => { if (key === "Escape") this.select(null); });
+    this.narrow = matchMedia(NARROW);
+    const fold = () => { element("tools").open = !this.narrow.matches; };
+    this.narrow.addEventListener("change", fold);
+    fold();
   }
 
   // who may play a game
-  offer({ game, players, kinds, rules }) {
+  offer({ game, players, kinds, hints }) {
     this.game = game;
+    this.names = players;
     this.serial += 1; // the table before this one is left
-    element("rules").href = rules;
-    element("seats").replaceChildren(...Array.from({ length: players }, (_, player) => {
+    for (const id of ["hint", "evaluate"]) element(id).hidden = !hints;
+    element("seats").replaceChildren(...players.map((name, player) => {
       const select = made("select", {}, ...kinds.map((kind) => new Option(KINDS[kind], kind)));
       select.value = player ? kinds.at(-1) : "person";
       select.dataset.player = player;
-      return made("label", {}, `Player ${player} `, select);
+      return made("label", {}, `${name} `, select);
     }));
   }
 
@@ -76,17 +96,27 @@ export class Table {
       if (what === "create" || what === "look") this.enter(view);
       await this.show(view);
     } catch (error) {
-      if (serial === this.serial) this.fail(error);
+      if (serial !== this.serial) return;
+      // the table has moved on, by another window: what it shows now is what counts
+      if (error.conflict) await this.ask("look", this.view.table);
+      else this.fail(error);
     }
+  }
+
+  // One action at a time. The later clicks of a double click play nothing else than the first one.
+  act(action, clicks = 0) {
+    if (document.body.dataset.state !== "ready" || (clicks > 1 && action !== this.acted)) return;
+    this.acted = action;
+    this.ask("act", this.view, action);
   }
 
   enter({ game, seats }) {
     element("game").value = game;
     if (game !== this.game) element("game").dispatchEvent(new Event("change"));
     element("seats").querySelectorAll("select").forEach((select, k) => { select.value = seats[k]; });
-    const first = element("table").hidden;
+    const first = element("table").hidden, still = matchMedia("(prefers-reduced-motion: reduce)").matches;
     element("table").hidden = false;
-    if (first) element("table").scrollIntoView({ behavior: "smooth", block: "nearest" });
+    if (first) element("table").scrollIntoView({ behavior: still ? "auto" : "smooth", block: "nearest" });
     this.clear();
   }
 
@@ -97,31 +127,54 @@ export class Table {
   }
 
   async show(view) {
-    const { over, computer, viewer, ply } = this.view = view, serial = this.serial;
-    this.drawn = null;
+    const { over, computer, viewer, ply } = this.view = { players: this.names, ...view }, serial = this.serial;
+    this.drawn = this.at = null;
+    this.select(null);
     this.covered = view.secret && !over && this.looking !== viewer;
     element("curtain").hidden = !this.covered;
-    element("curtain").firstElementChild.textContent = `Only player ${viewer} looks at the screen now.`;
-    element("status").classList.toggle("result", over);
-    element("status").textContent = over ? this.ending(view) : `${this.named(view.player)} ${
-      view.waiting ? "solves the game" : computer ? "is thinking" : "to move"}`;
+    element("curtain").firstElementChild.textContent = `Only ${this.view.players[viewer]} looks at the screen now.`;
+    this.say();
     element("undo").disabled = !view.moves.some(({ player }) => view.seats[player] === "person");
+    element("hint").disabled = over || computer || this.covered;
     element("link").textContent = "Copy link";
     this.tell(view.moves);
     this.list(this.covered ? [] : view.actions);
+    this.worth(null);
     if (this.covered) this.clear();
     else if (view.small && !element("picture").querySelector("svg")) element("picture").replaceChildren(view.small);
     const state = over ? "over" : computer ? "computer" : this.covered ? "covered" : "ready";
     const wait = Math.max(Number(element("thinks").value), view.waiting ? SOLVING : 0);
     if (computer) setTimeout(() => { if (serial === this.serial) this.ask("advance", view); }, wait);
-    const link = view.link ?? this.fragment(await this.engine.position(view));
-    if (view !== this.view) return;
+    const current = this.view, link = view.link ?? this.fragment(await this.engine.position(view));
+    if (current !== this.view) return;
     this.address = `#${link}`;
     if (view.link) this.write();
     else this.writing ??= setTimeout(() => this.write(), WRITING);
     Object.assign(document.body.dataset, { state, ply });
     const found = this.covered ? null : await view.drawn;
-    if (found && view === this.view) this.picture(found);
+    if (!found || current !== this.view || this.at !== null) return;
+    Object.assign(this.view, found);
+    this.say();
+    this.tell(found.moves);
+    for (const button of element("actions").querySelectorAll("button")) this.explain(button);
+    this.picture(found);
+    document.body.dataset.pictured = ply;
+    if (state === "ready" && element("evaluate").getAttribute("aria-pressed") === "true") this.advise(false);
+  }
+
+  // the status, and the players with their scores
+  say() {
+    const { view } = this, { over, player, players, scores, returns } = view;
+    element("status").classList.toggle("result", over);
+    element("status").textContent = over ? result(view) + (view.seed === null ? "" : ` The seed was ${view.seed}.`)
+      : `${this.named(player)} ${view.waiting ? "solves the game" : view.computer ? "is thinking" : "to move"}`;
+    const points = ([total]) => (total ? `${Math.round(100 * total) / 100} points` : "");
+    element("players").replaceChildren(...players.map((_, k) => {
+      const row = made("li", {}, made("b", { textContent: this.named(k) }),
+        made("span", { textContent: players.length === 1 ? points(returns) : scores?.[k] ?? "" }));
+      if (k === player) row.setAttribute("aria-current", "true");
+      return row;
+    }));
   }
 
   write() {
@@ -135,32 +188,118 @@ export class Table {
   }
 
   named(player) {
-    const { seats } = this.view, persons = seats.filter((kind) => kind === "person").length;
-    return `Player ${player}${seats[player] !== "person" ? " (computer)" : persons === 1 ? " (you)" : ""}`;
+    const { seats, players } = this.view, persons = seats.filter((kind) => kind === "person").length;
+    return `${players[player]}${seats[player] !== "person" ? " (computer)" : persons === 1 && seats.length > 1 ? " (you)" : ""}`;
   }
 
-  ending(view) {
-    return result(view) + (view.seed === null ? "" : ` The seed was ${view.seed}.`);
-  }
-
+  // the moves, the last one first; each shows the position after it
   tell(moves) {
-    element("moves").replaceChildren(...moves.map(({ ply, player, name }) => made(
-      "li", {}, made("span", { textContent: `${ply + 1}.` }), made("span", { textContent: `player ${player}` }), name,
-    )).reverse());
+    const { players, ply } = this.view;
+    element("moves").replaceChildren(...moves.map(({ ply: at, player, name }) => {
+      const button = made("button", { type: "button" },
+        made("span", { textContent: `${at + 1}.` }), made("span", { textContent: players[player] }), made("span", { textContent: name }));
+      button.dataset.ply = at + 1;
+      button.addEventListener("click", () => this.lookAt(at + 1));
+      return made("li", {}, button);
+    }).reverse());
+    this.place(this.at ?? ply);
   }
+
+  place(at) {
+    const { ply } = this.view;
+    element("first").disabled = element("back").disabled = this.covered || at <= 0;
+    element("on").disabled = element("now").disabled = at >= ply;
+    for (const button of element("moves").querySelectorAll("button")) {
+      button.disabled = Boolean(this.covered);
+      if (Number(button.dataset.ply) === at) button.setAttribute("aria-current", "step");
+      else button.removeAttribute("aria-current");
+    }
+  }
+
+  // the position after so many plies; the table goes on from its last one
+  async lookAt(at) {
+    const { view } = this;
+    if (at < 0 || at > view.ply) return;
+    if (at === view.ply) {
+      this.show(view);
+      return;
+    }
+    this.at = at;
+    this.select(null);
+    this.place(at);
+    const found = await this.engine.at(view, at);
+    if (view !== this.view || at !== this.at) return;
+    element("status").textContent = at ? `After move ${at} of ${view.ply}` : "The first position";
+    if (found.svg) this.picture(found);
+    else element("picture").replaceChildren(found.small ?? "");
+    document.body.dataset.pictured = at;
+  }
+
+  // *** advice ***
+
+  evaluate() {
+    const on = element("evaluate").getAttribute("aria-pressed") !== "true";
+    element("evaluate").setAttribute("aria-pressed", on);
+    if (on) this.advise(false);
+    else this.worth(null);
+  }
+
+  // the value of the position and, if it is shown, the best action
+  async advise(shown) {
+    const { view } = this;
+    if (view.over || view.computer || this.covered || this.at !== null) return;
+    element("hint").disabled = true;
+    try {
+      const found = await this.engine.hint(view);
+      if (view !== this.view) return;
+      this.worth(found);
+      if (!shown) return;
+      element("picture").querySelectorAll("path.legal").forEach((area) => {
+        area.classList.toggle("best", numbers(area.dataset.actions).includes(found.action));
+      });
+      element("actions").querySelectorAll("button").forEach((button) => {
+        button.classList.toggle("best", Number(button.dataset.action) === found.action);
+      });
+      element("advice").textContent = `Best: ${view.actions.find(({ action }) => action === found.action)?.name ?? found.action}`;
+      element("advice").hidden = false;
+    } catch (error) {
+      if (view === this.view) this.fail(error);
+    } finally {
+      if (view === this.view) element("hint").disabled = false;
+    }
+  }
+
+  // the evaluation: what the player to move can expect
+  worth(found) {
+    element("advice").hidden = true;
+    element("worth").hidden = found?.value === undefined || found.value === null;
+    if (element("worth").hidden) return;
+    const { player, players } = this.view, { value, exact } = found, two = players.length === 2;
+    const text = `${players[player]} ${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)}${exact ? " with perfect play" : ""}`;
+    const share = 50 * (1 + Math.max(-1, Math.min(1, player ? -value : value)));
+    element("bar").hidden = !two;
+    element("bar").firstElementChild.style.width = `${share}%`;
+    element("bar").setAttribute("aria-valuenow", Math.round(share));
+    element("bar").setAttribute("aria-valuetext", text);
+    element("worth").lastElementChild.textContent = text;
+  }
+
+  // *** actions ***
 
   list(actions) {
     const { over, computer } = this.view;
-    element("all").hidden = this.covered || actions.length === this.view.actions.length;
     const note = made("p", { textContent: over ? "The game is over." : computer ? "The computer is to move." : "" });
+    element("count-actions").textContent = actions.length ? ` (${actions.length})` : "";
     element("actions").replaceChildren(...(actions.length ? actions.map((action) => this.button(action)) : [note]));
     this.focus("actions", "button");
   }
 
+  // a button with an action's name and what it does
   button({ action, name }) {
-    const button = made("button", { type: "button", textContent: name });
+    const button = made("button", { type: "button" }, made("span", { textContent: name }));
     button.dataset.action = action;
-    button.addEventListener("click", () => this.ask("act", this.view, action));
+    this.explain(button);
+    button.addEventListener("click", ({ detail }) => this.act(action, detail));
     const parts = () => element("picture").querySelectorAll(`path.legal[data-actions~="${action}"]`);
     for (const [event, on] of [["pointerenter", true], ["focus", true], ["pointerleave", false], ["blur", false]]) {
       button.addEventListener(event, () => parts().forEach((area) => area.classList.toggle("pointed", on)));
@@ -168,40 +307,98 @@ export class Table {
     return button;
   }
 
+  explain(button) {
+    const phrase = this.view.phrases?.[button.dataset.action];
+    if (phrase && !button.querySelector("small")) button.append(made("small", { textContent: phrase }));
+  }
+
   picture(found) {
     this.drawn = found.svg;
     const picture = document.importNode(new DOMParser().parseFromString(found.svg, "image/svg+xml").documentElement, true);
-    picture.style.maxWidth = `${1.6 * picture.width.baseVal.value}px`;
+    picture.style.setProperty("--width", `${picture.width.baseVal.value}px`);
     this.prepare(picture);
     element("picture").replaceChildren(picture);
+    element("enlarge").hidden = !element("picture").classList.contains("large") && picture.clientWidth > 0.9 * picture.width.baseVal.value;
     this.focus("picture", ".legal");
     element("text").textContent = found.text;
     element("words").hidden = element("save").disabled = false;
-    this.tell(found.moves);
-    document.body.dataset.pictured = this.view.ply;
   }
 
-  // Parts that stand for legal actions can be clicked; where one stands for several, the list shows these.
+  // Parts that stand for legal actions can be clicked.
   prepare(picture) {
+    const actions = this.at === null ? this.view.actions : [], areas = [];
+    const known = new Map(actions.map((action) => [action.action, action]));
+    const add = (tag, properties) => {
+      const found = document.createElementNS(picture.namespaceURI, tag);
+      for (const [name, value] of Object.entries(properties)) found.setAttribute(name, value);
+      return found;
+    };
     for (const area of picture.querySelectorAll("[data-actions]")) {
-      const numbers = area.dataset.actions.split(" ").map(Number);
-      const legal = this.view.actions.filter(({ action }) => numbers.includes(action));
+      const legal = numbers(area.dataset.actions).filter((action) => known.has(action));
       if (!legal.length) {
         area.remove(); // it would lie over others
         continue;
       }
-      const names = legal.map(({ name }) => name).join(", ");
-      area.append(Object.assign(document.createElementNS(picture.namespaceURI, "title"), { textContent: names }));
+      const ends = numbers(area.dataset.targets).filter((action) => known.has(action));
+      const name = legal.map((action) => known.get(action).name).join(", "), title = add("title", {});
+      title.textContent = name;
+      area.append(title);
       area.classList.add("legal");
-      for (const [name, value] of [["role", "button"], ["tabindex", "0"], ["aria-label", names]]) area.setAttribute(name, value);
-      const choose = () => (legal.length === 1 ? this.ask("act", this.view, legal[0].action) : this.list(legal));
-      area.addEventListener("click", choose);
+      for (const [key, value] of [["role", "button"], ["tabindex", "0"], ["aria-label", name]]) area.setAttribute(key, value);
+      const part = { area, legal, ends, starts: legal.filter((action) => !ends.includes(action)) };
+      areas.push(part);
+      area.addEventListener("click", ({ detail }) => this.choose(part, detail));
       area.addEventListener("keydown", (event) => {
         if (event.key !== "Enter" && event.key !== " ") return;
         event.preventDefault();
-        choose();
+        this.choose(part);
       });
     }
+    const starts = areas.filter((part) => part.starts.length);
+    if (starts.length <= MARKED) for (const { area } of starts) area.classList.add("start");
+    this.parts = areas;
+    if (!actions.length) return;
+    // whoever reaches every action by the picture, does not need the list on a phone
+    const reached = new Set(areas.flatMap(({ legal }) => legal));
+    if (this.listed !== this.view.game) element("listed").open = !this.narrow.matches || reached.size < actions.length;
+    this.listed = this.view.game;
+  }
+
+  // A part was clicked. With a piece chosen before, it may be the place where that piece ends; else what it stands for is
+  // played if it is one action without another place to click, and shown as a choice if there are several.
+  choose(part, clicks = 0) {
+    const here = this.selected ? part.ends.filter((action) => this.selected.starts.includes(action)) : [];
+    if (this.selected && !here.length && clicks > 1) return;
+    const meant = here.length ? here : part.starts.length ? part.starts : part.ends;
+    const places = here.length || !part.starts.length ? [] : this.parts.filter(({ ends }) => ends.some((action) => meant.includes(action)));
+    const elsewhere = meant.filter((action) => !places.some(({ ends }) => ends.includes(action)));
+    if (this.selected === part) this.select(null);
+    else if (places.length) this.select(part, places, elsewhere);
+    else if (meant.length === 1) this.act(meant[0], clicks);
+    else this.select(part, [], meant);
+  }
+
+  // marks a part, the places where its actions end, and shows the other actions beside it
+  select(part, places = [], actions = []) {
+    this.selected = part && places.length ? part : null;
+    for (const { area } of this.parts ?? []) {
+      area.classList.toggle("selected", area === part?.area);
+      area.classList.toggle("target", places.some((place) => place.area === area));
+    }
+    const choice = element("choice");
+    choice.hidden = !actions.length;
+    if (choice.hidden) return;
+    const known = actions.map((number) => this.view.actions.find(({ action }) => action === number));
+    const close = made("button", { type: "button", className: "close", textContent: "Cancel" });
+    close.addEventListener("click", () => {
+      this.select(null);
+      part.area.focus();
+    });
+    choice.replaceChildren(...known.map((action) => this.button(action)), close);
+    const inner = part.area.getBoundingClientRect(), outer = choice.offsetParent.getBoundingClientRect();
+    const left = Math.min(inner.left - outer.left, outer.width - choice.offsetWidth - 4);
+    Object.assign(choice.style, { left: `${Math.max(4, left)}px`, top: `${inner.bottom - outer.top + 6}px` });
+    choice.querySelector("button").focus({ preventScroll: true });
   }
 
   // a position in an address: how it began, and what was played
@@ -218,7 +415,7 @@ export class Table {
 
   save() {
     const url = URL.createObjectURL(new Blob([this.drawn], { type: "image/svg+xml" }));
-    made("a", { href: url, download: `${this.game}_${this.view.ply}.svg` }).click();
+    made("a", { href: url, download: `${this.game}_${this.at ?? this.view.ply}.svg` }).click();
     setTimeout(() => URL.revokeObjectURL(url));
   }
 }

@@ -44,7 +44,7 @@ stand_in_for_package("tensor_envs")
 stand_in_for_package("tensor_envs.ops")
 sys.modules["tensor_envs"].GameEntry = import_module("tensor_envs._engine.entry").GameEntry  # type: ignore[attr-defined]
 
-visible_moves = import_module("tensor_envs.render.moves").visible_moves
+scene = import_module("tensor_envs.render.scene").scene
 # by id: module of the GameEntry, rule fields, slots of the state, and whether a player has hidden cards
 GAMES: dict[str, tuple[str, dict[str, Any], dict[str, Any], bool]] = json.loads((HERE / "games.json").read_text())
 
@@ -87,23 +87,37 @@ def position(id: str, words: list[int]) -> dict[str, Any]:
         field.name: nested([number(words, field.kind, slot) for slot in slots[field.name]], field.shape)
         for field in rules.spec.all_fields
     }
-    values |= {name: number(words, "bool", slots[name][0]) for name in ("terminated", "truncated")}
-    return notation.to_dict(rules, values)
+    flags = {name: number(words, "bool", slots[name][0]) for name in ("terminated", "truncated")}
+    # pictures and texts tell the end of a game by these where the dictionary does not
+    return {**notation.to_dict(rules, values | flags), **{name: True for name, is_set in flags.items() if is_set}}
 
 
-def view(id: str, words: list[int], player: int | None, moves: list[str]) -> dict[str, Any] | None:
-    """Return a position's picture and text, and the names of the moves, without what is hidden from a player.
+def view(
+    id: str,
+    words: list[int],
+    player: int | None,
+    moves: list[str],
+    actions: list[int] | None = None,
+    last: tuple[list[int], int] | None = None,
+    over: bool = False,
+) -> dict[str, Any] | None:
+    """Return what a table shows of a position, see `render/scene.py`; None for a user's game.
 
-    With `player` None nothing is hidden. The result is None for a user's game.
+    Args:
+        id: the game.
+        words: those of the state.
+        player: the viewer; with None nothing is hidden.
+        moves: names of the moves so far.
+        actions: legal actions to explain.
+        last: the words before the last move, and its action.
+        over: whether the game has ended.
     """
     if id not in GAMES:
         return None
     rules, _, render, _ = game(id)
-    whole = shown = position(id, words)
-    if player is not None and hasattr(render, "seen_by"):
-        shown = render.seen_by(rules, whole, player)
-    drawn = {"svg": render.to_svg(rules, shown), "text": render.to_string(rules, shown)}
-    return {**drawn, "moves": visible_moves(moves, whole, shown)}
+    before = None if last is None else (position(id, last[0]), last[1])
+    shown: dict[str, Any] = scene(rules, render, position(id, words), player, moves, actions or (), before, over)
+    return shown
 
 
 def answer(name: str, arguments: str) -> str:

@@ -67,8 +67,9 @@ def about(name: str) -> dict[str, Any]:
         "game": name,
         "title": name,
         "rules": describe(env),
-        "players": env.num_players,
+        "players": import_module("tensor_envs.render.scene").names_of(env.rules, bridge.game(name)[2]),
         "kinds": ["person", "uniform", *["playouts"] * fair],
+        "hints": fair,
         "about": metadata,
     }
 

@@ -1,0 +1,81 @@
+"""The play page has no violations of axe-core's rules: the first page, a table of every game, light and dark."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tensor_envs.web.variants import variant
+from tests.play.test_play_page import CHROMIUM, GAMES, OPTIONS, PERSON, open_table, sync_api
+from tests.web.shown import AXE, violations
+
+pytestmark = [
+    pytest.mark.extra("playwright"),
+    pytest.mark.skipif(shutil.which("chromium") is None, reason="the page is read in chromium, which is not here"),
+    pytest.mark.skipif(AXE is None, reason="TENSOR_ENVS_AXE names no axe-core"),
+]
+FEW = 2  # actions before a table is looked at, fewer in a game that they would end
+
+
+@pytest.fixture(scope="module", params=["light", "dark"])
+def page(request: pytest.FixtureRequest, url: str) -> Iterator[Any]:
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=OPTIONS)
+        page = browser.new_page(viewport={"width": 1280, "height": 900}, color_scheme=request.param)
+        yield page
+        browser.close()
+
+
+def test_the_first_page_and_the_rules(page: Any, url: str) -> None:
+    page.goto(url)
+    page.wait_for_selector("body[data-state=ready][data-pictured]")
+    assert violations(page) == []
+    page.click("#rules")
+    page.wait_for_selector("#book[open] h2")
+    assert violations(page) == []
+
+
+def test_a_violation_is_found(page: Any, url: str) -> None:
+    page.goto(url)
+    page.wait_for_selector("body[data-state=ready][data-pictured]")
+    page.evaluate("document.getElementById('status').style.color = getComputedStyle(document.body).backgroundColor")
+    page.evaluate("document.querySelector('#new button').textContent = ''")
+    assert [text.partition(":")[0] for text in violations(page)] == ["button-name", "color-contrast"]
+
+
+@pytest.mark.few("tic_tac_toe", "kuhn_poker", "chess", "three_will")
+@pytest.mark.parametrize("game", GAMES)
+def test_a_table_of_every_game(page: Any, url: str, game: str) -> None:
+    env = variant(game)[1]
+    state, actions = env.init(1, 0), list[int]()
+    for _ in range(FEW):
+        actions.append(int(np.flatnonzero(state.numpy()["legal_action_mask"][0])[0]))
+        if env.step(state, actions[-1:]).terminated.item():
+            actions.pop()
+            break
+        state = env.step(state, actions[-1:])
+    open_table(page, url, game=game, seats=[PERSON] * env.num_players, actions=actions)
+    assert violations(page) == []
+
+
+def test_a_curtain(page: Any, url: str) -> None:
+    open_table(page, url, game="kuhn_poker")
+    page.locator("#actions button").first.click()
+    page.wait_for_selector("body[data-state=covered]")
+    assert violations(page) == []
+
+
+def test_a_game_that_is_over_and_a_choice(page: Any, url: str) -> None:
+    open_table(page, url, game="tic_tac_toe", actions=[0, 3, 1, 4])
+    page.click("#hint")
+    page.wait_for_selector("#picture path.best")
+    assert violations(page) == []
+    page.click("#actions button[data-action='2']")
+    page.wait_for_selector("body[data-state=over][data-pictured='5']")
+    page.click("#back")
+    page.wait_for_selector("body[data-pictured='4']")
+    assert violations(page) == []
