@@ -178,6 +178,9 @@ def test_marks_of_last_moves() -> None:
         othello.rules, othello.entry.load("render"), {**before, "current_player": 0}, 0, ["pass"], (), (before, 64)
     )
     assert marked(found["svg"]) == []
+    backgammon = shared_env("backgammon")
+    moved = next(a for a in np.flatnonzero(backgammon.init(1).numpy()["legal_action_mask"][0]))
+    assert len(marked(show(backgammon, [int(moved)])["svg"])) == 2
     go = show(shared_env("go", size=5), [12])
     (x0, y0), _, (x1, y1), _ = marked(go["svg"])[0]
     assert (x1 - x0, y1 - y0) == (32, 32)
@@ -219,7 +222,7 @@ def test_territory_of_go() -> None:
     env = shared_env("go", size=5)
     played = [env.action_names.index(name) for name in ("B1", "D1", "B2", "D2", "B3", "D3", "B4", "D4", "B5", "D5")]
     over = show(env, [*played, 25, 25])
-    assert over["scores"] == ["area 10", "area 10 + 7.5"]
+    assert over["scores"] == ["area 10", "area 10 + 7.5"] and marked(over["svg"]) == []  # by the pass
     squares = [e for e in elements(over["svg"]) if e.tag.endswith("polygon") and len(e.get("points", "").split()) == 4]
     points = (re.findall(r"([\d.]+),([\d.]+)", e.get("points", "")) for e in squares)
     assert sum(float(p[1][0]) - float(p[0][0]) == 10 for p in points) == 10  # five points of either colour

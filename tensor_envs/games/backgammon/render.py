@@ -5,7 +5,7 @@ from typing import Any
 from tensor_envs.games._kit.grids import svg_of
 from tensor_envs.games.backgammon.notation import legal
 from tensor_envs.games.backgammon.rules import BAR, FACES, MEN, POINTS, SOURCES, Backgammon
-from tensor_envs.render.drawing import Drawing, Point
+from tensor_envs.render.drawing import Drawing, Point, disc
 from tensor_envs.render.scene import seat_names
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
@@ -116,6 +116,14 @@ def reason(rules: Backgammon, game: dict[str, Any]) -> str:
     if sum(loser) < MEN or not rules.gammons:
         return "all men are off"
     return "a backgammon, which counts three" if any(loser[18:]) else "a gammon, which counts two"
+
+
+def last_move(rules: Backgammon, before: dict[str, Any], after: dict[str, Any], action: int) -> list[list[Point]]:
+    """Return the outlines of the places that a man has left and reached; a pass has none, and men go off unmarked."""
+    player, pip, die = before["current_player"], SOURCES - action // FACES, action % FACES + 1
+    seat, men = player ^ after.get("viewer", 0), after["men"][player]
+    left = [disc(place(seat, pip, min(men[pip - 1], 4)), MAN)] if action else []
+    return left + ([disc(place(seat, pip - die, min(men[pip - die - 1], 5) - 1), MAN)] if action and pip > die else [])
 
 
 def explain(rules: Backgammon, game: dict[str, Any], action: int) -> str:

@@ -6,7 +6,7 @@ from tensor_envs.games._kit.grids import INK, rows_of, svg_of
 from tensor_envs.games._kit.stones import SIGNS
 from tensor_envs.games.go.notation import COLUMNS, KO, action_to_string, areas, legal, regions
 from tensor_envs.games.go.rules import Go
-from tensor_envs.render.drawing import Drawing, box
+from tensor_envs.render.drawing import Drawing, Point, box
 from tensor_envs.render.scene import seat_names
 from tensor_envs.render.tile import Tile, stone_pixel
 
@@ -95,6 +95,12 @@ def reason(rules: Go, game: dict[str, Any]) -> str:
     """Return both areas of a game that is over."""
     black, white = areas(rules, game["board"])
     return f"an area of {black} to {white} + {rules.komi:g} of komi"
+
+
+def last_move(rules: Go, before: dict[str, Any], after: dict[str, Any], action: int) -> list[tuple[Point, ...]]:
+    """Return the outline of the last stone; a pass, whose button is gone at the end, has none."""
+    played = () if action == rules.points else (action,)
+    return [area.points for area in draw(rules, before).areas if area.actions == played]
 
 
 def explain(rules: Go, game: dict[str, Any], action: int) -> str:

@@ -260,7 +260,8 @@ export class Table {
       element("actions").querySelectorAll("button").forEach((button) => {
         button.classList.toggle("best", Number(button.dataset.action) === found.action);
       });
-      element("advice").textContent = `Best: ${view.actions.find(({ action }) => action === found.action)?.name ?? found.action}`;
+      const { name } = view.actions.find(({ action }) => action === found.action), phrase = view.phrases?.[found.action];
+      element("advice").textContent = `Best: ${name}${phrase ? `, ${phrase}` : ""}`;
       element("advice").hidden = false;
     } catch (error) {
       if (view === this.view) this.fail(error);
