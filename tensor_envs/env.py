@@ -302,9 +302,13 @@ class Env:
             {'hands': [[], []], 'pile': [2], 'talon': [1, 3], 'current_player': 1, 'ply': 1}
         """
         i = integer("i", i, 0, self.check_state(state).batch - 1)
-        values = self.row(state, i)
-        game: dict[str, Any] = self.entry.load("notation").to_dict(self.rules, values)
-        implied = self._from_dict(game)
+        values, to_dict = self.row(state, i), self.entry.load("notation").to_dict
+        game: dict[str, Any] = to_dict(self.rules, values)
+        try:
+            implied = self._from_dict(game)
+        except ValueError:  # an entry `truncated` of the notation's own; the ply implies that `max_plies` is reached
+            game = to_dict(self.rules, values | {"truncated": False}) | {"ply": values["ply"]}
+            implied = self._from_dict(game)
         game |= {name: values[name] for name in STATE_ENTRIES if implied[name] != values[name]}
         if player is None:
             return game

@@ -14,6 +14,7 @@ from typing import Any
 from tensor_envs._engine.entry import GameEntry
 from tensor_envs._validate import SHOWN, instance, shown
 from tensor_envs.env import Env, Illegal
+from tensor_envs.rules.spec import with_max_plies
 
 _entries: dict[str, GameEntry] = {}
 listeners: list[Callable[[], None]] = []  # called after each registration, for the registries of other libraries
@@ -95,7 +96,7 @@ def _named(name: str) -> GameEntry:
     return next(registered_entries, GameEntry(attribute.lower(), target))
 
 
-def make(id: str, *, illegal: Illegal = "lose", **rule_fields: Any) -> Env:
+def make(id: str, *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any) -> Env:
     """Make an environment by id, with the fields of the game's rules as keyword arguments.
 
     Args:
@@ -103,6 +104,9 @@ def make(id: str, *, illegal: Illegal = "lose", **rule_fields: Any) -> Env:
             dataclass (with the entry that the module registers for it, if there is one).
         illegal: "lose" (an illegal action ends the game: the mover gets -1, every other player 1/(P-1)) or "raise"
             (`step` checks actions on the host and raises ValueError).
+        max_plies: plies after which a game that has not ended is truncated, with the rewards of the last step as they
+            are; a game that ends in that ply is terminated. It is a rule field of every game; those with a field of
+            this name have it instead (go counts the board then). None is the game's default.
         **rule_fields: fields of the game's rules dataclass; those of a preset are fixed.
 
     Returns:
@@ -115,6 +119,8 @@ def make(id: str, *, illegal: Illegal = "lose", **rule_fields: Any) -> Env:
     Examples:
         >>> te.make("hyper_tic_tac_toe", shape=(3, 4, 5), k=3).num_actions
         60
+        >>> te.make("hex", max_plies=20)
+        <Env hex-v0 max_plies=20>
     """
     instance("id", id, str)
     ids = {id: _named(id)} if ":" in id else entries()
@@ -124,11 +130,14 @@ def make(id: str, *, illegal: Illegal = "lose", **rule_fields: Any) -> Env:
         raise ValueError(f"unknown id {shown(id)}; {hint}registered() has all of them")
     entry = ids[id]
     rules = entry.load_rules()
-    names = [f.name for f in fields(rules)]
+    if max_plies is not None:
+        rule_fields["max_plies"] = max_plies
+    fixed, names = entry.presets.get(id, {}), [f.name for f in fields(rules)]
+    if "max_plies" not in names and "max_plies" in {**fixed, **rule_fields}:
+        rules, names = with_max_plies(rules), [*names, "max_plies"]
     unknown = [name for name in rule_fields if name not in names]
     if unknown:
         raise TypeError(f"{id!r} has no rule field {unknown[0]!r}; its fields are {', '.join(names) or 'none'}")
-    fixed = entry.presets.get(id, {})
     clash = [name for name in rule_fields if name in fixed]
     if clash:
         raise TypeError(

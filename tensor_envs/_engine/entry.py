@@ -43,7 +43,7 @@ class GameEntry:
             `seen_by(rules, game, player)`, which removes what is hidden from a player; for tables also the functions
             of `render.scene`, such as `players(rules, game)`, the names of the seats.
         version: grows whenever a game with the same seed and actions would take another course.
-        presets: further ids with fixed rule fields.
+        presets: further ids with fixed rule fields, `max_plies` (see `make`) included.
         short: rule fields under which games end soon, for tests.
         files: by the ending of a file of whole games, such as ".pgn", a module with
             `write(rules, positions, actions, start)`, which returns a text, and `read(rules, text)`, which returns the
@@ -112,7 +112,7 @@ def _check_rules(entry: GameEntry, rules: Any) -> None:
             raise TypeError(f"the rules of {entry.id!r} must have a method {name}, see tensor_envs.Rules")
     if callable(getattr(rules, "spec", None)):
         raise TypeError(f"spec must be a property of the rules of {entry.id!r}, got a method: write @property above it")
-    names = [f.name for f in dataclasses.fields(rules)]
+    names = [*(f.name for f in dataclasses.fields(rules)), "max_plies"]  # a field of every game, see `make`
     for name, values in (("short", entry.short), *((f"presets[{id!r}]", p) for id, p in entry.presets.items())):
         instance(name, values, Mapping)
         if unknown := [field for field in values if field not in names]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from tinygrad.dtype import DType
@@ -265,3 +266,40 @@ class Rules(Protocol):
 
     def observe(self, s: GameState, player: Scalar) -> Sequence[Part]:
         """Return the parts (`bits`, `one_hot`, `number`) of a player's observation; `s.legal_action_mask` has words."""
+
+
+@functools.cache
+def with_max_plies(rules: Any) -> Any:
+    """Return a subclass of a rules dataclass with one more rule field: `max_plies`, after which games are truncated."""
+
+    @dataclass(frozen=True)
+    class Limited(rules):  # type: ignore[misc] # the class of a game
+        max_plies: int = INT_HIGH
+
+        def __post_init__(self) -> None:
+            integer("max_plies", self.max_plies, 1, INT_HIGH)
+            getattr(super(), "__post_init__", lambda: None)()
+
+        @property
+        def spec(self) -> Spec:
+            spec: Spec = super().spec
+            return replace(spec, max_plies=min(self.max_plies, spec.max_plies or INT_HIGH))
+
+        def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
+            """Truncate here as well as by the Spec, whose limit `te.solve` may ignore."""
+            outcome = super().step(s, action, chance)
+            instance("what step gives", outcome, Outcome)
+            return replace(outcome, truncated=outcome.truncated | (s.ply + 1 >= self.max_plies))
+
+        def __reduce__(self) -> Any:
+            return _empty_limited, (rules,), self.__getstate__()
+
+    for name in ("__name__", "__qualname__", "__module__", "__doc__"):
+        setattr(Limited, name, getattr(rules, name))
+    return Limited
+
+
+def _empty_limited(rules: Any) -> Any:
+    """Return rules without values, for pickle and copy to fill in."""
+    limited = with_max_plies(rules)
+    return limited.__new__(limited)
