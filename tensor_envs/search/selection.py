@@ -11,12 +11,13 @@ from tensor_envs.rules.kernel import bitcast, divide, registers
 from tensor_envs.rules.scalar import Scalar, Value, integer, maximum, minimum, real, where
 from tensor_envs.search.memory import Edge, Mask, Node, TreeMemory, clamp, table_size, wrap_index
 
-FIXED_POINT = 2.0**22  # scale of integer sums: compilers vectorise them, but not sums of reals
+LOWEST = -3.4e38  # logit of an illegal action
 MIN_KEY, MAX_KEY = -(2**31) + 1, 2**31 - 1  # beyond the `sort_key` of every number
 MIN_KEY_64 = -(2**63) + 1
 
 # action -> its score, and whether it may be chosen if it is legal
 Score = Callable[[Scalar], tuple[Scalar, Value]]
+PerAction = Callable[[Scalar], Scalar]
 
 
 def sort_key(x: Scalar) -> Scalar:
@@ -68,13 +69,13 @@ class ActionSelection:
         raise NotImplementedError
 
     def prior(self, at: Coords, slot: Scalar, action: Scalar, prior: Scalar, logit: Scalar) -> Scalar:
-        """Return the prior of a new node's action, given the network's prior and logit."""
+        """Return the prior of a new node's action, given the network's prior and its logit minus the highest one."""
         return prior
 
     def record(self, node: Node, edge: Edge, visits: Scalar, total: Scalar, gain: Scalar) -> None:
         """Update a node's statistics with a return, given the action's visits and sum of returns before it."""
 
-    def final(self, at: Coords) -> tuple[Callable[[Scalar], Scalar], Score]:
+    def final(self, at: Coords) -> tuple[PerAction, Score]:
         """Return the weights of the root's actions, and the scores by which the action to play is chosen."""
         total = real(maximum(self.visits(at, 0), 1))
 
@@ -113,16 +114,24 @@ class ActionSelection:
             high[0] = maximum(high[0], where(tried, key, MIN_KEY))
         return from_sort_key(low[0]), from_sort_key(high[0])
 
-    def normalized(self, mask: Mask | None, term: Callable[[Scalar, Scalar], Scalar]) -> Callable[[Scalar], Scalar]:
-        """Return each action's share of the sum of all terms; a term is in 0..1, given an action and its legality."""
-        terms, total = registers(self.tree.width, REAL), registers(1, INT)
-        total[0] = 0
+    def softmax(self, mask: Mask, logit: PerAction) -> tuple[PerAction, PerAction]:
+        """Return the probabilities of actions, 0 for illegal ones, and their logits minus the highest one."""
+        width = self.tree.width
+        logits, terms = (registers(width, REAL) for _ in range(2))
+        top, total = (registers(1, INT) for _ in range(2))
+        top[0], total[0] = MIN_KEY, 0  # compilers vectorise sums of integers, but not those of reals
         with self.tree.each_action(mask) as (action, legal):
-            x = term(action, legal)
-            terms[action] = x
-            total[0] += integer(x * FIXED_POINT)
-        whole = maximum(real(total[0]) * (1 / FIXED_POINT), 1e-30)
-        return lambda action: divide(terms[action], whole)
+            x = where(legal, logit(action), LOWEST)
+            logits[action] = x
+            top[0] = maximum(top[0], sort_key(x))
+        highest = from_sort_key(top[0])
+        fixed_point = 2.0 ** (31 - width.bit_length())  # a term is 1 at most, so that no sum wraps
+        with self.tree.each_action(mask) as (action, legal):
+            term = where(legal, exp(logits[action] - highest), 0.0)
+            terms[action] = term
+            total[0] += integer(term * fixed_point + 0.5)
+        whole = real(maximum(total[0], 1)) * (1 / fixed_point)
+        return lambda action: divide(terms[action], whole), lambda action: logits[action] - highest
 
 
 class UCB(ActionSelection):
@@ -186,38 +195,34 @@ class MuZero(ActionSelection):
 class GumbelMuZero(ActionSelection):
     """Gumbel MuZero's rule: sequential halving at the root; below it, visits approach the improved policy.
 
-    A node's `prior_sum` and `value_sum` sum the priors, and the priors times the values, of its tried actions. The
-    root's noise includes the logits.
+    An edge's `prior` is a logit minus the node's highest one. A node's `prior_sum` and `value_sum` sum the exponentials
+    of these, and their products with the values, for its tried actions. The root's noise includes the logits.
     """
 
     name, noise_count = "gumbel", 1
 
-    def completed_values(self, at: Coords, slot: Value) -> tuple[Callable[[Scalar], Scalar], Scalar]:
-        """Return the scaled values of all actions, and the scale; untried actions have the node's mixed value."""
+    def completed_values(self, at: Coords, slot: Value) -> PerAction:
+        """Return the scaled values of all actions; untried actions have the node's mixed value."""
         tree, node = self.tree, self.tree.node(at, slot)
         visits, tried = real(node.visits), node.tried
-        mixed = node.raw_value + visits * divide(node.value_sum, maximum(node.prior_sum, 1e-30))
+        mixed = node.raw_value + visits * divide(node.value_sum, maximum(node.prior_sum, 1e-37))
         mixed = divide(mixed, visits + 1.0)
         low, high = (where(tried > 0, x, mixed) for x in self.value_range(at, slot))
         complete = tried >= tree.actions
         low, high = where(complete, low, minimum(low, mixed)), where(complete, high, maximum(high, mixed))
-        scale = real(node.max_visits) + 50.0
-        factor = divide(scale, maximum(high - low, 1e-8))
+        factor = divide(real(node.max_visits) + 50.0, maximum(high - low, 1e-8))
 
         def value(action: Scalar) -> Scalar:
             edge = tree.edge(at, slot, action)
             return factor * (where(edge.visits > 0, edge.value, mixed) - low) * 0.1
 
-        return value, scale * 0.1
+        return value
 
-    def improved_policy(self, at: Coords, slot: Value) -> tuple[Callable[[Scalar], Scalar], Callable[[Scalar], Scalar]]:
+    def improved_policy(self, at: Coords, slot: Value) -> tuple[PerAction, PerAction]:
         """Return the softmax of logits plus completed values, and the completed values."""
-        value, scale = self.completed_values(at, slot)
-
-        def term(action: Scalar, legal: Scalar) -> Scalar:
-            return self.tree.edge(at, slot, action).prior * exp(value(action) - scale)
-
-        return self.normalized(None, term), value
+        value, mask = self.completed_values(at, slot), self.tree.node(at, slot).mask
+        weight, _ = self.softmax(mask, lambda action: self.tree.edge(at, slot, action).prior + value(action))
+        return weight, value
 
     def score(self, at: Coords, slot: Scalar) -> Score:
         tree, config = self.tree, self.tree.config
@@ -236,17 +241,17 @@ class GumbelMuZero(ActionSelection):
 
     def prior(self, at: Coords, slot: Scalar, action: Scalar, prior: Scalar, logit: Scalar) -> Scalar:
         self.tree.root_noise[self.tree.noise(at, 0, action)] += where(slot == 0, logit, 0.0)
-        return prior
+        return logit
 
     def record(self, node: Node, edge: Edge, visits: Scalar, total: Scalar, gain: Scalar) -> None:
-        first, prior = visits == 0, edge.prior
+        first, prior = visits == 0, exp(edge.prior)
         before = where(first, 0.0, divide(total, maximum(real(visits), 1.0)))
         node.tried += integer(first)
         node.max_visits = maximum(node.max_visits, visits + 1)
         node.prior_sum += where(first, prior, 0.0)
         node.value_sum += prior * (divide(total + gain, real(visits + 1)) - before)
 
-    def final(self, at: Coords) -> tuple[Callable[[Scalar], Scalar], Score]:
+    def final(self, at: Coords) -> tuple[PerAction, Score]:
         weight, value = self.improved_policy(at, 0)
         max_visits = self.tree.node(at, 0).max_visits
 

@@ -30,7 +30,7 @@ from tensor_envs.search.memory import (
     clamp,
     wrap_index,
 )
-from tensor_envs.search.selection import MIN_KEY, exp, from_sort_key, is_finite, sort_key
+from tensor_envs.search.selection import is_finite
 
 # handler of a simulation's last position, given its state, flags, returns so far and the rewards of its last action
 Arrived = Callable[[Coords, GameState, Sequence[Scalar], Sequence[Scalar], Sequence[Scalar]], None]
@@ -278,29 +278,22 @@ class Search(TreeMemory):
     def expand(self, at: Coords, slot: Scalar, output: NetworkOutput) -> None:
         """Write the network's priors and value to a new node."""
         row, node, root = self._row(at), self.node(at, slot), self.root(at)
-        top, num_legal, invalid = (registers(1, INT) for _ in range(3))
-        top[0], num_legal[0], invalid[0] = MIN_KEY, 0, 0
+        num_legal, invalid = (registers(1, INT) for _ in range(2))
+        num_legal[0], invalid[0] = 0, 0
 
         def logit(action: Scalar) -> Scalar:
             return output.logits[row * self.actions + minimum(action, self.actions - 1)]
 
         with self.each_action(node.mask) as (action, legal):
-            x = logit(action)
-            top[0] = maximum(top[0], where(legal, sort_key(x), MIN_KEY))
             num_legal[0] += legal
-            invalid[0] |= integer(legal & ~is_finite(x))
-        highest = from_sort_key(top[0])
-
-        def power(action: Scalar, legal: Scalar) -> Scalar:
-            return where(legal, exp(logit(action) - highest), 0.0)
-
-        prior = self.selection.normalized(node.mask, power)
+            invalid[0] |= integer(legal & ~is_finite(logit(action)))
+        prior, relative = self.selection.softmax(node.mask, logit)
         with self.each_action() as (action, _):
             edge = self.edge(at, slot, action)
             edge.visits, edge.value_sum, edge.child = (
                 self.initial(slot, x) for x in (edge.visits, edge.value_sum, edge.child)
             )
-            edge.prior = self.selection.prior(at, slot, action, prior(action), logit(action))
+            edge.prior = self.selection.prior(at, slot, action, prior(action), relative(action))
         values = [output.values[row * self.config.values + p] for p in range(self.config.values)]
         node.raw_value = where(invalid[0] != 0, float("nan"), select(values, node.mover))
         node.tried, node.max_visits = (self.initial(slot, x) for x in (node.tried, node.max_visits))
