@@ -227,6 +227,11 @@ class TreeSizes(NamedTuple):
         edges = config.slots * config.edge_words * padded(actions)
         return cls(states, node, Root.size + config.slots * (node + PathStep.size), edges)
 
+    @property
+    def bytes(self) -> int:
+        """Bytes of a tree."""
+        return 4 * (self.states + self.nodes + self.edges)
+
 
 class TreeArrays(NamedTuple):
     """Arrays of trees in a kernel."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import functools
 import math
 from collections.abc import Callable
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
 Evaluate = Callable[[State], tuple[Tensor, Tensor]]  # prior logits [B, A], and values [B] or [B, P]
 MAX_SIMULATIONS = 2**20
 EXPLORATION = 1.4
-TREE_BYTES = 2**28  # upper bound for the trees in memory at once
+TREE_BYTES = 2**28  # of the trees in memory at once, if those of one block do not take more
+MAX_TREE_BYTES = 2**33  # of these trees, and of all trees with keep_tree=True: GPUs index words by 32 bits
 MAX_BLOCKS = 256  # blocks per kernel, so that indices have 32 bits
 NETWORK_BLOCKS = 4  # blocks per chunk with a network on a CPU, so that trees stay in cache
 REJECTED = -1e9
@@ -72,7 +74,8 @@ def playout_policy(
         Actions, weights (shares of visits), and visits and values of the roots.
 
     Raises:
-        ValueError, TypeError: an argument out of range or of another type; a game too large to unroll.
+        ValueError, TypeError: an argument out of range or of another type; a game too large to unroll; trees that take
+            more than 8 GiB.
 
     Examples:
         >>> env = te.make("tic_tac_toe")
@@ -121,7 +124,7 @@ def gumbel_muzero_policy(
 
     Raises:
         ValueError, TypeError: an argument out of range or of another type; an evaluation of another shape or dtype, or
-            with a value or a legal action's logit that is not finite.
+            with a value or a legal action's logit that is not finite; trees that take more than 8 GiB.
 
     Examples:
         >>> from tinygrad import Tensor
@@ -333,11 +336,24 @@ def params_array(params: tuple[int, ...], table: bytes, shards: int, device: Dev
 
 @functools.lru_cache(64)
 def chunk_of(engine: Engine, config: SearchConfig, whole: BatchLayout) -> BatchLayout:
-    """Return the layout of the part of a batch whose trees are in memory at once."""
-    sizes, lanes = TreeSizes.of(config, engine.game, engine.layout), whole.grid.lanes
-    blocks = TREE_BYTES // (lanes * 4 * (sizes.states + sizes.nodes + sizes.edges))
+    """Return the layout of the part of a batch whose trees are in memory at once. ValueError if they do not fit."""
+    lanes, game, layout = whole.grid.lanes, engine.game, engine.layout
+
+    def tree_bytes(simulations: int) -> int:
+        return TreeSizes.of(replace(config, simulations=simulations), game, layout).bytes
+
+    games, count, size = whole.rows if config.return_tree else lanes, config.simulations, tree_bytes(config.simulations)
+    if games * size > MAX_TREE_BYTES:
+        fewer = 1 << (MAX_TREE_BYTES // size).bit_length() >> 1
+        hint = f"; or search {fewer} games at a time" if fewer and not is_gpu(whole.device) else ""
+        most = bisect.bisect_right(range(1, count), MAX_TREE_BYTES // games, key=tree_bytes)
+        raise ValueError(
+            f"num_simulations must be at most {most} for {games} games{' with keep_tree=True' * config.return_tree}, "
+            f"got {count}: their trees need {games * size / 2**30:.1f} GiB of at most {MAX_TREE_BYTES / 2**30:g}{hint}"
+        )
+    blocks = TREE_BYTES // (lanes * size)
     if config.selection.uses_network and not is_gpu(whole.device):
-        blocks = NETWORK_BLOCKS
+        blocks = min(blocks, NETWORK_BLOCKS)
     blocks = max(1, min(blocks, MAX_BLOCKS))
     small = blocks >= whole.grid.blocks
     chunk = whole if small else batch_layout(blocks * lanes * whole.shards, whole.device)

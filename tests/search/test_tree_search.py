@@ -179,6 +179,30 @@ def test_a_subtree_of_several_devices_and_of_chance() -> None:
         te.search.playout_policy(state, 4, tree=gumbel)
 
 
+def test_trees_that_need_too_much_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error comes before the allocation, and what it names fits."""
+    message = (
+        r"at most 2340 for 64 games, got 8192: their trees need 28.0 GiB of at most 8; or search 16 games at a time"
+    )
+    chess, allocate = te.make("chess").init(64), policies.memory_for
+    monkeypatch.setattr(policies, "memory_for", None)
+    with pytest.raises(ValueError, match=message):
+        te.search.playout_policy(chess, 8192)
+    with pytest.raises(ValueError, match="num_simulations must be at most 1761 for 64 games, got 2000"):
+        te.search.gumbel_muzero_policy(chess, network(chess.env), 2000)
+    monkeypatch.setattr(policies, "memory_for", allocate)
+    monkeypatch.setattr(policies, "MAX_TREE_BYTES", 2**20)
+    state = shared_env("tic_tac_toe").init(64)
+    policies.chunk_of.cache_clear()
+    with pytest.raises(ValueError, match=r"at most 59 for 64 games with keep_tree=True, got 99: .* 32 games at a time"):
+        te.search.playout_policy(state, 99, keep_tree=True)
+    te.search.playout_policy(state, 59, keep_tree=True)
+    te.search.playout_policy(state[:32], 99, keep_tree=True)
+    with pytest.raises(ValueError, match="at most 59 for 64 games"):
+        te.search.playout_policy(state, 60)
+    policies.chunk_of.cache_clear()
+
+
 def test_wrong_subtrees_are_refused() -> None:
     env = shared_env("tic_tac_toe")
     state = env.init(2)
