@@ -153,7 +153,7 @@ def _explored(game: Expander, depth: int, max_positions: int, progress: bool) ->
     while len(layers) < depth and len(live := np.flatnonzero(new.results == 0)):
         fields = new.fields[live]
         bar = counter(f"ply {len(layers) + 1}", len(live), progress)
-        parts, numbers, count = list[Positions](), list[Array](), 0
+        parts, numbers, count, checked = list[Positions](), list[Array](), 0, 0
         degrees = np.zeros(len(live), np.int32)
         for children in game.expand(fields, ply):
             parts.append(children.positions)
@@ -161,6 +161,12 @@ def _explored(game: Expander, depth: int, max_positions: int, progress: bool) ->
             count += len(children.positions)
             degrees += np.bincount(children.parents, minlength=len(live)).astype(np.int32)
             bar.update(int(children.parents[-1]) + 1 - bar.n)
+            if total + count > max_positions and count >= 2 * checked:  # parts have positions in common
+                checked, fresh = count, joined(parts)[0]
+                if not game.by_ply:
+                    *_, fresh = _added(tables[0], np.zeros(0, np.int32), fresh)
+                if total + len(fresh) > max_positions:
+                    raise _too_many(game, max_positions)
         bar.update(0, close=True)
         if game.paid_early:
             raise ValueError(f"start must be of a game that pays at its end alone, {game.env!r} pays before")
@@ -175,13 +181,17 @@ def _explored(game: Expander, depth: int, max_positions: int, progress: bool) ->
         else:
             tables[0], places, new = _added(tables[0], places, new)
         if total + len(new) > max_positions:
-            raise ValueError(f"max_positions must be more than {max_positions} to hold those of {game.env!r}")
+            raise _too_many(game, max_positions)
         edges = np.concatenate([places[number] for number in numbers])
         layers.append(PlyGraph((first + live).astype(np.int32), player, edges, degrees))
         first, total, ply = total, total + len(new), ply + 1
         results.append(new.results)
         orbits.append(new.orbits)
     return GameGraph(tables, np.concatenate(results), np.concatenate(orbits), layers)
+
+
+def _too_many(game: Expander, max_positions: int) -> ValueError:
+    return ValueError(f"max_positions must be more than {max_positions} to hold those of {game.env!r}")
 
 
 def _added(table: Packed, places: Array, new: Positions) -> tuple[Packed, Array, Positions]:

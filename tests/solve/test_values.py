@@ -227,6 +227,29 @@ def test_from_games_that_have_begun_and_in_a_file(tmp_path: Path, monkeypatch: p
         te.Solution.load(path)
 
 
+@pytest.mark.parametrize(("name", "config"), [("tic_tac_toe", {}), ("shed", {"cards": 4})])  # the latter has cycles
+def test_the_limit_of_positions_is_exact(name: str, config: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A game of as many positions is solved, one of more is not, and is refused within a ply."""
+    monkeypatch.setattr(positions, "EDGES", 64)
+    env, expand, parts = shared_env(name, **config), positions.Expander.expand, list[int]()
+    count = sum(row.positions for row in te.solve(env, symmetry=False).counts())
+    assert sum(row.positions for row in te.solve(env, symmetry=False, max_positions=count).counts()) == count
+
+    def counted(*arguments: Any) -> Iterator[Any]:
+        parts.append(0)
+        for children in expand(*arguments):
+            parts[-1] += 1
+            yield children
+
+    monkeypatch.setattr(positions.Expander, "expand", counted)
+    with pytest.raises(ValueError, match=f"max_positions must be more than {count - 1} to hold"):
+        te.solve(env, symmetry=False, max_positions=count - 1)
+    if name == "tic_tac_toe":
+        with pytest.raises(ValueError, match="max_positions must be more than 400 to hold"):
+            te.solve(env, symmetry=False, max_positions=400)  # 334 up to ply 3, and 1,512 edges to ply 4
+        assert parts[-1] < 8
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
