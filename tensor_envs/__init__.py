@@ -53,6 +53,11 @@ def __getattr__(name: str) -> Any:
     return functools.reduce(getattr, _RENAMED[name].split("."), sys.modules[__name__])
 
 
+def __dir__() -> list[str]:
+    """Return the public names, for completion."""
+    return __all__
+
+
 __all__ = [
     "Chance",
     "Env",

@@ -7,9 +7,9 @@ import importlib
 import itertools
 import math
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields, replace
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, get_args
 
 import numpy as np
 from tinygrad import Tensor
@@ -26,12 +26,32 @@ from tensor_envs.rules.spec import INT_HIGH, INT_LOW, Spec, Symmetry
 from tensor_envs.state import State, check_on_one_device
 
 Illegal = Literal["lose", "raise"]
+P = ParamSpec("P")
 
 MAX_NAMED = 3  # actions in an error
 SEED_ROWS = 2**32  # number of rows of a seed
 DICT_DEFAULTS = {"ply": 0, "episode": 0, "key": (0, 0)}  # the key follows from seed and row
+# attribute of Gymnasium's environments -> what to write
+GYMNASIUM = {
+    "action_space": "env.num_actions is the number of actions",
+    "observation_space": "env.observation_shape and env.spec.observation_dtype describe observations",
+}
 # entries of a state's dictionary that are added where the other ones do not imply them
 STATE_ENTRIES = ("current_player", "ply", *FLAGS)
+
+
+def _refuse_without_state(method: Callable[P, State]) -> Callable[P, State]:
+    """Raise TypeError that says what to write for `env.reset(seed=0)`."""
+
+    @functools.wraps(method)
+    def call(*args: P.args, **kwargs: P.kwargs) -> State:
+        if len(args) < 2 and "state" not in kwargs:
+            raise TypeError(
+                "state is missing: an Env has no games of its own; write env.init(batch, seed=0) to start some"
+            )
+        return method(*args, **kwargs)
+
+    return call
 
 
 class Env:
@@ -80,6 +100,12 @@ class Env:
     def state_bytes(self) -> int:
         """Bytes of one game's state: fields, flags, rewards and mask. The row's random keys take 20 more."""
         return 4 * self.engine.layout.words
+
+    if not TYPE_CHECKING:  # type checkers report unknown attributes
+
+        def __getattr__(self, name: str) -> Any:
+            hint = f": {GYMNASIUM[name]}; tensor_envs.adapters.gymnasium has spaces" if name in GYMNASIUM else ""
+            raise AttributeError(f"an Env has no attribute {name!r}{hint}")
 
     def plays_like(self, other: Env) -> bool:
         """Return whether another environment has the same game and rules, so that each can step the other's states."""
@@ -138,6 +164,7 @@ class Env:
         buffers = self.check_state(state).buffers
         return State(self, self.engine.step(buffers, self.action_buffer(state, action)))
 
+    @_refuse_without_state
     def reset(self, state: State, mask: Any = None) -> State:
         """Start next episodes.
 

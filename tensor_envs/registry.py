@@ -96,11 +96,18 @@ def _named(name: str) -> GameEntry:
     return next(registered_entries, GameEntry(attribute.lower(), target))
 
 
+def gymnasium_id(name: str, version: int) -> str:
+    """Return Gymnasium's id of a game, such as "tensor_envs/TicTacToe-v0" for "tic_tac_toe", version 0."""
+    words = "".join(word[:1].upper() + word[1:] for word in name.split("_"))
+    return f"tensor_envs/{words}-v{version}"
+
+
 def make(id: str, *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any) -> Env:
     """Make an environment by id, with the fields of the game's rules as keyword arguments.
 
     Args:
-        id: one of `registered()`, or "package.module:Name" for a custom game. Name is its GameEntry, or its rules
+        id: one of `registered()`, also with the game's version as in Gymnasium ("tic_tac_toe-v0",
+            "tensor_envs/TicTacToe-v0"), or "package.module:Name" for a custom game. Name is its GameEntry, or its rules
             dataclass (with the entry that the module registers for it, if there is one).
         illegal: "lose" (an illegal action ends the game: the mover gets -1, every other player 1/(P-1)) or "raise"
             (`step` checks actions on the host and raises ValueError).
@@ -124,8 +131,11 @@ def make(id: str, *, illegal: Illegal = "lose", max_plies: int | None = None, **
     """
     instance("id", id, str)
     ids = {id: _named(id)} if ":" in id else entries()
+    versioned = {write(name, e.version): name for name, e in ids.items() for write in (gymnasium_id, "{}-v{}".format)}
+    id = versioned.get(id, id)
     if id not in ids:
-        near = " or ".join(map(repr, difflib.get_close_matches(id[:SHOWN], ids, n=3, cutoff=0.4)))
+        known = list(versioned if "-v" in id else ids)
+        near = " or ".join(map(repr, difflib.get_close_matches(id[:SHOWN], known, n=3, cutoff=0.4)))
         hint = f"did you mean {near}? " if near else ""
         raise ValueError(f"unknown id {shown(id)}; {hint}registered() has all of them")
     entry = ids[id]

@@ -399,20 +399,32 @@ class VectorEnv:
         self._count, self._snapshot = self._count + 1, None
         return Transition(self, actions)
 
-    def reset(self, mask: Any = None) -> State:
-        """Start next episodes.
+    def reset(self, mask: Any = None, seed: int | None = None) -> State:
+        """Start next episodes, or with a seed all games from episode 0 of the same rows of that seed.
 
         Args:
             mask: bool [B], the games to reset; default: every finished one.
+            seed: 0..2^64-1; None is the present one. With a seed all games start, so there is no mask.
 
         Returns:
             The new state.
 
         Raises:
-            ValueError, TypeError: a mask of another shape, dtype or device.
+            ValueError, TypeError: a mask of another shape, dtype or device; a seed out of range, or beside a mask.
+
+        Examples:
+            >>> vector = te.VectorEnv(te.make("leduc_poker"), num_envs=3, seed=1)
+            >>> vector.reset(seed=2).cards.tolist() == te.make("leduc_poker").init(3, seed=2).cards.tolist()
+            True
         """
         self._check_outside_jit()
-        self.state = self.env.reset(self.state, mask)
+        if seed is None:
+            self.state = self.env.reset(self.state, mask)
+        elif mask is not None:
+            raise ValueError("mask must be None beside a seed, which starts all games")
+        else:
+            first_row = int(self.buffers.layout.table(self.buffers.row_keys)[0, 2])
+            self.state = self.env.init(self.num_envs, seed, self.device, first_row)
         return self.state
 
     def _check_outside_jit(self) -> None:

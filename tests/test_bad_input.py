@@ -23,7 +23,7 @@ from tensor_envs.games.shed.solve import solve
 from tensor_envs.games.shed.tablebase import Tablebase
 from tensor_envs.games.tensor_equilibrium.data import load_rules as load_equilibrium
 from tensor_envs.games.tensor_stars.data import Board, Card, load_rules
-from tensor_envs.registry import _entries
+from tensor_envs.registry import _entries, gymnasium_id
 from tensor_envs.testing import check_env
 from tests.games.dice_race import DiceRace
 from tests.games.shared import shared_env
@@ -455,3 +455,35 @@ def test_one_clear_error(case: Case, i: int, tmp_path: Path, monkeypatch: pytest
     assert len(message) <= LONGEST and "\n" not in message, message
     assert re.search(rf"\b({case.named or case.argument})", message), message
     assert world() == before
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "message"),
+    [
+        (lambda env: env.reset(seed=0), TypeError, "write env.init.batch, seed=0. to start some"),
+        (lambda env: env.action_space, AttributeError, "env.num_actions is the number of actions"),
+        (lambda env: env.observation_space, AttributeError, "env.observation_shape and env.spec.observation_dtype"),
+        (lambda env: env.nonsense, AttributeError, "an Env has no attribute 'nonsense'$"),
+        (
+            lambda env: env.init(1, device="GPU"),
+            ValueError,
+            "device 'GPU' cannot be opened here: tinygrad has 'CPU', 'CUDA'",
+        ),
+        (lambda env: te.make("tensor_envs/TicTacToe-v9"), ValueError, "did you mean 'tensor_envs/TicTacToe-v0'"),
+        (lambda env: te.make("tic_tac_toe-v9"), ValueError, "did you mean 'tic_tac_toe-v0'"),
+    ],
+)
+def test_habits_of_gymnasium(call: Any, kind: type[Exception], message: str) -> None:
+    """Errors say what to write instead."""
+    with pytest.raises(kind, match=message):
+        call(TTT)
+
+
+def test_versioned_ids() -> None:
+    for id in ("tic_tac_toe-v0", "tensor_envs/TicTacToe-v0"):
+        assert te.make(id).plays_like(TTT) and te.make(id).id == "tic_tac_toe"
+    assert all(te.make(gymnasium_id(name, te.make(name).version)).id == name for name in te.registered())
+
+
+def test_completion_offers_public_names() -> None:
+    assert dir(te) == sorted(te.__all__)

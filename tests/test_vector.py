@@ -336,3 +336,24 @@ def test_going_on_from_a_state(autoreset: Any, tmp_path: Path) -> None:
     second.state = finished
     assert (second.state.terminated.numpy() == (autoreset != "same_step")).all()
     assert finished.terminated.numpy().all()
+
+
+@pytest.mark.parametrize("options", [{}, {"observe": True}, {"autoreset": "next_step", "final_states": True}], ids=str)
+def test_a_reset_with_a_seed_starts_the_games_of_that_seed(options: dict[str, Any]) -> None:
+    """All games start at episode 0, row by row, as in a new VectorEnv."""
+    vector, new = (te.VectorEnv(RACE, 20, seed, first_row=7, **options) for seed in (3, 4))
+    for _ in range(15):
+        transition = vector.step_uniform()
+    equal(vector.reset(seed=4), new.state)
+    with pytest.raises(RuntimeError, match="must be read before"):
+        transition.numpy()
+    for _ in range(15):
+        (one, other) = vector.step_uniform().numpy(), new.step_uniform().numpy()
+        assert all((one[name] == other[name]).all() for name in one)
+        if options.get("observe"):
+            assert (vector.observation.numpy() == new.observation.numpy()).all()
+    equal(vector.state, new.state)
+    for mask, seed, message in (([True] * 20, 4, "mask must be None beside a seed"), (None, -1, "seed must be in")):
+        with pytest.raises(ValueError, match=message):
+            vector.reset(mask, seed)
+    equal(vector.state, new.state)

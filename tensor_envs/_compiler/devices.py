@@ -83,8 +83,10 @@ def _resolve_one(device: Any) -> str:
     try:
         renderer = _opened(name).renderer
     except Exception as error:  # whatever a backend raises when it is not there
-        reason = str(error).strip().split("\n")[0]
-        raise ValueError(f"device {device!r} cannot be opened here: {type(error).__name__}: {reason}") from None
+        reason = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
+        if isinstance(error, ModuleNotFoundError) and (error.name or "").startswith("tinygrad.runtime.ops_"):
+            reason = "tinygrad has 'CPU', 'CUDA' (NVIDIA), 'AMD', 'METAL' (Apple), 'CL' (OpenCL), 'WEBGPU' and others"
+        raise ValueError(f"device {device!r} cannot be opened here: {reason}") from None
     if dialect(renderer) is None and type(renderer).__name__ not in CONVERTED:
         raise ValueError(
             f"device {device!r} would be programmed by tinygrad's {type(renderer).__name__}; kernels are written in "

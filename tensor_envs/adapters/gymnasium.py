@@ -30,7 +30,7 @@ from tensor_envs._engine.batch_layout import MAX_BATCH
 from tensor_envs._validate import integer, one_of
 from tensor_envs.adapters.host import SingleAgent
 from tensor_envs.env import Env
-from tensor_envs.registry import make
+from tensor_envs.registry import gymnasium_id, make
 
 try:
     import gymnasium
@@ -46,7 +46,6 @@ except ImportError:
 if TYPE_CHECKING:
     from tensor_envs.agents import Policy
 
-NAMESPACE = "tensor_envs"
 Info = dict[str, Any]
 
 
@@ -256,12 +255,6 @@ def _environment(game: Any, rule_fields: dict[str, Any]) -> Env:
     if rule_fields:
         raise TypeError(f"an Env has its rules already, got {next(iter(rule_fields))!r} besides")
     return game
-
-
-def gymnasium_id(name: str, version: int) -> str:
-    """Return Gymnasium's id of a game, such as "tensor_envs/TicTacToe-v0" for "tic_tac_toe", version 0."""
-    words = "".join(word[:1].upper() + word[1:] for word in name.split("_"))
-    return f"{NAMESPACE}/{words}-v{version}"
 
 
 def register_games() -> None:

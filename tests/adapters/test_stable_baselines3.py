@@ -15,8 +15,9 @@ from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_suppo
 from stable_baselines3.common.env_checker import check_env  # noqa: E402
 from stable_baselines3.common.vec_env import VecMonitor  # noqa: E402
 
-from tensor_envs.adapters.gymnasium import SingleAgentVectorEnv, gymnasium_id  # noqa: E402
+from tensor_envs.adapters.gymnasium import SingleAgentVectorEnv  # noqa: E402
 from tensor_envs.adapters.stable_baselines3 import SingleAgentVecEnv  # noqa: E402
+from tensor_envs.registry import gymnasium_id  # noqa: E402
 from tests.adapters import toll_road  # noqa: E402
 
 
