@@ -3,7 +3,7 @@
 import functools
 import sys
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensor_envs import agents, ops, search, testing, text, train
 from tensor_envs._compiler.threads import num_threads, set_num_threads
@@ -26,7 +26,7 @@ from tensor_envs.io import load_state, save_state
 from tensor_envs.jit import jit
 from tensor_envs.pictures import contact_sheet, save_animation
 from tensor_envs.record import Record, load_game, record, replay, save_game
-from tensor_envs.registry import make, register, registered
+from tensor_envs.registry import register, registered
 from tensor_envs.rollout import Rollout, playout, rollout, rollout_from
 from tensor_envs.rules import Chance, Field, GameState, Outcome, Rules, Spec, Symmetry
 from tensor_envs.sampling import masked_logits, sample_action
@@ -38,6 +38,11 @@ from tensor_envs.solve.solver import Solution, solve
 from tensor_envs.state import State
 from tensor_envs.train.advantages import advantages
 from tensor_envs.vector import Transition, VectorEnv
+
+if TYPE_CHECKING:
+    from tensor_envs._known_games import make as make  # a stub: rules and fields of each game
+else:
+    from tensor_envs.registry import make
 
 __version__ = "0.2.0"
 

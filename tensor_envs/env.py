@@ -9,13 +9,13 @@ import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, get_args
+from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar, cast, get_args
 
 import numpy as np
 from tinygrad import Tensor
 
 from tensor_envs._compiler.devices import DeviceName, is_capturing, resolve
-from tensor_envs._engine.batch_layout import MAX_BATCH, batch_layout
+from tensor_envs._engine.batch_layout import MAX_BATCH, BatchBuffers, batch_layout
 from tensor_envs._engine.engine import Engine
 from tensor_envs._engine.entry import GameEntry
 from tensor_envs._engine.inputs import bool_array, host_ints, int_array
@@ -27,6 +27,14 @@ from tensor_envs.state import State, check_on_one_device
 
 Illegal = Literal["lose", "raise"]
 P = ParamSpec("P")
+T = TypeVar("T")
+if TYPE_CHECKING:
+    import typing_extensions
+
+    R_co = typing_extensions.TypeVar("R_co", covariant=True, default=Any)  # the game's rules
+    S_co = typing_extensions.TypeVar("S_co", bound=State, covariant=True, default=State)  # its states
+else:
+    R_co, S_co = TypeVar("R_co"), TypeVar("S_co")  # defaults need Python 3.13
 
 MAX_NAMED = 3  # actions in an error
 SEED_ROWS = 2**32  # number of rows of a seed
@@ -40,11 +48,11 @@ GYMNASIUM = {
 STATE_ENTRIES = ("current_player", "ply", *FLAGS)
 
 
-def _refuse_without_state(method: Callable[P, State]) -> Callable[P, State]:
+def _refuse_without_state(method: Callable[P, T]) -> Callable[P, T]:
     """Raise TypeError that says what to write for `env.reset(seed=0)`."""
 
     @functools.wraps(method)
-    def call(*args: P.args, **kwargs: P.kwargs) -> State:
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
         if len(args) < 2 and "state" not in kwargs:
             raise TypeError(
                 "state is missing: an Env has no games of its own; write env.init(batch, seed=0) to start some"
@@ -54,7 +62,7 @@ def _refuse_without_state(method: Callable[P, State]) -> Callable[P, State]:
     return call
 
 
-class Env:
+class Env(Generic[R_co, S_co]):
     """A game under fixed rules, for any number of games at once. Made by `tensor_envs.make`.
 
     Games differ in their rules; this class is the same for all of them.
@@ -74,11 +82,12 @@ class Env:
         (<Env connect_four-v0 columns=5>, 5)
     """
 
-    def __init__(self, entry: GameEntry, rules: Any, name: str, illegal: Illegal = "lose"):
+    def __init__(self, entry: GameEntry, rules: R_co, name: str, illegal: Illegal = "lose"):
         one_of("illegal", illegal, get_args(Illegal))
         self.illegal: Illegal = illegal
-        self.rules, self.id, self.version = rules, name, entry.version
-        self.entry, self.engine = entry, Engine(rules)
+        self.id, self.version = name, entry.version
+        self.rules: R_co = rules
+        self.entry, self.engine = entry, Engine(cast(Any, rules))
         self.spec: Spec = replace(self.engine.spec, id=name, version=entry.version)
         self.spec_fields = tuple(self.engine.layout.fields)
         taken = [field for field in self.spec_fields if field in dir(State) and field != "key"]
@@ -89,7 +98,7 @@ class Env:
 
     def __repr__(self) -> str:
         """Return the id, the version and the rule fields that differ from their defaults."""
-        values = ((f, getattr(self.rules, f.name)) for f in fields(self.rules))
+        values = ((f, getattr(self.rules, f.name)) for f in fields(cast(Any, self.rules)))
         chosen = ", ".join(f"{f.name}={value!r}" for f, value in values if value != f.default)
         return f"<Env {self.id}-v{self.version}{' ' * bool(chosen)}{chosen}>"
 
@@ -113,7 +122,11 @@ class Env:
 
     # *** states ***
 
-    def init(self, batch: int, seed: int = 0, device: DeviceName | None = None, first_row: int = 0) -> State:
+    def _state(self, buffers: BatchBuffers) -> S_co:
+        state: Any = State(self, buffers)  # to type checkers a class with this game's fields, see `_known_games.pyi`
+        return state
+
+    def init(self, batch: int, seed: int = 0, device: DeviceName | None = None, first_row: int = 0) -> S_co:
         """Start new games. Row r is game r of the seed, whatever the batch size.
 
         Args:
@@ -136,9 +149,9 @@ class Env:
         """
         batch, words = integer("batch", batch, 1, MAX_BATCH), seed_words(seed)
         first_row = integer("first_row", first_row, 0, SEED_ROWS - batch)
-        return State(self, self.engine.init(batch, words, resolve(device), first_row))
+        return self._state(self.engine.init(batch, words, resolve(device), first_row))
 
-    def step(self, state: State, action: Any) -> State:
+    def step(self, state: State, action: Any) -> S_co:
         """Play one action in every game; earlier states stay valid.
 
         A finished game stays as it is, with rewards 0, whatever its action. The kernel is compiled at the first call
@@ -162,10 +175,10 @@ class Env:
             ('(1,1)', [1, 1], 16)
         """
         buffers = self.check_state(state).buffers
-        return State(self, self.engine.step(buffers, self.action_buffer(state, action)))
+        return self._state(self.engine.step(buffers, self.action_buffer(state, action)))
 
     @_refuse_without_state
-    def reset(self, state: State, mask: Any = None) -> State:
+    def reset(self, state: State, mask: Any = None) -> S_co:
         """Start next episodes.
 
         Args:
@@ -186,9 +199,9 @@ class Env:
         """
         buffers = self.check_state(state).buffers
         chosen = None if mask is None else bool_array("mask", mask, buffers.layout)
-        return State(self, self.engine.reset(buffers, chosen))
+        return self._state(self.engine.reset(buffers, chosen))
 
-    def take(self, state: State, rows: Any) -> State:
+    def take(self, state: State, rows: Any) -> S_co:
         """Return the games at some rows of a state. Each keeps its own chance; a row may come several times.
 
         Args:
@@ -215,9 +228,9 @@ class Env:
             rows = host_ints("rows", rows, None, below=state.batch)
             count = len(rows)
         layout = batch_layout(count if count > 0 else 1, buffers.device)
-        return State(self, self.engine.gather(buffers, int_array("rows", rows, layout), layout.batch))
+        return self._state(self.engine.gather(buffers, int_array("rows", rows, layout), layout.batch))
 
-    def put(self, state: State, rows: Any, other: State) -> State:
+    def put(self, state: State, rows: Any, other: State) -> S_co:
         """Return a state in which the games at some rows are those of another state. Each keeps its own chance.
 
         Args:
@@ -246,7 +259,7 @@ class Env:
             raise ValueError(f"other must have a game for each of the {len(rows)} rows, got {other.batch}")
         index[rows] = state.batch + np.arange(len(rows))
         places = int_array("rows", index, buffers.layout)
-        return State(self, self.engine.gather(buffers, places, state.batch, other.buffers))
+        return self._state(self.engine.gather(buffers, places, state.batch, other.buffers))
 
     def observe(self, state: State, player: Any = None) -> Tensor:
         """Return the observation of a player. It is a node of a jit that captures.
@@ -350,7 +363,7 @@ class Env:
 
     def state_from_dicts(
         self, games: Sequence[dict[str, Any]], seed: int = 0, device: DeviceName | None = None
-    ) -> State:
+    ) -> S_co:
         """Return a batch of plain games. Row r gets the chance of row r, episode 0, of the seed.
 
         Args:
@@ -372,7 +385,7 @@ class Env:
         table, device = self.pack(games), resolve(device)
         fresh = self.engine.load(table, np.zeros((len(table), KEY_WORDS), np.uint32), device)
         keys = self.engine.row_keys(len(table), seed_words(seed), device, 0)
-        return State(self, self.engine.refresh(fresh._replace(row_keys=keys)))
+        return self._state(self.engine.refresh(fresh._replace(row_keys=keys)))
 
     def pack(self, games: Sequence[dict[str, Any]]) -> np.ndarray:
         """Return the words of games [N, W], uint32, without mask, rewards and keys. ValueError for an invalid game."""

@@ -22,7 +22,7 @@ from __future__ import annotations
 import importlib
 import math
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from tinygrad import Device, Tensor, dtypes
@@ -32,6 +32,9 @@ from tinygrad.uop.ops import Ops
 from tensor_envs._compiler.devices import LOCK, buffer_of, compiling_in_process, is_capturing, resolve, shards, upload
 from tensor_envs._compiler.launch import realize
 from tensor_envs._validate import instance
+
+if TYPE_CHECKING:
+    import torch
 
 NUMPY_NAMES = {
     getattr(dtypes, name): name
@@ -73,7 +76,7 @@ def to_numpy(tensor: Tensor, copy: bool | None = None) -> np.ndarray:
     return flat.reshape(tensor.shape)
 
 
-def to_torch(tensor: Tensor, copy: bool | None = None) -> Any:
+def to_torch(tensor: Tensor, copy: bool | None = None) -> torch.Tensor:
     """Return a tensor's values as a `torch.Tensor` on PyTorch's CPU, or on "cuda:1" for a tensor on "CUDA:1".
 
     Args:
@@ -137,7 +140,7 @@ def from_numpy(array: np.ndarray, copy: bool | None = None) -> Tensor:
     return _from_host("array", array, array, dtype, copy)
 
 
-def from_torch(tensor: Any, copy: bool | None = None) -> Tensor:
+def from_torch(tensor: torch.Tensor, copy: bool | None = None) -> Tensor:
     """Return a `torch.Tensor` as a tensor on the same device: "CPU", or "CUDA:1" for "cuda:1".
 
     Memory is shared as in `from_numpy`, so `env.step(state, te.from_torch(actions))` copies

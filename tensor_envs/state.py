@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from tinygrad import Tensor
@@ -71,13 +71,14 @@ class State:
     def __len__(self) -> int:
         return self.batch
 
-    def __getitem__(self, rows: Any) -> State:
+    def __getitem__(self, rows: Any) -> Self:
         """Return the games at a row, a slice, rows, or where a bool [B] is True. IndexError beyond the batch."""
         if isinstance(rows, slice):
             rows = np.arange(self.batch)[rows]
         elif not isinstance(rows, Tensor):
             rows = np.arange(self.batch)[np.atleast_1d(rows)]  # as NumPy indexes: -1 is the last
-        return self.env.take(self, rows)
+        taken: Any = self.env.take(self, rows)
+        return taken
 
     def __repr__(self) -> str:
         return f"<State of {self.batch} games of {self.env!r} on {self.device}>"

@@ -29,13 +29,13 @@ def test_ids() -> None:
     with pytest.raises(ValueError, match=r"unknown id 'tic_tac_to'; did you mean 'tic_tac_toe'"):
         te.make("tic_tac_to")
     with pytest.raises(TypeError, match="id must be of type str, got 3"):
-        te.make(3)  # type: ignore[arg-type]
+        te.make(3)  # type: ignore[call-overload]
     with pytest.raises(TypeError, match=r"no rule field 'size'; its fields are shape, k"):
         te.make("hyper_tic_tac_toe", size=3)
     with pytest.raises(TypeError, match=r"'gomoku' fixes k=5; use make\('hyper_tic_tac_toe'"):
         te.make("gomoku", k=4)
     with pytest.raises(ValueError, match="illegal must be one of 'lose', 'raise', got 'ignore'"):
-        te.make("qubic", illegal="ignore")  # type: ignore[arg-type]
+        te.make("qubic", illegal="ignore")  # type: ignore[call-overload]
 
 
 def test_registering_a_game_twice() -> None:

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import assert_type
 
 import numpy as np
-from tinygrad.tensor import Tensor  # tinygrad's own re-export is not explicit
+from tinygrad import Tensor  # needs `implicit_reexport` of mypy, see the guide
 
 import tensor_envs as te
 from tensor_envs import ops, search, web
@@ -55,8 +55,18 @@ def games() -> None:
     assert_type(game.uniform_action(), int)
 
 
-def states(folder: Path) -> None:
-    env = te.make("tic_tac_toe")
+def known_games() -> None:
+    """Rules and fields of the package's games have types."""
+    env = te.make("tic_tac_toe", max_plies=5)
+    assert_type(env.rules.shape, tuple[int, ...])
+    state = env.step(env.init(2), [0, 1])
+    assert_type(state.own + env.reset(state).ply + state[[0, 1]].current_player, Tensor)
+    assert_type(te.make("leduc_poker").init(1).cards, Tensor)
+    anything: te.State = state
+    assert_type(anything.batch, int)
+
+
+def states(env: te.Env, folder: Path) -> None:
     state = env.init(batch=4, seed=1, device=None, first_row=2)
     assert_type(state, te.State)
     assert_type(env.step(state, [0, 1, 2, 3]), te.State)
@@ -69,7 +79,7 @@ def states(folder: Path) -> None:
     assert_type(env.observe(state, player=1), Tensor)
     assert_type(env.reset(state), te.State)
     assert_type(te.text.describe(env) + te.text.prompt(state), str)
-    assert_type(te.text.parse(env, "(2,2)", state), int)
+    assert_type(te.text.parse(env, "(2,2)", env.init(1)), int)
     assert_type(env.take(state, [1, 1]), te.State)
     assert_type(state[[2, 0]], te.State)
     assert_type(env.put(state, [1, 0], state[[0, 1]]), te.State)
@@ -211,8 +221,9 @@ def boards() -> None:
 
 def main() -> None:
     games()
+    known_games()
     with TemporaryDirectory() as folder:
-        states(Path(folder))
+        states(te.make("tic_tac_toe"), Path(folder))
         hidden(Path(folder))
     loops()
     boards()

@@ -9,12 +9,17 @@ from pathlib import Path
 import pytest
 
 import tensor_envs as te
+from documents.known_games import STUB, stub
 from tensor_envs import ops, search
 from tests.types import program
 
 ROOT, PROGRAM = Path(__file__).parents[2], Path(program.__file__)
 MISTAKES = """
 te.make("tic_tac_toe", illegal="no")
+te.make("tic_tac_toe").init(4).nonsense
+te.make("tic_tac_toe").step(te.make("tic_tac_toe").init(4), [0] * 4).pawns
+te.make("tic_tac_toe").rules.nonsense
+te.make("tic_tac_toe").action_space
 te.VectorEnv(te.make("tic_tac_toe"), 4, autoreset="sometimes")
 te.rollout(te.make("tic_tac_toe"), "greedy", 4, 9)
 te.make("tic_tac_toe").init(4, device=5)
@@ -45,10 +50,17 @@ def test_program_names_everything() -> None:
             assert re.search(rf"\b({re.escape(prefix)}{name}|import.*\b{name})\b", text), prefix + name
 
 
+def test_the_games_are_those_of_the_stub() -> None:
+    """`python scripts/known_games.py` writes it."""
+    assert stub() == STUB.read_text()
+
+
 @pytest.mark.slow
 def test_mypy(tmp_path: Path) -> None:
     """mypy treats the package as installed with `follow_imports=silent`, which hides the package's own errors."""
     strict = ("mypy", "--strict", "--follow-imports=silent", "--cache-dir", str(tmp_path / "cache"))
+    (config,) = re.findall(r"```toml\n(.*?)```", (ROOT / "tensor_envs" / "GUIDE.md").read_text(), re.DOTALL)
+    (tmp_path / "pyproject.toml").write_text(config)
     copy = tmp_path / "program.py"
     copy.write_text(PROGRAM.read_text())
     done = run(*strict, "program.py", folder=tmp_path)
@@ -64,7 +76,8 @@ def test_pyright(tmp_path: Path) -> None:
     """pyright in strict mode finds no partially unknown type."""
     (tmp_path / "program.py").write_text(PROGRAM.read_text())
     (tmp_path / "mistakes.py").write_text(PROGRAM.read_text() + MISTAKES)
-    settings = {"typeCheckingMode": "strict", "extraPaths": [str(ROOT)], "include": ["*.py"]}
+    settings: dict[str, object] = {"typeCheckingMode": "strict", "extraPaths": [str(ROOT)], "include": ["*.py"]}
+    settings["reportPrivateImportUsage"] = False  # of tinygrad's Tensor
     (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
     command = ("basedpyright", "--outputjson", "--level", "error", "--pythonpath", sys.executable)
     errors = json.loads(run(*command, folder=tmp_path).stdout)["generalDiagnostics"]

@@ -1,0 +1,256 @@
+"""Types of `te.make` for each game. Written by `python scripts/known_games.py`."""
+
+from typing import Any, Literal, overload
+
+from tinygrad.tensor import Tensor
+
+from tensor_envs.env import Env, Illegal
+from tensor_envs.games.backgammon.rules import Backgammon
+from tensor_envs.games.chess.rules import Chess
+from tensor_envs.games.connect_four.rules import ConnectFour
+from tensor_envs.games.game_2048.rules import Game2048
+from tensor_envs.games.go.rules import Go
+from tensor_envs.games.hex.rules import Hex
+from tensor_envs.games.hyper_tic_tac_toe.rules import HyperTicTacToe
+from tensor_envs.games.kuhn_poker.rules import KuhnPoker
+from tensor_envs.games.leduc_poker.rules import LeducPoker
+from tensor_envs.games.othello.rules import Othello
+from tensor_envs.games.shed.rules import Shed
+from tensor_envs.games.tensor_equilibrium.rules import TensorEquilibrium
+from tensor_envs.games.tensor_stars.rules import StarsRules
+from tensor_envs.games.three_will.rules import ThreeWillRules
+from tensor_envs.state import State
+
+class KnownState(State):
+    __getattr__: None  # type: ignore[assignment,misc] # fields are attributes of the subclasses
+    current_player: Tensor
+    ply: Tensor
+    episode: Tensor
+
+class Game2048State(KnownState):
+    key: Tensor
+    board: Tensor
+
+class BackgammonState(KnownState):
+    key: Tensor
+    men: Tensor
+    dice: Tensor
+
+class ChessState(KnownState):
+    own: Tensor
+    other: Tensor
+    pawns: Tensor
+    knights: Tensor
+    diagonals: Tensor
+    lines: Tensor
+    castling: Tensor
+    en_passant: Tensor
+    quiet: Tensor
+    reversible: Tensor
+    repeats: Tensor
+    history: Tensor
+
+class ConnectFourState(KnownState):
+    own: Tensor
+    other: Tensor
+
+class GoState(KnownState):
+    own: Tensor
+    other: Tensor
+    atari: Tensor
+    groups: Tensor
+    ko: Tensor
+    passed: Tensor
+
+class HyperTicTacToeState(KnownState):
+    own: Tensor
+    other: Tensor
+
+class HexState(KnownState):
+    own: Tensor
+    other: Tensor
+    groups: Tensor
+
+class KuhnPokerState(KnownState):
+    key: Tensor
+    cards: Tensor
+    bets: Tensor
+
+class LeducPokerState(KnownState):
+    key: Tensor
+    cards: Tensor
+    public: Tensor
+    bets: Tensor
+    round: Tensor
+    actions: Tensor
+    raises: Tensor
+    history: Tensor
+
+class OthelloState(KnownState):
+    own: Tensor
+    other: Tensor
+    moves: Tensor
+
+class ShedState(KnownState):
+    own: Tensor
+    other: Tensor
+    pile: Tensor
+
+class TensorEquilibriumState(KnownState):
+    key: Tensor
+    tiles: Tensor
+    level: Tensor
+    storage: Tensor
+    face_up: Tensor
+    hand: Tensor
+    pile: Tensor
+    market: Tensor
+    supply: Tensor
+    ops: Tensor
+    partners: Tensor
+    rows: Tensor
+    card: Tensor
+    gpu: Tensor
+    pend_flip: Tensor
+    order: Tensor
+    next_order: Tensor
+    passed: Tensor
+    n_passed: Tensor
+    phase: Tensor
+    pos: Tensor
+    pend_target: Tensor
+    pend_type: Tensor
+    pend_bit: Tensor
+    pend_direction: Tensor
+    picks_left: Tensor
+    tweaks_left: Tensor
+    final: Tensor
+    final_left: Tensor
+    round: Tensor
+
+class StarsRulesState(KnownState):
+    pos: Tensor
+    hand: Tensor
+    commit: Tensor
+    placed: Tensor
+    scored: Tensor
+    points: Tensor
+    turn: Tensor
+    hands: Tensor
+    cursor: Tensor
+    mover: Tensor
+    winner: Tensor
+    flip: Tensor
+
+class ThreeWillRulesState(KnownState):
+    key: Tensor
+    agents: Tensor
+    bearers: Tensor
+    turns: Tensor
+    dr: Tensor
+    free: Tensor
+    ces: Tensor
+    die: Tensor
+    phase: Tensor
+    challenge_left: Tensor
+    declarer: Tensor
+    turn_owner: Tensor
+    after: Tensor
+    winner: Tensor
+
+@overload
+def make(
+    id: Literal["2048"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
+) -> Env[Game2048, Game2048State]: ...
+@overload
+def make(
+    id: Literal["backgammon"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
+) -> Env[Backgammon, BackgammonState]: ...
+@overload
+def make(
+    id: Literal["chess"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
+) -> Env[Chess, ChessState]: ...
+@overload
+def make(
+    id: Literal["connect_four"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
+) -> Env[ConnectFour, ConnectFourState]: ...
+@overload
+def make(
+    id: Literal["go"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
+) -> Env[Go, GoState]: ...
+@overload
+def make(
+    id: Literal["gomoku"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
+) -> Env[HyperTicTacToe, HyperTicTacToeState]: ...
+@overload
+def make(
+    id: Literal["hex"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
+) -> Env[Hex, HexState]: ...
+@overload
+def make(
+    id: Literal["hyper_tic_tac_toe"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
+) -> Env[HyperTicTacToe, HyperTicTacToeState]: ...
+@overload
+def make(
+    id: Literal["kuhn_poker"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
+) -> Env[KuhnPoker, KuhnPokerState]: ...
+@overload
+def make(
+    id: Literal["leduc_poker"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
+) -> Env[LeducPoker, LeducPokerState]: ...
+@overload
+def make(
+    id: Literal["othello"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
+) -> Env[Othello, OthelloState]: ...
+@overload
+def make(
+    id: Literal["qubic"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
+) -> Env[HyperTicTacToe, HyperTicTacToeState]: ...
+@overload
+def make(
+    id: Literal["shed"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
+) -> Env[Shed, ShedState]: ...
+@overload
+def make(
+    id: Literal["tensor_equilibrium"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
+) -> Env[TensorEquilibrium, TensorEquilibriumState]: ...
+@overload
+def make(
+    id: Literal["tensor_stars"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
+) -> Env[StarsRules, StarsRulesState]: ...
+@overload
+def make(
+    id: Literal["three_will"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
+) -> Env[ThreeWillRules, ThreeWillRulesState]: ...
+@overload
+def make(
+    id: Literal["tic_tac_toe"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
+) -> Env[HyperTicTacToe, HyperTicTacToeState]: ...
+@overload
+def make(id: str, *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any) -> Env:
+    """Make an environment by id, with the fields of the game's rules as keyword arguments.
+
+    Args:
+        id: one of `registered()`, also with the game's version as in Gymnasium ("tic_tac_toe-v0",
+            "tensor_envs/TicTacToe-v0"), or "package.module:Name" for a custom game. Name is its GameEntry, or its rules
+            dataclass (with the entry that the module registers for it, if there is one).
+        illegal: "lose" (an illegal action ends the game: the mover gets -1, every other player 1/(P-1)) or "raise"
+            (`step` checks actions on the host and raises ValueError).
+        max_plies: plies after which a game that has not ended is truncated, with the rewards of the last step as they
+            are; a game that ends in that ply is terminated. It is a rule field of every game; those with a field of
+            this name have it instead (go counts the board then). None is the game's default.
+        **rule_fields: fields of the game's rules dataclass; those of a preset are fixed.
+
+    Returns:
+        The environment.
+
+    Raises:
+        ValueError: an unknown id, with the nearest ones, or invalid values of rule fields.
+        TypeError: an unknown rule field, or a name of something that is no game.
+
+    Examples:
+        >>> te.make("hyper_tic_tac_toe", shape=(3, 4, 5), k=3).num_actions
+        60
+        >>> te.make("hex", max_plies=20)
+        <Env hex-v0 max_plies=20>
+    """
