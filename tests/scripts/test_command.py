@@ -31,12 +31,15 @@ COMMANDS = {
     "play.py": "play",
     "documents.py": "documents.main",
     "rooms.py": "documents.rooms",
+    "known_games.py": "documents.known_games",
     "distributed_rollout.py": "distributed_rollout.main",
     "benchmark/kernel_table.py": "benchmark.kernel_table",
     "benchmark/gpu_kernels.py": "benchmark.gpu_kernels",
     "pictures/draw.py": "pictures.draw",
     "text_player.py": "text_player.main",
     "train/ppo_torch.py": "train.ppo_torch",
+    "train/maskable_ppo.py": "train.maskable_ppo",
+    "train/torchrl_ppo.py": "train.torchrl_ppo",
 }
 
 
