@@ -113,8 +113,13 @@ def _bytes(array: np.ndarray) -> Any:
     return memoryview(array).cast("B") if array.size else b""  # type: ignore[arg-type]
 
 
-def read_arrays(path: str | Path, kind: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def read_arrays(path: str | Path, kind: str, *older: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Read the metadata and the arrays of `write_arrays`; arrays are read-only memory maps.
+
+    Args:
+        path: of the file.
+        kind: its kind.
+        older: further kinds that are read.
 
     Raises:
         FileNotFoundError: no such file.
@@ -131,7 +136,7 @@ def read_arrays(path: str | Path, kind: str) -> tuple[dict[str, Any], dict[str, 
         metadata = header.pop("__metadata__")
         # the first formats stored it within the metadata
         stored_kind = metadata.get("format") or json.loads(metadata["tensor_envs"])["format"]
-        if stored_kind != kind:
+        if stored_kind not in (kind, *older):
             old = ""
             if stored_kind in WRITERS:
                 old = f" (version {WRITERS[stored_kind]} of the package wrote it: make it anew)"

@@ -217,11 +217,11 @@ def load(path: str | Path, num_simulations: int = 32, seed: int = 0) -> Policy:
             ids = ", ".join(sorted(path.stem for path in FOLDER.glob("*.safetensors")))
             raise FileNotFoundError(f"no file {str(file)!r}; games whose weights come with the package: {ids}")
         file = packaged
-    env, weights = load_network(file)
+    env, weights, activation = load_network(file)
 
     @functools.cache
     def player(device: DeviceName) -> Policy:
-        evaluate = evaluator(env, Network(env, weights=weights, device=device))
+        evaluate = evaluator(env, Network(env, weights=weights, activation=activation, device=device))
         return gumbel(evaluate, count, seed=seed) if count else greedy(evaluate)
 
     def policy(state: State) -> Tensor:

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from tinygrad import Tensor, nn
+from tinygrad import Tensor
 
 import tensor_envs as te
 from tensor_envs.export import export, files
@@ -58,7 +58,7 @@ def states() -> Saved:
 
 def networks() -> Saved:
     env, rng = shared_env("tic_tac_toe"), np.random.default_rng(3)
-    shapes = {name: w.shape for name, w in nn.state.get_state_dict(network.Network(env, hidden=400)).items()}
+    shapes = {name: w.shape for name, w in network.Network(env, hidden=400).weights().items()}
     both = [{name: rng.normal(size=s).astype(np.float16) for name, s in shapes.items()} for _ in range(2)]
     tensors = [{name: Tensor(w).realize() for name, w in one.items()} for one in both]
     one, two = (partial(network.save, env, weights) for weights in tensors)

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from tinygrad import Tensor, nn
+from tinygrad.helpers import Context
 
 import tensor_envs as te
 from tensor_envs import agents
+from tensor_envs._compiler import fused
+from tensor_envs._files import write_arrays
+from tensor_envs.registry import env_metadata
 from tensor_envs.train.network import Network, load, look, save
 from tests.games.shared import shared_env
 
 HIDDEN, BLOCKS, CHANNELS = 8, 2, 4
+ROOT = Path(__file__).parents[1]
 
 
 def random_weights(env: te.Env, seed: int = 0) -> dict[str, np.ndarray]:
-    random, own = np.random.default_rng(seed), nn.state.get_state_dict(Network(env, HIDDEN, BLOCKS, CHANNELS))
+    random, own = np.random.default_rng(seed), Network(env, HIDDEN, BLOCKS, CHANNELS).weights()
     return {name: random.normal(0, 0.4, tensor.shape).astype(np.float16) for name, tensor in own.items()}
 
 
@@ -32,27 +42,31 @@ def convolved(x: np.ndarray, weights: dict[str, Any], name: str) -> np.ndarray:
     return result + bias[:, None, None]
 
 
-def reference(env: te.Env, weights: dict[str, Any], observation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def reference(
+    env: te.Env, weights: dict[str, Any], observation: np.ndarray, activation: str
+) -> tuple[np.ndarray, np.ndarray]:
     """Return logits and values of the network in NumPy."""
+    activated: Any = np.tanh if activation == "tanh" else partial(np.maximum, 0)
 
     def linear(x: np.ndarray, name: str) -> np.ndarray:
         return x @ weights[f"{name}.weight"].astype(float).T + weights[f"{name}.bias"]
 
-    x = np.tanh(convolved(observation.reshape(-1, *env.observation_shape), weights, "first"))
+    x = activated(convolved(observation.reshape(-1, *env.observation_shape), weights, "first"))
     for block in range(BLOCKS):
         inner = np.maximum(convolved(x, weights, f"tower.{2 * block}"), 0)
         x = np.maximum(x + convolved(inner, weights, f"tower.{2 * block + 1}"), 0)
-    x = np.tanh(linear(x.reshape(len(x), -1), "second"))
+    x = activated(linear(x.reshape(len(x), -1), "second"))
     return linear(x, "policy"), linear(x, "value")[:, 0]
 
 
-def test_a_tower_by_reference() -> None:
+@pytest.mark.parametrize("activation", ("relu", "tanh"))
+def test_a_tower_by_reference(activation: str) -> None:
     env = shared_env("connect_four")
     state = te.rollout(env, "uniform", batch=5, steps=9).state
     weights = random_weights(env)
     seen, mask = look(env, state)
-    logs, values = (x.numpy() for x in Network(env, weights=weights)(seen, mask))
-    logits, expected = reference(env, weights, seen.numpy())
+    logs, values = (x.numpy() for x in Network(env, weights=weights, activation=activation)(seen, mask))
+    logits, expected = reference(env, weights, seen.numpy(), activation)
     legal = np.where(mask.numpy(), np.exp(logits), 0)
     assert np.allclose(np.exp(logs), legal / legal.sum(1, keepdims=True), atol=1e-5)
     assert np.allclose(values, expected, atol=1e-4) and expected.std() > 0.1
@@ -62,7 +76,8 @@ def test_a_tower_is_saved_and_played(tmp_path: Path) -> None:
     env, path = shared_env("tic_tac_toe"), tmp_path / "weights.safetensors"
     weights = random_weights(env)
     save(env, {name: Tensor(array) for name, array in weights.items()}, path)
-    again = load(path)[1]
+    assert load(path).activation == "relu"
+    again = load(path).weights
     assert again.keys() == weights.keys() and all((again[name] == weights[name]).all() for name in weights)
     state = env.step(env.init(3), [0, 4, 8])
     logits = Network(env, weights=weights)(*look(env, state))[0].numpy()
@@ -105,3 +120,95 @@ def test_a_tower_needs_a_board(tmp_path: Path) -> None:
     save(env, {k: Tensor(w) for k, w in random_weights(shared_env("tic_tac_toe")).items()}, path)
     with pytest.raises(ValueError, match="no weights that fit: blocks must be 0 where"):
         agents.load(path)
+
+
+def test_a_file_without_an_activation_is_of_tanh(tmp_path: Path) -> None:
+    """Files of the first format are read, and play as they did."""
+    env, path = shared_env("tic_tac_toe"), tmp_path / "weights.safetensors"
+    network = Network(env, 8, activation="tanh")
+    weights = {name: array.numpy().astype(np.float16) for name, array in network.weights().items()}
+    write_arrays(path, "tensor_envs network 1", env_metadata(env), weights)
+    player = load(path)
+    assert player.activation == "tanh"
+    save(env, network.weights(), path, "tanh")
+    assert load(path).activation == "tanh" and load(path).weights.keys() == weights.keys()
+    state = env.step(env.init(3), [0, 4, 8])
+    logits = Network(env, weights=weights, activation="tanh")(*look(env, state))[0].numpy()
+    assert (agents.load(path, 0)(state).numpy() == logits.argmax(1)).all()
+    for wrong, error in (("gelu", ValueError), (1, TypeError)):
+        with pytest.raises(error, match="activation must be"):
+            Network(env, activation=wrong)  # type: ignore[arg-type]
+        with pytest.raises(error, match="activation must be"):
+            save(env, network.weights(), path, wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize(("blocks", "activation"), [(0, "relu"), (1, "tanh")])
+def test_learning_agrees_with_tinygrad(blocks: int, activation: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps of Adam in a capture change the weights alike with the fused kernels and with tinygrad's."""
+    env, learned = shared_env("tic_tac_toe"), []
+    state = te.rollout(env, "uniform", batch=40, steps=4).state
+    seen, mask = look(env, state)
+    random = np.random.default_rng(0)
+    targets, values = Tensor(random.random((40, 9), np.float32)) * mask, Tensor(random.random(40, np.float32))
+    Tensor.realize(targets, values)
+    weights = {k: w.numpy() for k, w in Network(env, 12, blocks, 6).weights().items()}
+    for fused_too in (True, False):
+        if not fused_too:
+            monkeypatch.setattr(fused, "is_fused", lambda *_: False)
+        network = Network(env, weights=weights, activation=activation)
+        optimiser = nn.optim.Adam(nn.state.get_parameters(network), lr=0.01)
+
+        def learn(network: Network = network, optimiser: Any = optimiser) -> Tensor:
+            logs, value = network(seen, mask)
+            loss = -(targets * logs).sum(1).mean() + (value - values).square().mean()
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+            return loss.realize()
+
+        with Context(TRAINING=1):  # type: ignore[no-untyped-call]
+            losses = [jitted().item() for jitted in [te.jit(learn)] * 5]
+        assert losses[-1] < losses[0]
+        learned.append({k: w.numpy() for k, w in network.weights().items()})
+    assert all(np.abs(learned[0][k] - w).max() < 1e-4 for k, w in learned[1].items())
+    assert all((learned[0][k] != w).any() for k, w in weights.items())
+
+
+@pytest.mark.slow
+def test_networks_on_other_devices() -> None:
+    """tinygrad evaluates them on OpenCL, and on a CPU whose kernels LLVM compiles, in another process."""
+    check = """
+import sys
+import numpy as np
+import tensor_envs as te
+from tensor_envs._compiler import fused
+from tensor_envs.train.network import Network, look
+env = te.make("connect_four")
+weights = {k: np.load(sys.argv[1])[k] for k in np.load(sys.argv[1])}
+state = te.rollout(env, "uniform", batch=5, steps=9, device=sys.argv[2]).state
+logs, values = Network(env, weights=weights, device=sys.argv[2])(*look(env, state))
+assert not fused.is_fused(None, look(env, state)[0])
+np.savez(sys.argv[1], logs=logs.numpy(), values=values.numpy())
+"""
+    env, weights = shared_env("connect_four"), random_weights(shared_env("connect_four"))
+    state = te.rollout(env, "uniform", batch=5, steps=9, device="CPU").state
+    expected = [x.numpy() for x in Network(env, weights=weights, device="CPU")(*look(env, state))]
+    for device, setting in (("CL", "CL"), ("CPU", "CPU:LLVM")):
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder, "arrays.npz")
+            np.savez(file, **weights)  # type: ignore[arg-type]
+            done = subprocess.run(
+                [sys.executable, "-c", check, str(file), device],
+                env=os.environ | {"DEV": setting},
+                cwd=ROOT,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            if "cannot be opened here" in done.stderr:
+                continue
+            assert done.returncode == 0, done.stderr
+            found = np.load(file)
+            assert np.abs(found["logs"] - expected[0]).max() < 1e-4
+            assert np.abs(found["values"] - expected[1]).max() < 1e-4

@@ -70,7 +70,8 @@ class TorchPPO:
 
     def evaluate(self, observation: Any, mask: Any) -> tuple[Any, Any]:
         """Return log-probabilities [..., A] and values [...]."""
-        features = self.layers["second"](self.layers["first"](observation).tanh()).tanh()
+        activation = self.torch.tanh if self.config.tanh else self.torch.relu
+        features = activation(self.layers["second"](activation(self.layers["first"](observation))))
         logits = self.torch.where(mask, self.layers["policy"](features), FLOOR)
         return logits.log_softmax(-1), self.layers["value"](features).squeeze(-1)
 

@@ -6,6 +6,7 @@ written whole or not at all and starts with a checksum, so damage costs a compil
 
 from __future__ import annotations
 
+import copy
 import functools
 import hashlib
 import os
@@ -17,7 +18,9 @@ from typing import Any
 
 from tinygrad import Device, UOp
 from tinygrad.codegen import do_to_program, to_program_cache, to_program_key
-from tinygrad.helpers import BEAM, DEBUG, getenv, to_tuple
+from tinygrad.device import Compiler
+from tinygrad.dtype import DType
+from tinygrad.helpers import BEAM, DEBUG, getenv, to_function_name, to_tuple
 from tinygrad.renderer import Estimates, Renderer
 from tinygrad.renderer.cstyle import ClangRenderer
 from tinygrad.uop.ops import KernelInfo, Ops, ProgramInfo
@@ -25,7 +28,6 @@ from tinygrad.uop.ops import KernelInfo, Ops, ProgramInfo
 from tensor_envs._compiler import clang
 from tensor_envs._compiler.dialects import dialect
 from tensor_envs._compiler.linear import Linear
-from tensor_envs._compiler.matmul import printer, unrolled
 from tensor_envs._compiler.tape import Tape
 
 FOLDER, FORMAT = "programs", 1
@@ -69,25 +71,57 @@ def compile_tape(
         UOp.placeholder((ANY_SIZE if sizes is None else sizes[k],), tape.arrays[k].dtype, slot)
         for slot, k in enumerate(used)
     ]
-    slots, written = tuple(range(len(used))), tuple(n for n, k in enumerate(used) if tape.arrays[k].written)
+    written = [n for n, k in enumerate(used) if tape.arrays[k].written]
     groups, threads = ((tape.grid.get(axis, 1), 1, 1) for axis in ("group", "thread"))
-    # all are inputs: what a kernel does not write stays
-    info = ProgramInfo(name, groups, threads, (), slots, written, slots, renderer.target)
     language = dialect(renderer)
     if language is None:
         source = renderer.render(Linear(tape, Ops.FDIV in renderer.code_for_op).uops(parameters))
     else:
-        source = language(tape).source(info.function_name)
+        source = language(tape).source(to_function_name(name))
+    operations, size = (x * blocks for x in tape.work())
+    return used, _finished(
+        name, source, renderer, parameters, written, Estimates(operations, size, size), groups, threads
+    )
+
+
+def compile_source(
+    name: str, source: str, renderer: Renderer, types: Sequence[DType], written: Sequence[int]
+) -> ProgramFuture:
+    """Compile a source in C, whose function has that name, for arrays of any length.
+
+    Args:
+        types: dtypes of the arrays.
+        written: numbers of the arrays that it writes.
+
+    Returns:
+        A function that waits for the program.
+    """
+    parameters = [UOp.placeholder((ANY_SIZE,), dtype, slot) for slot, dtype in enumerate(types)]
+    return _finished(name, source, renderer, parameters, written)
+
+
+def _finished(
+    name: str,
+    source: str,
+    renderer: Renderer,
+    parameters: Sequence[UOp],
+    written: Sequence[int],
+    estimates: Estimates | None = None,
+    groups: tuple[int, int, int] = (1, 1, 1),
+    threads: tuple[int, int, int] = (1, 1, 1),
+) -> ProgramFuture:
+    slots = tuple(range(len(parameters)))
+    # all are inputs: what a kernel does not write stays
+    info = ProgramInfo(name, groups, threads, (), slots, tuple(written), slots, renderer.target)
     if DEBUG >= 4:
         print(source)
     binary = compiled_binary(source, renderer)
-    operations, size = (x * blocks for x in tape.work())
     head = (
-        UOp(Ops.SINK, arg=KernelInfo(name, estimates=Estimates(operations, size, size))),
+        UOp(Ops.SINK, arg=KernelInfo(name, estimates=estimates)),
         UOp(Ops.LINEAR, src=tuple(parameters)),
         UOp(Ops.SOURCE, arg=source),
     )
-    return used, lambda: UOp(Ops.PROGRAM, src=(*head, UOp(Ops.BINARY, arg=binary())), arg=info)
+    return lambda: UOp(Ops.PROGRAM, src=(*head, UOp(Ops.BINARY, arg=binary())), arg=info)
 
 
 def compile_graph(linear: UOp) -> None:
@@ -102,11 +136,18 @@ def compile_graph(linear: UOp) -> None:
         renderer = Device[to_tuple(call.device)[0]].renderer
         key = to_program_key(call.src[0], renderer)
         if key not in started and key not in to_program_cache and _compiles_in_threads(renderer):
-            kernel = unrolled(call.src[0], renderer)
-            *rest, source, _ = (program := do_to_program(kernel, printer(renderer))).src
+            *rest, source, _ = (program := do_to_program(call.src[0], _printer(renderer))).src
             started[key] = program.replace(src=(*rest, source)), compiled_binary(source.arg, renderer)
     for key, (program, binary) in started.items():
         to_program_cache[key] = program.replace(src=(*program.src, UOp(Ops.BINARY, arg=binary())))
+
+
+@functools.cache
+def _printer(renderer: Renderer) -> Renderer:
+    """Return a renderer of our own for the same target, whose compiler returns the source."""
+    new: Any = copy.copy(renderer)
+    new.compiler = Compiler()
+    return new  # type: ignore[no-any-return]
 
 
 def _compiles_in_threads(renderer: Renderer) -> bool:

@@ -211,7 +211,9 @@ class Table:
         if names and names[-1] != NOT_SHOWN:
             last = self.env.state_to_dict(self.past[ply - 1]), self.moves[ply - 1].action
         render, game = self.env.entry.load("render"), self.env.state_to_dict(state)
-        return scene(self.env.rules, render, game, viewer, names, list(legal), last, self.over and ply == len(self.moves))
+        return scene(
+            self.env.rules, render, game, viewer, names, list(legal), last, self.over and ply == len(self.moves)
+        )
 
     def at(self, ply: int) -> dict[str, Any]:
         """Return what is shown of an earlier position."""

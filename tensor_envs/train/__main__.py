@@ -46,10 +46,13 @@ def make_trainer(options: argparse.Namespace, folder: Path) -> Trainer:
     if not (folder / CONFIG).exists():
         trainer = kind(env, kind.Config(**given), options.device)
         if options.weights is not None:
-            game, weights = load_network(options.weights)
-            if not game.plays_like(env):
-                raise ValueError(f"--weights must be weights for {env!r}, got those for {game!r}")
-            trainer.assign_weights(weights)
+            player = load_network(options.weights)
+            if not player.env.plays_like(env):
+                raise ValueError(f"--weights must be weights for {env!r}, got those for {player.env!r}")
+            if player.activation != trainer.network.activation:
+                hint = "add --tanh" if player.activation == "tanh" else "leave out --tanh"
+                raise ValueError(f"--weights must be of the run's activation, got {player.activation}: {hint}")
+            trainer.assign_weights(player.weights)
         return trainer
     stored, config = read_config(folder / CONFIG, kind.algorithm, kind.Config)
     if options.id != stored.id or (options.rules and not stored.plays_like(env)):

@@ -42,6 +42,7 @@ class TrainingConfig:
     rollout_length: int = setting(16, 1, MAX_COUNT, "decisions of every game in a step of training")
     hidden: int = setting(128, 1, MAX_COUNT, "units of each of two hidden layers")
     blocks: int = setting(0, 0, 64, "residual blocks of two 3x3 convolutions, which replace the first hidden layer")
+    tanh: bool = flag("tanh in place of ReLU as the activation of the hidden layers")
     channels: int = setting(32, 1, MAX_COUNT, "channels of each convolution")
     ratings: int = setting(10, 0, MAX_COUNT, "ratings of the player during a run")
     rating_games: int = setting(128, 1, MAX_COUNT, "games of a rating")

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from tinygrad import Tensor, nn
 from tinygrad.helpers import TRAINING
 
+from tensor_envs._compiler import fused
 from tensor_envs._compiler.devices import DeviceName, resolve
 from tensor_envs._files import read_arrays, write_arrays
+from tensor_envs._validate import one_of
 from tensor_envs.registry import env_metadata, env_of
 from tensor_envs.sampling import masked_logits
 
@@ -20,14 +23,23 @@ if TYPE_CHECKING:
     from tensor_envs.search.policies import Evaluate
     from tensor_envs.state import State
 
-FORMAT = "tensor_envs network 1"
+FORMAT, TANH_FORMAT = "tensor_envs network 2", "tensor_envs network 1"  # the older one names no activation
+ACTIVATIONS = ("relu", "tanh")
 FOLDER = Path(__file__).parents[1] / "weights"  # weights of the package: files <id of the game>.safetensors
+
+
+class LayerWeights(NamedTuple):
+    """Weights [inputs, outputs], for a convolution [3 * 3 * inputs, outputs], and biases [outputs] of a layer."""
+
+    matrix: Tensor
+    bias: Tensor
 
 
 class Network:
     """Network of two hidden layers from the observation to log-probabilities [B, A] and values [B].
 
-    With `blocks`, a residual tower replaces the first layer: a 3x3 convolution, then blocks of two convolutions.
+    With `blocks`, a residual tower replaces the first layer: a 3x3 convolution, then blocks of two convolutions. On the
+    CPU one kernel of the package evaluates all layers, and one computes their gradients; elsewhere tinygrad's do.
 
     Examples:
         >>> env = te.make("tic_tac_toe")
@@ -44,6 +56,7 @@ class Network:
         blocks: int = 0,
         channels: int = 32,
         *,
+        activation: str = "relu",
         weights: dict[str, np.ndarray] | None = None,
         device: DeviceName | None = None,
     ):
@@ -54,59 +67,131 @@ class Network:
             hidden: width of the hidden layers.
             blocks: number of residual blocks; 0 for none.
             channels: channels of the tower.
+            activation: "relu" or "tanh", of the hidden layers and of the first convolution.
             weights: initial weights by name.
             device: as in `Env.init`; None leaves the weights on the default device.
 
         Raises:
-            ValueError: blocks for an observation that is not [planes, rows, columns], or weights that do not fit.
+            ValueError: blocks for an observation that is not [planes, rows, columns], weights that do not fit, or
+                another activation.
+            TypeError: `activation` is no string.
         """
         if weights is not None:
             hidden, channels = len(weights["second.bias"]), len(weights["first.bias"])
             blocks = sum(name.startswith("tower") for name in weights) // 4  # two weights, two biases
-        self.shape = env.observation_shape
+        self.shape, self.activation = env.observation_shape, one_of("activation", activation, ACTIVATIONS)
         if blocks and len(self.shape) != 3:
             raise ValueError(
                 f"blocks must be 0 where [planes, rows, columns] are not observed, got {blocks} for {env!r}"
             )
         first = (self.shape[0], channels) if blocks else (math.prod(self.shape), hidden)
-        self.first = nn.Conv2d(*first, 3, padding=1) if blocks else nn.Linear(*first)
-        self.tower = [nn.Conv2d(channels, channels, 3, padding=1) for _ in range(2 * blocks)]
-        self.second = nn.Linear(channels * math.prod(self.shape[1:]) if blocks else hidden, hidden)
-        self.policy, self.value = nn.Linear(hidden, env.num_actions), nn.Linear(hidden, 1)
-        self.policy.weight *= 0.01  # the initial policy is nearly uniform
-        own = nn.state.get_state_dict(self)
-        if weights is not None:
-            if {k: w.shape for k, w in weights.items()} != {k: w.shape for k, w in own.items()}:
-                raise ValueError(f"their shapes are not those of a network for {env!r}")
-            for name, array in weights.items():
-                own[name].replace(Tensor(array.astype(np.float32)))
-        if device is not None:
-            for tensor in own.values():
-                tensor.replace(tensor.to(device) if isinstance(device, str) else tensor.shard(device))
+        self.architecture = fused.Architecture(
+            math.prod(self.shape),
+            (hidden,) * (1 if blocks else 2),
+            (env.num_actions, 1),
+            activation,
+            (self.shape[1], self.shape[2]) if blocks else (1, 1),
+            channels if blocks else 0,
+            blocks,
+        )
+        layers: dict[str, nn.Linear | nn.Conv2d] = {
+            "first": nn.Conv2d(*first, 3, padding=1) if blocks else nn.Linear(*first),
+            **{f"tower.{k}": nn.Conv2d(channels, channels, 3, padding=1) for k in range(2 * blocks)},
+            "second": nn.Linear(channels * math.prod(self.shape[1:]) if blocks else hidden, hidden),
+            "policy": nn.Linear(hidden, env.num_actions),
+            "value": nn.Linear(hidden, 1),
+        }
+        layers["policy"].weight *= 0.01  # the initial policy is nearly uniform
+        own = nn.state.get_state_dict(layers)
         resolve(device)  # opens the device with the package's compiler, for tinygrad's kernels too
-        # realised here, otherwise every capture would draw new random weights
-        Tensor.realize(*own.values())
+        if weights is None:
+            Tensor.realize(*own.values())
+            weights = {name: tensor.numpy() for name, tensor in own.items()}
+        elif {k: w.shape for k, w in weights.items()} != {k: w.shape for k, w in own.items()}:
+            raise ValueError(f"their shapes are not those of a network for {env!r}")
+
+        def tensor(array: np.ndarray) -> Tensor:
+            values = Tensor(np.ascontiguousarray(array, np.float32))
+            if device is None:
+                return values
+            return values.to(device) if isinstance(device, str) else values.shard(device)
+
+        self.layers = {
+            name: LayerWeights(tensor(self._matrix(name, weights[f"{name}.weight"])), tensor(weights[f"{name}.bias"]))
+            for name in layers
+        }
+        # realised here, so that a capture reads them
+        Tensor.realize(*nn.state.get_parameters(self.layers))
+
+    def _matrix(self, name: str, weight: np.ndarray) -> np.ndarray:
+        """Return a layer's weights [outputs, inputs] or [outputs, inputs, 3, 3] as a matrix [3 * 3 * inputs, outputs].
+
+        The features of a board are [channels, cells] in files, [cells, channels] here.
+        """
+        if self.architecture.blocks and name == "second":
+            weight = weight.reshape(len(weight), -1, self.architecture.cells).transpose(2, 1, 0)
+        else:
+            weight = weight.transpose((2, 3, 1, 0) if weight.ndim == 4 else (1, 0))
+        return weight.reshape(-1, weight.shape[-1])
+
+    def parameters(self) -> dict[str, Tensor]:
+        """Return the tensors that the network is computed from, for optimisers and checkpoints."""
+        return nn.state.get_state_dict(self.layers)
+
+    def matrices(self, weights: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Return the values of `parameters` for weights by name."""
+        named = {f"{name}.matrix": self._matrix(name, weights[f"{name}.weight"]) for name in self.layers}
+        return named | {f"{name}.bias": weights[f"{name}.bias"] for name in self.layers}
+
+    def weights(self) -> dict[str, Tensor]:
+        """Return the weights by name as `save` writes them, [outputs, inputs] and [outputs, inputs, 3, 3]; lazy."""
+        result = {}
+        for name, layer in self.layers.items():
+            result[f"{name}.weight"], result[f"{name}.bias"] = self._weight(name).contiguous(), layer.bias
+        return result
+
+    def _weight(self, name: str) -> Tensor:
+        matrix, net = self.layers[name].matrix, self.architecture
+        outputs = matrix.shape[1]
+        if not net.blocks or name in ("policy", "value"):
+            return matrix.T
+        if name == "second":
+            return matrix.reshape(net.cells, net.channels, outputs).permute(2, 1, 0).reshape(outputs, -1)
+        return matrix.reshape(3, 3, -1, outputs).permute(3, 2, 0, 1)
 
     def __call__(self, observation: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """Return masked log-probabilities [B, A] and values [B]."""
-        features = observation.reshape(-1, *self.shape) if self.tower else observation
-        features = self._stored(_applied(self.first, features).tanh())
-        for one, two in zip(self.tower[::2], self.tower[1::2], strict=True):
-            features = self._stored((features + two(self._stored(one(features).relu()))).relu())
-        features = self._stored(_applied(self.second, features.flatten(1)).tanh())
-        logits = masked_logits(_applied(self.policy, features), mask)
-        return logits.log_softmax(), self.value(features).squeeze(1)
+        """Return masked log-probabilities [B, A] and values [B] for observations [B, n] of numbers or bools.
+
+        There is no gradient with respect to the observations.
+        """
+        if not fused.is_fused(self.architecture, observation):
+            return self._by_tinygrad(observation.float(), mask)
+        weights = [tensor for layer in self.layers.values() for tensor in (layer.matrix, layer.bias)]
+        logs, values = fused.evaluate(self.architecture, observation, mask, weights, bool(TRAINING))
+        return logs, values
+
+    def _by_tinygrad(self, observation: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """Evaluate by tinygrad's operations."""
+        activation = Tensor.relu if self.activation == "relu" else Tensor.tanh
+        features = observation
+        if self.architecture.blocks:
+
+            def convolution(name: str, x: Tensor) -> Tensor:
+                return x.conv2d(self._weight(name), self.layers[name].bias, padding=1)
+
+            features = self._stored(activation(convolution("first", observation.reshape(-1, *self.shape))))
+            for k in range(0, 2 * self.architecture.blocks, 2):
+                inner = self._stored(convolution(f"tower.{k}", features).relu())
+                features = self._stored((features + convolution(f"tower.{k + 1}", inner)).relu())
+            features = features.permute(0, 2, 3, 1).flatten(1)
+        for name in ("second",) if self.architecture.blocks else ("first", "second"):
+            features = self._stored(activation(features.linear(*self.layers[name])))
+        logits = masked_logits(features.linear(*self.layers["policy"]), mask)
+        return logits.log_softmax(), features.linear(*self.layers["value"]).squeeze(1)
 
     def _stored(self, features: Tensor) -> Tensor:
         """Write features to memory, where convolutions and gradients would otherwise recompute them for every use."""
-        return features.contiguous() if self.tower or TRAINING else features
-
-
-def _applied(layer: nn.Linear | nn.Conv2d, features: Tensor) -> Tensor:
-    """Apply a layer. The weights of a dense layer are transposed to contiguous memory, which is faster on the CPU."""
-    if isinstance(layer, nn.Conv2d):
-        return layer(features)
-    return features.linear(layer.weight.T.contiguous(), layer.bias)
+        return features.contiguous() if self.architecture.blocks or TRAINING else features
 
 
 def look(env: Env, state: State) -> tuple[Tensor, Tensor]:
@@ -126,7 +211,7 @@ def evaluator(env: Env, network: Network) -> Evaluate:
     spec = env.spec
 
     def evaluate(state: State) -> tuple[Tensor, Tensor]:
-        logits, value = network(*look(env, state))
+        logits, value = network(env.observe(state).flatten(1), state.legal_action_mask)
         if spec.num_players == 1 or (spec.num_players == 2 and spec.zero_sum):
             return logits, value
         # the other players share the negated value equally: exact only in zero-sum games
@@ -136,23 +221,51 @@ def evaluator(env: Env, network: Network) -> Evaluate:
     return evaluate
 
 
-def save(env: Env, weights: dict[str, Tensor], path: str | Path) -> None:
-    """Write weights in half precision, with the environment, to a safetensors file; replaces an existing one."""
-    write_arrays(path, FORMAT, env_metadata(env), {k: w.numpy().astype(np.float16) for k, w in weights.items()})
+class Player(NamedTuple):
+    """Content of a file of weights.
+
+    Attributes:
+        env: the environment.
+        weights: the weights by name, float16.
+        activation: the activation of the network's hidden layers.
+    """
+
+    env: Env
+    weights: dict[str, np.ndarray]
+    activation: str
 
 
-def load(path: str | Path) -> tuple[Env, dict[str, np.ndarray]]:
-    """Return the environment and the weights of a file by `save`.
+def save(env: Env, weights: dict[str, Tensor], path: str | Path, activation: str = "relu") -> None:
+    """Write weights in half precision, with the environment and the activation, to a safetensors file.
+
+    Args:
+        env: the environment.
+        weights: the weights by name.
+        path: of the file; an existing one is replaced.
+        activation: "relu" or "tanh", as in `Network`.
+
+    Raises:
+        TypeError, ValueError: another activation.
+        OSError: the file cannot be written.
+    """
+    arrays = {k: w.numpy().astype(np.float16) for k, w in weights.items()}
+    sizes = {name: list(array.shape) for name, array in arrays.items()}
+    about = {"activation": one_of("activation", activation, ACTIVATIONS), "sizes": sizes}
+    write_arrays(path, FORMAT, env_metadata(env) | about, arrays)
+
+
+def load(path: str | Path) -> Player:
+    """Return the environment, the weights and the activation of a file by `save`.
 
     Raises:
         FileNotFoundError: there is no such file.
         ValueError: a file of another kind, or of another version of the game.
     """
-    metadata, stored = read_arrays(path, FORMAT)
+    metadata, stored = read_arrays(path, FORMAT, TANH_FORMAT)
     weights = {name: np.array(array) for name, array in stored.items()}  # copies of the mapped file
     try:
-        env = env_of(metadata)
-        Network(env, weights=weights)
+        env, activation = env_of(metadata), metadata.get("activation", "tanh")
+        Network(env, weights=weights, activation=activation)
     except (KeyError, TypeError, AttributeError, ValueError, ImportError, ZeroDivisionError) as error:
         raise ValueError(f"{str(path)!r} has no weights that fit: {str(error)[:120]}") from None
-    return env, weights
+    return Player(env, weights, activation)

@@ -96,7 +96,14 @@ class Trainer(ABC):
         self.env, self.config, self.device, self.rank = env, config, str(resolve(device)), rank
         self.steps, self.positions, self.seconds, self.progress = 0, 0, 0.0, 0.0
         Tensor.manual_seed(config.seed)
-        self.network = Network(env, config.hidden, config.blocks, config.channels, device=device)
+        self.network = Network(
+            env,
+            config.hidden,
+            config.blocks,
+            config.channels,
+            activation="tanh" if config.tanh else "relu",
+            device=device,
+        )
         self.state = env.init(config.num_envs, config.seed, device, rank * config.num_envs)
 
     # *** of the algorithm ***
@@ -128,8 +135,8 @@ class Trainer(ABC):
         return np.random.default_rng([self.config.seed, *key])
 
     def weights(self) -> dict[str, Tensor]:
-        """Return the network's weights by name; those of a captured network are assigned to, never replaced."""
-        return nn.state.get_state_dict(self.network)
+        """Return the network's weights by name."""
+        return self.network.weights()
 
     def assign_weights(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Assign arrays to the network's weights by name. ValueError if names or shapes differ."""
@@ -137,8 +144,9 @@ class Trainer(ABC):
         shapes = {name: array.shape for name, array in arrays.items()}
         if shapes != {name: tensor.shape for name, tensor in weights.items()}:
             raise ValueError(f"weights must be those of a network with the settings' sizes, got {shown(shapes)}")
-        for name, tensor in weights.items():
-            _assign(tensor, arrays[name])
+        values = self.network.matrices(arrays)
+        for name, tensor in self.network.parameters().items():  # a captured network's are never replaced
+            _assign(tensor, values[name])
 
     def step(self) -> Metrics:
         """Play and learn once, and return metrics by name."""
@@ -200,7 +208,7 @@ class Trainer(ABC):
         counters = {"steps": self.steps, "positions": self.positions, "seconds": self.seconds}
         about = {"algorithm": self.algorithm, "env": env_metadata(self.env), "counters": counters}
         write_arrays(path / CHECKPOINT, FORMAT, about, arrays)
-        save_network(self.env, self.weights(), path / WEIGHTS)
+        save_network(self.env, self.weights(), path / WEIGHTS, self.network.activation)
 
     @classmethod
     def load(cls, folder: str | Path, device: str | None = None) -> Self:
@@ -243,7 +251,7 @@ class Trainer(ABC):
         """Return the tensors of a checkpoint with their group and name."""
         optimizer = nn.state.get_state_dict(self.optimizer())
         groups = {
-            "network": self.weights(),
+            "network": self.network.parameters(),
             "optimizer": {k: t for k, t in optimizer.items() if k != "lr" and not k.startswith("params.")},
         }
         return [(group, name, tensor) for group, tensors in groups.items() for name, tensor in tensors.items()]

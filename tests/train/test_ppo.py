@@ -60,9 +60,9 @@ def test_rollouts(race: te.Env) -> None:
         next_value = trainer.network(*look(env, state))[1].numpy()
         check_rollout(steps, movers(state.numpy()), next_value, advantage, valid)
     for progress in (1.0, 0.0, 1.0):  # the captured optimiser uses the rate of each update
-        before, trainer.progress = trainer.network.first.weight.numpy(), progress
+        before, trainer.progress = trainer.network.layers["first"].matrix.numpy(), progress
         trainer.step()
-        assert (trainer.network.first.weight.numpy() == before).all() == (progress == 1)
+        assert (trainer.network.layers["first"].matrix.numpy() == before).all() == (progress == 1)
 
 
 @pytest.mark.slow

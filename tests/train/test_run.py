@@ -120,7 +120,7 @@ def test_what_a_folder_has(tmp_path: Path) -> None:
     rated = {"score", "score_interval", "mean_return", "network_score"}
     assert [rated <= line.keys() for line in seen] == [False, True, False, True]
     _, arrays = read_arrays(tmp_path / CHECKPOINT, FORMAT)
-    assert arrays["network.policy.weight"].dtype == np.float32
+    assert arrays["network.policy.matrix"].dtype == np.float32
     assert {name.split(".")[0] for name in arrays} == {"network", "optimizer", "state", "replay"}
     assert arrays["replay.value"].shape == (3, 32) and "optimizer.m.0" in arrays
     kept = nn.state.safe_load(tmp_path / "weights.safetensors")
