@@ -11,15 +11,20 @@ registered as well. Rule fields that are ints, bools or strings are parameters. 
 A game with chance in its first state only, such as a deal of cards, starts with a chance node of all first states, so
 that counterfactual regret minimisation and exploitability are exact. In other games with chance, the start and every
 action are followed by a chance node of one outcome, at which the game samples: clones of a state sample independently.
-The parameter `seed` makes samples reproducible (-1: they are not). An information state lists a player's observations
-and actions, ply by ply.
+The parameter `seed` makes samples reproducible (-1: they are not).
+
+An information state lists a player's observations and actions, ply by ply. Games of hidden information whose longest
+list has at most `MAX_INFORMATION` numbers have it as a tensor as well. `resample_from_infostate` draws one of the deals
+with the player's information state; where chance is sampled, the rules' determinize resamples what is hidden.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any, NamedTuple
+import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +33,9 @@ from tensor_envs._engine.entry import GameEntry
 from tensor_envs._engine.layout import FLAGS
 from tensor_envs._engine.random import KEY_WORDS
 from tensor_envs.env import Env
+from tensor_envs.interpreter import debug
+from tensor_envs.rules.chance import KeyedChance
+from tensor_envs.rules.scalar import integer
 from tensor_envs.rules.spec import MAX_PLAYERS
 from tensor_envs.solve.outcomes import facts, first_states
 from tensor_envs.state import State
@@ -40,133 +48,345 @@ except ImportError:
 
 PREFIX = "tensor_envs_"
 MAX_PLIES = 10**6  # limit for games without one
-BEGIN = -1  # pending action of a game before its first chance node
-NO_KEYS = np.zeros((1, KEY_WORDS), np.uint32)
-CACHE_SIZE = 2**16  # answers of kernels, which algorithms that walk through whole games ask for again and again
+MAX_INFORMATION = 2**16  # numbers in the tensor of an information state
+MAX_SEQUENCES = 256  # sequences of actions that are played to find the length of the longest game
+CACHE_SIZE = 2**16  # games that a tree keeps for algorithms that walk through whole games again and again
+CHANCE, TERMINAL = int(pyspiel.PlayerId.CHANCE), int(pyspiel.PlayerId.TERMINAL)
 
 
-class Played(NamedTuple):
-    """Result of an action or of the start of a game."""
+class GameTree:
+    """Positions of a game that states of pyspiel share, and its chance.
 
-    words: bytes
-    rewards: np.ndarray
-    over: bool
-    mover: int
-    legal: tuple[int, ...]
+    Attributes:
+        first: words of all equally likely first states; None if there is chance in later states.
+        draws: whether chance is sampled, so that positions are not kept.
+        outcomes: those of a chance node, with their probabilities.
+        start: where games start.
+        plies: upper bound of a game's plies; None if there is none or it is not known.
+    """
 
-    @staticmethod
-    def of(state: State) -> Played:
-        values, table = state.env.row(state, 0), state.buffers.layout.table(state.tensors[0])
-        over, legal = values["terminated"] or values["truncated"], np.flatnonzero(values["legal_action_mask"])
-        return Played(table.tobytes(), values["rewards"], over, values["current_player"], tuple(legal.tolist()))
+    def __init__(self, env: Env, seed: int):
+        self.env, self.rng = env, np.random.default_rng(None if seed < 0 else seed)
+        self.first = packed_first_states(env)
+        self.draws = env.spec.chance and self.first is None
+        count = 1 if self.first is None else len(self.first)
+        self._root: Level | None = None
+        self._kept = 0
+        self.outcomes = [(outcome, 1 / count) for outcome in range(count)]
+        self.start = TreePosition(self, CHANCE) if env.spec.chance else self.begin().position(0)
+        self.plies = env.spec.max_plies or self._longest_game()
+
+    def __deepcopy__(self, memo: Any) -> GameTree:
+        return self
+
+    def _longest_game(self) -> int | None:
+        """Play all sequences of actions of a game of hidden information, if all its chance is a deal and they are few.
+
+        Such games have a limit by their rules, which the Spec need not name.
+        """
+        if self.env.spec.perfect_information or self.first is None:
+            return None
+        levels, plies, played = [self.begin()], 0, 0
+        while levels:
+            levels = [level.after(int(action)) for level in levels for action in np.flatnonzero(level.mask.any(0))]
+            plies, played = plies + bool(levels), played + len(levels)
+            if played > MAX_SEQUENCES:
+                return None
+        return plies
+
+    @property
+    def information_size(self) -> int:
+        """Number of values in the tensor of an information state; 0 if there is none, or there are too many."""
+        env = self.env
+        if env.spec.perfect_information or self.plies is None:
+            return 0
+        size = env.num_players + (self.plies + 1) * (math.prod(env.observation_shape) + env.num_actions)
+        return size if size <= MAX_INFORMATION else 0
+
+    def begin(self) -> Level:
+        """Return the first states of all deals."""
+        if self._root is None or self.draws:
+            if self.first is None:
+                state = self.env.init(1, int(self.rng.integers(2**63)), "CPU")
+            else:
+                keys = np.zeros((len(self.first), KEY_WORDS), np.uint32)
+                buffers = self.env.engine.load(self.first, keys, "CPU")
+                state = State(self.env, self.env.engine.refresh(buffers))
+            self._root = Level(self, state)
+        return self._root
+
+    def step(self, level: Level, action: int) -> Level:
+        """Return the games of all deals after an action."""
+        words = level.words
+        if self.draws:  # chance of this action alone
+            words = words.copy()
+            for slot in self.env.engine.layout.slots["key"]:
+                words[:, slot.word] = self.rng.integers(2**32, size=len(words))
+        games = loaded(self.env, words, level.row_keys)
+        after = Level(self, self.env.step(games, [action] * len(words)), level, action)
+        if not self.draws:
+            self._kept += len(words)
+            if self._kept > CACHE_SIZE:
+                self.begin().children.clear()  # states keep their own positions
+                self._kept = 0
+            level.children[action] = after
+        return after
+
+
+class Level:
+    """The games of all deals after the same actions, computed together.
+
+    Attributes:
+        words, row_keys: of the games, uint32 [D, words] and [D, KEY_WORDS].
+        parent, action: the games before, and the last action; None and -1 at the start.
+        over, movers, mask: whether games have ended, bool [D]; players to move [D]; legal actions, bool [D, A].
+        returns: rewards so far, float64 [D, P].
+        reached: whether all actions were legal in a deal, bool [D].
+        positions: those of the deals, by number, as far as they are used.
+        children: the games after another action.
+    """
+
+    def __init__(self, tree: GameTree, state: State, parent: Level | None = None, action: int = -1):
+        layout = state.buffers.layout
+        self.tree, self.parent, self.action = tree, parent, action
+        self.words, self.row_keys = (layout.table(part) for part in state.tensors)
+        values = tree.env.engine.layout.unpack(self.words)
+        self.over = values["terminated"] | values["truncated"]
+        self.movers, self.mask, self.returns = values["current_player"], values["legal_action_mask"], values["rewards"]
+        self.returns, self.reached = self.returns.astype(np.float64), np.ones(len(self.words), np.bool_)
+        if parent is not None:
+            self.returns = parent.returns + self.returns
+            self.reached = parent.reached & parent.mask[:, action]
+        self.positions: dict[int, TreePosition] = {}
+        self.children: dict[int, Level] = {}
+        self._observations: dict[int, np.ndarray] = {}
+        self._information: dict[int, list[str]] = {}
+
+    def __deepcopy__(self, memo: Any) -> Level:
+        return self
+
+    def position(self, deal: int) -> TreePosition:
+        """Return the position of one deal."""
+        if deal not in self.positions:
+            player = TERMINAL if self.over[deal] else int(self.movers[deal])
+            self.positions[deal] = TreePosition(self.tree, player, self, deal)
+        return self.positions[deal]
+
+    def after(self, action: int) -> Level:
+        """Return the games after an action."""
+        return self.children.get(action) or self.tree.step(self, action)
+
+    def observations(self, player: int) -> np.ndarray:
+        """Return a player's observations of all deals, [D, *observation_shape]."""
+        if player not in self._observations:
+            games = loaded(self.tree.env, self.words, self.row_keys)
+            self._observations[player] = self.tree.env.observe(games, player).numpy()
+        return self._observations[player]
+
+    def information(self, player: int) -> list[str]:
+        """Return a player's information states of all deals: observations, and own actions, as text."""
+        level, later = self, list[Level]()
+        while player not in level._information and level.parent is not None:
+            later.append(level)
+            level = level.parent
+        if player not in level._information:
+            level._information[player] = [f"player {player} {seen}" for seen in level._observed(player)]
+        texts = level._information[player]
+        for after in reversed(later):
+            own = [f" did {after.action} " if mover == player else " " for mover in level.movers.tolist()]
+            texts = [a + b + c for a, b, c in zip(texts, own, after._observed(player), strict=True)]
+            level = after
+            if not self.tree.draws:  # texts of long games would take much memory
+                level._information[player] = texts
+        return texts
+
+    def _observed(self, player: int) -> list[str]:
+        entries = self.observations(player).reshape(len(self.words), -1)
+        entries = np.packbits(entries, axis=1) if entries.dtype == bool else entries
+        return [row.tobytes().hex() for row in entries]
+
+
+class TreePosition:
+    """A position of a game, or a chance node, as plain values that states of pyspiel share.
+
+    Attributes:
+        player: the player to move, or pyspiel's number for chance or the end.
+        level, deal: the games among which it is, and its number; None and 0 before the first chance node.
+        action: action whose chance node this is; None otherwise.
+        legal: legal actions.
+        returns: of every player; 0 before the end.
+    """
+
+    __slots__ = ("action", "deal", "legal", "level", "player", "returns", "tree")
+
+    def __init__(
+        self, tree: GameTree, player: int, level: Level | None = None, deal: int = 0, action: int | None = None
+    ):
+        self.tree, self.player, self.level, self.deal, self.action = tree, player, level, deal, action
+        self.legal: list[int] = []
+        self.returns = [0.0] * tree.env.num_players
+        if level is not None and player == TERMINAL:
+            self.returns = level.returns[deal].tolist()
+        elif level is not None and player != CHANCE:
+            self.legal = np.flatnonzero(level.mask[deal]).tolist()
+
+    def __deepcopy__(self, memo: Any) -> TreePosition:
+        return self
+
+    def after(self, action: int) -> TreePosition:
+        """Return the position after an action, or after an outcome of chance."""
+        level, deal, tree = self.level, self.deal, self.tree
+        if level is None:
+            return tree.begin().position(0 if tree.draws else action)
+        if self.player == CHANCE:
+            assert self.action is not None
+            return level.after(self.action).position(deal)
+        if tree.draws:
+            return TreePosition(tree, CHANCE, level, deal, action)
+        return level.after(action).position(deal)
+
+    def games(self) -> State:
+        """Return the game as a State of batch 1. ValueError before the first chance node."""
+        if self.level is None:
+            raise ValueError("chance has not yet begun the game")
+        row = slice(self.deal, self.deal + 1)
+        return loaded(self.tree.env, self.level.words[row], self.level.row_keys[row])
+
+    def resampled(self, player: int, number: float) -> TreePosition:
+        """Return this position with what is hidden from a player resampled by the rules' determinize.
+
+        number: in [0, 1), selects the sample.
+
+        Raises:
+            ValueError: the game hides something, and its rules have no determinize.
+        """
+        env = self.tree.env
+        if self.level is None or env.spec.perfect_information:
+            return self
+        if not env.engine.game.determinizes:
+            raise ValueError(f"the rules of {env.id!r} have no determinize, which resamples what is hidden")
+        layout, words = env.engine.layout, self.level.words[self.deal]
+        game = debug(env, game=env.state_to_dict(self.games(), 0))
+        key = int(number * 2**53)
+        game.state = game.game.determinize(game.state, integer(player), KeyedChance((key & 0xFFFFFFFF, key >> 32)))
+        new = layout.pack([game.fields() | dict.fromkeys(FLAGS, False)])
+        new[0, layout.field_words :] = words[layout.field_words :]  # rewards and mask
+        for name in ("key", "episode"):
+            for slot in layout.slots[name]:
+                new[0, slot.word] = words[slot.word]
+        level = Level(self.tree, loaded(env, new, self.level.row_keys), self.level.parent, self.level.action)
+        level.returns = self.level.returns
+        return TreePosition(self.tree, self.player, level, 0, self.action)
 
 
 def loaded(env: Env, table: np.ndarray, row_keys: np.ndarray) -> State:
-    """Return a State of batch 1 from the words of a game."""
+    """Return a State from the words of games."""
     return State(env, env.engine.load(table, row_keys, "CPU"))
 
 
 class SpielState(pyspiel.State):
-    """One game as words on the host, which copy and pickle as pyspiel requires."""
-
-    _words: np.ndarray
-    _row_keys: np.ndarray
-    _legal: list[int]
-    _pending: int | None  # an action whose chance node comes next
-    _past: tuple[tuple[bytes, int, int], ...]  # words before each action, its player, the action
+    """A game of pyspiel: a position of a tree, so that copies are cheap."""
 
     def __init__(self, game: Any):
         super().__init__(game)
-        self._returns, self._past = np.zeros(game.env.num_players), ()
-        self._over, self._mover, self._pending = False, 0, BEGIN
-        if not game.env.spec.chance:
-            self._play(BEGIN)
-
-    def _game(self) -> Any:
-        return self.get_game()
+        self._at: TreePosition = game.tree.start
 
     @property
     def state(self) -> State:
         """The game as a State of batch 1. ValueError before the first chance node."""
-        if self._pending == BEGIN:
-            raise ValueError("chance has not yet begun the game")
-        return loaded(self._game().env, self._words, self._row_keys)
-
-    def _play(self, action: int, outcome: int = 0) -> None:
-        """Apply an action; `outcome` is that of the first chance node."""
-        game = self._game()
-        if action == BEGIN:
-            state = game.begin(outcome)
-            self._row_keys, played = state.buffers.layout.table(state.tensors[1]), Played.of(state)
-        else:
-            self._past += ((self._words.tobytes(), self._mover, action),)
-            if game.draws:  # chance of this action alone
-                for slot in game.env.engine.layout.slots["key"]:
-                    self._words[0, slot.word] = game.rng.integers(2**32)
-            played = game.after(self._words.tobytes(), self._row_keys.tobytes(), action)
-        self._pending = None
-        self._words = np.frombuffer(played.words, np.uint32)[None].copy()
-        self._returns = self._returns + played.rewards
-        self._over, self._mover, self._legal = played.over, played.mover, list(played.legal)
+        return self._at.games()
 
     def current_player(self) -> int:
-        if self._pending is not None:
-            return int(pyspiel.PlayerId.CHANCE)
-        return int(pyspiel.PlayerId.TERMINAL if self._over else self._mover)
+        return self._at.player
 
     def _legal_actions(self, player: int) -> list[int]:
-        return list(self._legal)
+        return self._at.legal
 
     def chance_outcomes(self) -> list[tuple[int, float]]:
-        first = self._game().first
-        count = 1 if first is None else len(first)
-        return [(outcome, 1 / count) for outcome in range(count)]
+        return list(self._at.tree.outcomes)
 
     def _apply_action(self, action: int) -> None:
-        if self._pending is not None:
-            self._play(self._pending, action)
-        elif self._game().draws:
-            self._pending = action
-        else:
-            self._play(action)
+        self._at = self._at.after(action)
 
     def _action_to_string(self, player: int, action: int) -> str:
-        return f"draw {action}" if player == pyspiel.PlayerId.CHANCE else self._game().env.action_names[action]
+        return f"draw {action}" if player == CHANCE else self._at.tree.env.action_names[action]
 
     def is_terminal(self) -> bool:
-        return self._over
+        return self._at.player == TERMINAL
 
     def returns(self) -> list[float]:
-        return (self._returns * self._over).tolist()
+        return list(self._at.returns)
+
+    def resample_from_infostate(self, player_id: int, probability_sampler: Callable[[], float]) -> SpielState:
+        """Return a state with the information state of a player.
+
+        Where a deal is all chance, it has one of the deals that lead to this information state, all equally likely,
+        and a history with that deal. Where chance is sampled, the rules' determinize resamples what is hidden from the
+        player now; the past stays as it is.
+
+        Args:
+            player_id: the player.
+            probability_sampler: returns a number in [0, 1), such as `pyspiel.UniformProbabilitySampler(0, 1)`.
+
+        Raises:
+            ValueError: no such player, or hidden information that the rules cannot resample.
+        """
+        at = self._at
+        if not 0 <= player_id < at.tree.env.num_players:
+            raise ValueError(f"player_id must be in 0..{at.tree.env.num_players - 1}, got {player_id}")
+        if at.tree.first is None or at.level is None:
+            state: SpielState = self.clone()
+            state._at = at.resampled(player_id, probability_sampler())
+            return state
+        texts, reached = at.level.information(player_id), at.level.reached.tolist()
+        alike = [deal for deal, text in enumerate(texts) if reached[deal] and text == texts[at.deal]]
+        deal = alike[int(probability_sampler() * len(alike))]
+        state = self.get_game().new_initial_state()
+        for action in (deal, *self.history()[1:]):
+            state.apply_action(action)
+        return state
 
     def __str__(self) -> str:
-        if self._pending is not None:
+        if self._at.player == CHANCE:
             return f"chance, after {self.history()}"
         return text.position(self.state, 0, None)
 
 
 class Memory:
-    """Observer of information states: a player's observations and actions as text."""
+    """Observer of information states: a player's observations and actions, as text and as a tensor.
 
-    def __init__(self, env: Env):
-        self.env, self.tensor, self.dict = env, None, dict[str, np.ndarray]()
-        self._observed = functools.lru_cache(CACHE_SIZE)(self._observe)
+    The tensor has the player, and for every ply up to the game's limit the observation before it and the player's own
+    action, 0 where there is none.
+    """
 
-    def _observe(self, words: bytes, player: int) -> str:
-        state = loaded(self.env, np.frombuffer(words, np.uint32)[None], NO_KEYS)
-        entries = self.env.observe(state, player).numpy()
-        return (np.packbits(entries) if entries.dtype == bool else entries).tobytes().hex()
+    def __init__(self, tree: GameTree):
+        self.tensor, self.dict = None, dict[str, np.ndarray]()
+        if tree.information_size and tree.plies is not None:
+            self.tensor = np.zeros(tree.information_size, np.float32)
+            players, actions = tree.env.num_players, tree.env.num_actions
+            table = self.tensor[players:].reshape(tree.plies + 1, -1)
+            self.dict = {"player": self.tensor[:players], "observations": table[:, :-actions]}
+            self.dict["actions"] = table[:, -actions:]
 
     def set_from(self, state: SpielState, player: int) -> None:
-        """Do nothing: an information state has no tensor."""
+        if self.tensor is None:
+            return
+        self.tensor.fill(0)
+        self.dict["player"][player] = 1
+        levels, level = list[Level](), state._at.level
+        while level is not None:
+            levels.append(level)
+            level = level.parent
+        deal, after = state._at.deal, None
+        for ply, level in enumerate(reversed(levels)):
+            if after is not None and after.movers[deal] == player:
+                self.dict["actions"][ply - 1, level.action] = 1
+            self.dict["observations"][ply] = level.observations(player)[deal].reshape(-1)
+            after = level
 
     def string_from(self, state: SpielState, player: int) -> str:
-        if state._pending == BEGIN:
-            return ""
-        text = [f"player {player}"]
-        for table, mover, action in state._past:
-            text += [self._observed(table, player)] + [f"did {action}"] * (mover == player)
-        return " ".join([*text, self._observed(state._words.tobytes(), player)])
+        at = state._at
+        return "" if at.level is None else at.level.information(player)[at.deal]
 
 
 class Observer:
@@ -178,11 +398,11 @@ class Observer:
         self.dict = {"observation": self.tensor.reshape(shape)}
 
     def set_from(self, state: SpielState, player: int) -> None:
-        entries = 0 if state._pending == BEGIN else self.env.observe(state.state, player).numpy()[0]
-        self.dict["observation"][...] = entries
+        at = state._at
+        self.dict["observation"][...] = 0 if at.level is None else at.level.observations(player)[at.deal]
 
     def string_from(self, state: SpielState, player: int) -> str:
-        return "" if state._pending == BEGIN else text.position(state.state, 0, player)
+        return "" if state._at.level is None else text.position(state.state, 0, player)
 
 
 def packed_first_states(env: Env) -> np.ndarray | None:
@@ -220,7 +440,6 @@ def game_class(name: str, entry: GameEntry) -> tuple[pyspiel.GameType, type]:
         max_num_players=MAX_PLAYERS,
         min_num_players=1,
         provides_information_state_string=True,
-        provides_information_state_tensor=False,
         provides_observation_string=True,
         provides_observation_tensor=True,
         parameter_specification=parameters,
@@ -232,45 +451,32 @@ def game_class(name: str, entry: GameEntry) -> tuple[pyspiel.GameType, type]:
         def __init__(self, params: dict[str, Any] | None = None):
             chosen = {key: value for key, value in (params or {}).items() if value != parameters[key]}
             seed = chosen.pop("seed", -1)
-            self.env = registry.make(name, **chosen)  # defaults may depend on each other
-            self.rng = np.random.default_rng(None if seed < 0 else seed)
-            self.first, spec = packed_first_states(self.env), self.env.spec
-            self.draws = spec.chance and self.first is None
-            self.after = self._after if self.draws else functools.lru_cache(CACHE_SIZE)(self._after)
-            outcomes = int(spec.chance) if self.first is None else len(self.first)
+            env = registry.make(name, **chosen)  # defaults may depend on each other
+            self.tree, spec = GameTree(env, seed), env.spec
             info = pyspiel.GameInfo(
                 num_distinct_actions=spec.num_actions,
-                max_chance_outcomes=outcomes,
+                max_chance_outcomes=len(self.tree.outcomes) * spec.chance,
                 num_players=spec.num_players,
                 min_utility=-np.inf,
                 max_utility=np.inf,
                 utility_sum=0.0 if spec.zero_sum else None,
-                max_game_length=spec.max_plies or MAX_PLIES,
+                max_game_length=self.tree.plies or MAX_PLIES,
             )
-            mode = sampled if self.first is None else chances.EXPLICIT_STOCHASTIC
-            super().__init__(game_type(chance_mode=mode), info, params or {})
-
-        def begin(self, outcome: int) -> State:
-            if self.first is None:
-                return self.env.init(1, int(self.rng.integers(2**63)), "CPU")
-            buffers = self.env.engine.load(self.first[outcome : outcome + 1], NO_KEYS, "CPU")
-            return State(self.env, self.env.engine.refresh(buffers))
-
-        def _after(self, words: bytes, row_keys: bytes, action: int) -> Played:
-            table, keys = (np.frombuffer(part, np.uint32)[None] for part in (words, row_keys))
-            return Played.of(self.env.step(loaded(self.env, table, keys), [action]))
+            mode = sampled if self.tree.first is None else chances.EXPLICIT_STOCHASTIC
+            tensor = self.tree.information_size > 0
+            super().__init__(game_type(chance_mode=mode, provides_information_state_tensor=tensor), info, params or {})
 
         def new_initial_state(self, state: Any = None) -> SpielState:
             return SpielState(self)
 
         def make_py_observer(self, kind: Any = None, given: Any = None) -> Any:
             if kind is None or (kind.public_info and not kind.perfect_recall):
-                return Observer(self.env)
+                return Observer(self.tree.env)
             if spec.perfect_information:
                 return IIGObserverForPublicInfoGame(kind, given)
-            return Memory(self.env) if kind.public_info else None
+            return Memory(self.tree) if kind.public_info else None
 
-    return game_type(chance_mode=sampled), SpielGame
+    return game_type(chance_mode=sampled, provides_information_state_tensor=False), SpielGame
 
 
 def register_games() -> None:

@@ -1,12 +1,17 @@
 """OpenSpiel plays the games: its simulations, its searches, its observers."""
 
+import pickle
+import time
+from collections import Counter
+from typing import Any
+
 import numpy as np
 import pytest
 
 pytestmark = pytest.mark.extra("pyspiel")
 pyspiel = pytest.importorskip("pyspiel")
 
-from open_spiel.python.algorithms import cfr, exploitability, mcts, minimax  # noqa: E402
+from open_spiel.python.algorithms import cfr, exploitability, ismcts, mcts, minimax  # noqa: E402
 from open_spiel.python.observation import make_observation  # noqa: E402
 
 import tensor_envs as te  # noqa: E402
@@ -145,3 +150,149 @@ def test_custom_games(monkeypatch: pytest.MonkeyPatch) -> None:
     game = pyspiel.load_game("tensor_envs_dice_race(goal=9)")
     assert game.num_players() == 3 and game.max_game_length() == te.make("dice_race").spec.max_plies
     pyspiel.random_sim_test(game, num_sims=2, serialize=False, verbose=False)
+
+
+def play(state: Any, rng: np.random.Generator, plies: int) -> Any:
+    """Play random actions, and outcomes of chance, up to a decision."""
+    while not state.is_terminal() and (plies or state.is_chance_node()):
+        chance = state.is_chance_node()
+        actions = [outcome for outcome, _ in state.chance_outcomes()] if chance else state.legal_actions()
+        state.apply_action(int(rng.choice(actions)))
+        plies -= not chance
+    return state
+
+
+def test_deals_are_resampled_from_an_information_state() -> None:
+    """Samples are the deals with the player's information state, as often as each other, with their own histories."""
+    rng = np.random.default_rng(1)
+    for name, plies in (("kuhn_poker", 1), ("leduc_poker", 1), ("leduc_poker", 3)):
+        game = pyspiel.load_game(f"tensor_envs_{name}")
+        state = play(game.new_initial_state(), rng, plies)
+        actions = state.history()[1:]
+        for player in range(2):
+            known, expected = state.information_state_string(player), set()
+            for deal, _ in game.new_initial_state().chance_outcomes():
+                other = game.new_initial_state()
+                other.apply_action(deal)
+                reached = all(a in other.legal_actions() and other.apply_action(a) is None for a in actions)
+                if reached and other.information_state_string(player) == known:
+                    expected.add(deal)
+            numbers, seen = iter(np.linspace(0, 1, 40 * len(expected), endpoint=False).tolist()), Counter[int]()
+            for _ in range(40 * len(expected)):
+                sample = state.resample_from_infostate(player, lambda: next(numbers))  # noqa: B023
+                assert sample.information_state_string(player) == known and sample.history()[1:] == actions
+                assert sample.legal_actions() == state.legal_actions()
+                seen[sample.history()[0]] += 1
+            assert len(expected) > 1 and seen == dict.fromkeys(expected, 40)
+    with pytest.raises(ValueError, match=r"player_id must be in 0\.\.1, got 2"):
+        state.resample_from_infostate(2, lambda: 0.5)
+
+
+def test_hidden_cards_are_resampled() -> None:
+    """Where chance is sampled, determinize resamples: the player's information stays, the top card changes."""
+    state = play(pyspiel.load_game("tensor_envs_three_will(seed=1)").new_initial_state(), np.random.default_rng(0), 6)
+    player, sampler = state.current_player(), pyspiel.UniformProbabilitySampler(0.0, 1.0)
+    cards = set()
+    for _ in range(12):
+        sample = state.resample_from_infostate(player, sampler)
+        assert sample.information_state_string() == state.information_state_string()
+        assert sample.legal_actions() == state.legal_actions() and sample.history() == state.history()
+        cards.add(sample.state.ces.item())
+        play(sample, np.random.default_rng(1), 2)
+    assert len(cards) > 2
+    dice = play(pyspiel.load_game("tensor_envs_backgammon").new_initial_state(), np.random.default_rng(0), 2)
+    assert str(dice.resample_from_infostate(0, sampler)) == str(dice)
+
+
+@pytest.mark.few(2)
+@pytest.mark.parametrize("name", ["kuhn_poker", "leduc_poker", "three_will(to_win=1,max_turns=40)"])
+def test_information_set_searches(name: str) -> None:
+    """OpenSpiel's information-set MCTS chooses legal moves, and folds no winning hand of Kuhn poker."""
+    game, rng = pyspiel.load_game(f"tensor_envs_{name}"), np.random.RandomState(3)
+    simulations = 30 if "will" in name else 300
+    bot = ismcts.ISMCTSBot(game, mcts.RandomRolloutEvaluator(1, rng), 2.0, simulations, random_state=rng)
+    state, chance = game.new_initial_state(), np.random.default_rng(2)
+    for _ in range(3):
+        play(state, chance, 0)
+        if state.is_terminal():
+            break
+        action = bot.step(state)
+        assert action in state.legal_actions()
+        state.apply_action(action)
+    if name != "kuhn_poker":
+        return
+    kings = 0
+    for deal in range(6):
+        state = game.new_initial_state()
+        for action in (deal, 0, 1):  # check, bet
+            state.apply_action(action)
+        if state.state.cards.numpy()[0, 0] == 2:
+            kings += bot.step(state) == 1  # calls
+    assert kings == 2
+
+
+def test_information_state_tensors() -> None:
+    """A tensor distinguishes exactly the information states that texts distinguish, in all of Kuhn and Leduc poker."""
+    for name, nodes in (("kuhn_poker", 12), ("leduc_poker", 936)):
+        game = pyspiel.load_game(f"tensor_envs_{name}")
+        assert game.get_type().provides_information_state_tensor
+        pairs, waiting = set(), [game.new_initial_state()]
+        while waiting:
+            state = waiting.pop()
+            if state.is_terminal():
+                continue
+            if not state.is_chance_node():
+                tensor = tuple(state.information_state_tensor())
+                assert len(tensor) == game.information_state_tensor_size()
+                pairs.add((state.information_state_string(), tensor))
+            actions = [a for a, _ in state.chance_outcomes()] if state.is_chance_node() else state.legal_actions()
+            waiting += [state.child(action) for action in actions]
+        assert len(pairs) == len({text for text, _ in pairs}) == len({tensor for _, tensor in pairs}) == nodes
+    assert not pyspiel.load_game("tensor_envs_three_will").get_type().provides_information_state_tensor
+    observer = make_observation(game, pyspiel.IIGObservationType(perfect_recall=True))
+    state = play(game.new_initial_state(), np.random.default_rng(0), 3)
+    observer.set_from(state, 1)
+    moves = state.history()[1:]
+    assert observer.dict["player"].tolist() == [0, 1]
+    assert observer.dict["actions"][:3].argmax(1).tolist() == [0, moves[1], 0]
+    assert observer.dict["actions"].sum() == 1
+
+
+def test_states_are_copied_and_pickled() -> None:
+    game = pyspiel.load_game("tensor_envs_leduc_poker")
+    state = play(game.new_initial_state(), np.random.default_rng(0), 2)
+    again, clone = pickle.loads(pickle.dumps(state)), state.clone()
+    assert str(again) == str(clone) == str(state)
+    clone.apply_action(clone.legal_actions()[0])
+    clone.returns().append(1.0)
+    assert len(state.history()) == 3 and len(clone.returns()) == 2
+
+
+def test_trees_stay_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tree drops what it keeps once it has become large; states go on, and results are the same."""
+    monkeypatch.setattr(tensor_envs.adapters.open_spiel, "CACHE_SIZE", 50)
+    game = pyspiel.load_game("tensor_envs_tic_tac_toe")
+    for seed in range(12):
+        rng, same = np.random.default_rng(seed), np.random.default_rng(seed)
+        state, env = play(game.new_initial_state(), rng, 20), te.make("tic_tac_toe")
+        plain, returns = env.init(1), np.zeros(2)
+        while not plain.terminated.item():
+            plain = env.step(plain, [int(same.choice(np.flatnonzero(plain.legal_action_mask.numpy()[0])))])
+            returns += plain.rewards.numpy()[0]
+        assert state.returns() == returns.tolist()
+    assert game.tree._kept <= 50
+
+
+@pytest.mark.slow
+def test_cfr_takes_at_most_five_times_as_long_as_with_openspiels_own_game() -> None:
+    """Rounds of CFR in Python, in CPU time, alternating."""
+    solvers = [cfr.CFRSolver(pyspiel.load_game(name)) for name in ("tensor_envs_leduc_poker", "leduc_poker")]
+    times: list[list[float]] = [[], []]
+    for _ in range(9):
+        for solver, spent in zip(solvers, times, strict=True):
+            start = time.process_time()
+            solver.evaluate_and_update_policy()
+            spent.append(time.process_time() - start)
+    ratio = np.median(times[0]) / np.median(times[1])
+    print(f"CFR on Leduc poker: {ratio:.1f} times OpenSpiel's own game")
+    assert ratio < 5
