@@ -6,7 +6,8 @@ In a game that is over a policy returns an arbitrary action, which is ignored.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -14,7 +15,9 @@ import numpy as np
 from tinygrad import Tensor, dtypes
 
 from tensor_envs._compiler.devices import DeviceName, is_capturing
-from tensor_envs._validate import file_path, function, instance, integer, shown
+from tensor_envs._engine.inputs import int_array
+from tensor_envs._engine.random import threefry
+from tensor_envs._validate import file_path, function, instance, integer, number, shown, wrong_type
 from tensor_envs.interop import to_numpy
 from tensor_envs.jit import jit
 from tensor_envs.sampling import FLOOR, masked_logits, sample_action, uniform
@@ -33,6 +36,7 @@ __all__ = [
     "equilibrium",
     "greedy",
     "gumbel",
+    "league",
     "load",
     "perfect",
     "playout_search",
@@ -40,6 +44,8 @@ __all__ = [
     "uniform",
 ]
 Policy = Callable[[State], Any]  # integers [B], a Tensor or what NumPy takes
+LEAGUE_COUNTER = 0xFFFFFFFF  # counter of no decision
+DRAW_BITS = 24  # of a league's random numbers
 MAX_POSITIONS = 250_000  # upper bound for a game that is solved without an oracle
 
 
@@ -180,6 +186,68 @@ def gumbel(evaluate: Evaluate, num_simulations: int = 32, gumbel_scale: float = 
     function("evaluate", evaluate)
     count = integer("num_simulations", num_simulations, 1, MAX_SIMULATIONS)
     return lambda state: gumbel_muzero_policy(state, evaluate, count, gumbel_scale=gumbel_scale, seed=seed).action
+
+
+def league(policies: Sequence[Policy], weights: Sequence[float] | None = None, seed: int = 0) -> Policy:
+    """Return a policy that plays each game as one of several policies, drawn anew in every episode.
+
+    A draw depends on the game's seed, row and episode alone, so a learner that keeps its past selves in a league meets
+    one of them in each episode. Every member is called with the whole batch.
+
+    Args:
+        policies: the members, one or more.
+        weights: a number >= 0 for each member, its relative frequency; None: all are equally frequent.
+        seed: 0..2^32-1; another seed draws other members for the same games.
+
+    Returns:
+        A policy. It raises ValueError or TypeError if a member does not return an integer for every game.
+
+    Raises:
+        ValueError, TypeError: no members, members that are no functions, other weights or another seed.
+
+    Examples:
+        >>> first, last = (lambda state: [0] * state.batch), (lambda state: [8] * state.batch)
+        >>> mixed = te.agents.league([first, last], weights=[1, 3])
+        >>> actions = mixed(te.make("tic_tac_toe").init(1000)).numpy()
+        >>> sorted({*actions.tolist()}), bool(700 < (actions == 8).sum() < 800)
+        ([0, 8], True)
+    """
+    if not isinstance(policies, (list, tuple)):
+        raise wrong_type("policies", "a list of policies", policies)
+    members = tuple(function(f"policies[{i}]", policy) for i, policy in enumerate(policies))
+    if not members:
+        raise ValueError("policies must have one or more members, got none")
+    limits = _limits(len(members), weights)
+    seed = integer("seed", seed, 0, 2**32 - 1)
+
+    @jit
+    def choose(state: State, actions: tuple[Tensor, ...]) -> Tensor:
+        low, high = state.action_key[:, 0], state.action_key[:, 1]
+        bits = threefry((low, high), (low.const_like(LEAGUE_COUNTER), low.const_like(seed)))[0]
+        drawn, chosen = (bits >> 32 - DRAW_BITS).cast(dtypes.int32), actions[-1]
+        for limit, action in zip(limits[-2::-1], actions[-2::-1], strict=True):
+            chosen = (drawn < limit).where(action, chosen)
+        return chosen
+
+    def policy(state: State) -> Tensor:
+        instance("state", state, State)
+        layout = state.buffers.layout
+        named = ((f"the action of policies[{i}]", member(state)) for i, member in enumerate(members))
+        return choose(state, tuple(layout.column(int_array(name, action, layout)) for name, action in named))
+
+    return policy
+
+
+def _limits(count: int, weights: Any) -> list[int]:
+    """Return for each member of a league the limit below which, and not below an earlier one, numbers draw it."""
+    if weights is None:
+        weights = [1] * count
+    if not isinstance(weights, (list, tuple, range, np.ndarray)):
+        raise wrong_type("weights", "a list of numbers", weights)
+    weights = [number(f"weights[{i}]", x, 0, float("inf")) for i, x in enumerate(np.asarray(weights).tolist())]
+    if len(weights) != count or not 0 < sum(weights) < float("inf"):
+        raise ValueError(f"weights must be {count} numbers >= 0 with a positive sum, got {shown(weights)}")
+    return [round(2**DRAW_BITS * x / sum(weights)) for x in itertools.accumulate(weights)]
 
 
 def load(path: str | Path, num_simulations: int = 32, seed: int = 0) -> Policy:

@@ -1,4 +1,4 @@
-"""Gymnasium environments (extra `gymnasium`): one player of a game learns, the others are played by a policy.
+"""Gymnasium environments (extra `gymnasium`): a learner plays one player of a game, or all of them.
 
 Importing this module registers every game with Gymnasium, such as `tensor_envs/TicTacToe-v0`. Games of later calls of
 `te.register` are registered as well.
@@ -6,20 +6,27 @@ Importing this module registers every game with Gymnasium, such as `tensor_envs/
     import gymnasium
     import tensor_envs.adapters.gymnasium
 
-    vector = gymnasium.make_vec("tensor_envs/Shed-v0", num_envs=4096, cards=12, player=1)
+    vector = gymnasium.make_vec("tensor_envs/Shed-v0", num_envs=4096, cards=12, player="random")
     single = gymnasium.make("tensor_envs/TicTacToe-v0", render_mode="ansi")
 
-A step plays the player's action and then the other players until the player is to move again, in one kernel. Its reward
-is the sum of the player's rewards over these plies. `reset` plays until the player is to move; rewards of this opening
-are added to those of the first step. A game that ends before the player's first decision is skipped.
+A step plays the learner's action and then the other players until the learner is to move again, in one kernel. Its
+reward is the sum of the learner's rewards over these plies. `reset` plays until the learner is to move; rewards of this
+opening are added to those of the first step. A game that ends before the learner's first decision is skipped.
+
+With `player="all"` the learner moves for every player: a step is one ply, the observation is that of the player to
+move, and the reward is that of the player who has moved. This is the convention of Pgx's AlphaZero (examples/alphazero/
+train.py in github.com/sotetsuk/pgx): the value of the next observation counts with the opposite sign, a discount of -1.
 
 `info["action_mask"]` is int8 [A], for a vector [num_envs, A]: 1 for legal actions, all 0 once a game is over.
 `action_space.sample` takes it. An illegal action ends its game with reward -1; with `illegal="raise"` it raises
-ValueError.
+ValueError. `info["player"]` is the learner's player, or the player to move, unless `player` is a single index. With
+`player="all"` `info["rewards"]` has every player's reward for the ply, float64 [P].
 """
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,10 +34,11 @@ import numpy as np
 from tensor_envs import registry
 from tensor_envs._compiler.devices import DeviceName
 from tensor_envs._engine.batch_layout import MAX_BATCH
-from tensor_envs._validate import integer, one_of
+from tensor_envs._validate import integer, one_of, shown, wrong_type
 from tensor_envs.adapters.host import SingleAgent
 from tensor_envs.env import Env
 from tensor_envs.registry import gymnasium_id, make
+from tensor_envs.state import State
 
 try:
     import gymnasium
@@ -53,18 +61,21 @@ METADATA: dict[str, Any] = {"render_modes": list(FRAMES), "render_fps": 2}
 
 
 class SingleAgentVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, Any, np.ndarray]):
-    """One player of `num_envs` games that are stepped together, for `gymnasium.make_vec`.
+    """A learner's side of `num_envs` games that are stepped together, for `gymnasium.make_vec`.
 
     Row r plays episodes 0, 1, 2, ... of row r of the last seed given to `reset`. Without any seed one is drawn.
 
     Args:
         game: an id, with the fields of its rules and `illegal` as further keyword arguments, or an Env.
-        player: the player who learns.
-        policy: policy of the other players, "uniform" or a function from a State to integers [num_envs], a Tensor or an
-            array. It is called once for each of their plies. Rows in which the player is to move look finished in the
-            State, and actions for them are ignored. The buffers of the State are reused afterwards. Games are
+        player: the learner's player: an index; a list of indices, of which each episode draws one; "random", which is
+            the list of all; or "all", to move for every player. Draws depend on seed, row and episode alone.
+        opponent: policy of the other players, "uniform" or a function from a State to integers [num_envs], a Tensor or
+            an array. It is called once for each of their plies. Rows in which the learner is to move look finished in
+            the State, and actions for them are ignored. The buffers of the State are reused afterwards. Games are
             reproducible only if the function depends on the State alone. `te.jit` makes a network fast.
         autoreset_mode: one of Gymnasium's, or its value: "NextStep" (the default), "SameStep" or "Disabled".
+        max_episode_steps: decisions of the learner after which a game is truncated, 1..2^24; None for no limit. As with
+            Gymnasium's TimeLimit, its last observation and mask are those of a game in progress.
         device: as in `Env.init`.
         render_mode: "ansi" (text), "svg" or "rgb_array" (pixels; needs Pillow).
 
@@ -79,13 +90,17 @@ class SingleAgentVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, Any, np.ndarra
         game: str | Env,
         num_envs: int = 1,
         *,
-        player: int = 0,
-        policy: str | Policy = "uniform",
+        player: int | str | Sequence[int] = 0,
+        opponent: str | Policy = "uniform",
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        max_episode_steps: int | None = None,
         device: DeviceName | None = None,
         render_mode: str | None = None,
         **rule_fields: Any,
     ):
+        if "policy" in rule_fields:  # the name of version 0.2, until 0.4
+            warnings.warn("write opponent=, not policy=", DeprecationWarning, stacklevel=2)
+            opponent = rule_fields.pop("policy")
         env = _environment(game, rule_fields)
         self.num_envs = integer("num_envs", num_envs, 1, MAX_BATCH)
         if not isinstance(autoreset_mode, AutoresetMode):
@@ -94,40 +109,97 @@ class SingleAgentVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, Any, np.ndarra
         self.autoreset_mode = autoreset_mode
         self.metadata = {**self.metadata, "autoreset_mode": autoreset_mode}
         self.render_mode = None if render_mode is None else one_of("render_mode", render_mode, tuple(FRAMES))
-        self.games = SingleAgent(env, self.num_envs, player, policy, device)
+        self.games = SingleAgent(env, self.num_envs, player, opponent, device, max_episode_steps)
         self.single_observation_space = observation_space(env.spec)
         self.single_action_space = spaces.Discrete(env.num_actions)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._all, self._started = np.ones(self.num_envs, np.bool_), False
 
+    @property
+    def player(self) -> np.ndarray:
+        """The learner's player in each game, int64 [num_envs], or the player to move if the learner moves for all."""
+        return self.games.players
+
+    @property
+    def opponent(self) -> str | Policy:
+        """Policy of the other players."""
+        return self.games.opponent
+
+    @opponent.setter
+    def opponent(self, opponent: str | Policy) -> None:
+        self.games.set_opponent(opponent)
+
+    def set_opponent(self, opponent: str | Policy) -> None:
+        """Replace the policy of the other players in all games, from their next decision on."""
+        self.games.set_opponent(opponent)
+
+    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Return a method's results, or an attribute, for every game, as Gymnasium's vector environments do."""
+        value = getattr(self, f"single_{name}" if name.endswith("_space") else name)
+        if callable(value) and name != "opponent":
+            value = value(*args, **kwargs)
+        return tuple(value) if isinstance(value, (tuple, np.ndarray)) else (value,) * self.num_envs
+
+    def get_attr(self, name: str) -> tuple[Any, ...]:
+        """Return an attribute for every game."""
+        return self.call(name)
+
+    def set_attr(self, name: str, values: Any) -> None:
+        """Set `opponent`, to one policy or to a list that has it for every game.
+
+        Raises:
+            AttributeError: another attribute, since the games share one environment.
+            ValueError: a list of another length, or of different policies.
+        """
+        if name != "opponent":
+            raise AttributeError(f"the games share one environment, so {name!r} cannot be set; 'opponent' can")
+        if isinstance(values, (list, tuple)):
+            if len(values) != self.num_envs or any(value is not values[0] for value in values):
+                raise ValueError(
+                    f"values must be one policy, or {self.num_envs} times the same one, since the games share their "
+                    f"opponent, got {shown(values)}; te.agents.league draws policies per game"
+                )
+            values = values[0]
+        self.set_opponent(values)
+
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, Info]:
         """Start a new game in every row.
 
         Args:
             seed: starts episode 0 of this seed in every row; None starts the next episodes.
-            options: {"reset_mask": bool [num_envs]} starts the next episodes in these rows only.
+            options: {"reset_mask": bool [num_envs]} starts the next episodes in these rows only. {"state": positions}
+                starts from given positions, either one for every game or a list of one for each: dictionaries as
+                `Env.state_to_dict` returns them, strings of the game's notation (a FEN in chess), or a State. The
+                fields are taken, and chance is that of the row and episode. Later episodes start as usual.
 
         Returns:
             Observations and info, of all rows.
+
+        Raises:
+            TypeError, ValueError: other options; a position that is over, or none of this game.
+            ResetNeeded: a first reset with "reset_mask".
         """
-        rows = self._reset_mask(seed, options)
+        options = options or {}
+        if unknown := options.keys() - {"reset_mask", "state"}:
+            raise ValueError(f"options must have no key but 'reset_mask' and 'state', got {min(unknown, key=repr)!r}")
+        rows = self._reset_mask(seed, options["reset_mask"]) if "reset_mask" in options else self._all
+        words = positions(self.games.env, options["state"], int(rows.sum())) if "state" in options else None
         super().reset(seed=seed)
-        if seed is not None or not self._started:
-            self.games.begin(int(self.np_random.integers(2**63)) if seed is None else seed)
+        if seed is None and not self._started:
+            seed = int(self.np_random.integers(2**63))
+        if words is not None:
+            self.games.begin_from(rows, words, seed)
+        elif seed is not None:
+            self.games.begin(seed)
         else:
             self.games.restart(rows)
         self._started = True
         return self.games.observation, self._info(self.games.action_mask, self._all)
 
-    def _reset_mask(self, seed: int | None, options: dict[str, Any] | None) -> np.ndarray:
-        """Return the rows to reset, bool [num_envs]. Raise TypeError, ValueError or ResetNeeded for wrong options."""
-        unknown = [name for name in options or () if name != "reset_mask"]
-        if unknown:
-            raise ValueError(f"options must have no key but 'reset_mask', got {unknown[0]!r}")
-        if not options:
-            return self._all
-        rows, shape = options["reset_mask"], (self.num_envs,)
+    def _reset_mask(self, seed: int | None, rows: Any) -> np.ndarray:
+        """Return the rows to reset, bool [num_envs]. Raise TypeError, ValueError or ResetNeeded for a wrong mask."""
+        shape = (self.num_envs,)
         if not isinstance(rows, np.ndarray) or rows.dtype != np.bool_:
             kind = f"dtype {rows.dtype}" if isinstance(rows, np.ndarray) else type(rows).__name__
             raise TypeError(f"options['reset_mask'] must be a NumPy array of bool, got {kind}")
@@ -141,7 +213,7 @@ class SingleAgentVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, Any, np.ndarra
         return rows
 
     def step(self, actions: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, Info]:
-        """Play an action of the player in every game, then the other players.
+        """Play an action of the learner in every game, then the other players.
 
         In a game that is over, "NextStep" starts the next episode instead, with reward 0, and "Disabled" raises
         ResetNeeded. "SameStep" resets games as they end and puts their `final_obs` and `final_info` into info.
@@ -164,9 +236,9 @@ class SingleAgentVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, Any, np.ndarra
         if mode is AutoresetMode.SAME_STEP and ended.any():
             final = np.full(self.num_envs, None, dtype=object)
             final[ended] = np.fromiter(games.observation[ended], dtype=object, count=ended.sum())
-            nothing = np.zeros_like(games.action_mask)  # is legal once a game is over
+            mask = games.action_mask * ended[:, None]
             info = {"final_obs": final, "_final_obs": ended.copy()}
-            info |= {"final_info": self._info(nothing, ended), "_final_info": ended.copy()}
+            info |= {"final_info": self._info(mask, ended), "_final_info": ended.copy()}
             games.restart(ended)
         info |= self._info(games.action_mask, self._all)
         return games.observation, rewards, terminated, truncated, info
@@ -177,10 +249,14 @@ class SingleAgentVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, Any, np.ndarra
             raise ResetNeeded("call reset before action_masks")
         return self.games.action_mask.astype(np.bool_)
 
-    @staticmethod
-    def _info(action_mask: np.ndarray, rows: np.ndarray) -> Info:
+    def _info(self, action_mask: np.ndarray, rows: np.ndarray) -> Info:
         """Return the info of some rows in Gymnasium's form."""
-        return {"action_mask": action_mask, "_action_mask": rows.copy()}
+        games, info = self.games, {"action_mask": action_mask, "_action_mask": rows.copy()}
+        if games.seats is None or len(games.seats) > 1:
+            info |= {"player": games.players * rows, "_player": rows.copy()}
+        if games.seats is None:
+            info |= {"rewards": games.all_rewards * rows[:, None], "_rewards": rows.copy()}
+        return info
 
     def render(self) -> tuple[Any, ...] | None:
         """Return a frame of every game: a str, or uint8 [height, width, 3] if `render_mode` is "rgb_array"."""
@@ -194,49 +270,51 @@ class SingleAgentVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, Any, np.ndarra
 
 
 class SingleAgentEnv(gymnasium.Env[np.ndarray, Any]):
-    """One player of one game, for `gymnasium.make`; the arguments are those of `SingleAgentVectorEnv`.
+    """A learner's side of one game, for `gymnasium.make`; the arguments are those of `SingleAgentVectorEnv`.
 
     It plays the episodes of row 0. `gymnasium.make_vec` steps many games at once and is far faster.
     """
 
     metadata = METADATA
 
-    def __init__(
-        self,
-        game: str | Env,
-        *,
-        player: int = 0,
-        policy: str | Policy = "uniform",
-        device: DeviceName | None = None,
-        render_mode: str | None = None,
-        **rule_fields: Any,
-    ):
+    def __init__(self, game: str | Env, *, render_mode: str | None = None, **options: Any):
         self.vector = SingleAgentVectorEnv(
-            game,
-            player=player,
-            policy=policy,
-            autoreset_mode=AutoresetMode.DISABLED,
-            device=device,
-            render_mode=render_mode,
-            **rule_fields,
+            game, autoreset_mode=AutoresetMode.DISABLED, render_mode=render_mode, **options
         )
         self.render_mode = self.vector.render_mode
         self.observation_space = self.vector.single_observation_space
         self.action_space = self.vector.single_action_space
 
+    @property
+    def opponent(self) -> str | Policy:
+        """Policy of the other players."""
+        return self.vector.opponent
+
+    @opponent.setter
+    def opponent(self, opponent: str | Policy) -> None:
+        self.vector.opponent = opponent
+
+    def set_opponent(self, opponent: str | Policy) -> None:
+        """Replace the policy of the other players, from their next decision on."""
+        self.vector.set_opponent(opponent)
+
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, Info]:
-        """Start the first game of a seed, or the next game. Raise ValueError for any options."""
+        """Start the first game of a seed, or the next game; {"state": position} as in `SingleAgentVectorEnv.reset`."""
         super().reset(seed=seed)
-        if options:
-            raise ValueError(f"this environment has no options, got {options!r}")
-        observation, info = self.vector.reset(seed=seed)
-        return observation[0], {"action_mask": info["action_mask"][0]}
+        if unknown := (options or {}).keys() - {"state"}:
+            raise ValueError(f"options must have no key but 'state', got {min(unknown, key=repr)!r}")
+        observation, info = self.vector.reset(seed=seed, options=options)
+        return observation[0], self._info(info)
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, Info]:
-        """Play an action of the player, then the other players. Raise ResetNeeded once the game is over."""
+        """Play an action of the learner, then the other players. Raise ResetNeeded once the game is over."""
         observation, rewards, terminated, truncated, info = self.vector.step(np.asarray(action)[None])
-        mask = info["action_mask"][0]
-        return (observation[0], float(rewards[0]), bool(terminated[0]), bool(truncated[0]), {"action_mask": mask})
+        return (observation[0], float(rewards[0]), bool(terminated[0]), bool(truncated[0]), self._info(info))
+
+    @staticmethod
+    def _info(info: Info) -> Info:
+        """Return the first row of a vector's info."""
+        return {name: rows[0] for name, rows in info.items() if name[0] != "_"}
 
     def action_masks(self) -> np.ndarray:
         """Return `info["action_mask"]` as bool [A], under the name that sb3-contrib's MaskablePPO uses."""
@@ -254,6 +332,36 @@ def _environment(game: Any, rule_fields: dict[str, Any]) -> Env:
         return make(game, **rule_fields)
     if rule_fields:
         raise TypeError(f"an Env has its rules already, got {next(iter(rule_fields))!r} besides")
+    return game
+
+
+def positions(env: Env, given: Any, count: int) -> np.ndarray:
+    """Return the words of `count` positions [count, W], see `SingleAgentVectorEnv.reset`. TypeError, ValueError."""
+    name, games = "options['state']", [given] if isinstance(given, (dict, str)) else given
+    if not isinstance(games, (list, tuple, State)):
+        raise wrong_type(name, "a dictionary, a string, a State, or a list of dictionaries or strings", given)
+    if len(games) not in (1, count):
+        raise ValueError(f"{name} must have one position, or one for each of {count} games, got {len(games)}")
+    if isinstance(games, State):
+        words = games.buffers.layout.table(env.check_state(games).buffers.words)
+    else:
+        words = env.pack([_game(env, game) for game in games])
+    flags = env.engine.layout.unpack(words)
+    if (over := flags["terminated"] | flags["truncated"]).any():
+        raise ValueError(f"{name} must have no games that are over, got one at {over.argmax()}")
+    return np.repeat(words, count // len(words), axis=0)
+
+
+def _game(env: Env, given: Any) -> dict[str, Any]:
+    """Return a position as a dictionary. TypeError for anything but a dictionary or a string."""
+    if isinstance(given, dict):
+        return given
+    if not isinstance(given, str):
+        raise wrong_type("a position", "a dictionary or a string", given)
+    parse = getattr(env.entry.load("notation"), "from_string", None) if env.entry.notation else None
+    if parse is None:
+        raise ValueError(f"positions of {env.id!r} have no notation as a string, got {shown(given)}; give a dictionary")
+    game: dict[str, Any] = parse(env.rules, given)
     return game
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,14 +18,17 @@ from tensor_envs._engine.inputs import host_ints
 from tensor_envs._engine.kernels import until
 from tensor_envs._engine.kernels.observe import DTYPES, Observe, Outputs
 from tensor_envs._engine.kernels.until import PlayUntil
-from tensor_envs._validate import instance, integer
+from tensor_envs._validate import instance, integer, integers, one_of, shown, wrong_type
 from tensor_envs.env import Env
+from tensor_envs.interop import to_numpy
 from tensor_envs.sampling import uniform
 from tensor_envs.state import State
 from tensor_envs.vector import VectorEnv
 
 if TYPE_CHECKING:
     from tensor_envs.agents import Policy
+
+MAX_EPISODE_STEPS = 2**24  # kernels count decisions in float32
 
 
 class HostBuffer:
@@ -141,18 +145,22 @@ class HostGame:
 
 
 class SingleAgent:
-    """One player of B games; a policy plays the other players.
+    """The learner's side of B games; a policy plays the other players.
 
-    Between calls every game is over or the player is to move. A call is one kernel launch. A policy that is a function,
-    or a game with memory fields, takes one more launch for each consecutive action of the other players.
+    Between calls every game is over or the learner is to move. A call is one kernel launch. An opponent that is a
+    function, or a game with memory fields, takes one more launch for each consecutive action of the other players.
 
     Attributes:
-        observation: observations of the player [B, *shape], int8 for bool. This and all that follow are new
+        opponent: policy of the other players, "uniform" or a function of a State.
+        observation: observations of the learner's player [B, *shape], int8 for bool. This and all that follow are new
             arrays after each call.
-        action_mask: legal actions of the player, int8 [B, A].
-        rewards: the player's rewards since its last decision, opening included, float64 [B]; 0 at an episode's start.
+        action_mask: legal actions of the learner, int8 [B, A].
+        rewards: rewards of the learner's player since its last decision, opening included, float64 [B]; 0 at an
+            episode's start. If the learner moves for every player, the rewards of the player who has just moved.
         terminated, truncated: how games have ended, bool [B].
         over: whether games have ended, bool [B]; read-only.
+        players: the learner's player, int64 [B], or the player to move if the learner moves for all.
+        all_rewards: the rewards of the last ply for every player, float64 [B, P], if the learner moves for all.
     """
 
     observation: np.ndarray
@@ -160,50 +168,114 @@ class SingleAgent:
     rewards: np.ndarray
     terminated: np.ndarray
     truncated: np.ndarray
+    players: np.ndarray
+    all_rewards: np.ndarray
+    _kernel: PlayUntil
 
-    def __init__(self, env: Env, batch: int, player: int, policy: str | Policy, device: Any):
+    def __init__(
+        self,
+        env: Env,
+        batch: int,
+        player: int | str | Sequence[int],
+        opponent: str | Policy,
+        device: Any,
+        max_episode_steps: int | None = None,
+    ):
         instance("env", env, Env)
-        if not callable(policy) and policy != "uniform":
-            raise ValueError(f"policy must be 'uniform' or a function of a State, got {policy!r}")
-        self.env, self.batch, self.player = env, batch, integer("player", player, 0, env.num_players - 1)
-        in_kernel = not callable(policy) and not env.engine.game.has_memory
-        self._policy = None if in_kernel else policy if callable(policy) else uniform
-        self._kernel = PlayUntil(self.player, in_kernel)
+        self.env, self.batch, self.seats = env, batch, seats("player", player, env.num_players)
         self._layout = layout = batch_layout(batch, resolve(device))
         self._actions = HostBuffer(layout, 1, dtypes.int32)
-        self._tally = HostBuffer(layout, 4, dtypes.float32)
         self._mask = HostBuffer(layout, env.num_actions, dtypes.int8)
         self._observation = observation_buffer(env, layout)
+        if self.seats is not None and len(self.seats) == 1:
+            self.players = np.full(batch, self.seats[0])
+        self._limit = max_episode_steps
+        if max_episode_steps is not None:
+            self._limit = integer("max_episode_steps", max_episode_steps, 1, MAX_EPISODE_STEPS)
         self.over = np.zeros(batch, np.bool_)
+        self._launches: list[PlayUntil.Arrays] = []
+        self._set_opponent(opponent)
+        self._tally = HostBuffer(layout, self._kernel.tally_values(env.num_players), dtypes.float32)
+
+    def set_opponent(self, opponent: str | Policy) -> None:
+        """Replace the policy of the other players, from their next decision on."""
+        if self.seats is None:
+            raise ValueError("with player='all' the learner moves for every player, so there is no opponent to set")
+        self._set_opponent(opponent)
+
+    def _set_opponent(self, opponent: str | Policy) -> None:
+        if not callable(opponent) and opponent != "uniform":
+            raise ValueError(f"opponent must be 'uniform' or a function of a State, got {shown(opponent)}")
+        if self.seats is None and opponent != "uniform":
+            raise ValueError("with player='all' the learner moves for every player, so opponent must not be given")
+        self.opponent = opponent
+        in_kernel = self.seats is not None and not callable(opponent) and not self.env.engine.game.has_memory
+        self._policy = None if in_kernel or self.seats is None else opponent if callable(opponent) else uniform
+        kernel = PlayUntil(self.seats, in_kernel, self._limit)
+        if self._launches and kernel != self._kernel:
+            self._prepare(kernel, self._launches[-1].row_keys, [arrays.new for arrays in self._launches])
+        self._kernel = kernel
 
     def begin(self, seed: int) -> None:
         """Start new games; row r is game r of the seed."""
-        engine = self.env.engine
-        buffers = self.env.init(self.batch, seed, self._layout.device).buffers
-        memory = engine.game.has_memory
-        both = [buffers, buffers._replace(words=engine.empty(buffers))] if memory else [buffers]
-        others = None if self._policy is None else engine.empty(buffers)
-        # arrays of the next launch and of the one after it: one buffer in place, or two in turn
-        self._launches = [self._arrays(new, old, others) for old, new in zip(both, both[::-1], strict=True)]
-        self._bound: Launch | None = None
+        self._adopt(self.env.init(self.batch, seed, self._layout.device).buffers)
         self._advance(np.full(self.batch, until.OPEN, np.int32))
-        if len(both) == 1:
-            self._bound = engine.bind(self._kernel, self._layout, self._launches[0])
 
-    def _arrays(self, new: BatchBuffers, old: BatchBuffers, others: Tensor | None) -> PlayUntil.Arrays:
+    def _adopt(self, buffers: BatchBuffers) -> None:
+        """Continue with games whose buffers belong to this object."""
+        memory = self.env.engine.game.has_memory
+        # in place, or from one buffer into the other in turn
+        words = [self.env.engine.empty(buffers), buffers.words] if memory else [buffers.words]
+        self._prepare(self._kernel, buffers.row_keys, words)
+
+    def _prepare(self, kernel: PlayUntil, row_keys: Tensor, words: list[Tensor]) -> None:
+        """Prepare launches: arrays of the next one and of the one after it. The last of `words` holds the games."""
+        engine, layout = self.env.engine, self._layout
         out = Outputs(self._observation.tensor, self._mask.tensor)
-        before = None if new is old else old.words
-        return PlayUntil.Arrays(new.words, before, new.row_keys, self._actions.tensor, self._tally.tensor, out, others)
+        others = None if self._policy is None else layout.empty(engine.layout.words)
+        common = (self._actions.tensor, self._tally.tensor, out, others)
+        self._launches = [
+            PlayUntil.Arrays(new, None if new is old else old, row_keys, *common)
+            for new, old in zip(words, words[::-1], strict=True)
+        ]
+        in_place = len(words) == 1
+        self._bound: Launch | None = engine.bind(kernel, layout, self._launches[0]) if in_place else None
+
+    def begin_from(self, rows: np.ndarray, words: np.ndarray, seed: int | None = None) -> None:
+        """Start episodes from given positions where `rows`, bool [B], is True.
+
+        Args:
+            rows: all of them, if a seed is given.
+            words: of a position for each of these rows, uint32 [rows.sum(), W]; mask, rewards and keys are not used.
+            seed: starts episode 0 of this seed; None starts the rows' next episodes.
+
+        The chance of a game is that of its row and episode, and not that of the position.
+        """
+        engine, layout = self.env.engine, self._layout
+        if seed is not None:
+            self._adopt(self.env.init(self.batch, seed, layout.device).buffers)
+        current = self._state(self._launches[-1].new).buffers
+        table = layout.table(current.words)
+        episode = engine.layout.slots["episode"][0].word
+        episodes = table[rows, episode] + np.uint32(seed is None)
+        table[rows] = words
+        table[rows, episode] = episodes
+        loaded = current._replace(words=layout.upload(table))
+        engine.copy(engine.refresh(loaded), live=False, new=current.words)
+        self._advance(np.where(rows, np.int32(until.OPEN), np.int32(until.LEAVE)))
 
     def restart(self, rows: np.ndarray) -> None:
         """Start the next episode where `rows`, bool [B], is True."""
         self._advance(np.where(rows, np.int32(until.BEGIN), np.int32(until.LEAVE)))
 
     def step(self, action: Any) -> None:
-        """Play an action of the player in every game, then the other players until the player is to move again.
+        """Play an action of the learner in every game, then the other players until the learner is to move again.
 
         A game that is over starts its next episode instead, with reward 0.
         """
+        if self.env.illegal == "raise" and self._limit is not None:  # a game at its limit ignores its action
+            given = host_ints("action", to_numpy(action) if isinstance(action, Tensor) else action, self.batch)
+            action = np.where(self.over, self.action_mask.argmax(1), given)
         if isinstance(action, Tensor) or self.env.illegal == "raise":
             action = self._host_actions(self._state(self._launches[-1].new), action)
         self._advance(np.maximum(host_ints("action", action, self.batch), until.PASS))
@@ -221,15 +293,20 @@ class SingleAgent:
                 chosen = np.maximum(self._host_actions(state, self._policy(state)), until.PASS)
                 status = self._launch(np.where(waits, chosen, np.int32(until.LEAVE)))
         self.over = status != until.TO_MOVE
+        if self.seats is None or len(self.seats) > 1:
+            self.players = self._tally.column(until.PLAYER).astype(np.int64)
         if (status == until.NO_DECISION).any():
             row = (status == until.NO_DECISION).argmax()
             raise RuntimeError(
-                f"{until.OPENINGS} games in a row ended before player {self.player} could move, in row {row}"
+                f"{until.OPENINGS} games in a row ended before player {self.players[row]} could move, in row {row}"
             )
         self.terminated, self.truncated = status == until.TERMINATED, status == until.TRUNCATED
         self.rewards = self._tally.column(until.REWARD).astype(np.float64)
         self.observation = self._observation.rows(self.batch, *self.env.observation_shape)
         self.action_mask = self._mask.rows(self.batch, self.env.num_actions)
+        if self.seats is None:
+            columns = [self._tally.column(until.REWARDS + player) for player in range(self.env.num_players)]
+            self.all_rewards = np.stack(columns, axis=1).astype(np.float64)
 
     def _launch(self, commands: np.ndarray) -> np.ndarray:
         """Launch one kernel and return the status of every game [B]."""
@@ -250,3 +327,19 @@ class SingleAgent:
         """A snapshot of all games."""
         buffers = self._state(self._launches[-1].new).buffers
         return State(self.env, self.env.engine.copy(buffers, live=False))
+
+
+def seats(name: str, player: Any, players: int) -> tuple[int, ...] | None:
+    """Return the learner's seats of an index, a list of them, "random" or "all"; None for "all".
+
+    Raises:
+        TypeError, ValueError: anything else, or an index out of range.
+    """
+    if isinstance(player, str):
+        return None if one_of(name, player, ("random", "all")) == "all" else tuple(range(players))
+    if isinstance(player, (tuple, list, range)):
+        return integers(name, player, 0, players - 1)
+    try:
+        return (integer(name, player, 0, players - 1),)
+    except TypeError:
+        raise wrong_type(name, "an index, a list of indices, 'random' or 'all'", player) from None

@@ -1,4 +1,4 @@
-"""Stable-Baselines3 (extra `sb3`): one player of many games as a VecEnv, with masks for sb3-contrib's MaskablePPO.
+"""Stable-Baselines3 (extra `sb3`): a learner's side of many games as a VecEnv, with masks for MaskablePPO.
 
     from sb3_contrib import MaskablePPO
     from tensor_envs.adapters.stable_baselines3 import SingleAgentVecEnv
@@ -6,6 +6,9 @@
     MaskablePPO("MlpPolicy", SingleAgentVecEnv("connect_four", num_envs=256)).learn(100_000)
 
 A single environment needs none of this: `gymnasium.make("tensor_envs/TicTacToe-v0")` has `action_masks()`.
+
+With `player="all"` the learner moves for every player; `env.get_attr("player")` is the player to move in each game. If
+two players take turns, `gamma=-1` gives the next player's value the opposite sign.
 """
 
 from __future__ import annotations
@@ -27,10 +30,11 @@ Indices = int | Sequence[int] | None
 
 
 class SingleAgentVecEnv(VecEnv):
-    """One player of `num_envs` games that are stepped together; the arguments are those of `SingleAgentVectorEnv`.
+    """A learner's side of `num_envs` games that are stepped together, with the arguments of `SingleAgentVectorEnv`.
 
-    A game that ends is reset in the same step, and its info has the `terminal_observation`. `seed` takes effect at the
-    next `reset`; without a seed one is drawn.
+    A game that ends is reset in the same step, and its info has the `terminal_observation`. `seed` and `set_options`
+    take effect at the next `reset`; without a seed one is drawn. The option "state" holds a position; all games have
+    one or none has. `env_method("set_opponent", policy)` and `set_attr("opponent", policy)` replace the opponent.
     """
 
     def __init__(self, game: str | Env, num_envs: int = 1, **options: Any):
@@ -39,8 +43,14 @@ class SingleAgentVecEnv(VecEnv):
         super().__init__(num_envs, *spaces)
 
     def reset(self) -> np.ndarray:
-        observation = self.vector.reset(seed=self._seeds[0])[0]
+        games = [options["state"] for options in self._options if "state" in options]
+        if unknown := {name for options in self._options for name in options} - {"state"}:
+            raise ValueError(f"options must have no key but 'state', got {min(unknown, key=repr)!r}")
+        if len(games) not in (0, self.num_envs):
+            raise ValueError(f"all {self.num_envs} games must have the option 'state' or none, got {len(games)}")
+        observation = self.vector.reset(seed=self._seeds[0], options={"state": games} if games else None)[0]
         self._reset_seeds()
+        self._reset_options()
         return observation
 
     def step_async(self, actions: np.ndarray) -> None:
@@ -61,21 +71,31 @@ class SingleAgentVecEnv(VecEnv):
         self.vector.close()
 
     def get_attr(self, attr_name: str, indices: Indices = None) -> list[Any]:
-        return [getattr(self.vector, attr_name)] * len(self._rows(indices))
+        values = self.vector.get_attr(attr_name)
+        return [values[row] for row in self._rows(indices)]
 
     def set_attr(self, attr_name: str, value: Any, indices: Indices = None) -> None:
-        raise AttributeError(f"the games share one environment, so {attr_name!r} cannot be set for some")
+        """Set `opponent` for all games. AttributeError for another attribute, ValueError for some games."""
+        self._check_all(indices)
+        self.vector.set_attr(attr_name, value)
 
     def env_method(self, method_name: str, *arguments: Any, indices: Indices = None, **named: Any) -> Sequence[Any]:
-        """Return the entries of some games from a method of `SingleAgentVectorEnv` that returns one for every game."""
-        results = getattr(self.vector, method_name)(*arguments, **named)
-        return results if indices is None else [results[row] for row in self._rows(indices)]
+        """Return the entries of some games from a method of `SingleAgentVectorEnv`; `set_opponent` is for all games."""
+        if method_name == "set_opponent":
+            self._check_all(indices)
+        results = self.vector.call(method_name, *arguments, **named)
+        return [results[row] for row in self._rows(indices)]
 
     def env_is_wrapped(self, wrapper_class: type, indices: Indices = None) -> list[bool]:
         return [False] * len(self._rows(indices))
 
     def get_images(self) -> Sequence[Any]:
         return self.vector.render() or ()
+
+    def _check_all(self, indices: Indices) -> None:
+        """Raise ValueError unless `indices` are all games."""
+        if len(rows := self._rows(indices)) < self.num_envs:
+            raise ValueError(f"indices must be all {self.num_envs} games, which share their opponent, got {rows}")
 
     def _rows(self, indices: Indices) -> list[int]:
         return list(self._get_indices(indices))

@@ -1,4 +1,4 @@
-"""TorchRL (extra `torchrl`): one player of many games as an EnvBase, with masks and seeds.
+"""TorchRL (extra `torchrl`): a learner's side of many games as an EnvBase, with masks and seeds.
 
 from torchrl.envs import ActionMask, TransformedEnv
 from tensor_envs.adapters.torchrl import SingleAgentTorchEnv
@@ -9,7 +9,7 @@ env.rollout(100, break_when_any_done=False)
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,13 +24,18 @@ try:
 except ImportError:
     raise ImportError("this adapter needs TorchRL: pip install 'tensor_envs[torchrl]'") from None
 
+if TYPE_CHECKING:
+    from tensor_envs.agents import Policy
+
 
 class SingleAgentTorchEnv(EnvBase):
-    """One player of `num_envs` games that are stepped together; the arguments are those of `SingleAgentVectorEnv`.
+    """A learner's side of `num_envs` games that are stepped together, with the arguments of `SingleAgentVectorEnv`.
 
     Keys are "observation", "action_mask" (bool [num_envs, A], for the transform ActionMask), "action" (int64
-    [num_envs]) and those of TorchRL. TorchRL resets games that are over; "_reset" is their mask. All tensors are
-    on the host.
+    [num_envs]) and those of TorchRL. "player" (int64 [num_envs]) is the learner's player, or the player to move, unless
+    `player` is a single index; with `player="all"` "rewards" (float32 [num_envs, P]) are every player's for the ply.
+    TorchRL resets games that are over; "_reset" is their mask. `reset(options={"state": ...})` starts from positions.
+    All tensors are on the host.
     """
 
     def __init__(self, game: str | Env, num_envs: int = 1, **options: Any):
@@ -46,23 +51,35 @@ class SingleAgentTorchEnv(EnvBase):
         else:
             observation = Unbounded(shape, dtype=dtype)
         mask = Binary(actions, shape=(num_envs, actions), dtype=torch.bool)
-        self.observation_spec = Composite(observation=observation, action_mask=mask, shape=self.batch_size)
+        specs = {"observation": observation, "action_mask": mask}
+        games = self.vector.games
+        players = games.env.num_players
+        if games.seats is None or len(games.seats) > 1:
+            specs["player"] = Categorical(players, shape=self.batch_size, dtype=torch.int64)
+        if games.seats is None:
+            specs["rewards"] = Unbounded((num_envs, players), dtype=torch.float32)
+        self.observation_spec = Composite(specs, shape=self.batch_size)
         self.action_spec = Categorical(actions, shape=self.batch_size, dtype=torch.int64)
         self.reward_spec = Unbounded((num_envs, 1), dtype=torch.float32)
         ends = {name: Binary(1, (num_envs, 1), dtype=torch.bool) for name in ("done", "terminated", "truncated")}
         self.full_done_spec = Composite(ends, shape=self.batch_size)
 
+    def set_opponent(self, opponent: str | Policy) -> None:
+        """Replace the policy of the other players, from their next decision on."""
+        self.vector.set_opponent(opponent)
+
     def _set_seed(self, seed: int | None) -> None:
         """Set the seed of the next reset of all games."""
         self._seed = seed
 
-    def _reset(self, tensordict: Any = None, **_: Any) -> Any:
+    def _reset(self, tensordict: Any = None, options: dict[str, Any] | None = None, **_: Any) -> Any:
         rows = None if tensordict is None else tensordict.get("_reset", None)
         if rows is None or rows.all():
-            observation, info = self.vector.reset(seed=self._seed)
+            observation, info = self.vector.reset(seed=self._seed, options=options)
             self._seed = None
         else:
-            observation, info = self.vector.reset(options={"reset_mask": rows.reshape(-1).numpy()})
+            mask = {"reset_mask": rows.reshape(-1).numpy()}
+            observation, info = self.vector.reset(options={**(options or {}), **mask})
         return self._tensors(observation, info)
 
     def _step(self, tensordict: Any) -> Any:
@@ -76,4 +93,8 @@ class SingleAgentTorchEnv(EnvBase):
     def _tensors(self, observation: np.ndarray, info: dict[str, Any]) -> Any:
         mask = torch.from_numpy(info["action_mask"]).bool()
         tensors = {"observation": torch.from_numpy(observation), "action_mask": mask}
+        if "player" in info:
+            tensors["player"] = torch.from_numpy(info["player"])
+        if "rewards" in info:
+            tensors["rewards"] = torch.from_numpy(info["rewards"].astype(np.float32))
         return TensorDict(tensors, batch_size=self.batch_size)

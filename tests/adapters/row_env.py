@@ -10,6 +10,7 @@ from tinygrad import Tensor
 
 import tensor_envs as te
 from tensor_envs.adapters.spaces import observation_space
+from tensor_envs.rules.chance import threefry
 
 Choose = Callable[[te.State], np.ndarray]
 
@@ -31,12 +32,32 @@ def observer(env: te.Env, player: int) -> Callable[[te.State], Tensor]:
     return watch
 
 
-class RowEnv(gymnasium.Env[np.ndarray, Any]):
-    """Row of a seed's games; `choose` plays the other players. SyncVectorEnv resets row r with the seed plus r."""
+def drawn_seat(seats: list[int], seed: int, row: int, episode: int) -> int:
+    """Return the learner's seat: the number -2 of the uniform policy's random numbers draws it."""
+    key = threefry((seed % 2**32, seed >> 32), (row, 2**32 - 1))
+    return seats[int(threefry(key, (2**32 - 2, episode))[0].value) * len(seats) >> 32]
 
-    def __init__(self, env: te.Env, row: int, player: int, choose: Choose = uniform):
-        self.env, self.row, self.player, self.choose = env, row, player, choose
-        self.observe = observer(env, player)
+
+class RowEnv(gymnasium.Env[np.ndarray, Any]):
+    """Row of a seed's games; `choose` plays the other players. SyncVectorEnv resets row r with the seed plus r.
+
+    A list of players is drawn from in every episode; `limit` decisions truncate a game; `start` holds every row's
+    position for the episode after a reset.
+    """
+
+    over: bool
+
+    def __init__(
+        self,
+        env: te.Env,
+        row: int,
+        player: int | list[int],
+        choose: Choose = uniform,
+        limit: int | None = None,
+        start: list[dict[str, Any]] | None = None,
+    ):
+        self.env, self.row, self.choose, self.limit, self.start = env, row, choose, limit, start
+        self.seats = player if isinstance(player, list) else [player]
         self.observation_space = observation_space(env.spec)
         self.action_space = gymnasium.spaces.Discrete(env.num_actions)
 
@@ -46,9 +67,13 @@ class RowEnv(gymnasium.Env[np.ndarray, Any]):
         if seed is None:
             self.next_episode()
         else:
-            self.state = self.env.init(1, seed - self.row, first_row=self.row)
+            self.seed = seed - self.row
+            self.state = self.env.init(1, self.seed, first_row=self.row)
+            if self.start:
+                self.state = self.env.state_from_dicts(self.start, self.seed)[[self.row]]
         while True:
-            self.due = 0.0
+            self.due, self.steps = 0.0, 0
+            self.player = drawn_seat(self.seats, self.seed, self.row, int(self.state.episode.item()))
             self.others_move()
             if not self.over:
                 return self.seen()
@@ -61,6 +86,9 @@ class RowEnv(gymnasium.Env[np.ndarray, Any]):
         assert not self.over
         self.play(int(action))
         self.others_move()
+        self.steps += 1
+        if not self.over and self.steps == self.limit:
+            self.truncated = self.over = True
         reward, self.due = self.due, 0.0
         observation, info = self.seen()
         return observation, reward, self.terminated, self.truncated, info
@@ -81,5 +109,6 @@ class RowEnv(gymnasium.Env[np.ndarray, Any]):
         self.over = self.terminated or self.truncated
 
     def seen(self) -> tuple[np.ndarray, dict[str, Any]]:
-        observation = self.observe(self.state).numpy()[0].astype(self.observation_space.dtype)
-        return observation, {"action_mask": self.now["legal_action_mask"][0].astype(np.int8)}
+        observation = observer(self.env, self.player)(self.state).numpy()[0].astype(self.observation_space.dtype)
+        info = {"action_mask": self.now["legal_action_mask"][0].astype(np.int8)}
+        return observation, info if len(self.seats) == 1 else info | {"player": self.player}

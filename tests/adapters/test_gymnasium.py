@@ -71,14 +71,14 @@ def test_illegal_actions() -> None:
 
 
 def test_illegal_actions_of_the_others_pay_the_player() -> None:
-    vector = SingleAgentVectorEnv(TIC_TAC_TOE, 2, policy=lambda state: np.full(state.batch, 9))
+    vector = SingleAgentVectorEnv(TIC_TAC_TOE, 2, opponent=lambda state: np.full(state.batch, 9))
     vector.reset(seed=0)
     _, rewards, terminated, _, _ = vector.step([0, 1])
     assert rewards.tolist() == [1, 1] and terminated.all()
 
 
 def test_a_player_that_never_moves() -> None:
-    vector = SingleAgentVectorEnv(TIC_TAC_TOE, 2, player=1, policy=lambda state: np.full(state.batch, -1))
+    vector = SingleAgentVectorEnv(TIC_TAC_TOE, 2, player=1, opponent=lambda state: np.full(state.batch, -1))
     with pytest.raises(RuntimeError, match="before player 1 could move, in row 0"):
         vector.reset(seed=0)
 
@@ -118,8 +118,7 @@ def test_wrong_arguments() -> None:
         (TypeError, "no rule field 'card'", {"game": "shed", "card": 3}),
         (TypeError, "rules already, got 'cards'", {"game": te.make("shed"), "cards": 3}),
         (ValueError, "player must be in 0..1, got 2", {"player": 2}),
-        (TypeError, "player must be an int", {"player": "random"}),
-        (ValueError, "policy must be 'uniform' or a function", {"policy": "best"}),
+        (ValueError, "opponent must be 'uniform' or a function", {"opponent": "best"}),
         (ValueError, "render_mode must be one of 'ansi', 'svg', 'rgb_array'", {"render_mode": "human"}),
         (ValueError, "'NextStep', 'SameStep', 'Disabled', got 'same_step'", {"autoreset_mode": "same_step"}),
         (ValueError, "num_envs must be in 1..", {"num_envs": 0}),
@@ -131,7 +130,7 @@ def test_wrong_arguments() -> None:
     vector = SingleAgentVectorEnv("shed", 2)
     resets: list[tuple[type[Exception], str, dict[str, Any]]] = [
         (ValueError, "seed must be in 0..", {"seed": 2**64}),
-        (ValueError, "no key but 'reset_mask', got 'mask'", {"options": {"mask": 0}}),
+        (ValueError, "no key but 'reset_mask' and 'state', got 'mask'", {"options": {"mask": 0}}),
         (TypeError, "array of bool, got list", {"options": {"reset_mask": [True, False]}}),
         (TypeError, "array of bool, got dtype int64", {"options": {"reset_mask": np.ones(2, np.int64)}}),
         (ValueError, r"shape \(2,\) and some True, got shape \(3,\)", {"options": {"reset_mask": np.ones(3, bool)}}),
@@ -149,7 +148,7 @@ def test_wrong_arguments() -> None:
         with pytest.raises(error, match=message):
             vector.step(actions)
     single = SingleAgentEnv("shed")
-    with pytest.raises(ValueError, match="no options"):
+    with pytest.raises(ValueError, match="no key but 'state', got 'player'"):
         single.reset(options={"player": 1})
 
 

@@ -29,16 +29,18 @@ def id_of(name: str) -> str:
     return gymnasium_id(name, te.make(name).version)
 
 
-def compare(vector: Any, env: te.Env, player: int, steps: int, choose: Choose = uniform) -> tuple[int, set[float]]:
+def compare(
+    vector: Any, env: te.Env, player: int | list[int], steps: int, choose: Choose = uniform, **options: Any
+) -> tuple[int, set[float]]:
     """Step a vector beside SyncVectorEnv over plain loops, and return the ended episodes and the set of rewards.
 
     Everything must be equal: values, dtypes, the structure of info.
     """
     mode, rows = vector.metadata["autoreset_mode"], vector.num_envs
-    makers = [functools.partial(RowEnv, env, row, player, choose) for row in range(rows)]
+    makers = [functools.partial(RowEnv, env, row, player, choose, **options) for row in range(rows)]
     loop: Any = SyncVectorEnv(makers, autoreset_mode=mode)
     assert vector.observation_space == loop.observation_space and vector.action_space == loop.action_space
-    rng, ends, paid = np.random.default_rng(player), 0, set()
+    rng, ends, paid = np.random.default_rng(1), 0, set()
 
     def reset_some(rows: np.ndarray) -> Any:
         ours, theirs = (one.reset(options={"reset_mask": rows}) for one in (vector, loop))
@@ -47,7 +49,9 @@ def compare(vector: Any, env: te.Env, player: int, steps: int, choose: Choose = 
         return ours
 
     for seed in (3, None):
-        ours, theirs = vector.reset(seed=seed), loop.reset(seed=seed)
+        start = options.get("start")
+        ours = vector.reset(seed=seed, options={"state": start} if start and seed else None)
+        theirs = loop.reset(seed=seed)
         assert data_equivalence(ours, theirs, exact=True)
         if mode is AutoresetMode.DISABLED:
             ours = reset_some(np.arange(rows) % 2 == 0)
@@ -136,7 +140,7 @@ def test_a_custom_policy() -> None:
         return state.legal_action_mask.int().argmax(1)
 
     for policy, steps in ((watched, 12), (lazy, 1), (te.jit(lazy), 12)):
-        vector = SingleAgentVectorEnv(TOLL_ROAD, ROWS, player=1, policy=policy)
+        vector = SingleAgentVectorEnv(TOLL_ROAD, ROWS, player=1, opponent=policy)
         compare(vector, TOLL_ROAD, 1, steps, lowest)
     assert len(set(seen)) > 1
 
@@ -204,7 +208,7 @@ def test_sharded_batch() -> None:
 def test_a_step_is_one_kernel() -> None:
     """One kernel plays all answers, resets, observations and masks; a policy adds one for each ply of the others."""
     vector = SingleAgentVectorEnv("qubic", 64)
-    answered = SingleAgentVectorEnv("qubic", 64, policy=lambda state: state.numpy()["legal_action_mask"].argmax(1))
+    answered = SingleAgentVectorEnv("qubic", 64, opponent=lambda state: state.numpy()["legal_action_mask"].argmax(1))
     for env, steps, kernels in ((vector, 40, 1), (answered, 4, 2)):
         env.reset(seed=0)
         for _ in range(steps):

@@ -15,6 +15,7 @@ from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_suppo
 from stable_baselines3.common.env_checker import check_env  # noqa: E402
 from stable_baselines3.common.vec_env import VecMonitor  # noqa: E402
 
+import tensor_envs as te  # noqa: E402
 from tensor_envs.adapters.gymnasium import SingleAgentVectorEnv  # noqa: E402
 from tensor_envs.adapters.stable_baselines3 import SingleAgentVecEnv  # noqa: E402
 from tensor_envs.registry import gymnasium_id  # noqa: E402
@@ -77,6 +78,70 @@ def test_attributes_for_stable_baselines3() -> None:
     env.close()
 
 
+def middle(state: te.State) -> list[int]:
+    return [4] * state.batch
+
+
+def last(state: te.State) -> list[int]:
+    return [8] * state.batch
+
+
+def test_opponents_are_replaced() -> None:
+    """All ways of Stable-Baselines3 replace the opponent of all games, and of no part of them."""
+    env = SingleAgentVecEnv("tic_tac_toe", 3, player=1)
+    for change, square in (
+        (lambda: env.env_method("set_opponent", middle), 4),
+        (lambda: env.set_attr("opponent", last), 8),
+        (lambda: env.env_method("set_opponent", middle, indices=range(3)), 4),
+    ):
+        change()
+        env.reset()
+        assert not env.env_method("action_masks")[2][square] and env.get_attr("opponent")[0] is env.vector.opponent
+    for change in (
+        lambda: env.env_method("set_opponent", last, indices=[0]),
+        lambda: env.set_attr("opponent", last, indices=1),
+    ):
+        with pytest.raises(ValueError, match="indices must be all 3 games, which share their opponent"):
+            change()
+
+
+def test_positions_as_options() -> None:
+    env, game = SingleAgentVecEnv("tic_tac_toe", 2, player="all"), te.make("tic_tac_toe")
+    start = [game.state_to_dict(game.step(game.init(1), [square])) for square in (3, 5)]
+    env.set_options([{"state": position} for position in start])
+    env.reset()
+    assert env.get_attr("player") == [1, 1] and [mask.argmin() for mask in env.env_method("action_masks")] == [3, 5]
+    env.reset()
+    assert env.get_attr("player") == [0, 0]
+    for options, message in (([{"state": start[0]}, {}], "all 2 games must have"), ({"mask": 1}, "no key but 'state'")):
+        env.set_options(options)
+        with pytest.raises(ValueError, match=message):
+            env.reset()
+
+
+def test_a_learner_for_every_player() -> None:
+    """A step is a ply with the reward of the player who moved, as a plain loop plays it."""
+    env, game = SingleAgentVecEnv("leduc_poker", 16, player="all", max_episode_steps=4), te.make("leduc_poker")
+    env.seed(4)
+    observation, state, rows = env.reset(), game.init(16, 4), np.arange(16)
+    rng, steps, ends = np.random.default_rng(0), np.zeros(16, int), np.zeros(2, int)
+    for _ in range(40):
+        assert (observation == game.observe(state).numpy()).all()
+        mover = state.current_player.numpy()
+        assert env.get_attr("player") == mover.tolist()
+        masks = get_action_masks(env)
+        actions = (masks * rng.random(masks.shape)).argmax(1)
+        state, steps = game.step(state, actions), steps + 1
+        observation, rewards, done, infos = env.step(actions)
+        assert (rewards == state.rewards.numpy()[rows, mover]).all()
+        terminated = state.terminated.numpy()
+        assert (done == terminated | (steps == 4)).all()
+        assert [i["TimeLimit.truncated"] for i in infos if i] == (~terminated[done]).tolist()
+        ends += [terminated.sum(), (done & ~terminated).sum()]
+        state, steps = game.reset(state, done), steps * ~done
+    assert ends.min() > 20
+
+
 @pytest.mark.slow
 def test_maskable_ppo_learns() -> None:
     """MaskablePPO learns to beat the uniform player at tic-tac-toe within seconds."""
@@ -92,3 +157,23 @@ def test_maskable_ppo_learns() -> None:
         observation, rewards, done, _ = env.step(actions)
         returns, games = returns + float(rewards.sum()), games + int(done.sum())
     assert games > 1000 and returns / games > 0.5  # the uniform player has .297
+
+
+@pytest.mark.slow
+def test_maskable_ppo_learns_by_self_play() -> None:
+    """One network learns to win from both seats against the uniform player, from games against itself alone."""
+    env = VecMonitor(SingleAgentVecEnv("tic_tac_toe", 128, player="all"))
+    env.seed(1)
+    learner = MaskablePPO(
+        "MlpPolicy", env, gamma=-1, n_steps=32, batch_size=1024, n_epochs=6, learning_rate=3e-3, seed=1, device="cpu"
+    )
+    learner.learn(60_000)
+    for player, uniform in ((0, 0.297), (1, -0.297)):
+        judge = SingleAgentVecEnv("tic_tac_toe", 128, player=player)
+        judge.seed(2)
+        observation, returns, games = judge.reset(), 0.0, 0
+        for _ in range(30):
+            actions, _ = learner.predict(observation, action_masks=get_action_masks(judge), deterministic=True)
+            observation, rewards, done, _ = judge.step(actions)
+            returns, games = returns + float(rewards.sum()), games + int(done.sum())
+        assert games > 500 and returns / games > uniform + 0.45

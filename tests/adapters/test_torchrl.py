@@ -9,7 +9,7 @@ pytestmark = [pytest.mark.extra("torchrl"), pytest.mark.filterwarnings("ignore")
 pytest.importorskip("torchrl")
 
 import torch  # noqa: E402
-from torchrl.envs import ActionMask, TransformedEnv  # noqa: E402
+from torchrl.envs import ActionMask, RewardScaling, TransformedEnv  # noqa: E402
 from torchrl.envs.utils import check_env_specs  # noqa: E402
 
 import tensor_envs as te  # noqa: E402
@@ -66,3 +66,49 @@ def test_the_same_games() -> None:
     observation, rewards, *_ = same.step(info["action_mask"].argmax(1))
     np.testing.assert_array_equal(episodes[0][1], observation)
     np.testing.assert_array_equal(episodes[0][2][:, 0], rewards)
+
+
+@pytest.mark.parametrize("player", ["random", "all", [0, 2]])
+def test_specs_of_self_play(player: Any) -> None:
+    """Keys of the player and of everyone's rewards hold their specs."""
+    env = SingleAgentTorchEnv(toll_road.make(), 3, player=player, max_episode_steps=2)
+    check_env_specs(env, break_when_any_done="both", seed=3)
+    keys = list(env.rollout(2).keys())
+    assert ("rewards" in keys) == (player == "all") and "player" in keys
+
+
+def test_a_learner_for_every_player() -> None:
+    """A step is a ply with the reward of the player who moved, as a plain loop plays it."""
+    env, game = SingleAgentTorchEnv("leduc_poker", 16, player="all"), te.make("leduc_poker")
+    env.set_seed(4)
+    data, state, rows, ends = env.reset(), game.init(16, 4), np.arange(16), 0
+    for ply in range(40):
+        mover = state.current_player.numpy()
+        assert (data["observation"].numpy() == game.observe(state).numpy()).all()
+        assert (data["player"].numpy() == mover).all()
+        mask = data["action_mask"]
+        data["action"] = mask.int().argmax(-1) if ply % 3 else torch.where(mask[:, 1], 1, mask.int().argmax(-1))
+        state = game.step(state, data["action"].numpy())
+        data, following = env.step_and_maybe_reset(data)
+        rewards = state.rewards.numpy()
+        assert (data["next", "reward"][:, 0].numpy() == rewards[rows, mover]).all()
+        assert (data["next", "rewards"].numpy() == rewards).all()
+        assert (data["next", "done"][:, 0].numpy() == state.terminated.numpy()).all()
+        ends += int(data["next", "done"].sum())
+        state, data = game.reset(state), following
+    assert ends > 20
+
+
+def test_positions_and_opponents() -> None:
+    env, game = SingleAgentTorchEnv("tic_tac_toe", 2, player=1), te.make("tic_tac_toe")
+    start = [game.state_to_dict(game.step(game.init(1), [square])) for square in (3, 5)]
+    assert env.reset(options={"state": start})["action_mask"].int().argmin(-1).tolist() == [3, 5]
+    env.set_opponent(lambda state: [7, 2])
+    assert env.reset()["action_mask"].int().argmin(-1).tolist() == [7, 2]
+
+
+def test_a_transform_shapes_rewards() -> None:
+    env = TransformedEnv(SingleAgentTorchEnv("tic_tac_toe", 2), RewardScaling(loc=0.01, scale=1.0))
+    data = env.reset()
+    data["action"] = torch.tensor([4, 4])
+    assert torch.allclose(env.step(data)["next", "reward"], torch.full((2, 1), 0.01))

@@ -60,14 +60,17 @@ def use(env: te.Env) -> None:
     where, engine = batch_layout(BATCH, state.device), env.engine
     size = int(np.prod(env.observation_shape))
     seen = Outputs(where.empty(size, DTYPES[env.spec.observation_dtype]), where.empty(env.num_actions, dtypes.int8))
-    for uniform in (True, False) if not memory else (False,):
-        others = None if uniform else engine.empty(state.buffers)
+    every = tuple(range(env.num_players))
+    for kernel in (
+        *(PlayUntil(seats, uniform) for seats in ((0,), every) for uniform in (True, False)[memory:]),
+        PlayUntil(None, False, 9),
+    ):
         old = state.tensors[0] if memory else None
         new = engine.empty(state.buffers) if memory else state.tensors[0]
-        arrays = PlayUntil.Arrays(
-            new, old, state.tensors[1], where.empty(1, dtypes.int32), where.empty(4, dtypes.float32), seen, others
-        )
-        engine.run(PlayUntil(0, uniform), where, arrays)
+        others = None if kernel.uniform or kernel.seats is None else engine.empty(state.buffers)
+        tally = where.empty(kernel.tally_values(env.num_players), dtypes.float32)
+        arrays = PlayUntil.Arrays(new, old, state.tensors[1], where.empty(1, dtypes.int32), tally, seen, others)
+        engine.run(kernel, where, arrays)
 
 
 def search(env: te.Env) -> None:

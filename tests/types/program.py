@@ -118,6 +118,8 @@ def only_looked_at(state: te.State) -> te.State:
         def regret(self, state: te.State, action: np.ndarray) -> Tensor:
             return state.rewards[:, 0]
 
+    mixed = te.agents.league([te.agents.uniform, te.agents.greedy(evaluate)], weights=[1, 2.5], seed=3)
+    assert_type(mixed, te.agents.Policy)
     network = (te.agents.greedy(evaluate), te.agents.gumbel(evaluate, num_simulations=4))
     assert_type(te.agents.load("tic_tac_toe", num_simulations=0), te.agents.Policy)
     assert_type(te.regret(state.env, network[0], MaskOracle(), games=8), float)

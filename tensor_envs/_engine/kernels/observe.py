@@ -7,7 +7,7 @@ neighbouring threads fall together.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -127,8 +127,14 @@ class BitString:
 class OutputStage:
     """The part of a kernel that writes what learners read."""
 
-    def __init__(self, t: Tracer, a: Outputs, players: Cells | int | None = None, lanes: int | None = None):
-        """Prepare the observation of `players`: an array, one player in all games, or None, the player to move.
+    def __init__(
+        self,
+        t: Tracer,
+        a: Outputs,
+        players: Cells | Callable[[Coords], Scalar] | int | None = None,
+        lanes: int | None = None,
+    ):
+        """Prepare the observation of `players`: an array, a function, one in all games, or None, the player to move.
 
         lanes: lanes of the state, to store entries game by game. None: they are the kernel's, and a GPU stores
             observations and masks by lanes.
@@ -175,6 +181,8 @@ class OutputStage:
                 player = s.current_player
             elif isinstance(self.players, int):
                 player = integer(self.players)
+            elif callable(self.players):
+                player = self.players(at)
             else:
                 player = load(self.players, source.batch)[0]
             runs = iter(self.plan.runs)

@@ -1,4 +1,4 @@
-"""Kernel for single-agent environments: plays an action of one player, then the other players until its next turn."""
+"""Kernel for single-agent environments: plays an action of the learner, then the others until its next decision."""
 
 from __future__ import annotations
 
@@ -9,33 +9,46 @@ from tensor_envs._compiler.tape import INT, REAL, WORD
 from tensor_envs._engine.game import uniform_action
 from tensor_envs._engine.kernels.base import AutoReset, Coords, Tracer, Words, load, store
 from tensor_envs._engine.kernels.observe import Outputs, OutputStage
+from tensor_envs.rules.chance import scale, threefry
 from tensor_envs.rules.kernel import do_while, registers
-from tensor_envs.rules.scalar import Scalar, real, scalar, where, word
+from tensor_envs.rules.lists import select
+from tensor_envs.rules.scalar import Scalar, integer, real, scalar, where, word
 
 OPENINGS = 100  # games in a row that may end before the player's first decision
 RESET: AutoReset = "next_step"
 # commands beside the actions from 0 on; PASS stands for an illegal action
 PASS, OPEN, BEGIN, LEAVE = -1, -2, -3, -4
-# tally of a game. SUM: rewards of the player since its last decision. OPENINGS_LEFT: openings that may still end, plus
-# one; 0 once the player has moved. REWARD: the sum, or 0 if the player has not moved in this episode
+# tally of a game. SUM: rewards of the learner since its last decision. OPENINGS_LEFT: openings that may still end,
+# plus one; 0 once the learner has moved. REWARD: the sum, or 0 if the learner has not moved in this episode
 SUM, OPENINGS_LEFT, REWARD, STATUS = range(4)
+# with a limit or several seats also, STEPS: decisions of the learner in this episode. PLAYER: the learner's player, or
+# the player to move if the learner moves for all; then the rewards of the ply for every player follow
+STEPS, PLAYER, REWARDS = range(4, 7)
 TO_MOVE, TERMINATED, TRUNCATED, NO_DECISION, OTHERS_TO_MOVE = range(5)  # STATUS
+SEAT_COUNTER = 0xFFFFFFFE  # counter of no decision: the uniform policy's key and this counter draw the learner's seat
 
 
 @dataclass(frozen=True)
 class PlayUntil:
-    """Play an action in every game, then the uniform policy until `player` is to move or the game is over.
+    """Play an action in every game, then the uniform policy until the learner is to move or the game is over.
 
     `actions` holds a command for each game. An action is played, but a finished game resets instead. BEGIN resets any
-    game, OPEN marks a new one, and LEAVE does nothing. An episode that ends before the player's first decision is
+    game, OPEN marks a new one, and LEAVE does nothing. An episode that ends before the learner's first decision is
     skipped: the next one starts, up to OPENINGS times.
 
     Without `uniform` every game gets at most one action. `others` is then a copy of the state in which only the games
     where another player is to move are unfinished.
+
+    Attributes:
+        seats: the learner's player; of several, each episode draws one. None: the learner moves for every player, and a
+            reward is that of the player who moved.
+        uniform: whether the uniform policy plays the other players.
+        limit: decision of the learner after which a game is truncated; None for no limit.
     """
 
-    player: int
+    seats: tuple[int, ...] | None
     uniform: bool
+    limit: int | None = None
     name = "until"
 
     class Arrays(NamedTuple):
@@ -43,12 +56,19 @@ class PlayUntil:
         old: Any  # None: in place, except for a game with memory fields
         row_keys: Any
         actions: Any  # int32
-        tally: Any  # float32, four values per game, see `REWARD`
-        out: Outputs  # of the player, game by game
+        tally: Any  # float32, see `tally_values`
+        out: Outputs  # of the learner, game by game
         others: Any = None
 
+    def tally_values(self, players: int) -> int:
+        """Return the number of values per game in the tally of a game of so many players."""
+        if self.seats is None:
+            return REWARDS + players
+        return REWARDS if len(self.seats) > 1 or self.limit is not None else STATUS + 1
+
     def trace(self, t: Tracer, a: Arrays) -> None:
-        block = _Block(t, a, self.player, self.uniform)
+        block = _Block(t, a, self)
+        block.draw_seats(block.source)
         t.block.each(block.begin)
         if not self.uniform:
             block.play(scalar(True))
@@ -60,66 +80,109 @@ class PlayUntil:
                 count[0] = count[0] + 1
                 turn.again = t.block.any(lambda at: block.others_to_move(block.target, at))
         t.block.each(block.finish)
-        OutputStage(t, a.out, self.player, t.grid.lanes).trace(t.words(a.new))
+        viewer: Any = None if self.seats is None else self.seats[0]
+        if block.drawn is not None:
+            viewer = block.seat
+        OutputStage(t, a.out, viewer, t.grid.lanes).trace(t.words(a.new))
 
 
 class _Block:
     """Games of a block while they are played, in registers unless they have memory fields."""
 
-    def __init__(self, t: Tracer, a: PlayUntil.Arrays, player: int, uniform: bool):
-        self.t, self.a, self.player, self.uniform = t, a, player, uniform
+    def __init__(self, t: Tracer, a: PlayUntil.Arrays, kernel: PlayUntil):
+        self.t, self.a, self.seats, self.uniform, self.limit = t, a, kernel.seats, kernel.uniform, kernel.limit
+        self.values = kernel.tally_values(t.players)
         self.in_branch = t.resets_in_branch(RESET)
         self.source, self.target = t.words(a.new if a.old is None else a.old), t.words(a.new)
         if not t.game.has_memory:
             self.target = t.registers()
-        self.tally = t.block.registers(2, REAL)  # SUM and OPENINGS_LEFT
+        self.counts = self.values > STEPS  # decisions
+        self.tally = t.block.registers(2 + self.counts, REAL)  # SUM, OPENINGS_LEFT and STEPS
         self.resets = t.block.registers(1, WORD)
+        self.drawn = t.block.registers(1, INT) if self.seats is not None and len(self.seats) > 1 else None
+        self.paid = t.block.registers(t.players, REAL) if self.seats is None else None
+
+    def learner(self, mover: Scalar, at: Coords) -> Scalar:
+        """Return the player for whom the learner decides, given the player to move."""
+        if self.seats is None:
+            return mover
+        return integer(self.seats[0]) if self.drawn is None else self.seat(at)
+
+    def seat(self, at: Coords) -> Scalar:
+        """Return the drawn seat."""
+        seat: Scalar = load(self.drawn, at.register)[0]  # type: ignore[arg-type]
+        return seat
+
+    def draw_seats(self, words: Words) -> None:
+        """Store the learner's seats in the episodes of all games, if there are several seats to draw from."""
+        if self.drawn is not None:
+            self.t.block.each(lambda at: self._draw_seat(words, at))
+
+    def _draw_seat(self, words: Words, at: Coords) -> None:
+        assert self.seats is not None and self.drawn is not None
+        key, episode = self.t.row_keys(self.a.row_keys, at)[3:], self.t.layout.get(words.load(at), "episode")
+        number = scale(threefry(key, (SEAT_COUNTER, episode))[0], len(self.seats))
+        store(self.drawn, at.register, [select(self.seats, number)])
 
     def others_to_move(self, words: Words, at: Coords) -> Scalar:
-        return ~words.over(at) & (self.t.layout.get(words.load(at), "current_player") != self.player)
+        mover = self.t.layout.get(words.load(at), "current_player")
+        return ~words.over(at) & (mover != self.learner(mover, at))
 
     def begin(self, at: Coords) -> None:
         """Start the tally of a command and load the state."""
         layout, words, over = self.t.layout, self.source.load(at), self.source.over(at)
-        command, (reward, openings) = self.command(at), load(self.a.tally, at.batch, 4)[:REWARD]
+        command, tally = self.command(at), load(self.a.tally, at.batch, self.values)
+        reward, openings = tally[:REWARD]
         opens = (command == OPEN) | (command == BEGIN) | (over & (command >= PASS))
-        decides = (command >= PASS) & ~over & (layout.get(words, "current_player") == self.player)
+        decides = (command >= PASS) & ~over & ~self.others_to_move(self.source, at)
         reward = where(opens | (decides & (openings == 0.0)), 0.0, reward)
         openings = where(opens, OPENINGS + 1.0, where(decides, 0.0, openings))
-        store(self.tally, at.register, [reward, openings])
+        steps = [where(opens, 0.0, x + real(decides)) for x in tally[STEPS:PLAYER]]
+        store(self.tally, at.register, [reward, openings, *steps])
         if self.target.in_registers:
             self.target.store(at, s=layout.get_state(words), flags=layout.get_flags(words))
 
     def command(self, at: Coords) -> Scalar:
-        return load(self.a.actions, at.batch)[0]
+        """Return the command of a game; one that the limit of decisions has truncated begins anew."""
+        command = load(self.a.actions, at.batch)[0]
+        if self.limit is None:
+            return command
+        status = load(self.a.tally, at.batch, self.values)[STATUS]
+        return where((status == real(TRUNCATED)) & (command >= PASS), BEGIN, command)
 
     def play(self, first: Scalar) -> None:
         """Play at most one action in every game: the command if `first`, else the uniform policy's."""
         self.t.block.each(lambda at: self._play(at, first))
         if self.in_branch:
             self.t.auto_reset(self.target, self.resets, self.a.row_keys)
+        self.draw_seats(self.target)
 
     def _play(self, at: Coords, first: Scalar) -> None:
         t, command, keys = self.t, self.command(at), self.t.row_keys(self.a.row_keys, at)
         words = (self.target if self.target.in_registers else self.source).load(at)
         s, flags = t.layout.get_state(words), t.layout.get_flags(words)
-        (reward, openings), mask = load(self.tally, at.register, 2), t.game.mask(s)
+        (reward, openings, *steps), mask = load(self.tally, at.register, 2 + self.counts), t.game.mask(s)
+        learner = self.learner(s.current_player, at)
         action, legal = t.given_action(mask, self.a.actions, at)
         plays = command >= PASS
         if self.uniform:
             drawn = uniform_action(s, mask, t.game.spec.num_actions, keys[3:], live=False)
             action, legal = where(first, action, drawn), legal | ~first
-            plays = where(first, plays, s.current_player != self.player)
+            plays = where(first, plays, s.current_player != learner)
         plays = plays & ~(flags[0] | flags[1])
         after, rewards, *new_flags = t.game.step(s, action, legal)
         s = t.game.where(plays, after, s)
         flags = [where(plays, x, y) for x, y in zip(new_flags, flags, strict=True)]
-        reward = where(plays, reward + rewards[self.player], reward)
+        reward = where(plays, reward + select(rewards, learner), reward)
+        if self.paid is not None:
+            last = load(self.a.tally, at.batch, self.values)[REWARDS:]
+            kept = [where(command == LEAVE, x, 0.0) for x in last]
+            store(self.paid, at.register, [where(plays, x, y) for x, y in zip(rewards, kept, strict=True)])
         resets = (flags[0] | flags[1] | (first & (command == BEGIN))) & (openings > 1.0)
         if not self.in_branch:
             s = t.game.where(resets, t.game.init(keys, s.episode + 1), s).replace(episode=s.episode + word(resets))
         self.target.store(at, s=s, flags=[flag & ~resets for flag in flags])
-        store(self.tally, at.register, [where(resets, 0.0, reward), openings - real(resets)])
+        store(self.tally, at.register, [where(resets, 0.0, reward), openings - real(resets), *steps])
         if self.in_branch:
             store(self.resets, at.register, [resets])
 
@@ -127,12 +190,21 @@ class _Block:
         """Store the state, the tally and the status of a game."""
         t, words, nothing = self.t, self.target.load(at), [scalar(0.0)] * self.t.players
         s, flags = t.layout.get_state(words), t.layout.get_flags(words)
-        reward, openings = load(self.tally, at.register, 2)
+        reward, openings, *steps = load(self.tally, at.register, 2 + self.counts)
         others, mask = self.others_to_move(self.target, at), t.live_mask(s, flags, "none")
         # a game that ended in an opening has used up all openings
         over = where(openings > 0.0, NO_DECISION, where(flags[0], TERMINATED, TRUNCATED))
-        status = where(flags[0] | flags[1], over, where(others, OTHERS_TO_MOVE, TO_MOVE))
-        store(self.a.tally, at.batch, [reward, openings, where(openings > 0.0, 0.0, reward), real(status)])
+        going = integer(TO_MOVE)
+        if self.limit is not None:  # the state stays as it is, so that its observation is that of a game in progress
+            going = where((openings == 0.0) & (steps[0] >= float(self.limit)), TRUNCATED, TO_MOVE)
+        status = where(flags[0] | flags[1], over, where(others, OTHERS_TO_MOVE, going))
+        shown = where(openings > 0.0, 0.0, reward)
+        tally = [reward, openings, shown, real(status)]
+        if self.counts:
+            tally += [*steps, real(self.learner(s.current_player, at))]
+        if self.paid is not None:
+            tally += load(self.paid, at.register, t.players)
+        store(self.a.tally, at.batch, tally)
         played = {"s": s, "flags": flags} if self.target.in_registers else {}
         t.words(self.a.new).store(at, rewards=nothing, mask=mask, **played)
         if self.a.others is not None:

@@ -88,6 +88,11 @@ def to_dict(rules: Chess, s: dict[str, Any]) -> dict[str, Any]:
     return {"fen": fen, "moves": moves[::-1]}
 
 
+def from_string(rules: Chess, text: str) -> dict[str, Any]:
+    """Return the dictionary of a FEN."""
+    return {"fen": text}
+
+
 def from_dict(rules: Chess, game: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a position in which the king of the player who is not to move is not attacked."""
     board, black, rights, target, quiet, number = parse(rules, game["fen"])

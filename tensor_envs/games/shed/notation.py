@@ -71,6 +71,11 @@ def _hand(text: str) -> list[int]:
     return sorted(int(card) for card in text.split("-"))
 
 
+def from_string(rules: Shed, text: str) -> dict[str, Any]:
+    """Return the dictionary of a written position, see `parse`."""
+    return parse(text, rules.cards)
+
+
 def parse(text: str, cards: int | None = None) -> dict[str, Any]:
     """Parse a written position such as "7-2+ [] 6-3".
 
