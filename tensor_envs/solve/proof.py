@@ -1,0 +1,438 @@
+"""Kernel of alpha-beta search: decides whether a position's score reaches a threshold, with a transposition table.
+
+A score is that of `solver`: FAR - n for a win of the player to move in n plies, its negative for a loss, 0 for a draw.
+The search is depth-first with a null window, and every thread has its own stack and table. An unfinished node plays
+all its actions at once, in whole vectors, so that immediate wins and every child's position are known before the search
+descends. Bounds are proven, never estimated: a table's entry holds its whole position, so two positions are never
+taken for each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from operator import and_
+from typing import Any, NamedTuple
+
+from tensor_envs._compiler import arithmetic
+from tensor_envs._compiler.tape import INT, WORD, WORD64
+from tensor_envs._engine.game import Game
+from tensor_envs._engine.kernels.base import Coords, Tracer
+from tensor_envs._engine.layout import Layout
+from tensor_envs.rules.kernel import Cells, branch, do_while, loop, registers
+from tensor_envs.rules.scalar import WORD_BITS, Scalar, Value, integer, maximum, minimum, scalar, where, word, word64
+from tensor_envs.rules.spec import GameState, Spec
+from tensor_envs.search.memory import Entry, Record
+
+FAR = 32_000  # score of a finished win
+VECTOR = 8  # children that are played together
+BUCKET = 2  # entries of a bucket: one of the most work, one of the latest search
+MAX_PLIES = 2**12 - 1
+REPEATS = 8  # times an action is played on a path that the history of moves tells apart
+# statuses of a search
+RUNNING, PROVEN, TOO_DEEP, NO_ACTION, OTHER_RESULTS, PAID_EARLY = range(6)
+ENTER, LEAVE, SELECT = range(3)  # what a thread does next
+OFFSET = 2**15  # makes a bound in a table non-negative
+MULTIPLIERS = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93  # odd, of 64 bits
+PRIORITY = 2**20  # bound of a move's history
+
+
+class Control(Record):
+    """State of a thread's search."""
+
+    status = Entry()
+    mode = Entry()
+    depth = Entry()  # depth of the current node; the root's is 1
+    nodes = Entry()  # nodes entered by the current launch
+    bound = Entry()  # bound of the root's score
+    reached = Entry()  # whether the root's score is at least the threshold, and so the bound
+
+
+class Limits(Record):
+    """Parameters of all threads."""
+
+    nodes = Entry()  # nodes that a launch may enter
+    buckets = Entry(WORD)  # buckets of a thread's table
+
+
+class Frame(Record):
+    """Node on a thread's stack, followed by `Child` arrays."""
+
+    threshold = Entry()
+    player = Entry()  # player to move
+    children = Entry()  # number of legal actions
+    chosen = Entry()  # current child
+    visited = Entry()  # children searched so far
+    low = Entry()  # bounds of the score that the table had
+    high = Entry()
+    work = Entry()  # nodes entered below
+    bucket = Entry(WORD)  # first word of its bucket in the table
+
+
+class Child(Record):
+    """Action of a node, by columns."""
+
+    action = Entry()
+    low = Entry()  # bounds of the node's score if it is played
+    high = Entry()
+    priority = Entry()
+    history = Entry()  # its place in the history of moves
+
+
+class Packing:
+    """Words of an unfinished position: the fields without the episode, the plies bounded by `MAX_PLIES`."""
+
+    def __init__(self, spec: Spec, by_ply: bool):
+        self.by_ply = by_ply
+        self.layout = Layout(replace(spec, max_plies=MAX_PLIES if by_ply else 1))
+        (episode,) = self.layout.slots["episode"]
+        self.kept = [w for w in range(self.layout.field_words) if w != episode.word]
+        self.count = len(self.kept)
+
+    def load(self, word_of: Callable[[int], Scalar]) -> GameState:
+        """Return a state, given a function from a number to a kept word."""
+        places = {w: k for k, w in enumerate(self.kept)}
+        loaded: dict[int, Scalar] = {}
+
+        def load_once(w: Any) -> Scalar:
+            if w not in places:
+                return word(0)
+            if w not in loaded:
+                loaded[w] = word_of(places[w])
+            return loaded[w]
+
+        return self.layout.get_state(load_once)
+
+    def pack(self, s: GameState) -> list[Scalar]:
+        """Return the kept words of an unfinished state."""
+        words: dict[int, Scalar] = {}
+        s = s.replace(episode=word(0)) if self.by_ply else s.replace(episode=word(0), ply=integer(0))
+        self.layout.put(words.__setitem__, s, [scalar(False)] * 2)
+        return [words.get(w, word(0)) for w in self.kept]
+
+
+@dataclass(frozen=True)
+class Prove:
+    """Search on until every thread's question is answered or its nodes of a launch are spent.
+
+    Attributes:
+        by_ply: whether the rules depend on the ply.
+        depth: maximum depth of a node.
+    """
+
+    by_ply: bool
+    depth: int
+    name = "prove"
+
+    class Arrays(NamedTuple):
+        control: Any  # int32 [threads, Control.size]
+        limits: Any  # int32 [Limits.size]
+        frames: Any  # int32 [threads, depth, words of a frame]
+        states: Any  # uint32 [threads, depth, words of a position, width]
+        history: Any  # int32 [threads, 2 * REPEATS * actions], then [actions] for the path's actions
+        table: Any  # uint32 [threads, buckets, BUCKET, words of an entry]
+
+    def trace(self, t: Tracer, a: Arrays) -> None:
+        t.block.each(lambda at: Prover(t.game, self, a, integer(at.batch.row)).run(), unroll_max=0)
+
+
+class Sizes(NamedTuple):
+    """Sizes of a thread's memory."""
+
+    width: int  # children of a node, padded to whole vectors
+    position: int  # words of a position
+    frame: int
+    entry: int
+    history: int
+
+    @classmethod
+    def of(cls, game: Game, by_ply: bool) -> Sizes:
+        actions, words = game.spec.num_actions, Packing(game.spec, by_ply).count
+        width = -(-actions // VECTOR) * VECTOR
+        entry = -(-(words + 2) // 4) * 4
+        return cls(width, words, Frame.size + Child.size * width, entry, (2 * REPEATS + 1) * actions)
+
+
+class Prover:
+    """Stages of a thread's search in a kernel."""
+
+    def __init__(self, game: Game, kernel: Prove, arrays: Prove.Arrays, thread: Scalar):
+        self.game, self.kernel, self.thread = game, kernel, thread
+        self.packing, self.sizes = Packing(game.spec, kernel.by_ply), Sizes.of(game, kernel.by_ply)
+        self.actions = game.spec.num_actions
+        self.control = Control(arrays.control, thread * Control.size)
+        self.limits, self.arrays = Limits(arrays.limits), arrays
+        # a table is larger than an int can index
+        self.table_first = word(thread) * self.limits.buckets * (BUCKET * self.sizes.entry)
+        self.mode, self.depth, self.nodes, self.status = (registers(1, INT) for _ in range(4))
+        self.result, self.reached = registers(1, INT), registers(1, INT)
+
+    def run(self) -> None:
+        control = self.control
+        self.status[0], self.mode[0], self.depth[0] = control.status, control.mode, control.depth
+        self.nodes[0] = self.result[0] = self.reached[0] = 0
+        budget = self.limits.nodes
+        with branch(self.status[0] == RUNNING):
+            with do_while() as turn:
+                with branch(self.mode[0] == ENTER):
+                    self.enter()
+                with branch(self.mode[0] == LEAVE):
+                    self.leave()
+                with branch(self.mode[0] == SELECT):
+                    self.select()
+                turn.again = (self.status[0] == RUNNING) & ((self.nodes[0] < budget) | (self.mode[0] != ENTER))
+            control.status, control.mode, control.depth = self.status[0], self.mode[0], self.depth[0]
+            control.bound, control.reached = self.result[0], self.reached[0]
+        control.nodes = self.nodes[0]
+
+    # *** memory ***
+
+    def frame(self, depth: Scalar) -> Frame:
+        return Frame(self.arrays.frames, (self.thread * self.kernel.depth + depth) * self.sizes.frame)
+
+    def child(self, frame: Frame, i: Scalar) -> Child:
+        return Child(frame.cells, frame.first + Frame.size + i, self.sizes.width)
+
+    def word_index(self, depth: Scalar, w: int, i: Scalar) -> Scalar:
+        """Return the index of a word of a child of the node at some depth."""
+        sizes = self.sizes
+        return ((self.thread * self.kernel.depth + depth) * sizes.position + w) * sizes.width + i
+
+    def position(self, depth: Scalar) -> list[Scalar]:
+        """Return the words of the node at some depth, which is a child of the one before."""
+        above, states = self.frame(depth - 1), self.arrays.states
+        chosen = self.clamp(above.chosen)
+        return [states[self.word_index(depth - 1, w, chosen)] for w in range(self.sizes.position)]
+
+    def clamp(self, child: Scalar) -> Scalar:
+        return maximum(minimum(child, self.sizes.width - 1), 0)
+
+    # *** a new node ***
+
+    def enter(self) -> None:
+        """Play all actions of a node and look it up in the table."""
+        depth, frame = self.depth[0], self.frame(self.depth[0])
+        self.nodes[0] = self.nodes[0] + 1
+        words = self.position(depth)
+        s = self.packing.load(words.__getitem__)
+        threshold = frame.threshold
+        bucket = self.bucket(words)
+        hits = [self.hit(bucket, e, words) for e in range(BUCKET)]
+        found = [self.table_word(bucket, e, self.sizes.position) for e in range(BUCKET)]
+        count = registers(1, INT)
+        self.list_actions(s, frame, count)
+        best, wrong = registers(1, INT), registers(1, INT)
+        best[0], wrong[0] = -FAR, 0
+        self.play_all(s, depth, frame, count[0], best, wrong)
+        children, hit = count[0], reduce(lambda x, y: x | y, hits)
+        value = where(hits[0], found[0], found[1])
+        # a child that is not finished has bounds of one ply less, and an immediate win is the best result
+        low = maximum(where(hit, integer(value & 0xFFFF) - OFFSET, -FAR), best[0])
+        high = where(best[0] == FAR - 1, FAR - 1, where(hit, integer(value >> 16) - OFFSET, FAR - 2))
+        frame.player, frame.children, frame.visited, frame.work = s.current_player, children, 0, 0
+        frame.low, frame.high, frame.bucket = low, high, bucket
+        self.status[0] = where(
+            wrong[0] != 0, wrong[0], where(children == 0, NO_ACTION, where(depth >= self.kernel.depth - 1, TOO_DEEP, RUNNING))
+        )
+        wins, fails = low >= threshold, high < threshold
+        self.reached[0] = integer(wins)
+        self.result[0] = where(wins, low, high)
+        self.mode[0] = where(wins | fails, LEAVE, SELECT)
+        with branch(~(wins | fails)):
+            hint = [self.table_word(bucket, e, self.sizes.position + 1) for e in range(BUCKET)]
+            move = where(hit, integer(where(hits[0], hint[0], hint[1]) & 0xFFFF), self.actions)
+            self.prioritise(frame, children, s.current_player, move)
+
+    def list_actions(self, s: GameState, frame: Frame, count: Cells) -> None:
+        """List the legal actions of a node, padded to whole vectors by repeating the last."""
+        bits, mask = registers(1, WORD), self.game.mask(s)
+        assert isinstance(mask, list)
+        count[0] = 0
+        for w, members in enumerate(mask):
+            bits[0] = members
+            with loop(integer(count_bits(members))):
+                lowest = bits[0]
+                action = integer(count_bits((lowest & (word(0) - lowest)) - 1)) + WORD_BITS * w
+                self.child(frame, self.clamp(count[0])).action = action
+                count[0] = count[0] + 1
+                bits[0] = lowest & (lowest - 1)
+        last = self.child(frame, self.clamp(count[0] - 1)).action
+        missing = where(count[0] > 0, (-count[0]) & (VECTOR - 1), 0)
+        with loop(missing) as k:
+            self.child(frame, self.clamp(count[0] + k)).action = last
+
+    def play_all(
+        self, s: GameState, depth: Scalar, frame: Frame, count: Scalar, best: Cells, wrong: Cells
+    ) -> None:
+        """Play every action of a node; note the bounds of the results and the position after each."""
+        states, mover = self.arrays.states, s.current_player
+        with loop((count + (VECTOR - 1)) // VECTOR) as group, loop(VECTOR) as lane:
+            i = group * VECTOR + lane
+            child = self.child(frame, i)
+            action = maximum(minimum(child.action, self.actions - 1), 0)
+            after, rewards, terminated, truncated = self.game.step(s, action, None)
+            over = terminated | truncated
+            reward = where(mover == 0, rewards[0], rewards[1])
+            result = where(reward > 0.0, FAR - 1, where(reward < 0.0, 1 - FAR, 0))
+            child.low = low = where(over, result, 2 - FAR)
+            child.high = where(over, result, FAR - 2)
+            best[0] = maximum(best[0], low)
+            whole = (reward == 0.0) | (reward == 1.0) | (reward == -1.0)
+            fault = where(over, where(whole, 0, OTHER_RESULTS), where(reward == 0.0, 0, PAID_EARLY))
+            wrong[0] = maximum(wrong[0], fault)
+            for w, x in enumerate(self.packing.pack(after)):
+                states[self.word_index(depth, w, i)] = x
+
+    def prioritise(self, frame: Frame, children: Scalar, player: Scalar, move: Scalar) -> None:
+        """Order the children of a node by the table's move, then by the history of moves."""
+        history = self.arrays.history
+        with loop(children) as i:
+            child = self.child(frame, i)
+            action = maximum(minimum(child.action, self.actions - 1), 0)
+            repeats = minimum(self.path_count(action), REPEATS - 1)
+            place = self.sizes.history * self.thread + (player * REPEATS + repeats) * self.actions + action
+            child.history = place
+            child.priority = where(action == move, 2 * PRIORITY, history[place])
+
+    def path_index(self, action: Scalar) -> Scalar:
+        """Return the place of the number of times that an action stands on the path."""
+        return self.sizes.history * self.thread + 2 * REPEATS * self.actions + action
+
+    def path_count(self, action: Scalar) -> Scalar:
+        return self.arrays.history[self.path_index(action)]
+
+    # *** the next child ***
+
+    def select(self) -> None:
+        """Choose the open child of the highest priority, or leave a node without one."""
+        depth, frame = self.depth[0], self.frame(self.depth[0])
+        threshold, children = frame.threshold, frame.children
+        best, chosen, highest = (registers(1, INT) for _ in range(3))
+        best[0], chosen[0], highest[0] = -(2**30), -1, -FAR
+        with loop(children) as i:
+            child = self.child(frame, i)
+            high, priority = child.high, child.priority
+            better = (high >= threshold) & (priority > best[0])
+            best[0] = where(better, priority, best[0])
+            chosen[0] = where(better, i, chosen[0])
+            highest[0] = maximum(highest[0], high)
+        found = chosen[0] >= 0
+        with branch(found):
+            child, below = self.child(frame, chosen[0]), self.frame(depth + 1)
+            frame.chosen = chosen[0]
+            frame.visited = frame.visited + 1
+            action = maximum(minimum(child.action, self.actions - 1), 0)
+            self.arrays.history[self.path_index(action)] = self.path_count(action) + 1
+            same = self.chosen_player(depth, chosen[0]) == frame.player
+            below.threshold = nearer(where(same, threshold, 1 - threshold))
+            self.depth[0] = depth + 1
+            self.mode[0] = ENTER
+        with branch(~found):
+            self.result[0] = minimum(highest[0], frame.high)
+            self.reached[0] = 0
+            self.mode[0] = LEAVE
+
+    def chosen_player(self, depth: Scalar, child: Scalar) -> Scalar:
+        (slot,) = self.packing.layout.slots["current_player"]
+        stored = self.arrays.states[self.word_index(depth, self.packing.kept.index(slot.word), self.clamp(child))]
+        return integer(stored >> slot.shift & (1 << slot.width) - 1) + slot.low
+
+    # *** a finished node ***
+
+    def leave(self) -> None:
+        """Store a node's bound and report it to the node above."""
+        depth, result, reached = self.depth[0], self.result[0], self.reached[0] != 0
+        frame, above = self.frame(depth), self.frame(depth - 1)
+        with branch(frame.visited > 0):
+            self.store(depth, frame, result, reached)
+            with branch(reached):
+                self.learn(frame)
+        with branch(depth == 1):
+            self.status[0] = PROVEN
+        with branch(depth > 1):
+            child = self.child(above, self.clamp(above.chosen))
+            action = maximum(minimum(child.action, self.actions - 1), 0)
+            self.arrays.history[self.path_index(action)] = self.path_count(action) - 1
+            above.work = above.work + frame.work + 1
+            same = frame.player == above.player
+            # the bound from below of one player is the bound from above of the other
+            value = where(same, farther(result), -farther(result))
+            is_low = reached == same
+            low = where(is_low, value, child.low)
+            child.low, child.high = low, where(is_low, child.high, value)
+            wins = low >= above.threshold
+            self.depth[0] = depth - 1
+            self.result[0] = maximum(low, above.low)
+            self.reached[0] = integer(wins)
+            self.mode[0] = where(wins, LEAVE, SELECT)
+
+    def learn(self, frame: Frame) -> None:
+        """Raise the history of the move that decides a node, and lower that of the moves tried before it."""
+        history, failed = self.arrays.history, registers(1, INT)
+        failed[0] = 0
+        with loop(frame.children) as i:
+            child = self.child(frame, i)
+            high = child.high
+            tried = (high < frame.threshold) & (high > 2 - FAR)
+            place = child.history
+            history[place] = maximum(history[place] - integer(tried), -PRIORITY)
+            failed[0] = failed[0] + integer(tried)
+        place = self.child(frame, frame.chosen).history
+        history[place] = minimum(history[place] + failed[0], PRIORITY)
+
+    # *** the table ***
+
+    def bucket(self, words: list[Scalar]) -> Scalar:
+        """Return the first word of a position's bucket."""
+        mixed = word64(0)
+        for k in range(0, len(words), 2):
+            pair = word64(words[k])
+            if k + 1 < len(words):
+                pair = pair | word64(words[k + 1]) << WORD_BITS
+            mixed = (mixed ^ pair) * word64(MULTIPLIERS[0])
+            mixed = mixed ^ mixed >> WORD_BITS
+        mixed = word(mixed * word64(MULTIPLIERS[1]) >> WORD_BITS)
+        number = word(word64(mixed) * word64(self.limits.buckets) >> WORD_BITS)
+        return self.table_first + number * (BUCKET * self.sizes.entry)
+
+    def table_word(self, bucket: Scalar, entry: int, w: int) -> Scalar:
+        return self.arrays.table[bucket + (entry * self.sizes.entry + w)]
+
+    def hit(self, bucket: Scalar, entry: int, words: list[Scalar]) -> Scalar:
+        """Return whether an entry is of a position: the player to move makes its first word differ from 0."""
+        return reduce(and_, (self.table_word(bucket, entry, w) == x for w, x in enumerate(words)))
+
+    def store(self, depth: Scalar, frame: Frame, result: Scalar, reached: Scalar) -> None:
+        """Store a position's bounds: over its old entry, else over the one of less work, else over the latest one."""
+        table, sizes, bucket = self.arrays.table, self.sizes, frame.bucket
+        words = self.position(depth)
+        low, high = where(reached, result, frame.low), where(reached, frame.high, result)
+        bounds = word(low + OFFSET) | word(high + OFFSET) << 16
+        work = minimum(frame.work >> 2, 0xFFFF)
+        move = self.child(frame, self.clamp(frame.chosen)).action
+        entry = [*words, bounds, word(move) | word(work) << 16]
+        first, second = (self.hit(bucket, e, words) for e in range(BUCKET))
+        earlier = integer(self.table_word(bucket, 0, sizes.position + 1) >> 16)
+        demotes = ~first & ~second & (work >= earlier)
+        with branch(demotes):
+            for w in range(len(entry)):
+                table[bucket + (sizes.entry + w)] = self.table_word(bucket, 0, w)
+        start = bucket + where(first | demotes, word(0), word(sizes.entry))
+        for w, x in enumerate(entry):
+            table[start + w] = x
+
+
+def count_bits(x: Scalar) -> Scalar:
+    """Count the set bits of a word by the processor's instruction."""
+    return Scalar(arithmetic.popcount(x.instruction()), WORD)
+
+
+def farther(score: Scalar) -> Scalar:
+    """Return a score one ply earlier."""
+    return score - integer(score > 0) + integer(score < 0)
+
+
+def nearer(threshold: Scalar) -> Scalar:
+    """Return the threshold t with which `farther(score) >= threshold` is `score >= t`."""
+    return threshold + integer(threshold > 0) - integer(threshold < 0)
