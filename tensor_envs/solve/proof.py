@@ -242,7 +242,12 @@ class Prover:
         with branch(~(wins | fails)):
             hint = [self.table_word(bucket, e, self.sizes.position + 1) for e in range(BUCKET)]
             move = where(hit, integer(where(hits[0], hint[0], hint[1]) & 0xFFFF), self.actions)
-            self.prioritise(frame, children, s.current_player, move)
+            best[0] = -FAR
+            self.prioritise(depth, frame, children, s.current_player, move, best)
+            with branch(best[0] >= threshold):
+                self.reached[0] = 1
+                self.result[0] = best[0]
+                self.mode[0] = LEAVE
 
     def list_actions(self, s: GameState, frame: Frame, count: Cells) -> None:
         """List the legal actions of a node, padded to whole vectors by repeating the last."""
@@ -284,7 +289,7 @@ class Prover:
             for w, x in enumerate(self.packing.pack(after)):
                 states[self.word_index(depth, w, i)] = x
 
-    def prioritise(self, frame: Frame, children: Scalar, player: Scalar, move: Scalar) -> None:
+    def prioritise(self, depth: Scalar, frame: Frame, children: Scalar, player: Scalar, move: Scalar, best: Cells) -> None:
         """Order the children of a node by the table's move, then by the history of moves."""
         history = self.arrays.history
         with loop(children) as i:
@@ -293,6 +298,18 @@ class Prover:
             repeats = minimum(self.path_count(action), REPEATS - 1)
             place = self.sizes.history * self.thread + (player * REPEATS + repeats) * self.actions + action
             child.history = place
+            with branch(child.low < child.high):
+                words = [self.arrays.states[self.word_index(depth, w, i)] for w in range(self.sizes.position)]
+                bucket = self.bucket(words)
+                hits = [self.hit(bucket, e, words) for e in range(BUCKET)]
+                found = [self.table_word(bucket, e, self.sizes.position) for e in range(BUCKET)]
+                with branch(hits[0] | hits[1]):
+                    value = where(hits[0], found[0], found[1])
+                    low, high = integer(value & 0xFFFF) - OFFSET, integer(value >> 16) - OFFSET
+                    same = self.chosen_player(depth, i) == player
+                    child.low = maximum(child.low, where(same, farther(low), -farther(high)))
+                    child.high = minimum(child.high, where(same, farther(high), -farther(low)))
+                    best[0] = maximum(best[0], child.low)
             child.priority = where(action == move, 2 * PRIORITY, history[place])
 
     def path_index(self, action: Scalar) -> Scalar:
