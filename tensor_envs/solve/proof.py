@@ -1,6 +1,6 @@
 """Kernel of alpha-beta search: decides whether a position's score reaches a threshold, with a transposition table.
 
-A score is that of `solver`: FAR - n for a win of the player to move in n plies, its negative for a loss, 0 for a draw.
+A score is that of `values`: FAR - n for a win of the player to move in n plies, its negative for a loss, 0 for a draw.
 The search is depth-first with a null window, and every thread has its own stack and table. An unfinished node plays
 all its actions at once, in whole vectors, so that immediate wins and every child's position are known before the search
 descends. Bounds are proven, never estimated: a table's entry holds its whole position, so two positions are never
@@ -24,23 +24,24 @@ from tensor_envs.rules.kernel import Cells, branch, do_while, loop, registers
 from tensor_envs.rules.scalar import WORD_BITS, Scalar, Value, integer, maximum, minimum, scalar, where, word, word64
 from tensor_envs.rules.spec import GameState, Spec
 from tensor_envs.search.memory import Entry, Record
+from tensor_envs.solve.values import FAR
 
-FAR = 32_000  # score of a finished win
 VECTOR = 8  # children that are played together
 BUCKET = 2  # entries of a bucket: one of the most work, one of the latest search
 MAX_PLIES = 2**12 - 1
 REPEATS = 8  # times an action is played on a path that the history of moves tells apart
 # statuses of a search
 RUNNING, PROVEN, TOO_DEEP, NO_ACTION, OTHER_RESULTS, PAID_EARLY = range(6)
-ENTER, LEAVE, SELECT = range(3)  # what a thread does next
+BEGIN, ENTER, LEAVE, SELECT = range(4)  # what a thread does next
 OFFSET = 2**15  # makes a bound in a table non-negative
 MULTIPLIERS = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93  # odd, of 64 bits
 PRIORITY = 2**20  # bound of a move's history
 
 
 class Control(Record):
-    """State of a thread's search."""
+    """State of a thread's search, followed by the words of the root."""
 
+    threshold = Entry()  # the question: whether the root's score is at least this
     status = Entry()
     mode = Entry()
     depth = Entry()  # depth of the current node; the root's is 1
@@ -126,7 +127,7 @@ class Prove:
     name = "prove"
 
     class Arrays(NamedTuple):
-        control: Any  # int32 [threads, Control.size]
+        control: Any  # int32 [threads, Control.size + words of a position]
         limits: Any  # int32 [Limits.size]
         frames: Any  # int32 [threads, depth, words of a frame]
         states: Any  # uint32 [threads, depth, words of a position, width]
@@ -161,7 +162,7 @@ class Prover:
         self.game, self.kernel, self.thread = game, kernel, thread
         self.packing, self.sizes = Packing(game.spec, kernel.by_ply), Sizes.of(game, kernel.by_ply)
         self.actions = game.spec.num_actions
-        self.control = Control(arrays.control, thread * Control.size)
+        self.control = Control(arrays.control, thread * (Control.size + self.sizes.position))
         self.limits, self.arrays = Limits(arrays.limits), arrays
         # a table is larger than an int can index
         self.table_first = word(thread) * self.limits.buckets * (BUCKET * self.sizes.entry)
@@ -174,6 +175,8 @@ class Prover:
         self.nodes[0] = self.result[0] = self.reached[0] = 0
         budget = self.limits.nodes
         with branch(self.status[0] == RUNNING):
+            with branch(self.mode[0] == BEGIN):
+                self.begin()
             with do_while() as turn:
                 with branch(self.mode[0] == ENTER):
                     self.enter()
@@ -209,6 +212,18 @@ class Prover:
         return maximum(minimum(child, self.sizes.width - 1), 0)
 
     # *** a new node ***
+
+    def begin(self) -> None:
+        """Put the root on the stack, as the child of a frame above it."""
+        with loop(self.actions) as action:
+            self.arrays.history[self.path_index(action)] = 0
+        above = self.frame(integer(0))
+        above.chosen = 0
+        for w in range(self.sizes.position):
+            self.arrays.states[self.word_index(integer(0), w, integer(0))] = word(self.control.get(Control.size + w))
+        self.frame(integer(1)).threshold = self.control.threshold
+        self.depth[0] = 1
+        self.mode[0] = ENTER
 
     def enter(self) -> None:
         """Play all actions of a node and look it up in the table."""
@@ -289,8 +304,10 @@ class Prover:
             for w, x in enumerate(self.packing.pack(after)):
                 states[self.word_index(depth, w, i)] = x
 
-    def prioritise(self, depth: Scalar, frame: Frame, children: Scalar, player: Scalar, move: Scalar, best: Cells) -> None:
-        """Order the children of a node by the table's move, then by the history of moves."""
+    def prioritise(
+        self, depth: Scalar, frame: Frame, children: Scalar, player: Scalar, move: Scalar, best: Cells
+    ) -> None:
+        """Look the children of a node up, and order them by the table's move, then by the history of moves."""
         history = self.arrays.history
         with loop(children) as i:
             child = self.child(frame, i)

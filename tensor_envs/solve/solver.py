@@ -6,28 +6,27 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
 from tensor_envs._compiler.devices import resolve
-from tensor_envs._engine.inputs import host_ints
 from tensor_envs._engine.random import KEY_WORDS
 from tensor_envs._files import read_arrays, write_arrays
-from tensor_envs._validate import file_path, instance, integer
+from tensor_envs._validate import file_path, instance, integer, one_of, shown
 from tensor_envs.env import Env
 from tensor_envs.registry import env_metadata, env_of
 from tensor_envs.solve.branches import counter
 from tensor_envs.solve.packed import Array, Index, Packed, concat, groups
 from tensor_envs.solve.positions import MAX_DEPTH, Expander, Positions, Rows, joined
+from tensor_envs.solve.search import SearchSolution
+from tensor_envs.solve.values import FAR, MAX_POSITIONS, SETTLED, ExactValues, farther
 from tensor_envs.state import State
 
 FORMAT = "tensor_envs solution 1"
-FAR = 32_000  # score of a finished win; a win in n plies is FAR - n, a loss its negative, a draw 0
 EDGES = 1 << 20  # edges per batch
-SETTLED, SWEEPS = 1e-12, 100_000  # tolerance and limit of the iteration in games with cycles
-MAX_POSITIONS = 2**31 - 1
-ILLEGAL = -2  # value of an illegal action
+MAX_MEMORY = 2**34  # bytes that the indices of a search's table reach
+SWEEPS = 100_000  # limit of the iteration in games with cycles
 
 
 class PlyGraph(NamedTuple):
@@ -60,6 +59,7 @@ class Count:
         return self.first + self.draw + self.second
 
 
+@overload
 def solve(
     start: Env | State,
     depth: int | None = None,
@@ -67,13 +67,42 @@ def solve(
     max_positions: int = 100_000_000,
     progress: bool = False,
     path: str | Path | None = None,
-) -> Solution:
-    """Compute the exact value of every reachable position under best play of all players.
+    method: Literal["enumerate"] = "enumerate",
+    memory: int = 2**28,
+) -> Solution: ...
+@overload
+def solve(
+    start: Env | State,
+    depth: None = None,
+    symmetry: bool = True,
+    max_positions: int = 100_000_000,
+    progress: bool = False,
+    path: None = None,
+    *,
+    method: Literal["search"],
+    memory: int = 2**28,
+) -> SearchSolution: ...
+def solve(
+    start: Env | State,
+    depth: int | None = None,
+    symmetry: bool = True,
+    max_positions: int = 100_000_000,
+    progress: bool = False,
+    path: str | Path | None = None,
+    method: Literal["enumerate", "search"] = "enumerate",
+    memory: int = 2**28,
+) -> Solution | SearchSolution:
+    """Compute exact values under best play of all players: of every reachable position, or by search of single ones.
 
     The game must be for one player or for two with zero sum, have perfect information, and pay only at its end. If its
     rules do not depend on the ply, equal positions at different plies are one: a limit of plies (`Spec.max_plies`) is
     then ignored, and endless play is a draw. Chance is taken as an expectation, in games with cycles by iteration until
     no value changes by more than 1e-12.
+
+    A game with too many positions is searched instead, by alpha-beta with a transposition table: with
+    `method="search"` the values of the given games are computed now, and those of any other position of the environment
+    when the solution is asked for them. The game must be for two with wins, draws and losses alone, without chance, and
+    every line of play must end within 1,000 plies. Values and distances are the same as by enumeration.
 
     Args:
         start: an environment, or games of one environment at the same ply.
@@ -83,9 +112,12 @@ def solve(
         max_positions: upper bound for the number of positions; each takes about 40 bytes.
         progress: show a progress bar on stderr.
         path: a file that the solution is saved to or, if it exists, loaded from.
+        method: "enumerate" for all positions, or "search", which takes no depth and no path, and needs neither
+            `symmetry` nor `max_positions`.
+        memory: bytes of the search's transposition tables, up to 2^34, shared equally by the threads.
 
     Returns:
-        The values of all positions, an oracle.
+        An oracle: a `Solution`, or by search a `SearchSolution`.
 
     Raises:
         TypeError, ValueError: another start or depth; a game that cannot be solved or has more positions; a file that
@@ -99,7 +131,24 @@ def solve(
         >>> state = solution.env.step(solution.env.init(1), [0])  # X in a corner: only the centre does not lose
         >>> np.flatnonzero(solution.best_actions(state)[0]).tolist()
         [4]
+
+        By search, after 20 plies of a game of connect four:
+
+        >>> env = te.make("connect_four")
+        >>> state = env.init(1)
+        >>> for column in (3, 3, 3, 3, 3, 3, 0, 0, 0, 0, 0, 0, 6, 6, 6, 6, 6, 6, 1, 2):
+        ...     state = env.step(state, [column])
+        >>> solution = te.solve(state, method="search", memory=2**22)
+        >>> solution.value(state), solution.distance(state)
+        (array([1], dtype=int32), array([17], dtype=int32))
     """
+    one_of("method", method, ("enumerate", "search"))
+    memory = integer("memory", memory, 1, MAX_MEMORY)
+    if method == "search":
+        if depth is not None or path is not None:
+            raise ValueError(f"depth and path must be None with method='search', got {shown(depth)}, {shown(path)}")
+        instance("progress", progress, bool)
+        return SearchSolution(start, memory, progress)
     depth = None if depth is None else integer("depth", depth, 0, MAX_DEPTH)
     instance("symmetry", symmetry, bool)
     instance("progress", progress, bool)
@@ -244,11 +293,6 @@ def _best(layer: PlyGraph, values: Array, outcomes: int) -> Array:
     return best
 
 
-def farther(values: Array) -> Array:
-    """Return the values one ply earlier: scores move one step towards 0, expectations stay."""
-    return values - np.sign(values) if values.dtype == np.int16 else values
-
-
 def chosen(values: Array, starts: Array, player: Array) -> Array:
     """Return the highest value of every run of player 0, and the lowest of every other run."""
     if player.all():
@@ -258,7 +302,7 @@ def chosen(values: Array, starts: Array, player: Array) -> Array:
     return np.where(player, np.maximum.reduceat(values, starts), np.minimum.reduceat(values, starts))
 
 
-class Solution:
+class Solution(ExactValues):
     """Exact values of all reachable positions of a game, made by `te.solve`.
 
     Attributes:
@@ -286,94 +330,11 @@ class Solution:
 
     # *** positions ***
 
-    def value(self, state: State) -> Array:
-        """Return the return of the player to move under best play of all players.
+    @property
+    def _has_line(self) -> bool:
+        return self._game.outcomes == 1
 
-        Args:
-            state: games of the environment, on any device.
-
-        Returns:
-            int32 [B]: 1 for a win, 0 for a draw, -1 for a loss; or float64 [B], expectations, in games with chance or
-            other results. A finished game has the reward of its last step.
-
-        Raises:
-            ValueError, TypeError: another state, or a position that the start does not lead to.
-
-        Examples:
-            >>> solution = te.solve(te.make("tic_tac_toe"))
-            >>> solution.value(solution.env.init(2)).tolist()
-            [0, 0]
-        """
-        return self._reported(self._scores(state)) * self._turn(state)
-
-    def action_values(self, state: State) -> Array:
-        """Return the value after each action for the player to move, [B, A], as in `value`.
-
-        An illegal action has -2, or NaN among expectations.
-        """
-        scores, legal = self._action_scores(state)
-        values = self._reported(scores) * self._turn(state)[:, None]
-        return np.where(legal, values, ILLEGAL if self._wins else np.nan)
-
-    def best_actions(self, state: State) -> Array:
-        """Return the legal actions that keep the position's value, bool [B, A]."""
-        scores, legal = self._action_scores(state)
-        values = self._reported(scores) * self._turn(state)[:, None]
-        best = np.where(legal, values, -np.inf).max(1, keepdims=True)
-        return legal & (values >= best - (0 if self._wins else SETTLED))
-
-    def regret(self, state: State, action: Any) -> Array:
-        """Return how much of the position's value an action gives away, [B]; an illegal action has value -1."""
-        actions = host_ints("action", action, state.batch, self.env.num_actions)
-        chosen = np.arange(state.batch), actions
-        legal = state.numpy()["legal_action_mask"][chosen]
-        return self.value(state) - np.where(legal, self.action_values(state)[chosen], -1)
-
-    def distance(self, state: State) -> Array:
-        """Return the plies to the end if the winner plays the fastest win and the loser resists, int32 [B].
-
-        A draw has -1.
-
-        Raises:
-            ValueError: as in `value`; a game with other results than wins, draws and losses.
-        """
-        if not self._wins:
-            raise ValueError(f"{self.env!r} has more than wins, draws and losses, and so no distance")
-        scores = np.abs(self._scores(state).astype(np.int32))
-        return np.where(scores == 0, -1, FAR - scores)
-
-    def line(self, state: State, i: int = 0, most: int = 1000) -> list[int]:
-        """Return the actions of best play from one game to its end: the fastest win, or the longest resistance.
-
-        Args:
-            state: games of the environment.
-            i: row of the game.
-            most: maximum number of actions.
-
-        Raises:
-            ValueError: as in `value`; a game with chance.
-        """
-        if self._game.outcomes > 1:
-            raise ValueError(f"{self.env!r} has chance, and so no line of best play")
-        state, actions = state[[integer("i", i, 0, state.batch - 1)]], list[int]()
-        most = integer("most", most, 1, MAX_POSITIONS)
-        while len(actions) < most:
-            scores, legal = self._action_scores(state)
-            if not legal.any():
-                break
-            actions.append(int(np.where(legal, scores * self._turn(state)[:, None], -np.inf).argmax()))
-            state = self.env.step(state, actions[-1:])
-        return actions
-
-    def _reported(self, scores: Array) -> Array:
-        """Convert scores to reported values: their signs, or expectations."""
-        return np.sign(scores).astype(np.int32) if self._wins else scores
-
-    def _turn(self, state: State) -> Array:
-        """Return 1 if player 0 is to move, else -1, int32 [B]."""
-        return np.where(state.current_player.numpy() == 0, 1, -1).astype(np.int32)
-
-    def _scores(self, state: State) -> Array:
+    def _scores(self, state: State, exact: bool = True) -> Array:
         """Return the stored values of positions, for player 0."""
         instance("state", state, State)
         buffers, table = self._game.batch(state)
@@ -398,7 +359,7 @@ class Solution:
             values[here] = self._values[self._firsts[ply] + places]
         return values
 
-    def _action_scores(self, state: State) -> tuple[Array, Array]:
+    def _action_scores(self, state: State, exact: bool = True) -> tuple[Array, Array]:
         """Return the values after every action one ply earlier, [B, A], and the legal actions, bool [B, A]."""
         instance("state", state, State)
         outcomes, shape = self._game.outcomes, (state.batch, self.env.num_actions)

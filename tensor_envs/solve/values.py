@@ -1,0 +1,135 @@
+"""Exact values of positions as an oracle: what every solution of a game answers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from tensor_envs._engine.inputs import host_ints
+from tensor_envs._validate import integer
+from tensor_envs.env import Env
+from tensor_envs.solve.packed import Array
+from tensor_envs.state import State
+
+FAR = 32_000  # score of a finished win; a win in n plies is FAR - n, a loss its negative, a draw 0
+SETTLED = 1e-12  # tolerance of expectations
+MAX_POSITIONS = 2**31 - 1
+ILLEGAL = -2  # value of an illegal action
+
+
+def farther(values: Array) -> Array:
+    """Return the values one ply earlier: scores move one step towards 0, expectations stay."""
+    return values - np.sign(values) if values.dtype == np.int16 else values
+
+
+class ExactValues(ABC):
+    """Oracle of a game: values, best actions and distances of positions.
+
+    Attributes:
+        env: the environment.
+    """
+
+    env: Env
+    _wins: bool  # whether all results are wins, draws and losses, so that values are scores
+
+    @property
+    @abstractmethod
+    def _has_line(self) -> bool:
+        """Whether best play is a line of actions, without chance."""
+
+    @abstractmethod
+    def _scores(self, state: State, exact: bool = True) -> Array:
+        """Return the scores or expectations of positions for player 0, [B]; unless `exact`, scores have the sign."""
+
+    @abstractmethod
+    def _action_scores(self, state: State, exact: bool = True) -> tuple[Array, Array]:
+        """Return the values after every action one ply earlier, [B, A], and the legal actions, bool [B, A]."""
+
+    def value(self, state: State) -> Array:
+        """Return the return of the player to move under best play of all players.
+
+        Args:
+            state: games of the environment, on any device.
+
+        Returns:
+            int32 [B]: 1 for a win, 0 for a draw, -1 for a loss; or float64 [B], expectations, in games with chance or
+            other results. A finished game has the reward of its last step.
+
+        Raises:
+            ValueError, TypeError: another state, or a position that the start does not lead to.
+
+        Examples:
+            >>> solution = te.solve(te.make("tic_tac_toe"))
+            >>> solution.value(solution.env.init(2)).tolist()
+            [0, 0]
+        """
+        return self._reported(self._scores(state, exact=False)) * self._turn(state)
+
+    def action_values(self, state: State) -> Array:
+        """Return the value after each action for the player to move, [B, A], as in `value`.
+
+        An illegal action has -2, or NaN among expectations.
+        """
+        scores, legal = self._action_scores(state, exact=False)
+        values = self._reported(scores) * self._turn(state)[:, None]
+        return np.where(legal, values, ILLEGAL if self._wins else np.nan)
+
+    def best_actions(self, state: State) -> Array:
+        """Return the legal actions that keep the position's value, bool [B, A]."""
+        scores, legal = self._action_scores(state, exact=False)
+        values = self._reported(scores) * self._turn(state)[:, None]
+        best = np.where(legal, values, -np.inf).max(1, keepdims=True)
+        return legal & (values >= best - (0 if self._wins else SETTLED))
+
+    def regret(self, state: State, action: Any) -> Array:
+        """Return how much of the position's value an action gives away, [B]; an illegal action has value -1."""
+        actions = host_ints("action", action, state.batch, self.env.num_actions)
+        chosen = np.arange(state.batch), actions
+        legal = state.numpy()["legal_action_mask"][chosen]
+        return self.value(state) - np.where(legal, self.action_values(state)[chosen], -1)
+
+    def distance(self, state: State) -> Array:
+        """Return the plies to the end if the winner plays the fastest win and the loser resists, int32 [B].
+
+        A draw has -1.
+
+        Raises:
+            ValueError: as in `value`; a game with other results than wins, draws and losses.
+        """
+        if not self._wins:
+            raise ValueError(f"{self.env!r} has more than wins, draws and losses, and so no distance")
+        scores = np.abs(self._scores(state).astype(np.int32))
+        return np.where(scores == 0, -1, FAR - scores)
+
+    def line(self, state: State, i: int = 0, most: int = 1000) -> list[int]:
+        """Return the actions of best play from one game to its end: the fastest win, or the longest resistance.
+
+        Args:
+            state: games of the environment.
+            i: row of the game.
+            most: maximum number of actions.
+
+        Raises:
+            ValueError: as in `value`; a game with chance.
+        """
+        if not self._has_line:
+            raise ValueError(f"{self.env!r} has chance, and so no line of best play")
+        state, actions = state[[integer("i", i, 0, state.batch - 1)]], list[int]()
+        most = integer("most", most, 1, MAX_POSITIONS)
+        while len(actions) < most:
+            scores, legal = self._action_scores(state)
+            if not legal.any():
+                break
+            actions.append(int(np.where(legal, scores * self._turn(state)[:, None], -np.inf).argmax()))
+            state = self.env.step(state, actions[-1:])
+        return actions
+
+    def _reported(self, scores: Array) -> Array:
+        """Convert scores to reported values: their signs, or expectations."""
+        return np.sign(scores).astype(np.int32) if self._wins else scores
+
+    def _turn(self, state: State) -> Array:
+        """Return 1 if player 0 is to move, else -1, int32 [B]."""
+        return np.where(state.current_player.numpy() == 0, 1, -1).astype(np.int32)
