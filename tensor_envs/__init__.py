@@ -34,6 +34,7 @@ from tensor_envs.sharding import Shard, shard
 from tensor_envs.solve.equilibrium import Equilibrium, TabularPolicy, best_response, equilibrium, exploitability
 from tensor_envs.solve.game_tree import GameTree, game_tree
 from tensor_envs.solve.perft import Perft, perft
+from tensor_envs.solve.search import SearchSolution
 from tensor_envs.solve.solver import Solution, solve
 from tensor_envs.state import State
 from tensor_envs.train.advantages import advantages
@@ -81,6 +82,7 @@ __all__ = [
     "Rollout",
     "Rules",
     "ScalarGame",
+    "SearchSolution",
     "Shard",
     "Solution",
     "Spec",

@@ -1,6 +1,6 @@
 """Kernel of alpha-beta search: decides whether a position's score reaches a threshold, with a transposition table.
 
-A score is that of `values`: FAR - n for a win of the player to move in n plies, its negative for a loss, 0 for a draw.
+A score is FAR - n for a win of the player to move in n plies, its negative for a loss, 0 for a draw.
 The search is depth-first with a null window, and every thread has its own stack and table. An unfinished node plays
 all its actions at once, in whole vectors, so that immediate wins and every child's position are known before the search
 descends. Bounds are proven, never estimated: a table's entry holds its whole position, so two positions are never
@@ -11,21 +11,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import reduce
 from operator import and_
 from typing import Any, NamedTuple
 
 from tensor_envs._compiler import arithmetic
-from tensor_envs._compiler.tape import INT, WORD, WORD64
+from tensor_envs._compiler.tape import INT, WORD
 from tensor_envs._engine.game import Game
-from tensor_envs._engine.kernels.base import Coords, Tracer
+from tensor_envs._engine.kernels.base import Tracer
 from tensor_envs._engine.layout import Layout
 from tensor_envs.rules.kernel import Cells, branch, do_while, loop, registers
-from tensor_envs.rules.scalar import WORD_BITS, Scalar, Value, integer, maximum, minimum, scalar, where, word, word64
+from tensor_envs.rules.scalar import WORD_BITS, Scalar, integer, maximum, minimum, scalar, where, word, word64
 from tensor_envs.rules.spec import GameState, Spec
 from tensor_envs.search.memory import Entry, Record
-from tensor_envs.solve.values import FAR
 
+FAR = 32_000  # score of a finished win; a win in n plies is FAR - n, a loss its negative, a draw 0
 VECTOR = 8  # children that are played together
 BUCKET = 2  # entries of a bucket: one of the most work, one of the latest search
 MAX_PLIES = 2**12 - 1
@@ -248,7 +248,9 @@ class Prover:
         frame.player, frame.children, frame.visited, frame.work = s.current_player, children, 0, 0
         frame.low, frame.high, frame.bucket = low, high, bucket
         self.status[0] = where(
-            wrong[0] != 0, wrong[0], where(children == 0, NO_ACTION, where(depth >= self.kernel.depth - 1, TOO_DEEP, RUNNING))
+            wrong[0] != 0,
+            wrong[0],
+            where(children == 0, NO_ACTION, where(depth >= self.kernel.depth - 1, TOO_DEEP, RUNNING)),
         )
         wins, fails = low >= threshold, high < threshold
         self.reached[0] = integer(wins)
@@ -282,9 +284,7 @@ class Prover:
         with loop(missing) as k:
             self.child(frame, self.clamp(count[0] + k)).action = last
 
-    def play_all(
-        self, s: GameState, depth: Scalar, frame: Frame, count: Scalar, best: Cells, wrong: Cells
-    ) -> None:
+    def play_all(self, s: GameState, depth: Scalar, frame: Frame, count: Scalar, best: Cells, wrong: Cells) -> None:
         """Play every action of a node; note the bounds of the results and the position after each."""
         states, mover = self.arrays.states, s.current_player
         with loop((count + (VECTOR - 1)) // VECTOR) as group, loop(VECTOR) as lane:

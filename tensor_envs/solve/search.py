@@ -21,6 +21,7 @@ from tensor_envs.solve.positions import counter
 from tensor_envs.solve.proof import (
     BEGIN,
     BUCKET,
+    FAR,
     MAX_PLIES,
     NO_ACTION,
     OTHER_RESULTS,
@@ -33,7 +34,7 @@ from tensor_envs.solve.proof import (
     Prove,
     Sizes,
 )
-from tensor_envs.solve.values import FAR, ExactValues
+from tensor_envs.solve.values import ExactValues
 from tensor_envs.state import State
 
 DEPTH = 1000  # plies of the longest line
@@ -66,7 +67,12 @@ class SearchSolution(ExactValues):
     def __init__(self, start: Env | State, memory: int, progress: bool):
         if not isinstance(start, (Env, State)):
             raise wrong_type("start", "an Env or a State", start)
-        self.env, self.memory, self.progress, self.nodes = start if isinstance(start, Env) else start.env, memory, progress, 0
+        self.env, self.memory, self.progress, self.nodes = (
+            start if isinstance(start, Env) else start.env,
+            memory,
+            progress,
+            0,
+        )
         spec, game = self.env.spec, self.env.engine.game
         if spec.num_players != 2 or not spec.zero_sum or spec.chance or not spec.perfect_information or game.has_memory:
             raise ValueError(

@@ -19,8 +19,9 @@ from tensor_envs.registry import env_metadata, env_of
 from tensor_envs.solve.branches import counter
 from tensor_envs.solve.packed import Array, Index, Packed, concat, groups
 from tensor_envs.solve.positions import MAX_DEPTH, Expander, Positions, Rows, joined
+from tensor_envs.solve.proof import FAR
 from tensor_envs.solve.search import SearchSolution
-from tensor_envs.solve.values import FAR, MAX_POSITIONS, SETTLED, ExactValues, farther
+from tensor_envs.solve.values import MAX_POSITIONS, SETTLED, ExactValues, farther
 from tensor_envs.state import State
 
 FORMAT = "tensor_envs solution 1"

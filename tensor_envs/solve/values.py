@@ -11,9 +11,9 @@ from tensor_envs._engine.inputs import host_ints
 from tensor_envs._validate import integer
 from tensor_envs.env import Env
 from tensor_envs.solve.packed import Array
+from tensor_envs.solve.proof import FAR
 from tensor_envs.state import State
 
-FAR = 32_000  # score of a finished win; a win in n plies is FAR - n, a loss its negative, a draw 0
 SETTLED = 1e-12  # tolerance of expectations
 MAX_POSITIONS = 2**31 - 1
 ILLEGAL = -2  # value of an illegal action

@@ -177,7 +177,10 @@ def loops() -> None:
     solution = te.solve(env, depth=None, symmetry=False, path=None)
     assert_type(solution.depth, int | None)
     assert_type(solution, te.Solution)
-    oracles: list[te.Oracle] = [solution]
+    searched = te.solve(env, method="search", memory=2**20)
+    assert_type(searched, te.SearchSolution)
+    assert_type(searched.nodes, int)
+    oracles: list[te.Oracle] = [solution, searched]
     assert_type(oracles, list[te.Oracle])
     assert_type(te.regret(env, te.agents.perfect(solution), solution, games=2), float)
     te.set_num_threads(te.num_threads())
