@@ -23,7 +23,7 @@ from tensor_envs._engine.layout import Layout
 from tensor_envs.rules.kernel import Cells, branch, do_while, loop, registers
 from tensor_envs.rules.scalar import WORD_BITS, Scalar, integer, maximum, minimum, scalar, where, word, word64
 from tensor_envs.rules.spec import GameState, Spec
-from tensor_envs.search.memory import Entry, Record
+from tensor_envs.search.memory import Entry, NamedRecord
 
 FAR = 32_000  # score of a finished win; a win in n plies is FAR - n, a loss its negative, a draw 0
 VECTOR = 8  # children that are played together
@@ -38,7 +38,7 @@ MULTIPLIERS = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93  # odd, of 64 bits
 PRIORITY = 2**20  # bound of a move's history
 
 
-class Control(Record):
+class Control(NamedRecord):
     """State of a thread's search, followed by the words of the root."""
 
     threshold = Entry()  # the question: whether the root's score is at least this
@@ -50,14 +50,14 @@ class Control(Record):
     reached = Entry()  # whether the root's score is at least the threshold, and so the bound
 
 
-class Limits(Record):
+class Limits(NamedRecord):
     """Parameters of all threads."""
 
     nodes = Entry()  # nodes that a launch may enter
     buckets = Entry(WORD)  # buckets of a thread's table
 
 
-class Frame(Record):
+class Frame(NamedRecord):
     """Node on a thread's stack, followed by `Child` arrays."""
 
     threshold = Entry()
@@ -71,7 +71,7 @@ class Frame(Record):
     bucket = Entry(WORD)  # first word of its bucket in the table
 
 
-class Child(Record):
+class Child(NamedRecord):
     """Action of a node, by columns."""
 
     action = Entry()

@@ -15,9 +15,9 @@ from tensor_envs._engine.batch_layout import LANES, BatchLayout, Grid
 from tensor_envs._engine.inputs import host_ints
 from tensor_envs._validate import instance, wrong_type
 from tensor_envs.env import Env
+from tensor_envs.solve.branches import counter
 from tensor_envs.solve.outcomes import facts
 from tensor_envs.solve.packed import Array
-from tensor_envs.solve.positions import counter
 from tensor_envs.solve.proof import (
     BEGIN,
     BUCKET,
