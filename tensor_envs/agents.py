@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from tinygrad import Tensor, dtypes
 
-from tensor_envs._compiler.devices import DeviceName, is_capturing
+from tensor_envs._compiler.devices import DeviceName, stays_lazy
 from tensor_envs._engine.inputs import int_array
 from tensor_envs._engine.random import threefry
 from tensor_envs._validate import file_path, function, instance, integer, number, shown, wrong_type
 from tensor_envs.interop import to_numpy
 from tensor_envs.jit import jit
 from tensor_envs.sampling import FLOOR, masked_logits, sample_action, uniform
-from tensor_envs.search.policies import MAX_SIMULATIONS, Evaluate, gumbel_muzero_policy, playout_policy
+from tensor_envs.search.outputs import Evaluate
+from tensor_envs.search.policies import MAX_SIMULATIONS, gumbel_muzero_policy, playout_policy
 from tensor_envs.state import State
 
 if TYPE_CHECKING:
@@ -70,7 +71,8 @@ def greedy(evaluate: Evaluate) -> Policy:
     """Return a policy that plays the action of a network's highest logit.
 
     Args:
-        evaluate: as in `te.search.gumbel_muzero_policy`; captured, so pass the same function every time.
+        evaluate: as in `te.search.gumbel_muzero_policy`, in tinygrad operations; captured, so pass the same function
+            every time.
 
     Returns:
         A policy. It raises ValueError for legal logits that are NaN or infinite, unless a jit captures it.
@@ -138,7 +140,7 @@ def _marked(action: Tensor, allowed: Tensor, mask: Tensor) -> Tensor:
 
 def _checked(action: Tensor, message: str) -> Tensor:
     """Return the actions. ValueError if some are -1, except while a jit captures: then the values are not available."""
-    if not is_capturing() and (wrong := int((to_numpy(action) < 0).sum())):
+    if not stays_lazy() and (wrong := int((to_numpy(action) < 0).sum())):
         raise ValueError(f"{message} in {wrong} games")
     return action
 

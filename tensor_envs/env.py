@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar, cas
 import numpy as np
 from tinygrad import Tensor
 
-from tensor_envs._compiler.devices import DeviceName, is_capturing, resolve
+from tensor_envs._compiler.devices import DeviceName, is_capturing, resolve, stays_lazy
 from tensor_envs._engine.batch_layout import MAX_BATCH, BatchBuffers, batch_layout
 from tensor_envs._engine.engine import Engine
 from tensor_envs._engine.entry import GameEntry
@@ -281,6 +281,8 @@ class Env(Generic[R_co, S_co]):
             (2, 2, 3, 3)
         """
         buffers = self.check_state(state).buffers
+        if player is None and state._observed is not None and not stays_lazy():
+            return state._observed[0]
         if isinstance(player, (Tensor, np.ndarray, list, tuple)):
             players = int_array("player", player, buffers.layout, self.num_players)
             return self.engine.observe(buffers, None, players)

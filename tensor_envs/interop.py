@@ -29,7 +29,7 @@ from tinygrad import Device, Tensor, dtypes
 from tinygrad.dtype import DType, strong_dtype
 from tinygrad.uop.ops import Ops
 
-from tensor_envs._compiler.devices import LOCK, buffer_of, compiling_in_process, is_capturing, resolve, shards, upload
+from tensor_envs._compiler.devices import LOCK, buffer_of, compiling_in_process, resolve, shards, stays_lazy, upload
 from tensor_envs._compiler.launch import realize
 from tensor_envs._validate import instance
 
@@ -188,6 +188,10 @@ def from_torch(tensor: torch.Tensor, copy: bool | None = None) -> Tensor:
 # *** out ***
 
 
+class ExportInJitError(RuntimeError):
+    """A function that a jit captures, or runs before its capture, exports a tensor."""
+
+
 class _Export:
     """GPU memory of a buffer by the CUDA array interface, which PyTorch's tensor keeps alive."""
 
@@ -208,8 +212,8 @@ def _exportable(tensor: Any, copy: Any, names: dict[DType, str]) -> Tensor:
     """Return the realised tensor. Raise TypeError for a dtype without a name, RuntimeError inside a jit."""
     instance("tensor", tensor, Tensor)
     _check_copy(copy)
-    if is_capturing():
-        raise RuntimeError("a jit cannot capture an export: it would look at the memory of the capture alone")
+    if stays_lazy():
+        raise ExportInJitError("a jit cannot capture an export: it would look at the memory of the capture alone")
     strong = tensor if tensor.dtype not in dtypes.weaks else tensor.cast(strong_dtype(tensor.dtype))
     if strong.dtype not in names:
         raise TypeError(f"tensor must be of {', '.join(names.values())}, got {strong.dtype}: cast it first")

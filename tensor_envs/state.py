@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from tinygrad import Tensor
 
-from tensor_envs._compiler.devices import DeviceName, keep_valid, resolve
+from tensor_envs._compiler.devices import DeviceName, keep_valid, resolve, stays_lazy
 from tensor_envs._engine.batch_layout import BatchBuffers
 from tensor_envs._validate import instance
 
@@ -35,10 +35,11 @@ class State:
         (3, [0, 0, 0], 2)
     """
 
-    __slots__ = ("buffers", "env")
+    __slots__ = ("_observed", "buffers", "env")
 
-    def __init__(self, env: Env, buffers: BatchBuffers):
-        self.env, self.buffers = env, buffers
+    def __init__(self, env: Env, buffers: BatchBuffers, observed: tuple[Tensor, Tensor] | None = None):
+        """Wrap buffers. observed: the mover's observation and the mask, where a search has written them already."""
+        self.env, self.buffers, self._observed = env, buffers, observed
         keep_valid(buffers.words, buffers.row_keys)
 
     @property
@@ -111,6 +112,8 @@ class State:
     @property
     def legal_action_mask(self) -> Tensor:
         """bool [B, A]; all False once the game is over."""
+        if self._observed is not None and not stays_lazy():
+            return self._observed[1]
         return self.env.engine.read(self.buffers, "legal_action_mask")
 
     @property

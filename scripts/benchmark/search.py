@@ -2,9 +2,11 @@
 
     python scripts/benchmark.py --search
     python scripts/benchmark.py --search --peers --env tic_tac_toe connect_four --batch 64 1024 --simulations 32 128
+    python scripts/benchmark.py --search --peers --env connect_four --evaluation torch numpy jax --batch 256
 
 "playout" is `te.search.playout_policy`; beside it mctx's Gumbel search values leaves by random rollouts. "gumbel" is
-`te.search.gumbel_muzero_policy` with a network of two hidden layers; mctx has a network of the same sizes.
+`te.search.gumbel_muzero_policy` with a tinygrad network of two hidden layers; "torch", "jax" and "numpy" are the same
+search with the same network in those libraries. mctx has a network of the same sizes in JAX.
 
 One process on one core runs all searches in turns; the table has processor times and medians of the rounds' ratios.
 The first search is timed in a separate process with all cores and an empty cache of kernels.
@@ -27,20 +29,20 @@ from statistics import median
 from typing import Any
 
 import numpy as np
+from tinygrad import Tensor
 
+import tensor_envs as te
 from tensor_envs._command import Failure, busy, command_parser, device_of, need, run, whole
+from tensor_envs.search.outputs import Evaluate
 
-EVALUATIONS = ("playout", "gumbel")
+LIBRARIES = ("torch", "jax", "numpy")
+EVALUATIONS = ("playout", "gumbel", *LIBRARIES)
 OPENING = 2  # random plies before the searched positions
 Search = Callable[[], object]
 Job = tuple[str, str, int, int, int]  # game, evaluation, batch, simulations, units of a hidden layer
 
 
 def own_search(name: str, evaluation: str, batch: int, simulations: int, hidden: int) -> Search:
-    from tinygrad import Tensor
-
-    import tensor_envs as te
-
     env = te.make(name)
     state = env.init(batch, seed=1)
     for _ in range(OPENING):
@@ -51,16 +53,58 @@ def own_search(name: str, evaluation: str, batch: int, simulations: int, hidden:
     # heads of 16 numbers: a whole vector
     heads = -(-(env.num_actions + 1) // 16) * 16
     shapes = ((size, hidden), (hidden, hidden), (hidden, heads))
-    first, second, third = (
-        Tensor((random.normal(size=shape) * (2 / shape[0]) ** 0.5).astype(np.float32)).realize() for shape in shapes
-    )
+    weights = [(random.normal(size=shape) * (2 / shape[0]) ** 0.5).astype(np.float32) for shape in shapes]
+    evaluate = tinygrad_network(env, weights) if evaluation == "gumbel" else host_network(evaluation, env, weights)
+    return lambda: te.to_numpy(te.search.gumbel_muzero_policy(state, evaluate, simulations).action)
 
-    def network(state: Any) -> tuple[Tensor, Tensor]:
+
+def tinygrad_network(env: te.Env, weights: Sequence[np.ndarray]) -> Evaluate:
+    first, second, third = (Tensor(part).realize() for part in weights)
+
+    def evaluate(state: te.State) -> tuple[Tensor, Tensor]:
         x = env.observe(state).flatten(1).float().contiguous()
         out = (((x @ first).relu() @ second).relu().contiguous() @ third).contiguous()
         return out[:, : env.num_actions], out[:, env.num_actions].tanh()
 
-    return lambda: te.to_numpy(te.search.gumbel_muzero_policy(state, network, simulations).action)
+    return evaluate
+
+
+def host_network(library: str, env: te.Env, weights: Sequence[np.ndarray]) -> Evaluate:
+    """Return the network in PyTorch, JAX or NumPy, each as its users write it."""
+    actions = env.num_actions
+    if library == "torch":
+        torch = module_of("torch")
+        torch.set_num_threads(1)
+        first, second, third = map(torch.from_numpy, weights)
+
+        @torch.inference_mode()  # type: ignore[untyped-decorator]
+        def by_torch(state: te.State) -> tuple[Any, Any]:
+            x = te.to_torch(env.observe(state)).flatten(1).float()
+            out = ((x @ first).relu_() @ second).relu_() @ third
+            return out[:, :actions], out[:, actions].tanh()
+
+        return by_torch
+    if library == "jax":
+        jax, jnp = module_of("jax"), module_of("jax.numpy")
+        parts = [jnp.array(part) for part in weights]
+
+        @jax.jit  # type: ignore[untyped-decorator]
+        def forward(x: Any) -> tuple[Any, Any]:
+            x = x.reshape(len(x), -1).astype(jnp.float32)
+            out = jax.nn.relu(jax.nn.relu(x @ parts[0]) @ parts[1]) @ parts[2]
+            return out[:, :actions], jnp.tanh(out[:, actions])
+
+        return lambda state: forward(te.to_numpy(env.observe(state)))
+
+    def by_numpy(state: te.State) -> tuple[np.ndarray, np.ndarray]:
+        x = te.to_numpy(env.observe(state)).reshape(state.batch, -1).astype(np.float32)
+        for part in weights[:-1]:
+            x = x @ part
+            np.maximum(x, 0, out=x)
+        out = x @ weights[-1]
+        return out[:, :actions], np.tanh(out[:, actions])
+
+    return by_numpy
 
 
 def module_of(name: str) -> Any:
@@ -84,7 +128,7 @@ def mctx_search(name: str, evaluation: str, batch: int, simulations: int, hidden
     ]
 
     def evaluate(state: Any, key: Any) -> tuple[Any, Any]:
-        if evaluation == "gumbel":
+        if evaluation != "playout":
             x = state.observation.reshape(batch, -1).astype(jnp.float32)
             out = jax.nn.relu(jax.nn.relu(x @ weights[0]) @ weights[1]) @ weights[2]
             return out[:, :-1], jnp.tanh(out[:, -1])

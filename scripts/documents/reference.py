@@ -16,6 +16,7 @@ GROUPS: dict[str, tuple[str, dict[str, str]]] = {
         {
             "Environments": "make register registered GameEntry Env",
             "States": "State concat where save_state load_state",
+            "Records of games": "Record record replay save_game load_game",
             "One game in plain Python": "debug ScalarGame",
             "te.text": "text.*",
             "The conformance test": "testing.check_env",

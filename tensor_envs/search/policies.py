@@ -6,21 +6,24 @@ import bisect
 import functools
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from tinygrad import Tensor, dtypes
 
-from tensor_envs._compiler.capture import CapturedFunction, launches_directly
+from tensor_envs._compiler.capture import CapturedFunction, Launch, launches_directly
 from tensor_envs._compiler.devices import LOCK, DeviceName, before_capture, empty_buffer, is_gpu, stays_lazy, upload
 from tensor_envs._compiler.launch import realize
 from tensor_envs._engine.batch_layout import BatchBuffers, BatchLayout, batch_layout
 from tensor_envs._engine.random import seed_words, threefry
-from tensor_envs._validate import function, instance, integer, number, one_of, shown
+from tensor_envs._validate import function, instance, integer, number, one_of
+from tensor_envs.interop import ExportInJitError
 from tensor_envs.jit import jit
 from tensor_envs.sampling import masked_logits
 from tensor_envs.search.memory import Node, SearchConfig, TreeArrays, TreeSizes, padded, table_size
+from tensor_envs.search.outputs import Evaluate, HostEvaluation, OutputForm, checked
 from tensor_envs.search.selection import UCB, ActionSelection, GumbelMuZero, MuZero
 from tensor_envs.search.simulation import ExpandAndSelect, Finalize, InitRoot, NetworkOutput, PlayoutSearch, Result
 from tensor_envs.search.tree import HostTree, SearchOutput, SearchTree, fetch
@@ -30,7 +33,6 @@ if TYPE_CHECKING:
     from tensor_envs._engine.engine import Engine
     from tensor_envs.env import Env
 
-Evaluate = Callable[[State], tuple[Tensor, Tensor]]  # prior logits [B, A], and values [B] or [B, P]
 MAX_SIMULATIONS = 2**20
 EXPLORATION = 1.4
 TREE_BYTES = 2**28  # of the trees in memory at once, if those of one block do not take more
@@ -108,10 +110,11 @@ def gumbel_muzero_policy(
 
     Args:
         state: the games.
-        evaluate: a function of a State, in tinygrad operations, to prior logits [B, A] (those of illegal actions are
-            ignored) and values of a float dtype: [B] for the player to move in games for one player or for two with
-            zero sum, or [B, P]. It is captured once for each batch size and replayed: pass the same function every
-            time.
+        evaluate: a function of a State to prior logits [B, A] (those of illegal actions are ignored) and values of a
+            float dtype: [B] for the player to move in games for one player or for two with zero sum, or [B, P].
+            In tinygrad operations it is captured once for each batch size and replayed. A function that returns arrays
+            of PyTorch or JAX on the CPU, or of NumPy, is called for every simulation; it must not keep the State, whose
+            games change after the call. Pass the same function every time: a new one is prepared anew.
         num_simulations: evaluations of each game besides that of the root, 1..2^20.
         max_num_considered_actions: maximum number of root actions that sequential halving considers, 1..1024.
         gumbel_scale: scale of the noise; 0 for none.
@@ -123,8 +126,9 @@ def gumbel_muzero_policy(
         Actions, weights (the improved policy), and visits and values of the roots.
 
     Raises:
-        ValueError, TypeError: an argument out of range or of another type; an evaluation of another shape or dtype, or
-            with a value or a legal action's logit that is not finite; trees that take more than 8 GiB.
+        ValueError, TypeError: an argument out of range or of another type; an evaluation of another shape or dtype, of
+            another library than the first, that requires grad or is not on the CPU, or with a value or a legal
+            action's logit that is not finite; trees that take more than 8 GiB.
 
     Examples:
         >>> from tinygrad import Tensor
@@ -399,23 +403,27 @@ class NetworkRunner:
     def __init__(self, env: Env, config: SearchConfig, chunk: BatchLayout, evaluate: Evaluate, table: bytes):
         self.env, self.chunk, self.evaluate, self.bound = env, chunk, evaluate, False
         self.leaf = env.init(chunk.batch, device=chunk.device)
-        with before_capture():
-            logits, values = self._checked(self.leaf)
-            self.config = replace(config, values=1 if values.ndim == 1 else env.num_players)
-            self._prepare(table)  # compiles while tinygrad compiles the network
-            realize(logits, values)  # the capture must not contain what a first call sets up
+        self.form, self.host = OutputForm("", 0), None  # type: tuple[OutputForm, HostEvaluation | None]
+        with before_capture(), suppress(ExportInJitError):  # which only functions of other libraries need
+            self.form, *output = checked(evaluate(self.leaf), env, chunk.batch)
+            if self.form.library == "tinygrad":
+                sizes = (env.num_actions, self.form.values)
+                buffers = (empty_buffer(chunk.batch * size, dtypes.float32, chunk.device) for size in sizes)
+                self._prepare(config, table, NetworkOutput(*buffers))  # compiles while tinygrad compiles the network
+                realize(*output)  # the capture must not contain what a first call sets up
+        if self.form.library != "tinygrad":
+            self.host = HostEvaluation(evaluate, self.leaf)
+            self.form = self.host.form
+            self._prepare(config, table, self.host.output)
         self.evaluation = CapturedFunction(self._evaluate)
         self._bind()
 
-    def _prepare(self, table: bytes) -> None:
-        env, config, chunk = self.env, self.config, self.chunk
+    def _prepare(self, config: SearchConfig, table: bytes, output: NetworkOutput) -> None:
+        """Allocate memory and compile the kernels, now that the number of values is known."""
+        env, chunk = self.env, self.chunk
+        config = replace(config, values=self.form.values)
+        self.config, self.output = config, output
         self.tree = memory_for(env.engine, config, chunk)
-        self.output = NetworkOutput(
-            *(
-                empty_buffer(chunk.batch * size, dtypes.float32, chunk.device)
-                for size in (env.num_actions, config.values)
-            )
-        )
         noise_words = config.selection.noise_count * padded(env.num_actions)
         self.root_noise = chunk.empty(noise_words, dtypes.float32)
         params = params_array(
@@ -437,34 +445,15 @@ class NetworkRunner:
         return Finalize.Arrays(self.tree, params, self.output, self.root_noise, result)
 
     def _evaluate(self, words: Tensor, row_keys: Tensor, logits: Tensor, values: Tensor) -> None:
-        output = self._checked(State(self.env, BatchBuffers(words, row_keys, self.chunk.batch)))
+        state = State(self.env, BatchBuffers(words, row_keys, self.chunk.batch))
+        _, *output = checked(self.evaluate(state), self.env, state.batch, self.form)
         Tensor.realize(
             *(old.assign(x.cast(dtypes.float32).reshape(-1)) for old, x in zip((logits, values), output, strict=True))
         )
 
-    def _checked(self, state: State) -> tuple[Tensor, Tensor]:
-        """Evaluate a state. TypeError or ValueError unless the output is a pair of logits and values."""
-        output = self.evaluate(state)
-        if not isinstance(output, tuple) or len(output) != 2 or not all(isinstance(x, Tensor) for x in output):
-            raise TypeError(f"evaluate must return two Tensors, logits and values, got {shown(output)}")
-        logits, values = output
-        batch, spec = state.batch, self.env.spec
-        for name, x in (("logits", logits), ("values", values)):
-            if not dtypes.is_float(x.dtype):
-                raise TypeError(f"evaluate must return {name} of a float dtype, got {x.dtype}")
-        if logits.shape != (batch, spec.num_actions):
-            raise ValueError(f"evaluate must return logits [B, A] = {(batch, spec.num_actions)}, got {logits.shape}")
-        shapes: list[tuple[int, ...]] = [(batch, spec.num_players)]
-        if spec.num_players == 1 or (spec.num_players == 2 and spec.zero_sum):
-            shapes.append((batch,))
-        if values.shape not in shapes:
-            raise ValueError(
-                f"evaluate must return values of shape {' or '.join(map(str, shapes))}, got {values.shape}"
-            )
-        return logits, values
-
     def _bind(self) -> None:
-        self.launch_network = self.evaluation.bind(*self.leaf.tensors, *self.output)
+        evaluation = self.evaluation.bind(*self.leaf.tensors, *self.output) if self.host is None else self.host
+        self.launch_network: Launch = evaluation
         self.launch_expand = self.env.engine.bind(ExpandAndSelect(self.config), self.chunk, self.expansion)
 
     def search(self, noise: Tensor, buffers: BatchBuffers, params: Tensor, result: Result) -> None:

@@ -20,7 +20,7 @@ from tensor_envs.sampling import masked_logits
 
 if TYPE_CHECKING:
     from tensor_envs.env import Env
-    from tensor_envs.search.policies import Evaluate
+    from tensor_envs.search.outputs import Evaluate
     from tensor_envs.state import State
 
 FORMAT, TANH_FORMAT = "tensor_envs network 2", "tensor_envs network 1"  # the older one names no activation

@@ -353,7 +353,7 @@ def test_wrong_evaluations_are_refused() -> None:
 
     searches: Iterator[Any] = itertools.cycle([te.search.gumbel_muzero_policy, te.search.muzero_policy])
     for change, message in [
-        (lambda x, v: x, "two Tensors"),
+        (lambda x, v: x, "two arrays"),
         (lambda x, v: (x[:, :3], v), r"logits \[B, A\] = \(4, 9\), got \(4, 3\)"),
         (lambda x, v: (x, v.reshape(4, 1)), r"values of shape \(4, 2\) or \(4,\), got \(4, 1\)"),
         (lambda x, v: (x.cast("int32"), v), "logits of a float dtype"),

@@ -95,6 +95,12 @@ def states(env: te.Env, folder: Path) -> None:
     te.save_animation([state], folder / "game.svg", 0)
     te.save_state(state, folder / "state.safetensors")
     assert_type(te.load_state(folder / "state.safetensors"), te.State)
+    assert_type(env.legal_actions(state, 1), dict[int, str])
+    game = te.record(env, [0, "(1,1)"], seed=1)
+    assert_type(game, te.Record)
+    assert_type(game.names, tuple[str, ...])
+    te.save_game(game, folder / "game.jsonl")
+    assert_type(te.replay(te.load_game(folder / "game.jsonl")), te.State)
     assert_type(te.to_numpy(state.rewards), np.ndarray)
     assert_type(te.from_numpy(np.zeros(4, np.float32)), Tensor)
 
