@@ -54,7 +54,7 @@ CACHE_SIZE = 2**16  # games that a tree keeps for algorithms that walk through w
 CHANCE, TERMINAL = int(pyspiel.PlayerId.CHANCE), int(pyspiel.PlayerId.TERMINAL)
 
 
-class GameTree:
+class PositionTree:
     """Positions of a game that states of pyspiel share, and its chance.
 
     Attributes:
@@ -70,13 +70,13 @@ class GameTree:
         self.first = packed_first_states(env)
         self.draws = env.spec.chance and self.first is None
         count = 1 if self.first is None else len(self.first)
-        self._root: Level | None = None
+        self._root: PositionLevel | None = None
         self._kept = 0
         self.outcomes = [(outcome, 1 / count) for outcome in range(count)]
         self.start = TreePosition(self, CHANCE) if env.spec.chance else self.begin().position(0)
         self.plies = env.spec.max_plies or self._longest_game()
 
-    def __deepcopy__(self, memo: Any) -> GameTree:
+    def __deepcopy__(self, memo: Any) -> PositionTree:
         return self
 
     def _longest_game(self) -> int | None:
@@ -103,7 +103,7 @@ class GameTree:
         size = env.num_players + (self.plies + 1) * (math.prod(env.observation_shape) + env.num_actions)
         return size if size <= MAX_INFORMATION else 0
 
-    def begin(self) -> Level:
+    def begin(self) -> PositionLevel:
         """Return the first states of all deals."""
         if self._root is None or self.draws:
             if self.first is None:
@@ -112,10 +112,10 @@ class GameTree:
                 keys = np.zeros((len(self.first), KEY_WORDS), np.uint32)
                 buffers = self.env.engine.load(self.first, keys, "CPU")
                 state = State(self.env, self.env.engine.refresh(buffers))
-            self._root = Level(self, state)
+            self._root = PositionLevel(self, state)
         return self._root
 
-    def step(self, level: Level, action: int) -> Level:
+    def step(self, level: PositionLevel, action: int) -> PositionLevel:
         """Return the games of all deals after an action."""
         words = level.words
         if self.draws:  # chance of this action alone
@@ -123,7 +123,7 @@ class GameTree:
             for slot in self.env.engine.layout.slots["key"]:
                 words[:, slot.word] = self.rng.integers(2**32, size=len(words))
         games = loaded(self.env, words, level.row_keys)
-        after = Level(self, self.env.step(games, [action] * len(words)), level, action)
+        after = PositionLevel(self, self.env.step(games, [action] * len(words)), level, action)
         if not self.draws:
             self._kept += len(words)
             if self._kept > CACHE_SIZE:
@@ -133,7 +133,7 @@ class GameTree:
         return after
 
 
-class Level:
+class PositionLevel:
     """The games of all deals after the same actions, computed together.
 
     Attributes:
@@ -146,7 +146,7 @@ class Level:
         children: the games after another action.
     """
 
-    def __init__(self, tree: GameTree, state: State, parent: Level | None = None, action: int = -1):
+    def __init__(self, tree: PositionTree, state: State, parent: PositionLevel | None = None, action: int = -1):
         layout = state.buffers.layout
         self.tree, self.parent, self.action = tree, parent, action
         self.words, self.row_keys = (layout.table(part) for part in state.tensors)
@@ -158,11 +158,11 @@ class Level:
             self.returns = parent.returns + self.returns
             self.reached = parent.reached & parent.mask[:, action]
         self.positions: dict[int, TreePosition] = {}
-        self.children: dict[int, Level] = {}
+        self.children: dict[int, PositionLevel] = {}
         self._observations: dict[int, np.ndarray] = {}
         self._information: dict[int, list[str]] = {}
 
-    def __deepcopy__(self, memo: Any) -> Level:
+    def __deepcopy__(self, memo: Any) -> PositionLevel:
         return self
 
     def position(self, deal: int) -> TreePosition:
@@ -172,7 +172,7 @@ class Level:
             self.positions[deal] = TreePosition(self.tree, player, self, deal)
         return self.positions[deal]
 
-    def after(self, action: int) -> Level:
+    def after(self, action: int) -> PositionLevel:
         """Return the games after an action."""
         return self.children.get(action) or self.tree.step(self, action)
 
@@ -185,7 +185,7 @@ class Level:
 
     def information(self, player: int) -> list[str]:
         """Return a player's information states of all deals: observations, and own actions, as text."""
-        level, later = self, list[Level]()
+        level, later = self, list[PositionLevel]()
         while player not in level._information and level.parent is not None:
             later.append(level)
             level = level.parent
@@ -220,7 +220,12 @@ class TreePosition:
     __slots__ = ("action", "deal", "legal", "level", "player", "returns", "tree")
 
     def __init__(
-        self, tree: GameTree, player: int, level: Level | None = None, deal: int = 0, action: int | None = None
+        self,
+        tree: PositionTree,
+        player: int,
+        level: PositionLevel | None = None,
+        deal: int = 0,
+        action: int | None = None,
     ):
         self.tree, self.player, self.level, self.deal, self.action = tree, player, level, deal, action
         self.legal: list[int] = []
@@ -274,7 +279,7 @@ class TreePosition:
         for name in ("key", "episode"):
             for slot in layout.slots[name]:
                 new[0, slot.word] = words[slot.word]
-        level = Level(self.tree, loaded(env, new, self.level.row_keys), self.level.parent, self.level.action)
+        level = PositionLevel(self.tree, loaded(env, new, self.level.row_keys), self.level.parent, self.level.action)
         level.returns = self.level.returns
         return TreePosition(self.tree, self.player, level, 0, self.action)
 
@@ -359,7 +364,7 @@ class Memory:
     action, 0 where there is none.
     """
 
-    def __init__(self, tree: GameTree):
+    def __init__(self, tree: PositionTree):
         self.tensor, self.dict = None, dict[str, np.ndarray]()
         if tree.information_size and tree.plies is not None:
             self.tensor = np.zeros(tree.information_size, np.float32)
@@ -373,7 +378,7 @@ class Memory:
             return
         self.tensor.fill(0)
         self.dict["player"][player] = 1
-        levels, level = list[Level](), state._at.level
+        levels, level = list[PositionLevel](), state._at.level
         while level is not None:
             levels.append(level)
             level = level.parent
@@ -452,7 +457,7 @@ def game_class(name: str, entry: GameEntry) -> tuple[pyspiel.GameType, type]:
             chosen = {key: value for key, value in (params or {}).items() if value != parameters[key]}
             seed = chosen.pop("seed", -1)
             env = registry.make(name, **chosen)  # defaults may depend on each other
-            self.tree, spec = GameTree(env, seed), env.spec
+            self.tree, spec = PositionTree(env, seed), env.spec
             info = pyspiel.GameInfo(
                 num_distinct_actions=spec.num_actions,
                 max_chance_outcomes=len(self.tree.outcomes) * spec.chance,
