@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
-from tensor_envs.solve import positions, solver
+from tensor_envs.solve import branches, positions, solver
 from tests.games import dice_race
 from tests.games.chance import game_key
 from tests.games.connect_four.reference import Reference
@@ -230,7 +230,7 @@ def test_from_games_that_have_begun_and_in_a_file(tmp_path: Path, monkeypatch: p
 @pytest.mark.parametrize(("name", "config"), [("tic_tac_toe", {}), ("shed", {"cards": 4})])  # the latter has cycles
 def test_the_limit_of_positions_is_exact(name: str, config: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """A game of as many positions is solved, one of more is not, and is refused within a ply."""
-    monkeypatch.setattr(positions, "EDGES", 64)
+    monkeypatch.setattr(branches, "EDGES", 64)
     env, expand, parts = shared_env(name, **config), positions.Expander.expand, list[int]()
     count = sum(row.positions for row in te.solve(env, symmetry=False).counts())
     assert sum(row.positions for row in te.solve(env, symmetry=False, max_positions=count).counts()) == count
