@@ -231,6 +231,18 @@ def boards() -> None:
         assert ops.placements((3, 3), 3, direction) == len(list(ops.starts((3, 3), 3, direction)))
 
 
+def training() -> None:
+    env, config = te.make("kuhn_poker"), te.train.PPOConfig(num_envs=4, rollout_length=2, minibatches=1, ratings=0)
+    metrics = list[dict[str, float]]()
+    trainer = te.train.PPO(env, config, device=None)
+    assert_type(trainer.run(steps=1, callbacks=[lambda _, line: metrics.append(line)]), dict[str, float])
+    assert_type(trainer.config.clip, float)
+    assert_type(te.train.AlphaZeroConfig().num_simulations, int)
+    with TemporaryDirectory() as folder:
+        trainer.save(folder)
+        assert_type(te.train.PPO.load(folder), te.train.PPO)
+
+
 def main() -> None:
     games()
     known_games()
@@ -239,6 +251,7 @@ def main() -> None:
         hidden(Path(folder))
     loops()
     boards()
+    training()
 
 
 if __name__ == "__main__":
