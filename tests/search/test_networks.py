@@ -46,6 +46,7 @@ def network(library: str, env: te.Env) -> Callable[[te.State], tuple[Any, Any]]:
     if library == "jax":
         forward = module.jit(lambda x: parts(x.astype(np.float32) @ layer))
         return lambda state: forward(seen(env, state))
+    module.set_num_threads(1)
     matrix = module.from_numpy(layer)
     return lambda state: parts((te.to_torch(env.observe(state)).flatten(1) > 0).float() @ matrix)
 

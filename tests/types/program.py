@@ -99,7 +99,6 @@ def states(env: te.Env, folder: Path) -> None:
     game = te.record(env, [0, "(1,1)"], seed=1)
     assert_type(game, te.Record)
     assert_type(game.names, tuple[str, ...])
-    assert_type(te.train.PPOConfig(seed=1).seed, int)
     te.save_game(game, folder / "game.jsonl")
     assert_type(te.replay(te.load_game(folder / "game.jsonl")), te.State)
     assert_type(te.to_numpy(state.rewards), np.ndarray)
