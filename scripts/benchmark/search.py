@@ -35,8 +35,7 @@ import tensor_envs as te
 from tensor_envs._command import Failure, busy, command_parser, device_of, need, run, whole
 from tensor_envs.search.outputs import Evaluate
 
-LIBRARIES = ("torch", "jax", "numpy")
-EVALUATIONS = ("playout", "gumbel", *LIBRARIES)
+EVALUATIONS = ("playout", "gumbel", "torch", "jax", "numpy")
 OPENING = 2  # random plies before the searched positions
 Search = Callable[[], object]
 Job = tuple[str, str, int, int, int]  # game, evaluation, batch, simulations, units of a hidden layer
@@ -213,6 +212,9 @@ def compare(options: argparse.Namespace) -> None:
         "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
     }
     os.environ["TENSOR_ENVS_THREADS"] = "1"
+    for library, extra in (("torch", "torch"), ("jax", "peers")):
+        if library in options.evaluation:
+            need(library, f"--evaluation {library}", extra)
     if options.peers:
         for package in ("jax", "mctx", "pgx"):
             need(package, "--peers", "peers")
@@ -266,7 +268,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--env", nargs="+", default=["tic_tac_toe", "connect_four"], help="default: tic_tac_toe and connect_four"
     )
-    parser.add_argument("--evaluation", nargs="+", choices=EVALUATIONS, default=list(EVALUATIONS))
+    own = EVALUATIONS[:2]
+    parser.add_argument(
+        "--evaluation", nargs="+", choices=EVALUATIONS, default=own, help=f"default: {' and '.join(own)}"
+    )
     parser.add_argument("--simulations", nargs="+", type=count, default=[32, 128])
     parser.add_argument("--batch", nargs="+", type=count, default=[64, 1024])
     parser.add_argument("--hidden", type=count, default=64, help="units of each hidden layer; default: %(default)s")
