@@ -132,6 +132,11 @@ def only_looked_at(state: te.State) -> te.State:
     result = search.gumbel_muzero_policy(state, evaluate, num_simulations=8, chance="sampled")
     assert_type(result.action_weights, Tensor)
     assert_type(search.muzero_policy(state, evaluate, num_simulations=8), search.SearchOutput)
+
+    def by_numpy(state: te.State) -> tuple[np.ndarray, np.ndarray]:
+        return te.to_numpy(state.legal_action_mask).astype(np.float32), np.zeros(state.batch, np.float32)
+
+    assert_type(search.gumbel_muzero_policy(state, by_numpy), search.SearchOutput)
     return state.env.step(state, te.from_torch(te.to_torch(te.agents.uniform(state))))
 
 
