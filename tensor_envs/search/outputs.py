@@ -36,7 +36,7 @@ def library_of(x: Any) -> str | None:
 
 
 class OutputForm(NamedTuple):
-    """What all outputs of one `evaluate` have in common."""
+    """Form of all outputs of one `evaluate`."""
 
     library: str
     values: int  # per game: 1, or the number of players
