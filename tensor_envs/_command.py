@@ -88,6 +88,7 @@ def _end_on_signals() -> None:
     def end() -> None:
         while (number := os.read(read, 1)[0]) not in (signal.SIGINT, signal.SIGTERM):
             continue
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # a compiler that starts from now on would report a broken pipe
         for process in _descendants(os.getpid()):
             with suppress(OSError):
                 os.kill(process, signal.SIGKILL)

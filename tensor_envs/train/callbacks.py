@@ -71,7 +71,8 @@ class TensorBoard:
         """Write the metrics of a step."""
         for name, value in metrics.items():
             self.writer.add_scalar(name, value, trainer.steps)
-        self.writer.flush()
+        if trainer.progress == 1:
+            self.writer.close()  # `flush` of tensorboardX 2.6 leaves events in its queue; a later run opens a new file
 
 
 class WandB:
