@@ -1,11 +1,13 @@
-"""Measure speed of steps, search or equilibria: `python scripts/benchmark.py [--search | --equilibrium] --help`."""
+"""Measure speed: `python scripts/benchmark.py [--search | --equilibrium | --network] --help`."""
 
 import os
 import sys
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # NumPy's, read at its import; measurements are on one core
 
-from benchmark import equilibrium, main, search
+from benchmark import equilibrium, main, network, search
+
+MODES = {"--search": search, "--equilibrium": equilibrium, "--network": network}
 
 if __name__ == "__main__":
-    (search if "--search" in sys.argv else equilibrium if "--equilibrium" in sys.argv else main).main()
+    next((module for option, module in MODES.items() if option in sys.argv), main).main()

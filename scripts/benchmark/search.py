@@ -5,8 +5,8 @@
     python scripts/benchmark.py --search --peers --env connect_four --evaluation torch numpy jax --batch 256
 
 "playout" is `te.search.playout_policy`; beside it mctx's Gumbel search values leaves by random rollouts. "gumbel" is
-`te.search.gumbel_muzero_policy` with a tinygrad network of two hidden layers; "torch", "jax" and "numpy" are the same
-search with the same network in those libraries. mctx has a network of the same sizes in JAX.
+`te.search.gumbel_muzero_policy` with the package's network of two hidden layers; "torch", "jax" and "numpy" are the same
+search with networks of the same sizes in those libraries, and so is mctx's in JAX.
 
 One process on one core runs all searches in turns; the table has processor times and medians of the rounds' ratios.
 The first search is timed in a separate process with all cores and an empty cache of kernels.
@@ -23,19 +23,20 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
-from tinygrad import Tensor
 
 import tensor_envs as te
 from tensor_envs._command import Failure, busy, command_parser, device_of, need, run, whole
 from tensor_envs.search.outputs import Evaluate
+from tensor_envs.train.network import Network, evaluator
 
-EVALUATIONS = ("playout", "gumbel", "torch", "jax", "numpy")
+LIBRARIES = ("torch", "jax", "numpy")
+EVALUATIONS = ("playout", "gumbel", *LIBRARIES)
 OPENING = 2  # random plies before the searched positions
 Search = Callable[[], object]
 Job = tuple[str, str, int, int, int]  # game, evaluation, batch, simulations, units of a hidden layer
@@ -48,29 +49,15 @@ def own_search(name: str, evaluation: str, batch: int, simulations: int, hidden:
         state = env.step(state, te.agents.uniform(state))
     if evaluation == "playout":
         return lambda: te.to_numpy(te.search.playout_policy(state, simulations).action)
-    random, size = np.random.default_rng(1), math.prod(env.observation_shape)
-    # heads of 16 numbers: a whole vector
-    heads = -(-(env.num_actions + 1) // 16) * 16
-    shapes = ((size, hidden), (hidden, hidden), (hidden, heads))
-    weights = [(random.normal(size=shape) * (2 / shape[0]) ** 0.5).astype(np.float32) for shape in shapes]
-    evaluate = tinygrad_network(env, weights) if evaluation == "gumbel" else host_network(evaluation, env, weights)
-    return lambda: te.to_numpy(te.search.gumbel_muzero_policy(state, evaluate, simulations).action)
+    network = host_network(evaluation, env, hidden) if evaluation in LIBRARIES else evaluator(env, Network(env, hidden))
+    return lambda: te.to_numpy(te.search.gumbel_muzero_policy(state, network, simulations).action)
 
 
-def tinygrad_network(env: te.Env, weights: Sequence[np.ndarray]) -> Evaluate:
-    first, second, third = (Tensor(part).realize() for part in weights)
-
-    def evaluate(state: te.State) -> tuple[Tensor, Tensor]:
-        x = env.observe(state).flatten(1).float().contiguous()
-        out = (((x @ first).relu() @ second).relu().contiguous() @ third).contiguous()
-        return out[:, : env.num_actions], out[:, env.num_actions].tanh()
-
-    return evaluate
-
-
-def host_network(library: str, env: te.Env, weights: Sequence[np.ndarray]) -> Evaluate:
-    """Return the network in PyTorch, JAX or NumPy, each as its users write it."""
-    actions = env.num_actions
+def host_network(library: str, env: te.Env, hidden: int) -> Evaluate:
+    """Return a network in PyTorch, JAX or NumPy, each as its users write it."""
+    actions, random = env.num_actions, np.random.default_rng(1)
+    sizes = itertools.pairwise((math.prod(env.observation_shape), hidden, hidden, actions + 1))
+    weights = [(random.normal(size=shape) * (2 / shape[0]) ** 0.5).astype(np.float32) for shape in sizes]
     if library == "torch":
         torch = module_of("torch")
         torch.set_num_threads(1)
