@@ -5,8 +5,8 @@
     python scripts/benchmark.py --search --peers --env connect_four --evaluation torch numpy jax --batch 256
 
 "playout" is `te.search.playout_policy`; beside it mctx's Gumbel search values leaves by random rollouts. "gumbel" is
-`te.search.gumbel_muzero_policy` with the package's network of two hidden layers; "torch", "jax" and "numpy" are the same
-search with networks of the same sizes in those libraries, and so is mctx's in JAX.
+`te.search.gumbel_muzero_policy` with the package's network of two hidden layers. "torch", "jax" and "numpy" are the
+same search with networks of these sizes in those libraries; mctx's is in JAX.
 
 One process on one core runs all searches in turns; the table has processor times and medians of the rounds' ratios.
 The first search is timed in a separate process with all cores and an empty cache of kernels.
@@ -23,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any

@@ -49,7 +49,7 @@ class Callback(Protocol):
         ...     losses.append(metrics["policy_loss"])
     """
 
-    def __call__(self, trainer: Trainer, metrics: Metrics) -> object:
+    def __call__(self, trainer: Trainer, metrics: Metrics, /) -> object:
         """Take the metrics of a step. Those of a rating, such as "score", are missing in other steps."""
 
 

@@ -214,7 +214,8 @@ def hidden(folder: Path) -> None:
     found.save(folder / "equilibrium")
     assert_type(te.Equilibrium.load(folder / "equilibrium"), te.Equilibrium)
     assert_type(te.exploitability(env, found), float)
-    chances = te.agents.softmax(lambda state: (Tensor.zeros(state.batch, 2), Tensor.zeros(state.batch)))
+    zeros = np.zeros((54, 2), np.float32)  # one row for each of the game's histories
+    chances = te.agents.softmax(lambda s: (te.from_numpy(zeros[: s.batch]), te.from_numpy(zeros[: s.batch, 0].copy())))
     assert_type(te.best_response(env, chances, player=1), te.TabularPolicy)
     player: te.agents.Policy = te.agents.equilibrium(found)
     assert_type(te.exploitability_bound(env, player, [player], games=4), te.ExploitabilityBound)

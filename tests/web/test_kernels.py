@@ -13,10 +13,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tinygrad import Tensor
 
 import tensor_envs as te
 from tensor_envs._compiler.devices import download
 from tensor_envs.games.shed.solve import solve
+from tensor_envs.train.network import Network, save
 from tensor_envs.web.kernels import Kernels
 from tensor_envs.web.site import write_game
 from tensor_envs.web.variants import SIMULATIONS, kinds, variant
@@ -85,6 +87,23 @@ def test_the_computer_plays_as_the_packages_players(name: str, site: Callable[..
             actions.append(int(download(policy(state))[0]))
             state = env.step(state, actions[-1:])
         assert json.loads(run_script(site(name), "choices.js", kind, name, PLIES)) == actions, kind
+
+
+def test_trained_networks_play_with_their_activation(site: Callable[..., Path], tmp_path: Path) -> None:
+    env, random, games = shared_env("tic_tac_toe"), np.random.default_rng(3), list[list[int]]()
+    path = tmp_path / "games" / f"{env.id}.safetensors"
+    shutil.copytree(site(env.id), tmp_path, dirs_exist_ok=True)
+    shapes = {name: tensor.shape for name, tensor in Network(env, 8).weights().items()}
+    weights = {name: Tensor(random.normal(size=shape).astype(np.float32)) for name, shape in shapes.items()}
+    for activation in ("relu", "tanh"):
+        save(env, weights, path, activation)
+        state, actions, policy = env.init(1, SEED, "CPU"), list[int](), te.agents.load(path, 0)
+        while len(actions) < PLIES and not state.terminated.item():
+            actions.append(int(download(policy(state))[0]))
+            state = env.step(state, actions[-1:])
+        assert json.loads(run_script(tmp_path, "choices.js", "trained", env.id, PLIES)) == actions, activation
+        games.append(actions)
+    assert games[0] != games[1]
 
 
 def test_perfect_play_gives_nothing_away(site: Callable[..., Path]) -> None:

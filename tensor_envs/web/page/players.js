@@ -27,12 +27,14 @@ async function asked(file, kernel, game) {
   return mind;
 }
 
-// the bytes of what a safetensors file has, by name
-async function tensors(file) {
+// a safetensors file: what it says about itself, and the bytes of its tensors by name
+async function contents(file) {
   const bytes = await (await fetch(`${file}.safetensors`)).arrayBuffer();
   const size = Number(new DataView(bytes).getBigUint64(0, true)), start = 8 + size;
-  const { __metadata__: _, ...header } = JSON.parse(new TextDecoder().decode(new Uint8Array(bytes, 8, size)));
-  return Object.entries(header).map(([name, { data_offsets: [first, last] }]) => [name, bytes.slice(start + first, start + last)]);
+  const { __metadata__: { about }, ...header } = JSON.parse(new TextDecoder().decode(new Uint8Array(bytes, 8, size)));
+  const tensors = Object.entries(header).map(
+    ([name, { data_offsets: [first, last] }]) => [name, bytes.slice(start + first, start + last)]);
+  return { about: JSON.parse(about), tensors };
 }
 
 // *** trained weights ***
@@ -42,18 +44,24 @@ function half(x) {
   return (x >> 15 ? -1 : 1) * (exponent ? 2 ** (exponent - 15) * (1 + fraction) : 2 ** -14 * fraction);
 }
 
-// of two hidden layers: one with residual blocks is not played here
-const weights = async (file) => Object.fromEntries((await tensors(file)).map(
-  ([name, bytes]) => [name, Float32Array.from(new Uint16Array(bytes), half)]));
+const ACTIVATIONS = { relu: (x) => Math.max(x, 0), tanh: Math.tanh };
 
-const layer = (network, name, x) => network[`${name}.bias`].map(
-  (sum, row) => x.reduce((so_far, value, k) => so_far + value * network[`${name}.weight`][row * x.length + k], sum));
+// of two hidden layers: one with residual blocks is not played here; older files name no activation
+async function read_network(file) {
+  const { about: { activation = "tanh" }, tensors } = await contents(file);
+  const weights = tensors.map(([name, bytes]) => [name, Float32Array.from(new Uint16Array(bytes), half)]);
+  return { activate: ACTIVATIONS[activation], weights: Object.fromEntries(weights) };
+}
+
+const layer = (weights, name, x) => weights[`${name}.bias`].map(
+  (sum, row) => x.reduce((so_far, value, k) => so_far + value * weights[`${name}.weight`][row * x.length + k], sum));
 
 async function trained(file, game, legal) {
   const { observations } = await asked(file, "observe", game);
-  const network = await once(`${file} trained`, () => weights(file));
-  const features = layer(network, "second", layer(network, "first", Float32Array.from(observations)).map(Math.tanh)).map(Math.tanh);
-  const logits = layer(network, "policy", features);
+  const { activate, weights } = await once(`${file} trained`, () => read_network(file));
+  const features = ["first", "second"].reduce(
+    (x, name) => layer(weights, name, x).map(activate), Float32Array.from(observations));
+  const logits = layer(weights, "policy", features);
   return legal.reduce((best, action) => (logits[action] > logits[best] ? action : best));
 }
 
@@ -64,7 +72,7 @@ class Table {
   static async load(file) {
     const table = new Table();
     table.mind = await think(file, "table");
-    for (const [name, bytes] of await tensors(`${file}.table`)) table.mind[name].set(new Uint8Array(bytes));
+    for (const [name, bytes] of (await contents(`${file}.table`)).tensors) table.mind[name].set(new Uint8Array(bytes));
     return table;
   }
 
