@@ -460,7 +460,7 @@ class Env(Generic[R_co, S_co]):
         if not self.names_depend_on_position:
             name: str = self.entry.load("notation").action_to_string(self.rules, action)
             return name
-        names = self.legal_actions(self.check_position(state), i)
+        names = self.legal_actions(self._position(state), i)
         if action not in names:
             raise ValueError(f"action must be legal in row {i}, got {action}; legal are {_some(names.values())}")
         return names[action]
@@ -485,14 +485,14 @@ class Env(Generic[R_co, S_co]):
             2
         """
         instance("name", name, str)
+        actions = self.spellings(state, i)
         wanted = name.replace(" ", "")
-        if state is None and not self.names_depend_on_position:
-            actions, kind = {name: action for action, name in enumerate(self.action_names)}, "action"
-        else:
-            actions, kind = self.spellings(self.check_position(state), i), "legal action"
+        if self.names_depend_on_position:
+            wanted = wanted.rstrip("+#!?")  # signs of check and comments
         for text, action in actions.items():
-            if text.replace(" ", "") in (wanted, wanted.rstrip("+#!?")):
+            if text.replace(" ", "") == wanted:
                 return action
+        kind = "action" if state is None else "legal action"
         raise ValueError(f"no {kind} of {self.id!r} is called {shown(name)}; {kind}s are called {_some(actions)}")
 
     def legal_actions(self, state: State, i: int = 0) -> dict[int, str]:
@@ -519,28 +519,33 @@ class Env(Generic[R_co, S_co]):
         notation = self.entry.load("notation")
         return {action: notation.move_to_string(self.rules, action, row) for action in legal}
 
-    def spellings(self, state: State, i: int = 0) -> dict[str, int]:
-        """Return one game's legal actions by all their names: in chess, also those in standard algebraic notation.
+    def spellings(self, state: State | None = None, i: int = 0) -> dict[str, int]:
+        """Return actions by all their names: in chess, also those in standard algebraic notation.
 
         Args:
-            state: a state of this environment.
+            state: a state of this environment, for the legal actions of one game; None: all actions, except in chess.
             i: the game's row.
 
         Returns:
-            Numbers by names.
+            Numbers by names; the first action where several have one name.
 
         Raises:
-            ValueError, TypeError: as in `legal_actions`.
+            ValueError, TypeError: as in `legal_actions`; no state where names depend on the position.
 
         Examples:
             >>> env = te.make("chess")
             >>> [name for name, action in env.spellings(env.init(1)).items() if name.endswith("f3")]
             ['f2f3', 'g1f3', 'f3', 'Nf3']
         """
-        actions = {name: action for action, name in self.legal_actions(state, i).items()}
-        if not self.names_depend_on_position:
+        by_position = self.names_depend_on_position
+        every = state is None and not by_position
+        named = dict(enumerate(self.action_names)) if every else self.legal_actions(self._position(state), i)
+        actions = dict[str, int]()
+        for action, name in named.items():
+            actions.setdefault(name, action)
+        if not by_position:
             return actions
-        more: dict[str, int] = self.entry.load("notation").spellings(self.rules, *self._legal(state, i))
+        more: dict[str, int] = self.entry.load("notation").spellings(self.rules, *self._legal(self._position(state), i))
         return actions | more
 
     def _legal(self, state: State, i: int) -> tuple[dict[str, Any], list[int]]:
@@ -548,7 +553,7 @@ class Env(Generic[R_co, S_co]):
         row = self.row(state, integer("i", i, 0, self.check_state(state).batch - 1))
         return row, np.flatnonzero(row["legal_action_mask"]).tolist()
 
-    def check_position(self, state: State | None) -> State:
+    def _position(self, state: State | None) -> State:
         """Return the state. ValueError for None, since names of actions depend on the position."""
         if state is None:
             raise ValueError(f"names of actions of {self.id!r} depend on the position: pass state, and i for a row")

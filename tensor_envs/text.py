@@ -136,7 +136,8 @@ def parse(env: Env, answer: str, state: State | None = None, i: int = 0) -> int:
     instance("env", env, Env)
     instance("answer", answer, str)
     legal = None if state is None else env.legal_actions(state, i)
-    names = _names(tuple(_all_names(env, state, i).items()))
+    # elsewhere all names, so that an illegal move can be called so
+    names = _names(tuple(env.spellings(state if env.names_depend_on_position else None, i).items()))
     marks = [mark.end() for mark in ANSWER.finditer(answer)]
     marked = answer[marks[-1] :].partition("\n")[0] if marks else ""
     last = (answer.rstrip().splitlines() or [""])[-1]
@@ -161,13 +162,6 @@ def rulebook(rules: object) -> str:
     source = inspect.getsourcefile(type(rules)) if hasattr(inspect.getmodule(type(rules)), "__file__") else None
     path = Path(source).with_name("RULES.md") if source else None
     return path.read_text(encoding="utf-8") if path and path.is_file() else inspect.getdoc(rules) or ""
-
-
-def _all_names(env: Env, state: State | None, i: int) -> dict[str, int]:
-    """Return actions by the names that an answer may use. ValueError if these depend on a position that is missing."""
-    if env.names_depend_on_position:
-        return env.spellings(env.check_position(state), i)
-    return {name: action for action, name in reversed(list(enumerate(env.action_names)))}
 
 
 def _listed(env: Env, legal: dict[int, str] | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -146,6 +146,20 @@ def padded_size(count: int) -> int:
 def counter(what: str, total: int | None, shown: bool) -> Any:
     """Return a progress bar of positions on stderr."""
     return tqdm(desc=what, total=total, unit=" positions", unit_scale=True, disable=not shown)
+
+
+def start_arrays(start: Env | State) -> dict[str, np.ndarray]:
+    """Return the arrays that a file needs for where a solution begins: the words of a State."""
+    return {"words": start.buffers.layout.table(start.buffers.words)} if isinstance(start, State) else {}
+
+
+def start_of(env: Env, arrays: Mapping[str, np.ndarray]) -> Env | State:
+    """Return where the solution of a file begins. ValueError for words that are no state."""
+    if "words" not in arrays:
+        return env
+    words = np.array(arrays["words"])
+    env.engine.layout.check(words)
+    return State(env, env.engine.load(words, np.zeros((len(words), KEY_WORDS), np.uint32), resolve(None)))
 
 
 def _moved(table: Array, source: Layout, target: Layout) -> Array:

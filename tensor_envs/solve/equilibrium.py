@@ -11,14 +11,13 @@ from typing import Any, Literal, get_args
 import numpy as np
 from tinygrad import Tensor
 
-from tensor_envs._compiler.devices import resolve
 from tensor_envs._engine.inputs import host_ints
-from tensor_envs._engine.random import KEY_WORDS
 from tensor_envs._files import read_arrays, write_arrays
 from tensor_envs._validate import file_path, function, instance, integer, number, one_of, shown, wrong_type
 from tensor_envs.env import Env
 from tensor_envs.interop import to_numpy
 from tensor_envs.registry import env_metadata, env_of
+from tensor_envs.solve.branches import start_arrays, start_of
 from tensor_envs.solve.game_tree import MAX_NODES, GameTree, game_tree
 from tensor_envs.solve.packed import Array
 from tensor_envs.solve.sequence_form import SequenceForm, ranks
@@ -171,14 +170,12 @@ class Equilibrium(TabularPolicy):
             TypeError: `path` is no path.
             OSError: the file cannot be written; an existing file stays as it was.
         """
-        tree, start = self.tree, self.tree.start
+        tree = self.tree
         metadata = {"env": env_metadata(tree.env), "method": self.method, "nodes": tree.nodes}
         numbers = [np.concatenate(self.strategies), np.array([value for _, value in self.curve])]
         arrays = {"strategies": numbers[0].view(np.uint64), "exploitability": numbers[1].view(np.uint64)}
         arrays["iterations"] = np.array([count for count, _ in self.curve], np.int64)
-        if isinstance(start, State):
-            arrays["words"] = start.buffers.layout.table(start.buffers.words)
-        write_arrays(file_path("path", path), FORMAT, metadata, arrays)
+        write_arrays(file_path("path", path), FORMAT, metadata, arrays | start_arrays(self.tree.start))
 
     @staticmethod
     def load(path: str | Path) -> Equilibrium:
@@ -191,12 +188,7 @@ class Equilibrium(TabularPolicy):
         metadata, arrays = read_arrays(file_path("path", path), FORMAT)
         try:
             env = env_of(metadata["env"])
-            start: Env | State = env
-            if "words" in arrays:
-                words = np.array(arrays["words"])
-                env.engine.layout.check(words)
-                keys = np.zeros((len(words), KEY_WORDS), np.uint32)
-                start = State(env, env.engine.load(words, keys, resolve(None)))
+            start = start_of(env, arrays)
             method = one_of("method", metadata["method"], get_args(Method))
             tree = game_tree(start, integer("nodes", metadata["nodes"], 1, MAX_NODES))
             whole, sizes = np.array(arrays["strategies"]).view(np.float64), [form.size for form in tree.forms]

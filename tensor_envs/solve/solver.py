@@ -10,13 +10,11 @@ from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
-from tensor_envs._compiler.devices import resolve
-from tensor_envs._engine.random import KEY_WORDS
 from tensor_envs._files import read_arrays, write_arrays
 from tensor_envs._validate import file_path, instance, integer, one_of, shown
 from tensor_envs.env import Env
 from tensor_envs.registry import env_metadata, env_of
-from tensor_envs.solve.branches import counter
+from tensor_envs.solve.branches import counter, start_arrays, start_of
 from tensor_envs.solve.packed import Array, Index, Packed, concat, groups
 from tensor_envs.solve.positions import MAX_DEPTH, Expander, Positions, Rows, joined
 from tensor_envs.solve.proof import FAR
@@ -463,9 +461,7 @@ class Solution(ExactValues):
         metadata = {"env": env_metadata(self.env), "symmetry": self._game.symmetry, "tables": len(self._tables)}
         metadata |= {"depth": self.depth}
         arrays = self._arrays() | {"wins": np.array([self._wins], np.uint8)}
-        if isinstance(origin, State):
-            arrays |= {"words": origin.buffers.layout.table(origin.tensors[0])}
-        write_arrays(file_path("path", path), FORMAT, metadata, arrays)
+        write_arrays(file_path("path", path), FORMAT, metadata, arrays | start_arrays(origin))
 
     @staticmethod
     def load(path: str | Path) -> Solution:
@@ -478,12 +474,7 @@ class Solution(ExactValues):
         metadata, arrays = read_arrays(file_path("path", path), FORMAT)
         try:
             env = env_of(metadata["env"])
-            start: Env | State = env
-            if "words" in arrays:
-                words = np.array(arrays["words"])
-                env.engine.layout.check(words)
-                row_keys = np.zeros((len(words), KEY_WORDS), np.uint32)
-                start = State(env, env.engine.load(words, row_keys, resolve(None)))
+            start = start_of(env, arrays)
             instance("symmetry", metadata["symmetry"], bool)
             depth = metadata.get("depth")
             depth = None if depth is None else integer("depth", depth, 0, MAX_DEPTH)
