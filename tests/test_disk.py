@@ -195,11 +195,12 @@ def test_training_on_a_full_disk(tmp_path: Path) -> None:
 # *** killed processes ***
 
 
-def kill_savers(kind: str, folder: Path, kills: int) -> int:
+def kill_savers(kind: str, folder: Path, kills: int) -> tuple[int, int, int]:
     """Fork processes that save both versions in a loop, and kill each at a random moment.
 
     Returns:
-        The number of partial files that killed processes left.
+        How often the file was the first version, how often the second, and the number of partial files that killed
+        processes left.
     """
     saved, path, moments = KINDS[kind](), folder / "file", random.Random(kind)
     saved.versions[0](path)
@@ -228,10 +229,9 @@ def kill_savers(kind: str, folder: Path, kills: int) -> int:
         part_files = [p.name for p in folder.iterdir() if p != path]
         assert len(part_files) <= 1 and all(re.fullmatch(r"\.file\.[0-9a-f]{16}\.part", name) for name in part_files)
         parts += len(part_files)
-    assert min(counts) > 0, counts
     saved.versions[0](path)
     assert list(folder.iterdir()) == [path] and is_version(saved, path, 0)
-    return parts
+    return *counts, parts
 
 
 @pytest.mark.parametrize("kills", [8, pytest.param(100, marks=pytest.mark.slow)])
@@ -242,7 +242,7 @@ def test_killed_while_saving(tmp_path: Path, kills: int) -> None:
     """
     code = "import sys; from pathlib import Path; from tests.test_disk import *\n"
     code += "for kind in KILLED:\n folder = Path(sys.argv[1], kind); folder.mkdir()\n"
-    code += f" print(kill_savers(kind, folder, {kills}))"
+    code += f" print(*kill_savers(kind, folder, {kills}))"
     done = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path)],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
@@ -252,8 +252,9 @@ def test_killed_while_saving(tmp_path: Path, kills: int) -> None:
         timeout=600,
     )
     assert done.returncode == 0, done.stderr
-    parts = list(map(int, done.stdout.split()))
-    assert len(parts) == len(KILLED) and sum(parts) > kills / 10, parts
+    # On a loaded machine all processes of one kind may be killed before, or after, their first save.
+    counts = np.array([line.split() for line in done.stdout.splitlines()], int)
+    assert counts.shape == (len(KILLED), 3) and (counts.sum(0) > kills / 10).all(), counts
 
 
 # *** nothing can be written ***
