@@ -18,7 +18,7 @@ README = (ROOT / "README.md").read_text()
 DOCUMENTS = [ROOT / "README.md", *sorted(ROOT.glob("scripts/**/README.md"))]
 DOCUMENTS += sorted(ROOT.glob("scripts/documents/*.md"))
 DOCUMENTS += [path for name in ("GUIDE", "README") for path in sorted(ROOT.glob(f"tensor_envs/**/{name}.md"))]
-LENGTH = 130  # upper bound of lines in the README
+LENGTH = 140  # upper bound of lines in the README
 BLOCKS = [
     (str(path.relative_to(ROOT)), language, text)
     for path in DOCUMENTS
@@ -39,9 +39,9 @@ TRAINING = ("nn.optim", "te.train.")  # parts of programs that take long
 def test_documents() -> None:
     """The README is short, and links all other documents."""
     assert len(README.splitlines()) <= LENGTH
-    names = {"README.md", "GUIDE.md", "devices.md", "coming_from.md", "questions.md"}
-    assert {path.name for path in DOCUMENTS} == names and len(DOCUMENTS) >= 11
-    assert len(PYTHON) >= 12 and len(COMMANDS) >= 6
+    names = {path.name for path in ROOT.glob("scripts/documents/*.md")}
+    assert {path.name for path in DOCUMENTS} == names | {"README.md", "GUIDE.md"} and len(DOCUMENTS) >= 11
+    assert len(PYTHON) >= 12 and len(COMMANDS) >= 5
     linked = {(ROOT / link).resolve() for link in re.findall(r"\]\(([^)#]+)", README) if "://" not in link}
     assert set(DOCUMENTS) <= linked | {ROOT / "README.md", ROOT / "tensor_envs" / "_compiler" / "README.md"}
 
@@ -50,9 +50,11 @@ def test_documents() -> None:
 def test_links(path: Path) -> None:
     for link, anchor in re.findall(r"\]\(([^)#]*)#?([^)]*)\)", path.read_text()):
         if "://" not in link:
-            assert (path.parent / link).exists(), link
-            titles = re.findall(r"^#+ (.*)$", (path.parent / link).read_text(), re.M) if anchor else []
-            assert not anchor or anchor in {title.lower().replace(" ", "-") for title in titles}, anchor
+            linked = path.parent / link if link else path
+            assert linked.exists(), link
+            titles = re.findall(r"^#+ (.*)$", linked.read_text(), re.M) if anchor else []
+            anchors = {re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in titles}
+            assert not anchor or anchor in anchors, anchor
 
 
 @pytest.mark.parametrize(
@@ -92,9 +94,8 @@ def test_command(command: str, tmp_path: Path) -> None:
 
 def test_table_of_games() -> None:
     """The table lists every game with its figures and a link to its rules."""
-    rows = re.findall(r"^\| \[`(\w+)`\]\(\S+\) \| (\d+) \| (\d+) \| (\d+) \|", README, re.M)
+    rows = re.findall(r"^\| \[`(\w+)`\]\(\S+\) \| (\d+) \| (\d+) \|", README, re.M)
     assert {row[0] for row in rows} == set(te.registered())
-    for name, players, actions, size in rows:
+    for name, players, actions in rows:
         env = te.make(name)
-        stated = (int(players), int(actions), int(size))
-        assert stated == (env.num_players, env.num_actions, env.state_bytes), name
+        assert (int(players), int(actions)) == (env.num_players, env.num_actions), name

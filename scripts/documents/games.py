@@ -25,7 +25,7 @@ ENTRIES: dict[str, te.GameEntry] = {
 FIGURES = {
     "Exact results": "scripts/known_results/README.md",
     "Trained players": "tensor_envs/weights/README.md",
-    "Speed": "README.md",
+    "Speed": "scripts/benchmark/README.md",
 }
 PLIES, SEED = 9, 1  # the example is the position before the last of these plies
 # upper bounds of rule fields, actions and numbers of an observation that are not folded

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # folders of the site for linked files that are no pages, by suffix
 COPIED = {".svg": "pictures", ".png": "pictures", ".c": "programs", ".rs": "programs", ".mjs": "programs"}
 CODE = re.compile(r"(^ *```.*?^ *```$|`[^`\n]+`)", re.M | re.S)
-LINK = re.compile(r"\]\(([^)#\s]*)(#[^)\s]*)?\)")
+LINK = re.compile(r"""(\]\(|<img src=")([^)#\s"]*)(#[^)\s]*)?([)"])""")
 # a code block, or a line directly above a list or table, which mkdocs wants separated by an empty line
 LIST = re.compile(r"^ *```.*?^ *```$|^(?![-|#\s])[^\n]+\n(?=- |\| )", re.M | re.S)
 BRACKETS = re.compile(r"\](\s*)\[")  # mkdocs would read a reference
@@ -22,42 +22,47 @@ BRACKETS = re.compile(r"\](\s*)\[")  # mkdocs would read a reference
 SECTIONS: dict[str, dict[str, str | Callable[[], str]]] = {
     "Start": {
         "index.md": "README.md",
-        "start.md": "scripts/notebooks/start.ipynb",
-        "guide.md": "tensor_envs/GUIDE.md",
+        "install.md": "scripts/documents/install.md",
         "coming_from.md": "scripts/documents/coming_from.md",
+    },
+    "Tutorials": {
+        "start.md": "scripts/notebooks/start.ipynb",
+        "train_an_agent.md": "scripts/documents/train_an_agent.md",
+        "own/connect_four.md": "scripts/notebooks/own_game.ipynb",
+    },
+    "How to": {
+        "how_to.md": "scripts/documents/how_to.md",
+        "guide.md": "tensor_envs/GUIDE.md",
         "adapters.md": "tensor_envs/adapters/README.md",
+        "search/index.md": "tensor_envs/search/README.md",
+        "search/training.md": "tensor_envs/train/README.md",
+        "search/equilibria.md": "tensor_envs/solve/README.md",
+        "own/index.md": "tensor_envs/rules/README.md",
+        "own/lines.md": "tensor_envs/ops/README.md",
         "devices.md": "scripts/documents/devices.md",
-        "questions.md": "scripts/documents/questions.md",
-        "export.md": "tensor_envs/export/README.md",
         "browser.md": "tensor_envs/web/README.md",
+        "export.md": "tensor_envs/export/README.md",
         "scripts.md": "scripts/README.md",
-        "contributing.md": ".github/CONTRIBUTING.md",
-        "compiler.md": "tensor_envs/_compiler/README.md",
-        "changes.md": ".github/CHANGELOG.md",
     },
     "Games": {
         "games/index.md": games.index,
         **{f"games/{folder}.md": f"tensor_envs/games/{folder}/RULES.md" for folder in games.folders()},
         "games/known_results.md": "scripts/known_results/README.md",
-    },
-    "Custom games": {
-        "own/index.md": "tensor_envs/rules/README.md",
-        "own/connect_four.md": "scripts/notebooks/own_game.ipynb",
-        "own/language.md": reference.language,
-        "own/lines.md": "tensor_envs/ops/README.md",
-    },
-    "Search and training": {
-        "search/index.md": "tensor_envs/search/README.md",
-        "search/equilibria.md": "tensor_envs/solve/README.md",
-        "search/training.md": "tensor_envs/train/README.md",
         "search/players.md": "tensor_envs/weights/README.md",
     },
-    "Speed": {
+    "Reference": {**reference.pages(), "own/language.md": reference.language},
+    "Explanation": {
+        "how_it_works.md": "scripts/documents/how_it_works.md",
+        "questions.md": "scripts/documents/questions.md",
         "speed/index.md": "scripts/benchmark/README.md",
         "speed/devices.md": "scripts/measured/devices.md",
         "speed/gpu_kernels.md": "scripts/measured/gpu_kernels.md",
     },
-    "Reference": {**reference.pages()},
+    "Project": {
+        "contributing.md": ".github/CONTRIBUTING.md",
+        "compiler.md": "tensor_envs/_compiler/README.md",
+        "changes.md": ".github/CHANGELOG.md",
+    },
 }
 PAGES = {target: source for pages in SECTIONS.values() for target, source in pages.items()}
 TARGETS = {source: target for target, source in PAGES.items() if isinstance(source, str)}
@@ -102,7 +107,7 @@ def linked(text: str, source: str, target: str, docs: Path) -> str:
     """
 
     def relative(match: re.Match[str]) -> str:
-        link, anchor = match[1], match[2] or ""
+        opening, link, anchor, closing = match[1], match[2], match[3] or "", match[4]
         if "://" in link or not link:
             return match[0]
         file = (ROOT / source).parent.joinpath(link).resolve()
@@ -112,7 +117,7 @@ def linked(text: str, source: str, target: str, docs: Path) -> str:
             location = copy(docs, file.name, file.read_bytes())
         if location is None:
             raise ValueError(f"{source} links to {link}, which is no page of the site: add it to pages.py")
-        return f"]({os.path.relpath(location, Path(target).parent)}{anchor})"
+        return f"{opening}{os.path.relpath(location, Path(target).parent)}{anchor}{closing}"
 
     spaced = LIST.sub(lambda match: match[0] + "\n" * match[0].endswith("\n"), text)
     parts = CODE.split(spaced)

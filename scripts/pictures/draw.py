@@ -27,12 +27,15 @@ from tensor_envs.games.hyper_tic_tac_toe.render import draw
 from tensor_envs.render.drawing import Drawing
 
 FOLDER = Path(__file__).resolve().parent
-README = FOLDER.parents[1] / "README.md"
+SPEED = FOLDER.parent / "benchmark" / "README.md"
 
 
 @dataclass(frozen=True)
 class Film:
-    """Animation of game 0 of a seed, from ply `first` to ply `last`."""
+    """Animation of game 0 of a seed, from ply `first` to ply `last`.
+
+    `first` is a ply with some pieces on the board, since viewers without animation show it alone.
+    """
 
     id: str
     seed: int
@@ -43,19 +46,19 @@ class Film:
 
 
 FILMS = {
-    "hyper_tic_tac_toe": Film("hyper_tic_tac_toe", 3, {"shape": (3, 3, 3, 3), "k": 3}),
-    "connect_four": Film("connect_four", 3),
-    "othello": Film("othello", 3, last=20),
+    "hyper_tic_tac_toe": Film("hyper_tic_tac_toe", 3, {"shape": (3, 3, 3, 3), "k": 3}, first=12),
+    "connect_four": Film("connect_four", 3, first=10),
+    "othello": Film("othello", 3, first=10, last=30),
     "kuhn_poker": Film("kuhn_poker", 3, seconds=2.0),
     "leduc_poker": Film("leduc_poker", 5, seconds=2.0),
-    "game_2048": Film("2048", 3, last=40, seconds=0.5),
-    "backgammon": Film("backgammon", 3, last=26),
-    "chess": Film("chess", 3, last=26),
-    "hex": Film("hex", 3, {"size": 5}),
-    "go": Film("go", 3, {"size": 5}),
+    "game_2048": Film("2048", 3, first=30, last=64, seconds=0.5),
+    "backgammon": Film("backgammon", 3, first=10, last=33),
+    "chess": Film("chess", 3, first=10, last=33),
+    "hex": Film("hex", 3, {"size": 5}, first=7),
+    "go": Film("go", 3, {"size": 5}, first=8),
     "shed": Film("shed", 3, {"cards": 7}),
     "tensor_stars": Film("tensor_stars", 3),
-    "tensor_equilibrium": Film("tensor_equilibrium", 3, last=20),
+    "tensor_equilibrium": Film("tensor_equilibrium", 3, first=8, last=24),
     "three_will": Film("three_will", 3, first=166),
 }
 BATCH, SEED = 12, 0  # 3x3 games of the contact sheet
@@ -86,7 +89,7 @@ def draw_svgs(folder: Path) -> None:
         state = env.step(state, te.agents.uniform(state))
     sheet = te.contact_sheet(state, range(BATCH), columns=4, width=200)
     (folder / "batch.svg").write_text(sheet, encoding="utf-8")
-    speed = draw_speeds(README.read_text(encoding="utf-8"))
+    speed = draw_speeds(SPEED.read_text(encoding="utf-8"))
     (folder / "speed.svg").write_text(speed.to_svg(), encoding="utf-8")
     (folder / "equilibrium.svg").write_text(draw_exploitability().to_svg(), encoding="utf-8")
 
@@ -98,13 +101,13 @@ def draw_cube(path: Path) -> None:
     draw(env.rules, env.state_to_dict(final, CUBE_GAME)).save_png(path)
 
 
-def speeds(readme: str) -> list[tuple[str, float, str]]:
-    """Return the README's rates of 4,096 games on one core: name, million steps per second, colour."""
+def speeds(page: str) -> list[tuple[str, float, str]]:
+    """Return the benchmark page's rates of 4,096 games on one core: name, million steps per second, colour."""
     number = r"\| *([\d.]+) *"
-    rows = re.findall(rf"^\| (\w+) {number}{number}{number}{number}{number}{number}\|$", readme, re.MULTILINE)
-    ratio = re.search(r"\*\*(\d+) times\*\* its rate at 4,096 games", readme)
+    rows = re.findall(rf"^\| (\w+) {number}{number}{number}{number}{number}{number}\|$", page, re.MULTILINE)
+    ratio = re.search(r"\*\*(\d+) times\*\* its rate at 4,096 games", page)
     if not rows or ratio is None:
-        raise ValueError(f"{README} has no table of speed to draw")
+        raise ValueError(f"{SPEED} has no table of speed to draw")
     bars = []
     for game, read, _, step, _, rollout, _ in rows:
         for kind, nanoseconds, colour in (
@@ -118,9 +121,9 @@ def speeds(readme: str) -> list[tuple[str, float, str]]:
     return bars
 
 
-def draw_speeds(readme: str) -> Drawing:
+def draw_speeds(page: str) -> Drawing:
     """Draw a bar chart of the rates."""
-    bars, left, wide, line = speeds(readme), 270, 360, 22
+    bars, left, wide, line = speeds(page), 270, 360, 22
     highest = max(rate for _, rate, _ in bars)
     drawing = Drawing(left + wide + 70, line * (len(bars) + 2), title="Steps per second")
     drawing.text((10, line), "Million steps a second on one core, 4,096 games", 15, anchor="start", bold=True)

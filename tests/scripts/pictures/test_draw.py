@@ -37,7 +37,7 @@ def kept() -> dict[str, str]:
     return {path.name: path.read_text() for path in (SCRIPTS / "pictures").glob("*.svg")}
 
 
-def test_speeds_are_the_readmes() -> None:
+def test_speeds_are_the_pages() -> None:
     row = "| tic_tac_toe | 5 | 9 | 4 | 9 | 2 | 9 |"
     found = draw.speeds(
         f"**50 times** its rate at 4,096 games, **9 times** at 65,536.\n{row}\n| go | 10 | 1 | 8 | 1 | 8 | 1 |\n"
