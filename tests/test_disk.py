@@ -231,7 +231,7 @@ def kill_savers(kind: str, folder: Path, kills: int) -> tuple[int, int, int]:
         parts += len(part_files)
     saved.versions[0](path)
     assert list(folder.iterdir()) == [path] and is_version(saved, path, 0)
-    return *counts, parts
+    return counts[0], counts[1], parts
 
 
 @pytest.mark.parametrize("kills", [8, pytest.param(100, marks=pytest.mark.slow)])

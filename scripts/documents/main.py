@@ -4,7 +4,8 @@
     python scripts/documents.py site --env othello hex     # boards for these games
     python -m http.server -d site                          # serves http://127.0.0.1:8000/
 
-Needs the extra 'site'. Warnings of MkDocs, such as a broken link, are errors. Clickable pictures and positions as text
+Needs the extra 'site'. Warnings of MkDocs, such as a broken link, are errors, and so are questions
+that the site's search does not answer (answers.py). Clickable pictures and positions as text
 need Python in the browser: see --pyodide in `python -m tensor_envs.web --help`.
 """
 
@@ -21,6 +22,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from documents import answers
 from documents.pages import ROOT, nav, write
 from tensor_envs import web
 from tensor_envs._command import Failure, add_games, busy, command_parser, need, run
@@ -31,6 +33,7 @@ COMPLAINT = re.compile(r"WARNING|ERROR")
 
 def work(options: argparse.Namespace) -> None:
     need("mkdocs", "the site", "site")
+    need("lunr", "the questions to its search", "site")
     with TemporaryDirectory(prefix="tensor_envs-") as folder:
         docs = Path(folder, "docs")
         with busy("the boards are built, up to a minute a game"):
@@ -41,6 +44,11 @@ def work(options: argparse.Namespace) -> None:
         config.write_text(f"{(HERE / 'mkdocs.yml').read_text()}nav: {json.dumps(nav())}\n")
         with busy("the pages are built"):
             build(config, Path(folder, "site"))
+        if missed := answers.unanswered(Path(folder, "site")):
+            found = "; ".join(
+                f"{question!r} finds {pages}, not {answers.ANSWERS[question]!r}" for question, pages in missed.items()
+            )
+            raise Failure(f"the site's search: {found}")
         shutil.copytree(Path(folder, "site"), options.out, dirs_exist_ok=True)
     print(f"python -m http.server -d {options.out} serves it")
 

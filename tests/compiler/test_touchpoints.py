@@ -188,6 +188,7 @@ def test_operations() -> None:
     assert after.tolist() == [0, 1, 20, 30]
 
 
+@pytest.mark.few("of the wheel")
 @pytest.mark.parametrize("compiler", ["on the path", "of the wheel"])
 def test_nothing_of_tinygrad_is_replaced(compiler: str, tmp_path: Path) -> None:
     """Attributes of tinygrad's modules, classes, devices and renderers, and the environment, stay the same."""

@@ -52,8 +52,6 @@ CASES = {
 }
 QUICK = 16  # simulations
 MANY = 2000
-COMPILES_LONG = ("chess",)
-NAMES = [pytest.param(name, marks=pytest.mark.slow if name in COMPILES_LONG else ()) for name in CASES]
 
 
 def positions(name: str) -> te.State:
@@ -152,7 +150,8 @@ def check_trees(name: str, found: te.search.SearchOutput, simulations: int) -> N
     assert not counts[~linked].any(), "what was never reached again has no visits"
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.few("2048", "backgammon", "three_will")
+@pytest.mark.parametrize("name", CASES)
 def test_a_few_simulations(name: str) -> None:
     state, limit = positions(name), CASES[name].limit
     found = search(state, QUICK, limit)

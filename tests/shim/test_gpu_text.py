@@ -30,7 +30,10 @@ from tests.shim.emulator import POISON, Kernel, KernelFault, load
 
 BATCH = 70  # two blocks, the second padded
 LIMIT = 9  # actions of a playout
-FAST = ("2048", "connect_four", "kuhn_poker", "othello", "three_will", "tic_tac_toe")
+FAST = {
+    "CUDA": ("2048", "connect_four", "kuhn_poker", "othello", "three_will", "tic_tac_toe"),
+    "Metal": ("connect_four", "kuhn_poker", "tic_tac_toe"),
+}
 LANGUAGES = {language.__name__: language for language in (CUDA, Metal)}
 
 
@@ -234,7 +237,7 @@ def assert_same(launches: list[Launch], kernels: dict[str, Kernel]) -> None:
 
 def cases() -> Iterator[Any]:
     for game, task, language in itertools.product(te.registered(), TASKS, LANGUAGES):
-        slow = game not in FAST or task not in (play, search)
+        slow = game not in FAST[language] or task not in (play, search)
         marks = [pytest.mark.slow] if slow else []
         yield pytest.param(game, task, language, marks=marks, id=f"{game}-{task.__name__}-{language}")
 

@@ -88,7 +88,7 @@ def test_every_public_name_is_in_the_reference(monkeypatch: pytest.MonkeyPatch) 
         reference.pages()
 
 
-@pytest.mark.extra("mkdocs", "material", "mkdocstrings")
+@pytest.mark.extra("lunr", "mkdocs", "material", "mkdocstrings")
 def test_build(tmp_path: Path) -> None:
     """Build without warnings, and without resources of other hosts; only links may lead to them."""
     out = tmp_path / "site"
@@ -110,7 +110,23 @@ def test_build(tmp_path: Path) -> None:
     assert "te.rollout" in (out / "reference" / "loops" / "index.html").read_text()
 
 
-@pytest.mark.extra("mkdocs", "material", "mkdocstrings")
+@pytest.mark.extra("lunr", "mkdocs", "material", "mkdocstrings")
+def test_unanswered_questions_are_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("documents.main.web.build", lambda *arguments: None)
+    monkeypatch.setattr("documents.main.nav", lambda: ["index.md", "other.md"])
+    monkeypatch.setattr("documents.answers.ANSWERS", {"othello": "other/", "go": ""})
+
+    def write(docs: Path, boards: object) -> None:
+        docs.mkdir()
+        (docs / "index.md").write_text("# Go\n\nOthello is on no other page than this one.")
+        (docs / "other.md").write_text("# Chess")
+
+    monkeypatch.setattr("documents.main.write", write)
+    code, _, errors = run_here(main, [tmp_path / "site", "--env", "tic_tac_toe"])
+    assert code == 1 and "search: 'othello' finds [''], not 'other/'" in errors and "'go'" not in errors
+
+
+@pytest.mark.extra("lunr", "mkdocs", "material", "mkdocstrings")
 def test_warnings_are_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("documents.main.web.build", lambda *arguments: None)
     monkeypatch.setattr("documents.main.nav", lambda: ["index.md"])
