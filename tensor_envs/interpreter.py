@@ -12,7 +12,7 @@ from tensor_envs._engine.random import seed_words
 from tensor_envs._validate import instance, integer
 from tensor_envs.env import SEED_ROWS, Env
 from tensor_envs.rules.chance import POLICY_EPISODE, threefry
-from tensor_envs.rules.lists import MemoryArray, has_bit
+from tensor_envs.rules.lists import MemoryArray, flat, has_bit, nested
 from tensor_envs.rules.observation import entries
 from tensor_envs.rules.scalar import WORD_BITS, Scalar, scalar, word
 from tensor_envs.rules.scalar import integer as as_int
@@ -52,7 +52,7 @@ class ScalarGame:
 
     def _go_to(self, values: dict[str, Any]) -> None:
         """Set all fields and flags but the random key and the episode."""
-        plain = {name: np.ravel(values[name]).tolist() for name in self.game.fields}
+        plain = {name: values[name] for name in self.game.fields}
         for name, field in self.game.fields.items():
             if field.memory:
                 plain[name] = _memory([word(x) for x in plain[name]])
@@ -130,12 +130,12 @@ class ScalarGame:
             raise ValueError(f"observe must give numbers of dtype {spec.observation_dtype}: {error}") from None
 
     def fields(self) -> dict[str, Any]:
-        """Return all fields as plain numbers and flat lists."""
+        """Return all fields as plain numbers and nested lists."""
         values = {}
         for name, field in self.game.fields.items():
             value = getattr(self.state, name)
-            numbers = [int(x.value) for x in (value[i] for i in range(field.size))] if field.shape else int(value.value)
-            values[name] = numbers
+            numbers = [value[i] for i in range(field.size)] if field.memory else flat(value)
+            values[name] = nested([int(x.value) for x in numbers], field.shape)
         return values
 
 

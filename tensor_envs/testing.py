@@ -274,8 +274,7 @@ def check_plain_python(env: Env, steps: int, device: Any) -> str:
             legal = np.flatnonzero(values["legal_action_mask"][row]).tolist()
             require(legal == game.legal_actions(), f"row {row}: legal actions differ in Python")
             for name, value in game.fields().items():
-                kernel = np.ravel(values[name][row]).tolist()
-                require(kernel == np.ravel(value).tolist(), f"row {row}: {name} differs in Python")
+                require(values[name][row].tolist() == value, f"row {row}: {name} differs in Python")
         if ended and plies >= steps:
             break
     if env.illegal == "lose":

@@ -12,15 +12,17 @@ from functools import cached_property, reduce
 from operator import add
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tensor_envs._compiler.tape import BOOL, INT, REAL, WORD
 from tensor_envs._validate import instance
 from tensor_envs.rules.chance import Chance, KeyedChance, NoChance, scale, threefry
 from tensor_envs.rules.control import sum_in_range
 from tensor_envs.rules.kernel import loop, registers, tracing
-from tensor_envs.rules.lists import MemoryArray, as_list, nth_bit, num_words, pack_flags, popcount
+from tensor_envs.rules.lists import MemoryArray, flat, nested, nth_bit, num_words, pack_flags, popcount
 from tensor_envs.rules.observation import Number, Part
 from tensor_envs.rules.scalar import WORD_BITS, Scalar, Value, integer, scalar, where, word
-from tensor_envs.rules.spec import Field, GameState, Outcome, Rules, Spec
+from tensor_envs.rules.spec import Field, GameState, Outcome, Rules, Spec, wrong_shape
 
 if TYPE_CHECKING:
     from tensor_envs._engine.layout import MaskWords
@@ -56,7 +58,7 @@ class Game:
     def first_state(self, chance: Chance, **common: Any) -> GameState:
         """Return the first state under some chance; `common` holds values of common fields, which are 0 by default."""
         values: dict[str, Any] = {
-            name: MemoryArray(lambda i: word(0), field.size) if field.memory else [0] * field.size
+            name: MemoryArray(lambda i: word(0), field.size) if field.memory else np.zeros(field.shape, int)
             for name, field in self.fields.items()
         }
         initial = self.rules.init(chance)
@@ -85,10 +87,10 @@ class Game:
             if not isinstance(value, MemoryArray):
                 raise TypeError(f"{context}: the memory field {field.name!r} must be a MemoryArray")
             return value
-        numbers = [_as_kind(field, x, context) for x in as_list(value)]
-        if len(numbers) != field.size:
-            raise ValueError(f"{context}: field {field.name!r} must have {field.size} values, got {len(numbers)}")
-        return numbers if field.shape else numbers[0]
+        entries = np.array(value, object)
+        if entries.shape != field.shape:
+            raise ValueError(f"{context}: {wrong_shape(field, entries.shape)}")
+        return nested([_as_kind(field, x, context) for x in flat(value)], field.shape)
 
     def step(
         self, s: GameState, action: Scalar, legal: Scalar | None
@@ -138,7 +140,7 @@ class Game:
             if len(mask) == words:
                 return mask
             raise ValueError(f"legal_action_mask must give {words} words, got {len(mask)}")
-        values = [scalar(x, WORD) for x in as_list(mask)]
+        values = [scalar(x, WORD) for x in flat(mask)]
         if len(values) == actions and all(x.dtype is BOOL for x in values):
             return pack_flags(values)
         if len(values) == words and all(x.dtype is WORD for x in values):

@@ -15,9 +15,9 @@ from tinygrad import Tensor, dtypes
 
 from tensor_envs._compiler.tape import BOOL, REAL, WORD, WORD64
 from tensor_envs.rules.kernel import bitcast, loop
-from tensor_envs.rules.lists import MemoryArray, as_list, halves, joined, num_words
+from tensor_envs.rules.lists import MemoryArray, flat, halves, joined, nested, num_words
 from tensor_envs.rules.scalar import WORD_BITS, Scalar, integer, word
-from tensor_envs.rules.spec import Field, GameState, Spec
+from tensor_envs.rules.spec import Field, GameState, Spec, wrong_shape
 
 MaskWords = list[Scalar] | MemoryArray  # num_words(A) words of 32 actions each
 Load = Callable[[Any], Scalar]  # the word of a number, plain or of a kernel
@@ -98,7 +98,7 @@ class Layout:
     # *** one game in a kernel ***
 
     def get(self, load: Load, name: str) -> Any:
-        """Return a field as a scalar or a list of scalars, or a flag."""
+        """Return a field as a scalar or nested lists of scalars, or a flag."""
         field = self.fields.get(name)
         if field is None:
             return _get(load, self.slots[name][0], BOOL)
@@ -107,7 +107,7 @@ class Layout:
             first = slots[0].word
             return MemoryArray(lambda i: load(i + first), field.size)
         values = [_get(load, slot, field.dtype) for slot in slots]
-        return values if field.shape else values[0]
+        return nested(values, field.shape)
 
     def get_state(self, load: Load) -> GameState:
         return GameState({name: self.get(load, name) for name in self.fields})
@@ -137,7 +137,7 @@ class Layout:
                 if field.memory:
                     _put_memory(store, self.slots[name][0].word, value)
                     continue
-                for slot, x in zip(self.slots[name], as_list(value), strict=True):
+                for slot, x in zip(self.slots[name], flat(value), strict=True):
                     _add(words, slot, x)
             for name, flag in zip(FLAGS, flags, strict=True):
                 _add(words, self.slots[name][0], flag)
@@ -181,10 +181,10 @@ class Layout:
         for name, slots in self.slots.items():
             field = self.fields.get(name, Field(name, kind="bool"))
             for row, game in enumerate(games):
-                numbers = np.ravel(np.asarray(game[name], object)).tolist()
-                if len(numbers) != len(slots):
-                    raise ValueError(f"game {row}: field {name!r} must have {len(slots)} values, got {len(numbers)}")
-                for slot, x in zip(slots, numbers, strict=True):
+                numbers = np.array(game[name], object)
+                if numbers.shape != field.shape:
+                    raise ValueError(f"game {row}: {wrong_shape(field, numbers.shape)}")
+                for slot, x in zip(slots, numbers.ravel().tolist(), strict=True):
                     for k, part in enumerate(_plain_words(field, row, x)):
                         table[row, slot.word + k] |= (part - slot.low) << slot.shift & 0xFFFFFFFF
         return table

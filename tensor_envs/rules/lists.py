@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 from operator import add, and_, or_
-from typing import Any, NoReturn
+from typing import Any, NoReturn, overload
 
+import numpy as np
 from tinygrad.dtype import DType
 
 from tensor_envs._compiler import arithmetic
@@ -29,11 +30,25 @@ class MemoryArray:
         return self.size
 
     def __getitem__(self, index: Scalar | int) -> Scalar:
+        if not isinstance(index, Scalar):
+            if not -self.size <= index < self.size:
+                refuse(f"the index of a memory field must be in {-self.size}..{self.size - 1}, got {index}", IndexError)
+            index = index % self.size
         return self.element(scalar(index))
 
 
 class FixedList(list[Any]):
-    """Immutable list of a field's numbers. Slices and copies are plain lists."""
+    """Immutable list of a field's numbers or rows. A Scalar as index selects an entry; slices are plain lists."""
+
+    def __init__(self, values: Iterable[Any]):
+        super().__init__(FixedList(x) if isinstance(x, (list, tuple)) else x for x in values)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, Scalar):
+            return select(self, index)
+        if isinstance(index, tuple):
+            refuse("a field of several axes is a list of lists: write s.field[i][j]")
+        return super().__getitem__(index)
 
     def _refused(self, *_: Any, **__: Any) -> NoReturn:
         refuse("a field's list does not change: write s.replace(field=put(s.field, i, value)), or list(s.field)")
@@ -42,12 +57,22 @@ class FixedList(list[Any]):
     append = extend = insert = pop = remove = clear = sort = reverse = _refused  # type: ignore[assignment]
 
 
-Array = Sequence[Value] | MemoryArray
+Array = Sequence[Any] | MemoryArray
 
 
-def as_list(value: Any) -> list[Any]:
-    """Return a field's value as a list of numbers."""
-    return list(value) if isinstance(value, (list, tuple)) else [value]
+def flat(value: Any) -> list[Any]:
+    """Return the numbers of a field's value in C order."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    return [x for entry in value for x in flat(entry)] if isinstance(value, (list, tuple)) else [value]
+
+
+def nested(values: Sequence[Any], shape: Sequence[int]) -> Any:
+    """Return numbers in C order as nested lists of a shape; the one number for ()."""
+    if len(shape) < 2:
+        return list(values) if shape else values[0]
+    size = len(values) // shape[0]
+    return [nested(values[at : at + size], shape[1:]) for at in range(0, len(values), size)]
 
 
 def _alike(values: Sequence[Value]) -> list[Scalar]:
@@ -65,15 +90,27 @@ def _known(index: Any) -> int | None:
     return int(index.value) if index.is_plain else None
 
 
-def select(values: Array, index: Value) -> Scalar:
-    """Return values[index] at a computed index, which must be in range.
+@overload
+def select(values: Sequence[Value] | MemoryArray, index: Value) -> Scalar: ...
+@overload
+def select(values: Sequence[Sequence[Any]], index: Value) -> list[Any]: ...
+def select(values: Any, index: Value) -> Any:
+    """Return values[index], a number or a row, at a computed index, which must be in range.
+
+    A field has this as an operator: `s.board[s.current_player]`.
 
     Examples:
-        >>> select([4, 5, 6], integer(2))
-        int(6)
+        >>> select([4, 5, 6], integer(2)), select([[1, 2], [3, 4]], integer(1))
+        (int(6), [int(3), int(4)])
     """
     if isinstance(values, MemoryArray):
         return values[scalar(index)]
+    if len(values) and isinstance(values[0], (list, tuple)):
+        at = _known(index)
+        row = values[0] if at is None else values[at if 0 <= at < len(values) else 0]
+        for i, other in enumerate(values[1:] if at is None else (), 1):
+            row = where(index == i, other, row)
+        return FixedList(scalar(x) if not isinstance(x, (list, tuple)) else x for x in row)
     if not values:
         refuse("there is nothing to select from an empty list", ValueError)
     at = _known(index)
@@ -86,12 +123,14 @@ def select(values: Array, index: Value) -> Scalar:
     return chosen
 
 
-def put(values: Array, index: Value, value: Value) -> Any:
-    """Return the list with one entry replaced at a computed index; an index out of range changes nothing.
+def put(values: Array, index: Value, value: Any) -> Any:
+    """Return the list with one entry, a number or a row, replaced at a computed index; beyond the range, none is.
 
     Examples:
         >>> put([4, 5, 6], integer(0), 7)
         [int(7), int(5), int(6)]
+        >>> put([[1, 2], [3, 4]], integer(1), [5, 6])
+        [[int(1), int(2)], [int(5), int(6)]]
     """
     if isinstance(values, MemoryArray):
         return MemoryArray(lambda i: where(i == index, value, values[i]), values.size)

@@ -378,7 +378,7 @@ def _compare(op: Operation, a: Any, b: Any) -> Scalar:
 
 
 @overload
-def where(condition: Value, a: Sequence[Value], b: Sequence[Value]) -> list[Scalar]: ...
+def where(condition: Value, a: Sequence[Any], b: Sequence[Any]) -> list[Any]: ...
 @overload
 def where(condition: Value, a: Value, b: Value) -> Scalar: ...
 def where(condition: Any, a: Any, b: Any) -> Any:
@@ -386,7 +386,7 @@ def where(condition: Any, a: Any, b: Any) -> Any:
 
     Args:
         condition: a bool.
-        a, b: two numbers, or two lists of one length, chosen entry by entry.
+        a, b: two numbers, or two (nested) lists of one shape, chosen entry by entry.
 
     Returns:
         A Scalar, or a list of them.

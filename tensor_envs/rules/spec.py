@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+import numpy as np
 from tinygrad.dtype import DType
 
 from tensor_envs._compiler.tape import BOOL, INT, WORD, WORD64
@@ -29,11 +30,11 @@ Mask = Any  # A conditions, or words of 32 actions each: a list or a MemoryArray
 
 @dataclass(frozen=True)
 class Field:
-    """Field of a game's state, a number or a list of numbers.
+    """Field of a game's state: a number, or nested lists of numbers of a shape.
 
     Attributes:
         name: an identifier without a leading underscore.
-        shape: () for a number.
+        shape: () for a number; rules, dictionaries and arrays of a field (2, 6) have two rows of six numbers.
         low, high: bounds of an int, 0 and required by default. A state takes no more bits than they need, and the
             values that a game stores must be within them.
         kind: "int", "bool", "word" (32 bits, a set for example) or "word64".
@@ -85,6 +86,12 @@ class Field:
     def dtype(self) -> DType:
         """Dtype of the values, in kernels and as Tensors."""
         return KINDS[self.kind]
+
+
+def wrong_shape(field: Field, shape: tuple[int, ...]) -> str:
+    """Return the message that a field's value has another shape."""
+    expected = f"have shape {field.shape}" if field.shape else "be one number"
+    return f"field {field.name!r} must {expected}, got shape {shape}"
 
 
 @dataclass(frozen=True)
@@ -158,8 +165,14 @@ def _check_shape(name: str, shape: Any) -> None:
         raise ValueError(f"{name} must be of at most {MAX_AXES} axes and {INT_HIGH} numbers, got {shown(shape)}")
 
 
+_LISTS = (list, tuple, np.ndarray)  # what becomes a FixedList
+
+
 class GameState:
-    """Immutable fields of one game by name, for rules: scalars, and flat lists of them in C order.
+    """Immutable fields of one game by name, for rules: scalars, and lists of them, nested by the field's shape.
+
+    An index is an int, as in NumPy, or a Scalar: `s.board[s.current_player][-1]`. `replace` takes nested lists and
+    NumPy arrays of numbers and Scalars.
 
     Examples:
         >>> s = te.debug(te.make("tic_tac_toe")).state
@@ -170,7 +183,7 @@ class GameState:
     __slots__ = ("_fields",)
 
     def __init__(self, fields: Mapping[str, Any]):
-        values = {name: FixedList(x) if type(x) is list else x for name, x in fields.items()}
+        values = {name: FixedList(x) if type(x) in _LISTS else x for name, x in fields.items()}
         object.__setattr__(self, "_fields", values)
 
     def __getattr__(self, name: str) -> Any:
@@ -256,7 +269,7 @@ class Rules(Protocol):
     def spec(self) -> Spec: ...
 
     def init(self, chance: Chance) -> Mapping[str, Any]:
-        """Return the fields of a new game that are not zero; lists are flat."""
+        """Return the fields of a new game that are not zero, in their shapes."""
 
     def legal_action_mask(self, s: GameState) -> Mask:
         """Return the legal actions of a game in progress: A conditions, or words of 32 actions each."""

@@ -12,7 +12,7 @@ from tensor_envs._engine.game import Game
 from tensor_envs._engine.layout import Layout
 from tensor_envs.rules import Mask, Outcome, Part, Rules, Scalar, Spec, Value, has_bit, integer, scalar, word
 from tensor_envs.rules.kernel import depends_on, registers, tracing
-from tensor_envs.rules.lists import as_list, pack_flags
+from tensor_envs.rules.lists import flat, nested, pack_flags
 from tensor_envs.rules.spec import GameState
 
 MAX_OUTCOMES = 4096  # upper bound for the draws of a step, or of a first state
@@ -73,7 +73,7 @@ def facts(rules: Rules) -> Facts:
         digits = Digits(number, every_ply=True)
         outcome = game.rules.step(s, action, digits)
         after = game.typed(outcome.state.replace(ply=0).asdict(), "step").asdict().values()
-        results = [*(x for value in after for x in as_list(value)), *map(scalar, outcome.rewards)]
+        results = [*(x for value in after for x in flat(value)), *map(scalar, outcome.rewards)]
         mask = game.mask(s)
         results += [scalar(outcome.terminated), scalar(outcome.truncated), *(mask[w] for w in range(len(mask)))]
         by_ply = depends_on(results, ply)
@@ -87,7 +87,7 @@ def _check(what: str, outcomes: int) -> None:
 
 
 def first_states(rules: Rules) -> Iterator[dict[str, Any]]:
-    """Yield the fields of each first state, all equally likely, as plain numbers and flat lists."""
+    """Yield the fields of each first state, all equally likely, as plain numbers and nested lists."""
     game, number, outcomes = Game(rules), 0, 1
     while number < outcomes:
         chance = Digits(number, every_ply=False)
@@ -95,7 +95,7 @@ def first_states(rules: Rules) -> Iterator[dict[str, Any]]:
         outcomes = chance.outcomes
         _check("a first state", outcomes)
         yield {
-            name: [int(x.value) for x in value] if isinstance(value, list) else int(value.value)
+            name: nested([int(x.value) for x in flat(value)], game.fields[name].shape)
             for name, value in s.asdict().items()
         }
         number += 1

@@ -187,8 +187,8 @@ def wrong(name: str, value: Any) -> dict[str, Any]:
     [
         ("signed", [0, 0, 5, 0, 0], r"game 1: field 'signed' must be an int in -3\.\.4, got 5"),
         ("signed", [0, -4, 0, 0, 0], r"field 'signed' must be an int in -3\.\.4, got -4"),
-        ("signed", [0, 0], r"game 1: field 'signed' must have 5 values, got 2"),
-        ("signed", 3, r"game 1: field 'signed' must have 5 values, got 1"),
+        ("signed", [0, 0], r"game 1: field 'signed' must have shape \(5,\), got shape \(2,\)"),
+        ("signed", 3, r"game 1: field 'signed' must have shape \(5,\), got shape \(\)"),
         ("one", 6, r"field 'one' must be an int in 7\.\.7, got 6"),
         ("one", 7.0, r"field 'one' must be an int in 7\.\.7, got 7\.0"),
         ("one", "7", r"field 'one' must be an int in 7\.\.7, got '7'"),

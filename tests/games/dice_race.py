@@ -59,7 +59,7 @@ class DiceRace:
         over = score >= self.goal
         after = s.replace(
             score=put(s.score, s.current_player, score),
-            change=put(s.change, s.current_player, where(action == 2, won_bet, 0)),
+            change=put(s.change, s.current_player, [where(action == 2, won_bet, 0)]),
             rested=action == 1,
             current_player=where(s.current_player == 2, 0, s.current_player + 1),
             history=s.history << 4 | word64(die),
@@ -87,9 +87,7 @@ def shared(slow_start: bool = False) -> te.Env:
 
 
 def to_dict(rules: DiceRace, s: dict[str, Any]) -> dict[str, Any]:
-    change = [row[0] for row in s["change"]]
-    kept = {name: s[name] for name in ("score", "rested", "history", "current_player", "ply")}
-    return {**kept, "change": change}
+    return {name: s[name] for name in ("score", "rested", "history", "change", "current_player", "ply")}
 
 
 def from_dict(rules: DiceRace, game: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from tensor_envs._compiler.tape import REAL
 from tensor_envs._engine.kernels.base import Coords, Tracer, Words
 from tensor_envs.rules.chance import threefry
 from tensor_envs.rules.kernel import bitcast, loop
-from tensor_envs.rules.lists import MemoryArray, as_list
+from tensor_envs.rules.lists import MemoryArray, flat
 
 ACTION_COUNTER = 0xFFFFFFFF  # counter of no decision: the uniform policy's key and this counter give the action key
 
@@ -47,7 +47,7 @@ class Read:
                 with loop(count) as i:
                     a.new[at.batch.row * count + i] = values[i]
                 return
-            for k, x in enumerate(as_list(values)):
+            for k, x in enumerate(flat(values)):
                 a.new[at.batch.row * count + k] = x
 
         t.block.each(read)

@@ -41,11 +41,6 @@ def shifted(cells: CellSet, amount: int) -> list[Any]:
     return [high << by | low >> WORD_BITS - by if by else high for high, low in source]
 
 
-def planes_of(groups: CellSet, words: int) -> list[CellSet]:
-    """Return the planes of group numbers, which a state holds one after the other."""
-    return [groups[at : at + words] for at in range(0, len(groups), words)]
-
-
 def number(digits: Sequence[Scalar]) -> Scalar:
     """Return the number with these binary digits, the lowest first."""
     return sum_of(where(digit, 1 << k, 0) for k, digit in enumerate(digits))

@@ -79,7 +79,7 @@ class Backgammon:
         first, second = drawn // (FACES - 1), drawn % (FACES - 1)
         second += second >= first
         men = [START.get(pip, 0) for pip in range(1, BAR + 1)]
-        return {"men": men * 2, "dice": thrown(first, second), "current_player": second > first}
+        return {"men": [men] * 2, "dice": thrown(first, second), "current_player": second > first}
 
     def legal_action_mask(self, s: GameState) -> Mask:
         own, other = sides(s.men, s.current_player)
@@ -109,7 +109,7 @@ class Backgammon:
         dice = where(turn_ends, thrown(drawn // FACES, drawn % FACES), dice)
         white = s.current_player == 0
         state = s.replace(
-            men=where(white, own + other, other + own),
+            men=where(white, [own, other], [other, own]),
             dice=dice,
             current_player=where(turn_ends & ~won, 1 - s.current_player, s.current_player),
         )
@@ -137,10 +137,9 @@ def thrown(first: Scalar, second: Scalar) -> list[Scalar]:
     return [where(double & (first == k), 4, (first == k) | (second == k)) for k in range(FACES)]
 
 
-def sides(men: Sequence[Scalar], player: Scalar) -> tuple[list[Scalar], list[Scalar]]:
+def sides(men: Sequence[Sequence[Scalar]], player: Scalar) -> tuple[list[Scalar], list[Scalar]]:
     """Return the men of a player on its pips 1..25, and of the opponent on theirs."""
-    white, black = list(men[:BAR]), list(men[BAR:])
-    return where(player == 0, white, black), where(player == 0, black, white)
+    return where(player == 0, men[0], men[1]), where(player == 0, men[1], men[0])
 
 
 def legal_moves(own: Sequence[Scalar], other: Sequence[Scalar], dice: Sequence[Scalar]) -> list[tuple[Scalar, Scalar]]:

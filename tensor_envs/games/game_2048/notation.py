@@ -35,7 +35,7 @@ def from_dict(rules: Game2048, game: dict[str, Any]) -> dict[str, Any]:
 def legal(board: list[int]) -> list[int]:
     """Return the legal actions on a board of tiles."""
     cells = [integer(TILES.index(tile)) for tile in board]
-    return [action for action, moves in enumerate(slides(cells)) if moves.value]
+    return [action for action, moves in enumerate(slides(rows_of(cells, SIDE))) if moves.value]
 
 
 def action_to_string(rules: Game2048, action: int) -> str:

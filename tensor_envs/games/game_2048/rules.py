@@ -5,7 +5,7 @@ Rules and rulings: RULES.md beside this file. A cell is 0 if it is empty, else t
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import Any
 
 from tensor_envs.rules import (
@@ -24,6 +24,7 @@ from tensor_envs.rules import (
     one_hot,
     pack_flags,
     popcount,
+    put,
     sum_of,
     where,
 )
@@ -34,6 +35,7 @@ UP, RIGHT, DOWN, LEFT = range(4)
 TILES = 10  # one new tile in TILES is a 4
 
 Line = list[Scalar]
+Board = Sequence[Sequence[Scalar]]
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class Game2048:
         )
 
     def init(self, chance: Chance) -> dict[str, Any]:
-        board = spawned([integer(0)] * CELLS, chance, 0)
+        board = spawned([[integer(0)] * SIDE] * SIDE, chance, 0)
         return {"board": spawned(board, chance, 1)}
 
     def legal_action_mask(self, s: GameState) -> Mask:
@@ -62,25 +64,19 @@ class Game2048:
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
         vertical, backwards = (action & 1) == 0, (action == RIGHT) | (action == DOWN)
         lines, rewards = list[Line](), list[Scalar]()
-        for line in turned(lines_of(s.board), vertical, backwards):
+        for line in turned(s.board, vertical, backwards):
             slid, merged = slide(line)
             lines.append(slid)
             rewards.append(merged)
-        slid_board = [*chain.from_iterable(turned_back(lines, vertical, backwards))]
-        board = spawned(slid_board, chance, s.ply + 2)
+        board = spawned(turned_back(lines, vertical, backwards), chance, s.ply + 2)
         return Outcome(s.replace(board=board), rewards=[sum_of(rewards)], terminated=~any_of(slides(board)))
 
     def observe(self, s: GameState, player: Scalar) -> list[Part]:
         """Return the one-hot exponent 0..17 of every cell (T6)."""
-        return [one_hot(cell, HIGHEST + 1) for cell in s.board]
+        return [one_hot(cell, HIGHEST + 1) for row in s.board for cell in row]
 
 
-def lines_of(board: Sequence[Scalar]) -> list[Line]:
-    """Return the rows of a board."""
-    return [list(board[at : at + SIDE]) for at in range(0, CELLS, SIDE)]
-
-
-def turned(rows: list[Line], vertical: Scalar, backwards: Scalar) -> list[Line]:
+def turned(rows: Board, vertical: Scalar, backwards: Scalar) -> list[Line]:
     """Return rows or columns, each from the side to which tiles slide."""
     columns = [list(column) for column in zip(*rows, strict=True)]
     lines = [where(vertical, column, row) for column, row in zip(columns, rows, strict=True)]
@@ -115,9 +111,8 @@ def slide(line: Line) -> tuple[Line, Scalar]:
     return slid, sum_of(where(pair, 2, 0) << tile for pair, tile in merged)
 
 
-def slides(board: Sequence[Scalar]) -> list[Scalar]:
+def slides(rows: Board) -> list[Scalar]:
     """Return for each action whether it moves or merges a tile of some pair of neighbours."""
-    rows = lines_of(board)
     columns = zip(*rows, strict=True)
     moving: dict[int, list[Scalar]] = {action: [] for action in (UP, RIGHT, DOWN, LEFT)}
     for lines, back, forth in ((rows, LEFT, RIGHT), (columns, UP, DOWN)):
@@ -129,10 +124,10 @@ def slides(board: Sequence[Scalar]) -> list[Scalar]:
     return [any_of(moving[action]) for action in (UP, RIGHT, DOWN, LEFT)]
 
 
-def spawned(board: Sequence[Scalar], chance: Chance, event: Value) -> list[Scalar]:
+def spawned(board: Board, chance: Chance, event: Value) -> Board:
     """Return the board with a new tile in one of the empty cells (T5)."""
-    [empty] = pack_flags([cell == 0 for cell in board])
+    [empty] = pack_flags([cell == 0 for row in board for cell in row])
     drawn = chance.draw(event, TILES * popcount(empty, CELLS))
     place = nth_bit(empty, drawn // TILES, CELLS)
     tile = where(drawn % TILES == 0, 2, 1)
-    return [where(place == cell, tile, value) for cell, value in enumerate(board)]
+    return [put(row, place - SIDE * i, tile) for i, row in enumerate(board)]

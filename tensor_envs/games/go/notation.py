@@ -86,7 +86,7 @@ def legal(rules: Go, game: dict[str, Any]) -> list[int]:
     """Return the legal actions of a game that goes on."""
     s = from_dict(rules, game)
     sets: dict[str, Any] = {name: [*map(word, s[name])] for name in ("own", "other", "atari")}
-    history = [*map(word, chain.from_iterable(s.get("history", ())))]
+    history = [[*map(word, board)] for board in s.get("history", ())]
     past = {"history": history, "ko": integer(s.get("ko", rules.points))}
     return fields.legal_actions(rules, sets | past)
 

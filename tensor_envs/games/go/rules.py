@@ -11,7 +11,7 @@ from typing import Any
 from tensor_envs._validate import integer as checked
 from tensor_envs._validate import shown
 from tensor_envs.games._kit.sets import CellSet as Points
-from tensor_envs.games._kit.sets import both, group_of, meet, planes_of, shifted, union, without
+from tensor_envs.games._kit.sets import both, group_of, meet, shifted, union, without
 from tensor_envs.rules import (
     WORD_BITS,
     Chance,
@@ -116,7 +116,7 @@ class Go:
         return mask
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
-        planes = planes_of(s.groups, self.words)
+        planes = s.groups
         stone = self.point(action)  # empty for a pass
         near = self.neighbours(stone)
         # G3: the opponent's groups whose last liberty this was are captured
@@ -150,7 +150,7 @@ class Go:
             own=other,
             other=own,
             atari=atari,
-            groups=[w for plane in renumbered for w in plane],
+            groups=renumbered,
             passed=passes,
             current_player=1 - s.current_player,
             **self.past(s, stone, taken),
@@ -160,9 +160,8 @@ class Go:
     def past(self, s: GameState, stone: Points, taken: Points) -> dict[str, Any]:
         """Return the field of past boards, or of the ko, after a stone (G5)."""
         if self.superko:
-            boards = planes_of([*s.own, *s.other, *s.history][: len(s.history)], self.words)
-            swapped = ((*other, *own) for own, other in zip(boards[::2], boards[1::2], strict=True))
-            return {"history": [w for board in swapped for w in board]}
+            boards = [[*s.own, *s.other], *s.history[:-1]]
+            return {"history": [board[self.words :] + board[: self.words] for board in boards]}
         in_eye = ~meet(self.around(stone), union([s.own, without(self.board, s.own, s.other)]))
         ko = in_eye & (size_of(taken) == 1)
         return {"ko": where(ko, self.lowest(taken), self.points)}
@@ -172,8 +171,8 @@ class Go:
         if not self.superko:
             return self.point(s.ko)
         empty, closed, n = without(self.board, s.own, s.other), self.nothing, self.words
-        for at in range(0, len(s.history), 2 * n):
-            own, other = s.history[at : at + n], s.history[at + n : at + 2 * n]
+        for board in s.history:
+            own, other = board[:n], board[n:]
             new, taken = without(own, s.own), without(s.other, other)
             more = [*without(s.own, own), *without(other, s.other)]  # stones of which the past board has fewer
             border = self.around(taken)

@@ -11,7 +11,7 @@ from typing import Any
 
 from tensor_envs._validate import instance
 from tensor_envs._validate import integer as checked
-from tensor_envs.games._kit.sets import CellSet, both, group_of, meet, number, planes_of, shifted, union, without
+from tensor_envs.games._kit.sets import CellSet, both, group_of, meet, number, shifted, union, without
 from tensor_envs.rules import (
     WORD_BITS,
     Chance,
@@ -86,7 +86,7 @@ class Hex:
         return mask
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
-        planes = planes_of(s.groups, self.words)
+        planes = s.groups
         own, other, cell = s.own, s.other, action
         if self.swap:
             swaps, nothing = action == self.cells, [word(0)] * self.words
@@ -100,9 +100,8 @@ class Hex:
             joined, joined_number = group_of(both(near, own), own, planes)
             group, highest = union([group, joined]), maximum(highest, joined_number)
         renumbered = [
-            plane & ~cells | where((highest >> k & 1) != 0, cells, 0)
-            for k, row in enumerate(planes)
-            for plane, cells in zip(row, group, strict=True)
+            [w & ~cells | where((highest >> k & 1) != 0, cells, 0) for w, cells in zip(plane, group, strict=True)]
+            for k, plane in enumerate(planes)
         ]
         upright = s.current_player == 0
         won = meet(where(upright, *map(words_of, self.starts)), group)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tensor_envs.games.tensor_equilibrium import tally
-from tensor_envs.games.tensor_equilibrium.board import CODE_BITS, PLANES, board_of
+from tensor_envs.games.tensor_equilibrium.board import CODE_BITS, board_of
 from tensor_envs.games.tensor_equilibrium.data import TYPES, Phase, RuleFields
 from tensor_envs.games.tensor_equilibrium.players import at_top, by_tier
 from tensor_envs.rules import GameState, Scalar, integer, minimum, select, sum_of, union_of, where, word
@@ -32,7 +32,7 @@ def backpropagate(rules: RuleFields, s: GameState, round_ends: Scalar, game_ends
     rounds = s.round + round_ends
     capped = round_ends & (rounds == rules.max_rounds)
     flips = round_ends & ~capped  # G37
-    level, gpu, tiles, face_up, pend_flip = [], [], list(s.tiles), [], []
+    level, gpu, tiles, face_up, pend_flip = [], [], [], [], []
     for p in range(rules.players):
         up, top = moves_up(rules, s.face_up[p]), at_top(rules, s.level[p])
         down = (up ^ tally.ONES) & tally.at_least(s.level[p], 1)  # G19
@@ -45,7 +45,7 @@ def backpropagate(rules: RuleFields, s: GameState, round_ends: Scalar, game_ends
         single = flipped ^ several  # G36: no choice
         board = board_of(rules, s, p)
         turned = union_of(where(tally.has(single, t), board.types[t], 0) for t in range(TYPES))
-        tiles[p * PLANES + CODE_BITS] = board.face_up & ~turned
+        tiles.append([*s.tiles[p][:CODE_BITS], board.face_up & ~turned])
         face_up.append(s.face_up[p] - single)
         pend_flip.append(where(flips, integer(tally.squeeze(several)), s.pend_flip[p]))
     changed = s.replace(

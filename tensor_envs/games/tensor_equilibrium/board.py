@@ -23,7 +23,7 @@ LONGEST_WAY = (0, 4, 11, 22)
 
 def board_of(rules: RuleFields, s: GameState, player: Scalar | int) -> PlayerBoard:
     """Return a player's board."""
-    return PlayerBoard(rules, [select(s.tiles[i::PLANES], player) for i in range(PLANES)])
+    return PlayerBoard(rules, select(s.tiles, player))
 
 
 def light_cells(rules: RuleFields) -> int:

@@ -6,7 +6,7 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from tensor_envs.games.tensor_equilibrium import tally
-from tensor_envs.games.tensor_equilibrium.board import PLANES, board_of
+from tensor_envs.games.tensor_equilibrium.board import board_of
 from tensor_envs.games.tensor_equilibrium.data import OPERATIONS, TYPES, Act, Phase, RuleFields
 from tensor_envs.games.tensor_equilibrium.hexagon import STRIDES, Hexagon
 from tensor_envs.games.tensor_equilibrium.legal import effects
@@ -143,11 +143,7 @@ def move_tiles(rules: RuleFields, s: GameState, action: DecodedAction, player: S
     taken = where(from_supply | copies, tile, 0) + where(copies, other, 0)  # G31
     to_flip = select(s.pend_flip, player)
     changed = {
-        "tiles": [
-            where(player == p, plane, s.tiles[p * PLANES + i])
-            for p in range(rules.players)
-            for i, plane in enumerate(after)
-        ],
+        "tiles": put(s.tiles, player, after),
         "face_up": put(s.face_up, player, select(s.face_up, player) + shown_more),
         "supply": s.supply + where(removes, tile, 0) - taken,
         "pile": s.pile - where(from_pile, tile, 0),

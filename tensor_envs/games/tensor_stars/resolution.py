@@ -93,8 +93,7 @@ class Resolution:
         self.active = s.placed == ALL_PLACED
         self.pieces: list[Scalar] = [pos + padded.margin for pos in s.pos]
         # missing cards become card 0, which has no effect before all are placed
-        cards = [where(self.active, card, 0) for card in s.commit]
-        self.cards = cards[:PIECES], cards[PIECES:]
+        self.cards = [[where(self.active, card, 0) for card in cards] for cards in s.commit]
         self.scored, self.points = list(s.scored), list(s.points)
         self.mover, self.winner, self.cursor, self.player = s.mover, s.winner, s.cursor, s.current_player
         for piece in range(PIECES):

@@ -43,7 +43,7 @@ ALL_CARDS = (1 << CARDS) - 1
 BOTH_ORDERS = 1 << PRINTED | 1 << REVERSED
 OTHER_FEATURES = 96  # entries of an observation besides the places of the pieces
 NEW_TURN: dict[str, Any] = {
-    "commit": [-1] * ALL_PLACED,
+    "commit": [[-1] * PIECES] * 2,
     "placed": 0,
     "scored": [False] * PIECES,
     "cursor": 0,
@@ -110,7 +110,7 @@ class StarsRules(StarsFields):
         placed = where(answered, ALL_PLACED, s.placed + 1)
         return s.replace(
             hand=hand,
-            commit=put(s.commit, s.placed, card),
+            commit=[put(cards, s.placed - player * PIECES, card) for player, cards in enumerate(s.commit)],
             placed=placed,
             current_player=where(placed == PIECES, 1, s.current_player),
         )
@@ -161,8 +161,7 @@ class StarsRules(StarsFields):
             left = where(down, left & ~bit(new), left)
         hand = integer(left)
         return s.replace(
-            commit=where(first, [*mine, *dealt], [*dealt, *mine]),
-            hand=where(first, [s.hand[0], hand], [hand, s.hand[1]]),
+            commit=where(first, [mine, dealt], [dealt, mine]), hand=where(first, [s.hand[0], hand], [hand, s.hand[1]])
         )
 
 
@@ -173,8 +172,7 @@ def table(s: GameState, player: Scalar) -> tuple[list[Scalar], list[Scalar], lis
         The player's cards, the opponent's cards, which of these lie face down (F5), and the set of the opponent's
         hand and face-down cards.
     """
-    rows = s.commit[:PIECES], s.commit[PIECES:]
-    mine, theirs = (where(player == first, *rows) for first in range(2))
+    mine, theirs = (where(player == first, *s.commit) for first in range(2))
     up = [(s.placed == ALL_PLACED) & (s.cursor >> 1 >= piece) for piece in range(PIECES)]
     face_down = [(card >= 0) & ~shown for card, shown in zip(theirs, up, strict=True)]
     down = [where(lies, bit(card & 15), 0) for lies, card in zip(face_down, theirs, strict=True)]
