@@ -67,7 +67,7 @@ class ScalarGame:
         for name, field in self.game.fields.items():
             if field.memory:
                 values[name] = _memory([values[name][i] for i in range(field.size)])
-        return GameState(values)
+        return GameState(values, self.game.spec.num_players)
 
     @property
     def over(self) -> bool:

@@ -154,7 +154,7 @@ MUTANTS = {
         "games/hyper_tic_tac_toe/test_rulebook.py::test_no_line",
     ),
     "winners share by the wrong number": Mutant(
-        "games/tensor_equilibrium/score.py",
+        "rules/spec.py",
         "sum_of(wins) - 1)",
         "sum_of(wins) & 0)",
         "games/tensor_equilibrium/test_rulebook_ends.py::test_w24_w25_winner",

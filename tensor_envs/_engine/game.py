@@ -80,7 +80,8 @@ class Game:
 
         context: name of the rules' method, for errors.
         """
-        return GameState({name: self._typed(field, values[name], context) for name, field in self.fields.items()})
+        typed = {name: self._typed(field, values[name], context) for name, field in self.fields.items()}
+        return GameState(typed, self.spec.num_players)
 
     def _typed(self, field: Field, value: Any, context: str) -> Any:
         if field.memory:
@@ -153,7 +154,7 @@ class Game:
 
     def observe(self, s: GameState, mask: MaskWords, player: Scalar) -> list[Part]:
         """Return the parts of a player's observation, checked. `mask` is 0 once the game is over."""
-        parts = self.rules.observe(GameState(s.asdict() | {"legal_action_mask": mask}), player)
+        parts = self.rules.observe(GameState(s.asdict() | {"legal_action_mask": mask}, self.spec.num_players), player)
         if not isinstance(parts, (list, tuple)) or not all(isinstance(p, Part) for p in parts):
             raise TypeError("observe must give a list of parts: bits(...), one_hot(...) and number(...)")
         size, dtype = math.prod(self.spec.observation_shape), self.spec.observation_dtype
@@ -175,7 +176,7 @@ class Game:
         for name, field in self.fields.items():
             x, y = getattr(a, name), getattr(b, name)
             chosen[name] = _where_array(condition, x, y) if field.memory else where(condition, x, y)
-        return GameState(chosen)
+        return GameState(chosen, self.spec.num_players)
 
 
 def flag(name: str, value: Any) -> Scalar:

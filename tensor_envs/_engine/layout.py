@@ -110,7 +110,7 @@ class Layout:
         return nested(values, field.shape)
 
     def get_state(self, load: Load) -> GameState:
-        return GameState({name: self.get(load, name) for name in self.fields})
+        return GameState({name: self.get(load, name) for name in self.fields}, self.spec.num_players)
 
     def get_flags(self, load: Load) -> list[Scalar]:
         """Return the flags terminated and truncated."""

@@ -36,7 +36,7 @@ from tensor_envs.rules.scalar import (
     word,
     word64,
 )
-from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Rules, Spec, Symmetry
+from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Rules, Spec, Symmetry, next_player
 
 __all__ = [
     "WORD_BITS",
@@ -66,6 +66,7 @@ __all__ = [
     "map_range",
     "maximum",
     "minimum",
+    "next_player",
     "nth_bit",
     "num_words",
     "number",

@@ -6,6 +6,7 @@ import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
@@ -13,8 +14,9 @@ from tinygrad.dtype import DType
 
 from tensor_envs._compiler.tape import BOOL, INT, WORD, WORD64
 from tensor_envs._validate import instance, integer, one_of, shown
-from tensor_envs.rules.lists import FixedList
-from tensor_envs.rules.scalar import Scalar, Value
+from tensor_envs.rules.lists import FixedList, select, sum_of
+from tensor_envs.rules.scalar import Scalar, Value, maximum, refuse, scalar, where
+from tensor_envs.rules.scalar import integer as as_int
 
 if TYPE_CHECKING:
     from tensor_envs.rules.chance import Chance
@@ -180,9 +182,11 @@ class GameState:
         (int(0), 3)
     """
 
-    __slots__ = ("_fields",)
+    __slots__ = ("_fields", "_num_players")
 
-    def __init__(self, fields: Mapping[str, Any]):
+    def __init__(self, fields: Mapping[str, Any], num_players: int = 0):
+        """Take the fields; `num_players` is 0 where no rules are concerned with it."""
+        object.__setattr__(self, "_num_players", num_players)
         values = {name: FixedList(x) if type(x) in _LISTS else x for name, x in fields.items()}
         object.__setattr__(self, "_fields", values)
 
@@ -203,16 +207,56 @@ class GameState:
         unknown = changes.keys() - self._fields.keys()
         if unknown:
             raise ValueError(f"no field {', '.join(sorted(unknown))}; the fields are {', '.join(self._fields)}")
-        return GameState({**self._fields, **changes})
+        return GameState({**self._fields, **changes}, self._num_players)
 
     def asdict(self) -> dict[str, Any]:
         """Return the fields by name, in a new dictionary."""
         return dict(self._fields)
 
 
+def players_of(s: GameState) -> int:
+    """Return the number of players of a state's game."""
+    instance("s", s, GameState)
+    return s._num_players or refuse("this GameState has no number of players: write GameState(fields, num_players)")
+
+
+def next_player(s: GameState, alive: Sequence[Value] | None = None) -> Scalar:
+    """Return the player whose turn follows that of `s.current_player`, in order of their numbers.
+
+    Args:
+        s: the state.
+        alive: a condition for each player, False for those to skip; None: nobody is skipped.
+
+    Returns:
+        An int; the current player if nobody else is left.
+
+    Raises:
+        ValueError: `alive` is of another length.
+
+    Examples:
+        >>> next_player(te.debug(te.make("tic_tac_toe")).state)
+        int(1)
+    """
+    count, player = players_of(s), s.current_player
+    if alive is not None and len(alive) != count:
+        refuse(f"alive must have a condition for each of the {count} players, got {len(alive)}", ValueError)
+    after = [_modulo(player + k, count) for k in range(1, count)]
+    if alive is None:
+        return after[0] if after else player
+    chosen = player
+    for other in reversed(after):
+        chosen = where(select(alive, other), other, chosen)
+    return chosen
+
+
+def _modulo(x: Scalar, n: int) -> Scalar:
+    """Return a number of 0..2n-1 modulo n."""
+    return x & n - 1 if n & n - 1 == 0 else where(x < n, x, x - n)
+
+
 @dataclass(frozen=True)
 class Outcome:
-    """Outcome of a legal action.
+    """Outcome of a legal action. `win` and `scores` make those that end a game by a result.
 
     Attributes:
         state: after the action.
@@ -229,6 +273,74 @@ class Outcome:
     rewards: Sequence[Value]
     terminated: Value
     truncated: Value = False
+
+    @classmethod
+    def win(cls, after: GameState, player: Value, won: Value) -> Outcome:
+        """Return the outcome of an action by which a player may have won.
+
+        Args:
+            after: the state after the action.
+            player: the winner, an int.
+            won: whether the game is won, a bool. It goes on otherwise, with rewards of 0.
+
+        Returns:
+            An outcome that pays the winner 1 and each of the other P - 1 players -1 / (P - 1).
+
+        Examples:
+            >>> s = te.debug(te.make("tic_tac_toe")).state
+            >>> Outcome.win(s, player=1, won=True).rewards
+            [int(-1), int(1)]
+        """
+        count, player, won = players_of(after), scalar(player), scalar(won)
+        if count == 2:
+            first = where(player == 0, as_int(won), -as_int(won))
+            return cls(after, [first, -first], won)
+        lost = -1 / max(count - 1, 1)
+        return cls(after, [where(won, where(player == p, 1.0, lost), 0.0) for p in range(count)], won)
+
+    def draw(self, over: Value) -> Outcome:
+        """Return this outcome, but of a game that also ends, without further rewards, where `over` holds.
+
+        Examples:
+            >>> s = te.debug(te.make("tic_tac_toe")).state
+            >>> full = s.ply + 1 == 9
+            >>> Outcome.win(s, s.current_player, won=False).draw(full).terminated
+            bool(False)
+        """
+        return replace(self, terminated=scalar(self.terminated) | over)
+
+    @classmethod
+    def scores(cls, after: GameState, scores: Sequence[Value], over: Value = True) -> Outcome:
+        """Return the outcome of an action after which scores may decide the game.
+
+        Args:
+            after: the state after the action.
+            scores: one number for each of P players, two or more.
+            over: whether the game is over, a bool. It goes on otherwise, with rewards of 0.
+
+        Returns:
+            An outcome that takes 1 / (P - 1) from every player without the highest score. Those with it share that: a
+            single winner gets 1, and equal scores of all give 0.
+
+        Raises:
+            ValueError: another number of scores, or a single player.
+
+        Examples:
+            >>> s = te.debug(te.make("tic_tac_toe")).state
+            >>> Outcome.scores(s, [integer(3), 5]).rewards
+            [int(-1), int(1)]
+        """
+        count, over = players_of(after), scalar(over)
+        if len(scores) != count or count == 1:
+            wanted = f"{count} scores, one a player" if count > 1 else "two or more players"
+            refuse(f"scores must be of {wanted}, got {len(scores)} scores", ValueError)
+        if count == 2:
+            first = where(over, as_int(scores[0] > scores[1]) - as_int(scores[0] < scores[1]), 0)
+            return cls(after, [first, -first], over)
+        best = reduce(maximum, scores)
+        wins = [scalar(score) == best for score in scores]
+        share = select([(count / n - 1) / (count - 1) for n in range(1, count + 1)], sum_of(wins) - 1)
+        return cls(after, [where(over, where(win, share, -1 / (count - 1)), 0.0) for win in wins], over)
 
 
 @dataclass(frozen=True)

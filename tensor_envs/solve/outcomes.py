@@ -126,4 +126,6 @@ class Explicit:
     def observe(self, s: GameState, player: Scalar) -> list[Part]:
         outcomes, actions = self.outcomes, self.rules.spec.num_actions
         mask = pack_flags([has_bit(s.legal_action_mask, integer(a * outcomes)) for a in range(actions)])
-        return list(self.rules.observe(GameState(s.asdict() | {"legal_action_mask": mask}), player))
+        return list(
+            self.rules.observe(GameState(s.asdict() | {"legal_action_mask": mask}, self.spec.num_players), player)
+        )

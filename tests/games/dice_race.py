@@ -18,9 +18,9 @@ from tensor_envs.rules import (
     Part,
     Scalar,
     Spec,
+    next_player,
     number,
     put,
-    real,
     select,
     where,
     word64,
@@ -61,11 +61,10 @@ class DiceRace:
             score=put(s.score, s.current_player, score),
             change=put(s.change, s.current_player, [where(action == 2, won_bet, 0)]),
             rested=action == 1,
-            current_player=where(s.current_player == 2, 0, s.current_player + 1),
+            current_player=next_player(s),
             history=s.history << 4 | word64(die),
         )
-        rewards = [where(over, where(s.current_player == player, 1.0, real(-0.5)), 0.0) for player in range(3)]
-        return Outcome(after, rewards, over)
+        return Outcome.win(after, s.current_player, over)
 
     def observe(self, s: GameState, player: Scalar) -> list[Part]:
         """Scores, from the player on."""

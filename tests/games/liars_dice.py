@@ -43,9 +43,9 @@ class LiarsDice:
         calls, face, wild = action == self.bids, s.bid % self.sides, self.sides - 1
         dice = sum((integer((die == face) | (die == wild)) for die in s.dice), integer(0))
         caller_wins = dice < s.bid // self.sides + 1
-        first = where(calls, where(caller_wins == (s.current_player == 0), 1, -1), 0)
+        winner = where(caller_wins, s.current_player, 1 - s.current_player)
         after = s.replace(bid=where(calls, s.bid, action), current_player=1 - s.current_player)
-        return Outcome(after, (first, -first), terminated=calls)
+        return Outcome.win(after, winner, won=calls)
 
     def observe(self, s: GameState, player: Scalar) -> list[Part]:
         return [one_hot(player, 2), one_hot(where(player == 0, *s.dice), self.sides), one_hot(s.bid + 1, self.bids + 1)]

@@ -158,8 +158,7 @@ class Chess:
         )
         after = after.replace(repeats=self.repeats(after))
         lost, drawn = self.ends(after, moves)
-        result = where(lost, where(s.current_player == 0, 1, -1), 0)
-        return Outcome(after, rewards=(result, -result), terminated=lost | drawn)
+        return Outcome.win(after, s.current_player, lost).draw(drawn)
 
     def ends(self, s: GameState, moves: Moves) -> tuple[Scalar, Scalar]:
         """Return whether the player to move is mated (C8), and whether the game is drawn (C8 to C11)."""

@@ -21,7 +21,6 @@ from tensor_envs.rules import (
     Scalar,
     Spec,
     bits,
-    integer,
     num_words,
     pack,
     union_of,
@@ -77,9 +76,8 @@ class ConnectFour:
             for w in range(len(stones))
         ]
         won = union_of(chain.from_iterable(completed(own, (self.rows, self.columns), self.k))) != 0
-        first = where(s.current_player == 0, integer(won), -integer(won))
         after = s.replace(own=s.other, other=own, current_player=1 - s.current_player)
-        return Outcome(after, rewards=(first, -first), terminated=won | (s.ply + 1 == self.cells))
+        return Outcome.win(after, s.current_player, won).draw(s.ply + 1 == self.cells)
 
     def column(self, action: Scalar, number: int) -> Scalar:
         """Return the cells of a column in a word of the board; the last word has some beyond the board."""

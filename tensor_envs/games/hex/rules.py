@@ -24,7 +24,6 @@ from tensor_envs.rules import (
     Spec,
     bit,
     bits,
-    integer,
     maximum,
     num_words,
     pack,
@@ -106,9 +105,8 @@ class Hex:
         upright = s.current_player == 0
         won = meet(where(upright, *map(words_of, self.starts)), group)
         won &= meet(where(upright, *map(words_of, self.ends)), group)
-        first = where(upright, integer(won), -integer(won))
         after = s.replace(own=other, other=union([own, stone]), groups=renumbered, current_player=1 - s.current_player)
-        return Outcome(after, rewards=(first, -first), terminated=won)
+        return Outcome.win(after, s.current_player, won)
 
     def neighbours(self, stone: CellSet) -> list[CellSet]:
         """Return the cells around a cell, in pairs of adjacent ones; some may be beyond the last cell."""

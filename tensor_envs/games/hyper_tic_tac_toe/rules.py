@@ -132,11 +132,9 @@ class HyperTicTacToe:
         mark, place = bit(action % WORD_BITS), action // WORD_BITS
         marks = self.word_by_word(lambda w: s.own[w] | where(w == place, mark, 0))
         won = self.any_line(marks) if self.unrolled else self.line_through(s.own, action)
-        full = s.ply + 1 == self.cells
-        win = where(won, -1 if self.misere else 1, 0)  # G10
-        first = where(s.current_player == 0, win, -win)
+        winner = 1 - s.current_player if self.misere else s.current_player  # G10
         after = s.replace(own=s.other, other=marks, current_player=1 - s.current_player)
-        return Outcome(after, rewards=(first, -first), terminated=won | full)
+        return Outcome.win(after, winner, won).draw(s.ply + 1 == self.cells)
 
     def any_line(self, marks: Any) -> Scalar:
         """Return whether any line is complete, by the unrolled convolution."""

@@ -18,7 +18,6 @@ from tensor_envs.rules import (
     Spec,
     bits,
     halves,
-    integer,
     popcount,
     sum_of,
     where,
@@ -60,11 +59,10 @@ class Othello:
         own, other = s.own | disc | turned, s.other & ~turned
         answers = moves(other, own)
         over = (answers | moves(own, other)) == 0  # O5
-        lead = popcount(own) - popcount(other)
-        result = where(over, integer(lead > 0) - integer(lead < 0), 0)  # O6
-        first = where(s.current_player == 0, result, -result)
+        counts = popcount(own), popcount(other)
+        scores = where(s.current_player == 0, counts, counts[::-1])
         after = s.replace(own=other, other=own, moves=answers, current_player=1 - s.current_player)
-        return Outcome(after, rewards=(first, -first), terminated=over)
+        return Outcome.scores(after, scores, over)  # O6
 
     def observe(self, s: GameState, player: Scalar) -> list[Part]:
         """Return the player's discs, then the opponent's (O7)."""

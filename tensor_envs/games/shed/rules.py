@@ -21,7 +21,6 @@ from tensor_envs.rules import (
     Spec,
     bit,
     bits,
-    integer,
     where,
     word,
 )
@@ -92,9 +91,8 @@ class Shed:
         hand = where(picks_up, s.own | s.pile, s.own & ~card)  # a card of the talon is not in the hand
         pile = where(picks_up, 0, s.pile | card)
         lost = hand == self.all_cards  # F4; never after a card has been played
-        first = where(s.current_player == 0, -integer(lost), integer(lost))  # G3
         after = s.replace(own=s.other, other=hand, pile=pile, current_player=1 - s.current_player)
-        return Outcome(after, rewards=(first, -first), terminated=lost)
+        return Outcome.win(after, after.current_player, lost)  # G3
 
     def observe(self, s: GameState, player: Scalar) -> list[Part]:
         """Return the own hand, the other hand, the pile and the talon (G3)."""

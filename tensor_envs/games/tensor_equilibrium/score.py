@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 
 from tensor_envs.games.tensor_equilibrium import tally
 from tensor_envs.games.tensor_equilibrium.data import TYPES, RuleFields
-from tensor_envs.rules import GameState, Scalar, maximum, minimum, real, select, sum_of, where, word
+from tensor_envs.rules import GameState, Outcome, Scalar, Value, maximum, minimum, real, sum_of, where, word
 
 LEVEL_BITS, GPU_BITS = 5, 7
 # Comparisons of a sorting network for five values, in order.
@@ -21,18 +22,13 @@ def standing(level: Scalar, gpu: Scalar) -> Scalar:
     return reduce(lambda ordered, token: ordered << LEVEL_BITS | token, tokens) << GPU_BITS | word(gpu)
 
 
-def rewards(rules: RuleFields, s: GameState, scored: Scalar) -> list[Scalar]:
+def rewards(rules: RuleFields, s: GameState, scored: Scalar) -> Sequence[Value]:
     """Return all rewards, 0 unless the game is scored: winners share the losses of the others, or ranks count (G42)."""
-    players, rivals = rules.players, rules.players - 1
     standings = [standing(level, gpu) for level, gpu in zip(s.level, s.gpu, strict=True)]
     if rules.reward_mode == "rank":
         ranks = [
             sum_of(mine > other for other in standings) - sum_of(mine < other for other in standings)
             for mine in standings
         ]
-        return [where(scored, real(rank) * (1 / rivals), 0.0) for rank in ranks]
-    best = reduce(maximum, standings)
-    wins = [mine == best for mine in standings]
-    shares = [(players / n - 1) / rivals for n in range(1, players + 1)]
-    share = select(shares, sum_of(wins) - 1)
-    return [where(scored, where(win, share, -1 / rivals), 0.0) for win in wins]
+        return [where(scored, real(rank) * (1 / (rules.players - 1)), 0.0) for rank in ranks]
+    return Outcome.scores(s, standings, scored).rewards

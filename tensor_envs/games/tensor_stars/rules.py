@@ -8,7 +8,7 @@ same step, up to a question of order; its answer resolves the rest.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -99,10 +99,8 @@ class StarsRules(StarsFields):
         answered = s.placed == ALL_PLACED
         turn = Resolution(self, self.padded, self.place(s, action, answered), answered, action)
         s = self.next_turn(turn.state, turn.active)
-        won = s.winner >= 0
-        reward = where(won, where(s.winner == 0, 1, -1), 0)
         cut_off = turn.active & (s.hands == self.max_hands)  # G24
-        return Outcome(s, rewards=(reward, -reward), terminated=won, truncated=cut_off)
+        return replace(Outcome.win(s, s.winner, s.winner >= 0), truncated=cut_off)
 
     def place(self, s: GameState, card: Scalar, answered: Scalar) -> GameState:
         """Place a card for the next piece (F4). An answer places none, since its index is beyond cards and places."""
