@@ -22,6 +22,7 @@ from tensor_envs._engine.inputs import bool_array, host_ints, int_array
 from tensor_envs._engine.layout import FLAGS
 from tensor_envs._engine.random import KEY_WORDS, seed_words
 from tensor_envs._validate import instance, integer, one_of, shown
+from tensor_envs.rules.actions import Actions
 from tensor_envs.rules.spec import INT_HIGH, INT_LOW, Spec, Symmetry
 from tensor_envs.state import State, check_on_one_device
 
@@ -458,8 +459,7 @@ class Env(Generic[R_co, S_co]):
         """
         action = integer("action", action, 0, self.num_actions - 1)
         if not self.names_depend_on_position:
-            name: str = self.entry.load("notation").action_to_string(self.rules, action)
-            return name
+            return self._name(action)
         names = self.legal_actions(self._position(state), i)
         if action not in names:
             raise ValueError(f"action must be legal in row {i}, got {action}; legal are {_some(names.values())}")
@@ -562,18 +562,26 @@ class Env(Generic[R_co, S_co]):
     @functools.cached_property
     def names_depend_on_position(self) -> bool:
         """Whether names of actions depend on the position, as in chess."""
-        return bool(self.entry.notation) and hasattr(self.entry.load("notation"), "move_to_string")
+        return self._notation("move_to_string") is not None
+
+    def _notation(self, function: str) -> Callable[..., Any] | None:
+        """Return a function of the notation module; None if the module or the function is missing."""
+        return getattr(self.entry.load("notation"), function, None) if self.entry.notation else None
+
+    def _name(self, action: int) -> str:
+        """Return an action's name by the notation, by the rules' `actions`, or its number."""
+        if named := self._notation("action_to_string"):
+            return str(named(self.rules, action))
+        actions = getattr(self.rules, "actions", None)
+        return actions.name(action) if isinstance(actions, Actions) else str(action)
 
     @functools.cached_property
     def action_names(self) -> tuple[str, ...]:
-        """Names of all actions; their numbers if the game has no notation module.
+        """Names of all actions: those of the notation module, else of the rules' `actions`, else their numbers.
 
         In chess these are squares as the player to move counts them; `legal_actions` names moves.
         """
-        if not self.entry.notation:
-            return tuple(map(str, range(self.num_actions)))
-        notation = self.entry.load("notation")
-        return tuple(notation.action_to_string(self.rules, action) for action in range(self.num_actions))
+        return tuple(map(self._name, range(self.num_actions)))
 
     def to_string(self, state: State, i: int = 0, player: int | None = None) -> str:
         """Return one game as text, without what is hidden from `player` if that is given.
@@ -602,17 +610,18 @@ class Env(Generic[R_co, S_co]):
     def symmetries(self) -> Iterator[Symmetry]:
         """Yield index maps under which the game is unchanged (see `tensor_envs.Symmetry`), the identity first.
 
-        A game without a notation module yields the identity alone.
+        A game whose notation has no function `symmetries` yields the identity alone.
 
         Examples:
             >>> len(list(te.make("tic_tac_toe").symmetries()))
             8
         """
-        if not self.entry.notation:
+        maps = self._notation("symmetries")
+        if maps is None:
             size = math.prod(self.observation_shape)
             return iter([Symmetry(tuple(range(self.num_actions)), tuple(range(size)), {})])
-        maps: Iterator[Symmetry] = self.entry.load("notation").symmetries(self.rules)
-        return maps
+        found: Iterator[Symmetry] = maps(self.rules)
+        return found
 
     # *** names of version 0.2, until 0.4 ***
 

@@ -188,11 +188,15 @@ def test_a_class_and_nothing_else() -> None:
     assert np.abs(values - [1 / 3, 0, 0]).max() < 0.13
     assert te.rollout(env, "uniform", 64, 50).episodes.numpy().min() > 5
     (identity,) = env.symmetries()
-    assert identity.actions == (0, 1, 2) and len(identity.observation) == env.observation_shape[0]
+    assert (
+        env.action_to_string(1) == "1"
+        and identity.actions == (0, 1, 2)
+        and len(identity.observation) == env.observation_shape[0]
+    )
     asks: list[Callable[[], object]] = [
         lambda: env.to_string(env.init(1)),
         lambda: env.render(env.init(1)),
-        lambda: env.action_to_string(1),
+        lambda: env.state_to_dict(env.init(1)),
     ]
     for ask in asks:
         with pytest.raises(NotImplementedError, match=r"'nim' has no module for this: name a (notation|render)"):

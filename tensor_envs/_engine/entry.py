@@ -12,13 +12,8 @@ from typing import Any
 
 from tensor_envs._validate import instance, integer, shown
 
-FUNCTIONS = {  # and their arguments
-    "notation": {
-        "to_dict": "rules, fields",
-        "from_dict": "rules, game",
-        "action_to_string": "rules, action",
-        "symmetries": "rules",
-    },
+FUNCTIONS = {  # required ones, and their arguments
+    "notation": {"to_dict": "rules, fields", "from_dict": "rules, game"},
     "render": {"to_string": "rules, game", "to_svg": "rules, game"},
 }
 
@@ -30,13 +25,15 @@ class GameEntry:
     Attributes:
         id: lower case letters, digits and underscores.
         rules: a frozen dataclass, see `tensor_envs.Rules`, or its name.
-        notation: a module with `to_dict(rules, fields)`, `from_dict(rules, game)`, `action_to_string(rules, action)`
-            and `symmetries(rules)`. Fields are a dictionary of plain ints, bools and nested lists; `from_dict` gives
-            all fields of the Spec, `current_player`, `terminated` and `truncated`; without `ply` it is 0. Entries of a
-            dictionary that are called `current_player`, `ply`, `terminated` or `truncated` are the state's, and come
-            first: the environment adds those that `from_dict` would not give back. Where names of actions depend on the
-            position, also `move_to_string(rules, action, fields)` for legal actions, and
-            `spellings(rules, fields, legal)`: further names and their actions.
+        notation: a module with `to_dict(rules, fields)` and `from_dict(rules, game)`, for dictionaries. Fields are a
+            dictionary of plain ints, bools and nested lists; `from_dict` gives all fields of the Spec,
+            `current_player`, `terminated` and `truncated`; without `ply` it is 0. Entries of a dictionary that are
+            called `current_player`, `ply`, `terminated` or `truncated` are the state's, and come first: the environment
+            adds those that `from_dict` would not give back. Optional functions are `action_to_string(rules, action)`,
+            else actions have the names of the rules' `actions` (see `rules.Actions`) or their numbers, and
+            `symmetries(rules)`, else a game has the identity alone. Where names of actions depend on the position, also
+            `move_to_string(rules, action, fields)` for legal actions, and `spellings(rules, fields, legal)`: further
+            names and their actions.
         render: a module with `to_string(rules, game)` and `to_svg(rules, game)`, of dictionaries as `to_dict` gives
             them; for pixels also `draw(rules, game)`, which returns a `render.Drawing`; for the wall of the page also
             `tile(rules)`, which returns a `render.tile.Tile`; if the game hides anything also
@@ -49,7 +46,8 @@ class GameEntry:
             `write(rules, positions, actions, start)`, which returns a text, and `read(rules, text)`, which returns the
             first position as a dictionary (or None) and the names of the actions; see `te.save_game`.
 
-    A game without notation and render can be played, but not read or drawn.
+    Notation and render are optional: a game without them can be played, searched and learned, but has no dictionaries
+    and no pictures.
 
     Raises:
         ValueError, TypeError: invalid ids, rules or versions.

@@ -1,5 +1,6 @@
 """The language that rules are written in: everything that the author of a game imports."""
 
+from tensor_envs.rules.actions import Actions
 from tensor_envs.rules.chance import Chance, threefry
 from tensor_envs.rules.control import any_in_range, map_range, repeat, sum_in_range, union_in_range
 from tensor_envs.rules.lists import (
@@ -40,6 +41,7 @@ from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Rules, Spec,
 
 __all__ = [
     "WORD_BITS",
+    "Actions",
     "Chance",
     "Field",
     "GameState",

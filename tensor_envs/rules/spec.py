@@ -369,7 +369,8 @@ class Rules(Protocol):
 
     Rules of a game with hidden information may also have `determinize(s, player, chance)`. It resamples all that is
     hidden from `player`, with the probabilities of the rules, and keeps the rest. A search then resamples in every
-    simulation, and uses no more information than the player to move has.
+    simulation, and uses no more information than the player to move has. An attribute `actions`, the `Actions` that
+    they decode, gives actions their default names.
 
     Examples:
         >>> rules = te.make("tic_tac_toe").rules

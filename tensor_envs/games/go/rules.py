@@ -14,6 +14,7 @@ from tensor_envs.games._kit.sets import CellSet as Points
 from tensor_envs.games._kit.sets import both, group_of, meet, shifted, union, without
 from tensor_envs.rules import (
     WORD_BITS,
+    Actions,
     Chance,
     Field,
     GameState,
@@ -83,6 +84,11 @@ class Go:
         """Number of bits of a group's number."""
         return self.points.bit_length()
 
+    @cached_property
+    def actions(self) -> Actions:
+        """A stone on a point, or a pass."""
+        return Actions(point=self.points, passes=1)
+
     @property
     def spec(self) -> Spec:
         if self.superko:  # boards as own and other, newest first
@@ -91,7 +97,7 @@ class Go:
             past = Field("ko", high=self.points)
         return Spec(
             num_players=2,
-            num_actions=self.points + 1,
+            num_actions=self.actions.count,
             observation_shape=(5, self.size, self.size),
             fields=(
                 Field("own", (self.words,), kind="word"),  # stones of the player to move
@@ -111,9 +117,7 @@ class Go:
         empty = without(self.board, s.own, s.other)
         safe, weak = without(s.own, s.atari), both(s.other, s.atari)
         open_points = both(empty, self.around(union([empty, safe, weak])))
-        mask = [*without(open_points, self.closed(s)), word(0)][: num_words(self.points + 1)]
-        mask[self.points // WORD_BITS] |= word(1) << self.points % WORD_BITS
-        return mask
+        return self.actions.mask(point=without(open_points, self.closed(s)), passes=True)
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
         planes = s.groups

@@ -14,6 +14,7 @@ from tensor_envs._validate import integer as checked
 from tensor_envs.games._kit.sets import CellSet, both, group_of, meet, number, shifted, union, without
 from tensor_envs.rules import (
     WORD_BITS,
+    Actions,
     Chance,
     Field,
     GameState,
@@ -66,12 +67,17 @@ class Hex:
         """Number of bits of a group's number."""
         return self.cells.bit_length()
 
+    @cached_property
+    def actions(self) -> Actions:
+        """A stone in a cell, or a swap."""
+        return Actions(cell=self.cells, swap=self.swap)
+
     @property
     def spec(self) -> Spec:
         # the stones of the player to move, the other player's, and the planes of the groups' numbers
         sets = tuple(Field(name, (self.words,), kind="word") for name in ("own", "other"))
         groups = Field("groups", (self.planes, self.words), kind="word")
-        return Spec(2, self.cells + self.swap, (3, self.size, self.size), (*sets, groups))
+        return Spec(2, self.actions.count, (3, self.size, self.size), (*sets, groups))
 
     def init(self, chance: Chance) -> dict[str, Any]:
         return {}
@@ -79,10 +85,7 @@ class Hex:
     def legal_action_mask(self, s: GameState) -> Mask:
         """Return the empty cells (H2), and a swap in the second ply (H3)."""
         empty = [~(a | b) & c for a, b, c in zip(s.own, s.other, self.board, strict=True)]
-        mask = [*empty, word(0)][: num_words(self.cells + self.swap)]
-        if self.swap:
-            mask[self.cells // WORD_BITS] |= word(s.ply == 1) << self.cells % WORD_BITS
-        return mask
+        return self.actions.mask(cell=empty, swap=s.ply == 1)
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
         planes = s.groups
