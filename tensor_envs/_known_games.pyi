@@ -6,6 +6,7 @@ from tinygrad.tensor import Tensor
 
 from tensor_envs.env import Env, Illegal
 from tensor_envs.games.backgammon.rules import Backgammon
+from tensor_envs.games.checkers.rules import Checkers
 from tensor_envs.games.chess.rules import Chess
 from tensor_envs.games.connect_four.rules import ConnectFour
 from tensor_envs.games.game_2048.rules import Game2048
@@ -35,6 +36,13 @@ class BackgammonState(KnownState):
     key: Tensor
     men: Tensor
     dice: Tensor
+
+class CheckersState(KnownState):
+    own: Tensor
+    other: Tensor
+    kings: Tensor
+    jumper: Tensor
+    quiet: Tensor
 
 class ChessState(KnownState):
     own: Tensor
@@ -166,6 +174,10 @@ def make(
 def make(
     id: Literal["backgammon"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
 ) -> Env[Backgammon, BackgammonState]: ...
+@overload
+def make(
+    id: Literal["checkers"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
+) -> Env[Checkers, CheckersState]: ...
 @overload
 def make(
     id: Literal["chess"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any

@@ -46,11 +46,12 @@ GAMES = (
     "tic_tac_toe", "connect_four", "othello", "hex", "go", "backgammon", "2048", "leduc_poker", "kuhn_poker",
     "chess",
 )  # fmt: skip
+SPIEL_ONLY = ("checkers",)  # games that OpenSpiel has and Pgx has not
 # by peer: required module, modes, games
 PEERS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     "pgx": ("pgx", ("step", "rollout"), GAMES),
     "envpool": ("envpool", ("step",), GAMES[:1]),
-    "open_spiel": ("pyspiel", ("step", "rollout"), GAMES),
+    "open_spiel": ("pyspiel", ("step", "rollout"), GAMES + SPIEL_ONLY),
     "numpy_bitboards": ("numpy", ("step",), GAMES[:1]),
     "numpy_table": ("numpy", ("step",), GAMES[:1]),
 }

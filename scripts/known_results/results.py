@@ -198,6 +198,12 @@ COUNTS = [
         'H. Takizawa, "Othello is solved", arXiv 2310.19387',
         fifty_empties,
     ),
+    KnownResult(
+        "checkers: sequences of 1 to 6 turns, none of which has two jumps",
+        [7, 49, 302, 1469, 7361, 36768],
+        'A. Bik, "Perft for Checkers" (2009)',
+        lambda: te.perft(te.make("checkers"), 6).sequences[1:],
+    ),
 ]
 
 STEININGER = "C. Steininger, github.com/ChristopheSteininger/c4"

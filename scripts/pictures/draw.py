@@ -56,6 +56,7 @@ FILMS = {
     "chess": Film("chess", 3, first=10, last=33),
     "hex": Film("hex", 3, {"size": 5}, first=7),
     "go": Film("go", 3, {"size": 5}, first=8),
+    "checkers": Film("checkers", 3, last=26),
     "shed": Film("shed", 3, {"cards": 7}),
     "tensor_stars": Film("tensor_stars", 3),
     "tensor_equilibrium": Film("tensor_equilibrium", 3, first=8, last=24),

@@ -49,6 +49,7 @@ VARIANTS = {
     "2048": Variant("2048", "2048"),
     "backgammon": Variant("Backgammon", "backgammon"),
     "chess": Variant("Chess", "chess"),
+    "checkers": Variant("English draughts", "checkers"),
     "hex": Variant("Hex", "hex"),
     "go": Variant("Go, 9x9", "go"),
     "shed_5": Variant("Shed, 5 cards", "shed", {"cards": 5}),

@@ -70,6 +70,7 @@ GAMES: dict[str, list[str]] = {  # every id once, with its players
     "2048": [PERSON],
     "backgammon": [PERSON, RANDOM],
     "chess": [PERSON, RANDOM],
+    "checkers": [PERSON, RANDOM],
     "hex": [PERSON, RANDOM],
     "go": [PERSON, RANDOM],
     "shed_7": [PERSON, PERFECT],

@@ -24,6 +24,7 @@ GAMES: dict[str, tuple[dict[str, Any], str]] = {
     "2048": ({}, ""),
     "backgammon": ({}, ""),
     "chess": ({}, ""),
+    "checkers": ({}, ""),
     "hex": ({"size": 5}, ""),
     "go": ({"size": 5}, ""),
     "shed": ({"cards": 6}, ""),

@@ -25,6 +25,7 @@ GAMES: list[tuple[str, dict[str, Any]]] = [
     ("2048", {}),
     ("backgammon", {}),
     ("chess", {"quiet_plies": 6}),
+    ("checkers", {"quiet_plies": 8}),
     ("hex", {}),
     ("go", {"size": 5}),
     ("shed", {"cards": 4}),

@@ -27,6 +27,7 @@ NAMES = {
     "2048": ["Player"],
     "backgammon": ["White", "Black"],
     "chess": ["White", "Black"],
+    "checkers": ["Black", "White"],
     "hex": ["Red", "Blue"],
     "go": ["Black", "White"],
     "shed": ["Player 0", "Player 1"],

@@ -91,6 +91,16 @@ def chess(env: te.Env, game: Game) -> Picture:
     return picture
 
 
+def checkers(env: te.Env, game: Game) -> Picture:
+    r = render(env)
+    picture = [[r.LIGHT] * 8 for _ in range(8)]
+    for k, piece in enumerate(game["board"]):
+        picture[k // 4][k % 4 * 2 + (k // 4 + 1) % 2] = {0: r.DARK, 1: r.COLOURS[1], -1: r.COLOURS[-1]}[
+            (piece > 0) - (piece < 0)
+        ]
+    return picture
+
+
 def game_2048(env: te.Env, game: Game) -> Picture:
     return rows_of([render(env).COLOURS[tile.bit_length() - 1 if tile else 0] for tile in game["board"]], 4)
 
@@ -184,6 +194,7 @@ PICTURES: dict[str, Callable[[te.Env, Game], Picture]] = {
     "connect_four": board("columns", "FRAME"),
     "othello": board("side", "CLOTH"),
     "go": board("size", "WOOD", turned=True),
+    "checkers": checkers,
     "hex": hex_board,
     "chess": chess,
     "2048": game_2048,

@@ -51,3 +51,11 @@ class SquareGrid(NamedTuple):
         """Return the corners of a cell."""
         x, y = self.centre(row, column)
         return box(x - self.cell / 2, y - self.cell / 2, self.cell, self.cell)
+
+
+def draw_chequered(picture: Drawing, grid: SquareGrid, side: int, light: str, dark: str) -> None:
+    """Draw a board of squares of two colours, the upper left one light."""
+    picture.rect(grid.left, grid.top, side * grid.cell, side * grid.cell, light, INK)
+    for row in range(side):
+        for column in range(1 - row % 2, side, 2):
+            picture.polygon(grid.square(row, column), dark)

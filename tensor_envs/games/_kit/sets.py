@@ -41,6 +41,11 @@ def shifted(cells: CellSet, amount: int) -> list[Any]:
     return [high << by | low >> WORD_BITS - by if by else high for high, low in source]
 
 
+def moved_by(cells: Scalar, step: int) -> Scalar:
+    """Return the set of one word with every cell i moved to i + step; those beyond either end are dropped."""
+    return cells << step if step > 0 else cells >> -step
+
+
 def number(digits: Sequence[Scalar]) -> Scalar:
     """Return the number with these binary digits, the lowest first."""
     return sum_of(where(digit, 1 << k, 0) for k, digit in enumerate(digits))

@@ -7,6 +7,7 @@ the opponent's; squares are numbered row by row from the top.
 from dataclasses import dataclass
 from typing import Any
 
+from tensor_envs.games._kit.sets import moved_by
 from tensor_envs.rules import (
     Chance,
     Field,
@@ -70,18 +71,13 @@ class Othello:
         return [bits(squares, SQUARES) for squares in discs]
 
 
-def shifted(squares: Scalar, step: int) -> Scalar:
-    """Return the set with every square i moved to i + step; those beyond either end are dropped."""
-    return squares << step if step > 0 else squares >> -step
-
-
 def runs(start: Scalar, discs: Scalar, step: int) -> Scalar:
     """Return the runs of up to six discs that follow the squares of `start`, by parallel prefix."""
-    run = discs & shifted(start, step)
-    run |= discs & shifted(run, step)
-    pairs = discs & shifted(discs, step)
+    run = discs & moved_by(start, step)
+    run |= discs & moved_by(run, step)
+    pairs = discs & moved_by(discs, step)
     for _ in range(2):
-        run |= pairs & shifted(run, 2 * step)
+        run |= pairs & moved_by(run, 2 * step)
     return run
 
 
@@ -89,11 +85,11 @@ def moves(own: Scalar, other: Scalar) -> Scalar:
     """Return the empty squares from which a disc would outflank opposing ones (O2, O3)."""
     ends = word64(0)
     for step, between in WAYS:
-        ends |= shifted(runs(own, other & between, step), step)
+        ends |= moved_by(runs(own, other & between, step), step)
     return ends & ~(own | other)
 
 
 def outflanked(disc: Scalar, own: Scalar, other: Scalar) -> Scalar:
     """Return the opposing discs in line between a new disc and an own one (O2)."""
     lines = ((runs(disc, other & between, step), step) for step, between in WAYS)
-    return sum_of(where((shifted(line, step) & own) != 0, line, 0) for line, step in lines)
+    return sum_of(where((moved_by(line, step) & own) != 0, line, 0) for line, step in lines)
