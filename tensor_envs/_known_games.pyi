@@ -9,6 +9,7 @@ from tensor_envs.games.backgammon.rules import Backgammon
 from tensor_envs.games.checkers.rules import Checkers
 from tensor_envs.games.chess.rules import Chess
 from tensor_envs.games.connect_four.rules import ConnectFour
+from tensor_envs.games.dots_and_boxes.rules import DotsAndBoxes
 from tensor_envs.games.game_2048.rules import Game2048
 from tensor_envs.games.go.rules import Go
 from tensor_envs.games.hex.rules import Hex
@@ -61,6 +62,10 @@ class ChessState(KnownState):
 class ConnectFourState(KnownState):
     own: Tensor
     other: Tensor
+
+class DotsAndBoxesState(KnownState):
+    lines: Tensor
+    first: Tensor
 
 class GoState(KnownState):
     own: Tensor
@@ -186,6 +191,10 @@ def make(
 def make(
     id: Literal["connect_four"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
 ) -> Env[ConnectFour, ConnectFourState]: ...
+@overload
+def make(
+    id: Literal["dots_and_boxes"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
+) -> Env[DotsAndBoxes, DotsAndBoxesState]: ...
 @overload
 def make(
     id: Literal["go"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any

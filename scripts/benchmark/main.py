@@ -46,7 +46,7 @@ GAMES = (
     "tic_tac_toe", "connect_four", "othello", "hex", "go", "backgammon", "2048", "leduc_poker", "kuhn_poker",
     "chess",
 )  # fmt: skip
-SPIEL_ONLY = ("checkers",)  # games that OpenSpiel has and Pgx has not
+SPIEL_ONLY = ("checkers", "dots_and_boxes")  # games that OpenSpiel has and Pgx has not
 # by peer: required module, modes, games
 PEERS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     "pgx": ("pgx", ("step", "rollout"), GAMES),
@@ -60,6 +60,7 @@ NAMES = {
     ("pgx", "leduc_poker"): "leduc_holdem",
     ("pgx", "go"): "go_9x9",
     ("open_spiel", "hex"): "hex(board_size=11)",
+    ("open_spiel", "dots_and_boxes"): "dots_and_boxes(num_rows=5,num_cols=5)",
     ("open_spiel", "go"): "go(board_size=9)",
 }
 # otherwise XLA folds constants of this game for a quarter of an hour (JAX 0.10)

@@ -50,6 +50,7 @@ VARIANTS = {
     "backgammon": Variant("Backgammon", "backgammon"),
     "chess": Variant("Chess", "chess"),
     "checkers": Variant("English draughts", "checkers"),
+    "dots_and_boxes": Variant("Dots and boxes", "dots_and_boxes"),
     "hex": Variant("Hex", "hex"),
     "go": Variant("Go, 9x9", "go"),
     "shed_5": Variant("Shed, 5 cards", "shed", {"cards": 5}),

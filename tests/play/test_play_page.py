@@ -71,6 +71,7 @@ GAMES: dict[str, list[str]] = {  # every id once, with its players
     "backgammon": [PERSON, RANDOM],
     "chess": [PERSON, RANDOM],
     "checkers": [PERSON, RANDOM],
+    "dots_and_boxes": [PERSON, RANDOM],
     "hex": [PERSON, RANDOM],
     "go": [PERSON, RANDOM],
     "shed_7": [PERSON, PERFECT],

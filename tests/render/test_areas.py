@@ -25,6 +25,7 @@ GAMES: dict[str, tuple[dict[str, Any], str]] = {
     "backgammon": ({}, ""),
     "chess": ({}, ""),
     "checkers": ({}, ""),
+    "dots_and_boxes": ({"rows": 2}, ""),
     "hex": ({"size": 5}, ""),
     "go": ({"size": 5}, ""),
     "shed": ({"cards": 6}, ""),

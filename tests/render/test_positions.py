@@ -26,6 +26,7 @@ GAMES: list[tuple[str, dict[str, Any]]] = [
     ("backgammon", {}),
     ("chess", {"quiet_plies": 6}),
     ("checkers", {"quiet_plies": 8}),
+    ("dots_and_boxes", {"rows": 1, "columns": 2}),
     ("hex", {}),
     ("go", {"size": 5}),
     ("shed", {"cards": 4}),

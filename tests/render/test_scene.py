@@ -28,6 +28,7 @@ NAMES = {
     "backgammon": ["White", "Black"],
     "chess": ["White", "Black"],
     "checkers": ["Black", "White"],
+    "dots_and_boxes": ["A", "B"],
     "hex": ["Red", "Blue"],
     "go": ["Black", "White"],
     "shed": ["Player 0", "Player 1"],

@@ -101,6 +101,18 @@ def checkers(env: te.Env, game: Game) -> Picture:
     return picture
 
 
+def dots_and_boxes(env: te.Env, game: Game) -> Picture:
+    r, n = render(env), env.rules.columns
+    picture = [[r.DRAWN] * (2 * n + 1) for _ in range(2 * env.rules.rows + 1)]
+    for line, drawn in enumerate(game["lines"]):
+        vertical = line >= env.rules.horizontal
+        row, column = divmod(line - vertical * env.rules.horizontal, n + vertical)
+        picture[2 * row + vertical][2 * column + 1 - vertical] = r.DRAWN if drawn else r.PAPER
+    for box, owner in enumerate(game["boxes"]):
+        picture[2 * (box // n) + 1][2 * (box % n) + 1] = r.COLOURS.get(owner, r.PAPER)
+    return picture
+
+
 def game_2048(env: te.Env, game: Game) -> Picture:
     return rows_of([render(env).COLOURS[tile.bit_length() - 1 if tile else 0] for tile in game["board"]], 4)
 
@@ -195,6 +207,7 @@ PICTURES: dict[str, Callable[[te.Env, Game], Picture]] = {
     "othello": board("side", "CLOTH"),
     "go": board("size", "WOOD", turned=True),
     "checkers": checkers,
+    "dots_and_boxes": dots_and_boxes,
     "hex": hex_board,
     "chess": chess,
     "2048": game_2048,

@@ -7,7 +7,7 @@ group's number has bit k. A stone that joins groups, or takes them, finds them w
 from collections.abc import Sequence
 from typing import Any
 
-from tensor_envs.rules import WORD_BITS, Scalar, sum_of, union_of, where, word
+from tensor_envs.rules import WORD_BITS, Scalar, num_words, sum_of, union_of, where, word
 
 CellSet = Sequence[Any]  # a set of cells
 ALL = 2**WORD_BITS - 1
@@ -44,6 +44,26 @@ def shifted(cells: CellSet, amount: int) -> list[Any]:
 def moved_by(cells: Scalar, step: int) -> Scalar:
     """Return the set of one word with every cell i moved to i + step; those beyond either end are dropped."""
     return cells << step if step > 0 else cells >> -step
+
+
+def segment(cells: CellSet, start: int, size: int) -> Any:
+    """Return the cells start..start + size - 1 as one word, the first of them its bit 0."""
+    at, by = divmod(start, WORD_BITS)
+    found = cells[at] >> by
+    if by + size > WORD_BITS:
+        found |= cells[at + 1] << WORD_BITS - by
+    return found & (1 << size) - 1
+
+
+def concatenated(rows: Sequence[Any], size: int) -> list[Any]:
+    """Return the set of rows of `size` cells, a word each: the inverse of `segment`."""
+    cells: list[Any] = [word(0)] * num_words(size * len(rows))
+    for k, row in enumerate(rows):
+        at, by = divmod(k * size, WORD_BITS)
+        cells[at] |= row << by
+        if by + size > WORD_BITS:
+            cells[at + 1] |= row >> WORD_BITS - by
+    return cells
 
 
 def number(digits: Sequence[Scalar]) -> Scalar:

@@ -1,0 +1,91 @@
+"""Dictionaries, action names and symmetries of dots and boxes."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from tensor_envs._validate import integer, nested
+from tensor_envs.games._kit.fields import ended
+from tensor_envs.games._kit.grids import cell_name
+from tensor_envs.games._kit.stones import STONES, words_of
+from tensor_envs.games.dots_and_boxes.rules import DotsAndBoxes
+from tensor_envs.rules import Symmetry, pack, unpack
+
+Place = tuple[int, int]  # in a grid of half boxes: (2r, 2c) is a dot, (2r, 2c + 1) and (2r + 1, 2c) are lines
+
+
+def to_dict(rules: DotsAndBoxes, s: dict[str, Any]) -> dict[str, Any]:
+    """Return {"lines": list of 0 and 1, "boxes": list of 1, -1 and 0, "current_player": 0 or 1} (B8)."""
+    drawn, first = set(unpack(s["lines"], rules.lines)), set(unpack(s["first"], rules.boxes))
+    lines = [int(line in drawn) for line in range(rules.lines)]
+    owned = complete(rules, lines)
+    boxes = [STONES[box not in first] * (box in owned) for box in range(rules.boxes)]
+    return {"lines": lines, "boxes": boxes, "current_player": s["current_player"]}
+
+
+def from_dict(rules: DotsAndBoxes, game: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a dictionary. ValueError unless exactly the complete boxes have owners."""
+    lines = nested("lines", game["lines"], (rules.lines,), 0, 1)
+    boxes = nested("boxes", game["boxes"], (rules.boxes,), -1, 1)
+    player, owned = integer("current_player", game["current_player"], 0, 1), complete(rules, lines)
+    if wrong := [box for box, owner in enumerate(boxes) if (owner != 0) != (box in owned)]:
+        raise ValueError(f"boxes must have owners exactly where four sides are drawn, not so at {wrong[0]}")
+    fields: dict[str, Any] = {"lines": pack((k for k, drawn in enumerate(lines) if drawn), rules.lines)}
+    fields |= {"first": words_of(boxes, STONES[0]), "current_player": player, "ply": sum(lines)}
+    return fields | ended(all(lines))
+
+
+def complete(rules: DotsAndBoxes, lines: list[int]) -> set[int]:
+    """Return the boxes with four sides."""
+    n = rules.columns
+    sides = {place(rules, line) for line, drawn in enumerate(lines) if drawn}
+    around = ((0, 1), (2, 1), (1, 0), (1, 2))
+    return {b for b in range(rules.boxes) if all((2 * (b // n) + y, 2 * (b % n) + x) in sides for y, x in around)}
+
+
+def place(rules: DotsAndBoxes, line: int) -> Place:
+    """Return where a line is."""
+    if line < rules.horizontal:
+        return 2 * (line // rules.columns), 2 * (line % rules.columns) + 1
+    row, column = divmod(line - rules.horizontal, rules.columns + 1)
+    return 2 * row + 1, 2 * column
+
+
+def ends_of(rules: DotsAndBoxes, line: int) -> tuple[Place, Place]:
+    """Return the row and column of both dots of a line."""
+    y, x = place(rules, line)
+    return (y // 2, x // 2), ((y + 1) // 2, (x + 1) // 2)
+
+
+def action_to_string(rules: DotsAndBoxes, action: int) -> str:
+    """Return both dots of a line, "a1b1" (B9)."""
+    return "".join(cell_name(y * (rules.columns + 1) + x, rules.columns + 1) for y, x in ends_of(rules, action))
+
+
+def symmetries(rules: DotsAndBoxes) -> Iterator[Symmetry]:
+    """Yield the reflections of the grid, and for a square one also those that exchange rows with columns (B10)."""
+    high, wide = rules.rows + 1, rules.columns + 1
+    lines = [place(rules, line) for line in range(rules.lines)]
+    boxes = [(2 * (b // rules.columns) + 1, 2 * (b % rules.columns) + 1) for b in range(rules.boxes)]
+    parities = ((0, 1), (1, 0), (1, 1), (1, 1))  # of the places on each plane of an observation
+    places = [
+        (plane, 2 * y + a, 2 * x + b) for plane, (a, b) in enumerate(parities) for y in range(high) for x in range(wide)
+    ]
+    numbers = {at: k for k, at in enumerate(places)}
+    for turned in (False, True)[: 1 + (rules.rows == rules.columns)]:
+        for up in (False, True):
+            for left in (False, True):
+
+                def image(at: Place, turned: bool = turned, up: bool = up, left: bool = left) -> Place:
+                    y, x = at[::-1] if turned else at
+                    return 2 * rules.rows - y if up else y, 2 * rules.columns - x if left else x
+
+                def seen(k: int, image: Any = image, turned: bool = turned) -> int:
+                    plane, *at = places[k]
+                    return numbers.get((plane ^ (turned and plane < 2), *image(tuple(at))), k)  # none: always 0
+
+                yield Symmetry(
+                    tuple(lines.index(image(at)) for at in lines),
+                    tuple(map(seen, range(len(places)))),
+                    {"lines": tuple(lines.index(image(at)) for at in lines),
+                     "boxes": tuple(boxes.index(image(at)) for at in boxes)},
+                )  # fmt: skip

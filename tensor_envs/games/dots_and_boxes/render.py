@@ -1,0 +1,110 @@
+"""Positions of dots and boxes as text and as drawings."""
+
+from typing import Any
+
+from tensor_envs.games._kit.grids import INK, SquareGrid, svg_of
+from tensor_envs.games._kit.stones import STONES, to_move
+from tensor_envs.games.dots_and_boxes.notation import ends_of, place
+from tensor_envs.games.dots_and_boxes.rules import DotsAndBoxes
+from tensor_envs.render.drawing import Drawing, Point
+from tensor_envs.render.scene import seat_names
+from tensor_envs.render.tile import Pixel, StateBits, Tile
+
+COLOURS = {1: "#e07a5f", -1: "#3d74b8"}
+PAPER, DRAWN, OPEN = "#f8fafc", "#24303f", "#d8dee6"
+CELL, MARGIN, MIN_WIDTH = 52, 36, 280  # pixels: a box, around the grid, the picture
+SIGNS = {1: "A", -1: "B", 0: " "}
+NAMES = ("A", "B")
+
+
+def status(rules: DotsAndBoxes, game: dict[str, Any]) -> str:
+    """Return both numbers of boxes, and who has won or is to move."""
+    first, second = (game["boxes"].count(stone) for stone in STONES)
+    result = "a draw" if first == second else f"{NAMES[first < second]} has won"
+    return f"{first} : {second}, {result if all(game['lines']) else to_move(game, NAMES[game['current_player']])}"
+
+
+def to_string(rules: DotsAndBoxes, game: dict[str, Any]) -> str:
+    """Return dots, lines and the owners A and B of boxes, and the status."""
+    rows = [["+" if x % 2 == 0 else "   " for x in range(2 * rules.columns + 1)] for _ in range(2 * rules.rows + 1)]
+    for y in range(1, 2 * rules.rows + 1, 2):
+        rows[y] = [" " if x % 2 == 0 else f" {SIGNS[game['boxes'][y // 2 * rules.columns + x // 2]]} "
+                   for x in range(2 * rules.columns + 1)]  # fmt: skip
+    for line, drawn in enumerate(game["lines"]):
+        if drawn:
+            y, x = place(rules, line)
+            rows[y][x] = "|" if y % 2 else "---"
+    return "\n".join([*("".join(row).rstrip() for row in rows), status(rules, game)])
+
+
+def grid_of(rules: DotsAndBoxes) -> SquareGrid:
+    """Return the boxes of the drawing."""
+    wide = rules.columns * CELL
+    return SquareGrid((max(wide + 2 * MARGIN, MIN_WIDTH) - wide) / 2, MARGIN, CELL)
+
+
+def corners(rules: DotsAndBoxes, line: int) -> list[Point]:
+    """Return the corners of a diamond around a line, between the middles of the boxes beside it."""
+    grid = grid_of(rules)
+    (x, y), (u, v) = (grid.centre(row - 0.5, column - 0.5) for row, column in ends_of(rules, line))
+    half, a, b = CELL / 2, (x + u) / 2, (y + v) / 2
+    return [(x, y), (a + (v - y) / CELL * half, b - (u - x) / CELL * half), (u, v),
+            (a - (v - y) / CELL * half, b + (u - x) / CELL * half)]  # fmt: skip
+
+
+def draw(rules: DotsAndBoxes, game: dict[str, Any]) -> Drawing:
+    """Draw the grid; a diamond around a line stands for its action."""
+    grid = grid_of(rules)
+    picture = Drawing(2 * grid.left + rules.columns * CELL, rules.rows * CELL + 3 * MARGIN, title="Dots and boxes")
+    for box, owner in enumerate(game["boxes"]):
+        if owner:
+            at = divmod(box, rules.columns)
+            picture.polygon(grid.square(*at), COLOURS[owner])
+            picture.text(grid.centre(*at), SIGNS[owner], 18, PAPER, bold=True)
+    for drawn in (0, 1):
+        for line in (line for line, value in enumerate(game["lines"]) if value == drawn):
+            ends = (grid.centre(row - 0.5, column - 0.5) for row, column in ends_of(rules, line))
+            picture.line(*ends, stroke=DRAWN if drawn else OPEN, width=4 if drawn else 1.5)
+            if not drawn and not game.get("terminated"):
+                picture.area(corners(rules, line), line)
+    for row in range(rules.rows + 1):
+        for column in range(rules.columns + 1):
+            picture.circle(grid.centre(row - 0.5, column - 0.5), 4.5, DRAWN)
+    picture.text((picture.width / 2, picture.height - MARGIN), status(rules, game), 14, INK)
+    return picture
+
+
+to_svg = svg_of(draw)
+players = seat_names(*NAMES)
+
+
+def scores(rules: DotsAndBoxes, game: dict[str, Any]) -> list[str]:
+    """Return both numbers of boxes."""
+    return [f"{game['boxes'].count(stone)} boxes" for stone in STONES]
+
+
+def reason(rules: DotsAndBoxes, game: dict[str, Any]) -> str:
+    """Return both numbers of boxes at the end."""
+    first, second = (game["boxes"].count(stone) for stone in STONES)
+    return f"{first} boxes to {second}"
+
+
+def tile(rules: DotsAndBoxes) -> Tile:
+    """Return dots, lines and boxes as a small picture, a pixel each; boxes are seen by their sides alone."""
+    wide, high = 2 * rules.columns + 1, 2 * rules.rows + 1
+    pixels = [Pixel((DRAWN,))] * (wide * high)
+    for line in range(rules.lines):
+        y, x = place(rules, line)
+        pixels[y * wide + x] = Pixel((PAPER, DRAWN), (StateBits("lines", 0, line, 1),))
+    for box in range(rules.boxes):
+        y, x = divmod(box, rules.columns)
+        sides = [
+            k
+            for k in range(rules.lines)
+            if abs(place(rules, k)[0] - 2 * y - 1) + abs(place(rules, k)[1] - 2 * x - 1) == 1
+        ]
+        bits = (*(StateBits("lines", 0, side, 1) for side in sides), StateBits("first", 0, box, 1))
+        pixels[(2 * y + 1) * wide + 2 * x + 1] = Pixel(
+            (PAPER,) * 15 + (COLOURS[-1],) + (PAPER,) * 15 + (COLOURS[1],), bits
+        )
+    return Tile(wide, (pixels,))
