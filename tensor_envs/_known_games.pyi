@@ -5,6 +5,7 @@ from typing import Any, Literal, overload
 from tinygrad.tensor import Tensor
 
 from tensor_envs.env import Env, Illegal
+from tensor_envs.games.amazons.rules import Amazons
 from tensor_envs.games.backgammon.rules import Backgammon
 from tensor_envs.games.checkers.rules import Checkers
 from tensor_envs.games.chess.rules import Chess
@@ -32,6 +33,13 @@ class KnownState(State):
 class Game2048State(KnownState):
     key: Tensor
     board: Tensor
+
+class AmazonsState(KnownState):
+    own: Tensor
+    other: Tensor
+    arrows: Tensor
+    active: Tensor
+    phase: Tensor
 
 class BackgammonState(KnownState):
     key: Tensor
@@ -175,6 +183,10 @@ class ThreeWillRulesState(KnownState):
 def make(
     id: Literal["2048"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
 ) -> Env[Game2048, Game2048State]: ...
+@overload
+def make(
+    id: Literal["amazons"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
+) -> Env[Amazons, AmazonsState]: ...
 @overload
 def make(
     id: Literal["backgammon"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any

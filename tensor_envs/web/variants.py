@@ -51,6 +51,7 @@ VARIANTS = {
     "chess": Variant("Chess", "chess"),
     "checkers": Variant("English draughts", "checkers"),
     "dots_and_boxes": Variant("Dots and boxes", "dots_and_boxes"),
+    "amazons": Variant("Amazons", "amazons"),
     "hex": Variant("Hex", "hex"),
     "go": Variant("Go, 9x9", "go"),
     "shed_5": Variant("Shed, 5 cards", "shed", {"cards": 5}),

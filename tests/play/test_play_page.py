@@ -72,6 +72,7 @@ GAMES: dict[str, list[str]] = {  # every id once, with its players
     "chess": [PERSON, RANDOM],
     "checkers": [PERSON, RANDOM],
     "dots_and_boxes": [PERSON, RANDOM],
+    "amazons": [PERSON, RANDOM],
     "hex": [PERSON, RANDOM],
     "go": [PERSON, RANDOM],
     "shed_7": [PERSON, PERFECT],

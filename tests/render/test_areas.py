@@ -26,6 +26,7 @@ GAMES: dict[str, tuple[dict[str, Any], str]] = {
     "chess": ({}, ""),
     "checkers": ({}, ""),
     "dots_and_boxes": ({"rows": 2}, ""),
+    "amazons": ({"size": 6}, ""),
     "hex": ({"size": 5}, ""),
     "go": ({"size": 5}, ""),
     "shed": ({"cards": 6}, ""),

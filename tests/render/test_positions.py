@@ -27,6 +27,7 @@ GAMES: list[tuple[str, dict[str, Any]]] = [
     ("chess", {"quiet_plies": 6}),
     ("checkers", {"quiet_plies": 8}),
     ("dots_and_boxes", {"rows": 1, "columns": 2}),
+    ("amazons", {"size": 6}),
     ("hex", {}),
     ("go", {"size": 5}),
     ("shed", {"cards": 4}),

@@ -29,6 +29,7 @@ NAMES = {
     "chess": ["White", "Black"],
     "checkers": ["Black", "White"],
     "dots_and_boxes": ["A", "B"],
+    "amazons": ["White", "Black"],
     "hex": ["Red", "Blue"],
     "go": ["Black", "White"],
     "shed": ["Player 0", "Player 1"],

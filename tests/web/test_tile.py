@@ -113,6 +113,12 @@ def dots_and_boxes(env: te.Env, game: Game) -> Picture:
     return picture
 
 
+def amazons(env: te.Env, game: Game) -> Picture:
+    r, n = render(env), env.rules.size
+    cells = [r.COLOURS.get(value, (r.LIGHT, r.DARK)[(k // n + k % n) % 2]) for k, value in enumerate(game["board"])]
+    return rows_of(cells, n)
+
+
 def game_2048(env: te.Env, game: Game) -> Picture:
     return rows_of([render(env).COLOURS[tile.bit_length() - 1 if tile else 0] for tile in game["board"]], 4)
 
@@ -208,6 +214,7 @@ PICTURES: dict[str, Callable[[te.Env, Game], Picture]] = {
     "go": board("size", "WOOD", turned=True),
     "checkers": checkers,
     "dots_and_boxes": dots_and_boxes,
+    "amazons": amazons,
     "hex": hex_board,
     "chess": chess,
     "2048": game_2048,

@@ -1,0 +1,5 @@
+"""Amazons."""
+
+from tensor_envs.games._kit.entry import game_entry
+
+GAME = game_entry(__name__, "Amazons", short={"size": 6})

@@ -1,0 +1,82 @@
+"""Positions of amazons as text and as drawings."""
+
+from typing import Any
+
+from tensor_envs.games._kit.grids import INK, SquareGrid, draw_chequered, rows_of, svg_of
+from tensor_envs.games._kit.stones import SIGNS, to_move
+from tensor_envs.games.amazons.notation import ARROW, action_to_string, from_dict, legal
+from tensor_envs.games.amazons.rules import Amazons
+from tensor_envs.render.drawing import Drawing
+from tensor_envs.render.scene import seat_names
+from tensor_envs.render.tile import Pixel, StateBits, Tile
+
+CELL, MARGIN = 40, 36  # pixels: a square, around the board
+LIGHT, DARK, DOT, FLAME = "#f0dfc0", "#c79a6b", "#2c7a4b", "#b5422c"
+COLOURS = {1: "#fafafa", -1: "#22262b", ARROW: FLAME}
+NAMES = ("White", "Black")
+TASKS = ("to choose an amazon", "to move {}", "to shoot from {}")
+
+
+def status(rules: Amazons, game: dict[str, Any]) -> str:
+    """Return who has won, or who is to choose, move or shoot."""
+    player = game["current_player"]
+    if from_dict(rules, game)["terminated"]:
+        return f"{reason(rules, game)}: {NAMES[1 - player]} has won"
+    return to_move(game, NAMES[player], TASKS[game["phase"]].format(action_to_string(rules, game["active"])))
+
+
+def reason(rules: Amazons, game: dict[str, Any]) -> str:
+    """Return why the game has ended (A5)."""
+    return f"{NAMES[game['current_player']]} cannot move"
+
+
+def to_string(rules: Amazons, game: dict[str, Any]) -> str:
+    """Return rows of X for amazons of White, O of Black, * for arrows and ".", and the status."""
+    signs = SIGNS | {ARROW: "*"}
+    rows = rows_of([signs[value] for value in game["board"]], rules.size)
+    lines = [f"{rules.size - k:>2} " + " ".join(row) for k, row in enumerate(rows)]
+    return "\n".join([*lines, "   " + " ".join("abcdefghij"[: rules.size]), status(rules, game)])
+
+
+def draw(rules: Amazons, game: dict[str, Any]) -> Drawing:
+    """Draw the board; dotted squares, or amazons that can move, stand for their actions."""
+    side, grid = rules.size * CELL, SquareGrid(MARGIN, MARGIN, CELL)
+    picture = Drawing(side + 2 * MARGIN, side + 2.5 * MARGIN, title="Amazons")
+    draw_chequered(picture, grid, rules.size, LIGHT, DARK)
+    for k in range(rules.size):
+        picture.text((MARGIN + (k + 0.5) * CELL, MARGIN - 14), "abcdefghij"[k], 12, INK)
+        picture.text((MARGIN - 14, MARGIN + (k + 0.5) * CELL), str(rules.size - k), 12, INK)
+    actions = () if game.get("terminated") else legal(rules, from_dict(rules, game))
+    for square, value in enumerate(game["board"]):
+        place = divmod(square, rules.size)
+        if value == ARROW:
+            picture.circle(grid.centre(*place), 0.22 * CELL, FLAME, INK)
+        elif value:
+            picture.circle(grid.centre(*place), 0.38 * CELL, COLOURS[value], COLOURS[-value], 1.5)
+            picture.circle(grid.centre(*place), 0.14 * CELL, DOT if square == game["active"] else COLOURS[-value])
+        if square in actions:
+            picture.circle(grid.centre(*place), 0.08 * CELL, DOT)
+            picture.area(grid.square(*place), square)
+    picture.text((picture.width / 2, side + 1.8 * MARGIN), status(rules, game), 14, INK)
+    return picture
+
+
+to_svg = svg_of(draw)
+players = seat_names(*NAMES)
+
+
+def explain(rules: Amazons, game: dict[str, Any], action: int) -> str:
+    """Return what an action does in this phase."""
+    return ("choose the amazon on", "move to", "shoot at")[game["phase"]] + " " + action_to_string(rules, action)
+
+
+def tile(rules: Amazons) -> Tile:
+    """Return the board as a small picture."""
+    pixels = []
+    for square in range(rules.cells):
+        ground = (LIGHT, DARK)[sum(divmod(square, rules.size)) % 2]
+        sets = tuple(StateBits(name, 0, square, 1) for name in ("own", "other", "arrows"))
+        values = (ground, COLOURS[1], COLOURS[-1], ground), (ground, COLOURS[-1], COLOURS[1], ground)
+        colours = [colour for side in values for colour in (*side, *[FLAME] * 4)]
+        pixels.append(Pixel(tuple(colours), (*sets, StateBits("current_player"))))
+    return Tile(rules.size, (pixels,))

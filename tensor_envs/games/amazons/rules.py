@@ -1,0 +1,141 @@
+"""Amazons: queens that shoot arrows, which block squares; who cannot move loses.
+
+Rules and rulings: RULES.md beside this file. Sets of squares, row by row from the top; lines of movement are found on
+the rows of the board, a word each.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tensor_envs._validate import integer as checked
+from tensor_envs.games._kit.sets import CellSet, concatenated, segment, without
+from tensor_envs.rules import (
+    WORD_BITS,
+    Chance,
+    Field,
+    GameState,
+    Mask,
+    Outcome,
+    Part,
+    Scalar,
+    Spec,
+    bit,
+    bits,
+    integer,
+    num_words,
+    pack,
+    union_of,
+    where,
+    word,
+)
+
+SIZES = (6, 8, 10)
+CHOOSE, MOVE, SHOOT = range(3)  # phases of a turn (A2)
+Rows = Sequence[Any]  # the rows of a set, a word each
+
+
+@dataclass(frozen=True)
+class Amazons:
+    """Rule fields of amazons (A9).
+
+    Attributes:
+        size: squares a side, 6, 8 or 10.
+    """
+
+    size: int = 10
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size", checked("size", self.size, SIZES[0], SIZES[-1]))
+        if self.size not in SIZES:
+            raise ValueError(f"size must be 6, 8 or 10, got {self.size}")
+
+    @property
+    def cells(self) -> int:
+        """Number of squares."""
+        return self.size**2
+
+    @property
+    def spec(self) -> Spec:
+        # amazons of the player to move and of the opponent, arrows, the amazon in action or none; phase of the turn
+        sets = tuple(
+            Field(name, (num_words(self.cells),), kind="word") for name in ("own", "other", "arrows", "active")
+        )
+        phase = Field("phase", high=SHOOT)
+        return Spec(2, self.cells, observation_shape=(5, self.size, self.size), fields=(*sets, phase))
+
+    def init(self, chance: Chance) -> dict[str, Any]:
+        n, third = self.size, (self.size - 1) // 3
+        corner = ((0, n - 1 - third), (third, n - 1))  # column and row of the amazons at the left (A1)
+        white = [(n - 1 - x if mirrored else x) + n * y for x, y in corner for mirrored in (False, True)]
+        black = [self.cells - 1 - square for square in white]
+        return {"own": [*map(word, pack(white, self.cells))], "other": [*map(word, pack(black, self.cells))]}
+
+    def legal_action_mask(self, s: GameState) -> Mask:
+        """Return the amazons that can move (A3), or the squares that the one in action reaches."""
+        reached = rays(self.rows(s.active), self.free(s))
+        return concatenated(where(s.phase == CHOOSE, self.movable(s), reached), self.size)
+
+    def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
+        square = [where(action // WORD_BITS == w, bit(action % WORD_BITS), 0) for w in range(len(s.own))]
+        moves, shoots = s.phase == MOVE, s.phase == SHOOT
+        own = [where(moves, a & ~b | c, a) for a, b, c in zip(s.own, s.active, square, strict=True)]
+        arrows = [a | where(shoots, c, 0) for a, c in zip(s.arrows, square, strict=True)]
+        after = s.replace(
+            own=where(shoots, s.other, own),
+            other=where(shoots, own, s.other),
+            arrows=arrows,
+            active=[where(shoots, 0, c) for c in square],
+            phase=where(shoots, CHOOSE, s.phase + 1),
+            current_player=where(shoots, 1 - s.current_player, s.current_player),
+        )
+        lost = shoots & (union_of(self.movable(after)) == 0)  # A5
+        first = where(s.current_player == 0, integer(lost), -integer(lost))
+        return Outcome(after, rewards=(first, -first), terminated=lost)
+
+    def rows(self, cells: CellSet) -> list[Any]:
+        """Return the rows of a set."""
+        return [segment(cells, self.size * row, self.size) for row in range(self.size)]
+
+    def free(self, s: GameState) -> list[Any]:
+        """Return the rows of the squares without an amazon or an arrow."""
+        return self.rows(without(pack(range(self.cells), self.cells), s.own, s.other, s.arrows))
+
+    def movable(self, s: GameState) -> list[Any]:
+        """Return the rows of own amazons that have a free square beside them."""
+        free = self.free(s)
+        near = [union_of(free[max(row - 1, 0) : row + 2]) for row in range(self.size)]
+        return [own & (cells | cells << 1 | cells >> 1) for own, cells in zip(self.rows(s.own), near, strict=True)]
+
+    def observe(self, s: GameState, player: Scalar) -> list[Part]:
+        """Return amazons of both players, arrows, the amazon in action, and whether it shoots (A6)."""
+        moves = s.current_player == player
+        sets = [where(moves, s.own, s.other), where(moves, s.other, s.own), s.arrows, s.active]
+        shoots = [where(s.phase == SHOOT, word(w), 0) for w in pack(range(self.cells), self.cells)]
+        return [bits(cells, self.cells) for cells in (*sets, shoots)]
+
+
+def rays(start: Rows, free: Rows) -> list[Any]:
+    """Return the free squares that a queen on the one square of `start` reaches in a move."""
+    here = [row != 0 for row in start]
+    level = along(union_of(start), union_of(where(at, row, 0) for at, row in zip(here, free, strict=True)))
+    reached = [where(at, level, 0) for at in here]
+    for order in (1, -1):  # from the top, from the bottom
+        lines, last, found = [word(0)] * 3, word(0), []
+        for row, squares, others in zip(start[::order], free[::order], reached[::order], strict=True):
+            straight, down_right, down_left = (line | last for line in lines)
+            lines = [straight & squares, down_right << 1 & squares, down_left >> 1 & squares]
+            found.append(union_of([others, *lines]))
+            last = row
+        reached = found[::order]
+    return reached
+
+
+def along(start: Scalar, free: Scalar) -> Scalar:
+    """Return the free squares of a row that are reached from the one square of `start`."""
+    above = (free + (start << 1) ^ free) & free  # the sum carries through the free squares above
+    below = start - 1
+    blocked = below & ~free
+    for k in range(4):  # and all squares below a blocked one, of up to 16
+        blocked |= blocked >> (1 << k)
+    return above | below & ~blocked
