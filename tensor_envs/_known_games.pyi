@@ -18,6 +18,7 @@ from tensor_envs.games.hyper_tic_tac_toe.rules import HyperTicTacToe
 from tensor_envs.games.kuhn_poker.rules import KuhnPoker
 from tensor_envs.games.leduc_poker.rules import LeducPoker
 from tensor_envs.games.othello.rules import Othello
+from tensor_envs.games.phantom_tic_tac_toe.rules import PhantomTicTacToe
 from tensor_envs.games.shed.rules import Shed
 from tensor_envs.games.tensor_equilibrium.rules import TensorEquilibrium
 from tensor_envs.games.tensor_stars.rules import StarsRules
@@ -111,6 +112,11 @@ class OthelloState(KnownState):
     own: Tensor
     other: Tensor
     moves: Tensor
+
+class PhantomTicTacToeState(KnownState):
+    own: Tensor
+    other: Tensor
+    found: Tensor
 
 class ShedState(KnownState):
     own: Tensor
@@ -235,6 +241,10 @@ def make(
 def make(
     id: Literal["othello"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
 ) -> Env[Othello, OthelloState]: ...
+@overload
+def make(
+    id: Literal["phantom_tic_tac_toe"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
+) -> Env[PhantomTicTacToe, PhantomTicTacToeState]: ...
 @overload
 def make(
     id: Literal["qubic"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any

@@ -48,7 +48,7 @@ FLOORS = [
 MAX_DEPTH = 12  # of a chain of imports
 # The solver of Shed's cells consists of tensor programs, not of rules.
 SOLVER = {f"tensor_envs.games.shed.{name}" for name in ("layers", "strata", "solve", "lookup", "tablebase", "verify")}
-SETS = "tensor_envs.games._kit.sets"  # shared by rules of several games
+SHARED = {f"tensor_envs.games._kit.{name}" for name in ("sets", "hidden_stones")}  # by rules of several games
 # names of tinygrad that any room may import
 PUBLIC = {
     "Tensor",
@@ -129,10 +129,10 @@ def test_every_module_has_its_floor() -> None:
 
 @pytest.mark.parametrize("module", sorted(rule_modules()))
 def test_rules_are_written_in_the_language(module: str) -> None:
-    """Rules import the language, lines, argument checks, the kit's sets, their folder and the standard library."""
+    """Rules import the language, lines, argument checks, parts of the kit, their folder and the standard library."""
     game = module.split(".")[2]
     for imported, name, _ in imports(NAMES[module]):
-        own = imported.startswith(f"tensor_envs.games.{game}") or imported == SETS
+        own = imported.startswith(f"tensor_envs.games.{game}") or imported in SHARED
         language = imported == "tensor_envs.rules" or imported.startswith("tensor_envs.ops.")
         language = language or imported == "tensor_envs._validate"
         standard = imported.split(".")[0] in sys.stdlib_module_names

@@ -59,6 +59,7 @@ FILMS = {
     "checkers": Film("checkers", 3, last=26),
     "dots_and_boxes": Film("dots_and_boxes", 3, {"rows": 3, "columns": 3}),
     "amazons": Film("amazons", 3, {"size": 6}, last=45),
+    "phantom_tic_tac_toe": Film("phantom_tic_tac_toe", 3),
     "shed": Film("shed", 3, {"cards": 7}),
     "tensor_stars": Film("tensor_stars", 3),
     "tensor_equilibrium": Film("tensor_equilibrium", 3, first=8, last=24),

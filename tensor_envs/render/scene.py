@@ -5,6 +5,7 @@ Besides `to_string`, `to_svg`, `draw` and `seen_by`, a `render` module may have 
 - `players(rules, game)`: names of the seats as the game calls them; `game` is None before it starts.
 - `scores(rules, game)`: a short text for each player, such as captured pieces, or an empty one.
 - `reason(rules, game)`: why a game has ended as it has, such as "checkmate".
+- `visible_moves(rules, moves, player)`: the names of all moves so far, without those that are hidden from a player.
 - `explain(rules, game, action)`: what a legal action does, in a phrase.
 - `last_move(rules, before, after, action)`: outlines that mark an action in the picture after it. By default they are
   the parts of the picture before it that stand for the action.
@@ -69,7 +70,10 @@ def scene(
         for each of them; "reason", why the game has ended; "phrases", what each action does, by its number as text.
     """
     shown = seen(rules, render, game, player)
-    names = visible_moves(moves, game, shown)
+    if player is not None and hasattr(render, "visible_moves"):
+        names = render.visible_moves(rules, moves, player)
+    else:
+        names = visible_moves(moves, game, shown)
     known = last if last is not None and [*names[-1:]] == [*moves[-1:]] else None
     count = rules.spec.num_players
     return {

@@ -216,6 +216,7 @@ PICTURES: dict[str, Callable[[te.Env, Game], Picture]] = {
     "dots_and_boxes": dots_and_boxes,
     "amazons": amazons,
     "hex": hex_board,
+    "phantom_tic_tac_toe": board("size", "FREE"),
     "chess": chess,
     "2048": game_2048,
     "kuhn_poker": kuhn,

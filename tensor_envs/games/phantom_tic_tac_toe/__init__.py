@@ -1,0 +1,5 @@
+"""Phantom tic-tac-toe."""
+
+from tensor_envs.games._kit.entry import game_entry
+
+GAME = game_entry(__name__, "PhantomTicTacToe")

@@ -1,0 +1,61 @@
+"""Positions of phantom tic-tac-toe as text and as drawings, marks that the opponent has found with a dot."""
+
+from typing import Any
+
+from tensor_envs.games._kit import hidden_stones
+from tensor_envs.games._kit.grids import INK, SquareGrid, rows_of, svg_of
+from tensor_envs.games.phantom_tic_tac_toe.notation import action_to_string
+from tensor_envs.games.phantom_tic_tac_toe.rules import SIZE, PhantomTicTacToe
+from tensor_envs.render.drawing import Drawing
+from tensor_envs.render.scene import seat_names
+from tensor_envs.render.tile import Tile, stone_pixel
+
+COLOURS = {1: "#e8590c", -1: "#1971c2"}
+FREE, GRID = "#f8fafc", "#b9c5d2"
+CELL, WIDTH, TOP = 64, 320, 40  # pixels: a cell, the picture, above the board
+NAMES = ("X", "O")
+seen_by, visible_moves = hidden_stones.seen_by, hidden_stones.visible_moves
+players = seat_names(*NAMES)
+
+
+def to_string(rules: PhantomTicTacToe, game: dict[str, Any]) -> str:
+    """Return rows of X, O and ".", marks that the opponent has found in lower case, and the status."""
+    rows = [f"{row + 1} {' '.join(signs)}" for row, signs in enumerate(rows_of(hidden_stones.signs(game), SIZE))]
+    return "\n".join(["  a b c", *rows, hidden_stones.status(rules, game, NAMES)])
+
+
+def draw(rules: PhantomTicTacToe, game: dict[str, Any]) -> Drawing:
+    """Draw the board; a cell on which the player to move knows no mark stands for its action."""
+    grid = SquareGrid((WIDTH - SIZE * CELL) / 2, TOP, CELL)
+    picture = Drawing(WIDTH, TOP + SIZE * CELL + 56, title="Phantom tic-tac-toe")
+    for cell, (mark, found) in enumerate(zip(game["board"], game["found"], strict=True)):
+        place = divmod(cell, SIZE)
+        (x, y), arm = grid.centre(*place), 0.28 * CELL
+        picture.polygon(grid.square(*place), FREE, GRID)
+        if mark == 1:
+            for rise in (arm, -arm):
+                picture.line((x - arm, y - rise), (x + arm, y + rise), stroke=COLOURS[1], width=0.13 * CELL)
+        elif mark == -1:
+            picture.circle((x, y), arm, stroke=COLOURS[-1], width=0.12 * CELL)
+        if found:
+            picture.circle((x, y), 0.1 * CELL, INK, FREE)
+    for cell in hidden_stones.open_cells(rules, game):
+        picture.area(grid.square(*divmod(cell, SIZE)), cell)
+    for k in range(SIZE):
+        picture.text((grid.centre(0, k)[0], TOP - 14), action_to_string(rules, k)[0], 12, INK)
+        picture.text((grid.left - 14, grid.centre(k, 0)[1]), str(k + 1), 12, INK)
+    picture.text((WIDTH / 2, picture.height - 28), hidden_stones.status(rules, game, NAMES), 14, INK)
+    return picture
+
+
+to_svg = svg_of(draw)
+
+
+def reason(rules: PhantomTicTacToe, game: dict[str, Any]) -> str:
+    """Return why the game has ended."""
+    return "the board is full" if hidden_stones.winner(rules, game["board"]) is None else "three in a row"
+
+
+def tile(rules: PhantomTicTacToe) -> Tile:
+    """Return the board as a small picture."""
+    return Tile(SIZE, ([stone_pixel(cell, FREE, COLOURS[1], COLOURS[-1]) for cell in range(rules.cells)],))

@@ -1,0 +1,32 @@
+"""Phantom tic-tac-toe: neither player sees the marks of the other, except those that an attempt has found.
+
+Rules and rulings: RULES.md beside this file. All but the lines is in `games._kit.hidden_stones`.
+"""
+
+from dataclasses import dataclass
+
+from tensor_envs._validate import instance
+from tensor_envs.games._kit.hidden_stones import HiddenStones
+from tensor_envs.rules import Scalar, any_of
+
+SIZE = 3
+LINES = (0b111, 0b111000, 0b111000000, 0b1001001, 0b10010010, 0b100100100, 0b100010001, 0b1010100)
+
+
+@dataclass(frozen=True)
+class PhantomTicTacToe(HiddenStones):
+    """Rule fields of phantom tic-tac-toe (P8).
+
+    Attributes:
+        abrupt: whether a failed attempt ends the turn.
+    """
+
+    abrupt: bool = False
+    size = SIZE
+
+    def __post_init__(self) -> None:
+        instance("abrupt", self.abrupt, bool)
+
+    def has_won(self, stones: Scalar, player: Scalar) -> Scalar:
+        """Return whether a set of marks has a line (P4)."""
+        return any_of((stones & line) == line for line in LINES)
