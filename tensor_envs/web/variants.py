@@ -53,6 +53,7 @@ VARIANTS = {
     "dots_and_boxes": Variant("Dots and boxes", "dots_and_boxes"),
     "amazons": Variant("Amazons", "amazons"),
     "hex": Variant("Hex", "hex"),
+    "dark_hex": Variant("Dark Hex", "dark_hex", secret=True),
     "phantom_tic_tac_toe": Variant("Phantom tic-tac-toe", "phantom_tic_tac_toe", secret=True),
     "go": Variant("Go, 9x9", "go"),
     "shed_5": Variant("Shed, 5 cards", "shed", {"cards": 5}),

@@ -28,6 +28,7 @@ GAMES: dict[str, tuple[dict[str, Any], str]] = {
     "dots_and_boxes": ({"rows": 2}, ""),
     "amazons": ({"size": 6}, ""),
     "hex": ({"size": 5}, ""),
+    "dark_hex": ({}, ""),
     "phantom_tic_tac_toe": ({}, ""),
     "go": ({"size": 5}, ""),
     "shed": ({"cards": 6}, ""),

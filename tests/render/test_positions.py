@@ -29,6 +29,7 @@ GAMES: list[tuple[str, dict[str, Any]]] = [
     ("dots_and_boxes", {"rows": 1, "columns": 2}),
     ("amazons", {"size": 6}),
     ("hex", {}),
+    ("dark_hex", {}),
     ("phantom_tic_tac_toe", {}),
     ("go", {"size": 5}),
     ("shed", {"cards": 4}),

@@ -31,6 +31,7 @@ NAMES = {
     "dots_and_boxes": ["A", "B"],
     "amazons": ["White", "Black"],
     "hex": ["Red", "Blue"],
+    "dark_hex": ["Red", "Blue"],
     "phantom_tic_tac_toe": ["X", "O"],
     "go": ["Black", "White"],
     "shed": ["Player 0", "Player 1"],

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
+from tensor_envs.games._kit import hex_boards
 from tensor_envs.games.hyper_tic_tac_toe import paint
 from tensor_envs.web.tile import tile_tables
 from tensor_envs.web.variants import VARIANTS, variant
@@ -70,10 +71,10 @@ def board(width: str, empty: str, turned: bool = False) -> Callable[[te.Env, Gam
 
 
 def hex_board(env: te.Env, game: Game) -> Picture:
-    r, n = render(env), env.rules.size
-    rows = rows_of(by_stone(game, r.FREE, r.COLOURS), n)
+    n = env.rules.size
+    rows = rows_of(by_stone(game, hex_boards.FREE, hex_boards.COLOURS), n)
     wide = [[colour for colour in row for _ in (0, 1)] for row in rows]
-    leaning = [[r.GRID] * k + row + [r.GRID] * (n - 1 - k) for k, row in enumerate(wide)]
+    leaning = [[hex_boards.GRID] * k + row + [hex_boards.GRID] * (n - 1 - k) for k, row in enumerate(wide)]
     return [row for row in leaning for _ in (0, 1)]
 
 
@@ -216,6 +217,7 @@ PICTURES: dict[str, Callable[[te.Env, Game], Picture]] = {
     "dots_and_boxes": dots_and_boxes,
     "amazons": amazons,
     "hex": hex_board,
+    "dark_hex": hex_board,
     "phantom_tic_tac_toe": board("size", "FREE"),
     "chess": chess,
     "2048": game_2048,

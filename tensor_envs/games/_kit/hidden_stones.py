@@ -210,11 +210,11 @@ def signs(game: dict[str, Any]) -> list[str]:
 
 
 def status(rules: HiddenStones, game: dict[str, Any], names: Sequence[str]) -> str:
-    """Return who has won, that it is a draw, or who is to move, and the number of attempts."""
+    """Return who has won, that it is a draw, or who is to move, and the number of the attempt."""
     won = winner(rules, game["board"])
     if won is not None:
         return f"{names[won]} has won"
     if 0 not in game["board"]:
         return "a draw"
     attempts = game.get("ply", plies(game["board"], game["found"]))
-    return f"{stones.to_move(game, names[game['current_player']])} after {attempts} attempts"
+    return f"{stones.to_move(game, names[game['current_player']])}, attempt {attempts + 1}"

@@ -84,7 +84,7 @@ def test_p6_what_a_player_does_not_see_is_not_shown() -> None:
     state = env.state_from_dicts([position("XO. .X. O..", "1 4", 0)])
     assert env.to_string(state, 0, 0).splitlines()[1:4] == ["1 X o .", "2 . X .", "3 . . ."]
     assert env.to_string(state, 0, 1).splitlines()[1:4] == ["1 . O .", "2 . x .", "3 O . ."]
-    assert env.to_string(state).splitlines()[1:] == ["1 X o .", "2 . x .", "3 O . .", "X to move after 6 attempts"]
+    assert env.to_string(state).splitlines()[1:] == ["1 X o .", "2 . x .", "3 O . .", "X to move, attempt 7"]
     render, moves = env.entry.load("render"), ["b2", "b2", "a1", "a1", "a2"]
     game = env.state_to_dict(state)
     for viewer, names in ((0, ["b2", "?", "?", "a1", "a2"]), (1, ["?", "b2", "a1", "?", "?"]), (None, moves)):

@@ -1,0 +1,44 @@
+"""Dark Hex: Hex whose players do not see each other's stones, except those that an attempt has found.
+
+Rules and rulings: RULES.md beside this file. All but the sides is in `games._kit.hidden_stones`.
+"""
+
+from dataclasses import dataclass
+
+from tensor_envs._validate import instance, integer
+from tensor_envs.games._kit.hidden_stones import HiddenStones
+from tensor_envs.rules import Scalar, repeat, where, word
+
+MAX_SIZE = 5
+
+
+@dataclass(frozen=True)
+class DarkHex(HiddenStones):
+    """Rule fields of dark Hex (D8).
+
+    Attributes:
+        size: cells a side, 1..5.
+        abrupt: whether a failed attempt ends the turn.
+    """
+
+    size: int = 3
+    abrupt: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size", integer("size", self.size, 1, MAX_SIZE))
+        instance("abrupt", self.abrupt, bool)
+
+    def has_won(self, stones: Scalar, player: Scalar) -> Scalar:
+        """Return whether a set of stones connects the player's sides (D4)."""
+        n, row, column = self.size, 2**self.size - 1, self.board // (2**self.size - 1)
+
+        def spread(values: list[Scalar]) -> list[Scalar]:
+            """Add the stones that touch those reached (D1)."""
+            [reached] = values
+            left, right = reached & ~column, reached & ~(column << n - 1)
+            near = left >> 1 | right << 1 | reached << n | reached >> n | right >> n - 1 | left << n - 1
+            return [reached | near & stones]
+
+        start, end = (where(player == 0, word(row << n * k * (n - 1)), word(column << k * (n - 1))) for k in (0, 1))
+        [reached] = repeat(self.cells, [stones & start], spread)
+        return (reached & end) != 0
