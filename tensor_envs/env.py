@@ -584,18 +584,18 @@ class Env(Generic[R_co, S_co]):
         return tuple(map(self._name, range(self.num_actions)))
 
     def to_string(self, state: State, i: int = 0, player: int | None = None) -> str:
-        """Return one game as text, without what is hidden from `player` if that is given.
+        """Return one game as text. For a `player`, the board is turned to that side, without what is hidden from it.
 
         Examples:
             >>> env = te.make("tic_tac_toe")
             >>> print(env.to_string(env.step(env.init(1), [4])).splitlines()[2])
             1  .  X  .
         """
-        text: str = self.entry.load("render").to_string(self.rules, self.state_to_dict(state, i, player))
+        text: str = self.entry.load("render").to_string(self.rules, self._view(state, i, player))
         return text
 
     def render(self, state: State, i: int = 0, player: int | None = None) -> str:
-        """Return one game as an SVG document, without what is hidden from `player` if that is given.
+        """Return one game as an SVG document. For a `player`, it is that side's view, without what is hidden from it.
 
         Parts of the picture that stand for actions have these as `data-actions`, numbers with spaces between them.
 
@@ -604,8 +604,13 @@ class Env(Generic[R_co, S_co]):
             >>> env.render(env.init(1)).startswith("<svg")
             True
         """
-        svg: str = self.entry.load("render").to_svg(self.rules, self.state_to_dict(state, i, player))
+        svg: str = self.entry.load("render").to_svg(self.rules, self._view(state, i, player))
         return svg
+
+    def _view(self, state: State, i: int, player: int | None) -> dict[str, Any]:
+        """Return one game for a `render` module, which turns its board to the viewer."""
+        game = self.state_to_dict(state, i, player)
+        return game if player is None else {**game, "viewer": player}
 
     def symmetries(self) -> Iterator[Symmetry]:
         """Yield index maps under which the game is unchanged (see `tensor_envs.Symmetry`), the identity first.

@@ -314,7 +314,10 @@ class SpielState(pyspiel.State):
         self._at = self._at.after(action)
 
     def _action_to_string(self, player: int, action: int) -> str:
-        return f"draw {action}" if player == CHANCE else self._at.tree.env.action_names[action]
+        if player == CHANCE:
+            return f"draw {action}"
+        env = self._at.tree.env
+        return env.action_to_string(action, self.state if env.names_depend_on_position else None)
 
     def is_terminal(self) -> bool:
         return self._at.player == TERMINAL

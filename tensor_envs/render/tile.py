@@ -1,4 +1,4 @@
-"""Small pictures of states, declared as lookup tables, so that thousands of games are painted without their Python."""
+"""Small pictures of states and names of actions as lookup tables, for pages that have no Python of the games."""
 
 from __future__ import annotations
 
@@ -26,6 +26,13 @@ class Pixel(NamedTuple):
     """A pixel: the colours "#rrggbb" for every value of some bits, of which the first are the lowest."""
 
     colours: tuple[str, ...]
+    bits: tuple[StateBits, ...] = ()
+
+
+class ActionName(NamedTuple):
+    """The name of an action: a text for every value of some bits, of which the first are the lowest."""
+
+    texts: tuple[str, ...]
     bits: tuple[StateBits, ...] = ()
 
 

@@ -1,4 +1,4 @@
-"""Tiles as tables of numbers for a page."""
+"""Tiles and names of actions as tables for a page."""
 
 from __future__ import annotations
 
@@ -26,26 +26,46 @@ def tile_tables(env: Env) -> dict[str, Any] | None:
     def number(numbers: dict[Any, int], key: Any) -> int:
         return numbers.setdefault(key, len(numbers))
 
-    def location(bits: StateBits) -> list[int]:
-        slot = env.engine.layout.slots[bits.field][bits.number]
-        if bits.size is None:
-            return [*slot]
-        words, shift = divmod(slot.shift + bits.first, 32)
-        return [slot.word + words, shift, bits.size, 0]
-
     views = []
     for pixels in tile.views:
         cells = dict[Pixel, int]()
         shown = [number(cells, pixel) for pixel in pixels]
-        looked_up = [[number(palettes, pixel.colours), *map(location, pixel.bits)] for pixel in cells]
+        looked_up = [
+            [number(palettes, pixel.colours), *(location(env, bits) for bits in pixel.bits)] for pixel in cells
+        ]
         views.append({"cells": looked_up, "pixels": shown})
     return {
         "width": tile.width,
         "height": len(tile.views[0]) // tile.width,
-        "player": location(StateBits("current_player")),
+        "player": location(env, StateBits("current_player")),
         "views": views,
-        "marks": [[number(colours, m.colour), number(places, m.places), location(m.bits)] for m in tile.marks],
+        "marks": [[number(colours, m.colour), number(places, m.places), location(env, m.bits)] for m in tile.marks],
         "places": list(places),
         "palettes": [[number(colours, colour) for colour in palette] for palette in palettes],
         "colours": list(colours),
     }
+
+
+def name_tables(env: Env) -> dict[str, Any]:
+    """Return the names of all actions for JSON, see `page/tiles.js`.
+
+    Returns:
+        actions: for each its name or, where that depends on the position, a number in `bits` and the names by the value
+        of these bits. bits: lists of locations, see `tile_tables`.
+    """
+    declared = getattr(env.entry.load("notation"), "names", None) if env.entry.notation else None
+    if declared is None:
+        return {"actions": list(env.action_names), "bits": []}
+    numbers, actions = dict[tuple[StateBits, ...], int](), list[Any]()
+    for texts, bits in declared(env.rules):
+        actions.append([numbers.setdefault(bits, len(numbers)), *texts] if bits else texts[0])
+    return {"actions": actions, "bits": [[location(env, part) for part in bits] for bits in numbers]}
+
+
+def location(env: Env, bits: StateBits) -> list[int]:
+    """Return a word of a state, the first of some bits in it, their number, and what is added to them."""
+    slot = env.engine.layout.slots[bits.field][bits.number]
+    if bits.size is None:
+        return [*slot]
+    words, shift = divmod(slot.shift + bits.first, 32)
+    return [slot.word + words, shift, bits.size, 0]

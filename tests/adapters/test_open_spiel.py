@@ -54,6 +54,17 @@ def test_the_same_game() -> None:
     assert spiel.returns() == returns.tolist() and state.terminated.item() and hidden
 
 
+def test_names_of_chess_are_absolute() -> None:
+    """Names are those of the Universal Chess Interface, for Black as well, and promotions by the piece that moves."""
+    state = pyspiel.load_game("tensor_envs_chess").new_initial_state()
+    env = shared_env("chess")
+    for name in ("e2e4", "e7e5", "g1f3"):
+        names = {state.action_to_string(action): action for action in state.legal_actions()}
+        assert sorted(names) == sorted(env.legal_actions(state.state).values())
+        state.apply_action(names[name])
+    assert str(state).splitlines()[3].startswith("5 . . . . p")
+
+
 def test_searches() -> None:
     """OpenSpiel's minimax finds the value of its own game, and its Monte Carlo tree search beats the uniform player."""
     ours = pyspiel.load_game("tensor_envs_connect_four(rows=3,columns=3,k=3)")

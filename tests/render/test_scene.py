@@ -138,7 +138,23 @@ def test_chess_is_turned_for_black() -> None:
     side = 2 * MARGIN + 8 * CELL  # both marks are turned by half a turn around the board's middle
     turned = [sorted((side - x, side - y) for x, y in place) for place in places[1]]
     assert len(turned) == 2 and sorted(map(sorted, places[0])) == sorted(turned)
-    assert env.render(env.init(1)) == env.render(env.init(1), 0, 1)
+    state = env.step(env.init(1), [e2e4])
+    assert env.render(state) == env.render(state, 0, 0) != env.render(state, 0, 1)
+
+
+def test_labels_of_chess_stay_when_the_move_changes() -> None:
+    """White's pawn on e4 and Black's on d5 stand on rows with these numbers, and in columns with these letters."""
+    env = shared_env("chess")
+    state = te.replay(te.record(env, ["e4", "d5"]))
+    for rows in (slice(None), slice(None, None, -1)):
+        player = None if rows.step is None else 1
+        lines = env.to_string(state, 0, player).splitlines()
+        ranks, files = dict(line.split(" ", 1) for line in lines[:8]), lines[8].split()
+        assert list(ranks) == [*"87654321"[rows]] and files == [*"abcdefgh"[rows]]
+        assert ranks["4"].split()[files.index("e")] == "P" and ranks["5"].split()[files.index("d")] == "p"
+    moves = [te.record(env, ["e4", "d5"][:k]) for k in range(3)]
+    drawn = [[e.text for e in elements(env.render(te.replay(game))) if e.text] for game in moves]
+    assert drawn[0][:17] == drawn[1][:17] == drawn[2][:17] and drawn[0][1:3] == ["8", "a"]
 
 
 def test_a_promotion_names_the_piece() -> None:

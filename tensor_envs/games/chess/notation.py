@@ -24,6 +24,7 @@ from tensor_envs.games.chess.rules import (
     moved,
     turned,
 )
+from tensor_envs.render.tile import ActionName, StateBits
 from tensor_envs.rules import GameState, integer, word64
 
 PIECES = "PNBRQK"
@@ -220,16 +221,40 @@ def action_to_string(rules: Chess, action: int) -> str:
     if action in CASTLES:
         return "O-O-O" if action == CASTLES[0] else "O-O"
     square, plane = divmod(action, len(PLANES))
-    file, rank = square // SIDE + PLANES[plane][0], square % SIDE + PLANES[plane][1]
-    inside = 0 <= file < SIDE and 0 <= rank < SIDE
-    to = name_of(SIDE * file + rank) if inside else f"{PLANES[plane][0]:+d}{PLANES[plane][1]:+d}"
+    to = name_of(ends_of(action)[1]) if stays_on(action) else f"{PLANES[plane][0]:+d}{PLANES[plane][1]:+d}"
     return name_of(square) + to + (PROMOTIONS[plane // len(FORWARD)] if plane < UNDER else "")
+
+
+def stays_on(action: int) -> bool:
+    """Return whether a move, which is no castling, stays on the board."""
+    square, plane = divmod(action, len(PLANES))
+    ends = zip(divmod(square, SIDE), PLANES[plane], strict=True)
+    return all(0 <= line + step < SIDE for line, step in ends)
 
 
 def move_to_string(rules: Chess, action: int, s: dict[str, Any]) -> str:
     """Return a legal action of a position in the form of the Universal Chess Interface: "e7e5", "e1g1", "b2b1q"."""
     start, end = ends_of(action)
     return square_of(start, s) + square_of(end, s) + promoted(action, s)
+
+
+def names(rules: Chess) -> list[ActionName]:
+    """Return the names of `move_to_string` for all actions; those that leave the board are never legal."""
+    return [_name(rules, action) for action in range(rules.spec.num_actions)]
+
+
+def _name(rules: Chess, action: int) -> ActionName:
+    """Return the name of an action by the player to move and, on the last rank, by whether a pawn moves."""
+    if action not in CASTLES and not stays_on(action):
+        return ActionName((action_to_string(rules, action),))
+    start, end = ends_of(action)
+    may_promote = action not in CASTLES and end % SIDE == SIDE - 1
+    pawns = (0, 1 << start) if may_promote else (0,)
+    texts = [
+        move_to_string(rules, action, {"current_player": player, "pawns": pawn}) for player in (0, 1) for pawn in pawns
+    ]
+    bits = StateBits("pawns", 0, start, 1), StateBits("current_player")
+    return ActionName(tuple(texts), bits[-len(pawns) :])
 
 
 def spellings(rules: Chess, s: dict[str, Any], legal: Sequence[int]) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""Positions of chess as text and as drawings; ranks are numbered from the side of the player to move, as in moves."""
+"""Positions of chess as text and as drawings, with White below, or else the viewer."""
 
 from typing import Any
 
@@ -12,6 +12,7 @@ from tensor_envs.render.scene import seat_names
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
 NAMES = ("white", "black")
+RANK_NAMES = "87654321"  # from the top, with white below
 LIGHT, SHADE, PAPER = "#ece5d3", "#94abbf", "#fcfcfa"
 CELL, MARGIN = 48, 36  # pixels: a square, around the board
 # outlines in a square of side 1; heads are circles: height of the centre, radius
@@ -60,11 +61,6 @@ def mover(game: dict[str, Any]) -> int:
     return "wb".index(game["fen"].split()[1])
 
 
-def ranks_of(game: dict[str, Any]) -> str:
-    """Return the names of the ranks, white's eighth first."""
-    return "87654321"[:: -1 if mover(game) else 1]
-
-
 def legal(rules: Chess, game: dict[str, Any]) -> list[int]:
     """Return the legal actions; none once the game is over."""
     fields = from_dict(rules, game)
@@ -90,23 +86,20 @@ def status(rules: Chess, game: dict[str, Any]) -> str:
 
 
 def to_string(rules: Chess, game: dict[str, Any]) -> str:
-    """Return rows of pieces, white's in capitals, the status, and the FEN."""
-    rows = [f"{rank} " + " ".join(row) for rank, row in zip(ranks_of(game), rows_of(game), strict=True)]
-    return "\n".join([*rows, "  " + " ".join(FILE_NAMES), status(rules, game), game["fen"]])
+    """Return rows of pieces, white's in capitals, the viewer's or white's first rank below; the status, and the FEN."""
+    step = -1 if game.get("viewer") else 1
+    rows = [f"{rank} " + " ".join(row[::step]) for rank, row in zip(RANK_NAMES, rows_of(game), strict=True)]
+    return "\n".join([*rows[::step], "  " + " ".join(FILE_NAMES[::step]), status(rules, game), game["fen"]])
 
 
 def draw(rules: Chess, game: dict[str, Any]) -> Drawing:
-    """Draw the board, the viewer or white below; a square stands for the moves from it and to it.
-
-    For a viewer the ranks have their usual numbers, without one those of moves.
-    """
+    """Draw the board, the viewer or white below; a square stands for the moves from it and to it."""
     side, grid = SIDE * CELL, SquareGrid(MARGIN, MARGIN, CELL)
-    ranks = "87654321" if "viewer" in game else ranks_of(game)
     order = range(SIDE)[:: -1 if game.get("viewer") else 1]
     picture = Drawing(side + 2 * MARGIN, side + 2.5 * MARGIN, title="Chess")
     picture.rect(MARGIN, MARGIN, side, side, LIGHT, INK)
     for place, line in enumerate(order):
-        picture.text((MARGIN - 14, MARGIN + (place + 0.5) * CELL), ranks[line], 12, INK)
+        picture.text((MARGIN - 14, MARGIN + (place + 0.5) * CELL), RANK_NAMES[line], 12, INK)
         picture.text((MARGIN + (place + 0.5) * CELL, MARGIN - 14), FILE_NAMES[line], 12, INK)
     actions = {action: ends_of(action) for action in legal(rules, game)}
     for row, pieces in enumerate(rows_of(game)):

@@ -3,7 +3,7 @@
 import { Games, load, read } from "./games.js";
 import { GpuGames, gpuDevice } from "./gpu.js";
 import { choose, judge } from "./players.js";
-import { Tiles } from "./tiles.js";
+import { nameOf, Tiles } from "./tiles.js";
 
 const LARGE = 420; // pixels of a picture without Python
 const NOT_SHOWN = "a move, not shown";
@@ -153,7 +153,7 @@ export class Local {
     const persons = seats.flatMap((kind, k) => (kind === "person" ? [k] : [])), hidden = about.hidden;
     const isPersons = !over && seats[player] === "person";
     const viewer = !persons.length || (hidden && over) ? null : hidden && isPersons ? player : persons[0];
-    const names = past.map(({ action }) => about.actions[action]);
+    const names = past.map(({ words: before, action }) => nameOf(about, before, action));
     const python = this.shown(words, viewer, past.length, isPersons ? legal : [], over);
     const moves = past.map(({ player: who }, ply) => ({
       ply, player: who, name: hidden && viewer !== null && who !== viewer ? NOT_SHOWN : names[ply],
@@ -161,7 +161,7 @@ export class Local {
     return {
       game, seats, seed, ply: past.length, player, over, truncated, viewer, moves, computer: !over && !isPersons,
       secret: hidden && persons.length > 1, waiting: false,
-      actions: isPersons ? legal.map((action) => ({ action, name: about.actions[action] })) : [],
+      actions: isPersons ? legal.map((action) => ({ action, name: nameOf(about, words, action) })) : [],
       returns: past.reduce((sum, { rewards }) => sum.map((x, k) => x + rewards[k]), rewards.map(() => 0)),
       // the tile, which hides nothing
       small: !about.tile || (hidden && viewer !== null && python) ? null : this.small(words),
@@ -172,7 +172,7 @@ export class Local {
   // -> what Python shows of a position after so many plies, see `render/scene.py`; null without Python
   shown(words, viewer, ply, actions, over) {
     const { about, past } = this.table, before = past[ply - 1];
-    const names = past.slice(0, ply).map(({ action }) => about.actions[action]);
+    const names = past.slice(0, ply).map(({ words: at, action }) => nameOf(about, at, action));
     return about.python ? this.startPython()?.("bridge.view", about.id, words, viewer, names, actions,
       before ? [before.words, before.action] : null, over) ?? null : null;
   }

@@ -1,5 +1,26 @@
-// A game in a few pixels: the colour of each is looked up by some bits of the game's words, see `render/tile.py`.
+// A game in a few pixels: the colour of each is looked up by some bits of the game's words, see `render/tile.py`. Names
+// of actions are looked up in the same way.
 const LONGER = 60, LARGEST = 8; // of the picture's longer side and of a pixel, in pixels of the screen
+
+const value = (words, [word, shift, size, low], first = 0, lanes = 1) => (words[first + word * lanes] >>> shift & (1 << size) - 1) + low;
+
+// the value of some bits of a game's words, of which the first are the lowest
+function valueOf(bits, words, first, lanes) {
+  let key = 0, at = 0;
+  for (const some of bits) {
+    key |= value(words, some, first, lanes) << at;
+    at += some[2];
+  }
+  return key;
+}
+
+// the name of a legal action in the position of these words
+export function nameOf({ actions, bits }, words, action) {
+  const name = actions[action];
+  if (typeof name === "string") return name;
+  const [number, ...names] = name;
+  return names[valueOf(bits[number], words)];
+}
 
 export class Tiles {
   constructor({ width, height, player, palettes, views, places, marks, colours }) {
@@ -19,19 +40,11 @@ export class Tiles {
   // words: [values, lanes], of which the first of the game is at `first`; into: pixels of the screen, `wide` a row
   paint(words, first, lanes, into, corner, wide) {
     const { columns, rows, width, scale, player, views, marks, pixels } = this;
-    const value = ([word, shift, size, low]) => (words[first + word * lanes] >>> shift & (1 << size) - 1) + low;
-    const view = views[views.length > 1 ? value(player) : 0];
-    const shown = view.cells.map(([palette, bits]) => {
-      let key = 0, at = 0;
-      for (const some of bits) {
-        key |= value(some) << at;
-        at += some[2];
-      }
-      return palette[key];
-    });
+    const view = views[views.length > 1 ? value(words, player, first, lanes) : 0];
+    const shown = view.cells.map(([palette, bits]) => palette[valueOf(bits, words, first, lanes)]);
     view.pixels.forEach((cell, k) => { pixels[k] = shown[cell]; });
     for (const [colour, places, bits] of marks) {
-      const place = places[value(bits)];
+      const place = places[value(words, bits, first, lanes)];
       if (place >= 0) pixels[place] = colour;
     }
     for (let row = 0, k = 0; row < rows; row++) {
