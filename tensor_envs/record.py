@@ -1,10 +1,10 @@
-"""Records of whole games: played from actions or files, replayed exactly, and saved as JSON lines or as PGN."""
+"""Records of whole games: played from actions or files, replayed exactly, and saved as JSON lines, PGN or SGF."""
 
 from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -124,14 +124,15 @@ def replay(game: Record) -> State:
 
 
 def save_game(game: Record, path: str | Path) -> None:
-    """Write a record to a file: JSON lines (".jsonl") or, for chess, PGN (".pgn").
+    """Write a record to a file: JSON lines (".jsonl"); PGN (".pgn") of chess; SGF (".sgf") of go and Hex.
 
     Args:
         game: the record.
         path: of the file. An existing file is replaced once all is written.
 
     Raises:
-        ValueError: another ending, or one that the game has not; the record cannot be replayed.
+        ValueError: another ending, or one that the game has not; the record cannot be replayed; a game that only JSON
+            lines can hold, such as one that an illegal action has ended.
         TypeError: other arguments.
         OSError: names the path; an existing file is unchanged.
 
@@ -149,8 +150,10 @@ def save_game(game: Record, path: str | Path) -> None:
     if path.suffix != JSON_LINES:
         env = env_of(game.game)
         write = _format(env, path).write
-        states = _play(env, game.actions, game.seed, game.row, game.start)[1]
-        text = write(env.rules, [env.row(state, 0) for state in states], game.actions, game.start)
+        rows = [env.row(state, 0) for state in _play(env, game.actions, game.seed, game.row, game.start)[1]]
+        if game.actions and not rows[-2]["legal_action_mask"][game.actions[-1]]:
+            raise ValueError(f"game ends with an illegal action, which {path.suffix} cannot express")
+        text = write(env.rules, rows, game.actions, game.start)
     replace_file(path, [text.encode()])
 
 
@@ -159,14 +162,15 @@ def load_game(path: str | Path, env: Env | None = None) -> Record:
 
     Args:
         path: of the file.
-        env: of PGN and other formats of players; default: the game that the ending belongs to. JSON lines name theirs.
+        env: of PGN and other formats of players; default: the game that the ending belongs to, with the size of the
+            board and the komi of the file. JSON lines name theirs.
 
     Returns:
         The record.
 
     Raises:
         FileNotFoundError: no such file.
-        ValueError: names the file and what is wrong with it.
+        ValueError: names the file, what is wrong with it and where: the move or, in SGF, the node (0 is the root).
         TypeError: other arguments.
 
     Examples:
@@ -177,23 +181,36 @@ def load_game(path: str | Path, env: Env | None = None) -> Record:
         ('d3',)
     """
     path = file_path("path", path)
-    text = path.read_text(encoding="utf-8")
+    text, place = path.read_text(encoding="utf-8"), ""
+
+    def names(moves: Iterable[tuple[str, str]]) -> Iterator[str]:
+        nonlocal place
+        for name, where in moves:
+            place = f"{where}: "
+            yield name
+            place = ""
+
     try:
         if path.suffix == JSON_LINES:
             return Record.from_json(text.partition("\n")[0])
-        env = env or _home(path)
+        env = env or _home(path, text)
         start, moves = _format(env, path).read(env.rules, text)
-        return record(env, moves, start=start)
+        return record(env, names(moves), start=start)
     except ValueError as error:
-        raise ValueError(f"{str(path)!r} holds no game that can be read: {error}") from None
+        raise ValueError(f"{str(path)!r} holds no game that can be read: {place}{error}") from None
 
 
-def _home(path: Path) -> Env:
-    """Return the game whose files have an ending. ValueError if there is none, or several."""
-    games = [name for name, entry in entries().items() if path.suffix in entry.files and name == entry.id]
+def _home(path: Path, text: str) -> Env:
+    """Return the game whose files have an ending, with the rules that a text names. ValueError unless there is one."""
+    games = list[tuple[str, dict[str, Any]]]()
+    for name, entry in entries().items():
+        if path.suffix in entry.files and name == entry.id:
+            module = importlib.import_module(entry.files[path.suffix])
+            fields = module.rule_fields(text) if hasattr(module, "rule_fields") else {}
+            games += [] if fields is None else [(name, fields)]
     if len(games) != 1:
         raise ValueError(f"env must be given for files that end with {path.suffix!r}, of {len(games)} games")
-    return make(games[0])
+    return make(games[0][0], **games[0][1])
 
 
 def _format(env: Env, path: Path) -> Any:

@@ -1,4 +1,4 @@
-"""Records of whole games: JSON lines and PGN, judged by python-chess."""
+"""Records of whole games: JSON lines and PGN, judged by python-chess; SGF is tested in `tests/games`."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_wrong_records(tmp_path: Path) -> None:
         ("b.pgn", "", "it has neither tags nor moves"),
         ("c.pgn", "1. e4 (1. d4", "a variation has no end"),
         ("d.pgn", "1. e4 e4", "action 1: no legal action"),
-        ("e.sgf", "(;)", "env must be given for files that end with '.sgf', of 0 games"),
+        ("e.xyz", "(;)", "env must be given for files that end with '.xyz', of 0 games"),
     ):
         (tmp_path / name).write_text(text)
         with pytest.raises(ValueError, match=message):

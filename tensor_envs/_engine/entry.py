@@ -44,7 +44,9 @@ class GameEntry:
         short: rule fields under which games end soon, for tests.
         files: by the ending of a file of whole games, such as ".pgn", a module with
             `write(rules, positions, actions, start)`, which returns a text, and `read(rules, text)`, which returns the
-            first position as a dictionary (or None) and the names of the actions; see `te.save_game`.
+            first position as a dictionary (or None) and for each action its name and its place in the text; see
+            `te.save_game`. Where several games or boards share an ending, also `rule_fields(text)`: the rule fields
+            that a text names, or None for another game's text.
 
     Notation and render are optional: a game without them can be played, searched and learned, but has no dictionaries
     and no pictures.

@@ -39,8 +39,8 @@ def write(
     return "".join(f'[{name} "{value}"]\n' for name, value in tags.items()) + "\n" + "\n".join(lines) + "\n"
 
 
-def read(rules: Chess, text: str) -> tuple[dict[str, Any] | None, list[str]]:
-    """Return the first position, None for the usual one, and the moves of the first game of a PGN.
+def read(rules: Chess, text: str) -> tuple[dict[str, Any] | None, list[tuple[str, str]]]:
+    """Return the first position, None for the usual one, and the names and places of the moves of the first game.
 
     Comments, annotations and variations are skipped. ValueError for a text without moves and tags.
     """
@@ -55,11 +55,11 @@ def read(rules: Chess, text: str) -> tuple[dict[str, Any] | None, list[str]]:
         if shorter == body:
             raise ValueError("a variation has no end")
         body = shorter
-    moves = []
+    moves = list[tuple[str, str]]()
     for word in MOVE_NUMBERS.sub(" ", body).split():
         if word in RESULTS:
             break
-        moves.append(word)
+        moves.append((word, f"move {len(moves) + 1}, {word}"))
     if not (tags or moves):
         raise ValueError("it has neither tags nor moves")
     return ({"fen": tags["FEN"]} if "FEN" in tags else None), moves

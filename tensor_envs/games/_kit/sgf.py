@@ -1,0 +1,152 @@
+"""Smart Game Format FF[4]: the main line of a game's tree, and stones that are set up before the first move."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from tensor_envs._validate import shown
+from tensor_envs.games._kit.stones import STONES
+
+Node = Mapping[str, Sequence[str]]  # values by property
+COLOURS = "BW"  # of player 0 and player 1
+SETUP = {"AB": STONES[0], "AW": STONES[1], "AE": 0}  # stones by property
+RESULTS = {1.0: "B+", -1.0: "W+"}  # by the reward of player 0
+TOKEN = re.compile(r"\s*(?:([();])|([A-Za-z]+)\s*((?:\[(?:[^\]\\]|\\.)*\]\s*)+))", re.DOTALL)
+VALUE = re.compile(r"\[((?:[^\]\\]|\\.)*)\]", re.DOTALL)
+
+
+def main_line(text: str) -> list[Node]:
+    """Return the nodes of the first game's main line, the root first.
+
+    Raises:
+        ValueError: the text does not begin with a game, or it breaks off; the error names the node.
+    """
+    nodes, depth, position = list[dict[str, list[str]]](), 0, max(0, text.find("("))
+    while token := TOKEN.match(text, position):
+        position = token.end()
+        sign, name, values = token.groups()
+        if sign == "(":
+            depth += 1
+        elif sign == ")":
+            return list(nodes)  # the other variations follow
+        elif sign == ";" and depth:
+            nodes.append({})
+        elif name and nodes:
+            # lower case letters in a property's name are those of older formats
+            nodes[-1]["".join(filter(str.isupper, name))] = [
+                re.sub(r"\\(.)", r"\1", value, flags=re.DOTALL) for value in VALUE.findall(values)
+            ]
+        else:
+            break
+    found = shown(text[position : position + 20].strip() or "the end")
+    raise ValueError(f"node {max(0, len(nodes) - 1)}: a property, a node or ) is missing before {found}")
+
+
+def root_of(text: str, number: str) -> Node | None:
+    """Return the root of a game if its number GM is this one."""
+    nodes = main_line(text)
+    if not nodes:
+        raise ValueError("node 0: the game has no root")
+    return nodes[0] if nodes[0].get("GM", ["1"])[0].strip() == number else None
+
+
+def one(node: Node, name: str, default: str) -> str:
+    """Return the value of a property that has one."""
+    return node.get(name, [default])[0].strip()
+
+
+def size_of(root: Node, default: str) -> int:
+    """Return the side of a square board. ValueError for another one."""
+    sides = {*one(root, "SZ", default).split(":")}
+    side = sides.pop().strip()
+    if sides or not side.isdecimal():
+        raise ValueError(f"node 0: SZ must be the side of a square board, got {shown(root['SZ'][0])}")
+    return int(side)
+
+
+def moves_of(nodes: Sequence[Node], mover: int) -> Iterator[tuple[str, str]]:
+    """Yield the moves after the setup: the text of each, and its place in the file.
+
+    Args:
+        nodes: the main line.
+        mover: the player of the first move.
+
+    Raises:
+        ValueError: a player moves out of turn, or stones are set up later; the error names the node.
+    """
+    moved = False
+    for number, node in enumerate(nodes):
+        if moved and SETUP.keys() & node.keys():
+            raise ValueError(f"node {number}: stones are set up after the first move")
+        for colour, value in ((letter, value) for letter in COLOURS for value in node.get(letter, ())):
+            place = f"node {number}, {colour}[{value}]"
+            if colour != COLOURS[mover]:
+                raise ValueError(f"{place}: {COLOURS[mover]} is to move")
+            yield value, place
+            mover, moved = 1 - mover, True
+
+
+def setup_of(nodes: Sequence[Node], cells: Callable[[str], list[int]], size: int) -> tuple[list[int] | None, int]:
+    """Return the board before the first move, None for the usual one, and the player to move.
+
+    Args:
+        nodes: the main line.
+        cells: the function of the cells of a value, a point or a rectangle "aa:cc".
+        size: number of cells.
+
+    Raises:
+        ValueError: a value is no point; the error names the node.
+    """
+    board, player = None, None
+    for number, node in enumerate(nodes):
+        for name, stone in SETUP.items():
+            for value in node.get(name, ()):
+                board = board or [0] * size
+                try:
+                    for cell in cells(value):
+                        board[cell] = stone
+                except ValueError as error:
+                    raise ValueError(f"node {number}, {name}[{value}]: {error}") from None
+        if "PL" in node:
+            letter = one(node, "PL", "")[:1].upper()
+            if letter not in [*COLOURS]:
+                raise ValueError(f"node {number}: PL must be B or W, got {shown(node['PL'][0])}")
+            player = COLOURS.index(letter)
+        for mover, colour in enumerate(COLOURS):
+            if colour in node:  # without PL the colour of the first move says who begins
+                return board, mover if player is None else player
+    return board, 0 if player is None else player
+
+
+def write(
+    root: Mapping[str, str], moves: Sequence[str], start: dict[str, Any] | None, name_of: Callable[[int], str]
+) -> str:
+    """Return a game as text.
+
+    Args:
+        root: properties of the root beside FF, CA and AP.
+        moves: the texts of all moves.
+        start: the first position, with "board" and "current_player"; None for the usual one.
+        name_of: the function of a cell's text.
+    """
+    properties = {"FF": "4", "CA": "UTF-8", "AP": "tensor_envs", **root}
+    text, mover = "".join(f"{name}[{value}]" for name, value in properties.items()), 0
+    if start is not None:
+        mover = start["current_player"]
+        for name, stone in SETUP.items():
+            cells = [cell for cell, found in enumerate(start["board"]) if found == stone] if stone else []
+            text += f"\n{name}" * bool(cells) + "".join(f"[{name_of(cell)}]" for cell in cells)
+        text += f"\nPL[{COLOURS[mover]}]"
+    lines = [f"(;{text}"]
+    for k, move in enumerate(moves):
+        if k % 10 == 0:
+            lines.append("")
+        lines[-1] += f";{COLOURS[(mover + k) % 2]}[{move}]"
+    return "\n".join(lines) + ")\n"
+
+
+def winner(last: Mapping[str, Any]) -> str | None:
+    """Return how the result of a game that is over begins: "B+", "W+", or "0" for a draw; None if it goes on."""
+    if last["truncated"]:
+        return "Void"
+    return RESULTS.get(last["rewards"][0], "0") if last["terminated"] else None
