@@ -469,7 +469,8 @@ class Env(Generic[R_co, S_co]):
         """Return the action of a name; spaces do not count.
 
         Args:
-            name: as `action_to_string` returns it. In chess also standard algebraic notation, such as "Nf6" or "exd5+".
+            name: as `action_to_string` returns it. In chess also standard algebraic notation, such as "Nf6" or "exd5+";
+                in backgammon, with a state, also "13/7*" for a hit and "4/off" by a higher number.
             state: as there; with one, the action must be legal.
             i: the game's row.
 
@@ -520,7 +521,7 @@ class Env(Generic[R_co, S_co]):
         return {action: notation.move_to_string(self.rules, action, row) for action in legal}
 
     def spellings(self, state: State | None = None, i: int = 0) -> dict[str, int]:
-        """Return actions by all their names: in chess, also those in standard algebraic notation.
+        """Return actions by all their names: of chess also those in standard algebraic notation, of backgammon "13/7*".
 
         Args:
             state: a state of this environment, for the legal actions of one game; None: all actions, except in chess.
@@ -543,9 +544,9 @@ class Env(Generic[R_co, S_co]):
         actions = dict[str, int]()
         for action, name in named.items():
             actions.setdefault(name, action)
-        if not by_position:
+        if state is None or not hasattr(self.entry.load("notation"), "spellings"):
             return actions
-        more: dict[str, int] = self.entry.load("notation").spellings(self.rules, *self._legal(self._position(state), i))
+        more: dict[str, int] = self.entry.load("notation").spellings(self.rules, *self._legal(state, i))
         return actions | more
 
     def _legal(self, state: State, i: int) -> tuple[dict[str, Any], list[int]]:

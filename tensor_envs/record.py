@@ -1,4 +1,4 @@
-"""Records of whole games: played from actions or files, replayed exactly, and saved as JSON lines, PGN or SGF."""
+"""Records of whole games: played from actions or files, replayed exactly, and saved in several formats."""
 
 from __future__ import annotations
 
@@ -124,7 +124,8 @@ def replay(game: Record) -> State:
 
 
 def save_game(game: Record, path: str | Path) -> None:
-    """Write a record to a file: JSON lines (".jsonl"); PGN (".pgn") of chess; SGF (".sgf") of go and Hex.
+    """Write a record to a file: JSON lines (".jsonl"); PGN (".pgn") of chess; SGF (".sgf") of go and Hex; MAT
+    (".mat") of backgammon; transcripts (".txt") of Othello, connect four and tic-tac-toe, such as "f5d6c3".
 
     Args:
         game: the record.
@@ -153,7 +154,7 @@ def save_game(game: Record, path: str | Path) -> None:
         rows = [env.row(state, 0) for state in _play(env, game.actions, game.seed, game.row, game.start)[1]]
         if game.actions and not rows[-2]["legal_action_mask"][game.actions[-1]]:
             raise ValueError(f"game ends with an illegal action, which {path.suffix} cannot express")
-        text = write(env.rules, rows, game.actions, game.start)
+        text = write(env.rules, game, rows)
     replace_file(path, [text.encode()])
 
 
@@ -194,8 +195,8 @@ def load_game(path: str | Path, env: Env | None = None) -> Record:
         if path.suffix == JSON_LINES:
             return Record.from_json(text.partition("\n")[0])
         env = env or _home(path, text)
-        start, moves = _format(env, path).read(env.rules, text)
-        return record(env, names(moves), start=start)
+        start, moves, *chance = _format(env, path).read(env.rules, text)
+        return record(env, names(moves), start=start, **(chance[0] if chance else {}))
     except ValueError as error:
         raise ValueError(f"{str(path)!r} holds no game that can be read: {place}{error}") from None
 

@@ -94,7 +94,7 @@ def test_wrong_records(tmp_path: Path) -> None:
         te.record(ttt, [0, 3, 1, 4, 2, 8])
     with pytest.raises(ValueError, match=r"action 0: it must be in 0\.\.8, got 9"):
         te.record(ttt, [9])
-    with pytest.raises(ValueError, match=r"must end with .jsonl for 'tic_tac_toe', got 'a.pgn'"):
+    with pytest.raises(ValueError, match=r"must end with .jsonl or .txt for 'tic_tac_toe', got 'a.pgn'"):
         te.save_game(te.record(ttt, [0]), tmp_path / "a.pgn")
     for name, text, message in (
         ("a.jsonl", "{}", "holds no game that can be read: text must be a line of JSON"),

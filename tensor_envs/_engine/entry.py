@@ -32,8 +32,9 @@ class GameEntry:
             adds those that `from_dict` would not give back. Optional functions are `action_to_string(rules, action)`,
             else actions have the names of the rules' `actions` (see `rules.Actions`) or their numbers, and
             `symmetries(rules)`, else a game has the identity alone. Where names of actions depend on the position, also
-            `move_to_string(rules, action, fields)` for legal actions, and `spellings(rules, fields, legal)`: further
-            names and their actions; for pages also `names(rules)`, a `render.tile.ActionName` for each action.
+            `move_to_string(rules, action, fields)` for legal actions; for pages also `names(rules)`, a
+            `render.tile.ActionName` for each action. `spellings(rules, fields, legal)` gives further names of legal
+            actions.
         render: a module with `to_string(rules, game)` and `to_svg(rules, game)`, of dictionaries as `to_dict` gives
             them; for pixels also `draw(rules, game)`, which returns a `render.Drawing`; for the wall of the page also
             `tile(rules)`, which returns a `render.tile.Tile`; if the game hides anything also
@@ -43,10 +44,11 @@ class GameEntry:
         presets: further ids with fixed rule fields, `max_plies` (see `make`) included.
         short: rule fields under which games end soon, for tests.
         files: by the ending of a file of whole games, such as ".pgn", a module with
-            `write(rules, positions, actions, start)`, which returns a text, and `read(rules, text)`, which returns the
-            first position as a dictionary (or None) and for each action its name and its place in the text; see
-            `te.save_game`. Where several games or boards share an ending, also `rule_fields(text)`: the rule fields
-            that a text names, or None for another game's text.
+            `write(rules, game, positions)`, which returns the text of a `te.Record`, and `read(rules, text)`, which
+            returns the first position as a dictionary (or None), for each action its name and its place in the text,
+            and, in games of chance, a dictionary of `seed` and `row`; see `te.save_game`. Where several
+            games or boards share an ending, also `rule_fields(text)`: the rule fields that a text names, or None for
+            another game's text.
 
     Notation and render are optional: a game without them can be played, searched and learned, but has no dictionaries
     and no pictures.

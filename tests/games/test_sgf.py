@@ -19,16 +19,18 @@ GAMES: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-def random_games(env: te.Env, count: int, seed: int) -> list[te.Record]:
+def random_games(env: te.Env, count: int, seed: int, first_row: int = 0) -> list[te.Record]:
     """Return records of whole games of the uniform policy."""
-    state, actions = env.init(count, seed), list[np.ndarray]()
+    state, actions = env.init(count, seed, first_row=first_row), list[np.ndarray]()
     lengths = np.zeros(count, int)
     while (going := ~state.terminated.numpy()).any():
         actions.append(te.agents.uniform(state).numpy())
         state = env.step(state, actions[-1])
         lengths += going
     played = np.array(actions).T.tolist()
-    return [te.record(env, played[row][:length], row=row, seed=seed) for row, length in enumerate(lengths.tolist())]
+    return [
+        te.record(env, played[i][:length], row=first_row + i, seed=seed) for i, length in enumerate(lengths.tolist())
+    ]
 
 
 def saved(game: te.Record, folder: Path) -> str:
@@ -138,7 +140,7 @@ def test_sgfmill_plays_our_games_of_go_to_the_same_end(tmp_path: Path) -> None:
     boards = pytest.importorskip("sgfmill.boards")
     for name, fields in GAMES[:2]:
         env = shared_env(name, **fields)
-        for game in random_games(env, 4, 7):
+        for game in random_games(env, 3, 7):
             judged = sgf.Sgf_game.from_string(saved(game, tmp_path))
             size, board = env.rules.size, boards.Board(env.rules.size)
             assert (judged.get_size(), judged.get_komi()) == (size, env.rules.komi)
@@ -158,7 +160,7 @@ def test_sgfmill_plays_our_games_of_go_to_the_same_end(tmp_path: Path) -> None:
 
 def test_we_read_what_sgfmill_writes(tmp_path: Path) -> None:
     sgf = pytest.importorskip("sgfmill.sgf")
-    for game in random_games(shared_env("go"), 3, 11):
+    for game in random_games(shared_env("go"), 1, 11):
         other = sgf.Sgf_game(size=9)
         other.get_root().set("KM", 7.5)
         other.get_root().set("C", "brackets ] ( ; and \\ in a comment")

@@ -1,5 +1,6 @@
 """Dictionaries, action names and symmetries of backgammon."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from tensor_envs._validate import integer as checked
@@ -44,6 +45,18 @@ def legal(game: dict[str, Any]) -> list[int]:
     moves = legal_moves([*map(integer, own)], [*map(integer, other)], dice)
     pairs = ((int(face.value), pip) for face, pips in moves for pip in unpack([int(pips.value)], BAR + 1))
     return sorted({(SOURCES - pip) * FACES + face - 1 for face, pip in pairs}) or [0]
+
+
+def spellings(rules: Backgammon, s: dict[str, Any], legal: Sequence[int]) -> dict[str, int]:
+    """Return legal actions by names with a hit, "13/7*", and without the number that bears a man off, "4/off"."""
+    names, exact = dict[str, int](), {action_to_string(rules, action) for action in legal}
+    for action in legal:
+        name, end = action_to_string(rules, action), SOURCES - action // FACES - action % FACES - 1
+        if end >= 1 and s["men"][1 - s["current_player"]][POINTS - end] == 1 and action:
+            names[f"{name}*"] = action
+        elif (short := name.partition(" ")[0]) not in exact:
+            names[short] = action
+    return names
 
 
 def action_to_string(rules: Backgammon, action: int) -> str:

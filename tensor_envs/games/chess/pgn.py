@@ -7,6 +7,7 @@ from typing import Any
 from tensor_envs.games._kit.fields import legal_actions
 from tensor_envs.games.chess.notation import san, scalars_of
 from tensor_envs.games.chess.rules import Chess
+from tensor_envs.record import Record
 
 TAGS = {"Event": "?", "Site": "?", "Date": "????.??.??", "Round": "?", "White": "?", "Black": "?"}
 RESULTS = ("1-0", "0-1", "1/2-1/2", "*")
@@ -16,17 +17,15 @@ COMMENTS = re.compile(r"\{[^}]*\}|;[^\n]*|^%[^\n]*|\$\d+", re.MULTILINE)
 MOVE_NUMBERS = re.compile(r"\b\d+\.+")
 
 
-def write(
-    rules: Chess, positions: Sequence[dict[str, Any]], actions: Sequence[int], start: dict[str, Any] | None
-) -> str:
+def write(rules: Chess, game: Record, positions: Sequence[dict[str, Any]]) -> str:
     """Return a game as PGN. positions: the fields before each action and after the last one."""
     last = positions[-1]
     result = "*"
     if last["terminated"] or last["truncated"]:
         result = {1.0: "1-0", -1.0: "0-1"}.get(last["rewards"][0], "1/2-1/2")
-    tags = TAGS | {"Result": result} | ({} if start is None else {"SetUp": "1", "FEN": start["fen"]})
+    tags = TAGS | {"Result": result} | ({} if game.start is None else {"SetUp": "1", "FEN": game.start["fen"]})
     words = []
-    for k, (s, action) in enumerate(zip(positions[:-1], actions, strict=True)):
+    for k, (s, action) in enumerate(zip(positions[:-1], game.actions, strict=True)):
         number, black = divmod(s["ply"], 2)
         if not black or k == 0:
             words.append(f"{number + 1}.{'..' * black}")

@@ -7,6 +7,7 @@ from typing import Any
 from tensor_envs.games._kit import sgf
 from tensor_envs.games.go.notation import KO, action_to_string, areas, to_dict
 from tensor_envs.games.go.rules import Go
+from tensor_envs.record import Record
 
 NUMBER, LETTERS = "1", "abcdefghijklmnopqrs"
 
@@ -25,15 +26,18 @@ def rule_fields(text: str) -> dict[str, Any] | None:
     return fields
 
 
-def write(rules: Go, positions: Sequence[dict[str, Any]], actions: Sequence[int], start: dict[str, Any] | None) -> str:
+def write(rules: Go, game: Record, positions: Sequence[dict[str, Any]]) -> str:
     """Return a game as SGF. positions: the fields before each action and after the last one."""
+    start = game.start
     if start is not None and (start["passed"] or KO in start["board"] or any(start.get("history", ()))):
         raise ValueError("start must be without a pass, a ko or past boards, which SGF cannot express")
     root = {"GM": NUMBER, "SZ": str(rules.size), "KM": f"{rules.komi:g}"}
     if won := sgf.winner(positions[-1]):
         black, white = areas(rules, to_dict(rules, positions[-1])["board"])
         root["RE"] = won + f"{abs(black - white - rules.komi):g}" * won.endswith("+")
-    return sgf.write(root, [point_of(rules, action) for action in actions], start, lambda cell: point_of(rules, cell))
+    return sgf.write(
+        root, [point_of(rules, action) for action in game.actions], game.start, lambda cell: point_of(rules, cell)
+    )
 
 
 def read(rules: Go, text: str) -> tuple[dict[str, Any] | None, Iterator[tuple[str, str]]]:

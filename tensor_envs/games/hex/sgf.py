@@ -7,6 +7,7 @@ from typing import Any
 from tensor_envs.games._kit import sgf
 from tensor_envs.games.hex.notation import action_to_string
 from tensor_envs.games.hex.rules import Hex
+from tensor_envs.record import Record
 
 NUMBER, SWAP = "11", "swap-pieces"
 ENDS = ("resign", "forfeit")  # instead of a move
@@ -18,13 +19,13 @@ def rule_fields(text: str) -> dict[str, Any] | None:
     return None if root is None else {"size": sgf.size_of(root, "11")}
 
 
-def write(rules: Hex, positions: Sequence[dict[str, Any]], actions: Sequence[int], start: dict[str, Any] | None) -> str:
+def write(rules: Hex, game: Record, positions: Sequence[dict[str, Any]]) -> str:
     """Return a game as SGF. positions: the fields before each action and after the last one."""
     root = {"GM": NUMBER, "SZ": str(rules.size)}
     if won := sgf.winner(positions[-1]):
         root["RE"] = won
-    moves = [SWAP if action == rules.cells else action_to_string(rules, action) for action in actions]
-    return sgf.write(root, moves, start, lambda cell: action_to_string(rules, cell))
+    moves = [SWAP if action == rules.cells else action_to_string(rules, action) for action in game.actions]
+    return sgf.write(root, moves, game.start, lambda cell: action_to_string(rules, cell))
 
 
 def read(rules: Hex, text: str) -> tuple[dict[str, Any] | None, Iterator[tuple[str, str]]]:

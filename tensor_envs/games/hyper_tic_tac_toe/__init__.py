@@ -7,4 +7,4 @@ PRESETS = {
     "qubic": {"shape": (4, 4, 4), "k": 4},
     "gomoku": {"shape": (15, 15), "k": 5},
 }
-GAME = game_entry(__name__, "HyperTicTacToe", presets=PRESETS)
+GAME = game_entry(__name__, "HyperTicTacToe", presets=PRESETS, files={".txt": f"{__name__}.transcript"})

@@ -2,4 +2,4 @@
 
 from tensor_envs.games._kit.entry import game_entry
 
-GAME = game_entry(__name__, "Othello")
+GAME = game_entry(__name__, "Othello", files={".txt": f"{__name__}.transcript"})

@@ -5,12 +5,14 @@ Its actions are two moves at once and a double takes two of them, so that whole 
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tensor_envs as te
+from tensor_envs.games.backgammon.turns import Side, ends_of, turn_to_actions, turn_to_string
 from tests.games.shared import shared_env
 
 pyspiel = pytest.importorskip("pyspiel")
@@ -26,6 +28,12 @@ def board_of(other: Any) -> Board:
     pips = range(1, 25)
     first = [*(other.board(0, 24 - pip) for pip in pips), other.board(0, BAR)]
     return (*first, *(other.board(1, pip - 1) for pip in pips), other.board(1, BAR))
+
+
+def sides_of(board: Board, player: int) -> Side:
+    """Return the men of a position from a player's side."""
+    both = board[:25], board[25:]
+    return Side(both[player], both[1 - player])
 
 
 def padded(rows: Any) -> np.ndarray:
@@ -115,6 +123,38 @@ def play_in_lockstep(batch: int, seed: int) -> tuple[int, list[float]]:
 def test_random_games_agree() -> None:
     compared, _ = play_in_lockstep(batch=4, seed=1)
     assert compared > 5000
+
+
+def test_turns_have_openspiels_names() -> None:
+    """Its text of a turn, read by us, leads to its board, and ours has the same meaning."""
+    spiel, compared, hits = pyspiel.load_game("backgammon"), 0, 0
+    for seed in range(3):
+        rng, other = np.random.default_rng(seed), spiel.new_initial_state()
+        while not other.is_terminal():
+            if other.is_chance_node():
+                other.apply_action(int(rng.choice([outcome for outcome, _ in other.chance_outcomes()])))
+                continue
+            player, board, actions = other.current_player(), board_of(other), other.legal_actions()
+            before, faces = sides_of(board, player), re.search(r"Dice: (\d)(\d)", str(other))
+            assert faces is not None
+            dice = [*map(int, faces.groups())]
+            if dice[0] == dice[1] and "Extra turn: 1" not in str(other):
+                dice *= 2
+            for action in rng.choice(actions, 3):
+                child, name = other.child(int(action)), other.action_to_string(int(action)).partition(" - ")[2]
+                text = name.replace("Bar", "bar").replace("Off", "off").replace("Pass", "").strip()
+                text = text.replace(" (no move)", "")
+                goal = sides_of(board_of(child), player)
+                plies = turn_to_actions(before, dice, text)
+                after = before
+                for ply in filter(None, plies):
+                    start, end = ends_of(ply)
+                    after = after.moved(start, end)
+                assert after == goal, name
+                assert turn_to_actions(before, dice, turn_to_string(before, plies)) is not None
+                compared, hits = compared + 1, hits + ("*" in name)
+            other.apply_action(int(rng.choice(actions)))
+    assert compared > 300 and hits > 30
 
 
 @pytest.mark.slow

@@ -1,0 +1,35 @@
+"""Transcripts of Othello: "f5d6c3", without passes."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tensor_envs.games._kit.transcripts import check_start, words_of
+from tensor_envs.games.othello.notation import action_to_string
+from tensor_envs.games.othello.rules import PASS, SIDE, Othello
+from tensor_envs.interpreter import ScalarGame
+from tensor_envs.record import Record
+
+
+def write(rules: Othello, game: Record, positions: Sequence[dict[str, Any]]) -> str:
+    """Return the squares of all discs in order; a pass follows from the position."""
+    check_start(game, "a transcript")
+    return "".join(action_to_string(rules, action) for action in game.actions if action != PASS) + "\n"
+
+
+def read(rules: Othello, text: str) -> tuple[None, Iterator[tuple[str, str]]]:
+    """Return the names and places of the moves, with all passes but a last one."""
+    return None, _moves(rules, text)
+
+
+def _moves(rules: Othello, text: str) -> Iterator[tuple[str, str]]:
+    """Yield the names and places of moves."""
+    game = ScalarGame(rules)
+    for word, place in words_of(text, "[a-h][1-8]|pass|--", "d3"):
+        is_pass = word.lower() in ("pass", "--")
+        if not is_pass and game.legal_actions() == [PASS]:
+            game.step(PASS)
+            yield action_to_string(rules, PASS), place
+        file, rank = "abcdefgh".find(word[0].lower()), word[1]
+        action = PASS if is_pass else (int(rank) - 1) * SIDE + file
+        yield action_to_string(rules, action), place
+        game.step(action)
