@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from tensor_envs.state import State
 
 FORMAT = "tensor_envs record 1"
 JSON_LINES = ".jsonl"
+NO_ACTION = -1  # illegal in every game
 
 
 @dataclass(frozen=True)
@@ -27,11 +28,13 @@ class Record:
         game: id, version, rule fields and `illegal` of the environment.
         seed, row: the game's chance, as in `Env.init`.
         start: the first position as `Env.state_to_dict` gives it; None for that of `Env.init`.
-        actions: the numbers of the actions.
+        actions: the numbers of the actions; -1 is no action of any game, and so an illegal one.
         names: their names, as `Env.legal_actions` gives them; for an illegal action its number.
         players: who played them.
         rewards: for each action, the rewards of all players.
         terminated, truncated: how the game has ended; both False if it has not.
+        notes: what else was written down of the game, such as by `python -m tensor_envs.referee`: a dictionary that
+            JSON can hold. It has no influence on the game.
 
     Examples:
         >>> game = te.record(te.make("tic_tac_toe"), [0, 3, 1, 4, 2])
@@ -51,10 +54,13 @@ class Record:
     rewards: tuple[tuple[float, ...], ...]
     terminated: bool
     truncated: bool
+    notes: dict[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> str:
         """Return the record as one line of JSON."""
-        return json.dumps({"format": FORMAT, **asdict(self)})
+        values = asdict(self)
+        notes = {} if self.notes else {"notes": None}  # a record without notes has no entry for them
+        return json.dumps({"format": FORMAT, **{name: values[name] for name in values if name not in notes}})
 
     @staticmethod
     def from_json(text: str) -> Record:
@@ -62,7 +68,7 @@ class Record:
         instance("text", text, str)
         try:
             values = json.loads(text)
-            if values.pop("format") != FORMAT or values.keys() != {field.name for field in fields(Record)}:
+            if values.pop("format") != FORMAT or {*values, "notes"} != {column.name for column in fields(Record)}:
                 raise ValueError("its format is another one")
             lists = {name: _tuples(values[name]) for name in ("actions", "names", "players", "rewards")}
             return Record(**values | lists)
@@ -77,7 +83,7 @@ def record(
 
     Args:
         env: the environment.
-        actions: numbers of actions, or their names, see `Env.string_to_action`.
+        actions: numbers of actions, or their names, see `Env.string_to_action`. -1 is an illegal one in every game.
         seed, row: as `seed` and `first_row` in `Env.init`.
         start: the first position, see `Env.state_to_dict`; None: that of `Env.init`.
 
@@ -222,33 +228,51 @@ def _format(env: Env, path: Path) -> Any:
     return importlib.import_module(env.entry.files[path.suffix])
 
 
+def begin(env: Env, seed: int = 0, row: int = 0, start: dict[str, Any] | None = None) -> tuple[Record, State]:
+    """Return the record of a game without moves, and its first position. Errors are those of `record`."""
+    instance("env", env, Env)
+    seed, row = integer("seed", seed, 0, 2**64 - 1), integer("row", row, 0, SEED_ROWS - 1)
+    state = env.init(1, seed, first_row=row) if start is None else env.state_from_dicts([start], seed)
+    fields, game = state.numpy(), json.loads(json.dumps(env_metadata(env)))  # tuples become lists, as in a file
+    ends = bool(fields["terminated"][0]), bool(fields["truncated"][0])
+    return Record(game, seed, row, start, (), (), (), (), *ends), state
+
+
+def extend(game: Record, state: State, action: int | str) -> tuple[Record, State]:
+    """Play an action at the last position of a record. Return the longer record and the next position."""
+    env, ply = state.env, len(game.actions)
+    if game.terminated or game.truncated:
+        raise ValueError(f"actions must end with the game, which is over before action {ply}: {action!r}")
+    names, player = env.legal_actions(state), int(state.numpy()["current_player"][0])
+    try:
+        number = env.string_to_action(action, state) if isinstance(action, str) else action
+        number = integer("it", number, NO_ACTION, env.num_actions - 1)
+    except ValueError as error:
+        raise ValueError(f"action {ply}: {error}") from None
+    state = env.step(state, [number])
+    fields = state.numpy()
+    longer = replace(
+        game,
+        actions=(*game.actions, number),
+        names=(*game.names, names.get(number, str(number))),
+        players=(*game.players, player),
+        rewards=(*game.rewards, tuple(fields["rewards"][0].tolist())),
+        terminated=bool(fields["terminated"][0]),
+        truncated=bool(fields["truncated"][0]),
+    )
+    return longer, state
+
+
 def _play(
     env: Env, actions: Iterable[int | str], seed: int, row: int, start: dict[str, Any] | None
 ) -> tuple[Record, list[State]]:
     """Play actions. Return the record and all positions."""
-    instance("env", env, Env)
-    seed, row = integer("seed", seed, 0, 2**64 - 1), integer("row", row, 0, SEED_ROWS - 1)
-    state = env.init(1, seed, first_row=row) if start is None else env.state_from_dicts([start], seed)
-    states, steps = [state], list[tuple[int, str, int, tuple[float, ...]]]()
-    for ply, action in enumerate(actions):
-        fields = state.numpy()
-        if fields["terminated"][0] or fields["truncated"][0]:
-            raise ValueError(f"actions must end with the game, which is over before action {ply}: {action!r}")
-        names = env.legal_actions(state)
-        try:
-            number = env.string_to_action(action, state) if isinstance(action, str) else action
-            number = integer("it", number, 0, env.num_actions - 1)
-        except ValueError as error:
-            raise ValueError(f"action {ply}: {error}") from None
-        state = env.step(state, [number])
+    game, state = begin(env, seed, row, start)
+    states = [state]
+    for action in actions:
+        game, state = extend(game, state, action)
         states.append(state)
-        rewards = tuple(state.numpy()["rewards"][0].tolist())
-        steps.append((number, names.get(number, str(number)), int(fields["current_player"][0]), rewards))
-    played, called, players, paid = zip(*steps, strict=True) if steps else ((), (), (), ())
-    fields = state.numpy()
-    ends = bool(fields["terminated"][0]), bool(fields["truncated"][0])
-    game = json.loads(json.dumps(env_metadata(env)))  # tuples become lists, as in a file
-    return Record(game, seed, row, start, played, called, players, paid, *ends), states
+    return game, states
 
 
 def _tuples(value: Any) -> Any:

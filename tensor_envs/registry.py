@@ -76,6 +76,11 @@ def _built_in() -> tuple[GameEntry, ...]:
     return tuple(importlib.import_module(f"tensor_envs.games.{name}").GAME for name in names)
 
 
+def is_built_in(env: Env) -> bool:
+    """Return whether the game of an environment is one of this package."""
+    return env.entry in _built_in()
+
+
 def _named(name: str) -> GameEntry:
     """Return the game of an importable name."""
     module, _, attribute = name.partition(":")

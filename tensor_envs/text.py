@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import functools
 import inspect
+import json
 import re
+from collections.abc import Callable
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tensor_envs._validate import instance, integer, shown
 from tensor_envs.env import Env
+from tensor_envs.render.moves import visible_moves
 from tensor_envs.state import State
+
+if TYPE_CHECKING:
+    from tensor_envs.record import Record
 
 __all__ = ["describe", "parse", "prompt"]
 
 # what precedes an answer, as a prompt asks for it or as models like to write it
 ANSWER = re.compile(r"\b(?:move|action|answer)\b[\s*_`'\"]*(?:[:=]|is\b)|\\boxed\{", re.IGNORECASE)
 MAX_LISTED = 8  # names of actions in an error
+HIDDEN = "a hidden move"
 
 
 def describe(env: Env) -> str:
@@ -43,25 +50,30 @@ def describe(env: Env) -> str:
     return f"{rulebook(env.rules).strip()}\n\nThis game is {env.id} with {fields or 'no fields'}; it has {players}.\n"
 
 
-def prompt(state: State, i: int = 0, player: int | None = None) -> str:
+def prompt(
+    state: State, i: int = 0, player: int | None = None, history: Record | None = None, legal: bool = True
+) -> str:
     """Return one game as text: what a player may know and, if that player is to move, the legal moves.
 
     Args:
         state: the games.
         i: the game's row.
         player: the one who is asked; default: the player to move.
+        history: record of the game until this position, whose moves are listed; None: no list of moves. Moves that are
+            hidden from the player are not named.
+        legal: whether the legal moves are listed.
 
     Returns:
         Text that ends with an instruction for an answer that `parse` understands. It does not depend on anything that
         is hidden from the player.
 
     Raises:
-        ValueError, TypeError: no State, or no such row or player.
+        ValueError, TypeError: no State, or no such row or player; a history of another game or of another length.
         NotImplementedError: a game of imperfect information without a render module.
 
     Examples:
         >>> env = te.make("tic_tac_toe")
-        >>> print(te.text.prompt(env.step(env.init(1), [4])))
+        >>> print(te.text.prompt(env.step(env.init(1), [4]), history=te.record(env, [4])))
         You are player 1 in tic_tac_toe; the players are 0 to 1.
         <BLANKLINE>
            0  1  2
@@ -71,6 +83,7 @@ def prompt(state: State, i: int = 0, player: int | None = None) -> str:
         <BLANKLINE>
         the second player (O) to move
         <BLANKLINE>
+        Moves so far, each after its player: 0 (1,1)
         You are to move. Legal moves: (0,0); (0,1); (0,2); (1,0); (1,2); (2,0); (2,1); (2,2)
         End your answer with a line that names one of them, such as: move: (0,0)
         <BLANKLINE>
@@ -79,24 +92,68 @@ def prompt(state: State, i: int = 0, player: int | None = None) -> str:
     i, env = integer("i", i, 0, state.batch - 1), state.env
     if player is not None:
         player = integer("player", player, 0, env.num_players - 1)
-    fields = env.row(state, i)
+    instance("legal", legal, bool)
+    return compose(state, i, player, history, legal, env.id, str)
+
+
+def compose(
+    state: State,
+    i: int,
+    player: int | None,
+    history: Record | None,
+    legal: bool,
+    title: str,
+    spell: Callable[[str], str],
+) -> str:
+    """Return a prompt in which a game has a title, and its position and moves are spelled by a function."""
+    env, fields = state.env, state.env.row(state, i)
     mover, over = fields["current_player"], fields["terminated"] or fields["truncated"]
     player = mover if player is None else player
     lines = [
-        f"You are player {player} in {env.id}; the players are 0 to {env.num_players - 1}.",
+        f"You are player {player} in {title}; the players are 0 to {env.num_players - 1}.",
         "",
-        position(state, i, player),
+        spell(position(state, i, player)),
         "",
     ]
+    if history is not None:
+        lines.append(f"Moves so far, each after its player: {_moves(state, i, player, history, spell)}")
     if over:
         lines.append("The game is over.")
     elif player != mover:  # the mover's legal moves may reveal what is hidden
         lines.append(f"Player {mover} is to move.")
+    elif legal:
+        names = [spell(name) for name in env.legal_actions(state, i).values()]
+        lines.append(f"You are to move. Legal moves: {'; '.join(names)}")
+        lines.append(f"End your answer with a line that names one of them, such as: move: {names[0]}")
     else:
-        legal = list(env.legal_actions(state, i).values())
-        lines.append(f"You are to move. Legal moves: {'; '.join(legal)}")
-        lines.append(f"End your answer with a line that names one of them, such as: move: {legal[0]}")
+        lines.append("You are to move. End your answer with a line that names a legal move, in this form: move: NAME")
     return "\n".join(lines) + "\n"
+
+
+def _moves(state: State, i: int, player: int, history: Record, spell: Callable[[str], str]) -> str:
+    """Return the moves of a record in a line, as far as a player may know them."""
+    from tensor_envs.record import Record  # reads files, which a page in a browser does not
+    from tensor_envs.registry import env_metadata, is_built_in
+
+    env = state.env
+    instance("history", history, Record)
+    if history.game != json.loads(json.dumps(env_metadata(env))):
+        raise ValueError(f"history must be of {env!r}, got {shown(history.game)}")
+    if history.start is None and len(history.actions) != env.row(state, i)["ply"]:
+        plies = env.row(state, i)["ply"]
+        raise ValueError(
+            f"history must lead to the position, which is at ply {plies}, got {len(history.actions)} moves"
+        )
+    names = [spell(name) for name in history.names]
+    if not env.spec.perfect_information:
+        if is_built_in(env):
+            whole, visible = env.state_to_dict(state, i), env.state_to_dict(state, i, player)
+            known = visible_moves(history.names, whole, visible, HIDDEN)
+        else:
+            known = [name if mover == player else HIDDEN for name, mover in zip(names, history.players, strict=True)]
+        names = [HIDDEN if now == HIDDEN else name for name, now in zip(names, known, strict=True)]
+    moves = [f"{mover} {name}" for mover, name in zip(history.players, names, strict=True)]
+    return "; ".join(moves) or "none"
 
 
 def position(state: State, i: int, player: int | None) -> str:

@@ -211,6 +211,8 @@ def cases() -> Iterator[Case]:
     yield Case("text.prompt", "state", te.text.prompt, (None, 5))
     yield Case("text.prompt", "i", lambda x: te.text.prompt(STATE, x), (*NO_INT, -1, 3))
     yield Case("text.prompt", "player", lambda x: te.text.prompt(STATE, 0, x), (*NO_INT[1:], -1, 2))
+    yield Case("text.prompt", "history", lambda x: te.text.prompt(STATE, history=x), (5, "0", [0]))
+    yield Case("text.prompt", "legal", lambda x: te.text.prompt(STATE, legal=x), (None, 1, "no"))
     yield Case(
         "text.parse", "answer", lambda x: te.text.parse(TTT, x), (*NO_TEXT, "", "x", "(0,0) or (1,1)", "9" * 400)
     )

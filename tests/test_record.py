@@ -41,6 +41,19 @@ def test_games_replay_from_json_lines(name: str, tmp_path: Path) -> None:
             te.replay(replace(game, rewards=((9.0,) * len(game.rewards[0]), *game.rewards[1:])))
 
 
+def test_notes_and_no_action(tmp_path: Path) -> None:
+    """A record without notes is written as before there were notes."""
+    game = te.record(shared_env("tic_tac_toe"), [4, -1])
+    assert (game.names, game.rewards[-1], game.terminated) == (("(1,1)", "-1"), (1.0, -1.0), True)
+    assert "notes" not in game.to_json() and te.Record.from_json(game.to_json()).notes == {}
+    noted = replace(game, notes={"players": ["a", "b"]})
+    te.save_game(noted, tmp_path / "game.jsonl")
+    assert te.load_game(tmp_path / "game.jsonl") == noted != game
+    te.replay(noted)
+    with pytest.raises(ValueError, match=r"action 0: it must be in -1\.\.8, got -2"):
+        te.record(shared_env("tic_tac_toe"), [-2])
+
+
 def read_by_python_chess(text: str) -> tuple[list[str], str]:
     game = chess.pgn.read_game(io.StringIO(text))
     assert game is not None and not game.errors
@@ -92,7 +105,7 @@ def test_wrong_records(tmp_path: Path) -> None:
         te.record(env, ["e4", "e4"])
     with pytest.raises(ValueError, match="over before action 5: 8"):
         te.record(ttt, [0, 3, 1, 4, 2, 8])
-    with pytest.raises(ValueError, match=r"action 0: it must be in 0\.\.8, got 9"):
+    with pytest.raises(ValueError, match=r"action 0: it must be in -1\.\.8, got 9"):
         te.record(ttt, [9])
     with pytest.raises(ValueError, match=r"must end with .jsonl or .txt for 'tic_tac_toe', got 'a.pgn'"):
         te.save_game(te.record(ttt, [0]), tmp_path / "a.pgn")

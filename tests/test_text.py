@@ -1,6 +1,7 @@
 """Games as text: rules, prompts without hidden information, and free-form answers."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -105,3 +106,37 @@ def test_prompts_contain_no_hidden_information() -> None:
     assert len({te.text.prompt(state, row, mover) for row in range(10)}) == 10
     assert len({te.text.prompt(state, row, other) for row in range(10)}) == 1
     assert len({json.dumps(env.state_to_dict(state, row)) for row in range(10)}) == 10
+
+
+def test_histories_in_prompts() -> None:
+    env = shared_env("chess")
+    game = te.record(env, ["e4", "e5", "Nf3"])
+    text = te.text.prompt(te.replay(game), history=game)
+    assert "Moves so far, each after its player: 0 e2e4; 1 e7e5; 0 g1f3\n" in text
+    bare = te.text.prompt(te.replay(game), history=game, legal=False)
+    assert bare.endswith("in this form: move: NAME\n") and "b8c6" in text and "b8c6" not in bare
+    assert "so far, each after its player: none\n" in te.text.prompt(TTT.init(1), history=te.record(TTT, []))
+    with pytest.raises(ValueError, match=r"history must be of <Env tic_tac_toe-v0 shape=\(3, 3\)>, got {'id': 'chess'"):
+        te.text.prompt(TTT.init(1), history=game)
+    with pytest.raises(ValueError, match="history must lead to the position, which is at ply 0, got 1 moves"):
+        te.text.prompt(TTT.init(1), history=te.record(TTT, [0]))
+
+
+def test_histories_contain_no_hidden_moves() -> None:
+    """A card that lies face down is named to its owner alone, until it is revealed."""
+    env = shared_env("tensor_stars")
+    games = [te.record(env, [first, 7], seed=1) for first in (2, 3)]
+    texts = [[te.text.prompt(te.replay(game), 0, player, game) for game in games] for player in (0, 1)]
+    assert games[0].players == (0, 0) and "player: 0 PLACE(2); 0 PLACE(7)\n" in texts[0][0]
+    assert texts[1][0] == texts[1][1] and "player: 0 a hidden move; 0 a hidden move\n" in texts[1][0]
+
+
+def test_in_custom_games_all_moves_of_others_are_hidden() -> None:
+    """The package cannot know which moves of a user's game lie open."""
+    kuhn = registry.entries()["kuhn_poker"]
+    for entry, name in ((kuhn, "bet"), (replace(kuhn, id="secret"), "a hidden move")):
+        env = te.Env(entry, shared_env("kuhn_poker").rules, entry.id)
+        game, state = te.record(env, ["bet"], seed=1), env.step(env.init(1, 1), [1])
+        mover = int(game.players[0])
+        assert f": {mover} {name}\n" in te.text.prompt(state, player=1 - mover, history=game)
+        assert f": {mover} bet\n" in te.text.prompt(state, player=mover, history=game)
