@@ -14,6 +14,7 @@ from tensor_envs.env import Env
 from tensor_envs.evaluation import (
     Evaluation,
     ExploitabilityBound,
+    PlayoutOracle,
     Ratings,
     arena,
     evaluate,
@@ -77,6 +78,7 @@ __all__ = [
     "Oracle",
     "Outcome",
     "Perft",
+    "PlayoutOracle",
     "Ratings",
     "Record",
     "Rollout",

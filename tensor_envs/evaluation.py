@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -15,6 +16,7 @@ from tensor_envs._validate import function, instance, integer, one_of, shown, wr
 from tensor_envs.env import Env
 from tensor_envs.interop import to_numpy
 from tensor_envs.sampling import uniform
+from tensor_envs.search.policies import MAX_SIMULATIONS, playout_policy
 from tensor_envs.state import State
 
 if TYPE_CHECKING:
@@ -24,6 +26,9 @@ Z = 1.96  # half the width of a 95 % interval, in standard errors
 ELO = 400 / np.log(10)  # Elo points per unit of log odds
 MAX_GAMES = 2**24
 LIMIT = 10_000  # plies
+SHED_CARDS = 14  # of the largest game of Shed that `oracle_of` solves
+MAX_NODES = 100_000  # of the largest tree of a game that `oracle_of` solves
+EXPLOITABILITY = 1e-4
 
 
 @dataclass(frozen=True)
@@ -269,14 +274,21 @@ def arena(
     for name in policies:
         instance("a policy's name", name, str)
     names, count = tuple(policies), len(policies)
-    points, scores = np.zeros((count, count)), np.full((count, count), np.nan)
+    points = np.zeros((count, count))
     for i, k in combinations(range(count), 2):
         pair = [policies[names[i]], policies[names[k]]]
         result = evaluate(env, pair, games, "rotate", opening, seed, limit, device)
-        scores[i, k], scores[k, i] = result.scores
-        points[i, k], points[k, i] = result.points.sum(0) + 0.5
-    elo, errors = _elo(points)
-    return Ratings(names, elo, Z * errors, scores, games)
+        points[i, k], points[k, i] = result.points.sum(0)
+    return ratings_of(names, points, games)
+
+
+def ratings_of(names: Sequence[str], points: np.ndarray, games: int) -> Ratings:
+    """Return the ratings of a round robin from the points [N, N] of each player (row) against each other."""
+    with np.errstate(invalid="ignore"):
+        scores = points / (points + points.T)
+    credited = points + 0.5 * (1 - np.eye(len(points)))  # a draw for each pair
+    elo, errors = _elo(credited)
+    return Ratings(tuple(names), elo, Z * errors, scores, games)
 
 
 def _elo(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -426,3 +438,68 @@ def regret(
         decisions += int(live.sum())
         state = env.step(state, actions)
     return total / max(decisions, 1)
+
+
+class PlayoutOracle:
+    """Oracle that estimates values by `te.search.playout_policy`, for games without exact values.
+
+    Attributes:
+        num_simulations: simulations for each position, 1..2^20.
+
+    Examples:
+        >>> oracle = te.PlayoutOracle(num_simulations=256)
+        >>> env = te.make("tic_tac_toe")
+        >>> state = env.step(env.init(2), [0, 0])
+        >>> lost = oracle.regret(state, [4, 1])  # only the centre does not lose
+        >>> bool(lost[0] < lost[1])
+        True
+    """
+
+    def __init__(self, num_simulations: int = 1024):
+        self.num_simulations = integer("num_simulations", num_simulations, 1, MAX_SIMULATIONS)
+
+    def __repr__(self) -> str:
+        return f"<PlayoutOracle of {self.num_simulations} simulations>"
+
+    def best_actions(self, state: State) -> np.ndarray:
+        """Return the most visited action, bool [B, A]."""
+        best, _ = self._search(state)
+        return (np.arange(state.env.num_actions) == best[:, None]) & to_numpy(state.legal_action_mask)
+
+    def regret(self, state: State, action: Any) -> np.ndarray:
+        """Return how much less an action is worth than the most visited one, at least 0, float32 [B].
+
+        An illegal action, or -1, is worth -1. In a finished game the regret is 0.
+        """
+        actions = host_ints("action", action, state.batch, state.env.num_actions, low=-1)
+        best, values = self._search(state)
+        rows, legal = np.arange(state.batch), to_numpy(state.legal_action_mask)
+        worth = np.where(legal[rows, actions] & (actions >= 0), values[rows, actions], -1)
+        return np.where(legal.any(1), np.maximum(values[rows, best] - worth, 0), 0)
+
+    def _search(self, state: State) -> tuple[np.ndarray, np.ndarray]:
+        """Return the most visited actions [B], and the mean returns of all actions [B, A]."""
+        output = playout_policy(state, self.num_simulations)
+        return to_numpy(output.action), output.search_tree.summary()["qvalues"]
+
+
+@functools.lru_cache(8)
+def oracle_of(env: Env, num_simulations: int = 1024) -> Oracle:
+    """Return the exact values of a game that is solved in seconds, or estimates by playout search."""
+    # a game imports the package's public names, and is itself imported with its first environment
+    from tensor_envs.agents import solution_of
+    from tensor_envs.games.shed.rules import Shed
+    from tensor_envs.games.shed.solve import solve as solve_shed
+    from tensor_envs.solve.equilibrium import equilibrium
+    from tensor_envs.solve.game_tree import game_tree
+
+    try:
+        if isinstance(env.rules, Shed) and env.rules.cards <= SHED_CARDS:
+            return solve_shed(env.rules.cards, progress=False)
+        if env.spec.perfect_information:
+            return solution_of(env)
+        if env.num_players == 2 and env.spec.zero_sum:
+            return equilibrium(game_tree(env, max_nodes=MAX_NODES), until=EXPLOITABILITY)
+    except ValueError:  # too large, or of rules that the solvers do not take
+        pass
+    return PlayoutOracle(num_simulations)

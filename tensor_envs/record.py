@@ -118,6 +118,11 @@ def replay(game: Record) -> State:
         >>> te.replay(te.record(te.make("tic_tac_toe"), [0, 3, 1, 4, 2])).terminated.item()
         True
     """
+    return positions(game)[-1]
+
+
+def positions(game: Record) -> list[State]:
+    """Return all positions of a record, states of one game each. Errors are those of `replay`."""
     instance("game", game, Record)
     again, states = _play(env_of(game.game), game.actions, game.seed, game.row, game.start)
     for name in ("names", "players", "rewards"):
@@ -126,7 +131,7 @@ def replay(game: Record) -> State:
                 raise ValueError(f"game takes another course: {name} of action {ply} were {before!r}, and are {now!r}")
     if (game.terminated, game.truncated) != (again.terminated, again.truncated):
         raise ValueError("game takes another course: it ends in another way")
-    return states[-1]
+    return states
 
 
 def save_game(game: Record, path: str | Path) -> None:

@@ -12,20 +12,26 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from tensor_envs._validate import instance, integer, shown
+from tensor_envs._validate import function, instance, integer, shown
 from tensor_envs.env import Env
 from tensor_envs.render.moves import visible_moves
 from tensor_envs.state import State
 
 if TYPE_CHECKING:
+    from tensor_envs.agents import Oracle
     from tensor_envs.record import Record
 
-__all__ = ["describe", "parse", "prompt"]
+__all__ = ["describe", "parse", "prompt", "reward"]
 
 # what precedes an answer, as a prompt asks for it or as models like to write it
 ANSWER = re.compile(r"\b(?:move|action|answer)\b[\s*_`'\"]*(?:[:=]|is\b)|\\boxed\{", re.IGNORECASE)
 MAX_LISTED = 8  # names of actions in an error
 HIDDEN = "a hidden move"
+POSITIONS = 64  # that an oracle is asked about at once
+
+
+class IllegalMove(ValueError):
+    """Answer that names a move which is not legal."""
 
 
 def describe(env: Env) -> str:
@@ -206,7 +212,7 @@ def parse(env: Env, answer: str, state: State | None = None, i: int = 0) -> int:
             (action,) = named
             if legal is None or action in legal:
                 return action
-            raise ValueError(f"{env.action_names[action]} is not legal; {_listed(env, legal)}")
+            raise IllegalMove(f"{env.action_names[action]} is not legal; {_listed(env, legal)}")
         if len(named) > 1:
             texts = legal or dict(enumerate(env.action_names))
             several = ", ".join(texts[action] for action in sorted(named & texts.keys())[:MAX_LISTED])
@@ -228,6 +234,45 @@ def _listed(env: Env, legal: dict[int, str] | None) -> str:
     listed = env.action_names if legal is None else tuple(legal.values())
     names = "; ".join(listed[:MAX_LISTED]) + "; ..." * (len(listed) > MAX_LISTED)
     return f"{'moves' if legal is None else 'legal moves'} are {names}"
+
+
+def reward(game: Record, oracle: Oracle | None = None, num_simulations: int = 1024) -> list[float]:
+    """Return a reward for every move of a record: minus what the move gives away, so 0 for a best move.
+
+    It suits reinforcement learning of language models: the reward of a rollout is the sum over the player's moves.
+    An illegal action is worth -1, as in `te.Oracle.regret`.
+
+    Args:
+        game: the record.
+        oracle: values of the game. None: exact ones where the game is solved in seconds (by `te.solve`, Shed's
+            `Tablebase` or `te.equilibrium`), else estimates by playout search.
+        num_simulations: simulations of that search for each position.
+
+    Returns:
+        A number <= 0 for each action of the record.
+
+    Raises:
+        ValueError, TypeError: a record that takes another course; an oracle of another game.
+
+    Examples:
+        >>> game = te.record(te.make("tic_tac_toe"), ["(0,0)", "(0,1)", "(1,1)"])  # O had to take the centre
+        >>> te.text.reward(game)
+        [0.0, -1.0, 0.0]
+    """
+    from tensor_envs.combine import concat
+    from tensor_envs.evaluation import oracle_of  # searches, which a page in a browser does not have
+    from tensor_envs.record import positions
+
+    states = positions(game)[:-1]
+    if not states:
+        return []
+    judge = oracle_of(states[0].env, num_simulations) if oracle is None else oracle
+    function("oracle.regret", getattr(judge, "regret", None))
+    lost = list[float]()
+    for first in range(0, len(states), POSITIONS):
+        state, actions = concat(states[first : first + POSITIONS]), game.actions[first : first + POSITIONS]
+        lost += judge.regret(state, actions).tolist()
+    return [0.0 - value for value in lost]
 
 
 class _Names(NamedTuple):

@@ -212,6 +212,9 @@ def cases() -> Iterator[Case]:
     yield Case("text.prompt", "i", lambda x: te.text.prompt(STATE, x), (*NO_INT, -1, 3))
     yield Case("text.prompt", "player", lambda x: te.text.prompt(STATE, 0, x), (*NO_INT[1:], -1, 2))
     yield Case("text.prompt", "history", lambda x: te.text.prompt(STATE, history=x), (5, "0", [0]))
+    yield Case("text.reward", "game", te.text.reward, (None, 5, "{}"))
+    yield Case("text.reward", "oracle", lambda x: te.text.reward(te.record(TTT, [0]), x), (5, "perfect"))
+    yield Case("PlayoutOracle", "num_simulations", te.PlayoutOracle, (*NO_INT, 0, 2**20 + 1))
     yield Case("text.prompt", "legal", lambda x: te.text.prompt(STATE, legal=x), (None, 1, "no"))
     yield Case(
         "text.parse", "answer", lambda x: te.text.parse(TTT, x), (*NO_TEXT, "", "x", "(0,0) or (1,1)", "9" * 400)

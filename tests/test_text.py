@@ -8,6 +8,7 @@ import pytest
 
 import tensor_envs as te
 from tensor_envs import registry
+from tensor_envs.evaluation import oracle_of
 from tests.games.dice_race import DiceRace
 from tests.games.shared import shared_env
 from tests.types.program import Nim
@@ -140,3 +141,41 @@ def test_in_custom_games_all_moves_of_others_are_hidden() -> None:
         mover = int(game.players[0])
         assert f": {mover} {name}\n" in te.text.prompt(state, player=1 - mover, history=game)
         assert f": {mover} bet\n" in te.text.prompt(state, player=mover, history=game)
+
+
+def test_rewards_are_minus_what_is_given_away() -> None:
+    """The oracle is exact where a game is small; an illegal action, or none, is worth -1."""
+    lost = te.record(TTT, [0, 1, 4, 2, 8])
+    assert te.text.reward(lost) == [0, -1, 0, 0, 0]
+    assert te.text.reward(te.record(TTT, [0, 1, 0])) == te.text.reward(te.record(TTT, [0, 1, -1])) == [0, -1, -2]
+    assert te.text.reward(te.record(TTT, [-1])) == [-1] and te.text.reward(te.record(TTT, [])) == []
+    kuhn = shared_env("kuhn_poker")
+    folded = next(
+        game for game in (te.record(kuhn, ["bet", "pass"], row=row) for row in range(50)) if "K" in last(game)
+    )
+    assert folded.rewards[-1] == (1, -1) and te.text.reward(folded)[1] == pytest.approx(-3)  # the king wins 2
+    assert te.text.reward(te.record(kuhn, ["bet", -1], row=folded.row))[1] == pytest.approx(-3)
+    shed = shared_env("shed", cards=5)
+    state = shed.init(1)
+    best = int(te.agents.perfect(oracle_of(shed))(state).item())
+    assert te.text.reward(te.record(shed, [best, -1])) in ([0, 0], [0, -2]) and "Tablebase" in repr(oracle_of(shed))
+    with pytest.raises(ValueError, match="another course: rewards of action 4 were"):
+        te.text.reward(replace(lost, rewards=(*lost.rewards[:4], (0.0, 0.0))))
+
+
+def last(game: te.Record) -> str:
+    """Return what player 1 saw of the last position but one."""
+    state = te.replay(te.record(shared_env("kuhn_poker"), game.actions[:-1], row=game.row))
+    return shared_env("kuhn_poker").to_string(state, 0, 1)
+
+
+def test_rewards_by_playout_search() -> None:
+    env = shared_env("connect_four", rows=4, columns=4, k=4)
+    wins = te.record(env, [0, 1, 0, 1, 0, 1, 2])  # the first player could have won in column 0
+    oracle = te.PlayoutOracle(256)
+    rewards = te.text.reward(wins, oracle)
+    assert rewards == te.text.reward(wins, te.PlayoutOracle(256)) and rewards[-1] < -0.5 and max(rewards) == 0
+    assert repr(oracle_of(shared_env("2048"), 32)) == "<PlayoutOracle of 32 simulations>"
+    assert oracle.best_actions(env.init(3)).sum(1).tolist() == [1, 1, 1]
+    assert te.regret(env, te.agents.playout_search(256), oracle, games=4) == 0
+    assert te.regret(env, te.agents.uniform, oracle, games=4) > 0.05

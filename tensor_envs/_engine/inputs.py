@@ -35,14 +35,14 @@ def int_array(name: str, value: Any, layout: BatchLayout, below: int | None = No
     return _buffer(_on_device(name, value, layout), layout)
 
 
-def host_ints(name: str, value: Any, size: int | None, below: int | None = None) -> np.ndarray:
+def host_ints(name: str, value: Any, size: int | None, below: int | None = None, low: int = 0) -> np.ndarray:
     """Convert anything that NumPy takes to int32 [size], checked; size None stands for any length above 0."""
     value = _array(name, value)
     if size is None and not value.size:
         raise ValueError(f"{name} must have one or more entries, got none")
     _check(name, value.shape, value.dtype, value.dtype.kind in "iu", size)
-    if below is not None and not (value.min() >= 0 and value.max() < below):
-        raise ValueError(f"{name} must be in 0..{below - 1}, got {value.min()} to {value.max()}")
+    if below is not None and not (value.min() >= low and value.max() < below):
+        raise ValueError(f"{name} must be in {low}..{below - 1}, got {value.min()} to {value.max()}")
     narrow = value.astype(np.int32, copy=False)
     if np.can_cast(value.dtype, np.int32) or (narrow == value).all():
         return narrow

@@ -157,11 +157,11 @@ class Equilibrium(TabularPolicy):
         return legal & (reach[:, None] * lost <= 2 * self.exploitability)
 
     def regret(self, state: State, action: Any) -> Array:
-        """Return how much less an action is worth than the best one, float64 [B]; an illegal one is worth -1."""
-        actions = host_ints("action", action, state.batch, self.tree.env.num_actions)
+        """Return how much less an action is worth than the best one, float64 [B]; an illegal one or -1 is worth -1."""
+        actions = host_ints("action", action, state.batch, self.tree.env.num_actions, low=-1)
         values, legal = self.action_values(state), np.asarray(state.legal_action_mask.numpy())
         best, chosen = np.where(legal, values, -np.inf).max(1), (np.arange(state.batch), actions)
-        return np.where(legal.any(1), best - np.where(legal[chosen], values[chosen], -1), 0)
+        return np.where(legal.any(1), best - np.where(legal[chosen] & (actions >= 0), values[chosen], -1), 0)
 
     def save(self, path: str | Path) -> None:
         """Save the policy and its curve to a file with a digest; an existing file is replaced.

@@ -123,9 +123,9 @@ class SearchSolution(ExactValues):
     # *** positions ***
 
     def regret(self, state: State, action: Any) -> Array:
-        """Return how much of the position's value an action gives away, [B]; an illegal action has value -1."""
-        actions = host_ints("action", action, state.batch, self.env.num_actions)
-        legal = state.numpy()["legal_action_mask"][np.arange(state.batch), actions]
+        """Return how much of the position's value an action gives away, [B]; an illegal one, or -1, has value -1."""
+        actions = host_ints("action", action, state.batch, self.env.num_actions, low=-1)
+        legal = state.numpy()["legal_action_mask"][np.arange(state.batch), actions] & (actions >= 0)
         rows = np.flatnonzero(legal)
         after = np.full(state.batch, -1)
         if len(rows):

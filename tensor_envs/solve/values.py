@@ -84,10 +84,10 @@ class ExactValues(ABC):
         return legal & (values >= best - (0 if self._wins else SETTLED))
 
     def regret(self, state: State, action: Any) -> Array:
-        """Return how much of the position's value an action gives away, [B]; an illegal action has value -1."""
-        actions = host_ints("action", action, state.batch, self.env.num_actions)
+        """Return how much of the position's value an action gives away, [B]; an illegal one, or -1, has value -1."""
+        actions = host_ints("action", action, state.batch, self.env.num_actions, low=-1)
         chosen = np.arange(state.batch), actions
-        legal = state.numpy()["legal_action_mask"][chosen]
+        legal = state.numpy()["legal_action_mask"][chosen] & (actions >= 0)
         return self.value(state) - np.where(legal, self.action_values(state)[chosen], -1)
 
     def distance(self, state: State) -> Array:

@@ -194,6 +194,7 @@ def loops() -> None:
     oracles: list[te.Oracle] = [solution, searched]
     assert_type(oracles, list[te.Oracle])
     assert_type(te.regret(env, te.agents.perfect(solution), solution, games=2), float)
+    assert_type(te.text.reward(te.record(env, [0]), te.PlayoutOracle(8)), list[float])
     te.set_num_threads(te.num_threads())
     share = te.shard(1000, rank=0, world_size=3)
     assert_type(share, te.Shard)
