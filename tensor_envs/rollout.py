@@ -35,8 +35,9 @@ class Rollout:
         [1, 1, 1, 1]
     """
 
-    def __init__(self, state: State, totals: Tensor, begin: State, autoreset: bool):
+    def __init__(self, state: State, totals: Tensor, begin: State, autoreset: bool, counts: Tensor | None = None):
         self.state, self._totals, self._begin, self._autoreset = state, totals, begin, autoreset
+        self._counts = counts
 
     def __repr__(self) -> str:
         count = int(to_numpy(self.episodes).sum())
@@ -51,6 +52,33 @@ class Rollout:
     def wins(self) -> Tensor:
         """Episodes that ended with a positive reward for the player, int32 [B, P]."""
         return self._columns(self.state.env.num_players).cast(dtypes.int32)
+
+    @property
+    def legal_counts(self) -> Tensor:
+        """Decisions in which each action was legal, int32 [B, A], with `count_actions`."""
+        return self._counted(0)
+
+    @property
+    def action_counts(self) -> Tensor:
+        """Decisions in which each action was taken, int32 [B, A], with `count_actions`."""
+        return self._counted(1)
+
+    @property
+    def width_counts(self) -> Tensor:
+        """Decisions between 1, 2, ..., A legal actions, int32 [B, A], with `count_actions`."""
+        return self._counted(2)
+
+    @property
+    def turns(self) -> Tensor:
+        """Runs of decisions of one player, int32 [B], with `count_actions`."""
+        return self._counted(3)[:, 0]
+
+    def _counted(self, part: int) -> Tensor:
+        """Return a part of the counts, [B, A] or for turns [B, 1]. ValueError if nothing was counted."""
+        if self._counts is None:
+            raise ValueError("count_actions must be True in a rollout whose decisions are counted, got False")
+        actions = self.state.env.num_actions
+        return self.state.buffers.layout.view(self._counts, part * actions, 1 if part == 3 else actions)
 
     def _columns(self, first: int) -> Tensor:
         """Return P columns of the totals. Lazy, since building a view takes longer than a short rollout."""
@@ -75,12 +103,13 @@ def rollout(
     device: DeviceName | None = None,
     autoreset: bool = True,
     first_row: int = 0,
+    count_actions: bool = False,
 ) -> Rollout:
     """Play a policy in new games for a number of steps.
 
     Args:
         env: the environment.
-        policy, steps, autoreset: as in `rollout_from`.
+        policy, steps, autoreset, count_actions: as in `rollout_from`.
         batch, seed, device, first_row: as in `Env.init`.
 
     Returns:
@@ -93,12 +122,20 @@ def rollout(
         >>> result = te.rollout(te.make("tic_tac_toe"), "uniform", batch=64, steps=100)
         >>> result.returns.shape, bool((result.episodes.numpy() >= 11).all())
         ((64, 2), True)
+
+        How often each cell is taken in games of tic-tac-toe, and how many decisions have nine legal actions:
+
+        >>> result = te.rollout(te.make("tic_tac_toe"), "uniform", 64, 9, autoreset=False, count_actions=True)
+        >>> result.action_counts.sum().item() == result.state.ply.sum().item(), result.width_counts.sum(0)[8].item()
+        (True, 64)
     """
     instance("env", env, Env)
-    return _play(env.init(batch, seed, device, first_row), policy, steps, autoreset, fresh=True)
+    return _play(env.init(batch, seed, device, first_row), policy, steps, autoreset, count_actions, fresh=True)
 
 
-def rollout_from(state: State, policy: Literal["uniform"] | Policy, steps: int, autoreset: bool = True) -> Rollout:
+def rollout_from(
+    state: State, policy: Literal["uniform"] | Policy, steps: int, autoreset: bool = True, count_actions: bool = False
+) -> Rollout:
     """Play a policy in the games of a state, which stays valid.
 
     Args:
@@ -107,14 +144,15 @@ def rollout_from(state: State, policy: Literal["uniform"] | Policy, steps: int, 
             operations, which is captured together with the step.
         steps: number of actions in every game, 1..2^31-1.
         autoreset: reset finished games, before the first step and then in the step that ends them. If False they stay
-            as they ended.
+            as they ended, and the uniform policy stops when all games are over.
+        count_actions: count how often every action is legal and taken, for "uniform" in games without memory fields.
 
     Returns:
         The last state, returns, wins and finished episodes.
 
     Raises:
         ValueError, TypeError: an argument out of range or of another type, or a function in an environment with
-            illegal="raise".
+            illegal="raise"; `count_actions` where decisions are not counted.
         RuntimeError: a function inside a jit.
 
     Examples:
@@ -123,21 +161,26 @@ def rollout_from(state: State, policy: Literal["uniform"] | Policy, steps: int, 
         [2, 2]
     """
     instance("state", state, State)
-    return _play(state, policy, steps, autoreset, fresh=False)
+    return _play(state, policy, steps, autoreset, count_actions, fresh=False)
 
 
-def _play(state: State, policy: Literal["uniform"] | Policy, steps: int, autoreset: bool, fresh: bool) -> Rollout:
+def _play(
+    state: State, policy: Literal["uniform"] | Policy, steps: int, autoreset: bool, count: bool, fresh: bool
+) -> Rollout:
     """Play a policy in the games of a state; `fresh` means that none of them is finished."""
     steps = integer("steps", steps, 1, 2**31 - 1)
     instance("autoreset", autoreset, bool)
+    instance("count_actions", count, bool)
     if not callable(policy) and policy != "uniform":
         raise ValueError(f"policy must be 'uniform' or a function of a State, got {shown(policy)}")
     env = state.env
     state = env.reset(state) if autoreset and not fresh else state
     reset: AutoReset = "same_step" if autoreset else "none"
     if not callable(policy) and not env.engine.game.has_memory:
-        buffers, totals = env.engine.rollout(state.buffers, steps, reset)
-        return Rollout(State(env, buffers), totals, state, autoreset)
+        buffers, totals, counts = env.engine.rollout(state.buffers, steps, reset, count)
+        return Rollout(State(env, buffers), totals, state, autoreset, counts)
+    if count:
+        raise ValueError("count_actions must be False except for policy='uniform' in a game without memory fields")
     if callable(policy) and env.illegal == "raise":
         raise ValueError('a captured policy cannot have its actions checked: make the env with illegal="lose"')
     if stays_lazy():

@@ -159,9 +159,9 @@ same_step, next_step, disabled = (
 def many_steps(env: te.Env, batch: int, device: str) -> NamedArrays:
     state = played(env, batch, device, plies=2)
     for autoreset in (True, False):
-        result = te.rollout_from(state, "uniform", 400, autoreset=autoreset)
+        result = te.rollout_from(state, "uniform", 400, autoreset=autoreset, count_actions=True)
         yield f"state, {autoreset}", words(result.state)
-        for name in ("returns", "wins"):
+        for name in ("returns", "wins", "legal_counts", "action_counts", "width_counts", "turns"):
             yield f"{name}, {autoreset}", getattr(result, name).numpy()
 
 

@@ -7,6 +7,7 @@ import pytest
 from tinygrad import Tensor, dtypes
 
 import tensor_envs as te
+from tests.games import dice_race
 from tests.games.shared import shared_env
 
 TTT = shared_env("tic_tac_toe")
@@ -205,3 +206,48 @@ def test_with_and_without_an_action_and_within_a_jit() -> None:
     within = te.jit(lambda state: te.rollout_from(state, te.agents.uniform, 2).returns)
     with pytest.raises(RuntimeError, match="a jit cannot capture it"):
         within(state)
+
+
+@pytest.mark.parametrize("autoreset", [False, True])
+@pytest.mark.parametrize(("name", "fields"), [*GAMES, ("dice_race", {})])
+def test_counts_of_a_rollout_are_those_of_its_steps(name: str, fields: dict[str, Any], autoreset: bool) -> None:
+    """Every decision counts once; the last mover is remembered beyond a reset."""
+    env = dice_race.shared() if name == "dice_race" else shared_env(name, **fields)
+    batch, steps = 70, 90
+    start = after(env, batch, 2)
+    result = te.rollout_from(start, "uniform", steps, autoreset=autoreset, count_actions=True)
+    legal, taken, widths = (np.zeros((batch, env.num_actions), int) for _ in range(3))
+    turns, last, rows = np.zeros(batch, int), np.full(batch, -1), np.arange(batch)
+    state = env.reset(start) if autoreset else start
+    for _ in range(steps):
+        mask, mover = state.legal_action_mask.numpy(), state.current_player.numpy()
+        live, action = mask.any(1), te.agents.uniform(state).numpy()
+        legal += mask
+        taken[rows[live], action[live]] += 1
+        widths[rows[live], mask[live].sum(1) - 1] += 1
+        turns += live & (mover != last)
+        last = np.where(live, mover, last)
+        state = env.step(state, action)
+        state = env.reset(state) if autoreset else state
+    for got, expected in ((result.legal_counts, legal), (result.action_counts, taken), (result.width_counts, widths)):
+        np.testing.assert_array_equal(got.numpy(), expected)
+    np.testing.assert_array_equal(result.turns.numpy(), turns)
+    np.testing.assert_array_equal(result.state.ply.numpy(), state.ply.numpy())
+    assert taken.sum() > 0 and (autoreset or not env.spec.max_plies or not live.all())
+
+
+def test_a_rollout_without_resets_stops_with_its_games() -> None:
+    """A step of a finished game changes nothing, so more steps than any game has cost nothing."""
+    few, many = (te.rollout(TTT, "uniform", 64, steps, autoreset=False) for steps in (9, 2**31 - 1))
+    np.testing.assert_array_equal(few.state.buffers.words.numpy(), many.state.buffers.words.numpy())
+
+
+def test_counts_need_the_uniform_policy_and_their_option() -> None:
+    with pytest.raises(ValueError, match="count_actions must be False except for policy='uniform'"):
+        te.rollout(TTT, te.agents.uniform, 4, 2, count_actions=True)
+    with pytest.raises(ValueError, match="count_actions must be False except for"):
+        te.rollout(shared_env("hyper_tic_tac_toe", shape=(9, 9, 9), k=4), "uniform", 4, 2, count_actions=True)
+    with pytest.raises(TypeError, match="count_actions must be of type bool"):
+        te.rollout(TTT, "uniform", 4, 2, count_actions=1)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="count_actions must be True in a rollout whose decisions are counted"):
+        te.rollout(TTT, "uniform", 4, 2).turns  # noqa: B018

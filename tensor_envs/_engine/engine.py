@@ -28,7 +28,7 @@ from tensor_envs._engine.game import Game
 from tensor_envs._engine.kernels.base import AutoReset, Kernel, trace_blocks
 from tensor_envs._engine.kernels.observe import DTYPES, Observe, Outputs
 from tensor_envs._engine.kernels.read import ACTION_COUNTER, Read
-from tensor_envs._engine.kernels.rollout import Playout, UniformRollout
+from tensor_envs._engine.kernels.rollout import Playout, UniformRollout, num_counts
 from tensor_envs._engine.kernels.states import Copy, Gather, Init, Refresh, Reset, Seed
 from tensor_envs._engine.kernels.step import Sample, Step
 from tensor_envs._engine.layout import FLAGS, Layout
@@ -199,14 +199,21 @@ class Engine:
 
     # *** many steps ***
 
-    def rollout(self, buffers: BatchBuffers, steps: int, reset: AutoReset) -> tuple[BatchBuffers, Tensor]:
-        """Play many steps of the uniform policy; return the last state and a buffer of 2 P values, returns and wins."""
+    def rollout(
+        self, buffers: BatchBuffers, steps: int, reset: AutoReset, count: bool = False
+    ) -> tuple[BatchBuffers, Tensor, Tensor | None]:
+        """Play many steps of the uniform policy.
+
+        Returns:
+            The last state, a buffer of 2 P values, returns and wins, and with `count` the counts of decisions.
+        """
         layout = buffers.layout
         totals = layout.empty(2 * self.spec.num_players, dtypes.float32)
         scalars = cached_upload((steps,) * layout.shards, buffers.device)
-        arrays = UniformRollout.Arrays(self.empty(buffers), buffers.words, buffers.row_keys, totals, scalars)
+        counts = layout.empty(num_counts(self.spec.num_actions), dtypes.int32) if count else None
+        arrays = UniformRollout.Arrays(self.empty(buffers), buffers.words, buffers.row_keys, totals, scalars, counts)
         after = self.run(UniformRollout(reset), layout, arrays)
-        return buffers._replace(words=after.new), after.totals
+        return buffers._replace(words=after.new), after.totals, after.counts
 
     def playout(
         self, buffers: BatchBuffers, copies: int, actions: Tensor | None, words: tuple[int, int], limit: int

@@ -55,6 +55,7 @@ def use(env: te.Env) -> None:
     if not memory:
         for again in (True, False):
             te.rollout_from(state, "uniform", 8, autoreset=again)
+            te.rollout_from(state, "uniform", 8, autoreset=again, count_actions=True)
         for first in (None, actions):
             te.playout(state, 3, first)
     where, engine = batch_layout(BATCH, state.device), env.engine

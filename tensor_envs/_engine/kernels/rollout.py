@@ -5,6 +5,8 @@ Every stage is played for all lanes of a block before the next one.
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -13,8 +15,9 @@ from tensor_envs._compiler.tape import INT, REAL, WORD
 from tensor_envs._engine.game import uniform_action
 from tensor_envs._engine.kernels.base import NEVER, AutoReset, Coords, Place, Tracer, load, row_index, store
 from tensor_envs.rules.chance import threefry
-from tensor_envs.rules.kernel import do_while, loop, registers
-from tensor_envs.rules.scalar import Scalar, integer, maximum, minimum, real, where
+from tensor_envs.rules.kernel import Cells, do_while, loop, registers
+from tensor_envs.rules.lists import MemoryArray, num_words, popcount
+from tensor_envs.rules.scalar import WORD_BITS, Scalar, Value, integer, maximum, minimum, real, where, word
 from tensor_envs.rules.spec import GameState
 
 # (place of a game, its mask) -> whether to replace the uniform action, the action, whether it is legal
@@ -24,10 +27,20 @@ Override = Callable[[Coords, Any], tuple[Scalar, Scalar, Scalar]]
 class BlockState:
     """A block's games in registers while they are played."""
 
-    def __init__(self, t: Tracer, reset: AutoReset, keys: Callable[[Coords], list[Scalar]], counts: bool = True):
-        """Allocate registers. keys: row keys of a game; `counts` also records the last rewards and the wins."""
+    def __init__(
+        self,
+        t: Tracer,
+        reset: AutoReset,
+        keys: Callable[[Coords], list[Scalar]],
+        counts: bool = True,
+        decisions: Decisions | None = None,
+    ):
+        """Allocate registers.
+
+        keys: row keys of a game. `counts` also records the last rewards and the wins, `decisions` those of every step.
+        """
         self.t, self.reset, self.keys, self.players = t, reset, keys, t.players
-        self.words = t.registers()
+        self.words, self.decisions = t.registers(), decisions
         self.resetting = t.block.registers(1, WORD)
         self.mirrored = self.players == 2 and t.game.spec.zero_sum  # the other player's rewards follow
         self.each = 1 if self.mirrored else self.players
@@ -54,6 +67,10 @@ class BlockState:
         if override is not None:
             when, chosen, allowed = override(at, mask)
             action, legal = where(when, chosen, action), ~when | allowed
+        if self.decisions is not None:
+            assert not isinstance(mask, MemoryArray)
+            seen = [where(was[0] | was[1], 0, w) for w in mask]
+            self.decisions.record(at, s.current_player, seen, action)
         after, rewards, new_flags, resets = t.play(s, was, action, legal, self.reset, keys)
         wins = [n + integer((new_flags[0] | new_flags[1]) & (r > 0.0)) for n, r in zip(wins, rewards, strict=True)]
         counted = rewards[: self.each]
@@ -75,6 +92,8 @@ class BlockState:
             count[0] = count[0] + 1
             n = count[0]
             self.t.block.each(lambda at: self.step(at, None if override is None else override(n)))
+            if self.decisions is not None:
+                self.decisions.count()
             turn.again = self.t.block.any(lambda at: ~self.words.over(at)) & (n < limit)
 
     def returns(self, at: Coords) -> list[Scalar]:
@@ -90,9 +109,69 @@ class BlockState:
         return [*values, 0.0 - values[0]] if self.mirrored else values
 
 
+def num_counts(num_actions: int) -> int:
+    """Return the number of a game's counts: see `Decisions`."""
+    return 3 * num_actions + 1
+
+
+class Decisions:
+    """The last decision of each game of a block, and counts of all of them, int32.
+
+    The counts are the decisions in which each action was legal (A), those in which it was taken (A), those with 1..A
+    legal actions (A), and the turns (1), which are runs of decisions of one player.
+    """
+
+    def __init__(self, t: Tracer, counts: Cells):
+        self.t, self.counts, self.num_actions = t, counts, t.game.spec.num_actions
+        self.words = num_words(self.num_actions)
+        self.mask = t.block.registers(self.words, WORD)  # 0 if the game was over
+        self.chosen = t.block.registers(3, INT)  # the action, the player, the player before; -1 for none
+        with loop(num_counts(self.num_actions)) as number:
+            t.block.each(functools.partial(self._reset, number))
+        t.block.each(lambda at: store(self.chosen, at.register, [0, -1, -1]))
+
+    def _reset(self, number: Scalar, at: Coords) -> None:
+        self.counts[at.batch.index(number, num_counts(self.num_actions))] = 0
+
+    def _add(self, at: Coords, *amounts: tuple[Value, Scalar]) -> None:
+        """Add amounts to counts of different numbers."""
+        places = [at.batch.index(number, num_counts(self.num_actions)) for number, _ in amounts]
+        sums = [self.counts[place] + amount for place, (_, amount) in zip(places, amounts, strict=True)]
+        for place, value in zip(places, sums, strict=True):  # all loads come first, so that lanes can be interleaved
+            self.counts[place] = value
+
+    def record(self, at: Coords, player: Scalar, mask: Sequence[Scalar], action: Scalar) -> None:
+        """Record a decision; `mask` is 0 if the game is over."""
+        _, last, before = load(self.chosen, at.register, 3)
+        live = functools.reduce(operator.or_, mask) != 0
+        store(self.mask, at.register, mask)
+        store(self.chosen, at.register, [action, where(live, player, last), where(live, last, before)])
+
+    def count(self) -> None:
+        """Add the recorded decisions of the block to its counts."""
+        with loop(self.num_actions) as action:
+            self.t.block.each(functools.partial(self._count_legal, action))
+        self.t.block.each(self._count_taken)
+
+    def _count_legal(self, action: Scalar, at: Coords) -> None:
+        bits = self.mask[at.register.index(action // WORD_BITS, self.words)]
+        self._add(at, (action, integer(bits >> word(action % WORD_BITS) & 1)))
+
+    def _count_taken(self, at: Coords) -> None:
+        mask, (action, player, before) = load(self.mask, at.register, self.words), load(self.chosen, at.register, 3)
+        width = functools.reduce(operator.add, map(popcount, mask))
+        live = integer(width > 0)
+        taken, narrow, turns = (self.num_actions * part for part in (1, 2, 3))
+        begins = live * integer(player != before)
+        self._add(at, (taken + action, live), (narrow + maximum(width - 1, 0), live), (turns, begins))
+
+
 @dataclass(frozen=True)
 class UniformRollout:
-    """Play actions of the uniform policy in registers; `scalars` has their number."""
+    """Play actions of the uniform policy in registers, `scalars` of them or, without resets, until all games are over.
+
+    With `counts` their decisions are counted.
+    """
 
     reset: AutoReset
     name = "rollout"
@@ -103,9 +182,11 @@ class UniformRollout:
         row_keys: Any
         totals: Any  # float32: returns, then wins (episodes that end with a reward above 0), P each
         scalars: Any  # int32
+        counts: Any = None  # int32, see `Decisions`
 
     def trace(self, t: Tracer, a: Arrays) -> None:
-        state = BlockState(t, self.reset, lambda at: t.row_keys(a.row_keys, at))
+        decisions = None if a.counts is None else Decisions(t, a.counts)
+        state = BlockState(t, self.reset, lambda at: t.row_keys(a.row_keys, at), decisions=decisions)
 
         def begin(at: Coords) -> None:
             words = t.words(a.old).load(at)
@@ -120,10 +201,15 @@ class UniformRollout:
             store(a.totals, at.batch, state.returns(at) + wins)
 
         t.block.each(begin)
-        with loop(a.scalars[0]):
-            t.block.each(state.step)
-            if t.resets_in_branch(self.reset):
-                t.auto_reset(state.words, state.resetting, a.row_keys)
+        if self.reset == "none":
+            state.play_to_end(a.scalars[0])
+        else:
+            with loop(a.scalars[0]):
+                t.block.each(state.step)
+                if decisions is not None:
+                    decisions.count()
+                if t.resets_in_branch(self.reset):
+                    t.auto_reset(state.words, state.resetting, a.row_keys)
         t.block.each(finish)
 
 
