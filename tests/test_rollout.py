@@ -238,7 +238,7 @@ def test_counts_of_a_rollout_are_those_of_its_steps(name: str, fields: dict[str,
 
 def test_a_rollout_without_resets_stops_with_its_games() -> None:
     """A step of a finished game changes nothing, so more steps than any game has cost nothing."""
-    few, many = (te.rollout(TTT, "uniform", 64, steps, autoreset=False) for steps in (9, 2**31 - 1))
+    few, many = (te.rollout(TTT, "uniform", 64, steps, autoreset=False) for steps in (10, 2**31 - 1))
     np.testing.assert_array_equal(few.state.buffers.words.numpy(), many.state.buffers.words.numpy())
 
 

@@ -17,7 +17,7 @@ from tensor_envs._engine.kernels.base import NEVER, AutoReset, Coords, Place, Tr
 from tensor_envs.rules.chance import threefry
 from tensor_envs.rules.kernel import Cells, do_while, loop, registers
 from tensor_envs.rules.lists import MemoryArray, num_words, popcount
-from tensor_envs.rules.scalar import WORD_BITS, Scalar, Value, integer, maximum, minimum, real, where, word
+from tensor_envs.rules.scalar import WORD_BITS, Scalar, Value, integer, maximum, minimum, real, scalar, where, word
 from tensor_envs.rules.spec import GameState
 
 # (place of a game, its mask) -> whether to replace the uniform action, the action, whether it is legal
@@ -92,8 +92,6 @@ class BlockState:
             count[0] = count[0] + 1
             n = count[0]
             self.t.block.each(lambda at: self.step(at, None if override is None else override(n)))
-            if self.decisions is not None:
-                self.decisions.count()
             turn.again = self.t.block.any(lambda at: ~self.words.over(at)) & (n < limit)
 
     def returns(self, at: Coords) -> list[Scalar]:
@@ -201,15 +199,18 @@ class UniformRollout:
             store(a.totals, at.batch, state.returns(at) + wins)
 
         t.block.each(begin)
-        if self.reset == "none":
-            state.play_to_end(a.scalars[0])
-        else:
-            with loop(a.scalars[0]):
-                t.block.each(state.step)
-                if decisions is not None:
-                    decisions.count()
-                if t.resets_in_branch(self.reset):
-                    t.auto_reset(state.words, state.resetting, a.row_keys)
+        count = registers(1, INT)
+        count[0] = 0
+        with do_while() as turn:
+            count[0] = count[0] + 1
+            # a step after the last game's end follows, which makes the rewards 0 as any number of such steps does
+            live = scalar(True) if self.reset != "none" else t.block.any(lambda at: ~state.words.over(at))
+            t.block.each(state.step)
+            if decisions is not None:
+                decisions.count()
+            if t.resets_in_branch(self.reset):
+                t.auto_reset(state.words, state.resetting, a.row_keys)
+            turn.again = live & (count[0] < a.scalars[0])
         t.block.each(finish)
 
 
