@@ -10,6 +10,7 @@ from tensor_envs.games.backgammon.rules import Backgammon
 from tensor_envs.games.checkers.rules import Checkers
 from tensor_envs.games.chess.rules import Chess
 from tensor_envs.games.connect_four.rules import ConnectFour
+from tensor_envs.games.dark_hex.rules import DarkHex
 from tensor_envs.games.dots_and_boxes.rules import DotsAndBoxes
 from tensor_envs.games.game_2048.rules import Game2048
 from tensor_envs.games.go.rules import Go
@@ -71,6 +72,11 @@ class ChessState(KnownState):
 class ConnectFourState(KnownState):
     own: Tensor
     other: Tensor
+
+class DarkHexState(KnownState):
+    own: Tensor
+    other: Tensor
+    found: Tensor
 
 class DotsAndBoxesState(KnownState):
     lines: Tensor
@@ -209,6 +215,10 @@ def make(
 def make(
     id: Literal["connect_four"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
 ) -> Env[ConnectFour, ConnectFourState]: ...
+@overload
+def make(
+    id: Literal["dark_hex"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
+) -> Env[DarkHex, DarkHexState]: ...
 @overload
 def make(
     id: Literal["dots_and_boxes"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any

@@ -18,7 +18,7 @@ README = (ROOT / "README.md").read_text()
 DOCUMENTS = [ROOT / "README.md", *sorted(ROOT.glob("scripts/**/README.md"))]
 DOCUMENTS += sorted(ROOT.glob("scripts/documents/*.md"))
 DOCUMENTS += [path for name in ("GUIDE", "README") for path in sorted(ROOT.glob(f"tensor_envs/**/{name}.md"))]
-LENGTH = 160  # upper bound of lines in the README, with a row for each game
+LENGTH = 112  # upper bound of lines in the README, beside those of the table of games
 BLOCKS = [
     (str(path.relative_to(ROOT)), language, text)
     for path in DOCUMENTS
@@ -38,7 +38,7 @@ TRAINING = ("nn.optim", "te.train.")  # parts of programs that take long
 
 def test_documents() -> None:
     """The README is short, and links all other documents."""
-    assert len(README.splitlines()) <= LENGTH
+    assert len(README.splitlines()) <= LENGTH + len(te.registered())
     names = {path.name for path in ROOT.glob("scripts/documents/*.md")}
     assert {path.name for path in DOCUMENTS} == names | {"README.md", "GUIDE.md"} and len(DOCUMENTS) >= 11
     assert len(PYTHON) >= 12 and len(COMMANDS) >= 5
