@@ -161,7 +161,7 @@ def cases() -> Iterator[Case]:
         for field, values in fields.items():
             named = "deck|card|spaces" if field == "deck" else "board|Star" if field == "board" else ""
             yield Case(f"make({name!r})", field, lambda x, n=name, f=field: te.make(n, **{f: x}), values, named)
-    yield Case("make", "id", te.make, (*NO_TEXT, "", "checkers", "a b/c", "x" * 10**6))
+    yield Case("make", "id", te.make, (*NO_TEXT, "", "tiddlywinks", "a b/c", "x" * 10**6))
     yield Case("make", "illegal", lambda x: te.make("shed", illegal=x), (*NO_TEXT, "", "ignore"))
     yield Case("make", "size", lambda x: te.make("shed", size=x), (5,))
     yield Case("Env.init", "batch", TTT.init, NO_COUNT)

@@ -233,7 +233,11 @@ MASKS = r"legal_action_mask must give 3 bools, one an action, or 1 words of 32 a
         ("chance", RuntimeError, "these rules draw chance, so their Spec must say chance=True"),
         ("two entries", ValueError, r"observe must give the 1 entries of \(1,\)"),
         ("one-hot", ValueError, r"observe must give the 1 entries of \(1,\)"),
-        ("no part", TypeError, r"observe must give a list of parts: bits\(...\), one_hot\(...\) and number\(...\)"),
+        (
+            "no part",
+            TypeError,
+            r"observe must give a list of parts, or a dictionary: bits\(...\), one_hot\(...\) and number\(...\)",
+        ),
         ("no parts", TypeError, "observe must give a list of parts"),
         ("a set", TypeError, "observe must give a list of parts"),
         ("fraction", TypeError, "observe gives a number of kind real; its dtype is int8"),

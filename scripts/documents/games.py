@@ -83,6 +83,7 @@ def page(folder: str, rules: str, boards: Sequence[str]) -> str:
         call(folder),
         figures_of_spec(folder),
         actions(folder),
+        observation(folder),
         position(folder),
         heading + numbered,
         *(results(folder, name, source) for name, source in FIGURES.items()),
@@ -137,6 +138,22 @@ def actions(folder: str) -> str:
         rows.append(f"| {at} | {' | '.join(cells + [''] * (width - len(cells)))} |")
     lead = f"The {env.num_actions} actions of `{env.id}`; a number is that of row and column together:"
     return "\n".join(["## Names of actions", "", lead, "", *folded(rows, "All of them", env.num_actions > MANY)])
+
+
+def observation(folder: str) -> str:
+    """Return a table of an observation's entries and their meanings; "" if the rules do not name its parts."""
+    env = te.make(ENTRIES[folder].id)
+    plain = te.debug(env, SEED)
+    parts = plain.game.named_parts(plain.state, plain.game.mask(plain.state), plain.state.current_player)
+    rows, first = ["| entries | meaning |", "|---|---|"], 0
+    for name, group in parts.items():
+        sizes = [part.size for part in group]
+        size, same = sum(sizes), len({*sizes}) == 1
+        split = f" ({len(group)} x {sizes[0]})" if same and len(group) > 1 and sizes[0] > 1 else ""
+        rows.append(f"| {first}{f'..{first + size - 1}' if size > 1 else ''} | {name}{split} |")
+        first += size
+    lead = f"Entries of `env.observe(state)` in memory order, of shape {list(env.observation_shape)}:"
+    return "\n".join(["## Entries of an observation", "", lead, "", *folded(rows, "All of them", len(rows) > LONG)])
 
 
 def folded(lines: Sequence[str], heading: str, fold: bool) -> list[str]:

@@ -65,6 +65,7 @@ LANGUAGE = {
     "control": "Loops",
     "chance": "Chance",
     "observation": "Observations",
+    "actions": "Actions",
     "spec": "Specification of a game",
 }
 

@@ -20,7 +20,7 @@ from tensor_envs.rules.chance import Chance, KeyedChance, NoChance, scale, three
 from tensor_envs.rules.control import sum_in_range
 from tensor_envs.rules.kernel import loop, registers, tracing
 from tensor_envs.rules.lists import MemoryArray, flat, nested, nth_bit, num_words, pack_flags, popcount
-from tensor_envs.rules.observation import Number, Part
+from tensor_envs.rules.observation import Number, Part, named_parts
 from tensor_envs.rules.scalar import WORD_BITS, Scalar, Value, integer, scalar, where, word
 from tensor_envs.rules.spec import Field, GameState, Outcome, Rules, Spec, wrong_shape
 
@@ -154,9 +154,7 @@ class Game:
 
     def observe(self, s: GameState, mask: MaskWords, player: Scalar) -> list[Part]:
         """Return the parts of a player's observation, checked. `mask` is 0 once the game is over."""
-        parts = self.rules.observe(GameState(s.asdict() | {"legal_action_mask": mask}, self.spec.num_players), player)
-        if not isinstance(parts, (list, tuple)) or not all(isinstance(p, Part) for p in parts):
-            raise TypeError("observe must give a list of parts: bits(...), one_hot(...) and number(...)")
+        parts = [part for group in self.named_parts(s, mask, player).values() for part in group]
         size, dtype = math.prod(self.spec.observation_shape), self.spec.observation_dtype
         if sum(part.size for part in parts) != size:
             raise ValueError(
@@ -166,7 +164,12 @@ class Game:
         for part in parts:
             if isinstance(part, Number) and (dtype == "bool" or (part.value.dtype is REAL and dtype != "float32")):
                 raise TypeError(f"observe gives a number of kind {part.value.kind}; its dtype is {dtype}")
-        return list(parts)
+        return parts
+
+    def named_parts(self, s: GameState, mask: MaskWords, player: Scalar) -> dict[str, list[Part]]:
+        """Return the parts of a player's observation by their names."""
+        state = GameState(s.asdict() | {"legal_action_mask": mask}, self.spec.num_players)
+        return named_parts(self.rules.observe(state, player))
 
     def where(self, condition: Scalar, a: GameState, b: GameState) -> GameState:
         """Select between two states, field by field."""

@@ -23,7 +23,7 @@ from tensor_envs.rules.lists import (
     union_of,
     unpack,
 )
-from tensor_envs.rules.observation import Part, bits, entries, number, one_hot
+from tensor_envs.rules.observation import Observation, Part, bits, entries, number, one_hot
 from tensor_envs.rules.scalar import (
     WORD_BITS,
     Scalar,
@@ -47,6 +47,7 @@ __all__ = [
     "GameState",
     "Mask",
     "MemoryArray",
+    "Observation",
     "Outcome",
     "Part",
     "Rules",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,6 +36,7 @@ class Number:
 
 
 Part = Bits | OneHot | Number
+Observation = Mapping[str, Part | Sequence[Part]] | Sequence[Part]  # parts in order, with names or without
 
 
 def bits(words: Any, size: int) -> Bits:
@@ -81,6 +82,23 @@ def number(value: Value) -> Number:
     """
     value = scalar(value)
     return Number(value if value.dtype is REAL else integer(value))
+
+
+def named_parts(observation: Observation) -> dict[str, list[Part]]:
+    """Return the parts of an observation by their names; without names, by their numbers.
+
+    Raises:
+        TypeError: not parts, or a dictionary or list of them.
+    """
+    named: Any = observation
+    if isinstance(observation, (list, tuple)):
+        named = {f"part {k}": part for k, part in enumerate(observation)}
+    groups = (
+        [[*x] if isinstance(x, (list, tuple)) else [x] for x in named.values()] if isinstance(named, Mapping) else []
+    )
+    if not isinstance(named, Mapping) or not all(isinstance(part, Part) for group in groups for part in group):
+        raise TypeError("observe must give a list of parts, or a dictionary: bits(...), one_hot(...) and number(...)")
+    return dict(zip(named, groups, strict=True))
 
 
 def entries(parts: Sequence[Part]) -> list[Any]:

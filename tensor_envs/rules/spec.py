@@ -20,7 +20,7 @@ from tensor_envs.rules.scalar import integer as as_int
 
 if TYPE_CHECKING:
     from tensor_envs.rules.chance import Chance
-    from tensor_envs.rules.observation import Part
+    from tensor_envs.rules.observation import Observation
 
 Kind = Literal["int", "bool", "word", "word64"]
 KINDS: dict[str, DType] = {"int": INT, "bool": BOOL, "word": WORD, "word64": WORD64}
@@ -390,8 +390,12 @@ class Rules(Protocol):
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
         """Play a legal action. `s.ply` is the number of decisions before this one."""
 
-    def observe(self, s: GameState, player: Scalar) -> Sequence[Part]:
-        """Return the parts (`bits`, `one_hot`, `number`) of a player's observation; `s.legal_action_mask` has words."""
+    def observe(self, s: GameState, player: Scalar) -> Observation:
+        """Return the parts (`bits`, `one_hot`, `number`) of a player's observation; `s.legal_action_mask` has words.
+
+        Parts are a list, or a dictionary by their names, in which a name may have a list of parts. The documents show
+        the names.
+        """
 
 
 @functools.cache

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from tensor_envs._compiler.tape import INT, WORD
 from tensor_envs._engine.game import Game
 from tensor_envs._engine.layout import Layout
-from tensor_envs.rules import Mask, Outcome, Part, Rules, Scalar, Spec, Value, has_bit, integer, scalar, word
+from tensor_envs.rules import Mask, Observation, Outcome, Rules, Scalar, Spec, Value, has_bit, integer, scalar, word
 from tensor_envs.rules.kernel import depends_on, registers, tracing
 from tensor_envs.rules.lists import flat, nested, pack_flags
 from tensor_envs.rules.spec import GameState
@@ -123,9 +123,7 @@ class Explicit:
     def step(self, s: GameState, action: Scalar, chance: Any) -> Outcome:
         return self.rules.step(s, action // self.outcomes, Digits(action % self.outcomes, every_ply=True))
 
-    def observe(self, s: GameState, player: Scalar) -> list[Part]:
+    def observe(self, s: GameState, player: Scalar) -> Observation:
         outcomes, actions = self.outcomes, self.rules.spec.num_actions
         mask = pack_flags([has_bit(s.legal_action_mask, integer(a * outcomes)) for a in range(actions)])
-        return list(
-            self.rules.observe(GameState(s.asdict() | {"legal_action_mask": mask}, self.spec.num_players), player)
-        )
+        return self.rules.observe(GameState(s.asdict() | {"legal_action_mask": mask}, self.spec.num_players), player)

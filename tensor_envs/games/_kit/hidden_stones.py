@@ -15,8 +15,8 @@ from tensor_envs.rules import (
     Field,
     GameState,
     Mask,
+    Observation,
     Outcome,
-    Part,
     Scalar,
     Spec,
     bit,
@@ -84,11 +84,16 @@ class HiddenStones:
         )
         return Outcome(after, (first, -first), terminated=won | ((own | s.other) == self.board))
 
-    def observe(self, s: GameState, player: Scalar) -> list[Part]:
+    def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return the player's stones, those of the opponent that the player has found, and who the player is."""
         own, other = sides(s, player)
         seat = where(player == 0, self.board, 0)
-        return [bits(word(cells), self.cells) for cells in (own, other & s.found, seat)]
+        planes = {
+            "own stones": own,
+            "the opponent's stones that are found": other & s.found,
+            "the player is first": seat,
+        }
+        return {name: bits(word(cells), self.cells) for name, cells in planes.items()}
 
     def determinize(self, s: GameState, player: Scalar, chance: Chance) -> GameState:
         """Resample the opponent's hidden stones, and which of the player's stones the opponent has found.

@@ -16,8 +16,8 @@ from tensor_envs.rules import (
     Field,
     GameState,
     Mask,
+    Observation,
     Outcome,
-    Part,
     Scalar,
     Spec,
     bit,
@@ -107,12 +107,17 @@ class Amazons:
         near = [union_of(free[max(row - 1, 0) : row + 2]) for row in range(self.size)]
         return [own & (cells | cells << 1 | cells >> 1) for own, cells in zip(self.rows(s.own), near, strict=True)]
 
-    def observe(self, s: GameState, player: Scalar) -> list[Part]:
+    def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return amazons of both players, arrows, the amazon in action, and whether it shoots (A6)."""
         moves = s.current_player == player
-        sets = [where(moves, s.own, s.other), where(moves, s.other, s.own), s.arrows, s.active]
-        shoots = [where(s.phase == SHOOT, word(w), 0) for w in pack(range(self.cells), self.cells)]
-        return [bits(cells, self.cells) for cells in (*sets, shoots)]
+        planes = {
+            "own amazons": where(moves, s.own, s.other),
+            "the opponent's amazons": where(moves, s.other, s.own),
+            "arrows": s.arrows,
+            "amazon in action": s.active,
+            "it shoots": [where(s.phase == SHOOT, word(w), 0) for w in pack(range(self.cells), self.cells)],
+        }
+        return {name: bits(cells, self.cells) for name, cells in planes.items()}
 
 
 def rays(start: Rows, free: Rows) -> list[Any]:

@@ -17,8 +17,8 @@ from tensor_envs.rules import (
     Field,
     GameState,
     Mask,
+    Observation,
     Outcome,
-    Part,
     Scalar,
     Spec,
     Value,
@@ -124,11 +124,19 @@ class Backgammon:
         behind = any_of(men > 0 for men in loser[POINTS - FACES :])  # on the bar or in the winner's home
         return 1 + none_off + (none_off & behind)
 
-    def observe(self, s: GameState, player: Scalar) -> list[Part]:
+    def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return both players' men by the observer's pips, on the bars and off the board, and the dice (B11)."""
         own, other = sides(s.men, player)
-        men = [*own, MEN - sum_of(own), *other[:POINTS][::-1], other[-1], MEN - sum_of(other)]
-        return [*map(number, men), *map(number, s.dice), number(s.current_player == player)]
+        return {
+            "own men on pips 1 to 24": [*map(number, own[:POINTS])],
+            "own men on the bar": number(own[-1]),
+            "own men off the board": number(MEN - sum_of(own)),
+            "the opponent's men on pips 1 to 24": [*map(number, other[:POINTS][::-1])],
+            "the opponent's men on the bar": number(other[-1]),
+            "the opponent's men off the board": number(MEN - sum_of(other)),
+            "moves left by the faces 1 to 6": [*map(number, s.dice)],
+            "whether the player moves": number(s.current_player == player),
+        }
 
 
 def thrown(first: Scalar, second: Scalar) -> list[Scalar]:

@@ -14,8 +14,8 @@ from tensor_envs.rules import (
     Field,
     GameState,
     Mask,
+    Observation,
     Outcome,
-    Part,
     Scalar,
     Spec,
     bit,
@@ -94,13 +94,19 @@ class Checkers:
         first = where(s.current_player == 0, integer(won), -integer(won))
         return Outcome(after, rewards=(first, -first), terminated=won | (quiet >= self.quiet_plies))
 
-    def observe(self, s: GameState, player: Scalar) -> list[Part]:
+    def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return men and kings of both players, the piece that must go on, and constant planes (D10)."""
         sides = where(s.current_player == player, [s.own, s.other], [s.other, s.own])
-        squares = [side & kind for side in sides for kind in (~s.kings, s.kings)]
         facts = [player == 0, *((s.quiet >> k & 1) != 0 for k in range(7))]
-        planes = [*map(spread, [*squares, s.jumper]), *(where(fact, word64(BOARD), 0) for fact in facts)]
-        return [bits(plane, SIDE * SIDE) for plane in planes]
+        black, *quiet = (bits(where(fact, word64(BOARD), 0), SIDE * SIDE) for fact in facts)
+        own, other = ([bits(spread(side & kind), SIDE * SIDE) for kind in (~s.kings, s.kings)] for side in sides)
+        return {
+            "own men, own kings": own,
+            "the opponent's men, the opponent's kings": other,
+            "piece that must go on jumping": bits(spread(s.jumper), SIDE * SIDE),
+            "the player is Black": black,
+            "binary digits of the quiet plies": quiet,
+        }
 
 
 def neighbours(squares: Scalar, way: tuple[tuple[int, int], ...]) -> Scalar:

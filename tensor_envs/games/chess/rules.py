@@ -16,6 +16,7 @@ from tensor_envs.rules import (
     Field,
     GameState,
     Mask,
+    Observation,
     Outcome,
     Part,
     Scalar,
@@ -182,16 +183,26 @@ class Chess:
                 count = count + (same & (back <= s.reversible))
         return minimum(count, 2)
 
-    def observe(self, s: GameState, player: Scalar) -> list[Part]:
+    def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return planes: the player's pieces, the opponent's, castling rooks, en passant, and constant ones (C12)."""
         mine = s.current_player == player
         sets = {name: where(mine, getattr(s, name), turned(getattr(s, name))) for name in SETS}
         s = GameState(s.asdict() | sets)
         sides = where(mine, [s.own, s.other], [s.other, s.own])
-        facts = [s.repeats >= 1, player == 1, *((s.quiet >> k & 1) != 0 for k in range(7))]
-        squares = [side & kind for side in sides for kind in kinds_of(s)]
-        squares += [s.castling, s.en_passant, *(where(fact, word64(ALL), 0) for fact in facts)]
-        return [bits(plane, SQUARES) for plane in squares]
+        own, other = ([bits(side & kind, SQUARES) for kind in kinds_of(s)] for side in sides)
+
+        def constant(fact: Scalar) -> Part:
+            return bits(where(fact, word64(ALL), 0), SQUARES)
+
+        return {
+            "own pawns, knights, bishops, rooks, queens, king": own,
+            "the opponent's pieces in the same order": other,
+            "rooks that may castle": bits(s.castling, SQUARES),
+            "square of an en passant capture": bits(s.en_passant, SQUARES),
+            "the position has occurred before": constant(s.repeats >= 1),
+            "the player is Black": constant(player == 1),
+            "binary digits of the quiet plies": [constant((s.quiet >> k & 1) != 0) for k in range(7)],
+        }
 
 
 def kinds_of(s: GameState) -> list[Scalar]:

@@ -16,8 +16,8 @@ from tensor_envs.rules import (
     Field,
     GameState,
     Mask,
+    Observation,
     Outcome,
-    Part,
     Scalar,
     Spec,
     bits,
@@ -84,8 +84,8 @@ class ConnectFour:
         every = sum(1 << cell for cell in range(0, WORD_BITS, self.columns))
         return word(every) << (action + -WORD_BITS * number % self.columns) % self.columns
 
-    def observe(self, s: GameState, player: Scalar) -> list[Part]:
+    def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return the player's stones, then the opponent's (C7)."""
         moves = s.current_player == player
         own, other = where(moves, s.own, s.other), where(moves, s.other, s.own)
-        return [bits(own, self.cells), bits(other, self.cells)]
+        return {"own stones": bits(own, self.cells), "the opponent's stones": bits(other, self.cells)}

@@ -14,8 +14,8 @@ from tensor_envs.rules import (
     Field,
     GameState,
     Mask,
+    Observation,
     Outcome,
-    Part,
     Scalar,
     Spec,
     bit,
@@ -102,12 +102,17 @@ class DotsAndBoxes:
         down = [segment(lines, self.horizontal + (n + 1) * row, n + 1) for row in range(self.rows)]
         return across, down
 
-    def observe(self, s: GameState, player: Scalar) -> list[Part]:
+    def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return both kinds of lines, the player's boxes, then the opponent's (B7)."""
         across, down = self.rows_of(s.lines)
         second = without(self.complete(s.lines), s.first)
         boxes = where(player == 0, [*s.first, *second], [*second, *s.first])
         sides = boxes[: len(second)], boxes[len(second) :]
-        rows = [[segment(side, self.columns * row, self.columns) for row in range(self.rows)] for side in sides]
-        planes = [across, *([*plane, word(0)] for plane in (down, *rows))]
-        return [bits(row, self.columns + 1) for plane in planes for row in plane]
+        own, other = ([segment(side, self.columns * row, self.columns) for row in range(self.rows)] for side in sides)
+        planes = {
+            "lines across": across,
+            "lines down": [*down, word(0)],
+            "own boxes": [*own, word(0)],
+            "the opponent's boxes": [*other, word(0)],
+        }
+        return {name: [bits(row, self.columns + 1) for row in plane] for name, plane in planes.items()}

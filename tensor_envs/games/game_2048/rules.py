@@ -13,8 +13,8 @@ from tensor_envs.rules import (
     Field,
     GameState,
     Mask,
+    Observation,
     Outcome,
-    Part,
     Scalar,
     Spec,
     Value,
@@ -71,9 +71,9 @@ class Game2048:
         board = spawned(turned_back(lines, vertical, backwards), chance, s.ply + 2)
         return Outcome(s.replace(board=board), rewards=[sum_of(rewards)], terminated=~any_of(slides(board)))
 
-    def observe(self, s: GameState, player: Scalar) -> list[Part]:
+    def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return the one-hot exponent 0..17 of every cell (T6)."""
-        return [one_hot(cell, HIGHEST + 1) for row in s.board for cell in row]
+        return {"exponent of each cell, row by row": [one_hot(cell, HIGHEST + 1) for row in s.board for cell in row]}
 
 
 def turned(rows: Board, vertical: Scalar, backwards: Scalar) -> list[Line]:

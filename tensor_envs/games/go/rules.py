@@ -19,8 +19,8 @@ from tensor_envs.rules import (
     Field,
     GameState,
     Mask,
+    Observation,
     Outcome,
-    Part,
     Scalar,
     Spec,
     bit,
@@ -195,12 +195,19 @@ class Go:
         lead = 2 * where(black, area, -area) - int(2 * self.komi)
         return integer(lead > 0) - integer(lead < 0)
 
-    def observe(self, s: GameState, player: Scalar) -> list[Part]:
+    def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return five planes: own stones, the opponent's, closed points, after a pass all, for black all (G9)."""
         moves, every = s.current_player == player, [word(w) for w in self.board]
         own, other = where(moves, s.own, s.other), where(moves, s.other, s.own)
         passed, black = where(s.passed, every, self.nothing), where(player == 0, every, self.nothing)
-        return [bits(points, self.points) for points in (own, other, self.closed(s), passed, black)]
+        planes = {
+            "own stones": own,
+            "the opponent's stones": other,
+            "closed points": self.closed(s),
+            "after a pass": passed,
+            "the player is black": black,
+        }
+        return {name: bits(points, self.points) for name, points in planes.items()}
 
     # *** sets of points ***
 

@@ -19,8 +19,8 @@ from tensor_envs.rules import (
     Field,
     GameState,
     Mask,
+    Observation,
     Outcome,
-    Part,
     Scalar,
     Spec,
     bit,
@@ -138,12 +138,13 @@ class Hex:
         row, column = range(self.cells - self.size, self.cells), range(self.size - 1, self.cells, self.size)
         return pack(row, self.cells), pack(column, self.cells)
 
-    def observe(self, s: GameState, player: Scalar) -> list[Part]:
+    def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return the player's stones, the opponent's, and whether the player connects rows (H5)."""
         moves = s.current_player == player
         own, other = where(moves, s.own, s.other), where(moves, s.other, s.own)
         upright = [where(player == 0, cells, 0) for cells in words_of(self.board)]
-        return [bits(cells, self.cells) for cells in (own, other, upright)]
+        planes = {"own stones": own, "the opponent's stones": other, "the player connects rows": upright}
+        return {name: bits(cells, self.cells) for name, cells in planes.items()}
 
 
 def words_of(cells: Iterable[int]) -> list[Scalar]:

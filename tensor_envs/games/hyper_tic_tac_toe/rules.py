@@ -24,8 +24,8 @@ from tensor_envs.rules import (
     GameState,
     Mask,
     MemoryArray,
+    Observation,
     Outcome,
-    Part,
     Scalar,
     Spec,
     all_of,
@@ -160,9 +160,9 @@ class HyperTicTacToe:
 
         return any_in_range(num_directions(len(place)), complete)
 
-    def observe(self, s: GameState, player: Scalar) -> list[Part]:
+    def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return the player's marks, then the opponent's (G7)."""
         moves = s.current_player == player
         own = self.word_by_word(lambda w: where(moves, s.own[w], s.other[w]))
         other = self.word_by_word(lambda w: where(moves, s.other[w], s.own[w]))
-        return [bits(own, self.cells), bits(other, self.cells)]
+        return {"own marks": bits(own, self.cells), "the opponent's marks": bits(other, self.cells)}

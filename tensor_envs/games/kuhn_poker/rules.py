@@ -7,7 +7,7 @@ i-th action was a bet.
 from dataclasses import dataclass
 from typing import Any
 
-from tensor_envs.rules import Chance, Field, GameState, Mask, Outcome, Part, Scalar, Spec, bits, one_hot, where
+from tensor_envs.rules import Chance, Field, GameState, Mask, Observation, Outcome, Scalar, Spec, bits, one_hot, where
 
 CARDS, MAX_PLIES = 3, 3
 PASS, BET = 0, 1
@@ -49,12 +49,16 @@ class KuhnPoker:
         after = s.replace(bets=bets, current_player=1 - s.current_player)
         return Outcome(after, rewards=(first, -first), terminated=over)
 
-    def observe(self, s: GameState, player: Scalar) -> list[Part]:
+    def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return the player, its card, and for each ply whether the action was a pass and whether it was a bet (K5)."""
         card = where(player == 0, s.cards[0], s.cards[1])
         plies = range(MAX_PLIES)
         actions = [(s.ply > i) & ((s.bets >> i & 1) == kind) for i in plies for kind in (PASS, BET)]
-        return [one_hot(player, 2), one_hot(card, CARDS), bits(actions, 2 * MAX_PLIES)]
+        return {
+            "player": one_hot(player, 2),
+            "own card": one_hot(card, CARDS),
+            "pass and bet at each ply": bits(actions, 2 * MAX_PLIES),
+        }
 
     def determinize(self, s: GameState, player: Scalar, chance: Chance) -> GameState:
         """Resample the opponent's card from those that the player does not hold."""

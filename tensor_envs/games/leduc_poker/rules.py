@@ -12,8 +12,8 @@ from tensor_envs.rules import (
     Field,
     GameState,
     Mask,
+    Observation,
     Outcome,
-    Part,
     Scalar,
     Spec,
     bits,
@@ -90,11 +90,15 @@ class LeducPoker:
         )
         return Outcome(after, rewards=(first, -first), terminated=over)
 
-    def observe(self, s: GameState, player: Scalar) -> list[Part]:
+    def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return the player, its card, the public card once it is open, and all calls and raises (L6)."""
         public = where(s.round == 0, -1, s.public)
-        cards = [one_hot(where(player == 0, *s.cards), CARDS), one_hot(public, CARDS)]
-        return [one_hot(player, 2), *cards, bits(word(s.history), 2 * ROUND_BITS)]
+        return {
+            "player": one_hot(player, 2),
+            "own card": one_hot(where(player == 0, *s.cards), CARDS),
+            "public card": one_hot(public, CARDS),
+            "calls and raises of both rounds": bits(word(s.history), 2 * ROUND_BITS),
+        }
 
     def determinize(self, s: GameState, player: Scalar, chance: Chance) -> GameState:
         """Resample the opponent's card and, in the first round, the public card."""

@@ -13,8 +13,8 @@ from tensor_envs.rules import (
     Field,
     GameState,
     Mask,
+    Observation,
     Outcome,
-    Part,
     Scalar,
     Spec,
     bits,
@@ -65,10 +65,10 @@ class Othello:
         after = s.replace(own=other, other=own, moves=answers, current_player=1 - s.current_player)
         return Outcome.scores(after, scores, over)  # O6
 
-    def observe(self, s: GameState, player: Scalar) -> list[Part]:
+    def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return the player's discs, then the opponent's (O7)."""
-        discs = where(s.current_player == player, [s.own, s.other], [s.other, s.own])
-        return [bits(squares, SQUARES) for squares in discs]
+        own, other = where(s.current_player == player, [s.own, s.other], [s.other, s.own])
+        return {"own discs": bits(own, SQUARES), "the opponent's discs": bits(other, SQUARES)}
 
 
 def runs(start: Scalar, discs: Scalar, step: int) -> Scalar:

@@ -15,8 +15,8 @@ from tensor_envs.rules import (
     Field,
     GameState,
     Mask,
+    Observation,
     Outcome,
-    Part,
     Scalar,
     Spec,
     bit,
@@ -94,9 +94,9 @@ class Shed:
         after = s.replace(own=s.other, other=hand, pile=pile, current_player=1 - s.current_player)
         return Outcome.win(after, after.current_player, lost)  # G3
 
-    def observe(self, s: GameState, player: Scalar) -> list[Part]:
+    def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return the own hand, the other hand, the pile and the talon (G3)."""
         moves = s.current_player == player
-        hands = where(moves, [s.own, s.other], [s.other, s.own])
-        talon = ~(s.own | s.other | s.pile)
-        return [bits(cards, self.cards) for cards in (*hands, s.pile, talon)]
+        own, other = where(moves, [s.own, s.other], [s.other, s.own])
+        sets = {"own hand": own, "other hand": other, "pile": s.pile, "talon": ~(s.own | s.other | s.pile)}
+        return {name: bits(cards, self.cards) for name, cards in sets.items()}

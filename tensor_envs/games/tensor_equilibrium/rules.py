@@ -5,7 +5,6 @@ RULES.md beside this file has the rules and rulings; comments cite its numbers (
 the end of a turn, a round and the game, and `view` the observation.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,7 +19,20 @@ from tensor_envs.games.tensor_equilibrium.legal import legal_actions
 from tensor_envs.games.tensor_equilibrium.players import wrapped
 from tensor_envs.games.tensor_equilibrium.turn import act
 from tensor_envs.games.tensor_equilibrium.view import observation, observation_dtype, observation_size
-from tensor_envs.rules import Chance, Field, GameState, Mask, Outcome, Part, Scalar, Spec, integer, lookup, where, word
+from tensor_envs.rules import (
+    Chance,
+    Field,
+    GameState,
+    Mask,
+    Observation,
+    Outcome,
+    Scalar,
+    Spec,
+    integer,
+    lookup,
+    where,
+    word,
+)
 
 
 @dataclass(frozen=True)
@@ -106,5 +118,5 @@ class TensorEquilibrium(RuleFields):
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
         return finish_turn(self, *act(self, s, action, chance))
 
-    def observe(self, s: GameState, player: Scalar) -> Sequence[Part]:
+    def observe(self, s: GameState, player: Scalar) -> Observation:
         return observation(self, s, player)

@@ -11,6 +11,7 @@ from tensor_envs.games.tensor_equilibrium.hexagon import STRIDES, Hexagon
 from tensor_envs.games.tensor_equilibrium.players import by_tier, wrapped
 from tensor_envs.rules import (
     GameState,
+    Observation,
     Part,
     Scalar,
     Value,
@@ -40,22 +41,22 @@ def observation_dtype(rules: RuleFields) -> str:
     return "int8" if greatest <= MAX_INT8 else "int16"
 
 
-def observation(rules: RuleFields, s: GameState, observer: Scalar) -> list[Part]:
-    """Return the parts `cells`, `players`, `table`, `pending` and `mask`."""
+def observation(rules: RuleFields, s: GameState, observer: Scalar) -> Observation:
+    """Return the parts of `cells`, `holdings`, `table` and `pending`, and the mask, by their names."""
     # the observer is -1 after the end: the view is the last seat's then
     first = where(observer < 0, rules.players - 1, observer)
     players = [wrapped(rules, first + k) for k in range(rules.players)]
     mask = [where(observer == s.current_player, actions, 0) for actions in s.legal_action_mask]
-    return [
-        *(part for player in players for part in cells(rules, s, player)),
-        *(part for player in players for part in holdings(rules, s, player)),
-        *table(rules, s),
-        *pending(rules, s, players),
-        bits(mask, rules.num_actions),
-    ]
+    named = [f"player +{k}" for k in range(rules.players)]  # in turn order, the observer first
+    parts: dict[str, Part | list[Part]] = {}
+    for name, player in zip(named, players, strict=True):
+        parts[f"{name}: tiles face-up, then face-down, of each type"] = cells(rules, s, player)
+    for name, player in zip(named, players, strict=True):
+        parts |= {f"{name}: {of}": part for of, part in holdings(rules, s, player).items()}
+    return parts | table(rules, s) | pending(rules, s, players) | {"legal actions": bits(mask, rules.num_actions)}
 
 
-def numbers(*values: Value) -> list[Part]:
+def numbers(values: Sequence[Value]) -> list[Part]:
     """Return a part for each value."""
     return [number(value) for value in values]
 
@@ -68,23 +69,23 @@ def cells(rules: RuleFields, s: GameState, player: Scalar) -> list[Part]:
     return [bits(plane, rules.cells) for plane in up + down]
 
 
-def holdings(rules: RuleFields, s: GameState, player: Scalar) -> list[Part]:
+def holdings(rules: RuleFields, s: GameState, player: Scalar) -> dict[str, Part | list[Part]]:
     """Return a player's tokens, tiles, cards, limits and place in the order."""
     level, tiers = select(s.level, player), (rules.tier_hand, rules.tier_storage, rules.tier_income)
     turn = where(s.phase == Phase.TWEAK, select(s.order, s.pos), s.current_player)  # else the player to move's
-    return [
-        *numbers(*(n + rules.level_min for n in counts(level))),
-        *numbers(*counts(select(s.storage, player))),
-        *numbers(*counts(select(s.hand, player), len(OPERATIONS))),
-        number(select(s.gpu, player)),
-        bits(select(s.rows, player), 2 * TYPES),
-        bits(select(s.pend_flip, player), TYPES),
-        number(select(s.passed, player)),
-        number(place_of(player, s.order)),
-        number(place_of(player, s.next_order)),
-        *numbers(*(by_tier(rules, level, values) for values in tiers)),
-        number(turn == player),
-    ]
+    return {
+        "level of each type": numbers([n + rules.level_min for n in counts(level)]),
+        "stored tiles of each type": numbers(counts(select(s.storage, player))),
+        "cards of each operation": numbers(counts(select(s.hand, player), len(OPERATIONS))),
+        "GPU": number(select(s.gpu, player)),
+        "rows taken": bits(select(s.rows, player), 2 * TYPES),
+        "types to flip": bits(select(s.pend_flip, player), TYPES),
+        "has passed": number(select(s.passed, player)),
+        "place in the order": number(place_of(player, s.order)),
+        "place in the next order": number(place_of(player, s.next_order)),
+        "limits of hand, storage and income": numbers([by_tier(rules, level, values) for values in tiers]),
+        "has the turn": number(turn == player),
+    }
 
 
 def place_of(player: Scalar, order: Sequence[Scalar]) -> Scalar:
@@ -100,26 +101,29 @@ def counts(packed: Scalar, size: int = TYPES) -> list[Scalar]:
     return [tally.number(packed, i) for i in range(size)]
 
 
-def table(rules: RuleFields, s: GameState) -> list[Part]:
+def table(rules: RuleFields, s: GameState) -> dict[str, Part | list[Part]]:
     """Return the market, operation cards, supply, pile and the progress of the game."""
     pile = counts(s.pile)
-    return numbers(
-        *counts(s.market),
-        *counts(s.ops, len(OPERATIONS)),
-        *counts(s.supply),
-        sum_of(pile),
-        *(pile if rules.observe_pile_counts else [0] * TYPES),  # G44
-        *(s.picks_left, s.tweaks_left, s.final, s.final_left, s.round, rules.players),
-    )
+    progress = [s.picks_left, s.tweaks_left, s.final, s.final_left, s.round, rules.players]
+    return {
+        "market, tiles of each type": numbers(counts(s.market)),
+        "operation cards of each kind": numbers(counts(s.ops, len(OPERATIONS))),
+        "supply, tiles of each type": numbers(counts(s.supply)),
+        "tiles in the pile": number(sum_of(pile)),
+        "pile, tiles of each type if observe_pile_counts": numbers(
+            pile if rules.observe_pile_counts else [0] * TYPES  # G44
+        ),
+        "picks left, tweaks left, final round, final turns left, round, players": numbers(progress),
+    }
 
 
-def pending(rules: RuleFields, s: GameState, players: Sequence[Scalar]) -> list[Part]:
+def pending(rules: RuleFields, s: GameState, players: Sequence[Scalar]) -> dict[str, Part | list[Part]]:
     """Return the phase and the pending choices."""
     cell = where(s.pend_bit < 0, 0, word64(1) << (s.pend_bit & 63))
-    return [
-        one_hot(s.phase, PHASES),
-        bits([player == s.pend_target for player in players], rules.players),
-        one_hot(s.pend_type, TYPES),
-        bits(Hexagon(rules.board_radius).numbered(cell), rules.cells),
-        one_hot(where(s.phase == Phase.MUL_CELL, s.pend_direction, -1), len(STRIDES)),
-    ]
+    return {
+        "phase": one_hot(s.phase, PHASES),
+        "pending target, as player +k": bits([player == s.pend_target for player in players], rules.players),
+        "pending type": one_hot(s.pend_type, TYPES),
+        "pending cell": bits(Hexagon(rules.board_radius).numbered(cell), rules.cells),
+        "pending direction": one_hot(where(s.phase == Phase.MUL_CELL, s.pend_direction, -1), len(STRIDES)),
+    }

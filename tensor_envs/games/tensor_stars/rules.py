@@ -7,7 +7,6 @@ same step, up to a question of order; its answer resolves the rest.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -19,8 +18,8 @@ from tensor_envs.rules import (
     Field,
     GameState,
     Mask,
+    Observation,
     Outcome,
-    Part,
     Scalar,
     Spec,
     bit,
@@ -123,7 +122,7 @@ class StarsRules(StarsFields):
             **{name: where(done, new, getattr(s, name)) for name, new in NEW_TURN.items()},
         )
 
-    def observe(self, s: GameState, player: Scalar) -> Sequence[Part]:
+    def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return the position from the player's side of the table, without the opponent's face-down cards."""
         side, size = player ^ s.flip, self.board.size
         turned = (side == 1) if self.board.is_symmetric else False
@@ -134,20 +133,25 @@ class StarsRules(StarsFields):
         over = (s.winner >= 0) | (s.hands == self.max_hands)
         asked = all_placed & ~over
         points = [real(select(s.points, p)) * (1 / self.points_to_win) for p in (player, 1 - player)]
-        return [
-            *(one_hot(place, size + 1) for place in places),
-            bits(select(s.hand, player), CARDS),
-            *(one_hot(card, CARDS) for card in mine),
-            bits(left, CARDS),
-            *(one_hot(where(down, -1, card), CARDS) for down, card in zip(face_down, theirs, strict=True)),
-            one_hot(s.turn, TURNS),
-            bits(s.scored, PIECES),
-            one_hot(where((s.current_player == player) & ~over, integer(asked), 2), 3),
-            one_hot(where(asked, resolving, -1), PIECES),
-            *map(number, points),
-            number(side),
-            number(real(s.hands) * (1 / self.max_hands)),
-        ]
+        shown = [where(down, -1, card) for down, card in zip(face_down, theirs, strict=True)]
+        return {
+            "place of each piece from the player's side, the last one off the board": [
+                one_hot(place, size + 1) for place in places
+            ],
+            "own hand": bits(select(s.hand, player), CARDS),
+            "own card on each piece": [one_hot(card, CARDS) for card in mine],
+            "cards that the opponent may hold": bits(left, CARDS),
+            "the opponent's open card on each piece": [one_hot(card, CARDS) for card in shown],
+            "turn": one_hot(s.turn, TURNS),
+            "pieces that have scored": bits(s.scored, PIECES),
+            "the player places, decides, or waits": one_hot(
+                where((s.current_player == player) & ~over, integer(asked), 2), 3
+            ),
+            "piece that is resolved": one_hot(where(asked, resolving, -1), PIECES),
+            "points of the player and of the opponent, of those that win": [*map(number, points)],
+            "side of the table": number(side),
+            "hands played, of the most": number(real(s.hands) * (1 / self.max_hands)),
+        }
 
     def determinize(self, s: GameState, player: Scalar, chance: Chance) -> GameState:
         """Resample the opponent's face-down cards and hand."""

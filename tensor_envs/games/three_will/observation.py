@@ -15,7 +15,20 @@ from tensor_envs.games.three_will.data import (
     ThreeWillFields,
 )
 from tensor_envs.games.three_will.operations import bearer
-from tensor_envs.rules import GameState, Part, Scalar, Value, integer, number, one_hot, real, select, sum_of, where
+from tensor_envs.rules import (
+    GameState,
+    Observation,
+    Part,
+    Scalar,
+    Value,
+    integer,
+    number,
+    one_hot,
+    real,
+    select,
+    sum_of,
+    where,
+)
 
 STANDINGS = 3  # active, held, locked
 CARDS = 2 * PLAYERS + 1  # Double Risk and Free cards of both, the bank
@@ -27,26 +40,28 @@ def length(ids_visible: bool) -> int:
     return SEEN + AGENTS * ids_visible
 
 
-def observation(rules: ThreeWillFields, s: GameState, player: Scalar) -> list[Part]:
-    """Return the parts of an observation."""
+def observation(rules: ThreeWillFields, s: GameState, player: Scalar) -> Observation:
+    """Return the parts of an observation by their names."""
     other = 1 - player
     directed = (s.phase == MOVE) | (s.phase == FMOVE)
     dr, free = ([select(pile, player), select(pile, other)] for pile in (s.dr, s.free))
     bank = rules.cards_total - sum_of(dr + free)
     board = BoardView.seen_by(s, player)
-    parts: list[Part] = [
-        *agents_seen(board.own, goal_row=SIDE - 1),
-        *agents_seen(board.other, goal_row=0),
-        one_hot(where(directed, s.die - 1, -1), FACES),
-        one_hot(s.phase, CHALLENGE + 1),
-        *(share(cards, rules.cards_each) for cards in dr),
-        *(share(cards, rules.cards_total) for cards in (*free, bank)),
-        number(s.challenge_left),
-        share(s.turns, rules.max_turns),
-        number(s.current_player == player),
-    ]
+    parts: dict[str, Part | list[Part]] = {
+        "row, column and standing of each own agent": agents_seen(board.own, goal_row=SIDE - 1),
+        "row, column and standing of each opposing agent": agents_seen(board.other, goal_row=0),
+        "die, while it directs": one_hot(where(directed, s.die - 1, -1), FACES),
+        "phase": one_hot(s.phase, CHALLENGE + 1),
+        "Double Risk cards of both players, of all that one may have": [share(cards, rules.cards_each) for cards in dr],
+        "Free cards of both players, of all cards": [share(cards, rules.cards_total) for cards in free],
+        "cards of the bank, of all cards": share(bank, rules.cards_total),
+        "whether a challenge is left": number(s.challenge_left),
+        "turns, of the most": share(s.turns, rules.max_turns),
+        "whether the player moves": number(s.current_player == player),
+    }
     if rules.ids_visible:  # G27
-        parts += [share(n, SLOTS) for p in (player, other) for n in numbers(select(s.bearers, p))]
+        sides = (numbers(select(s.bearers, p)) for p in (player, other))
+        parts["numbers of own and opposing agents"] = [share(n, SLOTS) for side in sides for n in side]
     return parts
 
 

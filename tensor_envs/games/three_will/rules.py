@@ -44,8 +44,8 @@ from tensor_envs.rules import (
     Field,
     GameState,
     Mask,
+    Observation,
     Outcome,
-    Part,
     Scalar,
     Spec,
     map_range,
@@ -181,7 +181,7 @@ class ThreeWillRules(ThreeWillFields):
         blocked, by_whom = first_of(by_blocking, favoured)
         return won | blocked, where(won, winner, by_whom)
 
-    def observe(self, s: GameState, player: Scalar) -> list[Part]:
+    def observe(self, s: GameState, player: Scalar) -> Observation:
         return observation(self, s, player)
 
 

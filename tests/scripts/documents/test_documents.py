@@ -39,9 +39,12 @@ def test_a_game(docs: Path) -> None:
     assert text.index("../pictures/hyper") < text.index("../../play/index.html#tic_tac_toe") < text.index("## Names")
     assert "play/index.html#qubic" not in text  # its board was not built
     assert "| `'gomoku'` | 2 | 225 | bool [2, 15, 15] | 116 |" in text
+    assert "\n| 0..26 | own marks |\n| 27..53 | the opponent's marks |\n" in text
     assert "\n| 24 | `(2,2,0)` | `(2,2,1)` | `(2,2,2)` |\n" in text
     assert "\n| tic-tac-toe 3x3: complete games | 255,168 |" in text and "\n| connect" not in text
     assert re.search(r"^\| tic_tac_toe \| 0 \| \d+ \| \.\d+", text, re.M), "trained players"
+    text = (docs / "games" / "chess.md").read_text()
+    assert "\n| 0..383 | own pawns, knights, bishops, rooks, queens, king (6 x 64) |\n" in text
     text = (docs / "games" / "kuhn_poker.md").read_text()
     assert "\\[" not in (docs / "games" / "go.md").read_text()  # the folded observation is printed verbatim
     assert "| 0 | `pass` | `bet` |" in text and "\n| kuhn_poker: value for the first player | -0.0556 |" in text
