@@ -24,6 +24,7 @@ from tensor_envs.games.shed.rules import Shed
 from tensor_envs.games.tensor_equilibrium.rules import TensorEquilibrium
 from tensor_envs.games.tensor_stars.rules import StarsRules
 from tensor_envs.games.three_will.rules import ThreeWillRules
+from tensor_envs.games.ultimate_tic_tac_toe.rules import UltimateTicTacToe
 from tensor_envs.state import State
 
 class KnownState(State):
@@ -191,6 +192,14 @@ class ThreeWillRulesState(KnownState):
     after: Tensor
     winner: Tensor
 
+class UltimateTicTacToeState(KnownState):
+    own: Tensor
+    other: Tensor
+    own_boards: Tensor
+    other_boards: Tensor
+    closed: Tensor
+    active: Tensor
+
 @overload
 def make(
     id: Literal["2048"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
@@ -279,6 +288,10 @@ def make(
 def make(
     id: Literal["tic_tac_toe"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
 ) -> Env[HyperTicTacToe, HyperTicTacToeState]: ...
+@overload
+def make(
+    id: Literal["ultimate_tic_tac_toe"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
+) -> Env[UltimateTicTacToe, UltimateTicTacToeState]: ...
 @overload
 def make(id: str, *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any) -> Env:
     """Make an environment by id, with the fields of the game's rules as keyword arguments.

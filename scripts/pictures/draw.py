@@ -61,6 +61,7 @@ FILMS = {
     "amazons": Film("amazons", 3, {"size": 6}, last=45),
     "phantom_tic_tac_toe": Film("phantom_tic_tac_toe", 3),
     "dark_hex": Film("dark_hex", 3),
+    "ultimate_tic_tac_toe": Film("ultimate_tic_tac_toe", 3, last=40),
     "shed": Film("shed", 3, {"cards": 7}),
     "tensor_stars": Film("tensor_stars", 3),
     "tensor_equilibrium": Film("tensor_equilibrium", 3, first=8, last=24),

@@ -47,3 +47,19 @@ def play_beside(
             if chance is not None and others[row].is_chance_node():
                 others[row].apply_action(chance(row))
         state = state.env.step(state, actions)
+
+
+class OtherNumbers:
+    """OpenSpiel's state with our numbers of actions: `legal_actions` and `apply_action` are those of a subclass."""
+
+    def __init__(self, state: Any):
+        self.state = state
+
+    def legal_actions(self) -> list[int]:
+        raise NotImplementedError
+
+    def apply_action(self, action: int) -> None:
+        raise NotImplementedError
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.state, name)

@@ -65,6 +65,7 @@ GAMES: dict[str, list[str]] = {  # every id once, with its players
     "gomoku": [PERSON, RANDOM],
     "connect_four": [PERSON, RANDOM],
     "othello": [PERSON, RANDOM],
+    "ultimate_tic_tac_toe": [PERSON, RANDOM],
     "kuhn_poker": [PERSON, RANDOM],
     "leduc_poker": [PERSON, RANDOM],
     "2048": [PERSON],

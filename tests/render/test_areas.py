@@ -19,6 +19,7 @@ GAMES: dict[str, tuple[dict[str, Any], str]] = {
     "gomoku": ({}, ""),
     "connect_four": ({}, ""),
     "othello": ({}, ""),
+    "ultimate_tic_tac_toe": ({}, ""),
     "kuhn_poker": ({}, ""),
     "leduc_poker": ({}, ""),
     "2048": ({}, ""),

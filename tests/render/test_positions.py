@@ -20,6 +20,7 @@ GAMES: list[tuple[str, dict[str, Any]]] = [
     ("connect_four", {}),
     ("connect_four", {"rows": 3, "columns": 2, "k": 3}),
     ("othello", {}),
+    ("ultimate_tic_tac_toe", {}),
     ("kuhn_poker", {}),
     ("leduc_poker", {}),
     ("2048", {}),

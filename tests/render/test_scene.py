@@ -22,6 +22,7 @@ NAMES = {
     "gomoku": ["X", "O"],
     "connect_four": ["Yellow", "Red"],
     "othello": ["Black", "White"],
+    "ultimate_tic_tac_toe": ["X", "O"],
     "kuhn_poker": ["Player 0", "Player 1"],
     "leduc_poker": ["Player 0", "Player 1"],
     "2048": ["Player"],

@@ -63,7 +63,7 @@ def hyper(env: te.Env, game: Game) -> Picture:
 def board(width: str, empty: str, turned: bool = False) -> Callable[[te.Env, Game], Picture]:
     def picture(env: te.Env, game: Game) -> Picture:
         r = render(env)
-        side = getattr(env.rules, width, 8)
+        side = getattr(env.rules, width, env.observation_shape[-1])
         rows = rows_of(by_stone(game, getattr(r, empty), r.COLOURS), side)
         return rows[::-1] if turned else rows
 
@@ -221,6 +221,7 @@ PICTURES: dict[str, Callable[[te.Env, Game], Picture]] = {
     "phantom_tic_tac_toe": board("size", "FREE"),
     "chess": chess,
     "2048": game_2048,
+    "ultimate_tic_tac_toe": board("side", "EMPTY"),
     "kuhn_poker": kuhn,
     "leduc_poker": leduc,
     "backgammon": backgammon,

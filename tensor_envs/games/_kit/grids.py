@@ -20,6 +20,20 @@ def rows_of(cells: Sequence[Any], columns: int) -> list[Sequence[Any]]:
     return [cells[at : at + columns] for at in range(0, len(cells), columns)]
 
 
+def labelled(signs: Sequence[str], columns: int, from_top: bool = True) -> list[str]:
+    """Return the lines of a board as text, with the letters of its columns and the numbers of its rows.
+
+    Args:
+        signs: one for each cell, row by row.
+        columns: cells of a row.
+        from_top: whether the first row is the top line; otherwise it is the bottom line.
+    """
+    rows = rows_of(signs, columns)
+    width = len(str(len(rows)))
+    lines = [f"{number:>{width}} " + " ".join(row) for number, row in enumerate(rows, 1)]
+    return [" " * (width + 1) + " ".join(ascii_lowercase[:columns]), *(lines if from_top else lines[::-1])]
+
+
 def svg_of(draw: Callable[[Any, dict[str, Any]], Drawing]) -> Callable[[Any, dict[str, Any]], str]:
     """Return the function `to_svg` of a game that has a drawing."""
 
@@ -51,6 +65,13 @@ class SquareGrid(NamedTuple):
         """Return the corners of a cell."""
         x, y = self.centre(row, column)
         return box(x - self.cell / 2, y - self.cell / 2, self.cell, self.cell)
+
+    def draw_labels(self, picture: Drawing, rows: int, columns: int, from_top: bool = True) -> None:
+        """Draw the letters of the columns above a board, and the numbers of its rows to the left."""
+        for k, letter in enumerate(ascii_lowercase[:columns]):
+            picture.text((self.centre(0, k)[0], self.top - 14), letter, 12, INK)
+        for k in range(rows):
+            picture.text((self.left - 14, self.centre(k, 0)[1]), str(k + 1 if from_top else rows - k), 12, INK)
 
 
 def draw_chequered(picture: Drawing, grid: SquareGrid, side: int, light: str, dark: str) -> None:

@@ -1,7 +1,7 @@
 """Dictionaries, action names and symmetries of go."""
 
 from collections.abc import Iterator
-from itertools import chain, product
+from itertools import chain
 from typing import Any
 
 from tensor_envs._validate import instance, nested
@@ -98,8 +98,6 @@ def action_to_string(rules: Go, action: int) -> str:
 
 def symmetries(rules: Go) -> Iterator[Symmetry]:
     """Yield the eight of the square (G13)."""
-    orders = (range(rules.size), range(rules.size)[::-1])
-    images = (kit.rearranged(r, c, transposed) for transposed, r, c in product((False, True), orders, orders))
-    for points in dict.fromkeys(images):
+    for points in dict.fromkeys(kit.of_square(rules.size)):
         past = {"history": kit.planes(points, rules.superko)} if rules.superko else {}
         yield kit.of_cells(points, 5, fixed=1, **past)

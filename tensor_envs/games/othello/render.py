@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tensor_envs.games._kit.grids import INK, SquareGrid, rows_of, svg_of
+from tensor_envs.games._kit.grids import INK, SquareGrid, labelled, svg_of
 from tensor_envs.games._kit.stones import SIGNS, STONES, to_move
 from tensor_envs.games.othello.notation import sets_of
 from tensor_envs.games.othello.rules import PASS, SIDE, Othello
@@ -40,8 +40,7 @@ def to_string(rules: Othello, game: dict[str, Any]) -> str:
     """Return rows of X, O, ".", and "*" for the squares of legal actions, and the status."""
     actions = () if game.get("terminated") else legal(game) or ()
     signs = ["*" if square in actions else SIGNS[disc] for square, disc in enumerate(game["board"])]
-    rows = [f"{number} " + " ".join(row) for number, row in enumerate(rows_of(signs, SIDE), 1)]
-    return "\n".join(["  " + " ".join("abcdefgh"), *rows, status(game, NAMES["text"])])
+    return "\n".join([*labelled(signs, SIDE), status(game, NAMES["text"])])
 
 
 def draw(rules: Othello, game: dict[str, Any]) -> Drawing:
@@ -52,10 +51,7 @@ def draw(rules: Othello, game: dict[str, Any]) -> Drawing:
     for at in range(MARGIN, MARGIN + side + 1, CELL):
         picture.line((at, MARGIN), (at, MARGIN + side), stroke=GRID)
         picture.line((MARGIN, at), (MARGIN + side, at), stroke=GRID)
-    for k, letter in enumerate("abcdefgh"):
-        middle = MARGIN + (k + 0.5) * CELL
-        picture.text((middle, MARGIN - 14), letter, 12, INK)
-        picture.text((MARGIN - 14, middle), str(k + 1), 12, INK)
+    grid.draw_labels(picture, SIDE, SIDE)
     actions = () if game.get("terminated") else legal(game) or ()
     for square, disc in enumerate(game["board"]):
         place = divmod(square, SIDE)

@@ -1,0 +1,118 @@
+"""Ultimate tic-tac-toe: a mark's place on its small board says on which board the opponent plays.
+
+Rules and rulings: RULES.md beside this file. The grid is two sets of 81 cells, the marks of the player to move and the
+opponent's, row by row from the top; three of its rows are a band of three small boards. Sets of small boards have nine
+bits.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tensor_envs.games._kit.sets import shifted, union, without
+from tensor_envs.ops.bits import completed, shift_down
+from tensor_envs.rules import (
+    WORD_BITS,
+    Chance,
+    Field,
+    GameState,
+    Mask,
+    Outcome,
+    Part,
+    Scalar,
+    Spec,
+    bit,
+    bits,
+    has_bit,
+    integer,
+    num_words,
+    select,
+    union_of,
+    where,
+    word,
+)
+
+SIDE, CELLS, BAND = 9, 81, 27  # cells of a row, of the grid, and of a band
+SMALL = 0b111 | 0b111 << SIDE | 0b111 << 2 * SIDE  # the first small board of a band
+BOARDS = 2**9 - 1  # all small boards
+
+
+@dataclass(frozen=True)
+class UltimateTicTacToe:
+    """Rules of ultimate tic-tac-toe, without fields."""
+
+    @property
+    def cells(self) -> int:
+        """Number of cells."""
+        return CELLS
+
+    @property
+    def spec(self) -> Spec:
+        # of the player to move and of the opponent: marks, and small boards won
+        marks = (Field(name, (num_words(CELLS),), kind="word") for name in ("own", "other"))
+        boards = (Field(name, high=BOARDS) for name in ("own_boards", "other_boards"))
+        # small boards that are closed, and those for the next mark
+        sets = (Field(name, high=BOARDS) for name in ("closed", "active"))
+        return Spec(2, CELLS, observation_shape=(5, SIDE, SIDE), fields=(*marks, *boards, *sets))
+
+    def init(self, chance: Chance) -> dict[str, Any]:
+        return {"active": BOARDS}
+
+    def legal_action_mask(self, s: GameState) -> Mask:
+        """Return the empty cells of the active boards (U4)."""
+        return without(cells_of(s.active), s.own, s.other)
+
+    def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
+        row, column = action // SIDE, action % SIDE
+        own = [w | where(action // WORD_BITS == k, bit(action % WORD_BITS), 0) for k, w in enumerate(s.own)]
+        place = column // 3 * 3
+        small, marks = (word(small_board(words, row // 3, place)) for words in (own, union([own, s.other])))
+        board, cell = bit(row // 3 * 3 + column // 3), row % 3 * 3 + column % 3
+        won = has_line(small, SIDE)  # U3
+        own_boards = s.own_boards | integer(where(won, board, 0))
+        closed = s.closed | integer(where(won | (marks == SMALL), board, 0))
+        win = has_line(word(own_boards), 3)  # U5
+        over = win | (closed == BOARDS)
+        active = where(has_bit(word(closed), cell), ~closed & BOARDS, integer(bit(cell)))  # U4
+        first = where(s.current_player == 0, integer(win), -integer(win))
+        after = s.replace(
+            own=s.other,
+            other=own,
+            own_boards=s.other_boards,
+            other_boards=own_boards,
+            closed=closed,
+            active=where(over, 0, active),
+            current_player=1 - s.current_player,
+        )
+        return Outcome(after, rewards=(first, -first), terminated=over)
+
+    def observe(self, s: GameState, player: Scalar) -> list[Part]:
+        """Return marks and boards of the player, then of the opponent, and the legal cells (U7)."""
+        moves = s.current_player == player
+        mine, yours = ([*s.own, s.own_boards], [*s.other, s.other_boards])
+        planes = []
+        for one, two in ((mine, yours), (yours, mine)):
+            planes.append([where(moves, a, b) for a, b in zip(one, two, strict=True)])
+        marks, boards = [plane[:-1] for plane in planes], [cells_of(plane[-1]) for plane in planes]
+        return [bits(cells, CELLS) for cells in (*marks, *boards, s.legal_action_mask)]
+
+
+def cells_of(boards: Scalar) -> list[Scalar]:
+    """Return all cells of a set of small boards."""
+    bands = []
+    for k in range(3):
+        three = word(boards) >> 3 * k
+        firsts = three & 1 | (three & 2) << 2 | (three & 4) << 4  # the columns with which they begin
+        bands.append(shifted([firsts * SMALL, word(0), word(0)], BAND * k))
+    return union(bands)
+
+
+def small_board(cells: Sequence[Scalar], band: Scalar, column: Scalar) -> Scalar:
+    """Return the marks of the small board in a band that begins with a column, in the places of the first one."""
+    bands = [shift_down(cells, BAND * k)[0] for k in range(3)]
+    return select(bands, band) >> word(column) & SMALL
+
+
+def has_line(board: Scalar, row: int) -> Scalar:
+    """Return whether three in a line of a 3x3 board are set, whose rows are `row` bits apart."""
+    return union_of(union_of(starts) for starts in completed([board], (3, row), 3)) != 0
