@@ -18,6 +18,7 @@ from tensor_envs.games.hex.rules import Hex
 from tensor_envs.games.hyper_tic_tac_toe.rules import HyperTicTacToe
 from tensor_envs.games.kuhn_poker.rules import KuhnPoker
 from tensor_envs.games.leduc_poker.rules import LeducPoker
+from tensor_envs.games.liars_dice.rules import LiarsDice
 from tensor_envs.games.othello.rules import Othello
 from tensor_envs.games.phantom_tic_tac_toe.rules import PhantomTicTacToe
 from tensor_envs.games.shed.rules import Shed
@@ -114,6 +115,12 @@ class LeducPokerState(KnownState):
     actions: Tensor
     raises: Tensor
     history: Tensor
+
+class LiarsDiceState(KnownState):
+    key: Tensor
+    dice: Tensor
+    bid: Tensor
+    bids: Tensor
 
 class OthelloState(KnownState):
     own: Tensor
@@ -256,6 +263,10 @@ def make(
 def make(
     id: Literal["leduc_poker"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
 ) -> Env[LeducPoker, LeducPokerState]: ...
+@overload
+def make(
+    id: Literal["liars_dice"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
+) -> Env[LiarsDice, LiarsDiceState]: ...
 @overload
 def make(
     id: Literal["othello"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any

@@ -12,10 +12,8 @@ Exploitabilities after equally many iterations are compared before any number is
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -23,7 +21,6 @@ import tensor_envs as te
 from tensor_envs._command import Failure, busy, command_parser, device_of, need, run, whole
 from tensor_envs.solve.equilibrium import Solver
 
-ROOT = Path(__file__).resolve().parents[2]
 GAMES = ("kuhn_poker", "leduc_poker", "liars_dice=5", "liars_dice=6", "liars_dice=7")
 COMPARED = 3  # iterations before the exploitabilities are compared
 TOLERANCE = 1e-9
@@ -32,13 +29,7 @@ TOLERANCE = 1e-9
 def env_of(name: str) -> te.Env:
     """Return an environment. ValueError for another name."""
     game, _, sides = name.partition("=")
-    if game != "liars_dice":
-        return te.make(name)
-    if str(ROOT) not in sys.path:
-        sys.path.append(str(ROOT))
-    from tests.games.liars_dice import liars_dice
-
-    return liars_dice(whole(1, 8)(sides))
+    return te.make("liars_dice", sides=whole(2, 8)(sides)) if game == "liars_dice" else te.make(name)
 
 
 def their_solver(name: str) -> Any:

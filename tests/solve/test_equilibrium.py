@@ -15,7 +15,6 @@ from tinygrad import Tensor
 import tensor_envs as te
 from tensor_envs.solve import branches, game_tree
 from tensor_envs.solve.equilibrium import Method, Solver
-from tests.games.liars_dice import liars_dice
 from tests.games.shared import shared_env
 from tests.solve import plain_tree
 from tests.solve.hidden_dice import Plain, hidden_dice
@@ -26,8 +25,7 @@ SIGMAS = 5
 
 @cache
 def tree(game: str, **config: int) -> te.GameTree:
-    own = {"liars_dice": liars_dice, "hidden_dice": hidden_dice}
-    return te.game_tree(own[game](**config) if game in own else shared_env(game, **config))
+    return te.game_tree(hidden_dice(**config) if game == "hidden_dice" else shared_env(game, **config))
 
 
 def uniform(state: te.State) -> np.ndarray:
@@ -197,7 +195,7 @@ def test_from_positions() -> None:
 
 def test_players_of_tables_return_their_values() -> None:
     """Play two tables against each other where only memory tells information states apart, also by one player."""
-    ours = tree("liars_dice", sides=3)
+    ours = tree("dark_hex", size=2)
     strong, weak = te.equilibrium(ours, until=0.01), random_policy(ours, seed=4)
     assert (ours.find(ours.states) == -2).sum() > len(ours) / 2
     assert (ours.find(ours.states, ours._before) == np.arange(len(ours))).all()
@@ -312,7 +310,11 @@ BAD: list[tuple[Callable[[], Any], type[Exception], str]] = [
         ValueError,
         "max_nodes must be at least 2040 to hold the histories of <Env leduc_poker-v0> to ply 3, got 1000; there",
     ),
-    (lambda: te.game_tree(liars_dice(2), max_nodes=3), ValueError, "max_nodes must be more than 3 to hold the histori"),
+    (
+        lambda: te.game_tree(shared_env("liars_dice", sides=2), max_nodes=3),
+        ValueError,
+        "max_nodes must be more than 3 to hold the histori",
+    ),
     (lambda: te.game_tree(te.make("three_will")), ValueError, "chance can be counted: the game draws whole words"),
     (lambda: te.equilibrium(3), TypeError, "game must be a GameTree, an Env or a State, got 3"),  # type: ignore[arg-type]
     (lambda: te.equilibrium(tree("kuhn_poker"), "cfr"), ValueError, "method must be one of 'cfr"),  # type: ignore[arg-type]

@@ -142,6 +142,10 @@ def leduc(env: te.Env, game: Game) -> Picture:
     return rows
 
 
+def liars_dice(env: te.Env, game: Game) -> Picture:
+    return [[render(env).FACES[die - 1] for die in dice] for dice in game["dice"]]
+
+
 def backgammon(env: te.Env, game: Game) -> Picture:
     """Paint White's points 13 to 24 above and 12 to 1 below, from the left, with the bar in the middle."""
     r = render(env)
@@ -217,6 +221,7 @@ PICTURES: dict[str, Callable[[te.Env, Game], Picture]] = {
     "dots_and_boxes": dots_and_boxes,
     "amazons": amazons,
     "hex": hex_board,
+    "liars_dice": liars_dice,
     "dark_hex": hex_board,
     "phantom_tic_tac_toe": board("size", "FREE"),
     "chess": chess,

@@ -1,0 +1,99 @@
+"""Positions of liar's dice as text and as drawings."""
+
+from typing import Any
+
+from tensor_envs.games._kit import cards
+from tensor_envs.games._kit.grids import SquareGrid, svg_of
+from tensor_envs.games.liars_dice.notation import action_to_string
+from tensor_envs.games.liars_dice.rules import LiarsDice
+from tensor_envs.render.drawing import Drawing, box
+from tensor_envs.render.tile import Pixel, StateBits, Tile
+
+HIDDEN = 0  # a die that a player does not see
+CELL, BID, LEFT, MIN_WIDTH, FOOT = 38, (46, 22), 30, 400, 56  # pixels
+FACES = ("#fbf7ea", "#f6d186", "#f6b26b", "#e58e73", "#cc4125", "#8e7cc3", "#3d85c6", "#38761d")  # of small pictures
+
+
+def is_over(rules: LiarsDice, game: dict[str, Any]) -> bool:
+    """Return whether a bid has been called."""
+    return game["history"][-1:] == [rules.bids]
+
+
+def seen_by(rules: LiarsDice, game: dict[str, Any], player: int) -> dict[str, Any]:
+    """Return the game without what is hidden from a player: the others' dice until a call."""
+    if is_over(rules, game):
+        return game
+    return game | {"dice": [dice if p == player else [HIDDEN] * rules.dice for p, dice in enumerate(game["dice"])]}
+
+
+def result(rules: LiarsDice, game: dict[str, Any]) -> tuple[str, int]:
+    """Return what a call has shown, and the loser (L4)."""
+    quantity, face = divmod(game["history"][-2], rules.sides)
+    shown = sum(die in (face + 1, rules.sides) for dice in game["dice"] for die in dice)
+    caller = (len(game["history"]) - 1) % rules.players
+    loser = caller if shown > quantity else (caller - 1) % rules.players
+    return f"{shown} of {quantity + 1} dice", loser
+
+
+def status(rules: LiarsDice, game: dict[str, Any]) -> str:
+    """Return who is to move, or who has lost."""
+    if is_over(rules, game):
+        shown, loser = result(rules, game)
+        return f"player {loser} loses: {shown}"
+    return cards.to_act(game, len(game["history"]) % rules.players)
+
+
+def to_string(rules: LiarsDice, game: dict[str, Any]) -> str:
+    """Return the players' dice, the bids so far and the status."""
+    hands = (f"player {p}: {' '.join(str(die or '?') for die in dice)}" for p, dice in enumerate(game["dice"]))
+    actions = ", ".join(action_to_string(rules, action) for action in game["history"])
+    return "\n".join(["; ".join(hands), actions or "no bid yet", status(rules, game)])
+
+
+def draw(rules: LiarsDice, game: dict[str, Any]) -> Drawing:
+    """Draw the dice, and a button for each bid that is legal or was made, and for a call."""
+    rows, top = rules.players * rules.dice, 20 + rules.players * (CELL + 6)
+    width = max(MIN_WIDTH, 2 * LEFT + 90 + rules.dice * CELL, 2 * LEFT + (rules.sides + 1) * BID[0])
+    picture = Drawing(width, top + rows * BID[1] + FOOT, cards.CLOTH, title="Liar's dice")
+    for player, dice in enumerate(game["dice"]):
+        grid = SquareGrid(LEFT + 90, 14 + player * (CELL + 6), CELL)
+        picture.text((LEFT + 35, grid.centre(0, 0)[1]), f"player {player}", 14, cards.PALE)
+        for k, die in enumerate(dice):
+            x, y = grid.centre(0, k)
+            picture.rect(x - 16, y - 16, 32, 32, cards.FACE if die else cards.BACK, cards.INK)
+            picture.text((x, y), str(die or "?"), 18, cards.INK, bold=True)
+    over, highest = is_over(rules, game) or game.get("terminated"), max(game["history"], default=-1)
+    for action in range(rules.bids + 1):
+        row, column = (0, rules.sides) if action == rules.bids else divmod(action, rules.sides)
+        x, y = LEFT + column * BID[0], top + row * BID[1]
+        legal = not over and (highest >= 0 if action == rules.bids else action > highest)
+        if legal or action in game["history"]:
+            picture.rect(x + 1, y + 1, BID[0] - 2, BID[1] - 2, cards.FACE if legal else cards.CHIP, cards.INK)
+            picture.text((x + BID[0] / 2, y + BID[1] / 2), action_to_string(rules, action), 12, cards.INK)
+        if legal:
+            picture.area(box(x, y, *BID), action)
+    picture.text((width / 2, picture.height - 26), status(rules, game), 14, cards.PALE, bold=True)
+    return picture
+
+
+to_svg = svg_of(draw)
+
+
+def reason(rules: LiarsDice, game: dict[str, Any]) -> str:
+    """Return how many dice show the face that was bid, or the wild one."""
+    return result(rules, game)[0]
+
+
+def explain(rules: LiarsDice, game: dict[str, Any], action: int) -> str:
+    """Return what a bid claims (L3)."""
+    quantity, face = divmod(action, rules.sides)
+    if action == rules.bids:
+        return "call the last bid a lie"
+    wild = "" if face == rules.sides - 1 else f" or {rules.sides}"
+    return f"at least {quantity + 1} of {rules.players * rules.dice} dice show {face + 1}{wild}"
+
+
+def tile(rules: LiarsDice) -> Tile:
+    """Return the dice of each player as a small picture."""
+    colours = FACES[: 1 << (rules.sides - 1).bit_length()]
+    return Tile(rules.dice, ([Pixel(colours, (StateBits("dice", die),)) for die in range(rules.players * rules.dice)],))

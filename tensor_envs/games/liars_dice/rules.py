@@ -1,0 +1,128 @@
+"""Liar's dice: hidden dice, and rising bids on how many of all dice show a face, until a player calls a bid a lie.
+
+Rules and rulings: RULES.md beside this file. A die is its face - 1, and a player's dice ascend. `bids` is the set of
+all actions so far; member q * sides + f is the bid that q + 1 dice show the face f + 1.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tensor_envs._validate import integer
+from tensor_envs.rules import (
+    WORD_BITS,
+    Chance,
+    Field,
+    GameState,
+    Mask,
+    Outcome,
+    Part,
+    Scalar,
+    Spec,
+    bit,
+    bits,
+    maximum,
+    minimum,
+    num_words,
+    one_hot,
+    select,
+    sum_of,
+    where,
+    word,
+    word64,
+)
+
+MAX_PLAYERS, MAX_DICE, MAX_SIDES = 6, 6, 8
+
+
+@dataclass(frozen=True)
+class LiarsDice:
+    """Rule fields of liar's dice (L7).
+
+    Attributes:
+        players: 2..6.
+        dice: of each player, 1..6.
+        sides: faces of a die, 2..8; the highest is wild.
+    """
+
+    players: int = 2
+    dice: int = 1
+    sides: int = 6
+
+    def __post_init__(self) -> None:
+        limits = {"players": (2, MAX_PLAYERS), "dice": (1, MAX_DICE), "sides": (2, MAX_SIDES)}
+        for name, allowed in limits.items():
+            object.__setattr__(self, name, integer(name, getattr(self, name), *allowed))
+
+    @property
+    def bids(self) -> int:
+        """Number of bids, and the action of a call."""
+        return self.players * self.dice * self.sides
+
+    @property
+    def spec(self) -> Spec:
+        return Spec(
+            num_players=self.players,
+            num_actions=self.bids + 1,
+            observation_shape=(self.players + self.dice * self.sides + self.bids + 1,),
+            fields=(
+                Field("dice", (self.players, self.dice), high=self.sides - 1),
+                Field("bid", low=-1, high=self.bids - 1),
+                Field("bids", (num_words(self.bids + 1),), kind="word"),
+            ),
+            chance=True,
+            perfect_information=False,
+        )
+
+    def init(self, chance: Chance) -> dict[str, Any]:
+        return {"dice": self.thrown(chance), "bid": -1}
+
+    def thrown(self, chance: Chance) -> list[Scalar]:
+        """Throw all dice (L1)."""
+        dice = [chance.draw(die, self.sides) for die in range(self.players * self.dice)]
+        return [die for first in range(0, len(dice), self.dice) for die in ascending(dice[first : first + self.dice])]
+
+    def legal_action_mask(self, s: GameState) -> Mask:
+        """Return the bids above the last one, and the call of a bid (L3)."""
+        mask = list[Scalar]()
+        for w in range(num_words(self.bids + 1)):
+            bids_here = 2 ** min(self.bids - w * WORD_BITS, WORD_BITS) - 1
+            lower = minimum(maximum(s.bid + 1 - w * WORD_BITS, 0), WORD_BITS)
+            mask.append(word(word64(bids_here) >> lower << lower))
+        mask[-1] |= word(s.bid >= 0) << self.bids % WORD_BITS
+        return mask
+
+    def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
+        calls, face, wild = action == self.bids, s.bid % self.sides, self.sides - 1
+        shown = sum_of((die == face) | (die == wild) for die in s.dice)
+        bidder = where(s.current_player == 0, self.players - 1, s.current_player - 1)
+        loser = where(shown > s.bid // self.sides, s.current_player, bidder)  # L4
+        share = 1 / (self.players - 1)
+        rewards = [where(calls, where(loser == player, -1.0, share), 0.0) for player in range(self.players)]
+        made = [where(action // WORD_BITS == w, bit(action % WORD_BITS), 0) for w in range(len(s.bids))]
+        after = s.replace(
+            bid=where(calls, s.bid, action),
+            bids=[old | new for old, new in zip(s.bids, made, strict=True)],
+            current_player=where(s.current_player == self.players - 1, 0, s.current_player + 1),
+        )
+        return Outcome(after, rewards, terminated=calls)
+
+    def observe(self, s: GameState, player: Scalar) -> list[Part]:
+        """Return the player, its dice, and all bids and the call (L5)."""
+        own = [select(s.dice[die :: self.dice], player) for die in range(self.dice)]
+        dice = [one_hot(die, self.sides) for die in own]
+        return [one_hot(player, self.players), *dice, bits(s.bids, self.bids + 1)]
+
+    def determinize(self, s: GameState, player: Scalar, chance: Chance) -> GameState:
+        """Resample the dice of all other players."""
+        new = enumerate(zip(s.dice, self.thrown(chance), strict=True))
+        return s.replace(dice=[where(player == die // self.dice, old, thrown) for die, (old, thrown) in new])
+
+
+def ascending(values: Sequence[Scalar]) -> list[Scalar]:
+    """Return a few numbers in ascending order."""
+    values = list(values)
+    for last in range(len(values) - 1, 0, -1):
+        for i in range(last):
+            values[i : i + 2] = minimum(*values[i : i + 2]), maximum(*values[i : i + 2])
+    return values
