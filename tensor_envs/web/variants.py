@@ -54,6 +54,7 @@ VARIANTS = {
     "dots_and_boxes": Variant("Dots and boxes", "dots_and_boxes"),
     "amazons": Variant("Amazons", "amazons"),
     "hex": Variant("Hex", "hex"),
+    "yahtzee": Variant("Yahtzee", "yahtzee"),
     "liars_dice": Variant("Liar's dice", "liars_dice", secret=True),
     "dark_hex": Variant("Dark Hex", "dark_hex", secret=True),
     "phantom_tic_tac_toe": Variant("Phantom tic-tac-toe", "phantom_tic_tac_toe", secret=True),

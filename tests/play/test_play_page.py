@@ -75,6 +75,7 @@ GAMES: dict[str, list[str]] = {  # every id once, with its players
     "dots_and_boxes": [PERSON, RANDOM],
     "amazons": [PERSON, RANDOM],
     "hex": [PERSON, RANDOM],
+    "yahtzee": [PERSON],
     "liars_dice": [PERSON, RANDOM],
     "dark_hex": [PERSON, RANDOM],
     "phantom_tic_tac_toe": [PERSON, RANDOM],

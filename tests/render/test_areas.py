@@ -29,6 +29,7 @@ GAMES: dict[str, tuple[dict[str, Any], str]] = {
     "dots_and_boxes": ({"rows": 2}, ""),
     "amazons": ({"size": 6}, ""),
     "hex": ({"size": 5}, ""),
+    "yahtzee": ({}, ""),
     "liars_dice": ({}, ""),
     "dark_hex": ({}, ""),
     "phantom_tic_tac_toe": ({}, ""),

@@ -30,6 +30,7 @@ GAMES: list[tuple[str, dict[str, Any]]] = [
     ("dots_and_boxes", {"rows": 1, "columns": 2}),
     ("amazons", {"size": 6}),
     ("hex", {}),
+    ("yahtzee", {}),
     ("liars_dice", {}),
     ("dark_hex", {}),
     ("phantom_tic_tac_toe", {}),

@@ -32,6 +32,7 @@ NAMES = {
     "dots_and_boxes": ["A", "B"],
     "amazons": ["White", "Black"],
     "hex": ["Red", "Blue"],
+    "yahtzee": ["Player 0"],
     "liars_dice": ["Player 0", "Player 1"],
     "dark_hex": ["Red", "Blue"],
     "phantom_tic_tac_toe": ["X", "O"],

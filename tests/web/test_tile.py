@@ -146,6 +146,10 @@ def liars_dice(env: te.Env, game: Game) -> Picture:
     return [[render(env).FACES[die - 1] for die in dice] for dice in game["dice"]]
 
 
+def yahtzee(env: te.Env, game: Game) -> Picture:
+    return [[render(env).FACES[die] for die in game["dice"]]]
+
+
 def backgammon(env: te.Env, game: Game) -> Picture:
     """Paint White's points 13 to 24 above and 12 to 1 below, from the left, with the bar in the middle."""
     r = render(env)
@@ -221,6 +225,7 @@ PICTURES: dict[str, Callable[[te.Env, Game], Picture]] = {
     "dots_and_boxes": dots_and_boxes,
     "amazons": amazons,
     "hex": hex_board,
+    "yahtzee": yahtzee,
     "liars_dice": liars_dice,
     "dark_hex": hex_board,
     "phantom_tic_tac_toe": board("size", "FREE"),

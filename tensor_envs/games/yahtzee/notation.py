@@ -1,0 +1,53 @@
+"""Dictionaries, action names and symmetries of Yahtzee."""
+
+from typing import Any
+
+from tensor_envs._validate import integer, nested
+from tensor_envs.games._kit.fields import ended
+from tensor_envs.games._kit.symmetries import identity
+from tensor_envs.games.yahtzee.rules import BOXES, DICE, MAX_EXTRAS, REROLLS, SETS, SIDES, UPPER, YAHTZEE, Yahtzee
+
+POINTS = [{face * count for count in range(DICE + 1)} for face in range(1, SIDES + 1)]
+POINTS += [{0, *range(5, 31)}, {0, *range(5, 31)}, {0, 25}, {0, 30}, {0, 40}, {0, 50}, {*range(5, 31)}]
+symmetries = identity()  # the order of the dice is fixed
+
+
+def to_dict(rules: Yahtzee, s: dict[str, Any]) -> dict[str, Any]:
+    """Return {"dice", "rerolls", "boxes", "extras", "current_player"} for the fields of a game (Y11)."""
+    return {name: s[name] for name in ("dice", "rerolls", "boxes", "extras", "current_player")}
+
+
+def from_dict(rules: Yahtzee, game: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a dictionary: the inverse of `to_dict`."""
+    dice = sorted(nested("dice", game["dice"], (DICE,), 1, SIDES))
+    rerolls = integer("rerolls", game["rerolls"], 0, REROLLS)
+    boxes = nested("boxes", game["boxes"], (rules.players, len(BOXES)), -1, 50)
+    extras = nested("extras", game["extras"], (rules.players,), 0, MAX_EXTRAS)
+    player = integer("current_player", game["current_player"], 0, rules.players - 1)
+    for p, row in enumerate(boxes):
+        for box, points in enumerate(row):
+            if points >= 0 and points not in POINTS[box]:
+                raise ValueError(
+                    f"boxes[{p}][{box}], {BOXES[box]}, must be -1 or one of {sorted(POINTS[box])}, got {points}"
+                )
+        if extras[p] > (len(BOXES) - row.count(-1) - 1 if row[YAHTZEE] == 50 else 0):
+            raise ValueError(f"extras[{p}] must have a box of 50 and one for each, got {extras[p]}")
+    filled = [len(BOXES) - row.count(-1) for row in boxes]
+    if filled != [filled[-1] + (p < player) for p in range(rules.players)]:
+        raise ValueError(f"boxes must be filled in turns, and player {player} is to move, got {filled} filled")
+    over = filled[-1] == len(BOXES)
+    fields = {"dice": dice, "rerolls": rerolls, "boxes": boxes, "extras": extras, "current_player": player}
+    return fields | ended(over)
+
+
+def action_to_string(rules: Yahtzee, action: int) -> str:
+    """Return the numbers of the dice that are thrown again, "reroll 1 4", or the name of a box (Y13)."""
+    if action >= SETS:
+        return BOXES[action - SETS]
+    return "reroll " + " ".join(str(die + 1) for die in range(DICE) if action + 1 >> die & 1)
+
+
+def points_of(row: list[int], extras: int) -> tuple[int, bool]:
+    """Return a player's points, and whether the bonus is among them (Y6)."""
+    upper = sum(max(points, 0) for points in row[:UPPER])
+    return sum(max(points, 0) for points in row) + 35 * (upper >= 63) + 100 * extras, upper >= 63

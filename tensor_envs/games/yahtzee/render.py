@@ -1,0 +1,113 @@
+"""Positions of Yahtzee as text and as drawings."""
+
+from typing import Any
+
+from tensor_envs.games._kit import cards
+from tensor_envs.games._kit.fields import legal_actions
+from tensor_envs.games._kit.grids import svg_of
+from tensor_envs.games.yahtzee.notation import action_to_string, points_of
+from tensor_envs.games.yahtzee.rules import BOXES, DICE, SETS, Yahtzee
+from tensor_envs.render.drawing import Drawing, box
+from tensor_envs.render.tile import Pixel, StateBits, Tile
+from tensor_envs.rules import integer
+
+DIE, ROW, COLUMN, NAMES, SMALL = 44, 22, 64, 130, (74, 20)  # pixels; SMALL: the button of a set of dice
+LEFT, TOP, PER_ROW = 24, 78, 4
+WIDTH = 2 * LEFT + NAMES + 4 * COLUMN
+FACES = ("#ffffff", "#fbf7ea", "#f6d186", "#f6b26b", "#e58e73", "#cc4125", "#8e7cc3", "#ffffff")  # of small pictures
+
+
+def status(rules: Yahtzee, game: dict[str, Any]) -> str:
+    """Return who is to move, or the result."""
+    if any(-1 in row for row in game["boxes"]):
+        return f"{cards.to_act(game, game['current_player'])}, {game['rerolls']} throws left"
+    points = totals(game)
+    if rules.players == 1:
+        return f"the game is over: {points[0]} points"
+    winners = [str(player) for player in range(rules.players) if points[player] == max(points)]
+    return f"player {winners[0]} wins" if len(winners) == 1 else f"players {' and '.join(winners)} share the win"
+
+
+def totals(game: dict[str, Any]) -> list[int]:
+    """Return the points of all players."""
+    return [points_of(row, extras)[0] for row, extras in zip(game["boxes"], game["extras"], strict=True)]
+
+
+def lines(rules: Yahtzee, game: dict[str, Any]) -> list[tuple[str, list[str]]]:
+    """Return the card's lines: a name and a text for each player."""
+    boxes = [(name, [str(row[k]) if row[k] >= 0 else "." for row in game["boxes"]]) for k, name in enumerate(BOXES)]
+    bonus = ["35" if points_of(row, 0)[1] else "." for row in game["boxes"]]
+    extras = [str(100 * extra or ".") for extra in game["extras"]]
+    return [*boxes, ("bonus", bonus), ("extra yahtzees", extras), ("total", list(map(str, totals(game))))]
+
+
+def to_string(rules: Yahtzee, game: dict[str, Any]) -> str:
+    """Return the dice, the players' boxes and the status."""
+    card = [f"{name:<16}{''.join(f'{text:>6}' for text in texts)}" for name, texts in lines(rules, game)]
+    return "\n".join(["dice " + " ".join(map(str, game["dice"])), *card, status(rules, game)])
+
+
+def draw(rules: Yahtzee, game: dict[str, Any]) -> Drawing:
+    """Draw the dice, the card and a button for each set of dice; an open box of the player to move is an action."""
+    card = lines(rules, game)
+    low = TOP + (len(card) + 1) * ROW + 12
+    picture = Drawing(WIDTH, low + -(-SETS // PER_ROW) * SMALL[1] + 54, cards.CLOTH, title="Yahtzee")
+    for k, die in enumerate(game["dice"]):
+        x = LEFT + k * (DIE + 10)
+        picture.rect(x, 16, DIE, DIE, cards.FACE, cards.INK)
+        picture.text((x + DIE / 2, 16 + DIE / 2), str(die), 24, cards.INK, bold=True)
+    legal = [] if game.get("terminated") else open_actions(rules, game)
+    for player in range(rules.players):
+        picture.text((LEFT + NAMES + (player + 0.5) * COLUMN, TOP + ROW / 2), f"player {player}", 12, cards.PALE)
+    for k, (name, texts) in enumerate(card):
+        y = TOP + (k + 1) * ROW
+        picture.text((LEFT + NAMES / 2 - 8, y + ROW / 2), name, 12, cards.PALE)
+        for player, text in enumerate(texts):
+            x, is_open = LEFT + NAMES + player * COLUMN, player == game["current_player"] and SETS + k in legal
+            picture.rect(x + 2, y + 1, COLUMN - 4, ROW - 2, cards.CHIP if is_open else cards.FACE, cards.INK)
+            picture.text((x + COLUMN / 2, y + ROW / 2), text, 12, cards.INK)
+            if is_open:
+                picture.area(box(x, y, COLUMN, ROW), SETS + k)
+    for action in range(SETS):
+        if action in legal:
+            x, y = LEFT + action % PER_ROW * (SMALL[0] + 6), low + action // PER_ROW * SMALL[1]
+            picture.rect(x, y + 1, SMALL[0], SMALL[1] - 2, cards.FACE, cards.INK)
+            text = " ".join(str(game["dice"][die]) for die in range(DICE) if action + 1 >> die & 1)
+            picture.text((x + SMALL[0] / 2, y + SMALL[1] / 2), text, 11, cards.INK)
+            picture.area(box(x, y, *SMALL), action)
+    picture.text((WIDTH / 2, picture.height - 24), status(rules, game), 14, cards.PALE, bold=True)
+    return picture
+
+
+def open_actions(rules: Yahtzee, game: dict[str, Any]) -> list[int]:
+    """Return the legal actions of a game that goes on (Y3, Y4, Y7)."""
+    flat = [integer(points) for row in game["boxes"] for points in row]
+    fields = {"dice": [integer(die) for die in game["dice"]], "boxes": flat}
+    numbers = {name: integer(game[name]) for name in ("rerolls", "current_player")}
+    return legal_actions(rules, fields | numbers)
+
+
+to_svg = svg_of(draw)
+
+
+def scores(rules: Yahtzee, game: dict[str, Any]) -> list[str]:
+    """Return the points of all players."""
+    return [f"{points} points" for points in totals(game)]
+
+
+def reason(rules: Yahtzee, game: dict[str, Any]) -> str:
+    """Return the points of all players."""
+    return f"all boxes are filled, with {' to '.join(map(str, totals(game)))} points"
+
+
+def explain(rules: Yahtzee, game: dict[str, Any], action: int) -> str:
+    """Return which dice are thrown again (Y3), or which box is filled (Y4)."""
+    if action >= SETS:
+        return f"fill the box {action_to_string(rules, action)}"
+    faces = [str(game["dice"][die]) for die in range(DICE) if action + 1 >> die & 1]
+    return f"throw {' '.join(faces)} again"
+
+
+def tile(rules: Yahtzee) -> Tile:
+    """Return the dice as a small picture."""
+    return Tile(DICE, ([Pixel(FACES, (StateBits("dice", die),)) for die in range(DICE)],))

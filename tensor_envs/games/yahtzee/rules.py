@@ -1,0 +1,178 @@
+"""Yahtzee: five dice, up to three throws a turn, thirteen boxes to fill with points.
+
+Rules and rulings: RULES.md beside this file. Dice are 1..6 and ascend. A box is -1 while it is open.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tensor_envs._validate import integer
+from tensor_envs.rules import (
+    Chance,
+    Field,
+    GameState,
+    Mask,
+    Outcome,
+    Part,
+    Scalar,
+    Spec,
+    all_of,
+    any_of,
+    lookup,
+    maximum,
+    minimum,
+    number,
+    select,
+    sum_of,
+    where,
+)
+
+DICE, SIDES, REROLLS, MAX_PLAYERS = 5, 6, 2, 4
+BOXES = (
+    "ones", "twos", "threes", "fours", "fives", "sixes",
+    "three of a kind", "four of a kind", "full house", "small straight", "large straight", "yahtzee", "chance",
+)  # fmt: skip
+UPPER, YAHTZEE = 6, BOXES.index("yahtzee")
+SETS = 2**DICE - 1  # of dice to throw again, the actions before those that fill a box
+NEEDED, BONUS, EXTRA = 63, 35, 100  # points in the upper boxes for the bonus; for another yahtzee
+THROWS = SIDES**DICE
+MAX_EXTRAS = len(BOXES) - 1
+
+
+@dataclass(frozen=True)
+class Yahtzee:
+    """Rule fields of Yahtzee (Y12).
+
+    Attributes:
+        players: 1..4; a player alone is paid points, several play for a win.
+    """
+
+    players: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "players", integer("players", self.players, 1, MAX_PLAYERS))
+
+    @property
+    def spec(self) -> Spec:
+        return Spec(
+            num_players=self.players,
+            num_actions=SETS + len(BOXES),
+            observation_shape=(DICE + 1 + self.players * (len(BOXES) + 1),),
+            fields=(
+                Field("dice", (DICE,), low=1, high=SIDES),
+                Field("rerolls", high=REROLLS),
+                Field("boxes", (self.players, len(BOXES)), low=-1, high=50),
+                Field("extras", (self.players,), high=MAX_EXTRAS),  # yahtzees after the first
+            ),
+            observation_dtype="int8",
+            chance=True,
+            zero_sum=self.players > 1,
+        )
+
+    def init(self, chance: Chance) -> dict[str, Any]:
+        dice = ascending(thrown(chance.draw(0, THROWS)))
+        return {"dice": dice, "rerolls": REROLLS, "boxes": [-1] * (self.players * len(BOXES))}
+
+    def own(self, s: GameState) -> list[Scalar]:
+        """Return the boxes of the player to move."""
+        return [select(s.boxes[box :: len(BOXES)], s.current_player) for box in range(len(BOXES))]
+
+    def legal_action_mask(self, s: GameState) -> Mask:
+        """Return the sets of dice while throws are left (Y3), and the boxes that may be filled (Y4, Y7)."""
+        boxes = self.own(s)
+        joker, opened = is_joker(s.dice, boxes), [box < 0 for box in boxes]
+        upper = [is_open & (s.dice[0] == face + 1) for face, is_open in enumerate(opened[:UPPER])]
+        forced, lower = any_of(upper), any_of(opened[UPPER:])
+        allowed = [where(joker & (forced | lower), upper[face], opened[face]) for face in range(UPPER)]
+        return [s.rerolls > 0] * SETS + allowed + [is_open & ~(joker & forced) for is_open in opened[UPPER:]]
+
+    def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
+        fills, boxes, last = action >= SETS, self.own(s), self.players - 1
+        joker = is_joker(s.dice, boxes)
+        points = select(worth(s.dice, joker), maximum(action - SETS, 0))
+        filled = [where(action == SETS + box, points, old) for box, old in enumerate(boxes)]
+        extra = fills & joker & (boxes[YAHTZEE] > 0)
+        over = fills & (s.current_player == last) & all_of(box >= 0 for box in filled)
+        movers = [s.current_player == player for player in range(self.players)]
+        extras = [old + (extra & moves) for old, moves in zip(s.extras, movers, strict=True)]
+        rows = [where(moves, filled, self.row(s, player)) for player, moves in enumerate(movers)]
+        gained = points + where(bonus(filled) > bonus(boxes), BONUS, 0) + where(extra, EXTRA, 0)
+        totals = [total(row, extra) for row, extra in zip(rows, extras, strict=True)]
+        new = thrown(chance.draw(s.ply + 1, THROWS))
+        again = [fills | ((action + 1 >> die & 1) != 0) for die in range(DICE)]
+        after = s.replace(
+            dice=ascending([where(*which) for which in zip(again, new, s.dice, strict=True)]),
+            rerolls=where(fills, REROLLS, s.rerolls - 1),
+            boxes=[box for row in rows for box in row],
+            extras=extras,
+            current_player=where(fills, where(s.current_player == last, 0, s.current_player + 1), s.current_player),
+        )
+        rewards = won(totals, over) if last else [where(fills, gained, 0)]
+        return Outcome(after, rewards, terminated=over)
+
+    def row(self, s: GameState, player: int) -> list[Scalar]:
+        """Return the boxes of a player."""
+        return list(s.boxes[player * len(BOXES) : (player + 1) * len(BOXES)])
+
+    def observe(self, s: GameState, player: Scalar) -> list[Part]:
+        """Return the dice, the throws left, and the boxes and extra yahtzees of each player, from its own on (Y10)."""
+        values = [*s.dice, s.rerolls]
+        for turn in range(self.players):
+            seat = (player + turn) % self.players
+            values += [select(s.boxes[box :: len(BOXES)], seat) for box in range(len(BOXES))] + [select(s.extras, seat)]
+        return [number(value) for value in values]
+
+
+def thrown(throw: Scalar) -> list[Scalar]:
+    """Return the dice of one of all throws (Y2)."""
+    return [1 + throw // SIDES**die % SIDES for die in range(DICE)]
+
+
+def ascending(dice: Sequence[Scalar]) -> list[Scalar]:
+    """Return dice in ascending order."""
+    dice = list(dice)
+    for last in range(len(dice) - 1, 0, -1):
+        for i in range(last):
+            dice[i : i + 2] = minimum(*dice[i : i + 2]), maximum(*dice[i : i + 2])
+    return dice
+
+
+def is_joker(dice: Sequence[Scalar], boxes: Sequence[Scalar]) -> Scalar:
+    """Return whether five dice are equal and the box for it is filled (Y7)."""
+    return (dice[0] == dice[-1]) & (boxes[YAHTZEE] >= 0)
+
+
+def worth(dice: Sequence[Scalar], joker: Scalar) -> list[Scalar]:
+    """Return the points of ascending dice in each box (Y5, Y7)."""
+    counts = [sum_of(die == face for die in dice) for face in range(1, SIDES + 1)]
+    has = {n: any_of(count >= n for count in counts) for n in (3, 4)}
+    house = any_of(count == 3 for count in counts) & any_of(count == 2 for count in counts)
+    runs = {n: any_of(all_of(x > 0 for x in counts[k : k + n]) for k in range(SIDES + 1 - n)) for n in (4, 5)}
+    everything = sum_of(dice)
+    return [
+        *(count * face for face, count in enumerate(counts, 1)),
+        *(where(has[n], everything, 0) for n in (3, 4)),
+        *(where(joker | holds, points, 0) for holds, points in ((house, 25), (runs[4], 30), (runs[5], 40))),
+        where(dice[0] == dice[-1], 50, 0),
+        everything,
+    ]
+
+
+def bonus(boxes: Sequence[Scalar]) -> Scalar:
+    """Return whether the upper boxes have the points for their bonus (Y6)."""
+    return sum_of(maximum(box, 0) for box in boxes[:UPPER]) >= NEEDED
+
+
+def total(boxes: Sequence[Scalar], extras: Scalar) -> Scalar:
+    """Return the points of a player."""
+    return sum_of(maximum(box, 0) for box in boxes) + where(bonus(boxes), BONUS, 0) + EXTRA * extras
+
+
+def won(totals: Sequence[Scalar], over: Scalar) -> list[Scalar]:
+    """Return the rewards of several players, of whom those with the highest total win (Y8)."""
+    count = len(totals)
+    wins = [all_of(mine >= other for other in totals) for mine in totals]
+    share = lookup([(count / n - 1) / (count - 1) for n in range(1, count + 1)], sum_of(wins) - 1)
+    loss = -1 / (count - 1)
+    return [where(over, where(best, share, loss), 0.0) for best in wins]
