@@ -46,7 +46,7 @@ GAMES = (
     "tic_tac_toe", "connect_four", "othello", "hex", "go", "backgammon", "2048", "leduc_poker", "kuhn_poker",
     "chess",
 )  # fmt: skip
-SPIEL_ONLY = ("checkers", "dots_and_boxes", "amazons")  # games that OpenSpiel has and Pgx has not
+SPIEL_ONLY = ("checkers", "dots_and_boxes", "amazons", "nine_mens_morris")  # games that OpenSpiel has and Pgx has not
 # by peer: required module, modes, games
 PEERS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     "pgx": ("pgx", ("step", "rollout"), GAMES),

@@ -64,6 +64,7 @@ FILMS = {
     "ultimate_tic_tac_toe": Film("ultimate_tic_tac_toe", 3, last=40),
     "liars_dice": Film("liars_dice", 3),
     "yahtzee": Film("yahtzee", 3, last=8),
+    "nine_mens_morris": Film("nine_mens_morris", 3, last=30),
     "shed": Film("shed", 3, {"cards": 7}),
     "tensor_stars": Film("tensor_stars", 3),
     "tensor_equilibrium": Film("tensor_equilibrium", 3, first=8, last=24),

@@ -53,6 +53,7 @@ VARIANTS = {
     "checkers": Variant("English draughts", "checkers"),
     "dots_and_boxes": Variant("Dots and boxes", "dots_and_boxes"),
     "amazons": Variant("Amazons", "amazons"),
+    "nine_mens_morris": Variant("Nine men's morris", "nine_mens_morris"),
     "hex": Variant("Hex", "hex"),
     "yahtzee": Variant("Yahtzee", "yahtzee"),
     "liars_dice": Variant("Liar's dice", "liars_dice", secret=True),

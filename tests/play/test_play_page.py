@@ -74,6 +74,7 @@ GAMES: dict[str, list[str]] = {  # every id once, with its players
     "checkers": [PERSON, RANDOM],
     "dots_and_boxes": [PERSON, RANDOM],
     "amazons": [PERSON, RANDOM],
+    "nine_mens_morris": [PERSON, RANDOM],
     "hex": [PERSON, RANDOM],
     "yahtzee": [PERSON],
     "liars_dice": [PERSON, RANDOM],

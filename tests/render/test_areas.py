@@ -28,6 +28,7 @@ GAMES: dict[str, tuple[dict[str, Any], str]] = {
     "checkers": ({}, ""),
     "dots_and_boxes": ({"rows": 2}, ""),
     "amazons": ({"size": 6}, ""),
+    "nine_mens_morris": ({}, ""),
     "hex": ({"size": 5}, ""),
     "yahtzee": ({}, ""),
     "liars_dice": ({}, ""),

@@ -29,6 +29,7 @@ GAMES: list[tuple[str, dict[str, Any]]] = [
     ("checkers", {"quiet_plies": 8}),
     ("dots_and_boxes", {"rows": 1, "columns": 2}),
     ("amazons", {"size": 6}),
+    ("nine_mens_morris", {"max_turns": 24}),
     ("hex", {}),
     ("yahtzee", {}),
     ("liars_dice", {}),

@@ -31,6 +31,7 @@ NAMES = {
     "checkers": ["Black", "White"],
     "dots_and_boxes": ["A", "B"],
     "amazons": ["White", "Black"],
+    "nine_mens_morris": ["White", "Black"],
     "hex": ["Red", "Blue"],
     "yahtzee": ["Player 0"],
     "liars_dice": ["Player 0", "Player 1"],

@@ -120,6 +120,13 @@ def amazons(env: te.Env, game: Game) -> Picture:
     return rows_of(cells, n)
 
 
+def morris(env: te.Env, game: Game) -> Picture:
+    r = render(env)
+    rows = ("#..#..#", ".#.#.#.", "..###..", "###.###", "..###..", ".#.#.#.", "#..#..#")
+    men = iter(game["board"])
+    return [[r.COLOURS.get(next(men), r.LINE) if sign == "#" else r.WOOD for sign in row] for row in rows]
+
+
 def game_2048(env: te.Env, game: Game) -> Picture:
     return rows_of([render(env).COLOURS[tile.bit_length() - 1 if tile else 0] for tile in game["board"]], 4)
 
@@ -224,6 +231,7 @@ PICTURES: dict[str, Callable[[te.Env, Game], Picture]] = {
     "checkers": checkers,
     "dots_and_boxes": dots_and_boxes,
     "amazons": amazons,
+    "nine_mens_morris": morris,
     "hex": hex_board,
     "yahtzee": yahtzee,
     "liars_dice": liars_dice,

@@ -1,0 +1,96 @@
+"""Positions of nine men's morris as text and as drawings."""
+
+from typing import Any
+
+from tensor_envs.games._kit.grids import INK, SquareGrid, svg_of
+from tensor_envs.games._kit.stones import SIGNS, STONES, to_move
+from tensor_envs.games.nine_mens_morris.notation import ends_of, from_dict, in_hand, legal
+from tensor_envs.games.nine_mens_morris.rules import CELLS, LINES, PLACING, SIDE, NineMensMorris
+from tensor_envs.render.drawing import Drawing
+from tensor_envs.render.scene import seat_names
+from tensor_envs.render.tile import Pixel, Tile, stone_pixel
+
+CELL, MARGIN = 52, 36  # pixels: between lines, around the board
+WOOD, LINE, DOT = "#ecd9b4", "#5b4226", "#2c7a4b"
+COLOURS = {1: "#fafafa", -1: "#22262b"}
+NAMES = ("White", "Black")
+
+
+def men(game: dict[str, Any], player: int) -> tuple[int, int]:
+    """Return the number of a player's men in hand and on the board."""
+    placed = game["removes"] and game["turns"] < PLACING and player == game["turns"] % 2
+    return in_hand(game["turns"], player) - placed, game["board"].count(STONES[player])
+
+
+def status(rules: NineMensMorris, game: dict[str, Any]) -> str:
+    """Return who has won, or who is to place, move or remove a man."""
+    if from_dict(rules, game)["terminated"]:
+        return reason(rules, game)
+    player = game["turns"] % 2
+    task = "remove a man" if game["removes"] else "place a man" if game["turns"] < PLACING else "move"
+    return to_move(game | {"current_player": player}, NAMES[player], f"to {task}")
+
+
+def reason(rules: NineMensMorris, game: dict[str, Any]) -> str:
+    """Return why the game has ended (N7, N8)."""
+    player = game["turns"] % 2
+    for who in (0, 1):
+        if sum(men(game, who)) <= 2:
+            return f"{NAMES[who]} has two men left: {NAMES[1 - who]} has won"
+    if not legal(rules, from_dict(rules, game)):
+        return f"{NAMES[player]} cannot move: {NAMES[1 - player]} has won"
+    return f"a draw: {rules.max_turns} turns"
+
+
+def to_string(rules: NineMensMorris, game: dict[str, Any]) -> str:
+    """Return rows of X for White, O for Black and "." for empty points, and the status."""
+    cells = [" "] * SIDE**2
+    for point, cell in enumerate(CELLS):
+        cells[cell] = SIGNS[game["board"][point]]
+    rows = [f"{SIDE - k} " + " ".join(cells[SIDE * k : SIDE * k + SIDE]).rstrip() for k in range(SIDE)]
+    return "\n".join([*rows, "  " + " ".join("abcdefg"), status(rules, game)])
+
+
+def draw(rules: NineMensMorris, game: dict[str, Any]) -> Drawing:
+    """Draw the board; points stand for their actions, and for the moves from them and to them."""
+    side, grid = SIDE * CELL, SquareGrid(MARGIN, MARGIN, CELL)
+    picture = Drawing(side + 2 * MARGIN, side + 2.5 * MARGIN, title="Nine men's morris")
+    picture.rect(MARGIN, MARGIN, side, side, WOOD, INK)
+    for line in LINES:
+        first, _, last = (grid.centre(*divmod(CELLS[point], SIDE)) for point in line)
+        picture.line(first, last, stroke=LINE, width=2)
+    for k in range(SIDE):
+        picture.text((MARGIN + (k + 0.5) * CELL, MARGIN - 14), "abcdefg"[k], 12, INK)
+        picture.text((MARGIN - 14, MARGIN + (k + 0.5) * CELL), str(SIDE - k), 12, INK)
+    s = from_dict(rules, game)
+    actions = [] if s["terminated"] or game.get("terminated") else legal(rules, s)
+    for point, cell in enumerate(CELLS):
+        place, man = divmod(cell, SIDE), game["board"][point]
+        picture.circle(grid.centre(*place), 0.09 * CELL, LINE)
+        if man:
+            picture.circle(grid.centre(*place), 0.36 * CELL, COLOURS[man], COLOURS[-man], 1.5)
+        if here := [action for action in actions if point in (ends_of(action) or [action])]:
+            if here[0] == point:
+                picture.circle(grid.centre(*place), 0.12 * CELL, DOT)
+            targets = [action for action in here if (ends_of(action) or [-1])[-1] == point]
+            picture.area(grid.square(*place), *here, targets=targets)
+    picture.text((picture.width / 2, side + 1.8 * MARGIN), status(rules, game), 14, INK)
+    return picture
+
+
+to_svg = svg_of(draw)
+players = seat_names(*NAMES)
+
+
+def scores(rules: NineMensMorris, game: dict[str, Any]) -> list[str]:
+    """Return the numbers of men on the board and in hand."""
+    counts = [men(game, player) for player in (0, 1)]
+    return [f"{placed} men" + f", {hand} in hand" * (hand > 0) for hand, placed in counts]
+
+
+def tile(rules: NineMensMorris) -> Tile:
+    """Return the board as a small picture."""
+    pixels = [Pixel((WOOD,))] * SIDE**2
+    for point, cell in enumerate(CELLS):
+        pixels[cell] = stone_pixel(point, LINE, *COLOURS.values())
+    return Tile(SIDE, (pixels,))
