@@ -40,7 +40,7 @@ FLOORS = [
     {"train.network", "train.advantages"},
     {"agents", "evaluation", "text"},
     {"_command"},
-    {"adapters", "web", "export", "train"},
+    {"adapters", "compare", "web", "export", "train"},
     {"play"},
     {"testing"},
     {""},  # the public names

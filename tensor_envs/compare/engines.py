@@ -1,0 +1,335 @@
+"""Other engines for `tensor_envs.compare`: OpenSpiel, Pgx, EnvPool, and classes in plain Python."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+
+from tensor_envs._engine.random import seed_words
+from tensor_envs._validate import shown
+from tensor_envs.env import Env
+from tensor_envs.games.chess.notation import scalars_of
+from tensor_envs.games.chess.rules import CASTLES, PLANES, SIDE, kinds_of
+from tensor_envs.rules.chance import threefry
+
+Fields = dict[str, Any]  # of our game, as `Env.row` gives them
+
+
+class OtherEngine(Protocol):
+    """Another engine with one game, whose actions and players have our numbers."""
+
+    @property
+    def player(self) -> int:
+        """The player to move."""
+
+    @property
+    def over(self) -> bool:
+        """Whether the game has ended."""
+
+    @property
+    def returns(self) -> list[float]:
+        """The rewards of each player so far."""
+
+    def begin(self, fields: Fields, seed: int, row: int) -> None:
+        """Start a game. fields: our first position, with what chance has dealt."""
+
+    def apply(self, action: int, fields: Fields) -> None:
+        """Play an action. fields: our position after it, with what chance has dealt."""
+
+    def legal(self) -> list[int]:
+        """Return the legal actions by our numbers, in any order."""
+
+
+# *** OpenSpiel ***
+
+SPIEL_NAMES = {
+    "tic_tac_toe": "tic_tac_toe",
+    "connect_four": "connect_four",
+    "othello": "othello",
+    "hex": "hex(swap=True)",
+    "go": "go(board_size=9,komi=7.5)",
+    "chess": "chess",
+    "2048": "2048(max_tile=131072)",
+    "kuhn_poker": "kuhn_poker",
+    "leduc_poker": "leduc_poker",
+}
+
+
+class OpenSpiel:
+    """A game of OpenSpiel, whose actions have the same numbers."""
+
+    def __init__(self, env: Env):
+        self.game = importlib.import_module("pyspiel").load_game(_known("open_spiel", env, SPIEL_NAMES))
+        self.first = 1 if env.id == "chess" else 0  # its White is player 1
+        self.num_players, self.id = env.num_players, env.id
+
+    def begin(self, fields: Fields, seed: int, row: int) -> None:
+        self.state = self.game.new_initial_state()
+        self._deal(fields)
+
+    def apply(self, action: int, fields: Fields) -> None:
+        self.state.apply_action(action)
+        self._deal(fields)
+
+    def _deal(self, fields: Fields) -> None:
+        """Let chance deal what it has dealt in our game."""
+        if self.id == "2048":
+            tiles = [2**exponent if exponent else 0 for exponent in np.ravel(fields["board"]).tolist()]
+            while self.state.is_chance_node():
+                known = self.state.observation_tensor(0)
+                cell = next(k for k, tile in enumerate(tiles) if tile != known[k])
+                self.state.apply_action(2 * cell + int(tiles[cell] == 4))
+        while self.state.is_chance_node():
+            cards = [*fields["cards"], fields.get("public")]
+            dealt = sum(step.player < 0 for step in self.state.full_history())
+            self.state.apply_action(cards[dealt])
+
+    @property
+    def over(self) -> bool:
+        return bool(self.state.is_terminal())
+
+    @property
+    def player(self) -> int:
+        return int(self.state.current_player()) ^ self.first
+
+    @property
+    def returns(self) -> list[float]:
+        returns: list[float] = self.state.returns()
+        return returns[:: -1 if self.first else 1]
+
+    def legal(self) -> list[int]:
+        return list(self.state.legal_actions())
+
+    def __str__(self) -> str:
+        return str(self.state)
+
+
+# *** Pgx and EnvPool, whose games have the same actions ***
+
+PGX_NAMES = {
+    "tic_tac_toe": "tic_tac_toe",
+    "connect_four": "connect_four",
+    "othello": "othello",
+    "hex": "hex",
+    "go": "go_9x9",
+    "chess": "chess",
+    "backgammon": "backgammon",
+    "2048": "2048",
+    "kuhn_poker": "kuhn_poker",
+    "leduc_poker": "leduc_holdem",
+}
+ENVPOOL_NAMES = {  # without games of chance, whose dice and cards cannot be set
+    "tic_tac_toe": "TicTacToe-v1",
+    "connect_four": "ConnectFour-v1",
+    "othello": "Othello-v1",
+    "hex": "Hex-v1",
+    "go": "Go9x9-v1",
+    "chess": "Chess-v1",
+}
+KING = 4 * SIDE * len(PLANES)  # the first action from e1
+# their numbers of our actions, where they differ
+PGX_ACTIONS: dict[str, dict[int, int]] = {
+    "chess": {CASTLES[k]: KING + PLANES.index(step) for k, step in enumerate(((-2, 0), (2, 0)))},
+    "kuhn_poker": {0: 1, 1: 0},
+    "leduc_poker": {0: 2, 1: 0, 2: 1},
+    "2048": {0: 1, 1: 2, 2: 3, 3: 0},
+    "backgammon": {action: 0 for action in range(6)},  # each of them passes
+}
+
+
+class _Numbered:
+    """Base of engines with Pgx's numbers of actions, in which chance says which player begins."""
+
+    first: int  # their number of our player 0
+    returns: list[float]
+
+    def __init__(self, env: Env):
+        self.id, self.num_players = env.id, env.num_players
+        self.theirs = PGX_ACTIONS.get(env.id, {})
+        self.ours = {theirs: ours for ours, theirs in sorted(self.theirs.items(), reverse=True)}
+
+    def _our_actions(self, mask: Any, fields: Fields) -> list[int]:
+        """Return our numbers of their legal actions. fields: our position."""
+        legal = np.flatnonzero(np.asarray(mask)).tolist()
+        if self.id == "backgammon":
+            return sorted({0 if action < 6 else action for action in legal})
+        if self.id == "chess":  # a move of two squares from e1 is castling if the king stands there
+            *_, king = kinds_of(scalars_of(fields))
+            if not (int(king.value) & fields["own"]) >> 4 * SIDE & 1:
+                return legal
+        return [self.ours.get(action, action) for action in legal]
+
+    def _our_player(self, player: int) -> int:
+        return (player - self.first) % self.num_players
+
+    def _paid(self, rewards: Any) -> None:
+        """Add rewards by their players."""
+        for player, reward in enumerate(np.asarray(rewards).tolist()):
+            self.returns[self._our_player(player)] += reward
+
+
+class Pgx(_Numbered):
+    """A game of Pgx. Cards, dice and tiles are put into its states."""
+
+    def __init__(self, env: Env):
+        super().__init__(env)
+        pgx, self.jax = importlib.import_module("pgx"), importlib.import_module("jax")
+        name = _known("pgx", env, PGX_NAMES)
+        game = pgx.make(name)
+        self.module = importlib.import_module(type(game).__module__)
+        self.step, self.first_state = self.jax.jit(game.step), self.jax.jit(game.init)(self.jax.random.PRNGKey(0))
+
+    def begin(self, fields: Fields, seed: int, row: int) -> None:
+        self.first, self.returns = int(self.first_state.current_player), [0.0] * self.num_players
+        self.fields = fields
+        self.state = self._dealt(self.first_state, fields)
+
+    def apply(self, action: int, fields: Fields) -> None:
+        number, self.fields = self.theirs.get(action, action), fields
+        self.state = self.step(self.state, number, self.jax.random.PRNGKey(0))
+        self._paid(self.state.rewards)
+        self.state = self._dealt(self.state, fields)
+
+    def _dealt(self, state: Any, fields: Fields) -> Any:
+        """Return a state with the cards, dice or tiles of our game."""
+        array = self.jax.numpy.asarray
+        if self.id in ("kuhn_poker", "leduc_poker"):
+            cards = [fields["cards"][self._our_player(player)] for player in range(2)]
+            if self.id == "leduc_poker":
+                cards = [card // 2 for card in (*cards, fields["public"])]
+            return state.replace(_cards=array(cards, dtype=state._cards.dtype))
+        if self.id == "2048":
+            board = array(np.ravel(fields["board"]), dtype=state._board.dtype)
+            mask = self.module._legal_action_mask(board.reshape(4, 4))
+            return state.replace(_board=board, legal_action_mask=mask, terminated=~mask.any())
+        if self.id == "backgammon" and not state.terminated and int(state._played_dice_num) == 0:
+            faces = [face for face, left in enumerate(fields["dice"]) if left]
+            dice = array([faces[0], faces[-1]], dtype=state._dice.dtype)
+            playable = self.module._set_playable_dice(dice)
+            mask = self.module._legal_action_mask(state._board, playable)
+            return state.replace(_dice=dice, _playable_dice=playable, legal_action_mask=mask)
+        return state
+
+    @property
+    def over(self) -> bool:
+        return bool(self.state.terminated | self.state.truncated)
+
+    @property
+    def player(self) -> int:
+        return self._our_player(int(self.state.current_player))
+
+    def legal(self) -> list[int]:
+        return self._our_actions(self.state.legal_action_mask, self.fields)
+
+    def __str__(self) -> str:
+        return (
+            f"{type(self.state).__module__}: current_player {self.state.current_player}, step {self.state._step_count}"
+        )
+
+
+class EnvPool(_Numbered):
+    """A game of EnvPool without chance."""
+
+    def __init__(self, env: Env):
+        super().__init__(env)
+        name = _known("envpool", env, ENVPOOL_NAMES)
+        self.games = importlib.import_module("envpool").make_gymnasium(name, num_envs=1)
+
+    def begin(self, fields: Fields, seed: int, row: int) -> None:
+        self.info, self.fields = self.games.reset()[1], fields
+        self.first, self.over, self.returns = int(self.info["current_player"][0]), False, [0.0] * self.num_players
+
+    def apply(self, action: int, fields: Fields) -> None:
+        number, self.fields = np.array([self.theirs.get(action, action)], np.int32), fields
+        _, rewards, terminated, truncated, self.info = self.games.step(number)
+        self.over = bool(terminated[0] or truncated[0])
+        self._paid(rewards)
+
+    @property
+    def player(self) -> int:
+        return self._our_player(int(self.info["current_player"][0]))
+
+    def legal(self) -> list[int]:
+        return self._our_actions(self.info["legal_action_mask"][0], self.fields)
+
+    def __str__(self) -> str:
+        return str(self.info["board"][0])
+
+
+# *** plain Python ***
+
+
+class PlainPython:
+    """A game of a class `Name(key, **preset)` with `legal_actions()`, `apply(action)` and the state's attributes.
+
+    Its attributes are `current_player`, `rewards` (of the last action), `terminated` and `truncated`, as in `te.State`;
+    `key` is a pair of 32-bit words for its chance, as in `tensor_envs.rules.chance`.
+    """
+
+    def __init__(self, make: Callable[[tuple[int, int]], Any], num_players: int):
+        self.make, self.num_players = make, num_players
+
+    def begin(self, fields: Fields, seed: int, row: int) -> None:
+        low, high = (int(word.value) for word in threefry(seed_words(seed), (row, 0)))
+        self.game, self.returns = self.make((low, high)), [0.0] * self.num_players
+
+    def apply(self, action: int, fields: Fields) -> None:
+        self.game.apply(action)
+        self.returns = [total + float(paid) for total, paid in zip(self.returns, self.game.rewards, strict=True)]
+
+    @property
+    def over(self) -> bool:
+        return bool(self.game.terminated or self.game.truncated)
+
+    @property
+    def player(self) -> int:
+        return int(self.game.current_player)
+
+    def legal(self) -> list[int]:
+        return list(self.game.legal_actions())
+
+    def __str__(self) -> str:
+        return str(self.game.to_dict()) if hasattr(self.game, "to_dict") else ""
+
+
+ENGINES: dict[str, Callable[[Env], OtherEngine]] = {"open_spiel": OpenSpiel, "pgx": Pgx, "envpool": EnvPool}
+
+
+def engine_of(name: str, env: Env) -> OtherEngine:
+    """Return another engine for a game.
+
+    Args:
+        name: one of `ENGINES`; "reference", the class of a checkout's tests; or "package.module:Class" of such a class.
+        env: the game.
+
+    Raises:
+        ValueError: no such engine, or one that lacks the game.
+        ModuleNotFoundError: its package is missing.
+    """
+    if name in ENGINES:
+        return ENGINES[name](env)
+    if name == "reference":
+        name = f"tests.games.{env.entry.rules.split('.')[2]}.reference:Reference"  # type: ignore[union-attr]
+    module, separator, attribute = name.partition(":")
+    if not separator:
+        raise ValueError(
+            f"an engine must be {', '.join(ENGINES)}, reference or package.module:Class, got {shown(name)}"
+        )
+    try:
+        made = getattr(importlib.import_module(module), attribute)
+    except ModuleNotFoundError:
+        if module.startswith("tests."):
+            raise ValueError("reference engines are in a checkout of the repository: run the command there") from None
+        raise
+    return PlainPython(functools.partial(made, **env.entry.presets.get(env.id, {})), env.num_players)
+
+
+def _known(engine: str, env: Env, names: dict[str, str]) -> str:
+    """Return an engine's name of a game. ValueError if it lacks it, or its chance cannot be set."""
+    if env.id not in names:
+        raise ValueError(f"{engine} can be compared in {', '.join(names)}, got {env.id!r}")
+    return names[env.id]

@@ -1,0 +1,210 @@
+"""Search for the first difference between two engines, and its reduction to few plies."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from tensor_envs.compare.engines import OtherEngine
+from tensor_envs.env import Env
+from tensor_envs.state import State
+
+MAX_PLIES = 2000  # of a game
+LISTED = 8  # actions of a difference
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first difference between two engines in a game.
+
+    Attributes:
+        what: "legal actions", "player to move", "end", "returns", or "error" where the other engine raises one.
+        ours, theirs: the values that differ.
+        actions: the actions until then.
+        seed, row: the game's chance, as in `Env.init`.
+        board, other_board: the position as text in both engines.
+    """
+
+    what: str
+    ours: str
+    theirs: str
+    actions: tuple[int, ...]
+    seed: int
+    row: int
+    board: str
+    other_board: str
+
+
+def first_difference(
+    env: Env, other: OtherEngine, games: int = 20, seconds: float = 30, seed: int = 0
+) -> tuple[Difference | None, int, int]:
+    """Play random games in two engines side by side, and reduce the first difference to few plies.
+
+    Args:
+        env: the game.
+        other: the other engine.
+        games: how many games to play without a difference.
+        seconds: for the reduction: actions are left out, and shorter random games are played.
+        seed: of the games' chance and of the choice of actions; game r is row r.
+
+    Returns:
+        The shortest difference found, None if there is none; the numbers of games and plies until the first one.
+    """
+    random, plies = Random(seed), 0
+    for row in range(games):
+        found, actions = play(env, other, seed, row, lambda _, legal: random.choice(legal))
+        plies += len(actions)
+        if found is not None:
+            return shortest(env, other, found, seconds, random), row + 1, plies
+    return None, games, plies
+
+
+def shortest(env: Env, other: OtherEngine, found: Difference, seconds: float, random: Random) -> Difference:
+    """Return a difference of the same kind after fewer plies, or the one that was found."""
+    end = time.monotonic() + seconds
+
+    def tried(actions: Sequence[int]) -> Difference | None:
+        """Return the difference of a game of these actions, if they are legal and it is of the same kind."""
+
+        def choose(ply: int, legal: list[int]) -> int | None:
+            return actions[ply] if ply < len(actions) and actions[ply] in legal else None
+
+        difference, _ = play(env, other, found.seed, found.row, choose)
+        return difference if difference is not None and difference.what == found.what else None
+
+    size = max(1, len(found.actions) // 2)
+    while size and time.monotonic() < end:
+        start, before = 0, len(found.actions)
+        while start + size <= len(found.actions) and time.monotonic() < end:
+            shorter = tried(found.actions[:start] + found.actions[start + size :])
+            if shorter is None:
+                start += 1 if size <= 2 else size
+            else:
+                found = shorter
+        size = size // 2 if len(found.actions) == before else min(size, len(found.actions))
+    while found.actions and time.monotonic() < end:
+        # half of the games follow the shortest one to some ply
+        kept = random.randrange(len(found.actions)) if random.random() < 0.5 else 0
+        difference, _ = play(env, other, found.seed, found.row, _after(found.actions, kept, random))
+        if difference is not None and difference.what == found.what and len(difference.actions) < len(found.actions):
+            found = difference
+    return found
+
+
+def _after(actions: Sequence[int], kept: int, random: Random) -> Callable[[int, list[int]], int | None]:
+    """Return the choice of the first actions of a game, and then of random ones, for fewer plies than it has."""
+
+    def choose(ply: int, legal: list[int]) -> int | None:
+        if ply >= len(actions) - 1:
+            return None
+        return actions[ply] if ply < kept and actions[ply] in legal else random.choice(legal)
+
+    return choose
+
+
+def play(
+    env: Env, other: OtherEngine, seed: int, row: int, choose: Callable[[int, list[int]], int | None]
+) -> tuple[Difference | None, list[int]]:
+    """Play one game in two engines.
+
+    Args:
+        env, other: the engines.
+        seed, row: the game's chance.
+        choose: a function of the ply and the actions that are legal in both; None ends the game.
+
+    Returns:
+        The first difference, None if there is none, and the actions.
+    """
+    state, returns, actions = env.init(1, seed, first_row=row), [0.0] * env.num_players, list[int]()
+    fields = env.row(state, 0)
+    difference = Difference("error", "none", "", (), seed, row, "", "")
+    try:
+        other.begin(fields, seed, row)
+        while True:
+            found = _compared(env, state, fields, returns, other)
+            if found is not None:
+                board, other_board = env.to_string(state), str(other)
+                what, ours, theirs = found
+                return replace(
+                    difference,
+                    what=what,
+                    ours=ours,
+                    theirs=theirs,
+                    actions=tuple(actions),
+                    board=board,
+                    other_board=other_board,
+                ), actions
+            over = fields["terminated"] or fields["truncated"]
+            legal = [] if over else np.flatnonzero(fields["legal_action_mask"]).tolist()
+            action = choose(len(actions), legal) if legal and len(actions) < MAX_PLIES else None
+            if action is None:
+                return None, actions
+            actions.append(action)
+            state = env.step(state, [action])
+            fields = env.row(state, 0)
+            returns = [total + paid for total, paid in zip(returns, fields["rewards"], strict=True)]
+            other.apply(action, fields)
+    except Exception as error:  # whatever another engine raises
+        if not actions:
+            raise
+        return replace(difference, theirs=repr(error), actions=tuple(actions), board=env.to_string(state)), actions
+
+
+def _compared(
+    env: Env, state: State, fields: dict[str, Any], returns: list[float], other: OtherEngine
+) -> tuple[str, str, str] | None:
+    """Return what differs between two positions, and both values; None if they agree."""
+    over = fields["terminated"] or fields["truncated"]
+    if over != other.over:
+        return "end", _end(over), _end(other.over)
+    if any(abs(mine - theirs) > 1e-6 for mine, theirs in zip(returns, other.returns, strict=True)):
+        return "returns", str(returns), str([*other.returns])
+    if over:
+        return None
+    if fields["current_player"] != other.player:
+        return "player to move", str(fields["current_player"]), str(other.player)
+    ours, theirs = set(np.flatnonzero(fields["legal_action_mask"]).tolist()), set(other.legal())
+    if ours != theirs:
+        names = env.legal_actions(state)
+        return "legal actions", _listed(ours - theirs, names), _listed(theirs - ours, names)
+    return None
+
+
+def _end(over: bool) -> str:
+    return "the game is over" if over else "the game goes on"
+
+
+def _listed(actions: set[int], names: dict[int, str]) -> str:
+    """Return the actions of one engine alone."""
+    if not actions:
+        return "none beside those of both"
+    listed = [names.get(action, f"number {action}") for action in sorted(actions)]
+    return ", ".join(listed[:LISTED]) + ", ..." * (len(listed) > LISTED)
+
+
+def report(env: Env, name: str, difference: Difference | None, games: int, plies: int) -> str:
+    """Return a text on the comparison with an engine."""
+    title = f"{env.id} beside {name}"
+    if difference is None:
+        return f"{title}: no difference in {games} games, {plies} plies"
+    state, moves = env.init(1, difference.seed, first_row=difference.row), list[str]()
+    for action in difference.actions:
+        moves.append(env.legal_actions(state)[action])
+        state = env.step(state, [action])
+    lines = [
+        f"{title}: {difference.what} after {len(moves)} plies (the first difference of {games} games, {plies} plies)",
+        f"seed {difference.seed}, row {difference.row}, actions {[*difference.actions]}",
+        f"moves: {' '.join(moves) or 'none'}",
+        f"here: {difference.ours}",
+        f"{name}: {difference.theirs}",
+        "",
+        difference.board,
+        "",
+        difference.other_board,
+    ]
+    return "\n".join(lines).rstrip()
