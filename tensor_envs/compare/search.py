@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tensor_envs.compare.engines import OtherEngine
-from tensor_envs.env import Env
+from tensor_envs.env import SEED_ROWS, Env
 from tensor_envs.state import State
 
 MAX_PLIES = 2000  # of a game
@@ -88,9 +88,10 @@ def shortest(env: Env, other: OtherEngine, found: Difference, seconds: float, ra
                 found = shorter
         size = size // 2 if len(found.actions) == before else min(size, len(found.actions))
     while found.actions and time.monotonic() < end:
-        # half of the games follow the shortest one to some ply
+        # half of the games follow the shortest one to some ply; the others may have other dice
         kept = random.randrange(len(found.actions)) if random.random() < 0.5 else 0
-        difference, _ = play(env, other, found.seed, found.row, _after(found.actions, kept, random))
+        row = found.row if kept else random.randrange(SEED_ROWS)
+        difference, _ = play(env, other, found.seed, row, _after(found.actions, kept, random))
         if difference is not None and difference.what == found.what and len(difference.actions) < len(found.actions):
             found = difference
     return found
