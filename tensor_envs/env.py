@@ -470,7 +470,7 @@ class Env(Generic[R_co, S_co]):
 
         Args:
             name: as `action_to_string` returns it. In chess also standard algebraic notation, such as "Nf6" or "exd5+";
-                in backgammon, with a state, also "13/7*" for a hit and "4/off" by a higher number.
+                with a state, in backgammon also "13/7*" for a hit and "4/off" by a higher number, in tic-tac-toe "b2".
             state: as there; with one, the action must be legal.
             i: the game's row.
 
@@ -521,7 +521,7 @@ class Env(Generic[R_co, S_co]):
         return {action: notation.move_to_string(self.rules, action, row) for action in legal}
 
     def spellings(self, state: State | None = None, i: int = 0) -> dict[str, int]:
-        """Return actions by all their names: of chess also those in standard algebraic notation, of backgammon "13/7*".
+        """Return actions by all their names: in chess also standard algebraic notation, in backgammon "13/7*".
 
         Args:
             state: a state of this environment, for the legal actions of one game; None: all actions, except in chess.

@@ -176,6 +176,7 @@ MODULES = {
     "tensor_envs.train": ["alphazero", "tic_tac_toe", "--minutes", "1000"],
     "tensor_envs.web": ["build", "site"],
     "tensor_envs.export": ["chess", "--to", "wasm", "game.wasm"],
+    "tensor_envs.compare": ["chess", "--with", "reference", "--games", "100000"],
 }
 
 

@@ -1,6 +1,6 @@
 """Dictionaries, action names and symmetries of hyperdimensional tic-tac-toe."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import permutations, product
 from typing import Any
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from tensor_envs.games._kit import stones
 from tensor_envs.games._kit.fields import ended
+from tensor_envs.games._kit.grids import cell_name
 from tensor_envs.games._kit.symmetries import of_cells
 from tensor_envs.games.hyper_tic_tac_toe.rules import HyperTicTacToe
 from tensor_envs.ops.lines import line_directions, placements, strides
@@ -46,6 +47,23 @@ def has_line(marks: np.ndarray, k: int) -> bool:
 def action_to_string(rules: HyperTicTacToe, action: int) -> str:
     """Return the coordinates of a cell: "(0,2)"."""
     return f"({','.join(str(action // step % n) for step, n in zip(strides(rules.shape), rules.shape, strict=True))})"
+
+
+def cells_of(rules: HyperTicTacToe) -> list[str]:
+    """Return the cells of a flat board as in Renju: a column's letter and a row's number from below, "b2".
+
+    Boards of other dimensions, and of more than 26 columns, have no such names.
+    """
+    if len(rules.shape) != 2 or rules.shape[1] > 26:
+        return []
+    rows, columns = rules.shape
+    return [cell_name((rows - 1 - row) * columns + column, columns) for row in range(rows) for column in range(columns)]
+
+
+def spellings(rules: HyperTicTacToe, s: dict[str, Any], legal: Sequence[int]) -> dict[str, int]:
+    """Return legal actions by the names of their cells, "b2"."""
+    cells = cells_of(rules)
+    return {cells[action]: action for action in legal} if cells else {}
 
 
 def symmetries(rules: HyperTicTacToe) -> Iterator[Symmetry]:
