@@ -184,7 +184,7 @@ def _play(state: State, policies: Sequence[Policy], opening: int, limit: int) ->
         else:
             actions, mover = np.zeros(state.batch, np.int32), values["current_player"]
             for player in np.unique(mover[live]):
-                actions = np.where(mover == player, _actions(policies[player], state), actions)
+                actions = np.where(mover == player, actions_of(policies[player], state), actions)
             state = env.step(state, actions.astype(np.int32))
         values = state.numpy()
         returns += values["rewards"]
@@ -192,7 +192,7 @@ def _play(state: State, policies: Sequence[Policy], opening: int, limit: int) ->
     return returns, values["ply"], int(live.sum())
 
 
-def _actions(policy: Policy, state: State) -> np.ndarray:
+def actions_of(policy: Policy, state: State) -> np.ndarray:
     """Return a policy's actions as int32 [B]. TypeError or ValueError for anything but B integers."""
     actions = policy(state)
     actions = to_numpy(actions) if isinstance(actions, Tensor) else actions
@@ -429,7 +429,7 @@ def regret(
         live = ~(values["terminated"] | values["truncated"])
         if not live.any():
             break
-        actions = _actions(policy, state)
+        actions = actions_of(policy, state)
         lost = judge(state, actions)
         lost = np.asarray(to_numpy(lost) if isinstance(lost, Tensor) else lost)
         if lost.shape != live.shape or lost.dtype.kind not in "biuf" or not np.isfinite(lost[live]).all():

@@ -288,8 +288,8 @@ except OSError as error:
 else:
     raise AssertionError("a state was saved where nothing can be written")
 
-text = [sys.executable, str(root / "scripts/text_player.py"), "--env", "tic_tac_toe", "--command", "cat"]
-done = subprocess.run([*text, "--games", "1"], capture_output=True, text=True)
+text = [sys.executable, "-m", "tensor_envs.referee", "tic_tac_toe", "--player", "uniform", "--command", "cat"]
+done = subprocess.run(text, capture_output=True, text=True)
 assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr
 command = [sys.executable, "-m", "tensor_envs.play", "--port", "0"]
 with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:

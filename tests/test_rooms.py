@@ -40,7 +40,7 @@ FLOORS = [
     {"train.network", "train.advantages"},
     {"agents", "evaluation", "text"},
     {"_command"},
-    {"adapters", "compare", "web", "export", "train"},
+    {"adapters", "compare", "web", "export", "train", "referee"},
     {"play"},
     {"testing"},
     {""},  # the public names

@@ -34,6 +34,7 @@ SECTIONS: dict[str, dict[str, str | Callable[[], str]]] = {
         "how_to.md": "scripts/documents/how_to.md",
         "guide.md": "tensor_envs/GUIDE.md",
         "adapters.md": "tensor_envs/adapters/README.md",
+        "referee.md": "tensor_envs/referee/README.md",
         "search/index.md": "tensor_envs/search/README.md",
         "search/training.md": "tensor_envs/train/README.md",
         "search/equilibria.md": "tensor_envs/solve/README.md",

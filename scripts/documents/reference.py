@@ -39,6 +39,7 @@ GROUPS: dict[str, tuple[str, dict[str, str]]] = {
             "te.search": "search.*",
             "te.agents": "agents.*",
             "Matches": "evaluate Evaluation arena Ratings regret PlayoutOracle",
+            "Language models": "referee.*",
             "Counting and solving": "perft Perft solve Solution SearchSolution",
             "Hidden information": "game_tree GameTree equilibrium Equilibrium TabularPolicy exploitability "
             "best_response exploitability_bound ExploitabilityBound",

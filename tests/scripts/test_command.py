@@ -17,9 +17,9 @@ import pytest
 
 from tensor_envs import _command
 from tensor_envs._command import Failure, busy, command_parser, new_file, real, run, whole
+from tensor_envs.referee.__main__ import command_line
 from tests.games import dice_race
 from tests.scripts.here import SCRIPTS, complaints, run_here
-from text_player import main as text_player
 
 ROOT = SCRIPTS.parent
 # files that are run, and the modules whose `main` they are
@@ -36,7 +36,6 @@ COMMANDS = {
     "benchmark/kernel_table.py": "benchmark.kernel_table",
     "benchmark/gpu_kernels.py": "benchmark.gpu_kernels",
     "pictures/draw.py": "pictures.draw",
-    "text_player.py": "text_player.main",
     "train/ppo_torch.py": "train.ppo_torch",
     "train/maskable_ppo.py": "train.maskable_ppo",
     "train/torchrl_ppo.py": "train.torchrl_ppo",
@@ -165,7 +164,6 @@ LONG = {
     "benchmark.py": ["--env", "tic_tac_toe", "three_will", "--runs", "1000"],
     "benchmark/gpu_kernels.py": [],
     "pictures/draw.py": ["."],
-    "text_player.py": ["--command", "echo", "--games", "100000"],
     "distributed_rollout.py": ["--steps", "100000000", "--workers", "2"],  # one launch of hours
 }
 PACKAGES = {"documents.py": "mkdocs", "train/ppo_torch.py": "torch", "benchmark/gpu_kernels.py": "nvidia.cuda_nvrtc"}
@@ -175,6 +173,7 @@ MODULES = {
     "tensor_envs.play": ["--port", "0"],
     "tensor_envs.train": ["alphazero", "tic_tac_toe", "--minutes", "1000"],
     "tensor_envs.web": ["build", "site"],
+    "tensor_envs.referee": ["tic_tac_toe", "--player", "uniform", "--command", "echo", "--games", "100000"],
     "tensor_envs.export": ["chess", "--to", "wasm", "game.wasm"],
     "tensor_envs.compare": ["chess", "--with", "reference", "--games", "100000"],
 }
@@ -287,4 +286,4 @@ def test_a_closed_pipe_ends_a_command_quietly(program: str) -> None:
 def test_a_command_line_is_checked(line: str, reason: str) -> None:
     text = line[1:-1]
     with pytest.raises(argparse.ArgumentTypeError, match=re.escape(f"must be a command line, got {text!r}{reason}")):
-        text_player.command_line(text)
+        command_line(text)

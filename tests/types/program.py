@@ -12,7 +12,7 @@ import numpy as np
 from tinygrad import Tensor  # needs `implicit_reexport` of mypy, see the guide
 
 import tensor_envs as te
-from tensor_envs import ops, search, web
+from tensor_envs import ops, referee, search, web
 from tensor_envs.rules import Chance, Field, GameState, Outcome, Part, Scalar, Spec, integer, number, where
 
 
@@ -204,6 +204,18 @@ def loops() -> None:
     assert_type(te.__version__, str)
 
 
+def reading() -> None:
+    env = te.make("tic_tac_toe")
+    players = [referee.packaged("uniform", env), referee.Participant("silent", ask=lambda text: "")]
+    settings = referee.Settings(tries=1, disguise=("renamed",))
+    records = list(referee.tournament(env, players, games=2, settings=settings))
+    assert_type(records, list[te.Record])
+    assert_type(referee.play(env, players, seed=1), te.Record)
+    assert_type(referee.scores(records)[0].regret, float)
+    assert_type(referee.ratings(records), te.Ratings)
+    assert_type(referee.Disguise(env, ["permuted"]).spell("(0,0)"), str)
+
+
 def hidden(folder: Path) -> None:
     env = te.make("kuhn_poker")
     tree = te.game_tree(env, max_nodes=1000, progress=False)
@@ -257,6 +269,7 @@ def main() -> None:
     with TemporaryDirectory() as folder:
         states(te.make("tic_tac_toe"), Path(folder))
         hidden(Path(folder))
+        reading()
     loops()
     boards()
     training()

@@ -1,0 +1,127 @@
+"""Let players that read and write play each other, such as language models, and judge every move.
+
+    python -m tensor_envs.referee tic_tac_toe --player uniform --player playout:1024
+    python -m tensor_envs.referee three_will --player playout:64 --command "llm -m a-model" --save games.jsonl
+    python -m tensor_envs.referee hex --player weights --url http://127.0.0.1:8080/v1 --model a-model --report page.html
+    python -m tensor_envs.referee my_games:Nim --player uniform --player my_models:answer --disguise renamed retold
+
+A --player is uniform, playout:SIMULATIONS, weights (those of the package), perfect (where te.solve solves the game), a
+.safetensors file of a run of `python -m tensor_envs.train`, or package.module:function from a str to a str (or to a str
+and a number of tokens). A --command reads the prompt and writes its answer. A --model is asked at --url, an endpoint
+with OpenAI's chat completions; its key is in the environment variable that --key-variable names. All of them may be
+given several times. Prompts have the rules, the position, the moves so far and the legal moves. If an answer names no
+legal move, the player is asked again; after --tries answers it loses by an illegal action.
+
+Besides results, every move is judged by its regret: exactly where the game is solved in seconds, else by playout search
+of --simulations. A --disguise shows players of text the same game under another skin: symmetry, renamed, permuted,
+retold.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Sequence
+
+from tensor_envs._command import MAX_COUNT, add_rules, busy, command_parser, device_of, new_file, run, whole
+from tensor_envs.env import Env
+from tensor_envs.referee.disguise import KINDS, Disguise
+from tensor_envs.referee.matches import Settings, ratings, scores, tournament
+from tensor_envs.referee.players import KEY, Participant, command, endpoint, function, packaged
+from tensor_envs.referee.report import page
+from tensor_envs.registry import make
+from tensor_envs.search.policies import MAX_SIMULATIONS
+
+
+def command_line(text: str) -> list[str]:
+    """Parse a program and its arguments, quoted as in a shell."""
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"must be a command line, got {text!r}: {error}") from None
+    if not words:
+        raise argparse.ArgumentTypeError(f"must be a command line, got {text!r}")
+    return words
+
+
+def players_of(options: argparse.Namespace, env: Env) -> list[Participant]:
+    """Return the players of the options; one that is named twice gets a number."""
+    if options.model and options.url is None:
+        raise ValueError("--model needs the --url of an endpoint")
+    players = list[Participant]()
+    for name in options.player:
+        is_function = ":" in name and not name.startswith("playout:")
+        players.append(function(name) if is_function else packaged(name, env, options.seed))
+    players += [command(words) for words in options.command]
+    players += [endpoint(options.url, model, options.key_variable) for model in options.model]
+    names = [player.name for player in players]
+    return [
+        player._replace(name=f"{player.name} ({names[:k].count(player.name) + 1})")
+        if player.name in names[:k]
+        else player
+        for k, player in enumerate(players)
+    ]
+
+
+def work(options: argparse.Namespace) -> None:
+    """Play the tournament of the options."""
+    env = make(options.game, **dict(options.rules))
+    Disguise(env, options.disguise)  # refuses what the game does not have before anyone plays
+    players = players_of(options, env)
+    settings = Settings(
+        not options.no_history,
+        not options.no_legal,
+        options.tries,
+        options.opening,
+        options.limit,
+        tuple(options.disguise),
+    )
+    records = []
+    with busy("compiling and solving"):
+        matches = tournament(env, players, options.games, options.seed, settings, num_simulations=options.simulations)
+    for number, game in enumerate(matches):
+        records.append(game)
+        if options.save is not None:
+            with options.save.open("w" if number == 0 else "a", encoding="utf-8") as file:
+                file.write(game.to_json() + "\n")
+        totals = [sum(column) for column in zip(*game.rewards, strict=True)]
+        result = ", ".join(f"{name} {value:+g}" for name, value in zip(game.notes["players"], totals, strict=True))
+        ended = "" if game.terminated or game.truncated else ", unfinished"
+        print(f"game {number}: {result} in {len(game.actions)} plies{ended}", flush=True)
+    print(f"{env.id} on {device_of()}, regret by {records[0].notes['oracle']}")
+    elo, found = ratings(records), scores(records)
+    print(elo)
+    for score in found:
+        print(score)
+    if options.report is not None:
+        options.report.write_text(page(records, found, elo), encoding="utf-8")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command."""
+    parser = command_parser("tensor_envs.referee", __doc__)
+    parser.add_argument("game", metavar="GAME", help="a registered game, or package.module:Name for a custom one")
+    add_rules(parser)
+    parser.add_argument("--player", action="append", default=[], metavar="NAME", help="a player, see below")
+    text = "a program that reads a prompt and writes its answer"
+    parser.add_argument("--command", action="append", default=[], type=command_line, metavar="LINE", help=text)
+    parser.add_argument("--model", action="append", default=[], metavar="NAME", help="a language model at --url")
+    parser.add_argument("--url", help="base of an endpoint, such as http://127.0.0.1:8080/v1")
+    parser.add_argument("--key-variable", default=KEY, metavar="NAME", help="default: %(default)s")
+    parser.add_argument("--games", type=whole(1, MAX_COUNT), default=2, help="games of each pair; default: 2")
+    parser.add_argument("--tries", type=whole(1, 100), default=3, help="answers to a question; default: 3")
+    parser.add_argument("--opening", type=whole(0, 10_000), default=2, help="random plies at the start; default: 2")
+    parser.add_argument("--limit", type=whole(1, MAX_COUNT), default=2000, help="plies of a game; default: 2000")
+    parser.add_argument("--seed", type=whole(0, 2**32), default=0, help="seed of the first game; default: 0")
+    text = "simulations of the search that judges moves of games without exact values; default: 1024"
+    parser.add_argument("--simulations", type=whole(1, MAX_SIMULATIONS), default=1024, metavar="N", help=text)
+    parser.add_argument("--disguise", nargs="+", default=[], choices=KINDS, help="show the game under another skin")
+    parser.add_argument("--no-history", action="store_true", help="leave the moves so far out of prompts")
+    parser.add_argument("--no-legal", action="store_true", help="leave the legal moves out of prompts")
+    parser.add_argument("--save", type=new_file, metavar="FILE", help="records of the games, as JSON lines")
+    parser.add_argument("--report", type=new_file, metavar="FILE", help="a page of HTML with scores and boards")
+    run(parser, work, arguments)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,303 @@
+"""Matches of players that read and write: games, their records, and scores."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tensor_envs._validate import integer
+from tensor_envs.env import Env
+from tensor_envs.evaluation import LIMIT, MAX_GAMES, Ratings, Z, actions_of, oracle_of, ratings_of
+from tensor_envs.record import NO_ACTION, Record, begin, extend
+from tensor_envs.referee.disguise import Disguise
+from tensor_envs.sampling import uniform
+from tensor_envs.text import IllegalMove, reward
+
+if TYPE_CHECKING:
+    from tensor_envs.agents import Oracle
+    from tensor_envs.referee.players import Participant
+    from tensor_envs.state import State
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of a match.
+
+    Attributes:
+        history: whether prompts list the moves so far.
+        legal: whether prompts list the legal moves.
+        tries: answers to a question; then a player loses by an illegal action.
+        opening: number of uniformly random plies at the start, which do not count.
+        limit: plies after which a game is cut off.
+        disguise: kinds of a disguise, see `Disguise`; each game is under another one.
+
+    Examples:
+        >>> from tensor_envs.referee import Settings
+        >>> Settings(tries=1).opening
+        2
+    """
+
+    history: bool = True
+    legal: bool = True
+    tries: int = 3
+    opening: int = 2
+    limit: int = LIMIT
+    disguise: tuple[str, ...] = ()
+
+
+def play(env: Env, players: Sequence[Participant], seed: int = 0, settings: Settings | None = None) -> Record:
+    """Play one game, row 0 of a seed.
+
+    Args:
+        env: the environment.
+        players: one for each seat.
+        seed: seed of the game, of its opening and of its disguise.
+        settings: default: `Settings()`.
+
+    Returns:
+        The record. Its notes have "players", the names by seat; "disguise"; and "moves", for each action None in the
+        opening, else "seconds", "answers", "illegal" and "unparsable" (numbers of answers), and "tokens" or None.
+
+    Raises:
+        ValueError, TypeError: another number of players; an answer that is no text.
+
+    Examples:
+        >>> from tensor_envs.referee import packaged, play
+        >>> env = te.make("tic_tac_toe")
+        >>> game = play(env, [packaged("uniform", env), packaged("playout:64", env)])
+        >>> game.terminated, game.notes["players"]
+        (True, ['uniform', 'playout:64'])
+    """
+    if len(players) != env.num_players:
+        raise ValueError(f"players must be {env.num_players}, one for every seat, got {len(players)}")
+    settings = settings or Settings()
+    skin = Disguise(env, settings.disguise, seed)
+    game, state = begin(env, seed)
+    seen, image = begin(env, seed)  # what players of text see of it
+    moves = list[dict[str, Any] | None]()
+    while not (game.terminated or game.truncated) and len(moves) < settings.limit:
+        if len(moves) < settings.opening:
+            action = int(uniform(state).item())
+            moves.append(None)
+        else:
+            player, start = players[int(state.current_player.item())], time.perf_counter()
+            noted: dict[str, Any] = {}
+            if player.policy is not None:
+                action = int(actions_of(player.policy, state)[0])
+            else:
+                action = _asked(player, skin, seen, image, settings, noted)
+            moves.append({"seconds": round(time.perf_counter() - start, 6), **noted})
+        game, state = extend(game, state, action)
+        seen, image = (game, state) if not skin.kinds else extend(seen, image, skin.shown(action))
+    names = [player.name for player in players]
+    return replace(game, notes={"players": names, "disguise": skin.notes, "moves": moves})
+
+
+def _asked(
+    player: Participant, skin: Disguise, seen: Record, image: State, settings: Settings, noted: dict[str, Any]
+) -> int:
+    """Return the action that a player of text names, or NO_ACTION after too many wrong answers; write notes."""
+    noted |= {"answers": [], "illegal": 0, "unparsable": 0, "tokens": None}
+    question = f"{skin.rules()}\n{skin.prompt(image, seen if settings.history else None, settings.legal)}"
+    text = question
+    for _ in range(settings.tries):
+        answer = player.ask(text) if player.ask else None
+        answer, tokens = answer if isinstance(answer, tuple) and len(answer) == 2 else (answer, None)
+        if not isinstance(answer, str):
+            raise TypeError(f"the player {player.name!r} must answer with a str, got {type(answer).__name__}")
+        noted["answers"].append(answer)
+        if tokens is not None:
+            noted["tokens"] = (noted["tokens"] or 0) + integer("tokens", tokens, 0, 2**53)
+        try:
+            return skin.parse(answer, image)
+        except IllegalMove:
+            noted["illegal"] += 1
+            reason = "it names a move that is not legal"
+        except ValueError:
+            noted["unparsable"] += 1
+            reason = "it does not name one move"
+        text = f"{question}\nYour answer was: {answer.strip()}\nIt cannot be played: {reason}.\n"
+    return NO_ACTION
+
+
+def tournament(
+    env: Env,
+    players: Sequence[Participant],
+    games: int = 2,
+    seed: int = 0,
+    settings: Settings | None = None,
+    oracle: Oracle | None = None,
+    num_simulations: int = 1024,
+) -> Iterator[Record]:
+    """Play a round robin and yield the record of each game as it ends.
+
+    Args:
+        env: the environment.
+        players: two or more, with different names. Each pair fills the seats in turn; in a game for one player
+            everyone plays the same seeds.
+        games: number of games of each pair; an even number, so that each deal is played with exchanged seats.
+        seed: seed of the first game.
+        settings: default: `Settings()`.
+        oracle: values for the regret of each move; None: as in `te.text.reward`.
+        num_simulations: as in `te.text.reward`.
+
+    Yields:
+        Records as by `play`, whose notes have "regret", a number for each action (None in the opening), and "oracle".
+
+    Raises:
+        ValueError: fewer players, names that are not different, or an odd number of games.
+
+    Examples:
+        >>> from tensor_envs.referee import packaged, ratings, tournament
+        >>> env = te.make("tic_tac_toe")
+        >>> players = [packaged(name, env) for name in ("perfect", "uniform")]
+        >>> records = list(tournament(env, players, games=8))
+        >>> bool(ratings(records).elo[0] > 0), max(records[0].notes["regret"][2::2]) >= 0
+        (True, True)
+    """
+    names = [player.name for player in players]
+    if len(names) < 2 or len({*names}) < len(names):
+        raise ValueError(f"players must be two or more with different names, got {', '.join(names) or 'none'}")
+    games, count = integer("games", games, 1, MAX_GAMES), env.num_players
+    if games % 2 and count > 1:
+        raise ValueError(f"games must be even, so that seats are exchanged, got {games}")
+    judge = oracle_of(env, num_simulations) if oracle is None else oracle
+    if count == 1:
+        schedule = [(seed + game, [player]) for game in range(games) for player in players]
+    else:
+        schedule = [
+            (seed + game // 2, [pair[(seat + game) % 2] for seat in range(count)])
+            for pair in combinations(players, 2)
+            for game in range(games)
+        ]
+    for number, seats in schedule:
+        game = play(env, seats, number, settings)
+        lost = [
+            0.0 - value if noted is not None else None
+            for value, noted in zip(reward(game, judge), game.notes["moves"], strict=True)
+        ]
+        yield replace(game, notes=game.notes | {"regret": lost, "oracle": repr(judge)})
+
+
+# *** scores ***
+
+
+@dataclass(frozen=True)
+class Score:
+    """Score of a player over the records of a tournament.
+
+    Attributes:
+        name: the player.
+        won, drawn, lost: games by their returns; in a game for one player, comparisons of two with one seed.
+        mean_return: mean return of a game.
+        regret, interval: mean regret of a move, and half the width of its 95 % interval.
+        moves: number of moves.
+        answers: number of answers; 0 for a policy.
+        illegal, unparsable: shares of the answers that name an illegal move, or no single one.
+        seconds: mean time of a move.
+        tokens: number of tokens, None if the player reports none.
+
+    Examples:
+        >>> from tensor_envs.referee import Participant, packaged, scores, tournament
+        >>> env = te.make("tic_tac_toe")
+        >>> players = [packaged("uniform", env), Participant("silent", ask=lambda text: "")]
+        >>> silent = scores(list(tournament(env, players, games=2)))[1]
+        >>> silent.lost, silent.unparsable
+        (2, 1.0)
+    """
+
+    name: str
+    won: int
+    drawn: int
+    lost: int
+    mean_return: float
+    regret: float
+    interval: float
+    moves: int
+    answers: int
+    illegal: float
+    unparsable: float
+    seconds: float
+    tokens: int | None
+
+    def __str__(self) -> str:
+        """Return a line of a table."""
+        answered = f"; {self.answers} answers, {self.illegal:.1%} illegal, {self.unparsable:.1%} unparsable"
+        spent = f", {self.tokens} tokens" if self.tokens is not None else ""
+        return (
+            f"{self.name}: {self.won} won, {self.drawn} drawn, {self.lost} lost; mean return {self.mean_return:+.3f}; "
+            f"regret {self.regret:.4f} +- {self.interval:.4f} in {self.moves} moves of {self.seconds:.3f} s"
+            f"{answered if self.answers else ''}{spent}"
+        )
+
+
+def scores(records: Sequence[Record]) -> list[Score]:
+    """Return the scores of all players, in the order in which they first play."""
+    names, table = _points(records)
+    found = []
+    for k, name in enumerate(names):
+        against = [points for i, k_points in enumerate(table[k]) if i != k for points in k_points]
+        moves, regrets = list[dict[str, Any]](), list[float]()
+        for game in records:
+            for seat, noted, lost in zip(game.players, game.notes["moves"], game.notes["regret"], strict=True):
+                if noted is not None and game.notes["players"][seat] == name:
+                    moves.append(noted)
+                    regrets.append(lost)
+        answers = sum(len(noted.get("answers", ())) for noted in moves)
+        tokens = [noted["tokens"] for noted in moves if noted.get("tokens") is not None]
+        returns = [value for game in records for who, value in _returns(game).items() if who == name]
+        found.append(
+            Score(
+                name,
+                against.count(1.0),
+                against.count(0.5),
+                against.count(0.0),
+                float(np.mean(returns)),
+                float(np.mean(regrets)) if regrets else 0.0,
+                float(Z * np.std(regrets) / np.sqrt(len(regrets))) if regrets else 0.0,
+                len(moves),
+                answers,
+                sum(noted.get("illegal", 0) for noted in moves) / max(answers, 1),
+                sum(noted.get("unparsable", 0) for noted in moves) / max(answers, 1),
+                float(np.mean([noted["seconds"] for noted in moves])) if moves else 0.0,
+                sum(tokens) if tokens else None,
+            )
+        )
+    return found
+
+
+def ratings(records: Sequence[Record]) -> Ratings:
+    """Return Elo ratings of all players with 95 % intervals, see `te.arena`."""
+    names, table = _points(records)
+    points = np.array([[sum(of_pair) for of_pair in row] for row in table], float)
+    return ratings_of(names, points, max(len(of_pair) for row in table for of_pair in row))
+
+
+def _returns(game: Record) -> dict[str, float]:
+    """Return the mean return of each player's seats."""
+    totals = np.sum(game.rewards, axis=0) if game.rewards else np.zeros(len(game.notes["players"]))
+    seats = defaultdict[str, list[float]](list)
+    for name, value in zip(game.notes["players"], totals.tolist(), strict=True):
+        seats[name].append(value)
+    return {name: float(np.mean(values)) for name, values in seats.items()}
+
+
+def _points(records: Sequence[Record]) -> tuple[list[str], list[list[list[float]]]]:
+    """Return the names, and the points of each player against each other: 1 for a win, a half for a draw."""
+    names = list(dict.fromkeys(name for game in records for name in game.notes["players"]))
+    table: list[list[list[float]]] = [[[] for _ in names] for _ in names]
+    together = defaultdict[Any, dict[str, float]](dict)  # returns that are compared
+    for number, game in enumerate(records):
+        together[game.seed if len(game.notes["players"]) == 1 else f"game {number}"] |= _returns(game)
+    for returns in together.values():
+        for one, other in combinations(returns, 2):
+            points, i, k = float(np.sign(returns[one] - returns[other]) + 1) / 2, names.index(one), names.index(other)
+            table[i][k].append(points)
+            table[k][i].append(1 - points)
+    return names, table

@@ -1,0 +1,76 @@
+"""Report of a tournament as a page, with pictures of positions."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+from tensor_envs.record import Record, positions
+from tensor_envs.registry import env_of
+from tensor_envs.state import State
+
+if TYPE_CHECKING:
+    from tensor_envs.evaluation import Ratings
+    from tensor_envs.referee.matches import Score
+
+STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+table { border-collapse: collapse; } td, th { padding: .2rem .7rem; text-align: right; border-bottom: 1px solid #ccc; }
+td:first-child, th:first-child { text-align: left; } figure { display: inline-block; margin: 1rem; }
+img { width: 16rem; max-height: 20rem; } summary { cursor: pointer; } .bad { color: #b3261e; font-weight: bold; }
+"""
+SCORES = ["player", "Elo", "won", "drawn", "lost", "return", "regret", "moves"]
+ANSWERS = ["answers", "illegal", "unparsable", "s/move", "tokens"]
+
+
+def page(records: Sequence[Record], scores: Sequence[Score], elo: Ratings) -> str:
+    """Return an HTML page: a table of the players, and every game with its moves and two positions."""
+    env, rows = env_of(records[0].game), list[str]()
+    for score, rating, half in zip(scores, elo.elo, elo.intervals, strict=True):
+        cells = [
+            *(score.name, f"{rating:+.0f} ± {half:.0f}", score.won, score.drawn, score.lost),
+            *(f"{score.mean_return:+.3f}", f"{score.regret:.4f} ± {score.interval:.4f}", score.moves, score.answers),
+            *(f"{score.illegal:.1%}", f"{score.unparsable:.1%}", f"{score.seconds:.3f}"),
+            "" if score.tokens is None else score.tokens,
+        ]
+        rows.append("".join(f"<td>{escape(str(cell))}</td>" for cell in cells))
+    title = escape(f"{env.id}: {len(records)} games of {len(rows)} players")
+    head = "".join(f"<th>{name}</th>" for name in SCORES + ANSWERS)
+    table = "".join(f"<tr>{row}</tr>" for row in rows)
+    games = "\n".join(_game(number, game) for number, game in enumerate(records))
+    return (
+        f'<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>{title}</title><style>{STYLE}</style>\n'
+        f"<h1>{title}</h1><table><tr>{head}</tr>{table}</table>\n"
+        f"<p>Regret by {escape(records[0].notes['oracle'])}.</p>\n{games}</html>\n"
+    )
+
+
+def _game(number: int, game: Record) -> str:
+    """Return a game: its moves, the position of the worst move, and the last one."""
+    names, lost, states = game.notes["players"], game.notes["regret"], positions(game)
+    worst = max(range(len(lost)), key=lambda ply: lost[ply] or 0.0, default=0)
+    items = []
+    for seat, name, value in zip(game.players, game.names, lost, strict=True):
+        cost = f' <span class="bad">−{value:.3g}</span>' if value else ""
+        items.append(f"<li>{escape(names[seat])}: {escape(name)}{cost}</li>")
+    pictures = _picture(states[-1], "the last position")
+    if lost and lost[worst]:
+        pictures = _picture(states[worst], f"before move {worst + 1}, the worst") + pictures
+    totals = [sum(column) for column in zip(*game.rewards, strict=True)] or [0.0] * len(names)
+    result = escape(", ".join(f"{name} {value:+g}" for name, value in zip(names, totals, strict=True)))
+    kinds = escape(", ".join(game.notes["disguise"]["kinds"]))
+    return (
+        f"<details><summary>Game {number + 1}, seed {game.seed}: {result}{f' ({kinds})' if kinds else ''}</summary>"
+        f"{pictures}<ol>{''.join(items)}</ol></details>"
+    )
+
+
+def _picture(state: State, caption: str) -> str:
+    """Return a picture of a position; none if the game has no render module."""
+    try:
+        data = b64encode(state.env.render(state).encode()).decode()
+    except NotImplementedError:
+        return ""
+    return f'<figure><img src="data:image/svg+xml;base64,{data}" alt=""><figcaption>{caption}</figcaption></figure>'

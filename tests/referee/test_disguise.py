@@ -1,0 +1,111 @@
+"""Disguises: a player that reasons scores the same under every one of them."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import tensor_envs as te
+from tensor_envs.record import begin
+from tensor_envs.referee import KINDS, Disguise, Participant, Settings, packaged, scores, tournament
+from tests.games.shared import shared_env
+from tests.referee.players import TTT, labels_of, legal, reader, translated
+
+DISGUISES = [(), *((kind,) for kind in KINDS), ("symmetry", "renamed", "retold"), ("symmetry", "permuted", "retold")]
+
+
+def canonical(text: str) -> str:
+    """Answer the first legal move in the order of the meant names."""
+    labels = labels_of(text)
+    return min(legal(text), key=lambda name: translated(name, labels))
+
+
+@pytest.mark.parametrize("kinds", DISGUISES, ids=" ".join)
+def test_a_player_that_reads_the_board_scores_the_same(kinds: tuple[str, ...]) -> None:
+    """It plays perfectly in every disguise, and only the answers are spelled otherwise."""
+    players = [Participant("reader", ask=reader), packaged("perfect", TTT)]
+    records = list(tournament(TTT, players, games=6, seed=7, settings=Settings(disguise=kinds)))
+    score = scores(records)[0]
+    assert (score.regret, score.illegal, score.unparsable) == (0, 0, 0)
+    plain = scores(list(tournament(TTT, players, games=6, seed=7)))[0]
+    assert (score.won, score.drawn, score.lost, score.mean_return) == (
+        plain.won,
+        plain.drawn,
+        plain.lost,
+        plain.mean_return,
+    )
+    assert all(game.notes["disguise"]["kinds"] == [*kinds] for game in records)
+    assert all(te.replay(game).ply.item() == len(game.actions) for game in records)
+
+
+@pytest.mark.few("tic_tac_toe", "kuhn_poker")
+@pytest.mark.parametrize("name", te.registered())
+@pytest.mark.parametrize("kind", ["renamed", "permuted", "retold"])
+def test_a_player_that_translates_plays_the_same_games(kind: str, name: str) -> None:
+    """The same actions follow where a disguise only spells otherwise, also in games of hidden information."""
+    env = shared_env(name)
+    players = [Participant("canonical", ask=canonical), packaged("uniform", env)]
+    settings, games = Settings(limit=30), 1 if env.num_players == 1 else 2
+    oracle = te.PlayoutOracle(4)
+    plain = list(tournament(env, players, games, settings=settings, oracle=oracle))
+    disguised = tournament(env, players, games, settings=Settings(limit=30, disguise=(kind,)), oracle=oracle)
+    assert [game.actions for game in disguised] == [game.actions for game in plain]
+
+
+@pytest.mark.parametrize("name", ["tic_tac_toe", "hex", "go", "connect_four", "othello"])
+def test_a_symmetry_maps_positions_and_answers(name: str) -> None:
+    """The image of a game has the images of its legal actions, and an answer stands for what it is the image of."""
+    env = shared_env(name)
+    skins = [Disguise(env, ["symmetry"], seed) for seed in range(20)]
+    assert len({skin.actions for skin in skins}) > 1 or name in ("hex", "connect_four")
+    skin = skins[0]
+    state = image = env.init(1, 1)
+    for _ in range(4):
+        action = int(te.agents.uniform(state).item())
+        state, image = env.step(state, [action]), env.step(image, [skin.shown(action)])
+    shown = env.legal_actions(image)
+    assert {skin.parse(f"move: {name}", image) for name in shown.values()} == {*env.legal_actions(state)}
+    assert all(skin.shown(skin.parse(f"move: {name}", image)) == action for action, name in shown.items())
+    assert skin.notes["actions"] == [*skin.actions] != [*range(env.num_actions)]
+    assert "actions" not in Disguise(env).notes
+
+
+def test_labels_that_are_not_shown_name_nothing() -> None:
+    skin, state = Disguise(TTT, ["renamed"], 5), TTT.init(1)
+    words = skin.notes["labels"]
+    assert list(words) == ["0", "1", "2"] and len({*words.values()}) == 3
+    assert skin.parse(f"Move: ({words['0'].upper()}, {words['2']})", state) == 2
+    with pytest.raises(ValueError, match="must name a move"):
+        skin.parse("Move: (0,2)", state)
+    chess = shared_env("chess")
+    skin, state = Disguise(chess, ["renamed"], 5), chess.init(1)
+    words = skin.notes["labels"]
+    assert {*words} == {*"abcdefgh", *"12345678"}
+    assert chess.action_to_string(skin.parse("".join(words[label] for label in "g1f3"), state), state) == "g1f3"
+    with pytest.raises(ValueError, match="must name a move"):
+        skin.parse("move: g1f3", state)
+
+
+@pytest.mark.few("tic_tac_toe", "hex", "kuhn_poker", "connect_four")
+@pytest.mark.parametrize("name", te.registered())
+def test_retold_rules_do_not_name_the_game(name: str) -> None:
+    env = shared_env(name)
+    text, plain = Disguise(env, ["retold"]).rules(), Disguise(env).rules()
+    title = plain.splitlines()[0].strip("# ")
+    for known in (title, name, name.replace("_", " "), "sources?"):
+        assert not re.search(rf"\b{known}\b", text, re.IGNORECASE)
+    assert plain == te.text.describe(env) and text.startswith("# A game\n") and len(text) > len(plain) / 2
+    assert not re.search(r"\b(board|stone|pawn|poker)s?\b", text, re.IGNORECASE) and ("bet" in text or name[0] != "k")
+    game, state = begin(env)
+    assert "in this game; the players" in Disguise(env, ["retold"]).prompt(state, game, True)
+
+
+def test_wrong_disguises() -> None:
+    with pytest.raises(ValueError, match="kinds must be one of"):
+        Disguise(TTT, ["invisible"])
+    with pytest.raises(ValueError, match="kinds must have one of renamed and permuted, got both"):
+        Disguise(TTT, ["permuted", "renamed"])
+    for name in ("chess", "kuhn_poker"):
+        with pytest.raises(ValueError, match=f"kinds must not have symmetry, since <Env {name}"):
+            Disguise(shared_env(name), ["symmetry"])
