@@ -23,8 +23,9 @@ import argparse
 import shlex
 from collections.abc import Sequence
 
-from tensor_envs._command import MAX_COUNT, add_rules, busy, command_parser, device_of, new_file, run, whole
+from tensor_envs._command import add_rules, busy, command_parser, device_of, new_file, run, whole
 from tensor_envs.env import Env
+from tensor_envs.evaluation import MAX_GAMES
 from tensor_envs.referee.disguise import KINDS, Disguise
 from tensor_envs.referee.matches import Settings, ratings, scores, tournament
 from tensor_envs.referee.players import KEY, Participant, command, endpoint, function, packaged
@@ -77,7 +78,7 @@ def work(options: argparse.Namespace) -> None:
         tuple(options.disguise),
     )
     records = []
-    with busy("compiling and solving"):
+    with busy("solving"):
         matches = tournament(env, players, options.games, options.seed, settings, num_simulations=options.simulations)
     for number, game in enumerate(matches):
         records.append(game)
@@ -108,10 +109,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--model", action="append", default=[], metavar="NAME", help="a language model at --url")
     parser.add_argument("--url", help="base of an endpoint, such as http://127.0.0.1:8080/v1")
     parser.add_argument("--key-variable", default=KEY, metavar="NAME", help="default: %(default)s")
-    parser.add_argument("--games", type=whole(1, MAX_COUNT), default=2, help="games of each pair; default: 2")
+    parser.add_argument("--games", type=whole(1, MAX_GAMES), default=2, help="games of each pair; default: 2")
     parser.add_argument("--tries", type=whole(1, 100), default=3, help="answers to a question; default: 3")
     parser.add_argument("--opening", type=whole(0, 10_000), default=2, help="random plies at the start; default: 2")
-    parser.add_argument("--limit", type=whole(1, MAX_COUNT), default=2000, help="plies of a game; default: 2000")
+    parser.add_argument("--limit", type=whole(1, MAX_GAMES), default=2000, help="plies of a game; default: 2000")
     parser.add_argument("--seed", type=whole(0, 2**32), default=0, help="seed of the first game; default: 0")
     text = "simulations of the search that judges moves of games without exact values; default: 1024"
     parser.add_argument("--simulations", type=whole(1, MAX_SIMULATIONS), default=1024, metavar="N", help=text)

@@ -147,14 +147,15 @@ def _made_up(count: int, random: Random) -> list[str]:
 def _retold(env: Env) -> str:
     """Return the rulebook with other nouns, and without the game's name, sources and known results."""
     title, _, text = rulebook(env.rules).strip().partition("\n")
-    text = re.sub(r"(?s)\bSources?: .*?(?=\n\n)", "", text.partition("\n## Known ")[0])
+    text = re.sub(r"(?s)\bSources?:\s.*?(?=\n\n)", "", text.partition("\n## Known ")[0])
     names = {title.strip("# "), env.id, env.entry.id, env.id.replace("_", " "), env.entry.id.replace("_", " ")}
     text = re.sub(rf"(?i)\b({'|'.join(map(re.escape, sorted(names, key=len, reverse=True)))})\b", "the game", text)
     labels = {label.lower() for label in _labels(env)}  # which moves are written with
     nouns = "|".join(noun for noun in NOUNS if noun not in labels)
-    text = re.sub(rf"(?i)\b({nouns})(s?)\b", _noun, text)
+    parts = re.split(r"(`[^`]*`)", text)  # names in code stay: they are those of the rule fields
+    parts[::2] = [re.sub(rf"(?i)\b({nouns})(s?)\b", _noun, part) for part in parts[::2]]
     setting = describe(env).splitlines()[-1].removeprefix(f"This game is {env.id}")
-    return f"# A game\n{text.rstrip()}\n\nThis game is played{setting}\n"
+    return f"# A game\n{''.join(parts).rstrip()}\n\nThis game is played{setting}\n"
 
 
 def _noun(match: re.Match[str]) -> str:

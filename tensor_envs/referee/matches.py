@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensor_envs._validate import integer
+from tensor_envs._validate import instance, integer
 from tensor_envs.env import Env
 from tensor_envs.evaluation import LIMIT, MAX_GAMES, Ratings, Z, actions_of, oracle_of, ratings_of
 from tensor_envs.record import NO_ACTION, Record, begin, extend
@@ -49,6 +49,13 @@ class Settings:
     opening: int = 2
     limit: int = LIMIT
     disguise: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("history", "legal"):
+            instance(name, getattr(self, name), bool)
+        integer("tries", self.tries, 1, MAX_GAMES)
+        integer("opening", self.opening, 0, LIMIT)
+        integer("limit", self.limit, 1, MAX_GAMES)
 
 
 def play(env: Env, players: Sequence[Participant], seed: int = 0, settings: Settings | None = None) -> Record:
@@ -135,7 +142,7 @@ def tournament(
     oracle: Oracle | None = None,
     num_simulations: int = 1024,
 ) -> Iterator[Record]:
-    """Play a round robin and yield the record of each game as it ends.
+    """Play a round robin; solve the game first, if nothing else judges the moves.
 
     Args:
         env: the environment.
@@ -147,8 +154,9 @@ def tournament(
         oracle: values for the regret of each move; None: as in `te.text.reward`.
         num_simulations: as in `te.text.reward`.
 
-    Yields:
-        Records as by `play`, whose notes have "regret", a number for each action (None in the opening), and "oracle".
+    Returns:
+        Iterator of the records, each as soon as its game ends. They are as by `play`, and their notes also have
+            "regret", a number for each action (None in the opening), and "oracle".
 
     Raises:
         ValueError: fewer players, names that are not different, or an odd number of games.
@@ -176,13 +184,14 @@ def tournament(
             for pair in combinations(players, 2)
             for game in range(games)
         ]
-    for number, seats in schedule:
-        game = play(env, seats, number, settings)
-        lost = [
-            0.0 - value if noted is not None else None
-            for value, noted in zip(reward(game, judge), game.notes["moves"], strict=True)
-        ]
-        yield replace(game, notes=game.notes | {"regret": lost, "oracle": repr(judge)})
+    return (_judged(play(env, seats, number, settings), judge) for number, seats in schedule)
+
+
+def _judged(game: Record, judge: Oracle) -> Record:
+    """Return a record with the regret of every move in its notes."""
+    pairs = zip(reward(game, judge), game.notes["moves"], strict=True)
+    lost = [0.0 - value if noted is not None else None for value, noted in pairs]
+    return replace(game, notes=game.notes | {"regret": lost, "oracle": repr(judge)})
 
 
 # *** scores ***

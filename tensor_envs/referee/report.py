@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from tensor_envs.referee.matches import Score
 
 STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
-table { border-collapse: collapse; } td, th { padding: .2rem .7rem; text-align: right; border-bottom: 1px solid #ccc; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; }
+table { border-collapse: collapse; }
+td, th { padding: .2rem .7rem; text-align: right; }
+td, th { border-bottom: 1px solid #ccc; white-space: nowrap; }
 td:first-child, th:first-child { text-align: left; } figure { display: inline-block; margin: 1rem; }
 img { width: 16rem; max-height: 20rem; } summary { cursor: pointer; } .bad { color: #b3261e; font-weight: bold; }
 """
@@ -31,9 +33,9 @@ def page(records: Sequence[Record], scores: Sequence[Score], elo: Ratings) -> st
     for score, rating, half in zip(scores, elo.elo, elo.intervals, strict=True):
         cells = [
             *(score.name, f"{rating:+.0f} ± {half:.0f}", score.won, score.drawn, score.lost),
-            *(f"{score.mean_return:+.3f}", f"{score.regret:.4f} ± {score.interval:.4f}", score.moves, score.answers),
-            *(f"{score.illegal:.1%}", f"{score.unparsable:.1%}", f"{score.seconds:.3f}"),
-            "" if score.tokens is None else score.tokens,
+            *(f"{score.mean_return:+.3f}", f"{score.regret:.4f} ± {score.interval:.4f}", score.moves),
+            *((score.answers, f"{score.illegal:.1%}", f"{score.unparsable:.1%}") if score.answers else ("", "", "")),
+            *(f"{score.seconds:.3f}", "" if score.tokens is None else score.tokens),
         ]
         rows.append("".join(f"<td>{escape(str(cell))}</td>" for cell in cells))
     title = escape(f"{env.id}: {len(records)} games of {len(rows)} players")

@@ -160,7 +160,10 @@ def test_wrong_tournaments(players: list[Participant], games: int, message: str)
         next(tournament(TTT, players, games))
 
 
-def test_wrong_players() -> None:
+def test_wrong_players_and_settings() -> None:
+    for wrong in ({"tries": 0}, {"opening": -1}, {"limit": 0}, {"legal": 1}, {"history": None}):
+        with pytest.raises((ValueError, TypeError), match=f"{next(iter(wrong))} must be "):
+            Settings(**wrong)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="players must be 2, one for every seat, got 1"):
         play(TTT, [FIRST])
     with pytest.raises(TypeError, match="the player 'mute' must answer with a str, got NoneType"):
