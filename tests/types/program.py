@@ -206,7 +206,7 @@ def loops() -> None:
 
 def reading() -> None:
     env = te.make("tic_tac_toe")
-    players = [referee.packaged("uniform", env), referee.Participant("silent", ask=lambda text: "")]
+    players = [referee.packaged("uniform", env), referee.Participant("silent", ask=str.upper)]
     settings = referee.Settings(tries=1, disguise=("renamed",))
     records = list(referee.tournament(env, players, games=2, settings=settings))
     assert_type(records, list[te.Record])
