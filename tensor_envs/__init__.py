@@ -5,7 +5,7 @@ import sys
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from tensor_envs import agents, ops, search, testing, text, train
+from tensor_envs import agents, lab, ops, search, testing, text, train
 from tensor_envs._compiler.threads import num_threads, set_num_threads
 from tensor_envs._engine.entry import GameEntry
 from tensor_envs.agents import Oracle
@@ -109,6 +109,7 @@ __all__ = [
     "from_torch",
     "game_tree",
     "jit",
+    "lab",
     "load_game",
     "load_state",
     "make",

@@ -15,7 +15,7 @@ import tensor_envs as te
 from documents.rooms import docstrings, modules
 from tensor_envs import registry, rules, search
 
-PUBLIC = (te, rules, search, te.agents, te.text, te.train)
+PUBLIC = (te, rules, search, te.agents, te.lab, te.text, te.train)
 MODULES = [m.name for m in pkgutil.walk_packages(te.__path__, "tensor_envs.") if ".adapters" not in m.name]
 FINDER = doctest.DocTestFinder()
 EXAMPLES = [test for name in MODULES for test in FINDER.find(importlib.import_module(name)) if test.examples]
@@ -64,7 +64,7 @@ def test_example(example: doctest.DocTest, monkeypatch: pytest.MonkeyPatch) -> N
     assert doctest.DocTestRunner().run(example).failed == 0
 
 
-CALLS = [getattr(module, name) for module in (te, search) for name in module.__all__]
+CALLS = [getattr(module, name) for module in (te, search, te.lab) for name in module.__all__]
 CALLS = [call for call in CALLS if inspect.isfunction(call)]
 CALLS += [getattr(te.Env, name) for name in ("init", "step", "reset", "take", "observe", "state_from_dicts")]
 LANGUAGE = [value for value in (getattr(rules, name) for name in rules.__all__) if inspect.isfunction(value)]

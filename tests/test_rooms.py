@@ -40,7 +40,7 @@ FLOORS = [
     {"train.network", "train.advantages"},
     {"agents", "evaluation", "text"},
     {"_command"},
-    {"adapters", "compare", "web", "export", "train", "referee"},
+    {"adapters", "compare", "web", "export", "train", "referee", "lab"},
     {"play"},
     {"testing"},
     {""},  # the public names

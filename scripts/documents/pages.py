@@ -39,6 +39,7 @@ SECTIONS: dict[str, dict[str, str | Callable[[], str]]] = {
         "search/training.md": "tensor_envs/train/README.md",
         "search/equilibria.md": "tensor_envs/solve/README.md",
         "own/index.md": "tensor_envs/rules/README.md",
+        "own/laboratory.md": "tensor_envs/lab/README.md",
         "own/lines.md": "tensor_envs/ops/README.md",
         "devices.md": "scripts/documents/devices.md",
         "browser.md": "tensor_envs/web/README.md",

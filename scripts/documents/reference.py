@@ -38,6 +38,7 @@ GROUPS: dict[str, tuple[str, dict[str, str]]] = {
         {
             "te.search": "search.*",
             "te.agents": "agents.*",
+            "te.lab": "lab.*",
             "Matches": "evaluate Evaluation arena Ratings regret PlayoutOracle",
             "Language models": "referee.*",
             "Counting and solving": "perft Perft solve Solution SearchSolution",

@@ -263,6 +263,13 @@ def training() -> None:
         assert_type(te.train.PPO.load(folder), te.train.PPO)
 
 
+def laboratory() -> None:
+    report = te.lab.measure(te.lab.variants(te.make("kuhn_poker"), {}), players=["uniform", 2], games=32)
+    assert_type(report, te.lab.Report)
+    assert_type(report.to_json(), str)
+    assert_type(report.base.numbers["uniform", "plies"].half_width, float)
+
+
 def main() -> None:
     games()
     known_games()
@@ -273,6 +280,7 @@ def main() -> None:
     loops()
     boards()
     training()
+    laboratory()
 
 
 if __name__ == "__main__":

@@ -1,0 +1,81 @@
+"""Measure a game and variants of its rules, for game designers.
+
+    python -m tensor_envs.lab three_will --vary loan challenge to_win=2,3 --out report.html
+    python -m tensor_envs.lab tic_tac_toe --players uniform 64 --precision .02
+    python -m tensor_envs.lab my_games:DiceRace --out report.json    # a custom game
+
+Without --out the tables are printed. Each variant has another value of one rule field; a field without values is a
+switch, which is turned over. tensor_envs/lab/README.md defines the measures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from tensor_envs._command import add_rules, command_parser, new_file, real, run, whole
+from tensor_envs._validate import literal
+from tensor_envs.env import Env
+from tensor_envs.lab.laboratory import MAX_GAMES, MAX_SIMULATIONS, NAMED, PLAYERS, measure, variants
+from tensor_envs.registry import make
+
+WRITERS = {".html": "to_html", ".md": "to_markdown", ".json": "to_json"}
+
+
+def work(options: argparse.Namespace) -> None:
+    """Measure the variants, and print or write the report. ValueError for another kind of file."""
+    if options.out is not None and options.out.suffix not in WRITERS:
+        raise ValueError(f"--out must end in {', '.join(WRITERS)}, got {str(options.out)!r}")
+    base = make(options.id, **dict(options.rules))
+    envs = variants(base, dict(_values(base, text) for text in options.vary))
+    shown = sys.stderr.isatty()
+    report = measure(envs, options.players, options.games, options.precision, options.seed, progress=shown)
+    if options.out is None:
+        print(report)
+    else:
+        text = getattr(report, WRITERS[options.out.suffix])()
+        options.out.write_text(text.rstrip("\n") + "\n", encoding="utf-8")
+        print(f"wrote {options.out}: {len(envs)} variants, {sum(v.seconds for v in report.variants):.0f} s of CPU time")
+
+
+def _values(base: Env, text: str) -> tuple[str, list[Any]]:
+    """Return a rule field and its values, from FIELD or FIELD=VALUE,VALUE; words are strings."""
+    field, equals, written = text.partition("=")
+    if not equals:
+        return field, []
+    try:
+        values = literal(written)
+    except ValueError:
+        return field, written.split(",")
+    own = getattr(base.rules, field, None)
+    single = not isinstance(values, tuple) or (isinstance(own, tuple) and not isinstance(values[0], tuple))
+    return field, [values] if single else list(values)
+
+
+def _player(text: str) -> str | int:
+    return text if text in NAMED else whole(1, MAX_SIMULATIONS)(text)
+
+
+_player.__name__ = "player"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = command_parser("python -m tensor_envs.lab", __doc__)
+    parser.add_argument("id", metavar="GAME", help="a registered game, or package.module:Class for a custom one")
+    add_rules(parser)
+    add = parser.add_argument
+    add("--vary", nargs="+", default=[], metavar="FIELD[=VALUES]", help="fields to vary, such as loan to_win=2,3")
+    players = "uniform, simulations of playout search, trained, perfect; default: %(default)s"
+    add("--players", nargs="+", type=_player, default=list(PLAYERS), help=players)
+    add("--games", type=whole(32, MAX_GAMES), default=128, help="games of each player, default %(default)s")
+    precision = "half the width of the scores' intervals, for which games are added"
+    add("--precision", type=real(0.001, 1), help=precision)
+    add("--seed", type=whole(0, 2**32 - 1), default=0, help="default %(default)s")
+    add("--out", type=new_file, metavar="FILE", help="a file .html, .md or .json")
+    run(parser, work, arguments)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,138 @@
+"""Estimates with 95 % intervals, and comparisons of many of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+
+Z = 1.96  # half the width of a 95 % interval, in standard errors
+LEVEL = 0.05  # of a family of comparisons
+Array = np.ndarray[Any, Any]
+K = TypeVar("K", bound=Hashable)
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Estimate of a number.
+
+    Attributes:
+        value: the estimate.
+        low, high: ends of its 95 % interval; both are the value if it is exact.
+        error: standard error; 0 if it is exact, NaN if it is not to be compared.
+
+    Examples:
+        >>> from tensor_envs.lab import Measurement
+        >>> print(Measurement(0.5123, 0.4823, 0.5423, 0.0153), Measurement(9, 9, 9, 0))
+        0.512 ± 0.030 9
+    """
+
+    value: float
+    low: float
+    high: float
+    error: float
+
+    @classmethod
+    def exactly(cls, value: float) -> Measurement:
+        return cls(value, value, value, 0.0)
+
+    @property
+    def half_width(self) -> float:
+        """The larger distance of an end of the interval from the value."""
+        return max(self.high - self.value, self.value - self.low)
+
+    def __str__(self) -> str:
+        """Return the value and half the width of its interval, which has two digits."""
+        if self.half_width == 0:
+            return f"{self.value:.6g}"
+        decimals = min(max(1 - math.floor(math.log10(self.half_width)), 0), 6)
+        return f"{self.value:.{decimals}f} ± {self.half_width:.{decimals}f}"
+
+
+def first(means: Array) -> Array:
+    """Return the first mean: what `estimate` estimates by default."""
+    return np.asarray(means[0])
+
+
+def ratio(means: Array) -> Array:
+    """Return the first mean divided by the second one."""
+    return np.asarray(means[0] / means[1])
+
+
+def estimate(
+    *columns: Array, of: Callable[[Array], Array] = first, share: bool = False, scale: Callable[[float], float] = float
+) -> Measurement:
+    """Estimate a function of means by the jackknife, from one value per game in each column.
+
+    Args:
+        columns: float64 [N] each, N independent games or deals.
+        of: function of the means, [number of columns, ...], in operations that broadcast.
+        share: whether the number is in 0..1 and `columns` are its numerator and, if there are two, its denominator.
+            The interval is then that of a sample with two more games of 0 and two of 1 (Agresti and Coull 1998), so
+            that a share of 0 or 1 has one.
+        scale: increasing function that is applied to the value and to the ends of the interval.
+
+    Returns:
+        The estimate, without the jackknife's bias of order 1 / N.
+    """
+    table = np.array(columns, np.float64)
+    value, error = _jackknife(table, of)
+    centre = value
+    if share:
+        size = table[1].mean() if len(table) > 1 else 1.0
+        more = np.array([[0, 0, size, size], [size] * 4][: len(table)])
+        centre, error = _jackknife(np.concatenate([table, more], 1), of)
+    low, high = min(centre - Z * error, value), max(centre + Z * error, value)
+    if share:
+        low, high = max(low, 0.0), min(high, 1.0)
+    value, low, high = scale(value), scale(low), scale(high)
+    return Measurement(value, low, high, (high - low) / (2 * Z))
+
+
+def _jackknife(table: Array, of: Callable[[Array], Array]) -> tuple[float, float]:
+    """Return a function of the means of a table [columns, N] without bias, and its standard error."""
+    count = table.shape[1]
+    total = table.sum(1, keepdims=True)
+    whole, without = float(of(total[:, 0] / count)), of((total - table) / (count - 1))
+    spread = float(np.square(without - without.mean()).sum())
+    return count * whole - (count - 1) * float(without.mean()), math.sqrt(spread * (count - 1) / count)
+
+
+def quantile(values: Array, share: float) -> Measurement:
+    """Estimate a quantile by order statistics; it is not compared, since values may be discrete."""
+    ordered, count = np.sort(values), len(values)
+    reach = Z * math.sqrt(count * share * (1 - share))
+    ranks = np.clip([count * share - reach - 1, count * share + reach], 0, count - 1)
+    low, high = ordered[math.floor(ranks[0])], ordered[math.ceil(ranks[1])]
+    return Measurement(float(np.quantile(ordered, share)), float(low), float(high), math.nan)
+
+
+def significant(pairs: Mapping[K, tuple[Measurement, Measurement]]) -> set[K]:
+    """Return the keys of pairs that differ, with at most 5 % probability of any error (Holm 1979)."""
+    tests = {key: p_value(*pair) for key, pair in pairs.items()}
+    found: set[K] = set()
+    for rank, (key, p) in enumerate(sorted(tests.items(), key=lambda item: item[1])):
+        if p > LEVEL / (len(tests) - rank):
+            break
+        found.add(key)
+    return found
+
+
+def p_value(a: Measurement, b: Measurement) -> float:
+    """Return the probability of so large a difference between independent estimates of the same number."""
+    error = math.hypot(a.error, b.error)
+    if math.isnan(error):
+        return 1.0
+    if error == 0:
+        return float(a.value == b.value)
+    return math.erfc(abs(a.value - b.value) / error / math.sqrt(2))
+
+
+def sums(tables: Sequence[Array], names: Sequence[str]) -> dict[str, list[Array]]:
+    """Return the sums of columns that have the same name, for each table [N, columns]."""
+    order = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    columns = np.array([order[name] for name in names])
+    return {name: [table[:, columns == number].sum(1) for table in tables] for name, number in order.items()}

@@ -1,0 +1,218 @@
+"""Measures of games that were played; README.md of this folder defines them."""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tensor_envs.lab.estimates import Array, Measurement, estimate, quantile, ratio, sums
+
+if TYPE_CHECKING:
+    from tensor_envs.env import Env
+    from tensor_envs.lab.play import Played
+
+LN10 = math.log(10)
+MAX_TREE = 6.0  # log10 of the games that are counted exactly, by the estimate
+MAX_PLIES = 64  # of a game whose tree is counted
+MAX_POSITIONS = 250_000  # of a game that is solved
+MAX_SPREAD = 0.1  # relative standard error of a mean of tree sizes that is reported as such
+MAX_ACTIONS = 12  # of a game whose actions are listed one by one, not by kind
+QUARTERS = (0.25, 0.5, 0.75)
+MAX_ELO = 1200.0
+
+
+@dataclass(frozen=True)
+class ActionUse:
+    """How often a kind of actions is legal and taken.
+
+    Attributes:
+        legal: share of decisions in which an action of the kind is legal, at most 1 each.
+        taken: share of decisions in which one is taken.
+        chosen: share of the legal actions of the kind that are taken; None if none was legal.
+
+    Examples:
+        >>> report = te.lab.measure(te.make("kuhn_poker"), players=["uniform"], games=64)
+        >>> use = report.base.actions["uniform"]["bet"]
+        >>> use.legal.value, bool(use.chosen.low < 0.5 < use.chosen.high)
+        (1.0, True)
+    """
+
+    legal: Measurement
+    taken: Measurement
+    chosen: Measurement | None
+
+
+# *** outcomes and lengths ***
+
+
+def scores(games: Played) -> Iterator[tuple[str, Measurement]]:
+    """Yield the score of each player, and of who begins where that is not always the same player."""
+    points, players = games.points, games.returns.shape[1]
+    if players == 1:
+        yield "return", estimate(games.returns[:, 0])
+        return
+    for number in range(1 if players == 2 else players):
+        yield f"score of player {number}", estimate(points[:, number], share=True)
+    if len(set(games.begins.tolist())) > 1:
+        yield "score of who begins", estimate(points[np.arange(len(points)), games.begins], share=True)
+
+
+def outcomes(games: Played) -> Iterator[tuple[str, Measurement]]:
+    """Yield scores, draws, truncations and lengths."""
+    yield from scores(games)
+    if games.returns.shape[1] > 1:
+        yield "draws", estimate(np.all(games.points < 1, 1), share=True)
+    yield "truncated", estimate(games.truncated, share=True)
+    yield "plies", estimate(games.plies)
+    for share in (0.05, 0.25, 0.5, 0.75, 0.95):
+        yield f"plies, {share * 100:g} % quantile", quantile(games.plies, share)
+    yield "turns", estimate(games.turns)
+
+
+def choices(games: Played) -> Iterator[tuple[str, Measurement]]:
+    """Yield the numbers of legal actions, and how many actions a game uses."""
+    actions = games.legal.shape[1]
+    yield "legal actions", estimate(games.widths @ np.arange(1, actions + 1), games.plies, of=ratio)
+    yield "forced moves", estimate(games.widths[:, 0], games.plies, of=ratio, share=True)
+    yield "actions legal in a game", estimate((games.legal > 0).mean(1), share=True)
+    yield "coverage", estimate((games.taken > 0).mean(1), share=True)
+
+
+def tree_size(env: Env, games: Played) -> Iterator[tuple[str, Measurement]]:
+    """Yield the size of the game tree, exact where it is small, from games by the uniform policy (Knuth 1975)."""
+    logs = games.widths @ np.log(np.arange(1, env.num_actions + 1))
+    known = estimate(np.exp(logs - logs.max()))
+    spread = known.error / known.value if known.value > 0 else math.inf
+    if spread < MAX_SPREAD:
+        shift = float(logs.max())
+        size = estimate(np.exp(logs - shift), scale=lambda x: (math.log(max(x, 1e-300)) + shift) / LN10)
+    else:  # a mean does not converge: its logarithm, of a normal distribution of logarithms (Cox)
+        size = estimate(logs, logs * logs, of=lambda m: (m[0] + (m[1] - m[0] * m[0]) / 2) / LN10)
+    small = size.value < MAX_TREE and games.plies.max() <= MAX_PLIES and not games.truncated.any()
+    if small and env.spec.perfect_information and not env.spec.chance:
+        from tensor_envs.solve.perft import perft  # with its files, only for such games
+
+        counts = perft(env)
+        yield "game tree, log10", Measurement.exactly(math.log10(sum(counts.games.values())))
+        yield "positions, log10", Measurement.exactly(math.log10(sum(counts.positions)))
+    else:
+        yield "game tree, log10", size
+
+
+def perfect(env: Env) -> Iterator[tuple[str, Measurement]]:
+    """Yield the score of player 0 under perfect play, in small games for two without chance."""
+    if env.num_players == 2 and env.spec.zero_sum and env.spec.perfect_information and not env.spec.chance:
+        from tensor_envs.solve.solver import solve  # with its files, only for such games
+
+        try:
+            value = solve(env, max_positions=MAX_POSITIONS).value(env.init(1))[0]
+        except (ValueError, NotImplementedError):  # too large, or of another kind
+            return
+        yield "score of player 0", Measurement.exactly((float(np.sign(value)) + 1) / 2)
+
+
+# *** tension ***
+
+
+def tension(games: Played) -> Iterator[tuple[str, Measurement]]:
+    """Yield the winners' lead over the game, and drama, from the values of positions."""
+    won = (games.points == 1).any(1)
+    if games.values.shape[2] == 0 or games.returns.shape[1] < 2 or won.sum() < 2:
+        return
+    values, winner = games.values[won], games.points[won].argmax(1)
+    others = np.where(np.arange(values.shape[3]) == winner[:, None, None, None], -np.inf, values).max(3)
+    own = np.take_along_axis(values, winner[:, None, None, None], 3)[..., 0]
+    lead = (own - others) / max(float(np.ptp(games.returns)), 1e-9)  # [games, 2, moments], -1..1
+    for share in QUARTERS:
+        moment = round(share * (values.shape[2] + 1)) - 1
+        yield f"winner's lead at {share:g}", estimate(lead[:, :, moment].mean(1))
+    behind = [np.where(lead[:, k] < 0, -lead[:, 1 - k], 0) for k in range(2)]  # one half says who, the other how far
+    yield "drama", estimate(np.mean(behind, 0).mean(1))
+
+
+# *** contests ***
+
+
+def contest(seats: Array, doublings: float | None) -> Iterator[tuple[str, Measurement]]:
+    """Yield what explains the results of a contest, and what the stronger player gains.
+
+    Args:
+        seats: points, float64 [S, D, P]: with the stronger player on seat s, in deal d, of player p.
+        doublings: of simulations between the two players; None if they do not differ by these.
+    """
+    count, _, players = seats.shape
+    score = np.mean([seats[seat, :, seat] for seat in range(count)], 0)
+    yield "score of the stronger", estimate(score, share=True)
+    if doublings and players == 2:
+        yield "Elo per doubling", estimate(score, share=True, scale=functools.partial(_elo, doublings=doublings))
+    if not np.ptp(seats, (0, 1)).any():
+        return  # all results are equal
+    pairs = (seats.sum(0) ** 2 - np.square(seats).sum(0)) / (count * (count - 1))  # products of two seatings
+    moments = np.concatenate([seats, pairs[None], np.square(seats).mean(0)[None]])  # [S + 2, D, P]
+    columns = moments.transpose(2, 0, 1).reshape(players * (count + 2), -1)
+    yield "luck", estimate(*columns, of=functools.partial(_luck, players=players))
+    yield "skill", estimate(*columns, of=functools.partial(_skill, players=players))
+
+
+def _elo(score: float, doublings: float) -> float:
+    odds = max(score, 1e-9) / max(1 - score, 1e-9)
+    return min(max(400 * math.log10(odds), -MAX_ELO), MAX_ELO) / doublings
+
+
+def _moments(means: Array, players: int) -> tuple[Array, Array, Array]:
+    """Return from means the mean points of each player by seating, the pairs' products, and the variances."""
+    table = means.reshape(players, -1, *means.shape[1:])
+    seats = table[:, :-2]
+    return seats, table[:, -2], table[:, -1] - seats.mean(1) ** 2
+
+
+def _luck(means: Array, players: int) -> Array:
+    """Return the share of the variance that the deals explain: the covariance of seatings within a deal."""
+    seats, pairs, variance = _moments(means, players)
+    count = seats.shape[1]
+    apart = (seats.sum(1) ** 2 - np.square(seats).sum(1)) / (count * (count - 1))
+    return np.asarray((pairs - apart).sum(0) / variance.sum(0))
+
+
+def _skill(means: Array, players: int) -> Array:
+    """Return the share of the variance that the seating explains: who has the stronger player."""
+    seats, _, variance = _moments(means, players)
+    return np.asarray(seats.var(1).sum(0) / variance.sum(0))
+
+
+# *** actions ***
+
+
+def action_uses(env: Env, games: Played) -> dict[str, ActionUse]:
+    """Return how often each action, or in games of many actions each kind of them, is legal and taken."""
+    names = list(env.action_names)
+    if len(names) > MAX_ACTIONS:
+        names = [kind(name) for name in names]
+    uses = {}
+    for name, (legal, taken) in sums([games.legal, games.taken], names).items():
+        decided = games.plies
+        uses[name] = ActionUse(
+            estimate(np.minimum(legal, decided), decided, of=ratio, share=True),
+            estimate(taken, decided, of=ratio, share=True),
+            estimate(taken, legal, of=ratio, share=True) if legal.any() else None,
+        )
+    return uses
+
+
+def kind(name: str) -> str:
+    """Return the kind of an action: its name with # for numbers and coordinates, as "CELL" for "CELL(0,-3)"."""
+    short = re.sub(r"(?<=\w)\(.*\)", "", name)
+    return re.sub(r"[-+]?\d+", "#", re.sub(r"\(.*\)", "#", short)).strip()
+
+
+def unused(env: Env, games: Played) -> dict[str, list[str]]:
+    """Return the names of actions that were never legal, and of those that were legal and never taken."""
+    legal, taken, names = games.legal.any(0), games.taken.any(0), env.action_names
+    never = {"never legal": ~legal, "legal, never taken": legal & ~taken}
+    return {what: [names[action] for action in np.flatnonzero(which)] for what, which in never.items()}

@@ -1,0 +1,95 @@
+"""Small multiples: a panel for each measure, with a line for each variant and a colour for each player."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Mapping, Sequence
+
+from tensor_envs.lab.estimates import Measurement
+from tensor_envs.render import Drawing
+
+COLOURS = ("#7a8793", "#e69f00", "#0072b2", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#000000")
+INK, PALE, MARKED = "#24303f", "#d5dbe1", "#ffe9a8"
+COLUMNS, GAP, HEAD, LEGEND = 3, 16, 34, 26
+NAMES, PLOT, DOT = 118, 170, 2.5  # pixels: names of variants, numbers, radius of a dot
+LINE = 6  # height of a player's line
+NAME_LENGTH = 20
+Numbers = Mapping[tuple[str, str], Measurement]
+QUANTILE = re.compile(r"plies, ([\d.]+) % quantile")
+
+
+def multiples(variants: Sequence[tuple[str, Numbers]], marked: Collection[tuple[str, tuple[str, str]]]) -> str:
+    """Return an SVG with a panel for each measure.
+
+    Args:
+        variants: their names and numbers, by player and measure.
+        marked: variants, players and measures that are highlighted.
+    """
+    keys = list(dict.fromkeys(key for _, numbers in variants for key in numbers))
+    players = list(dict.fromkeys(who for who, _ in keys))
+    measures = [what for what in dict.fromkeys(what for _, what in keys) if not QUANTILE.fullmatch(what)]
+    height = HEAD + 14 + sum(max(LINE * len(players), 12) + 4 for _ in variants)
+    width, rows = NAMES + PLOT + GAP, -(-len(measures) // COLUMNS)
+    drawing = Drawing(GAP + COLUMNS * width, LEGEND + rows * height, title="Measures of each variant and player")
+    x = float(GAP)
+    for number, player in enumerate(players):
+        drawing.circle((x + 5, LEGEND / 2), 4, fill=colour(number))
+        drawing.text((x + 13, LEGEND / 2), player, 11, INK, "start")
+        x += 30 + 6.5 * len(player)
+    for number, measure in enumerate(measures):
+        x, y = GAP + number % COLUMNS * width, LEGEND + number // COLUMNS * height
+        _panel(drawing, (x, y), measure, players, variants, marked)
+    return drawing.to_svg()
+
+
+def colour(number: int) -> str:
+    return COLOURS[number % len(COLOURS)]
+
+
+def _panel(
+    drawing: Drawing,
+    place: tuple[float, float],
+    measure: str,
+    players: Sequence[str],
+    variants: Sequence[tuple[str, Numbers]],
+    marked: Collection[tuple[str, tuple[str, str]]],
+) -> None:
+    """Draw the numbers of a measure with their intervals; of plies also the middle 90 % and 50 % of the games."""
+    left, y = place
+    drawing.text((left, y + 12), measure, 12, INK, "start", bold=True)
+    shown = [measure] + [f"plies, {q} % quantile" for q in ("5", "95") if measure == "plies"]
+    ends = [x for _, numbers in variants for who in players for what in shown for x in _ends(numbers, who, what)]
+    low, high = min(ends), max(ends)
+    low, high = (low - 0.5, high + 0.5) if low == high else (low, high)
+    scale = PLOT / (high - low)
+
+    def at(value: float) -> float:
+        return left + NAMES + (value - low) * scale
+
+    for end, anchor in ((low, "start"), (high, "end")):
+        drawing.text((at(end), y + 25), f"{end:.3g}", 9, INK, anchor)
+    y += HEAD
+    for name, numbers in variants:
+        height = max(LINE * len(players), 12)
+        if any((name, (who, measure)) in marked for who in players):
+            drawing.rect(left, y - 1, NAMES + PLOT, height + 2, fill=MARKED)
+        drawing.line((left + NAMES, y), (left + NAMES, y + height), stroke=PALE)
+        text = name if len(name) <= NAME_LENGTH else f"{name[: NAME_LENGTH - 1]}…"
+        drawing.text((left, y + height / 2), text, 10, INK, "start")
+        for k, who in enumerate(players):
+            if (number := numbers.get((who, measure))) is None or math.isnan(number.value):
+                continue
+            middle = y + LINE * k + LINE / 2
+            if measure == "plies":
+                for ends_of, thick in ((("5", "95"), 1.0), (("25", "75"), 3.0)):
+                    values = [numbers[who, f"plies, {q} % quantile"].value for q in ends_of]
+                    drawing.line(*((at(v), middle) for v in values), stroke=colour(k), width=thick, opacity=0.4)
+            drawing.line((at(number.low), middle), (at(number.high), middle), stroke=colour(k), width=1.5)
+            drawing.circle((at(number.value), middle), DOT, fill=colour(k))
+        y += height + 4
+
+
+def _ends(numbers: Numbers, who: str, what: str) -> list[float]:
+    number = numbers.get((who, what))
+    return [] if number is None or math.isnan(number.value) else [number.low, number.high]

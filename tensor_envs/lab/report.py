@@ -1,0 +1,212 @@
+"""Reports of measurements: tables in Markdown, HTML and JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from typing import TYPE_CHECKING
+
+from tensor_envs.lab.estimates import Measurement, significant
+from tensor_envs.lab.pictures import multiples
+
+if TYPE_CHECKING:
+    from tensor_envs.lab.measures import ActionUse
+
+MARK = "*"  # of a cell that differs from the base
+LISTED = 12  # unused actions that are listed by name
+STYLE = (
+    "body{font:15px/1.4 sans-serif;margin:24px;max-width:none}table{border-collapse:collapse;margin:12px 0}"
+    "td,th{border:1px solid #ccc;padding:3px 8px;text-align:right}td:first-child,th:first-child{text-align:left}"
+    ".differs{background:#ffe9a8}"
+)
+Key = tuple[str, str]  # who plays, and what is measured
+
+
+@dataclass(frozen=True)
+class VariantReport:
+    """Measurements of one variant.
+
+    Attributes:
+        name: the variant.
+        games: number of games that each player or contest has played.
+        numbers: measurements by player or contest and by measure.
+        actions: use of the kinds of actions, by player.
+        unused: by player, actions that were never legal, and those that were legal and never taken.
+        seconds: processor time.
+
+    Examples:
+        >>> te.lab.measure(te.make("kuhn_poker"), players=["uniform"], games=64).base.games
+        {'uniform': 1024}
+    """
+
+    name: str
+    games: dict[str, int]
+    numbers: dict[Key, Measurement]
+    actions: dict[str, dict[str, ActionUse]]
+    unused: dict[str, dict[str, list[str]]]
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Report:
+    """Measurements of variants of a game, the base first.
+
+    Examples:
+        >>> report = te.lab.measure(te.make("tic_tac_toe"), players=["uniform"], games=64)
+        >>> print(report.base.numbers["uniform", "game tree, log10"])  # of 255,168 games
+        5.40683
+        >>> report.to_markdown().splitlines()[0]
+        '| tic_tac_toe |  |'
+    """
+
+    variants: tuple[VariantReport, ...]
+
+    @property
+    def base(self) -> VariantReport:
+        """The variant that the others are compared with."""
+        return self.variants[0]
+
+    @property
+    def keys(self) -> list[Key]:
+        """Players or contests with their measures, in the order of the tables."""
+        keys = dict.fromkeys(key for variant in self.variants for key in variant.numbers)
+        who = list(dict.fromkeys(player for player, _ in keys))
+        return sorted(keys, key=lambda key: who.index(key[0]))
+
+    @cached_property
+    def differences(self) -> set[tuple[str, Key]]:
+        """Variants and measures that differ significantly from the base, over all cells at 5 % (Holm 1979)."""
+        return significant({
+            (variant.name, key): (self.base.numbers[key], number)
+            for variant in self.variants[1:]
+            for key, number in variant.numbers.items()
+            if key in self.base.numbers
+        })  # fmt: skip
+
+    @property
+    def dead(self) -> list[str]:
+        """Variants without a number that differs significantly from the base."""
+        alive = {name for name, _ in self.differences}
+        return [variant.name for variant in self.variants[1:] if variant.name not in alive]
+
+    def to_markdown(self) -> str:
+        """Return tables in Markdown, with a star at numbers that differ significantly from the base."""
+        return "\n\n".join(
+            "\n".join(f"| {' | '.join(cells)} |" for cells in _with_line(table)) for table in self._tables(MARK)
+        ) + "".join(f"\n\n{line}" for line in self._remarks())
+
+    def to_html(self) -> str:
+        """Return a page with pictures and tables."""
+        title = escape(self.base.name)
+        body = [f"<h1>{title}</h1>", *(f"<p>{escape(line)}</p>" for line in self._remarks())]
+        body += [self.picture(), *map(_html, self._tables(MARK))]
+        head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title><style>{STYLE}</style>'
+        return head + "\n".join(body) + "</html>\n"
+
+    def to_json(self) -> str:
+        """Return all measurements as JSON: a list of variants."""
+        return json.dumps([self._plain(variant) for variant in self.variants])
+
+    def picture(self) -> str:
+        """Return small multiples as SVG: each measure of every variant and player, with its interval."""
+        return multiples([(variant.name, variant.numbers) for variant in self.variants], self.differences)
+
+    def _repr_html_(self) -> str:
+        """Return the tables for a notebook."""
+        return "\n".join([*map(_html, self._tables(MARK)), *(f"<p>{escape(line)}</p>" for line in self._remarks())])
+
+    def __str__(self) -> str:
+        """Return the tables in Markdown."""
+        return self.to_markdown()
+
+    def _tables(self, mark: str) -> Iterator[list[list[str]]]:
+        """Yield the table of numbers and that of the base's actions, as rows of cells."""
+        rows, who = [[self.base.name, *(variant.name for variant in self.variants[1:]), ""]], ""
+        rows = [[self.base.name, "base", *(variant.name for variant in self.variants[1:])]]
+        if len(self.variants) == 1:
+            rows = [[self.base.name, ""]]
+        for key in self.keys:
+            if key[0] != who:
+                who = key[0]
+                counts = [f"{v.games[who]:,} games" if who in v.games else "" for v in self.variants]
+                rows.append([f"**{who}**", *counts])
+            cells = list[str]()
+            for variant in self.variants:
+                differs = (variant.name, key) in self.differences
+                cells.append(f"{variant.numbers.get(key, '')}{mark * differs}")
+            rows.append([key[1], *cells])
+        yield rows
+        players = list(self.base.actions)
+        if players:
+            rows = [["action", *(f"{player}: legal, taken" for player in players)]]
+            for name in self.base.actions[players[0]]:
+                uses = [self.base.actions[player][name] for player in players]
+                rows.append([f"`{name}`", *(f"{use.legal}, {use.chosen or '-'}" for use in uses)])
+            yield rows
+
+    def _remarks(self) -> Iterator[str]:
+        """Yield what the tables do not show."""
+        if len(self.variants) > 1:
+            yield f"A {MARK} marks what differs from the base (5 % for all cells together, Holm's method)."
+        if self.dead:
+            yield f"No measured number differs from the base with {'; '.join(self.dead)}."
+        for player, lists in self.base.unused.items():
+            for what, names in lists.items():
+                if names:
+                    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+                    games = f"{self.base.games[player]:,} games by {player}"
+                    yield f"In {games} {what}: {', '.join(names[:LISTED])}{more}."
+
+    def _plain(self, variant: VariantReport) -> dict[str, object]:
+        """Return a variant's measurements in types of JSON, which has no NaN."""
+
+        def plain(number: Measurement | None) -> dict[str, float | None] | None:
+            if number is None:
+                return None
+            return {k: None if math.isnan(x) else x for k, x in dataclasses.asdict(number).items()}
+
+        numbers = [
+            {"player": who, "measure": what, "differs": (variant.name, (who, what)) in self.differences}
+            | (plain(number) or {})
+            for (who, what), number in variant.numbers.items()
+        ]
+        actions = {
+            who: {
+                name: {what: plain(getattr(use, what)) for what in ("legal", "taken", "chosen")}
+                for name, use in uses.items()
+            }
+            for who, uses in variant.actions.items()
+        }
+        return {
+            "name": variant.name,
+            "games": variant.games,
+            "seconds": variant.seconds,
+            "numbers": numbers,
+            "actions": actions,
+            "unused": variant.unused,
+        }
+
+
+def _with_line(table: Sequence[Sequence[str]]) -> list[Sequence[str]]:
+    """Return the rows with Markdown's line below the head."""
+    return [table[0], ["---", *["---:"] * (len(table[0]) - 1)], *table[1:]]
+
+
+def _html(table: Sequence[Sequence[str]]) -> str:
+    """Return a table in HTML, from Markdown's marks of cells."""
+    rows = list[str]()
+    for number, row in enumerate(table):
+        tag, cells = "td" if number else "th", list[str]()
+        for cell in row:
+            bold = cell.startswith("**")
+            differs = cell.endswith(MARK) and not bold
+            text = escape(cell.strip("*`"))
+            text = f"<b>{text}</b>" if bold else text
+            cells.append(f"<{tag}{' class=differs' if differs else ''}>{text}</{tag}>")
+        rows.append(f"<tr>{''.join(cells)}</tr>")
+    return f"<table>{''.join(rows)}</table>"

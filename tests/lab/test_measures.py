@@ -1,0 +1,192 @@
+"""Measures of games with known answers, and games by the two ways in which they are played."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tensor_envs as te
+from tensor_envs.lab import measures
+from tensor_envs.lab.play import Played, play, play_uniform
+from tests.games import dice_race
+from tests.games.shared import shared_env
+from tests.lab.games import coin_race, nim
+
+TTT = shared_env("tic_tac_toe")
+GAMES = {
+    "tic_tac_toe": TTT,
+    "dice_race": dice_race.shared(),
+    "three_will": shared_env("three_will", to_win=1, max_turns=70),
+    "shed": shared_env("shed", cards=5),
+}
+LINES = [(0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6)]
+
+
+@cache
+def exact(board: str = "." * 9, ply: int = 0) -> tuple[float, float, float, float]:
+    """Return the score of X, and means of draws, plies and legal actions summed, in uniform play from a 3x3 board."""
+    if any(board[a] == board[b] == board[c] != "." for a, b, c in LINES):
+        return float(ply % 2 == 1), 0.0, 0.0, 0.0
+    empty = [cell for cell in range(9) if board[cell] == "."]
+    if not empty:
+        return 0.5, 1.0, 0.0, 0.0
+    after = [exact(board[:cell] + "XO"[ply % 2] + board[cell + 1 :], ply + 1) for cell in empty]
+    score, draws, plies, legal = np.mean(after, 0).tolist()
+    return score, draws, plies + 1, legal + len(empty)
+
+
+def numbers(env: te.Env, *players: str | int, games: int = 256, **options: Any) -> dict[tuple[str, str], Any]:
+    return te.lab.measure(env, players, games, **options).base.numbers
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_the_kernel_plays_and_counts_as_the_loop_does(name: str) -> None:
+    env = GAMES[name]
+    kernel, loop = play_uniform(env, 70, 3, 5), play(env, [te.agents.uniform] * env.num_players, 70, 3, 5)
+    for field in ("returns", "begins", "plies", "turns", "truncated", "legal", "taken", "widths"):
+        np.testing.assert_array_equal(getattr(kernel, field), getattr(loop, field), err_msg=field)
+    assert (kernel.widths.sum(1) == kernel.plies).all() and (kernel.taken.sum(1) == kernel.plies).all()
+    assert (kernel.plies > 0).all() and len(kernel + loop) == 140
+
+
+def test_searches_play_as_in_a_match() -> None:
+    """Each search is called with the games in which it is to move, and finds the same as in the whole batch."""
+    env = GAMES["dice_race"]
+    policies = [te.agents.playout_search(4, seed=1), te.agents.playout_search(2, seed=2), te.agents.uniform]
+    match, ticks = te.evaluate(env, policies, 70, "fixed", seed=3), list[int]()
+    played = play(env, policies, 70, 3, tick=ticks.append)
+    np.testing.assert_array_equal(played.returns, match.returns)
+    np.testing.assert_array_equal(played.plies, match.plies)
+    assert sum(ticks) == 70
+
+
+def test_values_are_those_of_playouts_from_the_games_own_positions() -> None:
+    policies = [te.agents.playout_search(16, seed) for seed in range(2)]
+    played, state = play(TTT, policies, 64, 3, value=True), TTT.init(64, 3)
+    assert played.values.shape == (64, 2, 7, 2) and not (played.values[:, 0] == played.values[:, 1]).all()
+    moment = 3  # in the middle
+    for ply in range(9):
+        here = played.plies * (moment + 1) // 8 == ply
+        if here.any():
+            expected = te.playout(TTT.take(state, np.flatnonzero(here)), 1024, seed=9).numpy()
+            assert np.abs(played.values[here].mean(1)[:, moment] - expected).max() < 0.55  # 64 playouts, 4 errors
+        mover = state.current_player.numpy()
+        actions = [policy(state).numpy() for policy in policies]
+        state = TTT.step(state, np.where(mover == 0, *actions))
+
+
+def test_tic_tac_toe_is_as_in_plain_python() -> None:
+    score, draws, plies, legal = exact()
+    found = numbers(TTT, "uniform", "perfect")
+    expected = {"score of player 0": score, "draws": draws, "plies": plies, "legal actions": legal / plies}
+    for what, value in expected.items():
+        number = found["uniform", what]
+        assert number.low < value < number.high and 0 < number.half_width < 0.05, what
+    assert found["uniform", "turns"] == found["uniform", "plies"]
+    assert found["uniform", "game tree, log10"].value == math.log10(255_168)
+    assert found["uniform", "positions, log10"].value == math.log10(5_478)
+    assert found["perfect", "score of player 0"].value == 0.5 and found["perfect", "score of player 0"].half_width == 0
+
+
+def test_knuths_estimate_meets_the_exact_size_of_the_tree() -> None:
+    """In a game that is counted exactly the estimate is not reported, so the exact count is forbidden here."""
+    env = shared_env("connect_four", rows=3, columns=4, k=4)
+    played = play_uniform(env, 4096, 0)
+    (_, exact_size), *_ = measures.tree_size(env, played)
+    many = Played(**{**vars(played), "truncated": np.ones(4096, bool)})
+    ((_, estimated),) = measures.tree_size(env, many)
+    assert exact_size.half_width == 0 < estimated.half_width < 0.05
+    assert estimated.low < exact_size.value < estimated.high
+
+
+def test_nim() -> None:
+    """The first player loses where the binary sum of the heaps is 0, and 1, 2, 3 have 182 games in 50 positions."""
+    lost, won = numbers(nim(1, 2, 3), "uniform", "perfect"), numbers(nim(1, 2, 4), "perfect")
+    assert lost["perfect", "score of player 0"].value == 0 and won["perfect", "score of player 0"].value == 1
+
+    def games(*heaps: int) -> int:
+        after = [games(*heaps[:k], n, *heaps[k + 1 :]) for k, heap in enumerate(heaps) for n in range(heap)]
+        return sum(after) if after else 1
+
+    assert lost["uniform", "game tree, log10"].value == math.log10(games(1, 2, 3))
+
+
+def test_shed_and_misere() -> None:
+    """The first player loses Shed of 5 cards, and scores about .21 by search in misere tic-tac-toe, which is drawn."""
+    assert numbers(GAMES["shed"], "perfect")["perfect", "score of player 0"].value == 0
+    misere = numbers(shared_env("hyper_tic_tac_toe", shape=(3, 3), k=3, misere=True), "uniform", 16, "perfect")
+    assert misere["search 16", "score of player 0"].low < 0.21 < misere["search 16", "score of player 0"].high
+    assert misere["perfect", "score of player 0"].value == 0.5
+    uniform = misere["uniform", "score of player 0"]
+    assert uniform.low < 1 - exact()[0] < uniform.high  # the same games with opposite rewards
+
+
+def test_luck_is_all_in_a_race_of_coins_and_none_without_chance() -> None:
+    race = numbers(coin_race(), "uniform", 4, games=64)
+    assert race["search 4 against uniform", "luck"].value == pytest.approx(1)
+    assert race["search 4 against uniform", "skill"].value == pytest.approx(0, abs=1e-9)
+    assert race["search 4 against uniform", "score of the stronger"].value == 0.5
+    board = numbers(TTT, "uniform", 16, games=128)
+    luck, skill = (board["search 16 against uniform", what] for what in ("luck", "skill"))
+    assert abs(luck.value) < 0.1 and luck.half_width < 0.1 and skill.low > 0.4
+
+
+def test_luck_and_skill_of_three_players() -> None:
+    """Every seating of the stronger player is played on common deals."""
+    found = te.lab.measure(dice_race.shared(), ["uniform", 4], 32).base
+    assert found.games["search 4 against uniform"] == 3 * 32
+    assert 0 < found.numbers["search 4 against uniform", "luck"].value < 1
+    assert {f"score of player {p}" for p in range(3)} <= {what for who, what in found.numbers if who == "uniform"}
+
+
+def test_elo_per_doubling() -> None:
+    """A score of 10/11 over two doublings is 200 Elo per doubling."""
+    seats = np.zeros((2, 110, 2))
+    seats[0, :100, 0] = seats[1, :100, 1] = 1
+    seats[0, 100:, 1] = seats[1, 100:, 0] = 1
+    found = dict(measures.contest(seats, 2.0))
+    assert found["Elo per doubling"].value == pytest.approx(200) and found["Elo per doubling"].low < 190
+    assert "Elo per doubling" not in dict(measures.contest(seats, None))
+
+
+def test_winners_lead_and_drama() -> None:
+    """The winner of every second game was far behind in one of seven positions, by both values of it."""
+    values = np.tile([0.5, -0.5], (64, 2, 7, 1))
+    values[::2, :, 3] = [-0.8, 0.8]
+    none = np.zeros((64, 1))
+    returns, ones = np.tile([1.0, -1.0], (64, 1)), np.ones(64, int)
+    found = dict(measures.tension(Played(returns, ones, ones, ones, ones > 1, none, none, none, values)))
+    assert found["winner's lead at 0.25"].value == pytest.approx(0.5)
+    assert found["winner's lead at 0.5"].value == pytest.approx((0.5 - 0.8) / 2)
+    assert found["drama"].value == pytest.approx(0.8 / 7 / 2)
+
+
+def test_use_of_actions() -> None:
+    """Nim from 1, 2: shares by hand over all games of the sample, and actions that no rule ever allows."""
+    env, played = nim(1, 2), play_uniform(nim(1, 2), 64, 0)
+    uses, unused = measures.action_uses(env, played), measures.unused(env, played)
+    assert list(uses) == ["0", "1", "2", "3"] and uses["1"].chosen is None and unused["never legal"] == ["1"]
+    assert uses["3"].legal.value == pytest.approx(played.legal[:, 3].sum() / played.plies.sum(), abs=1e-3)
+    chosen = uses["3"].chosen
+    assert chosen is not None
+    assert chosen.value == pytest.approx(played.taken[:, 3].sum() / played.legal[:, 3].sum(), abs=1e-3)
+    names = ["(0,0)", "CELL(0,-3)", "3a", "examine 2", "PASS", "CODE(SUB)"]
+    assert [measures.kind(name) for name in names] == ["#", "CELL", "#a", "examine #", "PASS", "CODE"]
+
+
+@pytest.mark.slow
+def test_intervals_of_a_game_hold_the_exact_values() -> None:
+    """In 200 runs on tic-tac-toe 95 % of the intervals hold the exact value; 4 standard errors are 6 %."""
+    score, draws, plies, legal = exact()
+    expected = {"score of player 0": score, "draws": draws, "plies": plies, "legal actions": legal / plies}
+    held = dict.fromkeys(expected, 0)
+    for seed in range(200):
+        found = {**dict(measures.outcomes(run := play_uniform(TTT, 256, seed))), **dict(measures.choices(run))}
+        for what, value in expected.items():
+            held[what] += found[what].low < value < found[what].high
+    assert all(178 <= count <= 200 for count in held.values()), held
+    assert held["plies"] < 200 and held["draws"] < 200
