@@ -29,7 +29,7 @@ def work(options: argparse.Namespace) -> None:
     if options.out is not None and options.out.suffix not in WRITERS:
         raise ValueError(f"--out must end in {', '.join(WRITERS)}, got {str(options.out)!r}")
     base = make(options.id, **dict(options.rules))
-    envs = variants(base, dict(_values(base, text) for text in options.vary))
+    envs = variants(base, dict(values_of(base, text) for text in options.vary))
     shown = sys.stderr.isatty()
     report = measure(envs, options.players, options.games, options.precision, options.seed, progress=shown)
     if options.out is None:
@@ -40,7 +40,7 @@ def work(options: argparse.Namespace) -> None:
         print(f"wrote {options.out}: {len(envs)} variants, {sum(v.seconds for v in report.variants):.0f} s of CPU time")
 
 
-def _values(base: Env, text: str) -> tuple[str, list[Any]]:
+def values_of(base: Env, text: str) -> tuple[str, list[Any]]:
     """Return a rule field and its values, from FIELD or FIELD=VALUE,VALUE; words are strings."""
     field, equals, written = text.partition("=")
     if not equals:
@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     players = "uniform, simulations of playout search, trained, perfect; default: %(default)s"
     add("--players", nargs="+", type=_player, default=list(PLAYERS), help=players)
     add("--games", type=whole(32, MAX_GAMES), default=128, help="games of each player, default %(default)s")
-    precision = "half the width of the scores' intervals, for which games are added"
+    precision = "half the width of the intervals of scores, luck and skill, for which games are added"
     add("--precision", type=real(0.001, 1), help=precision)
     add("--seed", type=whole(0, 2**32 - 1), default=0, help="default %(default)s")
     add("--out", type=new_file, metavar="FILE", help="a file .html, .md or .json")

@@ -63,7 +63,11 @@ def ratio(means: Array) -> Array:
 
 
 def estimate(
-    *columns: Array, of: Callable[[Array], Array] = first, share: bool = False, scale: Callable[[float], float] = float
+    *columns: Array,
+    of: Callable[[Array], Array] = first,
+    share: bool = False,
+    more: Array | None = None,
+    scale: Callable[[float], float] = float,
 ) -> Measurement:
     """Estimate a function of means by the jackknife, from one value per game in each column.
 
@@ -73,6 +77,7 @@ def estimate(
         share: whether the number is in 0..1 and `columns` are its numerator and, if there are two, its denominator.
             The interval is then that of a sample with two more games of 0 and two of 1 (Agresti and Coull 1998), so
             that a share of 0 or 1 has one.
+        more: columns of other games for the same purpose, [number of columns, M].
         scale: increasing function that is applied to the value and to the ends of the interval.
 
     Returns:
@@ -84,6 +89,7 @@ def estimate(
     if share:
         size = table[1].mean() if len(table) > 1 else 1.0
         more = np.array([[0, 0, size, size], [size] * 4][: len(table)])
+    if more is not None:
         centre, error = _jackknife(np.concatenate([table, more], 1), of)
     low, high = min(centre - Z * error, value), max(centre + Z * error, value)
     if share:

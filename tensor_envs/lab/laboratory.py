@@ -50,8 +50,8 @@ def measure(
             (values by `te.solve`). The last two are left out where there are none.
         games: number of games of every player and of deals of every contest, 32..2^20. The uniform player plays
             sixteen times as many.
-        precision: half the width of the intervals of scores that is aimed at, .001..1. Games are added, up to 64 times
-            `games`, until they are as narrow.
+        precision: half the width, .001..1, of the intervals of scores, luck and skill that is aimed at. Games are
+            added, up to 64 times `games`, until they are as narrow.
         seed: seed of the games.
         progress: show a progress bar on stderr.
 

@@ -80,7 +80,6 @@ def choices(games: Played) -> Iterator[tuple[str, Measurement]]:
     actions = games.legal.shape[1]
     yield "legal actions", estimate(games.widths @ np.arange(1, actions + 1), games.plies, of=ratio)
     yield "forced moves", estimate(games.widths[:, 0], games.plies, of=ratio, share=True)
-    yield "actions legal in a game", estimate((games.legal > 0).mean(1), share=True)
     yield "coverage", estimate((games.taken > 0).mean(1), share=True)
 
 
@@ -153,11 +152,20 @@ def contest(seats: Array, doublings: float | None) -> Iterator[tuple[str, Measur
         yield "Elo per doubling", estimate(score, share=True, scale=functools.partial(_elo, doublings=doublings))
     if not np.ptp(seats, (0, 1)).any():
         return  # all results are equal
+    # for the intervals, deals that luck and deals that skill decides: else there is none if all results agree
+    own = np.eye(players)
+    lucky, strong, weak = np.tile(own, (count, 1, 1)), own[:, None], ((1 - own) / (players - 1))[:, None]
+    columns, more = _columns(seats), _columns(np.concatenate([lucky, strong, weak], 1))
+    yield "luck", estimate(*columns, of=functools.partial(_luck, players=players), more=more)
+    yield "skill", estimate(*columns, of=functools.partial(_skill, players=players), more=more)
+
+
+def _columns(seats: Array) -> Array:
+    """Return columns of values for each deal, of which luck and skill are functions of the means."""
+    count, _, players = seats.shape
     pairs = (seats.sum(0) ** 2 - np.square(seats).sum(0)) / (count * (count - 1))  # products of two seatings
     moments = np.concatenate([seats, pairs[None], np.square(seats).mean(0)[None]])  # [S + 2, D, P]
-    columns = moments.transpose(2, 0, 1).reshape(players * (count + 2), -1)
-    yield "luck", estimate(*columns, of=functools.partial(_luck, players=players))
-    yield "skill", estimate(*columns, of=functools.partial(_skill, players=players))
+    return np.asarray(moments.transpose(2, 0, 1).reshape(players * (count + 2), -1))
 
 
 def _elo(score: float, doublings: float) -> float:

@@ -117,13 +117,13 @@ def test_command_writes_a_report(suffix: str, tmp_path: Path, capsys: pytest.Cap
     assert "2 variants" in capsys.readouterr().out and "misere=True" in file.read_text()
 
 
-def test_command_prints_and_takes_values(capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_prints_and_takesvalues_of(capsys: pytest.CaptureFixture[str]) -> None:
     few = ["--games", "32", "--players", "uniform"]
     command.main(["hyper_tic_tac_toe", *few, "--rules", "k=2", "--vary", "shape=(2, 2),(2, 3)"])
     assert "| hyper_tic_tac_toe | base | shape=(2, 2) | shape=(2, 3) |" in capsys.readouterr().out
-    assert command._values(te.make("three_will"), "held_under_locked=held,released")[1] == ["held", "released"]
-    assert command._values(te.make("hyper_tic_tac_toe"), "shape=(2, 2)")[1] == [(2, 2)]
-    assert command._values(te.make("three_will"), "to_win=2")[1] == [2]
+    assert command.values_of(te.make("three_will"), "held_under_locked=held,released")[1] == ["held", "released"]
+    assert command.values_of(te.make("hyper_tic_tac_toe"), "shape=(2, 2)")[1] == [(2, 2)]
+    assert command.values_of(te.make("three_will"), "to_win=2")[1] == [2]
 
 
 def test_command_refuses(tmp_path: Path) -> None:
