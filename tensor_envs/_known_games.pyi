@@ -19,6 +19,7 @@ from tensor_envs.games.hyper_tic_tac_toe.rules import HyperTicTacToe
 from tensor_envs.games.kuhn_poker.rules import KuhnPoker
 from tensor_envs.games.leduc_poker.rules import LeducPoker
 from tensor_envs.games.liars_dice.rules import LiarsDice
+from tensor_envs.games.nine_mens_morris.rules import NineMensMorris
 from tensor_envs.games.othello.rules import Othello
 from tensor_envs.games.phantom_tic_tac_toe.rules import PhantomTicTacToe
 from tensor_envs.games.shed.rules import Shed
@@ -26,6 +27,7 @@ from tensor_envs.games.tensor_equilibrium.rules import TensorEquilibrium
 from tensor_envs.games.tensor_stars.rules import StarsRules
 from tensor_envs.games.three_will.rules import ThreeWillRules
 from tensor_envs.games.ultimate_tic_tac_toe.rules import UltimateTicTacToe
+from tensor_envs.games.yahtzee.rules import Yahtzee
 from tensor_envs.state import State
 
 class KnownState(State):
@@ -122,6 +124,12 @@ class LiarsDiceState(KnownState):
     bid: Tensor
     bids: Tensor
 
+class NineMensMorrisState(KnownState):
+    own: Tensor
+    other: Tensor
+    turns: Tensor
+    removes: Tensor
+
 class OthelloState(KnownState):
     own: Tensor
     other: Tensor
@@ -207,6 +215,13 @@ class UltimateTicTacToeState(KnownState):
     closed: Tensor
     active: Tensor
 
+class YahtzeeState(KnownState):
+    key: Tensor
+    dice: Tensor
+    rerolls: Tensor
+    boxes: Tensor
+    extras: Tensor
+
 @overload
 def make(
     id: Literal["2048"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
@@ -269,6 +284,10 @@ def make(
 ) -> Env[LiarsDice, LiarsDiceState]: ...
 @overload
 def make(
+    id: Literal["nine_mens_morris"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
+) -> Env[NineMensMorris, NineMensMorrisState]: ...
+@overload
+def make(
     id: Literal["othello"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
 ) -> Env[Othello, OthelloState]: ...
 @overload
@@ -303,6 +322,10 @@ def make(
 def make(
     id: Literal["ultimate_tic_tac_toe"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
 ) -> Env[UltimateTicTacToe, UltimateTicTacToeState]: ...
+@overload
+def make(
+    id: Literal["yahtzee"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
+) -> Env[Yahtzee, YahtzeeState]: ...
 @overload
 def make(id: str, *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any) -> Env:
     """Make an environment by id, with the fields of the game's rules as keyword arguments.

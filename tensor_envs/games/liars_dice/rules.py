@@ -15,17 +15,17 @@ from tensor_envs.rules import (
     Field,
     GameState,
     Mask,
+    Observation,
     Outcome,
-    Part,
     Scalar,
     Spec,
     bit,
     bits,
     maximum,
     minimum,
+    next_player,
     num_words,
     one_hot,
-    select,
     sum_of,
     where,
     word,
@@ -77,10 +77,10 @@ class LiarsDice:
     def init(self, chance: Chance) -> dict[str, Any]:
         return {"dice": self.thrown(chance), "bid": -1}
 
-    def thrown(self, chance: Chance) -> list[Scalar]:
+    def thrown(self, chance: Chance) -> list[list[Scalar]]:
         """Throw all dice (L1)."""
         dice = [chance.draw(die, self.sides) for die in range(self.players * self.dice)]
-        return [die for first in range(0, len(dice), self.dice) for die in ascending(dice[first : first + self.dice])]
+        return [ascending(dice[first : first + self.dice]) for first in range(0, len(dice), self.dice)]
 
     def legal_action_mask(self, s: GameState) -> Mask:
         """Return the bids above the last one, and the call of a bid (L3)."""
@@ -94,7 +94,7 @@ class LiarsDice:
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
         calls, face, wild = action == self.bids, s.bid % self.sides, self.sides - 1
-        shown = sum_of((die == face) | (die == wild) for die in s.dice)
+        shown = sum_of((die == face) | (die == wild) for own in s.dice for die in own)
         bidder = where(s.current_player == 0, self.players - 1, s.current_player - 1)
         loser = where(shown > s.bid // self.sides, s.current_player, bidder)  # L4
         share = 1 / (self.players - 1)
@@ -103,20 +103,22 @@ class LiarsDice:
         after = s.replace(
             bid=where(calls, s.bid, action),
             bids=[old | new for old, new in zip(s.bids, made, strict=True)],
-            current_player=where(s.current_player == self.players - 1, 0, s.current_player + 1),
+            current_player=next_player(s),
         )
         return Outcome(after, rewards, terminated=calls)
 
-    def observe(self, s: GameState, player: Scalar) -> list[Part]:
+    def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return the player, its dice, and all bids and the call (L5)."""
-        own = [select(s.dice[die :: self.dice], player) for die in range(self.dice)]
-        dice = [one_hot(die, self.sides) for die in own]
-        return [one_hot(player, self.players), *dice, bits(s.bids, self.bids + 1)]
+        return {
+            "player": one_hot(player, self.players),
+            "own dice, ascending": [one_hot(die, self.sides) for die in s.dice[player]],
+            "bids that were made, and the call": bits(s.bids, self.bids + 1),
+        }
 
     def determinize(self, s: GameState, player: Scalar, chance: Chance) -> GameState:
         """Resample the dice of all other players."""
         new = enumerate(zip(s.dice, self.thrown(chance), strict=True))
-        return s.replace(dice=[where(player == die // self.dice, old, thrown) for die, (old, thrown) in new])
+        return s.replace(dice=[where(player == seat, old, thrown) for seat, (old, thrown) in new])
 
 
 def ascending(values: Sequence[Scalar]) -> list[Scalar]:

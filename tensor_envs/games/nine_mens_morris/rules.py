@@ -14,8 +14,8 @@ from tensor_envs.rules import (
     Field,
     GameState,
     Mask,
+    Observation,
     Outcome,
-    Part,
     Scalar,
     Spec,
     bit,
@@ -92,13 +92,20 @@ class NineMensMorris:
         first = where(s.current_player == 0, integer(won), -integer(won))
         return Outcome(after, rewards=(first, -first), terminated=won | (after.turns >= self.max_turns))
 
-    def observe(self, s: GameState, player: Scalar) -> list[Part]:
+    def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return men of both players, and constant planes (N9)."""
         men = where(s.current_player == player, [s.own, s.other], [s.other, s.own])
         point = {cell: k for k, cell in enumerate(CELLS)}
         cells = [[has_bit(side, point[c]) if c in point else word(0) != 0 for c in range(SIDE**2)] for side in men]
+        own, other = (bits(plane, SIDE**2) for plane in cells)
         facts = [s.removes, *((s.turns >> k & 1) != 0 for k in range(self.planes - 3))]
-        return [bits(plane, SIDE**2) for plane in (*cells, *([where(fact, word(ALL), 0)] * 2 for fact in facts))]
+        removes, *turns = (bits([where(fact, word(ALL), 0)] * 2, SIDE**2) for fact in facts)
+        return {
+            "own men": own,
+            "the opponent's men": other,
+            "the player removes a man": removes,
+            "binary digits of the turns": turns,
+        }
 
 
 def in_mills(men: Scalar) -> Scalar:

@@ -17,8 +17,8 @@ from tensor_envs.rules import (
     Field,
     GameState,
     Mask,
+    Observation,
     Outcome,
-    Part,
     Scalar,
     Spec,
     bit,
@@ -86,7 +86,7 @@ class UltimateTicTacToe:
         )
         return Outcome(after, rewards=(first, -first), terminated=over)
 
-    def observe(self, s: GameState, player: Scalar) -> list[Part]:
+    def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return marks and boards of the player, then of the opponent, and the legal cells (U7)."""
         moves = s.current_player == player
         mine, yours = ([*s.own, s.own_boards], [*s.other, s.other_boards])
@@ -94,7 +94,9 @@ class UltimateTicTacToe:
         for one, two in ((mine, yours), (yours, mine)):
             planes.append([where(moves, a, b) for a, b in zip(one, two, strict=True)])
         marks, boards = [plane[:-1] for plane in planes], [cells_of(plane[-1]) for plane in planes]
-        return [bits(cells, CELLS) for cells in (*marks, *boards, s.legal_action_mask)]
+        names = "own marks", "the opponent's marks", "own boards", "the opponent's boards", "legal cells"
+        sets = (*marks, *boards, s.legal_action_mask)
+        return {name: bits(cells, CELLS) for name, cells in zip(names, sets, strict=True)}
 
 
 def cells_of(boards: Scalar) -> list[Scalar]:

@@ -13,6 +13,7 @@ from tensor_envs.rules import (
     Field,
     GameState,
     Mask,
+    Observation,
     Outcome,
     Part,
     Scalar,
@@ -22,6 +23,7 @@ from tensor_envs.rules import (
     lookup,
     maximum,
     minimum,
+    next_player,
     number,
     select,
     sum_of,
@@ -72,15 +74,11 @@ class Yahtzee:
 
     def init(self, chance: Chance) -> dict[str, Any]:
         dice = ascending(thrown(chance.draw(0, THROWS)))
-        return {"dice": dice, "rerolls": REROLLS, "boxes": [-1] * (self.players * len(BOXES))}
-
-    def own(self, s: GameState) -> list[Scalar]:
-        """Return the boxes of the player to move."""
-        return [select(s.boxes[box :: len(BOXES)], s.current_player) for box in range(len(BOXES))]
+        return {"dice": dice, "rerolls": REROLLS, "boxes": [[-1] * len(BOXES)] * self.players}
 
     def legal_action_mask(self, s: GameState) -> Mask:
         """Return the sets of dice while throws are left (Y3), and the boxes that may be filled (Y4, Y7)."""
-        boxes = self.own(s)
+        boxes = s.boxes[s.current_player]
         joker, opened = is_joker(s.dice, boxes), [box < 0 for box in boxes]
         upper = [is_open & (s.dice[0] == face + 1) for face, is_open in enumerate(opened[:UPPER])]
         forced, lower = any_of(upper), any_of(opened[UPPER:])
@@ -88,7 +86,7 @@ class Yahtzee:
         return [s.rerolls > 0] * SETS + allowed + [is_open & ~(joker & forced) for is_open in opened[UPPER:]]
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
-        fills, boxes, last = action >= SETS, self.own(s), self.players - 1
+        fills, boxes, last = action >= SETS, s.boxes[s.current_player], self.players - 1
         joker = is_joker(s.dice, boxes)
         points = select(worth(s.dice, joker), maximum(action - SETS, 0))
         filled = [where(action == SETS + box, points, old) for box, old in enumerate(boxes)]
@@ -96,7 +94,7 @@ class Yahtzee:
         over = fills & (s.current_player == last) & all_of(box >= 0 for box in filled)
         movers = [s.current_player == player for player in range(self.players)]
         extras = [old + (extra & moves) for old, moves in zip(s.extras, movers, strict=True)]
-        rows = [where(moves, filled, self.row(s, player)) for player, moves in enumerate(movers)]
+        rows = [where(moves, filled, row) for row, moves in zip(s.boxes, movers, strict=True)]
         gained = points + where(bonus(filled) > bonus(boxes), BONUS, 0) + where(extra, EXTRA, 0)
         totals = [total(row, extra) for row, extra in zip(rows, extras, strict=True)]
         new = thrown(chance.draw(s.ply + 1, THROWS))
@@ -104,24 +102,21 @@ class Yahtzee:
         after = s.replace(
             dice=ascending([where(*which) for which in zip(again, new, s.dice, strict=True)]),
             rerolls=where(fills, REROLLS, s.rerolls - 1),
-            boxes=[box for row in rows for box in row],
+            boxes=rows,
             extras=extras,
-            current_player=where(fills, where(s.current_player == last, 0, s.current_player + 1), s.current_player),
+            current_player=where(fills, next_player(s), s.current_player),
         )
         rewards = won(totals, over) if last else [where(fills, gained, 0)]
         return Outcome(after, rewards, terminated=over)
 
-    def row(self, s: GameState, player: int) -> list[Scalar]:
-        """Return the boxes of a player."""
-        return list(s.boxes[player * len(BOXES) : (player + 1) * len(BOXES)])
-
-    def observe(self, s: GameState, player: Scalar) -> list[Part]:
+    def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return the dice, the throws left, and the boxes and extra yahtzees of each player, from its own on (Y10)."""
-        values = [*s.dice, s.rerolls]
+        parts: dict[str, Part | list[Part]] = {"dice": [*map(number, s.dice)], "throws left": number(s.rerolls)}
         for turn in range(self.players):
             seat = (player + turn) % self.players
-            values += [select(s.boxes[box :: len(BOXES)], seat) for box in range(len(BOXES))] + [select(s.extras, seat)]
-        return [number(value) for value in values]
+            parts[f"player +{turn}: points of each box"] = [*map(number, s.boxes[seat])]
+            parts[f"player +{turn}: extra yahtzees"] = number(s.extras[seat])
+        return parts
 
 
 def thrown(throw: Scalar) -> list[Scalar]:

@@ -55,7 +55,7 @@ def test_determinize_throws_the_dice_of_others_alone(player: int) -> None:
     game.step(4)
     for number in range(800):
         again = rules.determinize(game.state, integer(player), KeyedChance((3, number)))
-        old, new = ([int(die.value) for die in s.dice] for s in (game.state, again))
+        old, new = ([int(die.value) for own in s.dice for die in own] for s in (game.state, again))
         assert new[2 * player : 2 * player + 2] == old[2 * player : 2 * player + 2]
         assert all(0 <= new[k] <= new[k + 1] < 3 for k in (0, 2, 4))
         assert again.replace(dice=game.state.dice).asdict() == game.state.asdict()
