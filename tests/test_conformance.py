@@ -17,7 +17,7 @@ ENGINE = {
     testing.check_jit,
 }
 FEW = ("kuhn_poker",)  # with chance and hidden cards
-LONG = ("leduc_poker", "tensor_stars", "three_will")  # a minute and more for hidden information
+LONG = ("leduc_poker", "tensor_stars", "three_will", "dark_hex", "liars_dice", "yahtzee")  # take a minute and more
 
 
 def case(name: str, check: testing.Check) -> object:

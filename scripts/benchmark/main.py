@@ -46,7 +46,9 @@ GAMES = (
     "tic_tac_toe", "connect_four", "othello", "hex", "go", "backgammon", "2048", "leduc_poker", "kuhn_poker",
     "chess",
 )  # fmt: skip
-SPIEL_ONLY = ("checkers", "dots_and_boxes", "amazons", "nine_mens_morris")  # games that OpenSpiel has and Pgx has not
+SPIEL_ONLY = (  # games that OpenSpiel has and Pgx has not
+    "checkers", "dots_and_boxes", "amazons", "nine_mens_morris", "phantom_tic_tac_toe", "dark_hex", "liars_dice",
+)  # fmt: skip
 # by peer: required module, modes, games
 PEERS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     "pgx": ("pgx", ("step", "rollout"), GAMES),
@@ -61,6 +63,7 @@ NAMES = {
     ("pgx", "go"): "go_9x9",
     ("open_spiel", "hex"): "hex(board_size=11)",
     ("open_spiel", "dots_and_boxes"): "dots_and_boxes(num_rows=5,num_cols=5)",
+    ("open_spiel", "phantom_tic_tac_toe"): "phantom_ttt",
     ("open_spiel", "go"): "go(board_size=9)",
 }
 # otherwise XLA folds constants of this game for a quarter of an hour (JAX 0.10)

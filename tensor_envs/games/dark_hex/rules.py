@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tensor_envs._validate import instance, integer
 from tensor_envs.games._kit.hidden_stones import HiddenStones
-from tensor_envs.rules import Scalar, repeat, where, word
+from tensor_envs.rules import Scalar, where, word
 
 MAX_SIZE = 5
 
@@ -31,14 +31,10 @@ class DarkHex(HiddenStones):
     def has_won(self, stones: Scalar, player: Scalar) -> Scalar:
         """Return whether a set of stones connects the player's sides (D4)."""
         n, row, column = self.size, 2**self.size - 1, self.board // (2**self.size - 1)
-
-        def spread(values: list[Scalar]) -> list[Scalar]:
-            """Add the stones that touch those reached (D1)."""
-            [reached] = values
+        start, end = (where(player == 0, word(row << n * k * (n - 1)), word(column << k * (n - 1))) for k in (0, 1))
+        reached = stones & start
+        for _ in range(3 * n - 5):  # the longest shortest chain has so many steps, by all sets of up to 5x5 cells
             left, right = reached & ~column, reached & ~(column << n - 1)
             near = left >> 1 | right << 1 | reached << n | reached >> n | right >> n - 1 | left << n - 1
-            return [reached | near & stones]
-
-        start, end = (where(player == 0, word(row << n * k * (n - 1)), word(column << k * (n - 1))) for k in (0, 1))
-        [reached] = repeat(self.cells, [stones & start], spread)
+            reached |= near & stones
         return (reached & end) != 0

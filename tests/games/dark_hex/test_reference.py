@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
-from tests.games.dark_hex.reference import Reference
+from tensor_envs.games.dark_hex.rules import DarkHex
+from tensor_envs.rules import integer, word
+from tests.games.dark_hex.reference import STONES, Reference
 from tests.games.lockstep import play_in_lockstep, replay_traces
 from tests.games.phantom import sampled
 from tests.games.shared import shared_env
@@ -56,6 +58,19 @@ def test_the_value_of_uniform_play(abrupt: bool, expected: float) -> None:
         weights = np.asarray(np.bincount(same.ravel(), weights[going]))
         states += len(first)
     assert value == pytest.approx(expected, abs=1e-9) and states == (333_650 if abrupt else 283_858)
+
+
+@pytest.mark.few("3")
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_every_set_of_stones(size: int) -> None:
+    """Check the rules' chains, which they follow for a fixed number of steps (D4)."""
+    rules = DarkHex(size=size)
+    for stones in range(2**rules.cells):
+        board = [stones >> cell & 1 for cell in range(rules.cells)]
+        for player in (0, 1):
+            state = {"board": [STONES[player] * stone for stone in board], "found": [0] * rules.cells}
+            game = Reference.from_dict(state | {"current_player": 0}, (0, 0), size=size)
+            assert rules.has_won(word(stones), integer(player)).value == game.connected(player)
 
 
 def turns(board: Sequence[int], found: Sequence[int], stone: int) -> int:

@@ -54,6 +54,7 @@ def every_state(game: dict[str, Any], player: int, abrupt: bool) -> set[tuple[An
     return states
 
 
+@pytest.mark.few("0-True", "1-False")
 @pytest.mark.parametrize("abrupt", [False, True])
 @pytest.mark.parametrize("player", [0, 1])
 def test_determinize_draws_all_states_alike(abrupt: bool, player: int) -> None:
