@@ -21,7 +21,7 @@ MAX_BLOCKS = 2**14
 
 
 @dataclass(frozen=True)
-class Grid:
+class BlockGrid:
     """Partition of a device's share of a batch into blocks of lanes. The last block is padded."""
 
     blocks: int
@@ -40,9 +40,9 @@ class Grid:
         return self.max_blocks if self.blocks <= self.max_blocks else 2**31
 
     @functools.cached_property
-    def cache_key(self) -> Grid:
-        """Grid that is equal for all grids that share their kernels."""
-        return self if self.gpu else Grid(self.compiled_blocks, self.lanes, False, max_blocks=self.max_blocks)
+    def cache_key(self) -> BlockGrid:
+        """BlockGrid that is equal for all grids that share their kernels."""
+        return self if self.gpu else BlockGrid(self.compiled_blocks, self.lanes, False, max_blocks=self.max_blocks)
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class BatchLayout:
     batch: int
     device: DeviceName
     shards: int
-    grid: Grid  # partition of each shard
+    grid: BlockGrid  # partition of each shard
 
     @functools.cached_property
     def share(self) -> int:
@@ -68,7 +68,7 @@ class BatchLayout:
         return self.grid.rows * self.shards
 
     @functools.cached_property
-    def exact(self) -> Grid:
+    def exact(self) -> BlockGrid:
         """Partition of a shard without padding, for arrays that users read."""
         lanes = math.gcd(self.share, LANES)
         return replace(self.grid, blocks=self.share // lanes, lanes=lanes)
@@ -131,7 +131,7 @@ def batch_layout(batch: int, device: DeviceName) -> BatchLayout:
     # tinygrad's interpreter runs every thread, padding included, and the threads of a block in lockstep
     interpreted = primary(device) == "PYTHON"
     lanes = LANES if gpu and not interpreted else min(LANES, 1 << (share - 1).bit_length())
-    return BatchLayout(batch, device, shards, Grid(-(-share // lanes), lanes, gpu, not interpreted))
+    return BatchLayout(batch, device, shards, BlockGrid(-(-share // lanes), lanes, gpu, not interpreted))
 
 
 class BatchBuffers(NamedTuple):

@@ -23,7 +23,7 @@ from tensor_envs._compiler.capture import (
 from tensor_envs._compiler.devices import LOCK, DeviceName, cached_upload, empty_buffer, primary, stays_lazy
 from tensor_envs._compiler.launch import Recorder, compiled, launch, realize
 from tensor_envs._compiler.threads import all_blocks, runs_natively
-from tensor_envs._engine.batch_layout import BatchBuffers, BatchLayout, Grid, batch_layout
+from tensor_envs._engine.batch_layout import BatchBuffers, BatchLayout, BlockGrid, batch_layout
 from tensor_envs._engine.game import Game
 from tensor_envs._engine.kernels.base import AutoReset, Kernel, trace_blocks
 from tensor_envs._engine.kernels.observe import DTYPES, Observe, Outputs
@@ -79,7 +79,7 @@ class Engine:
         return lambda *leaves: function(*leaves, *blocks)
 
     def _captured(
-        self, kernel: Kernel, grid: Grid, device: DeviceName, arrays: A
+        self, kernel: Kernel, grid: BlockGrid, device: DeviceName, arrays: A
     ) -> tuple[CapturedFunction, list[Tensor]]:
         """Return the captured function of a kernel, and its arguments."""
         blocks, leaves = block_range(grid, device), Leaves()
@@ -102,14 +102,14 @@ class Engine:
 
         return get_or_create(self._captures, key, capture), [*tensors, *blocks]
 
-    def _lazily(self, kernel: Kernel, grid: Grid, arrays: A, blocks: Sequence[Tensor]) -> A:
+    def _lazily(self, kernel: Kernel, grid: BlockGrid, arrays: A, blocks: Sequence[Tensor]) -> A:
         """Return the arrays after a kernel, lazy. blocks: see `block_range`."""
         leaves = Leaves()
         structure, record = flatten(arrays, leaves, NoneType), self.recorder(kernel, grid, arrays)
         after = launch(self._name(kernel), record, *leaves.tensors, *blocks, any_size=bool(blocks))
         return rebuild(structure, after)  # type: ignore[no-any-return]
 
-    def recorder(self, kernel: Kernel, grid: Grid, arrays: Any) -> Recorder:
+    def recorder(self, kernel: Kernel, grid: BlockGrid, arrays: Any) -> Recorder:
         """Return the recorder of a kernel.
 
         Its parameters are the arrays, flat, and on the CPU the blocks to play. The entries of `arrays` are Tensors, or
@@ -310,7 +310,7 @@ class Engine:
         self.run(Observe(None), buffers.layout, Observe.Arrays(outputs, buffers.words))
 
 
-def block_range(grid: Grid, device: DeviceName) -> list[Tensor]:
+def block_range(grid: BlockGrid, device: DeviceName) -> list[Tensor]:
     """Return the last argument of a kernel on the CPU, the range of all blocks; a GPU kernel has none."""
     return [] if grid.gpu else [all_blocks(grid.blocks, device)]
 

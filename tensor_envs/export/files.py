@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tensor_envs._compiler.dialects import PAIRS
 from tensor_envs._compiler.wasm import webassembly
-from tensor_envs._engine.batch_layout import MAX_BLOCKS, Grid
+from tensor_envs._engine.batch_layout import MAX_BLOCKS, BlockGrid
 from tensor_envs.export.functions import (
     Arrays,
     ExportC,
@@ -175,7 +175,7 @@ def shader(env: Env, chosen: Mapping[str, Function], arrays: Arrays, lanes: int)
     return "".join(texts)
 
 
-def module(env: Env, chosen: Mapping[str, Function], arrays: Arrays, grid: Grid) -> bytes:
+def module(env: Env, chosen: Mapping[str, Function], arrays: Arrays, grid: BlockGrid) -> bytes:
     """Return a WebAssembly module of functions.
 
     Raises:
@@ -197,12 +197,12 @@ def _generator() -> str:
     return f"{MARK} {__version__}"
 
 
-def _grid(env: Env, lanes: int, to: str) -> Grid:
+def _grid(env: Env, lanes: int, to: str) -> BlockGrid:
     """Return the largest grid whose indices fit 32 bits, plus one block."""
     index_limit = MAX_INDEX // (lanes * max(values for _, values in arrays(env).values()))
     gpu = to in MAX_WORKGROUPS
     blocks = min(index_limit, MAX_WORKGROUPS[to] + 1 if gpu else MAX_BLOCKS)
-    return Grid(blocks, lanes, gpu, max_blocks=blocks)
+    return BlockGrid(blocks, lanes, gpu, max_blocks=blocks)
 
 
 def _comment(function: str) -> str:
@@ -220,7 +220,7 @@ def _wrap(text: str, first: str = "", others: str = "") -> str:
     )
 
 
-def _head(env: Env, grid: Grid, use: str) -> str:
+def _head(env: Env, grid: BlockGrid, use: str) -> str:
     layout, lanes, rows, slots = env.engine.layout, grid.lanes, list[str](), list[str]()
     shapes = {"observations": env.observation_shape, "masks": (env.num_actions,)}
     for name, (dtype, values) in sizes(arrays(env)).items():
@@ -244,7 +244,7 @@ def _head(env: Env, grid: Grid, use: str) -> str:
     )
 
 
-def _constants(env: Env, grid: Grid) -> dict[str, int]:
+def _constants(env: Env, grid: BlockGrid) -> dict[str, int]:
     values = {name: number for name, (_, number) in arrays(env).items()}
     constants = {
         "LANES": grid.lanes,
@@ -261,7 +261,7 @@ def _constants(env: Env, grid: Grid) -> dict[str, int]:
     return {f"{name_of(env).upper()}_{name}": number for name, number in constants.items()}
 
 
-def _macros(env: Env, grid: Grid, attribute: str = UNUSED) -> str:
+def _macros(env: Env, grid: BlockGrid, attribute: str = UNUSED) -> str:
     constants = "".join(f"#define {name} {value}\n" for name, value in _constants(env, grid).items())
     slots, name = env.engine.layout.slots, name_of(env)
     places = {x: ", ".join(map(str, slots[x][0][:3])) for x in ("current_player", "terminated", "truncated")}

@@ -11,7 +11,7 @@ from tinygrad.dtype import DType
 
 from tensor_envs._compiler.dialects import CUDA, WGSL, C
 from tensor_envs._compiler.tape import BOOL, INT, Array, Tape
-from tensor_envs._engine.batch_layout import Grid
+from tensor_envs._engine.batch_layout import BlockGrid
 from tensor_envs._engine.kernels.base import Kernel, trace_blocks
 from tensor_envs._engine.kernels.observe import DTYPES, Observe, Outputs
 from tensor_envs._engine.kernels.rollout import UniformRollout
@@ -107,13 +107,13 @@ def sizes(arrays: Arrays) -> dict[str, list[Any]]:
 
 
 def printers(
-    language: type[Printer], env: Env, chosen: Mapping[str, Function], arrays: Arrays, grid: Grid
+    language: type[Printer], env: Env, chosen: Mapping[str, Function], arrays: Arrays, grid: BlockGrid
 ) -> dict[str, Printer]:
     """Return the printers of functions, whose parameters are the arrays in the order of `arrays`, then the numbers."""
     return {name: language(_traced(env, function, arrays, grid), function.numbers) for name, function in chosen.items()}
 
 
-def _traced(env: Env, function: Function, arrays: Arrays, grid: Grid) -> Tape:
+def _traced(env: Env, function: Function, arrays: Arrays, grid: BlockGrid) -> Tape:
     parameters = {name: (arrays[name][0], arrays[name][1] * grid.rows) for name in function.parameters(arrays)}
     if function.numbers:
         parameters["numbers"] = INT, len(function.numbers)

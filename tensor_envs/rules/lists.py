@@ -11,8 +11,21 @@ import numpy as np
 from tinygrad.dtype import DType
 
 from tensor_envs._compiler import arithmetic
-from tensor_envs._compiler.tape import BOOL, INT, WORD, WORD64
-from tensor_envs.rules.scalar import BITS, WORD_BITS, Scalar, Value, integer, is_gpu, refuse, scalar, where, word
+from tensor_envs._compiler.tape import BOOL, INT, REAL, WORD, WORD64
+from tensor_envs.rules.scalar import (
+    BITS,
+    WORD_BITS,
+    Scalar,
+    Value,
+    integer,
+    is_gpu,
+    maximum,
+    minimum,
+    refuse,
+    scalar,
+    where,
+    word,
+)
 
 
 class MemoryArray:
@@ -82,7 +95,8 @@ def _alike(values: Sequence[Value]) -> list[Scalar]:
 
 
 def _kind(values: Sequence[Value]) -> DType | None:
-    return next((x.dtype for x in values if isinstance(x, Scalar)), None)
+    kind = next((x.dtype for x in values if isinstance(x, Scalar)), None)
+    return REAL if kind is None and any(isinstance(x, (float, np.floating)) for x in values) else kind
 
 
 def _known(index: Any) -> int | None:
@@ -187,14 +201,128 @@ def sum_of(values: Iterable[Value]) -> Scalar:
     return scalar(reduce(add, values, 0))
 
 
-def union_of(words: Iterable[Value]) -> Scalar:
-    """Return the bitwise or of one or more words.
+def union_of(words: Iterable[Any]) -> Any:
+    """Return the bitwise or of one or more words, or the union of sets of a `Grid`.
 
     Examples:
         >>> union_of([word(1), word(6)])
         word(7)
     """
-    return scalar(reduce(or_, words), WORD)
+    union = reduce(or_, words)
+    return union if isinstance(union, list) else scalar(union, WORD)
+
+
+def _some(values: Iterable[Value]) -> list[Scalar]:
+    """Return one or more numbers as scalars of one kind."""
+    numbers = _alike(list(values))
+    if not numbers:
+        refuse("values must have one or more numbers, got none", ValueError)
+    return numbers
+
+
+def max_of(values: Iterable[Value]) -> Scalar:
+    """Return the greatest of one or more numbers.
+
+    Examples:
+        >>> max_of([2, integer(5), 3])
+        int(5)
+    """
+    return reduce(maximum, _some(values))
+
+
+def min_of(values: Iterable[Value]) -> Scalar:
+    """Return the least of one or more numbers.
+
+    Examples:
+        >>> min_of([2, integer(5), 3])
+        int(2)
+    """
+    return reduce(minimum, _some(values))
+
+
+def argmax(values: Iterable[Value]) -> Scalar:
+    """Return the index of the greatest of one or more numbers, the first of equal ones.
+
+    Examples:
+        >>> argmax([2, integer(5), 5])
+        int(1)
+    """
+    greatest, *others = _some(values)
+    at = integer(0)
+    for i, value in enumerate(others, 1):
+        at = where(value > greatest, i, at)
+        greatest = maximum(greatest, value)
+    return at
+
+
+def sort(values: Iterable[Value]) -> list[Scalar]:
+    """Return numbers in ascending order, by a network of comparisons (Batcher's odd-even merge sort).
+
+    It has 9 comparisons of 5 numbers, 19 of 8 and 63 of 16.
+
+    Examples:
+        >>> sort([2, integer(5), 3])
+        [int(2), int(3), int(5)]
+    """
+    numbers = _alike(list(values))
+    size, run = len(numbers), 1
+    while run < size:  # merge sorted runs
+        gap = run
+        while gap:
+            for start in range(gap % run, size - gap, 2 * gap):
+                for i in range(start, min(start + gap, size - gap)):
+                    if i // (2 * run) == (i + gap) // (2 * run):
+                        a, b = numbers[i], numbers[i + gap]
+                        numbers[i], numbers[i + gap] = minimum(a, b), maximum(a, b)
+            gap //= 2
+        run *= 2
+    return numbers
+
+
+def histogram(values: Iterable[Value], size: int) -> list[Scalar]:
+    """Return how often each of 0..size-1 is among some numbers.
+
+    Examples:
+        >>> histogram([integer(1), 2, 1], 3)
+        [int(0), int(2), int(1)]
+    """
+    numbers = list(values)
+    return [integer(sum_of(scalar(x) == k for x in numbers)) for k in range(size)]
+
+
+def sow(ring: Sequence[Value], start: Value, count: Value, skip: Value | None = None) -> list[Scalar]:
+    """Sow seeds one by one into a ring of pits, in closed form.
+
+    Args:
+        ring: seeds in each of n pits, two or more.
+        start: the pit before the first one that gets a seed, 0..n-1. Its own seeds stay: clear it first, with `put`.
+        count: number of seeds, not negative. They go round as often as they last.
+        skip: a pit 0..n-1 that gets none; None: every pit takes part.
+
+    Returns:
+        The seeds in each pit afterwards. A seed goes into pit start + 1, start + 2, ... modulo n, without `skip`.
+
+    Raises:
+        ValueError: fewer than two pits.
+
+    Examples:
+        >>> sow([0, 0, 0, 0], start=integer(2), count=5, skip=0)
+        [int(0), int(2), int(1), int(2)]
+    """
+    size = len(ring)
+    if size < 2:
+        refuse(f"ring must have two or more pits, got {size}", ValueError)
+    start, count = integer(start), integer(count)
+    places = [where(j > start, j - start, j - start + size) - 1 for j in range(size)]  # in the order of sowing
+    takes = size
+    if skip is not None:
+        left_out, takes = select(places, skip), size - 1
+        places = [place - integer(place > left_out) for place in places]
+    rounds, rest = count // takes, count % takes
+    sown = [rounds + (place < rest) for place in places]
+    if skip is not None:
+        sown = [where(scalar(skip) == j, 0, seeds) for j, seeds in enumerate(sown)]
+    return [scalar(old) + seeds for old, seeds in zip(ring, sown, strict=True)]
 
 
 # *** sets as bit words ***

@@ -13,7 +13,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn, TypeVar, overload
+from typing import Any, NoReturn, Protocol, TypeVar, overload
 
 import numpy as np
 from tinygrad.dtype import DType
@@ -238,7 +238,15 @@ class Scalar:
 
 Value = Scalar | Number
 Operation = Callable[[Any, Any], Any]
-T = TypeVar("T")
+
+
+class _Set(Protocol):
+    """Set of a grid, of which `where` gives another one."""
+
+    def like(self, words: Sequence[Any]) -> Any: ...
+
+
+SetT = TypeVar("SetT", bound=_Set)
 
 
 def scalar(x: Any, like: DType | None = None) -> Scalar:
@@ -284,7 +292,8 @@ def scalar(x: Any, like: DType | None = None) -> Scalar:
 def _common(a: Any, b: Any) -> tuple[Scalar, Scalar]:
     """Convert both to scalars of one kind: a plain number takes the other's, a bool counts as 0 or 1."""
     if type(a) is not Scalar:
-        a = scalar(a, b.dtype if type(b) is Scalar else None)
+        real_b = isinstance(b, (float, np.floating))  # of two plain numbers, an int takes the kind of a float
+        a = scalar(a, b.dtype if type(b) is Scalar else REAL if real_b and not isinstance(a, bool) else None)
     if type(b) is not Scalar:
         b = scalar(b, a.dtype)
     if a.dtype is b.dtype:
@@ -378,6 +387,8 @@ def _compare(op: Operation, a: Any, b: Any) -> Scalar:
 
 
 @overload
+def where(condition: Value, a: SetT, b: SetT) -> SetT: ...
+@overload
 def where(condition: Value, a: Sequence[Any], b: Sequence[Any]) -> list[Any]: ...
 @overload
 def where(condition: Value, a: Value, b: Value) -> Scalar: ...
@@ -401,7 +412,8 @@ def where(condition: Any, a: Any, b: Any) -> Any:
     if isinstance(a, (list, tuple)) or isinstance(b, (list, tuple)):
         if not (isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)) and len(a) == len(b)):
             refuse("where chooses between two lists of one length")
-        return [where(condition, x, y) for x, y in zip(a, b, strict=True)]
+        make = getattr(a, "like", list)  # a set of a grid stays one
+        return make([where(condition, x, y) for x, y in zip(a, b, strict=True)])
     chosen = scalar(condition)
     if chosen.dtype is not BOOL:
         refuse(f"a condition is a bool, got {_a(chosen.dtype)}: write x != 0")

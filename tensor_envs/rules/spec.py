@@ -187,7 +187,10 @@ class GameState:
     def __init__(self, fields: Mapping[str, Any], num_players: int = 0):
         """Take the fields; `num_players` is 0 where no rules are concerned with it."""
         object.__setattr__(self, "_num_players", num_players)
-        values = {name: FixedList(x) if type(x) in _LISTS else x for name, x in fields.items()}
+        values = {
+            name: FixedList(x) if isinstance(x, _LISTS) and type(x) is not FixedList else x
+            for name, x in fields.items()
+        }
         object.__setattr__(self, "_fields", values)
 
     def __getattr__(self, name: str) -> Any:

@@ -10,12 +10,25 @@ from typing import Any, NamedTuple
 from tensor_envs._compiler.tape import INT, WORD
 from tensor_envs._engine.game import Game
 from tensor_envs._engine.layout import Layout
-from tensor_envs.rules import Mask, Observation, Outcome, Rules, Scalar, Spec, Value, has_bit, integer, scalar, word
+from tensor_envs.rules import (
+    Actions,
+    Mask,
+    Observation,
+    Outcome,
+    Rules,
+    Scalar,
+    Spec,
+    Value,
+    has_bit,
+    integer,
+    scalar,
+    word,
+)
 from tensor_envs.rules.kernel import depends_on, registers, tracing
 from tensor_envs.rules.lists import flat, nested, pack_flags
 from tensor_envs.rules.spec import GameState
 
-MAX_OUTCOMES = 4096  # upper bound for the draws of a step, or of a first state
+MAX_OUTCOMES = 65536  # upper bound for the draws of a step, or of a first state
 
 
 class Digits:
@@ -117,8 +130,9 @@ class Explicit:
         return {}  # see `first_states`
 
     def legal_action_mask(self, s: GameState) -> Mask:
-        mask, count = Game(self.rules).mask(s), self.spec.num_actions
-        return [has_bit(mask, integer(a // self.outcomes)) for a in range(count)]
+        mask, names = Game(self.rules).mask(s), [f"action{a}" for a in range(self.rules.spec.num_actions)]
+        legal = {name: has_bit(mask, integer(a)) for a, name in enumerate(names)}
+        return Actions(**dict.fromkeys(names, self.outcomes)).mask(**legal)
 
     def step(self, s: GameState, action: Scalar, chance: Any) -> Outcome:
         return self.rules.step(s, action // self.outcomes, Digits(action % self.outcomes, every_ply=True))

@@ -11,7 +11,7 @@ from tinygrad import Tensor, dtypes
 
 from tensor_envs._compiler.devices import download, empty_buffer, is_gpu, resolve, upload, write
 from tensor_envs._compiler.threads import num_threads
-from tensor_envs._engine.batch_layout import LANES, BatchLayout, Grid
+from tensor_envs._engine.batch_layout import LANES, BatchLayout, BlockGrid
 from tensor_envs._engine.inputs import host_ints
 from tensor_envs._validate import instance, wrong_type
 from tensor_envs.env import Env
@@ -86,7 +86,7 @@ class SearchSolution(ExactValues):
         by_ply = facts(self.env.rules).by_ply
         self._packing, self._sizes = Packing(spec, by_ply), Sizes.of(game, by_ply)
         threads = GPU_BLOCKS * LANES if is_gpu(device) else num_threads()
-        grid = Grid(GPU_BLOCKS, LANES, True) if is_gpu(device) else Grid(threads, 1, False)
+        grid = BlockGrid(GPU_BLOCKS, LANES, True) if is_gpu(device) else BlockGrid(threads, 1, False)
         self._layout = BatchLayout(threads, device, 1, grid)
         depth = min(DEPTH, STACK // (self._sizes.frame + self._sizes.position * self._sizes.width))
         self._kernel = Prove(by_ply, depth)

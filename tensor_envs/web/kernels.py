@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from tinygrad import dtypes
 
 from tensor_envs._compiler.wasm import webassembly
-from tensor_envs._engine.batch_layout import LANES, MAX_BLOCKS, Grid
+from tensor_envs._engine.batch_layout import LANES, MAX_BLOCKS, BlockGrid
 from tensor_envs.env import Env
 from tensor_envs.export.files import module
 from tensor_envs.export.functions import Arrays, ExportC, Function, arrays, functions, named, sizes
@@ -38,7 +38,7 @@ class Kernels(NamedTuple):
     metadata: dict[str, Any]
 
 
-def _kernels(env: Env, functions: Mapping[str, Function], arrays: Arrays, grid: Grid) -> Kernels:
+def _kernels(env: Env, functions: Mapping[str, Function], arrays: Arrays, grid: BlockGrid) -> Kernels:
     """Compile functions of these arrays into a module."""
     calls = {name: function.parameters(arrays) for name, function in functions.items()}
     return Kernels(module(env, functions, arrays, grid), {"arrays": sizes(arrays), "calls": calls})
@@ -50,7 +50,7 @@ def of_batch(env: Env) -> Kernels:
     Raises:
         RuntimeError: the compiler rejects the kernels.
     """
-    grid = Grid(MAX_BLOCKS, LANES, gpu=False)
+    grid = BlockGrid(MAX_BLOCKS, LANES, gpu=False)
     return _kernels(env, {name: FUNCTIONS[name] for name in BATCH}, batch_arrays(env), grid)
 
 
@@ -71,7 +71,7 @@ def of_player(env: Env) -> Kernels:
     tree, result = TreeArrays("tree_states", "nodes", "edges"), Result("action", "summary")
     search = PlayoutSearch.Arrays(tree, "states", "keys", "params", result)
     chosen = {"search": Function(PlayoutSearch(config), search), "observe": functions(1)["observe"]}
-    kernels = _kernels(env, chosen, used, Grid(FEW_BLOCKS, 1, gpu=False, max_blocks=FEW_BLOCKS))
+    kernels = _kernels(env, chosen, used, BlockGrid(FEW_BLOCKS, 1, gpu=False, max_blocks=FEW_BLOCKS))
     return kernels._replace(metadata={**kernels.metadata, "initial": {"params": params}})
 
 
@@ -86,7 +86,7 @@ def of_table(env: Env) -> Kernels:
         "b_to_move": results,
         "first_bytes": (dtypes.int32, 1 << cards),
     }
-    tape = trace(judge(cards, env.engine.layout, Grid(1, 1, gpu=False)), list(used.values()))
+    tape = trace(judge(cards, env.engine.layout, BlockGrid(1, 1, gpu=False)), list(used.values()))
     wasm = webassembly(ExportC(named(tape, used)).source("judge"), ["judge"])
     initial = {"first_bytes": first_bytes(cards).tolist()}
     return Kernels(wasm, {"arrays": sizes(used), "calls": {"judge": list(used)}, "initial": initial})

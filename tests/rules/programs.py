@@ -32,7 +32,7 @@ WHOLE_FORMS: dict[str, float] = {
     "list": 1,
 }
 WHOLE_FORMS |= {"repeat": 2, "settle": 0.5, "several": 1}
-INT_FORMS: dict[str, float] = {"popcount": 1, "nth_bit": 0.5, "sum": 2, "bools": 0.5}
+INT_FORMS: dict[str, float] = {"popcount": 1, "nth_bit": 0.5, "sum": 2, "bools": 0.5, "index": 1, "sow": 0.5}
 WORD_FORMS: dict[str, float] = {"union": 1.5, "set": 1}
 LIST_FORMS: dict[str, float] = {
     "select": 2,
@@ -42,6 +42,7 @@ LIST_FORMS: dict[str, float] = {
     "memory": 0.7,
     "where": 1,
     "map_range": 1,
+    "sort": 0.7,
 }
 BITWISE = ["&", "|", "^"]
 COMPARISONS = ["<", "<", "<=", ">", ">=", "==", "!="]
@@ -204,12 +205,19 @@ class Writer:
         if form == "bools":
             return f"({self.pair('bool', depth, self.pick(ARITHMETIC))})"
         if form == "several":
+            if self.random.random() < 0.3:
+                return f"{self.random.choice(['max_of', 'min_of'])}([{self.some_entries(kind, depth)}])"
             if kind == "int" and self.random.random() < 0.3:
                 return f"sum_of([{self.some_entries('bool', depth)}])"
             name = "sum_of" if kind == "int" or self.random.random() < 0.5 else "union_of"
             return f"{name}([{self.some_entries(kind, depth)}])"
         if form == "set":
             return self.set_of_bits(kind, depth)
+        if form == "index":
+            entries = self.some_entries(self.pick(KINDS | {"bool": 0}), depth)
+            return f"argmax([{entries}])"
+        if form == "sow":
+            return self.sown(depth)
         if form == "settle" and self.may_loop() and self.turns <= 4:
             return self.settled(kind, depth)
         if form == "nth_bit":
@@ -343,6 +351,8 @@ class Writer:
         if form == "table":
             table = ", ".join(str(self.plain(kind)) for _ in range(size)) if kind == "int" else entries
             return f"lookup([{table}], {index})"
+        if form == "sort" and kind != "bool":
+            return f"sort([{entries}])[{self.random.randrange(size)}]"
         if form == "put":
             place = self.expression(self.pick(INTEGERS), depth)  # may be out of range
             return f"put([{entries}], {place}, {self.expression(kind, depth)})[{self.random.randrange(size)}]"
@@ -362,6 +372,15 @@ class Writer:
                 function = self.random.choice(["map_range", "rolled_map_range"])
                 return f"{function}({size}, lambda {name}: {self.expression(kind, depth)})[{at}]"
         return f"{'lookup' if form == 'lookup' else 'select'}([{entries}], {index})"
+
+    def sown(self, depth: int) -> str:
+        """Write a pit after sowing, or an entry of a histogram."""
+        size = self.random.randrange(2, 8)
+        if self.random.random() < 0.3:
+            return f"histogram([{self.some_entries('int', depth)}], {size})[{self.random.randrange(size)}]"
+        start, count = f"({self.expression('int', depth)} % {size})", f"({self.expression('int', depth)} & 31)"
+        skip = self.random.choice(["None", str(self.random.randrange(size)), f"({self.leaf('int')} % {size})"])
+        return f"sow([{self.entries('int', depth, size)}], {start}, {count}, {skip})[{self.random.randrange(size)}]"
 
     # *** loops ***
 

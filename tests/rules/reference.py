@@ -225,6 +225,43 @@ def union_of(words: Iterable[Any]) -> Number:
     return reduce(operator.or_, words)
 
 
+def max_of(values: Iterable[Any]) -> Number:
+    return reduce(maximum, values)
+
+
+def min_of(values: Iterable[Any]) -> Number:
+    return reduce(minimum, values)
+
+
+def sort(values: Iterable[Any]) -> list[Number]:
+    numbers = list(values)
+    kind = next((x.kind for x in numbers if isinstance(x, Number)), "int")
+    return sorted((scalar(x, kind) for x in numbers), key=lambda x: x.value)
+
+
+def argmax(values: Iterable[Any]) -> Number:
+    entries = list(values)
+    kind = next((x.kind for x in entries if isinstance(x, Number)), "int")
+    numbers = [scalar(x, kind).value for x in entries]
+    return Number(numbers.index(max(numbers)), "int")
+
+
+def histogram(values: Iterable[Any], size: int) -> list[Number]:
+    numbers = [scalar(x).value for x in values]
+    return [Number(numbers.count(k), "int") for k in range(size)]
+
+
+def sow(ring: Sequence[Any], start: Any, count: Any, skip: Any = None) -> list[Number]:
+    """Sow seed by seed."""
+    pits, at = [scalar(x) for x in ring], int(scalar(start).value)
+    for _ in range(int(scalar(count).value)):
+        at = (at + 1) % len(pits)
+        if skip is not None and at == scalar(skip).value:
+            at = (at + 1) % len(pits)
+        pits[at] = pits[at] + 1
+    return pits
+
+
 # *** sets ***
 
 

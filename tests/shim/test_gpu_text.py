@@ -21,7 +21,7 @@ from tensor_envs._compiler.dialects import CUDA, GPU, Metal
 from tensor_envs._compiler.tape import Tape
 from tensor_envs._engine import batch_layout
 from tensor_envs._engine import engine as engine_module
-from tensor_envs._engine.batch_layout import Grid
+from tensor_envs._engine.batch_layout import BlockGrid
 from tensor_envs._engine.kernels.observe import Observe
 from tensor_envs._engine.kernels.until import PlayUntil
 from tensor_envs.search import policies
@@ -63,7 +63,7 @@ class Watched:
         launches: list[Launch],
         launch_header: tuple[str, Any, SearchConfig | None],
         by_lanes: Sequence[int],
-        grid: Grid,
+        grid: BlockGrid,
     ):
         self.function, self.launches, self.launch_header = function, launches, launch_header
         self.by_lanes, self.blocks, self.lanes = by_lanes, grid.blocks, grid.lanes

@@ -177,7 +177,7 @@ class Wide:
             lambda: chance.draw(3, 2),
             lambda: chance.draw(s.ply, s.x + 2),
             lambda: chance.bits(s.ply) != 0,
-            lambda: chance.draw(s.ply, 5000),
+            lambda: chance.draw(s.ply, 70000),
         ]
         return Outcome(s.replace(x=0 * draws[self.drawn]()), (self.paid,), False)
 
@@ -201,7 +201,7 @@ def test_more_than_64_bits_count() -> None:
         (1, "draws event 3 at every ply"),
         (2, "a number of values that differs"),
         (3, "whole words of chance"),
-        (4, "at most 4096 outcomes, got 5000"),
+        (4, "at most 65536 outcomes, got 70000"),
     ],
 )
 def test_chance_that_cannot_be_counted(drawn: int, message: str) -> None:

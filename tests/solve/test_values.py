@@ -17,6 +17,7 @@ from tests.games import dice_race
 from tests.games.chance import game_key
 from tests.games.connect_four.reference import Reference
 from tests.games.shared import shared_env
+from tests.solve.many_dice import ManyDice
 from tests.solve.pig import pig
 from tests.solve.test_counts import wide
 
@@ -287,3 +288,9 @@ def test_many_edges_are_looked_at_in_parts(monkeypatch: pytest.MonkeyPatch) -> N
     whole = solution("connect_four", **BOARD)
     monkeypatch.setattr(solver, "EDGES", 7)
     assert te.solve(shared_env("connect_four", **BOARD)).sha256() == whole.sha256()
+
+
+@pytest.mark.slow
+def test_a_draw_with_thousands_of_outcomes() -> None:
+    env = te.make("tests.solve.many_dice:ManyDice")
+    assert te.solve(env).value(env.init(1)).item() == pytest.approx(ManyDice().value())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 from tinygrad.dtype import DType
 
 from tensor_envs._compiler.tape import INT, LONG, WORD, current
-from tensor_envs._engine.batch_layout import Grid
+from tensor_envs._engine.batch_layout import BlockGrid
 from tensor_envs._engine.random import KEY_WORDS
 from tensor_envs.rules.kernel import Cells, branch, grid_index, loop, no_unroll, registers
 from tensor_envs.rules.lists import MemoryArray, has_bit
@@ -75,7 +75,7 @@ class GameBlock:
 
     @classmethod
     @contextmanager
-    def each_of(cls, grid: Grid, share: Cells | None, unroll: bool) -> Iterator[GameBlock]:
+    def each_of(cls, grid: BlockGrid, share: Cells | None, unroll: bool) -> Iterator[GameBlock]:
         """Record a loop over blocks; on a GPU a workgroup plays each.
 
         Args:
@@ -194,13 +194,13 @@ class Kernel(Protocol):
 class Tracer:
     """A kernel that is being recorded for the games of a block."""
 
-    def __init__(self, game: Game, layout: Layout, grid: Grid, block: GameBlock):
+    def __init__(self, game: Game, layout: Layout, grid: BlockGrid, block: GameBlock):
         self.game, self.layout, self.grid, self.block = game, layout, grid, block
         self.players = game.spec.num_players
 
     @classmethod
     @contextmanager
-    def each_block(cls, game: Game, layout: Layout, grid: Grid, share: Cells | None) -> Iterator[Tracer]:
+    def each_block(cls, game: Game, layout: Layout, grid: BlockGrid, share: Cells | None) -> Iterator[Tracer]:
         """Record a loop over blocks, see `GameBlock.each_of`."""
         with GameBlock.each_of(grid, share, not game.has_memory) as block:
             yield cls(game, layout, grid, block)
@@ -304,7 +304,7 @@ class Tracer:
 
 
 def trace_blocks(
-    kernel: Kernel, game: Game, layout: Layout, grid: Grid, pack: Callable[[Sequence[Cells]], Any]
+    kernel: Kernel, game: Game, layout: Layout, grid: BlockGrid, pack: Callable[[Sequence[Cells]], Any]
 ) -> Callable[..., None]:
     """Return the body of a kernel: a function of its arrays, and on the CPU of the blocks to play last.
 

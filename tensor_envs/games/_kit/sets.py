@@ -1,31 +1,21 @@
-"""Sets of cells as bit words, for rules: cell i is bit i % 32 of word i // 32.
+"""Groups of stones, for rules.
 
-Groups of stones are numbered by their highest cell + 1, in binary over planes: plane k is the set of the stones whose
-group's number has bit k. A stone that joins groups, or takes them, finds them without following their cells.
+Groups are numbered by their highest cell + 1, in binary over planes: plane k is the set of the stones whose group's
+number has bit k. A stone that joins groups, or takes them, finds them without following their cells.
 """
 
 from collections.abc import Sequence
 from typing import Any
 
-from tensor_envs.rules import WORD_BITS, Scalar, num_words, sum_of, union_of, where, word
+from tensor_envs.rules import WORD_BITS, GridSet, Scalar, num_words, sum_of, union_of, where, word
 
 CellSet = Sequence[Any]  # a set of cells
 ALL = 2**WORD_BITS - 1
 
 
-def both(a: CellSet, b: CellSet) -> list[Any]:
-    """Return the intersection of two sets."""
-    return [x & y for x, y in zip(a, b, strict=True)]
-
-
 def union(sets: Sequence[CellSet]) -> list[Any]:
     """Return the union of one or more sets."""
     return [union_of(words) for words in zip(*sets, strict=True)]
-
-
-def meet(a: CellSet, b: CellSet) -> Scalar:
-    """Return whether two sets have a cell in common."""
-    return union_of(both(a, b)) != 0
 
 
 def without(cells: CellSet, *others: CellSet) -> list[Any]:
@@ -71,11 +61,9 @@ def number(digits: Sequence[Scalar]) -> Scalar:
     return sum_of(where(digit, 1 << k, 0) for k, digit in enumerate(digits))
 
 
-def group_of(cell: CellSet, stones: CellSet, planes: Sequence[CellSet]) -> tuple[list[Any], Scalar]:
+def group_of(cell: GridSet, stones: GridSet, planes: Sequence[GridSet]) -> tuple[GridSet, Scalar]:
     """Return the group of the stone on a cell, and its number; for a set without a stone, no stones and 0."""
-    digits = [meet(plane, cell) for plane in planes]
-    differs = [
-        union_of(plane[w] ^ where(digit, word(ALL), 0) for plane, digit in zip(planes, digits, strict=True))
-        for w in range(len(cell))
-    ]
-    return without(stones, differs), number(digits)
+    digits = [(plane & cell).any() for plane in planes]
+    grid = stones.grid
+    differs = union_of(plane ^ where(digit, grid.full, grid.empty) for plane, digit in zip(planes, digits, strict=True))
+    return stones - differs, number(digits)

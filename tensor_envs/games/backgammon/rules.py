@@ -7,7 +7,6 @@ pip p at bit p.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any
 
 from tensor_envs._validate import shown
@@ -24,8 +23,8 @@ from tensor_envs.rules import (
     Value,
     any_of,
     bit,
-    maximum,
-    minimum,
+    max_of,
+    min_of,
     num_words,
     number,
     pack_flags,
@@ -156,8 +155,8 @@ def legal_moves(own: Sequence[Scalar], other: Sequence[Scalar], dice: Sequence[S
     alone = pips(own, lambda count: count == 1)
     made = pips([*other[:POINTS][::-1], 0], lambda count: count >= 2)  # the opponent's
     free = ~made & ON_POINTS
-    high = reduce(maximum, (where(left > 0, face, 0) for face, left in enumerate(dice, 1)))
-    low = reduce(minimum, (where(left > 0, face, FACES) for face, left in enumerate(dice, 1)))
+    high = max_of(where(left > 0, face, 0) for face, left in enumerate(dice, 1))
+    low = min_of(where(left > 0, face, FACES) for face, left in enumerate(dice, 1))
     by_low, by_high = movable(men, free, low), movable(men, free, high)
     # of two numbers both are played if they can be (B6), or else the higher one (B7)
     low_first = by_low & followed(men, alone, free, low, high)

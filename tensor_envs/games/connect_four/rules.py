@@ -5,25 +5,22 @@ move and the opponent's; cells are numbered row by row from the top.
 """
 
 from dataclasses import dataclass
-from itertools import chain
+from functools import cached_property
 from typing import Any
 
 from tensor_envs._validate import integer as checked
-from tensor_envs.ops.bits import completed, shift_down
 from tensor_envs.rules import (
     WORD_BITS,
     Chance,
     Field,
     GameState,
+    Grid,
     Mask,
     Observation,
     Outcome,
     Scalar,
     Spec,
     bits,
-    num_words,
-    pack,
-    union_of,
     where,
     word,
 )
@@ -54,10 +51,15 @@ class ConnectFour:
         """Number of cells."""
         return self.rows * self.columns
 
+    @cached_property
+    def grid(self) -> Grid:
+        """Board."""
+        return Grid(self.rows, self.columns)
+
     @property
     def spec(self) -> Spec:
         # the stones of the player to move, and the other player's
-        fields = tuple(Field(name, (num_words(self.cells),), kind="word") for name in ("own", "other"))
+        fields = tuple(Field(name, (self.grid.words,), kind="word") for name in ("own", "other"))
         return Spec(2, self.columns, observation_shape=(2, self.rows, self.columns), fields=fields)
 
     def init(self, chance: Chance) -> dict[str, Any]:
@@ -68,14 +70,12 @@ class ConnectFour:
         return [~(s.own[0] | s.other[0]) & 2**self.columns - 1]
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
-        stones = [own | other for own, other in zip(s.own, s.other, strict=True)]
-        below = shift_down(stones, self.columns)
-        floor = pack(range(self.cells - self.columns, self.cells), self.cells)
-        own = [
-            s.own[w] | ~stones[w] & (below[w] | floor[w]) & self.column(action, w)  # C3
-            for w in range(len(stones))
-        ]
-        won = union_of(chain.from_iterable(completed(own, (self.rows, self.columns), self.k))) != 0
+        grid = self.grid
+        stones = grid.set(s.own) | s.other
+        floor = grid.of(range(self.cells - self.columns, self.cells))
+        column = [self.column(action, w) for w in range(grid.words)]
+        own = ((grid.shift(stones, -1, 0) | floor) - stones & column) | s.own  # C3
+        won = grid.lines(own, self.k).any()
         after = s.replace(own=s.other, other=own, current_player=1 - s.current_player)
         return Outcome.win(after, s.current_player, won).draw(s.ply + 1 == self.cells)
 

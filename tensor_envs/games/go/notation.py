@@ -98,6 +98,6 @@ def action_to_string(rules: Go, action: int) -> str:
 
 def symmetries(rules: Go) -> Iterator[Symmetry]:
     """Yield the eight of the square (G13)."""
-    for points in dict.fromkeys(kit.of_square(rules.size)):
+    for points in rules.grid.symmetries():
         past = {"history": kit.planes(points, rules.superko)} if rules.superko else {}
         yield kit.of_cells(points, 5, fixed=1, **past)

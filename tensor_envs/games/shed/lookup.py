@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tensor_envs._compiler.tape import LONG
-from tensor_envs._engine.batch_layout import Grid
+from tensor_envs._engine.batch_layout import BlockGrid
 from tensor_envs._engine.kernels.base import Coords, Place, Words
 from tensor_envs._engine.layout import Layout
 from tensor_envs.rules import Scalar, integer, popcount, where, word
@@ -15,7 +15,7 @@ WIN, DRAW, LOSS = 1, 0, -1  # for the player to move
 ILLEGAL = -2  # in place of an action's value
 
 
-def judge(cards: int, layout: Layout, grid: Grid) -> Callable[..., None]:
+def judge(cards: int, layout: Layout, grid: BlockGrid) -> Callable[..., None]:
     """Return the body of the kernel.
 
     Its arguments are the values of every action and of the position [B, A + 1], scratch space for tricks [B, 2^cards],

@@ -14,7 +14,7 @@ from tinygrad import Tensor, dtypes
 from tensor_envs._compiler.capture import CapturedFunction
 from tensor_envs._compiler.devices import device_of, primary, resolve, stays_lazy, upload
 from tensor_envs._compiler.launch import launch
-from tensor_envs._engine.batch_layout import Grid
+from tensor_envs._engine.batch_layout import BlockGrid
 from tensor_envs._engine.inputs import int_array
 from tensor_envs._files import read_arrays, write_arrays
 from tensor_envs._validate import file_path, instance, integer
@@ -52,7 +52,7 @@ class Tablebase:
         self.cards, self.results = cards, [a_to_move, b_to_move]
         self.device = device_of(a_to_move)
         # by rules, since the layout of a state depends on `max_plies`
-        self._lookups: dict[tuple[Shed, Grid], tuple[CapturedFunction, Tensor]] = {}
+        self._lookups: dict[tuple[Shed, BlockGrid], tuple[CapturedFunction, Tensor]] = {}
 
     def __repr__(self) -> str:
         return f"<Tablebase of shed with {self.cards} cards on {self.device}>"

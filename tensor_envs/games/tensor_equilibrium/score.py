@@ -7,18 +7,14 @@ from functools import reduce
 
 from tensor_envs.games.tensor_equilibrium import tally
 from tensor_envs.games.tensor_equilibrium.data import TYPES, RuleFields
-from tensor_envs.rules import GameState, Outcome, Scalar, Value, maximum, minimum, real, sum_of, where, word
+from tensor_envs.rules import GameState, Outcome, Scalar, Value, real, sort, sum_of, where, word
 
 LEVEL_BITS, GPU_BITS = 5, 7
-# Comparisons of a sorting network for five values, in order.
-COMPARISONS = ((0, 1), (3, 4), (2, 4), (2, 3), (1, 4), (0, 3), (0, 2), (1, 3), (1, 2))
 
 
 def standing(level: Scalar, gpu: Scalar) -> Scalar:
     """Return a word that orders players by F42: token levels ascending, then GPU."""
-    tokens = [level >> tally.BITS * t & tally.LOWEST for t in range(TYPES)]
-    for i, j in COMPARISONS:
-        tokens[i], tokens[j] = minimum(tokens[i], tokens[j]), maximum(tokens[i], tokens[j])
+    tokens = sort(level >> tally.BITS * t & tally.LOWEST for t in range(TYPES))
     return reduce(lambda ordered, token: ordered << LEVEL_BITS | token, tokens) << GPU_BITS | word(gpu)
 
 

@@ -1,0 +1,253 @@
+"""Boards of rows and columns, and sets of their cells as bit words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from operator import and_, or_, xor
+from typing import Any
+
+from tensor_envs._compiler.tape import WORD, WORD64
+from tensor_envs._validate import integer, one_of
+from tensor_envs.rules.lists import flat, pack, popcount, sum_of, union_of
+from tensor_envs.rules.scalar import BITS, WORD_BITS, Scalar, Value, refuse, scalar, where
+from tensor_envs.rules.scalar import integer as as_int
+
+Step = tuple[int, int]  # rows down, columns to the right
+SIDES: tuple[Step, ...] = ((-1, 0), (1, 0), (0, -1), (0, 1))
+CORNERS: tuple[Step, ...] = ((-1, -1), (-1, 1), (1, -1), (1, 1))
+MAX_SIDE, MAX_CELLS = 2**15, 2**16
+KINDS = {"word": WORD, "word64": WORD64}
+
+
+class GridSet(list[Any]):
+    """Set of a grid's cells: a list of words with the operators `& | ^ - ~` of Python's sets.
+
+    Fields, `where`, `bits` and `Actions.mask` take it as a list. The other operand may be a plain list of words.
+
+    Attributes:
+        grid: the grid.
+
+    Examples:
+        >>> grid = Grid(2, 4)
+        >>> row = grid.of([0, 1, 2, 3])
+        >>> row - grid.cell(2), ~row, (row & grid.cell(5)).any(), row.count(), (~row).lowest()
+        ([word(11)], [word(240)], bool(False), int(4), int(4))
+    """
+
+    def __init__(self, grid: Grid, words: Sequence[Any]):
+        super().__init__(words)
+        self.grid = grid
+
+    def like(self, words: Sequence[Any]) -> GridSet:
+        """Return a set of the same grid."""
+        return GridSet(self.grid, words)
+
+    def _with(self, operation: Callable[[Any, Any], Any], other: Sequence[Any]) -> GridSet:
+        if not isinstance(other, (list, tuple)) or len(other) != len(self):
+            refuse(f"a set of {self.grid} mixes with sets and lists of {len(self)} words, got {type(other).__name__}")
+        return self.like([operation(x, y) for x, y in zip(self, other, strict=True)])
+
+    def __and__(self, other: Sequence[Any]) -> GridSet:
+        return self._with(and_, other)
+
+    def __or__(self, other: Sequence[Any]) -> GridSet:
+        return self._with(or_, other)
+
+    def __xor__(self, other: Sequence[Any]) -> GridSet:
+        return self._with(xor, other)
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+
+    def __sub__(self, other: Sequence[Any]) -> GridSet:
+        return self._with(lambda x, y: x & ~y, other)
+
+    def __rsub__(self, other: Sequence[Any]) -> GridSet:
+        return self._with(lambda x, y: ~x & y, other)
+
+    def __invert__(self) -> GridSet:
+        return self.grid.full - self
+
+    def any(self) -> Scalar:
+        """Return whether the set has a cell."""
+        return union_of(self) != 0
+
+    def count(self) -> Scalar:  # type: ignore[override] # a set has no equal entries to count
+        """Return the number of cells."""
+        return sum_of(popcount(w) for w in self)
+
+    def lowest(self) -> Scalar:
+        """Return the lowest cell; 0 for the empty set."""
+        index = as_int(0)
+        for at in reversed(range(len(self))):
+            below = ~self[at] & (self[at] - 1)
+            index = where(self[at] != 0, at * self.grid.word_bits + popcount(below), index)
+        return index
+
+
+class Grid:
+    """Board of rows and columns; cell i is in row i // columns and column i % columns.
+
+    Args:
+        rows, columns: sides, 1..32768; up to 65536 cells.
+        kind: of the words of its sets, as of the fields that hold them: "word" or "word64".
+
+    Attributes:
+        size: number of cells.
+        words: number of words of a set, the length of a field for one.
+        full: set of all cells.
+        empty: set of no cell.
+
+    Raises:
+        ValueError, TypeError: other sides or another kind.
+
+    Examples:
+        >>> grid = Grid(3, 3)
+        >>> corner = grid.cell(0)
+        >>> grid.shift(corner, 1, 0), grid.shift(corner, -1, 0), grid.around(corner).count()
+        ([word(8)], [word(0)], int(2))
+        >>> grid.lines(grid.set([word(0b111)]), 3).any(), len(grid.symmetries())
+        (bool(True), 8)
+    """
+
+    def __init__(self, rows: int, columns: int, kind: str = "word"):
+        self.rows, self.columns = integer("rows", rows, 1, MAX_SIDE), integer("columns", columns, 1, MAX_SIDE)
+        one_of("kind", kind, tuple(KINDS))
+        self.size = integer("rows * columns", self.rows * self.columns, 1, MAX_CELLS)
+        self.dtype, self.word_bits = KINDS[kind], BITS[KINDS[kind]]
+        self.words = -(-self.size // self.word_bits)
+        self._insides: dict[Step, GridSet] = {}
+        self.full = self.of(range(self.size))
+        self.empty = self.of(())
+
+    def __repr__(self) -> str:
+        return f"Grid({self.rows}, {self.columns}{', kind=word64' if self.dtype is not WORD else ''})"
+
+    def of(self, cells: Sequence[int]) -> GridSet:
+        """Return a constant set of cells, plain ints."""
+        words = pack([integer("a cell", cell, 0, self.size - 1) for cell in cells], self.size)
+        if self.dtype is not WORD:
+            words = [low | high << WORD_BITS for low, high in zip(words[::2], [*words, 0][1::2], strict=False)]
+        return GridSet(self, [Scalar(w, self.dtype) for w in words])
+
+    def set(self, words: Any) -> GridSet:
+        """Return the set of a field's words.
+
+        Raises:
+            ValueError: another number of words, or words of another kind.
+        """
+        if isinstance(words, GridSet) and words.grid is self:
+            return words
+        values = [scalar(w, self.dtype) for w in flat(words)]
+        if len(values) != self.words or any(w.dtype is not self.dtype for w in values):
+            kind, kinds = self.empty[0].kind, ", ".join(sorted({w.kind for w in values}))
+            refuse(f"cells must be {self.words} words of kind {kind}, got {len(values)} of kind {kinds}", ValueError)
+        return GridSet(self, values)
+
+    def cell(self, index: Value) -> GridSet:
+        """Return the set of one cell; the empty set for an index that is no cell."""
+        index = as_int(index)
+        inside, at = (index >= 0) & (index < self.size), index // self.word_bits
+        one = Scalar(1, self.dtype) << index % self.word_bits
+        return GridSet(self, [where(inside & (at == w), one, 0) for w in range(self.words)])
+
+    # *** steps ***
+
+    def _inside(self, down: int, right: int) -> GridSet:
+        """Return the set of the cells from which a step stays on the board."""
+        if (down, right) not in self._insides:
+            rows = range(max(0, -down), self.rows - max(0, down))
+            columns = range(max(0, -right), self.columns - max(0, right))
+            inside = [row * self.columns + column for row in rows for column in columns]
+            self._insides[down, right] = self.of(inside)
+        return self._insides[down, right]
+
+    def _within(self, cells: GridSet, down: int, right: int) -> GridSet:
+        """Return the cells of a set from which a step stays on the board; those that fall off anyway may be kept."""
+        if not right and (down < 0 or self.size % self.word_bits == 0):
+            return cells
+        inside = zip(cells, self._inside(down, right), self.full, strict=True)
+        return cells.like([w if stays.value == every.value else w & stays for w, stays, every in inside])
+
+    def _moved(self, cells: Sequence[Any], amount: int) -> GridSet:
+        """Return the set with every cell i moved to i + amount; those beyond the words are dropped."""
+        skip, by = divmod(amount, self.word_bits)
+        zero = Scalar(0, self.dtype)
+        get = dict(enumerate(cells)).get
+        pairs = [(get(w - skip, zero), get(w - skip - 1, zero)) for w in range(self.words)]
+        return GridSet(self, [high << by | low >> self.word_bits - by if by else high for high, low in pairs])
+
+    def shift(self, cells: Sequence[Any], down: int, right: int) -> GridSet:
+        """Return the set moved by some rows and columns; what would leave the board is dropped."""
+        return self._moved(self._within(self.set(cells), down, right), down * self.columns + right)
+
+    def neighbours(self, cells: Sequence[Any], steps: Sequence[Step] = SIDES) -> list[GridSet]:
+        """Return the set moved by each of some steps (down, right), by default to the four sides."""
+        return [self.shift(cells, *step) for step in steps]
+
+    def around(self, cells: Sequence[Any], steps: Sequence[Step] = SIDES) -> GridSet:
+        """Return the cells that some steps reach from a set, by default those beside it."""
+        return union_of(self.neighbours(cells, steps))  # type: ignore[return-value] # sets give a set
+
+    def flood(self, seed: Sequence[Any], through: Sequence[Any], steps: Sequence[Step] = SIDES) -> GridSet:
+        """Return the cells of `through` that are connected to a seed in it.
+
+        A shortest path leaves out a cell of every square of 2x2, which bounds the number of turns of the loop.
+        """
+        from tensor_envs.rules.control import repeat  # here, since chains of imports are short
+
+        region = self.set(through)
+        turns = 3 * (-(-self.rows // 2)) * (-(-self.columns // 2))
+        grown = repeat(turns, region & seed, lambda now: region & (self.set(now) | self.around(now, steps)))
+        return GridSet(self, grown)
+
+    def rays(
+        self, start: Sequence[Any], through: Sequence[Any], steps: Sequence[Step] = SIDES + CORNERS
+    ) -> list[GridSet]:
+        """Return for each step the cells of `through` that follow on a cell of `start` in that direction without a gap.
+
+        Each takes about log2(side) shifts (parallel prefix).
+        """
+        rays = []
+        for down, right in steps:
+            amount = down * self.columns + right
+            reach = self.set(through) & self._inside(-down, -right)  # what a step can enter
+            ray = reach & self._moved(self.set(start), amount)
+            sides = ((self.rows, down), (self.columns, right))
+            length, longest = 1, min(side for side, moves in sides if moves) - 1
+            while length < longest:
+                ray = ray | reach & self._moved(ray, length * amount)
+                if 2 * length < longest:
+                    reach = reach & self._moved(reach, length * amount)
+                length *= 2
+            rays.append(ray)
+        return rays
+
+    def lines(self, cells: Sequence[Any], k: int) -> GridSet:
+        """Return the cells of a set at which straight lines of k cells begin: to the right, or downwards."""
+        k, found = integer("k", k, 1, MAX_SIDE), self.empty
+        for down, right in ((0, 1), (1, 0), (1, 1), (1, -1)) if k > 1 else ((0, 1),):
+            if max(down * (k - 1) + 1 - self.rows, abs(right) * (k - 1) + 1 - self.columns) > 0:
+                continue
+            run, length = self.set(cells), 1
+            while length < k:
+                more = min(length, k - length)
+                run = run & self._moved(run, -more * (down * self.columns + right))
+                length += more
+            found = found | run & self._inside(down * (k - 1), right * (k - 1))
+        return found
+
+    # *** symmetries ***
+
+    def symmetries(self) -> list[tuple[int, ...]]:
+        """Return the board's symmetries, the identity first: for each cell the one that moves to it.
+
+        They are eight of a square, four of other boards, fewer where several are the same.
+        """
+        return list(dict.fromkeys(self._images()))
+
+    def _images(self) -> Iterator[tuple[int, ...]]:
+        for transposed in (False, True)[: 1 + (self.rows == self.columns)]:
+            for rows in (range(self.rows), range(self.rows)[::-1]):
+                for columns in (range(self.columns), range(self.columns)[::-1]):
+                    down, right = (1, self.columns) if transposed else (self.columns, 1)
+                    yield tuple(down * row + right * column for row in rows for column in columns)
