@@ -21,6 +21,7 @@ from tensor_envs.evaluation import (
     exploitability_bound,
     regret,
 )
+from tensor_envs.inspection import Inspection, inspect
 from tensor_envs.interop import from_numpy, from_torch, to_numpy, to_torch
 from tensor_envs.interpreter import ScalarGame, debug
 from tensor_envs.io import load_state, save_state
@@ -75,6 +76,7 @@ __all__ = [
     "GameEntry",
     "GameState",
     "GameTree",
+    "Inspection",
     "Oracle",
     "Outcome",
     "Perft",
@@ -108,6 +110,7 @@ __all__ = [
     "from_numpy",
     "from_torch",
     "game_tree",
+    "inspect",
     "jit",
     "lab",
     "load_game",

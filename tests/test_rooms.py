@@ -33,7 +33,7 @@ FLOORS = [
     {"ops"},
     {"_engine"},
     {"env", "state", "combine"},
-    {"registry", "vector", "interpreter"},
+    {"registry", "vector", "interpreter", "inspection"},
     {"sampling", "rollout", "io", "record", "pictures", "sharding"},
     {"games"},
     {"search", "solve"},

@@ -56,6 +56,7 @@ SECTIONS: dict[str, dict[str, str | Callable[[], str]]] = {
     "Explanation": {
         "how_it_works.md": "scripts/documents/how_it_works.md",
         "questions.md": "scripts/documents/questions.md",
+        "own/costs.md": "scripts/documents/costs.md",
         "speed/index.md": "scripts/benchmark/README.md",
         "speed/devices.md": "scripts/measured/devices.md",
         "speed/gpu_kernels.md": "scripts/measured/gpu_kernels.md",

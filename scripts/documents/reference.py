@@ -18,6 +18,7 @@ GROUPS: dict[str, tuple[str, dict[str, str]]] = {
             "States": "State concat where save_state load_state",
             "Records of games": "Record record replay save_game load_game",
             "One game in plain Python": "debug ScalarGame",
+            "Source of kernels": "inspect Inspection",
             "te.text": "text.*",
             "The conformance test": "testing.check_env",
         },
@@ -69,6 +70,8 @@ LANGUAGE = {
     "observation": "Observations",
     "actions": "Actions",
     "spec": "Specification of a game",
+    "actions": "Actions",
+    "grid": "Boards",
 }
 
 

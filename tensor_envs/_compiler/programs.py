@@ -65,23 +65,33 @@ def compile_tape(
     Returns:
         The numbers of the arrays that the program takes, in order, and a function that waits for it.
     """
+    used, parameters, source = printed(name, tape, renderer, sizes)
+    written = [n for n, k in enumerate(used) if tape.arrays[k].written]
+    groups, threads = ((tape.grid.get(axis, 1), 1, 1) for axis in ("group", "thread"))
+    operations, size = (x * blocks for x in tape.work())
+    return used, _finished(
+        name, source, renderer, parameters, written, Estimates(operations, size, size), groups, threads
+    )
+
+
+def printed(
+    name: str, tape: Tape, renderer: Renderer, sizes: Sequence[int] | None = None
+) -> tuple[list[int], list[UOp], str]:
+    """Finish a tape and print it; see `compile_tape`.
+
+    Returns:
+        The numbers of the arrays that the program takes, a placeholder for each, and the source.
+    """
     tape.finish()
     used = [k for k, array in enumerate(tape.arrays) if array.used]
     parameters = [
         UOp.placeholder((ANY_SIZE if sizes is None else sizes[k],), tape.arrays[k].dtype, slot)
         for slot, k in enumerate(used)
     ]
-    written = [n for n, k in enumerate(used) if tape.arrays[k].written]
-    groups, threads = ((tape.grid.get(axis, 1), 1, 1) for axis in ("group", "thread"))
     language = dialect(renderer)
     if language is None:
-        source = renderer.render(Linear(tape, Ops.FDIV in renderer.code_for_op).uops(parameters))
-    else:
-        source = language(tape).source(to_function_name(name))
-    operations, size = (x * blocks for x in tape.work())
-    return used, _finished(
-        name, source, renderer, parameters, written, Estimates(operations, size, size), groups, threads
-    )
+        return used, parameters, renderer.render(Linear(tape, Ops.FDIV in renderer.code_for_op).uops(parameters))
+    return used, parameters, language(tape).source(to_function_name(name))
 
 
 def compile_source(

@@ -1,0 +1,87 @@
+"""Source and size of the kernels into which rules are traced."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import prod
+from typing import Literal, get_args
+
+from tinygrad import Device, Tensor, dtypes
+
+from tensor_envs._compiler.devices import DeviceName, is_gpu, primary, resolve
+from tensor_envs._compiler.programs import printed
+from tensor_envs._engine.engine import block_range
+from tensor_envs._engine.kernels.base import Kernel
+from tensor_envs._engine.kernels.observe import Observe
+from tensor_envs._engine.kernels.rollout import UniformRollout
+from tensor_envs._engine.kernels.states import Init
+from tensor_envs._engine.kernels.step import Step
+from tensor_envs._pytree import Leaves, flatten
+from tensor_envs._validate import instance, one_of
+from tensor_envs.env import Env
+
+KernelName = Literal["init", "step", "observe", "rollout"]
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """Source of a kernel, and its size.
+
+    Attributes:
+        source: text in the language of the device.
+        instructions: number of instructions; those of a loop count once.
+
+    Examples:
+        >>> small, large = (te.inspect(te.make("connect_four", rows=rows)).instructions for rows in (4, 12))
+        >>> small < large
+        True
+    """
+
+    source: str = field(repr=False)
+    instructions: int
+
+
+def inspect(env: Env, kernel: KernelName = "step", device: DeviceName | None = None) -> Inspection:
+    """Return a kernel's source and size, without compiling it, to compare forms of rules.
+
+    Args:
+        env: the environment.
+        kernel: "init", "step", "observe" (of the player to move) or "rollout" (of the uniform policy).
+        device: whose language it is; None is tinygrad's default.
+
+    Returns:
+        The source and the number of instructions.
+
+    Raises:
+        ValueError, TypeError: no environment, another kernel, or no such device.
+        NotImplementedError: the rollout of a game with memory fields.
+
+    Examples:
+        >>> report = te.inspect(te.make("tic_tac_toe"), "observe", device="CPU")
+        >>> "HyperTicTacToe_observe" in report.source
+        True
+    """
+    instance("env", env, Env)
+    one_of("kernel", kernel, get_args(KernelName))
+    name = resolve(device)
+    engine, buffers = env.engine, env.init(1, device=name).buffers
+    words, row_keys, layout = buffers.words, buffers.row_keys, buffers.layout
+    kernels: dict[str, tuple[Kernel, tuple[object, ...]]] = {
+        "init": (Init(), Init.Arrays(words, row_keys)),
+        "step": (Step("none"), Step.Arrays(words, words, row_keys, layout.empty(1, dtypes.int32))),
+        "observe": (Observe(None), Observe.Arrays(engine.outputs(layout, ["observation"]), words)),
+        "rollout": (
+            UniformRollout("same_step"),
+            UniformRollout.Arrays(
+                words, words, row_keys, layout.empty(2 * env.num_players, dtypes.float32), layout.empty(1, dtypes.int32)
+            ),
+        ),
+    }
+    body, arrays = kernels[kernel]
+    leaves = Leaves()
+    flatten(arrays, leaves, type(None))
+    parameters: list[Tensor] = [*leaves.tensors, *block_range(layout.grid, name)]
+    forms = [(x.dtype, prod(x.uop.max_shard_shape)) for x in parameters]
+    tape = engine.recorder(body, layout.grid, arrays)(forms, is_gpu(primary(name)))
+    source = printed(f"{type(env.rules).__name__}_{body.name}", tape, Device[primary(name)].renderer)[2]
+    return Inspection(source, sum(1 for _ in tape.instructions()))
