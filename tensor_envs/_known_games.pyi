@@ -16,6 +16,7 @@ from tensor_envs.games.game_2048.rules import Game2048
 from tensor_envs.games.go.rules import Go
 from tensor_envs.games.hex.rules import Hex
 from tensor_envs.games.hyper_tic_tac_toe.rules import HyperTicTacToe
+from tensor_envs.games.kalah.rules import Kalah
 from tensor_envs.games.kuhn_poker.rules import KuhnPoker
 from tensor_envs.games.leduc_poker.rules import LeducPoker
 from tensor_envs.games.liars_dice.rules import LiarsDice
@@ -102,6 +103,10 @@ class HexState(KnownState):
     own: Tensor
     other: Tensor
     groups: Tensor
+
+class KalahState(KnownState):
+    houses: Tensor
+    stores: Tensor
 
 class KuhnPokerState(KnownState):
     key: Tensor
@@ -270,6 +275,10 @@ def make(
 def make(
     id: Literal["hyper_tic_tac_toe"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
 ) -> Env[HyperTicTacToe, HyperTicTacToeState]: ...
+@overload
+def make(
+    id: Literal["kalah"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
+) -> Env[Kalah, KalahState]: ...
 @overload
 def make(
     id: Literal["kuhn_poker"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any

@@ -70,7 +70,6 @@ LANGUAGE = {
     "observation": "Observations",
     "actions": "Actions",
     "spec": "Specification of a game",
-    "actions": "Actions",
     "grid": "Boards",
 }
 

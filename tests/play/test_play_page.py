@@ -66,6 +66,7 @@ GAMES: dict[str, list[str]] = {  # every id once, with its players
     "connect_four": [PERSON, RANDOM],
     "othello": [PERSON, RANDOM],
     "ultimate_tic_tac_toe": [PERSON, RANDOM],
+    "kalah": [PERSON, RANDOM],
     "kuhn_poker": [PERSON, RANDOM],
     "leduc_poker": [PERSON, RANDOM],
     "2048": [PERSON],

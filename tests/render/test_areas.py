@@ -20,6 +20,7 @@ GAMES: dict[str, tuple[dict[str, Any], str]] = {
     "connect_four": ({}, ""),
     "othello": ({}, ""),
     "ultimate_tic_tac_toe": ({}, ""),
+    "kalah": ({}, ""),
     "kuhn_poker": ({}, ""),
     "leduc_poker": ({}, ""),
     "2048": ({}, ""),

@@ -23,6 +23,7 @@ NAMES = {
     "connect_four": ["Yellow", "Red"],
     "othello": ["Black", "White"],
     "ultimate_tic_tac_toe": ["X", "O"],
+    "kalah": ["South", "North"],
     "kuhn_poker": ["Player 0", "Player 1"],
     "leduc_poker": ["Player 0", "Player 1"],
     "2048": ["Player"],

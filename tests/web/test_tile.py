@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
-from tensor_envs.games._kit import hex_boards
+from tensor_envs.games._kit import hex_boards, mancala
 from tensor_envs.games.hyper_tic_tac_toe import paint
 from tensor_envs.web.tile import name_tables, tile_tables
 from tensor_envs.web.variants import VARIANTS, variant
@@ -175,6 +175,12 @@ def backgammon(env: te.Env, game: Game) -> Picture:
     return picture
 
 
+def mancala_board(env: te.Env, game: Game) -> Picture:
+    south, north = rows_of([mancala.shade(seeds) for seeds in game["houses"]], env.rules.houses)
+    first, second = (mancala.shade(seeds) for seeds in game["stores"])
+    return [[second, *north[::-1], first], [second, *south, first]]
+
+
 def shed(env: te.Env, game: Game) -> Picture:
     r = render(env)
     places = {"player 0": game["hands"][0], "player 1": game["hands"][1], **game}
@@ -240,6 +246,7 @@ PICTURES: dict[str, Callable[[te.Env, Game], Picture]] = {
     "chess": chess,
     "2048": game_2048,
     "ultimate_tic_tac_toe": board("side", "EMPTY"),
+    "kalah": mancala_board,
     "kuhn_poker": kuhn,
     "leduc_poker": leduc,
     "backgammon": backgammon,

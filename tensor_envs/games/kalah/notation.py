@@ -1,0 +1,31 @@
+"""Dictionaries, action names and symmetries of Kalah."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from tensor_envs.games._kit import mancala
+from tensor_envs.games._kit.fields import ended
+from tensor_envs.games.kalah.rules import Kalah
+from tensor_envs.rules import Symmetry
+
+to_dict = mancala.to_dict  # K9
+
+
+def from_dict(rules: Kalah, game: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a dictionary; a player without seeds in houses ends the game."""
+    houses, stores, player = mancala.seeds_of(rules, game)
+    sides = [sum(houses[: rules.houses]), sum(houses[rules.houses :])]
+    if over := 0 in sides:
+        stores = [store + side for store, side in zip(stores, sides, strict=True)]
+        houses = [0] * len(houses)
+    return {"houses": houses, "stores": stores, "current_player": player} | ended(over)
+
+
+def action_to_string(rules: Kalah, action: int) -> str:
+    """Return the number of the house, from 1 at the player's left (K10)."""
+    return str(action + 1)
+
+
+def symmetries(rules: Kalah) -> Iterator[Symmetry]:
+    """Yield the identity (K11)."""
+    yield mancala.identity(rules)

@@ -1,0 +1,51 @@
+"""Positions of Kalah as text and as drawings."""
+
+from typing import Any
+
+from tensor_envs.games._kit import mancala
+from tensor_envs.games._kit.grids import svg_of
+from tensor_envs.games._kit.stones import to_move
+from tensor_envs.games.kalah.rules import Kalah
+from tensor_envs.render.drawing import Drawing
+from tensor_envs.render.scene import seat_names
+
+NAMES = ("south", "north")
+
+
+def status(game: dict[str, Any]) -> str:
+    """Return who has won, that it is a draw, or who is to move."""
+    if any(game["houses"]):
+        return to_move(game, NAMES[game["current_player"]])
+    first, second = game["stores"]
+    return "a draw" if first == second else f"{NAMES[first < second]} has won"
+
+
+def house_names(rules: Kalah) -> list[str]:
+    """Return the names of player 0's houses and of player 1's."""
+    return [str(k + 1) for k in range(rules.houses)] * 2
+
+
+def to_string(rules: Kalah, game: dict[str, Any]) -> str:
+    """Return the board, player 0's houses below with their store at the right, and the status."""
+    return "\n".join([*mancala.lines_of(rules, game, house_names(rules)), status(game)])
+
+
+def draw(rules: Kalah, game: dict[str, Any]) -> Drawing:
+    """Draw the board; a house with seeds of the player to move stands for its action."""
+    own = game["houses"][rules.houses * game["current_player"] :][: rules.houses]
+    actions = [] if game.get("terminated") else [k for k, seeds in enumerate(own) if seeds]
+    return mancala.draw(rules, game, "Kalah", house_names(rules), actions, status(game))
+
+
+to_svg, tile = svg_of(draw), mancala.tile
+players = seat_names("South", "North")
+
+
+def scores(rules: Kalah, game: dict[str, Any]) -> list[str]:
+    """Return both numbers of captured seeds."""
+    return [f"{seeds} seeds" for seeds in game["stores"]]
+
+
+def reason(rules: Kalah, game: dict[str, Any]) -> str:
+    """Return both numbers of seeds at the end."""
+    return "{} seeds to {}".format(*game["stores"])
