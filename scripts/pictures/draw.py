@@ -73,6 +73,7 @@ FILMS = {
     "liars_dice": Film("liars_dice", 3),
     "yahtzee": Film("yahtzee", 3, last=8),
     "nine_mens_morris": Film("nine_mens_morris", 3, first=8, last=34),
+    "oware": Film("oware", 3, last=40),
     "shed": Film("shed", 3, {"cards": 7}),
     "tensor_stars": Film("tensor_stars", 3),
     "tensor_equilibrium": Film("tensor_equilibrium", 3, first=8, last=24),

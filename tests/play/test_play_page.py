@@ -67,6 +67,7 @@ GAMES: dict[str, list[str]] = {  # every id once, with its players
     "othello": [PERSON, RANDOM],
     "ultimate_tic_tac_toe": [PERSON, RANDOM],
     "kalah": [PERSON, RANDOM],
+    "oware": [PERSON, RANDOM],
     "kuhn_poker": [PERSON, RANDOM],
     "leduc_poker": [PERSON, RANDOM],
     "2048": [PERSON],

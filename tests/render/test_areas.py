@@ -21,6 +21,7 @@ GAMES: dict[str, tuple[dict[str, Any], str]] = {
     "othello": ({}, ""),
     "ultimate_tic_tac_toe": ({}, ""),
     "kalah": ({}, ""),
+    "oware": ({}, ""),
     "kuhn_poker": ({}, ""),
     "leduc_poker": ({}, ""),
     "2048": ({}, ""),

@@ -24,6 +24,7 @@ GAMES: list[tuple[str, dict[str, Any]]] = [
     ("kalah", {}),
     ("kalah", {"houses": 1, "seeds": 64}),
     ("kalah", {"houses": 16}),
+    ("oware", {}),
     ("kuhn_poker", {}),
     ("leduc_poker", {}),
     ("2048", {}),

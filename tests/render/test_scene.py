@@ -24,6 +24,7 @@ NAMES = {
     "othello": ["Black", "White"],
     "ultimate_tic_tac_toe": ["X", "O"],
     "kalah": ["South", "North"],
+    "oware": ["South", "North"],
     "kuhn_poker": ["Player 0", "Player 1"],
     "leduc_poker": ["Player 0", "Player 1"],
     "2048": ["Player"],

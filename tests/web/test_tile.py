@@ -247,6 +247,7 @@ PICTURES: dict[str, Callable[[te.Env, Game], Picture]] = {
     "2048": game_2048,
     "ultimate_tic_tac_toe": board("side", "EMPTY"),
     "kalah": mancala_board,
+    "oware": mancala_board,
     "kuhn_poker": kuhn,
     "leduc_poker": leduc,
     "backgammon": backgammon,

@@ -1,0 +1,56 @@
+"""Positions of oware as text and as drawings."""
+
+from string import ascii_lowercase, ascii_uppercase
+from typing import Any
+
+from tensor_envs.games._kit import mancala
+from tensor_envs.games._kit.grids import svg_of
+from tensor_envs.games._kit.stones import to_move
+from tensor_envs.games.oware.notation import legal
+from tensor_envs.games.oware.rules import Oware
+from tensor_envs.render.drawing import Drawing
+from tensor_envs.render.scene import seat_names
+
+NAMES = ("south", "north")
+
+
+def actions_of(rules: Oware, game: dict[str, Any]) -> list[int]:
+    """Return the legal actions, none once the game is over."""
+    return [] if game.get("terminated") else legal(mancala.from_player_0(game["houses"], game["current_player"]))
+
+
+def status(rules: Oware, game: dict[str, Any]) -> str:
+    """Return who has won, that it is a draw, or who is to move."""
+    first, second = game["stores"]
+    if actions_of(rules, game) or game.get("terminated"):
+        return to_move(game, NAMES[game["current_player"]])
+    return "a draw" if first == second else f"{NAMES[first < second]} has won"
+
+
+def house_names(rules: Oware) -> list[str]:
+    """Return the names of player 0's houses and of player 1's."""
+    return [*ascii_uppercase[: rules.houses], *ascii_lowercase[: rules.houses]]
+
+
+def to_string(rules: Oware, game: dict[str, Any]) -> str:
+    """Return the board, player 0's houses below with their store at the right, and the status."""
+    return "\n".join([*mancala.lines_of(rules, game, house_names(rules)), status(rules, game)])
+
+
+def draw(rules: Oware, game: dict[str, Any]) -> Drawing:
+    """Draw the board; a house that the player to move may sow stands for its action."""
+    return mancala.draw(rules, game, "Oware", house_names(rules), actions_of(rules, game), status(rules, game))
+
+
+to_svg, tile = svg_of(draw), mancala.tile
+players = seat_names("South", "North")
+
+
+def scores(rules: Oware, game: dict[str, Any]) -> list[str]:
+    """Return both numbers of captured seeds."""
+    return [f"{seeds} seeds" for seeds in game["stores"]]
+
+
+def reason(rules: Oware, game: dict[str, Any]) -> str:
+    """Return both numbers of seeds at the end."""
+    return "{} seeds to {}".format(*game["stores"])

@@ -1,0 +1,139 @@
+"""Oware: seeds are sown around the board, and houses of two or three captured; more captured seeds win.
+
+Rules and rulings: RULES.md beside this file. The state is that of the player to move: the own houses and then the
+opponent's, in the order of sowing, and both stores. A position of the history is one word of 64 bits: every house is as
+many zeros as it has seeds, and a one.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tensor_envs._validate import integer as checked
+from tensor_envs.rules import (
+    Chance,
+    Field,
+    GameState,
+    Mask,
+    Outcome,
+    Part,
+    Scalar,
+    Spec,
+    Value,
+    any_of,
+    integer,
+    number,
+    scalar,
+    select,
+    sum_of,
+    where,
+    word64,
+)
+
+CODE_BITS = 64
+MAX_QUIET = 400
+
+
+@dataclass(frozen=True)
+class Oware:
+    """Rule fields of oware (W9).
+
+    Attributes:
+        houses: houses of a player.
+        seeds: seeds in every house at first; 2 * houses * (seeds + 1) is at most 64.
+        quiet_plies: plies without a capture after which a game ends, 1..400.
+    """
+
+    houses: int = 6
+    seeds: int = 4
+    quiet_plies: int = 100
+
+    def __post_init__(self) -> None:
+        houses = checked("houses", self.houses, 1, CODE_BITS // 4)
+        limits = {"houses": CODE_BITS // 4, "seeds": CODE_BITS // (2 * houses) - 1, "quiet_plies": MAX_QUIET}
+        for name, high in limits.items():
+            object.__setattr__(self, name, checked(name, getattr(self, name), 1, high))
+
+    @property
+    def total(self) -> int:
+        """Number of seeds."""
+        return 2 * self.houses * self.seeds
+
+    @property
+    def spec(self) -> Spec:
+        fields = (
+            Field("houses", (2 * self.houses,), high=self.total),
+            Field("stores", (2,), high=self.total),
+            Field("quiet", high=self.quiet_plies),  # plies since the last capture
+            Field("history", (self.quiet_plies,), kind="word64"),  # positions at these plies, the last one first
+        )
+        shape = (2 * self.houses + 4,)
+        return Spec(2, self.houses, observation_shape=shape, fields=fields, observation_dtype="int16")
+
+    def init(self, chance: Chance) -> dict[str, Any]:
+        return {"houses": [self.seeds] * 2 * self.houses}
+
+    def legal_action_mask(self, s: GameState) -> Mask:
+        """Return the own houses that may be sown (W2)."""
+        return playable(s.houses)
+
+    def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
+        n, others = self.houses, 2 * self.houses - 1
+        seeds, houses = select(s.houses[:n], action), list[Scalar]()
+        laps, rest = seeds // others, seeds % others
+        for house, old in enumerate(s.houses):  # W3
+            steps = where(action < house, house - action, house - action + 2 * n)
+            houses.append(where(action == house, 0, old + laps + integer(steps <= rest)))
+        last = action + where(rest == 0, others, rest)
+        last -= where(last >= 2 * n, 2 * n, 0)
+        taken, follows = [scalar(False)] * n, scalar(False)
+        for k in range(n)[::-1]:  # W4
+            count = houses[n + k]
+            follows = ((last == n + k) | follows) & ((count == 2) | (count == 3))
+            taken[k] = follows
+        gain = sum_of(where(take, count, 0) for take, count in zip(taken, houses[n:], strict=True))
+        captures = (gain != 0) & (gain != sum_of(houses[n:]))  # W5
+        # from here on, own is the next player's
+        own, other = [where(captures & take, 0, k) for take, k in zip(taken, houses[n:], strict=True)], houses[:n]
+        stores = [s.stores[1], s.stores[0] + where(captures, gain, 0)]
+        half = self.total // 2
+        decided = (stores[1] > half) | ((stores[0] == half) & (stores[1] == half))  # W6
+        quiet = where(captures, 0, s.quiet + 1)
+        code = code_of([*own, *other])
+        recurs = ~captures & any_of(past == code for past in s.history[::2])
+        over = decided | ~any_of(playable([*own, *other])) | recurs | (quiet == self.quiet_plies)  # W7
+        stores = [store + where(over, sum_of(row), 0) for store, row in zip(stores, (own, other), strict=True)]
+        lead = where(over, integer(stores[1] > stores[0]) - integer(stores[1] < stores[0]), 0)
+        first = where(s.current_player == 0, lead, -lead)
+        forgets = captures | over
+        after = s.replace(
+            houses=[where(over, 0, count) for count in (*own, *other)],
+            stores=stores,
+            quiet=where(over, 0, quiet),
+            history=[where(forgets, 0, past) for past in (code_of(s.houses), *s.history[:-1])],
+            current_player=1 - s.current_player,
+        )
+        return Outcome(after, rewards=(first, -first), terminated=over)
+
+    def observe(self, s: GameState, player: Scalar) -> list[Part]:
+        """Return the seeds of the player and of the opponent, whose turn it is, and the quiet plies (W10)."""
+        own, other = ([*s.houses[: self.houses], s.stores[0]], [*s.houses[self.houses :], s.stores[1]])
+        moves = s.current_player == player
+        seeds = where(moves, [*own, *other], [*other, *own])
+        return [*map(number, seeds), number(moves), number(s.quiet)]
+
+
+def playable(houses: Sequence[Scalar]) -> list[Scalar]:
+    """Return whether each house of the player to move may be sown (W2)."""
+    n = len(houses) // 2
+    feeds = sum_of(houses[n:]) == 0
+    return [seeds > where(feeds, n - 1 - house, 0) for house, seeds in enumerate(houses[:n])]
+
+
+def code_of(houses: Sequence[Value]) -> Scalar:
+    """Return a position as a word of 64 bits."""
+    code, end = word64(0), integer(-1)
+    for seeds in houses:
+        end = end + seeds + 1
+        code |= word64(1) << word64(end)
+    return code
