@@ -47,7 +47,8 @@ GAMES = (
     "chess",
 )  # fmt: skip
 SPIEL_ONLY = (  # games that OpenSpiel has and Pgx has not
-    "checkers", "dots_and_boxes", "amazons", "nine_mens_morris", "phantom_tic_tac_toe", "dark_hex", "liars_dice",
+    "checkers", "dots_and_boxes", "amazons", "nine_mens_morris", "quoridor", "phantom_tic_tac_toe", "dark_hex",
+    "liars_dice",
 )  # fmt: skip
 # by peer: required module, modes, games
 PEERS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {

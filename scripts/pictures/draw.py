@@ -74,6 +74,7 @@ FILMS = {
     "yahtzee": Film("yahtzee", 3, last=8),
     "nine_mens_morris": Film("nine_mens_morris", 3, first=8, last=34),
     "oware": Film("oware", 3, last=40),
+    "quoridor": Film("quoridor", 3, last=30),
     "shed": Film("shed", 3, {"cards": 7}),
     "tensor_stars": Film("tensor_stars", 3),
     "tensor_equilibrium": Film("tensor_equilibrium", 3, first=8, last=24),

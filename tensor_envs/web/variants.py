@@ -56,6 +56,7 @@ VARIANTS = {
     "dots_and_boxes": Variant("Dots and boxes", "dots_and_boxes"),
     "amazons": Variant("Amazons", "amazons"),
     "nine_mens_morris": Variant("Nine men's morris", "nine_mens_morris"),
+    "quoridor": Variant("Quoridor", "quoridor"),
     "hex": Variant("Hex", "hex"),
     "yahtzee": Variant("Yahtzee", "yahtzee"),
     "liars_dice": Variant("Liar's dice", "liars_dice", secret=True),

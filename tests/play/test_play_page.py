@@ -77,6 +77,7 @@ GAMES: dict[str, list[str]] = {  # every id once, with its players
     "dots_and_boxes": [PERSON, RANDOM],
     "amazons": [PERSON, RANDOM],
     "nine_mens_morris": [PERSON, RANDOM],
+    "quoridor": [PERSON, RANDOM],
     "hex": [PERSON, RANDOM],
     "yahtzee": [PERSON],
     "liars_dice": [PERSON, RANDOM],

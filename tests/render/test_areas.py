@@ -31,6 +31,7 @@ GAMES: dict[str, tuple[dict[str, Any], str]] = {
     "dots_and_boxes": ({"rows": 2}, ""),
     "amazons": ({"size": 6}, ""),
     "nine_mens_morris": ({}, ""),
+    "quoridor": ({"size": 5, "walls": 3}, ""),
     "hex": ({"size": 5}, ""),
     "yahtzee": ({}, ""),
     "liars_dice": ({}, ""),

@@ -34,6 +34,7 @@ GAMES: list[tuple[str, dict[str, Any]]] = [
     ("dots_and_boxes", {"rows": 1, "columns": 2}),
     ("amazons", {"size": 6}),
     ("nine_mens_morris", {"max_turns": 24}),
+    ("quoridor", {"size": 3, "walls": 1}),
     ("hex", {}),
     ("yahtzee", {}),
     ("liars_dice", {}),

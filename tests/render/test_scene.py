@@ -34,6 +34,7 @@ NAMES = {
     "dots_and_boxes": ["A", "B"],
     "amazons": ["White", "Black"],
     "nine_mens_morris": ["White", "Black"],
+    "quoridor": ["White", "Black"],
     "hex": ["Red", "Blue"],
     "yahtzee": ["Player 0"],
     "liars_dice": ["Player 0", "Player 1"],

@@ -127,6 +127,19 @@ def morris(env: te.Env, game: Game) -> Picture:
     return [[r.COLOURS.get(next(men), r.LINE) if sign == "#" else r.WOOD for sign in row] for row in rows]
 
 
+def quoridor(env: te.Env, game: Game) -> Picture:
+    r, n = render(env), env.rules.size
+    wide = range(2 * n - 1)
+    picture = [[r.SQUARE if y % 2 == x % 2 == 0 else r.GROUND for x in wide] for y in wide]
+    for wall, here in enumerate(zip(game["horizontal"], game["vertical"], strict=True)):
+        if any(here):
+            picture[wall // (n - 1) * 2 + 1][wall % (n - 1) * 2 + 1] = r.WALL
+    for square, stone in enumerate(game["board"]):
+        if stone:
+            picture[square // n * 2][square % n * 2] = r.COLOURS[stone]
+    return picture
+
+
 def game_2048(env: te.Env, game: Game) -> Picture:
     return rows_of([render(env).COLOURS[tile.bit_length() - 1 if tile else 0] for tile in game["board"]], 4)
 
@@ -238,6 +251,7 @@ PICTURES: dict[str, Callable[[te.Env, Game], Picture]] = {
     "dots_and_boxes": dots_and_boxes,
     "amazons": amazons,
     "nine_mens_morris": morris,
+    "quoridor": quoridor,
     "hex": hex_board,
     "yahtzee": yahtzee,
     "liars_dice": liars_dice,

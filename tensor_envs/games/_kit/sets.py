@@ -47,13 +47,21 @@ def segment(cells: CellSet, start: int, size: int) -> Any:
 
 def concatenated(rows: Sequence[Any], size: int) -> list[Any]:
     """Return the set of rows of `size` cells, a word each: the inverse of `segment`."""
-    cells: list[Any] = [word(0)] * num_words(size * len(rows))
-    for k, row in enumerate(rows):
-        at, by = divmod(k * size, WORD_BITS)
-        cells[at] |= row << by
-        if by + size > WORD_BITS:
-            cells[at + 1] |= row >> WORD_BITS - by
-    return cells
+    return chained(*(([row], size) for row in rows))
+
+
+def chained(*sets: tuple[CellSet, int]) -> list[Any]:
+    """Return several sets, each with its size, as one: the cells of the first, then those of the second, and so on."""
+    chain: list[Any] = [word(0)] * num_words(sum(size for _, size in sets))
+    start = 0
+    for cells, size in sets:
+        for k, part in enumerate(cells):
+            at, by = divmod(start + k * WORD_BITS, WORD_BITS)
+            chain[at] |= part << by
+            if by + min(WORD_BITS, size - k * WORD_BITS) > WORD_BITS:
+                chain[at + 1] |= part >> WORD_BITS - by
+        start += size
+    return chain
 
 
 def number(digits: Sequence[Scalar]) -> Scalar:

@@ -1,0 +1,88 @@
+"""Dictionaries, action names and symmetries of Quoridor."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from tensor_envs._validate import integer, nested
+from tensor_envs.games._kit import symmetries as kit
+from tensor_envs.games._kit.fields import ended, legal_actions
+from tensor_envs.games._kit.grids import cell_name
+from tensor_envs.games._kit.stones import STONES
+from tensor_envs.games.quoridor.rules import DIGITS, STRIDE, Quoridor
+from tensor_envs.rules import GameState, Symmetry, scalar, word64
+
+SIDES = ("horizontal", "vertical")
+WORDS = ("groups", "tied", "odd")
+
+
+def to_dict(rules: Quoridor, s: dict[str, Any]) -> dict[str, Any]:
+    """Return {"board": list, "horizontal": list, "vertical": list, "walls": both in hand, "current_player"} (Q13)."""
+    board = [0] * rules.squares
+    for stone, pawn in zip(STONES, s["pawns"], strict=True):
+        board[pawn] = stone
+    n = rules.inner
+    walls = {name: [s[name] >> STRIDE * i + j & 1 for i in range(n) for j in range(n)] for name in SIDES}
+    return {"board": board, **walls, "walls": [*s["walls"]], "current_player": s["current_player"]}
+
+
+def from_dict(rules: Quoridor, game: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a dictionary. ValueError for other pawns, or walls that overlap or close a way."""
+    board, n = nested("board", game["board"], (rules.squares,), -1, 1), rules.inner
+    sides = {name: nested(name, game[name], (n * n,), 0, 1) for name in SIDES}
+    hands = nested("walls", game["walls"], (2,), 0, rules.walls)
+    player = integer("current_player", game["current_player"], 0, 1)
+    if sorted(board) != [-1, *[0] * (rules.squares - 2), 1]:
+        raise ValueError("board must have one pawn of each player")
+    built = 2 * rules.walls - sum(hands)
+    if sum(map(sum, sides.values())) != built:
+        raise ValueError(f"walls must be as many as are not on the board, {sum(hands)} in hand and {built} built")
+    pawns = [board.index(stone) for stone in STONES]
+    s = GameState(scalars(rules, {"pawns": pawns, "walls": [1, 1], "current_player": 0}))
+    for upright, name in enumerate(SIDES):
+        for wall in (wall for wall, here in enumerate(sides[name]) if here):
+            place = STRIDE * (wall // n) + wall % n
+            if not int(rules.legal_walls(s)[upright].value) >> place & 1:
+                raise ValueError(f"{name} must not overlap a wall or close a pawn's way, got one at {wall}")
+            s = rules.built(s, scalar(wall // n), scalar(wall % n), scalar(bool(upright))).replace(walls=s.walls)
+    words = {name: [int(x.value) for x in getattr(s, name)] for name in WORDS}
+    fields = {name: int(getattr(s, name).value) for name in SIDES} | words
+    over = pawns[0] < rules.size or pawns[1] >= rules.squares - rules.size
+    return fields | {"pawns": pawns, "walls": hands, "current_player": player} | ended(over)
+
+
+def scalars(rules: Quoridor, s: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a game as scalars; sets that are missing are empty."""
+    lists = {name: [scalar(x) for x in s[name]] for name in ("pawns", "walls")}
+    lists |= {name: [*map(word64, s.get(name, [0] * k))] for name, k in zip(WORDS, (DIGITS, 2, 2), strict=True)}
+    sets = {name: word64(s.get(name, 0)) for name in SIDES}
+    return {**lists, **sets, "current_player": scalar(s["current_player"])}
+
+
+def legal(rules: Quoridor, game: dict[str, Any]) -> list[int]:
+    """Return the legal actions of a dictionary; none once the game is over."""
+    s = from_dict(rules, game)
+    return [] if s["terminated"] or game.get("terminated") else legal_actions(rules, scalars(rules, s))
+
+
+def action_to_string(rules: Quoridor, action: int) -> str:
+    """Return the square of a move, "e2", or the lower left square at a wall's middle: "e3h", "e3v" (Q14)."""
+    if action < rules.squares:
+        row, column = divmod(action, rules.size)
+        return cell_name((rules.size - 1 - row) * rules.size + column, rules.size)
+    upright, wall = divmod(action - rules.squares, rules.inner**2)
+    row, column = divmod(wall, rules.inner)
+    return cell_name((rules.inner - 1 - row) * rules.size + column, rules.size) + "hv"[upright]
+
+
+def symmetries(rules: Quoridor) -> Iterator[Symmetry]:
+    """Yield the identity and, on a board with a column in the middle, the exchange of left and right (Q15)."""
+    n, m = rules.size, rules.inner
+    for step in (1, -1)[: 1 + n % 2]:
+        squares = kit.rearranged(range(n), range(n)[::step])
+        walls = kit.rearranged(range(m), range(m)[::step])
+        placed = {n * (w // m) + w % m: n * (image // m) + image % m for w, image in enumerate(walls)}
+        plane = tuple(placed.get(cell, cell) for cell in range(n * n))
+        planes = [squares] * 2 + [plane] * 2 + [squares] * (1 + 2 * rules.digits)
+        observation = tuple(k * n * n + cell for k, cells in enumerate(planes) for cell in cells)
+        sides = (n * n + k * m * m + wall for k in (0, 1) for wall in walls)
+        yield Symmetry((*squares, *sides), observation, {"board": squares, "horizontal": walls, "vertical": walls})

@@ -1,0 +1,125 @@
+"""Positions of Quoridor as text and as drawings."""
+
+from typing import Any
+
+from tensor_envs.games._kit.grids import INK, SquareGrid, svg_of
+from tensor_envs.games._kit.stones import SIGNS, to_move
+from tensor_envs.games.quoridor.notation import legal
+from tensor_envs.games.quoridor.rules import STRIDE, Quoridor
+from tensor_envs.render.drawing import Drawing, Point, box
+from tensor_envs.render.scene import seat_names
+from tensor_envs.render.tile import Mark, Pixel, StateBits, Tile
+
+CELL, MARGIN, GAP = 44, 36, 8  # pixels: a square with its gap, around the board, between squares
+GROUND, SQUARE, WALL, DOT = "#8d5b3c", "#c99668", "#f6d28b", "#2c7a4b"
+COLOURS = {1: "#fafafa", -1: "#22262b"}
+NAMES = ("White", "Black")
+
+
+def status(rules: Quoridor, game: dict[str, Any]) -> str:
+    """Return the walls in hand, and who has won or is to move."""
+    hands = "walls {} : {}".format(*game["walls"])
+    rows = [game["board"].index(stone) // rules.size for stone in COLOURS]
+    if rows[0] == 0 or rows[1] == rules.size - 1:
+        return f"{hands}, {NAMES[rows[0] != 0]} has won"
+    if game.get("terminated") and game.get("ply", 0) >= 4 * rules.squares:
+        return f"{hands}, a draw"
+    return f"{hands}, {to_move(game, NAMES[game['current_player']])}"
+
+
+def to_string(rules: Quoridor, game: dict[str, Any]) -> str:
+    """Return rows of squares, X and O for the pawns, lines for walls, and the status."""
+    n, lines = rules.inner, []
+    signs = [SIGNS[stone] for stone in game["board"]]
+    for row in range(rules.size):
+        line, below = f"{rules.size - row:>2} ", "   "
+        for column in range(rules.size):
+            line += signs[rules.size * row + column]
+            if column < n:
+                upright = any(game["vertical"][n * r + column] for r in (row - 1, row) if 0 <= r < n)
+                line += " | " if upright else "   "
+            if row < n:
+                flat = [game["horizontal"][n * row + c] for c in (column - 1, column) if 0 <= c < n]
+                middle = column < n and game["horizontal"][n * row + column]
+                below += "-" * any(flat) or " "
+                below += "---" if middle else " | " if column < n and game["vertical"][n * row + column] else "   "
+        lines += [line, below.rstrip()][: 1 + (row < n)]
+    return "\n".join([*lines, "   " + "   ".join("abcdefghi"[: rules.size]), status(rules, game)])
+
+
+def wall_box(wall: int, inner: int, upright: bool) -> list[Point]:
+    """Return the corners of a wall."""
+    row, column = divmod(wall, inner)
+    x, y = MARGIN + column * CELL, MARGIN + row * CELL
+    if upright:
+        return box(x + CELL - GAP, y + GAP / 2, GAP, 2 * CELL - 2 * GAP)
+    return box(x + GAP / 2, y + CELL - GAP, 2 * CELL - 2 * GAP, GAP)
+
+
+def draw(rules: Quoridor, game: dict[str, Any]) -> Drawing:
+    """Draw the board; dotted squares stand for moves, the gaps before the middle of walls for these."""
+    side, grid, n = rules.size * CELL, SquareGrid(MARGIN - GAP / 2, MARGIN - GAP / 2, CELL), rules.inner
+    picture = Drawing(side + 2 * MARGIN, side + 2.5 * MARGIN, title="Quoridor")
+    picture.rect(MARGIN - GAP, MARGIN - GAP, side + GAP, side + GAP, GROUND, INK)
+    actions = legal(rules, game) if game.get("ply", 0) < 4 * rules.squares else []
+    for square, stone in enumerate(game["board"]):
+        row, column = divmod(square, rules.size)
+        x, y = MARGIN + column * CELL, MARGIN + row * CELL
+        picture.rect(x, y, CELL - GAP, CELL - GAP, SQUARE)
+        if stone:
+            picture.circle(grid.centre(row, column), 0.3 * CELL, COLOURS[stone], COLOURS[-stone], 1.5)
+        if square in actions:
+            picture.circle(grid.centre(row, column), 0.08 * CELL, DOT)
+            picture.area(box(x, y, CELL - GAP, CELL - GAP), square)
+    for k in range(rules.size):
+        picture.text((grid.centre(0, k)[0], MARGIN - 18), "abcdefghi"[k], 12, INK)
+        picture.text((MARGIN - 18, grid.centre(k, 0)[1]), str(rules.size - k), 12, INK)
+    for upright, name in enumerate(("horizontal", "vertical")):
+        for wall, here in enumerate(game[name]):
+            row, column = divmod(wall, n)
+            x, y = MARGIN + (column + 1) * CELL - GAP, MARGIN + (row + 1) * CELL - GAP
+            if here:
+                picture.polygon(wall_box(wall, n, bool(upright)), WALL, INK)
+            elif (action := rules.squares + upright * n * n + wall) in actions:
+                half = CELL - GAP
+                picture.area(box(x, y - half, GAP, half) if upright else box(x - half, y, half, GAP), action)
+    picture.text((picture.width / 2, side + 1.8 * MARGIN), status(rules, game), 14, INK)
+    return picture
+
+
+to_svg = svg_of(draw)
+players = seat_names(*NAMES)
+
+
+def scores(rules: Quoridor, game: dict[str, Any]) -> list[str]:
+    """Return the numbers of walls in hand."""
+    return [f"{count} walls" for count in game["walls"]]
+
+
+def reason(rules: Quoridor, game: dict[str, Any]) -> str:
+    """Return why the game has ended."""
+    rows = [game["board"].index(stone) // rules.size for stone in COLOURS]
+    reached = rows[0] == 0 or rows[1] == rules.size - 1
+    return "the pawn has reached its goal" if reached else f"{4 * rules.squares} plies"
+
+
+def last_move(rules: Quoridor, before: dict[str, Any], after: dict[str, Any], action: int) -> list[list[Point]]:
+    """Return the outline of the square to which the pawn has moved, or of the new wall."""
+    if action >= rules.squares:
+        upright, wall = divmod(action - rules.squares, rules.inner**2)
+        return [wall_box(wall, rules.inner, bool(upright))]
+    row, column = divmod(action, rules.size)
+    return [box(MARGIN + column * CELL, MARGIN + row * CELL, CELL - GAP, CELL - GAP)]
+
+
+def tile(rules: Quoridor) -> Tile:
+    """Return squares and the middles of walls as a small picture, a pixel each; pawns are marks."""
+    wide = 2 * rules.size - 1
+    pixels = [Pixel((SQUARE if y % 2 == x % 2 == 0 else GROUND,)) for y in range(wide) for x in range(wide)]
+    for row in range(rules.inner):
+        for column in range(rules.inner):
+            sets = tuple(StateBits(name, 0, STRIDE * row + column, 1) for name in ("horizontal", "vertical"))
+            pixels[(2 * row + 1) * wide + 2 * column + 1] = Pixel((GROUND, WALL, WALL, WALL), sets)
+    places = tuple(2 * (s // rules.size) * wide + 2 * (s % rules.size) for s in range(rules.squares))
+    marks = tuple(Mark(COLOURS[stone], StateBits("pawns", k), places) for k, stone in enumerate(COLOURS))
+    return Tile(wide, (pixels,), marks)

@@ -1,0 +1,324 @@
+"""Quoridor: a pawn runs to the opposite side, or a wall lengthens the opponent's way but never closes it.
+
+Rules and rulings: RULES.md beside this file. Walls are sets of crossings, the points between four squares: crossing
+8 * i + j is between rows i and i + 1, from the top, and between columns j and j + 1.
+
+No search for paths is needed to find the walls that close a way. Walls that touch form groups, which are numbered by
+their highest crossings (`groups`, in binary). A new wall joins its two ends and its middle; it closes a ring if two of
+them are in one group, or if both are tied to the edge of the board, and the ring separates a pawn from its goal if any
+one walk from the pawn to the goal crosses the ring an odd number of times. That walk may be the straight one, in spite
+of walls: `odd` has for each crossing whether the walls between it and its group's highest crossing (or the edge) cross
+the straight walk an odd number of times. The edge consists of all sides but the goal.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tensor_envs._validate import integer as checked
+from tensor_envs.games._kit.sets import chained, number
+from tensor_envs.rules import (
+    WORD_BITS,
+    Chance,
+    Field,
+    GameState,
+    Mask,
+    Outcome,
+    Part,
+    Scalar,
+    Spec,
+    bit,
+    bits,
+    halves,
+    integer,
+    maximum,
+    minimum,
+    num_words,
+    union_of,
+    where,
+    word,
+    word64,
+)
+
+STRIDE, DIGITS = 8, 6  # between crossings of adjacent rows; binary digits of a crossing
+MIN_SIZE, MAX_SIZE, MAX_WALLS = 3, 9, 31
+FULL = 2**64 - 1
+COLUMN = sum(1 << STRIDE * row for row in range(STRIDE))  # the crossings of the first column
+WAYS = ((-1, 0), (0, 1), (1, 0), (0, -1))  # up, right, down, left: rows and columns
+PLIES = 4  # per square, after which the game is drawn (Q9)
+
+
+@dataclass(frozen=True)
+class Quoridor:
+    """Rule fields of Quoridor (Q11).
+
+    Attributes:
+        size: squares a side, 3..9.
+        walls: of each player, 0..31.
+    """
+
+    size: int = 9
+    walls: int = 10
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size", checked("size", self.size, MIN_SIZE, MAX_SIZE))
+        object.__setattr__(self, "walls", checked("walls", self.walls, 0, MAX_WALLS))
+
+    @property
+    def squares(self) -> int:
+        """Number of squares."""
+        return self.size**2
+
+    @property
+    def inner(self) -> int:
+        """Number of crossings in a row."""
+        return self.size - 1
+
+    @property
+    def board(self) -> int:
+        """Set of all crossings."""
+        return sum((2**self.inner - 1) << STRIDE * row for row in range(self.inner))
+
+    @property
+    def digits(self) -> int:
+        """Number of binary digits of a number of walls."""
+        return self.walls.bit_length()
+
+    @property
+    def spec(self) -> Spec:
+        fields = (
+            Field("pawns", (2,), high=self.squares - 1),
+            Field("walls", (2,), high=self.walls),  # in hand
+            Field("horizontal", kind="word64"),
+            Field("vertical", kind="word64"),
+            Field("groups", (DIGITS,), kind="word64"),  # digits of the highest crossing of each crossing's group
+            Field(
+                "tied", (2,), kind="word64"
+            ),  # crossings of groups that touch the edge, which each player has its own
+            Field("odd", (2,), kind="word64"),  # of both players
+        )
+        shape = (5 + 2 * self.digits, self.size, self.size)
+        return Spec(2, self.squares + 2 * self.inner**2, observation_shape=shape, fields=fields)
+
+    def init(self, chance: Chance) -> dict[str, Any]:
+        middle = self.size // 2
+        return {"pawns": [self.squares - self.size + middle, middle], "walls": [self.walls] * 2}
+
+    def legal_action_mask(self, s: GameState) -> Mask:
+        """Return the squares to which the pawn may move, then the horizontal and the vertical walls."""
+        squares = self.pawn_moves(s)
+        own = where(s.current_player == 0, *s.walls)
+        walls = [where(own > 0, cells, 0) for cells in self.legal_walls(s)]
+        rows = [
+            [(halves(cells >> STRIDE * row)[0] & 2**self.inner - 1) for row in range(self.inner)] for cells in walls
+        ]
+        return chained((squares, self.squares), *(([row], self.inner) for side in rows for row in side))
+
+    def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
+        is_first, is_move = s.current_player == 0, action < self.squares
+        moved, place = self.moved(s, action), maximum(action - self.squares, 0)
+        upright = place >= self.inner**2
+        place = place % self.inner**2
+        built = self.built(s, place // self.inner, place % self.inner, upright)
+        after = s.replace(
+            **{
+                name: where(is_move, getattr(moved, name), getattr(built, name))
+                for name in ("pawns", "walls", "horizontal", "vertical", "groups", "tied", "odd")
+            },
+            current_player=1 - s.current_player,
+        )
+        won = is_move & where(is_first, action < self.size, action >= self.squares - self.size)  # Q2
+        first = where(is_first, integer(won), -integer(won))
+        return Outcome(after, rewards=(first, -first), terminated=won | (s.ply + 1 >= PLIES * self.squares))
+
+    # *** pawns ***
+
+    def pawn_moves(self, s: GameState) -> list[Scalar]:
+        """Return the squares to which the pawn of the player to move may move or jump (Q4, Q5)."""
+        pawn, other = where(s.current_player == 0, s.pawns, [*s.pawns[::-1]])
+        open_ways, beyond = self.open_ways(s, pawn), self.open_ways(s, other)
+        found = [word(0)] * num_words(self.squares)
+        for k, (down, right) in enumerate(WAYS):
+            step = self.size * down + right
+            meets = pawn + step == other
+            targets = [(open_ways[k] & ~meets, pawn + step), (open_ways[k] & meets & beyond[k], other + step)]
+            for side in (k + 1, k + 3):
+                down, right = WAYS[side % 4]
+                able = open_ways[k] & meets & ~beyond[k] & beyond[side % 4]
+                targets.append((able, other + self.size * down + right))
+            for able, square in targets:
+                found = [cells | where(able, new, 0) for cells, new in zip(found, self.square_set(square), strict=True)]
+        return found
+
+    def square_set(self, square: Scalar) -> list[Scalar]:
+        """Return the set of one square."""
+        return [where(square // WORD_BITS == w, bit(square % WORD_BITS), 0) for w in range(num_words(self.squares))]
+
+    def open_ways(self, s: GameState, square: Scalar) -> list[Scalar]:
+        """Return whether no wall and no side of the board is above, right of, below and left of a square."""
+        row, column, n = square // self.size, square % self.size, self.inner
+
+        def wall(walls: Scalar, i: Scalar, j: Scalar) -> Scalar:
+            inside = (i >= 0) & (j >= 0) & (i < n) & (j < n)
+            return inside & ((walls >> (STRIDE * i + j) & 1) != 0)
+
+        h, v = s.horizontal, s.vertical
+        return [
+            (row > 0) & ~(wall(h, row - 1, column) | wall(h, row - 1, column - 1)),
+            (column < n) & ~(wall(v, row, column) | wall(v, row - 1, column)),
+            (row < n) & ~(wall(h, row, column) | wall(h, row, column - 1)),
+            (column > 0) & ~(wall(v, row, column - 1) | wall(v, row - 1, column - 1)),
+        ]
+
+    def moved(self, s: GameState, square: Scalar) -> GameState:
+        """Return the state after a pawn's move: its straight walk to the goal is another one then."""
+        is_first = s.current_player == 0
+        pawn, other = where(is_first, s.pawns, [*s.pawns[::-1]])
+        odd, tied = where(is_first, *s.odd), where(is_first, *s.tied)
+        gap = where(square > pawn, square - pawn, pawn - square)
+        steps = (gap == 1) & (square // self.size == pawn // self.size) | (gap == self.size)
+        via = where(steps, square, other)  # a jump is two steps
+        for start, end in ((pawn, via), (via, square)):
+            # The straight walks from both squares differ by the step and a ring around the crossings between them.
+            row, column = start // self.size, minimum(start % self.size, end % self.size)
+            sideways = start % self.size != end % self.size
+            ahead = where(is_first, rows_above(row), ~rows_above(row))
+            flipped = self.touched(s) & (column_set(column) & ahead)
+            alike = [where((column >> k & 1) != 0, digit, ~digit) for k, digit in enumerate(s.groups[:3])]
+            behind = less(s.groups[3:], row)
+            whole = alike[0] & alike[1] & alike[2] & where(is_first, behind, ~behind) & self.touched(s) & ~tied
+            odd = odd ^ where(sideways, flipped ^ whole, 0)  # groups whose highest crossing is flipped
+        pawns = [where(is_first, square, s.pawns[0]), where(is_first, s.pawns[1], square)]
+        return s.replace(pawns=pawns, odd=[where(is_first, odd, s.odd[0]), where(is_first, s.odd[1], odd)])
+
+    # *** walls ***
+
+    def straight(self, s: GameState, player: int) -> tuple[Scalar, Scalar]:
+        """Return the horizontal walls whose left, and those whose right half crosses a pawn's straight walk."""
+        row, column = s.pawns[player] // self.size, s.pawns[player] % self.size
+        ahead = ~rows_above(row) if player else rows_above(row)
+        left = where(column < self.inner, column_set(column), 0) & ahead
+        return left, where(column > 0, column_set(maximum(column - 1, 0)), 0) & ahead
+
+    def legal_walls(self, s: GameState) -> list[Scalar]:
+        """Return the horizontal and the vertical walls that overlap none (Q6) and close no way (Q7)."""
+        taken = s.horizontal | s.vertical
+        legal = []
+        for upright in (False, True):
+            before, behind = self.shifts(upright)
+            walls = s.vertical if upright else s.horizontal
+            free = self.board & ~(taken | before(walls) | behind(walls))
+            some = self.touched(s)
+            ends = [before(some), some, behind(some)]
+            digits = [[before(digit), digit, behind(digit)] for digit in s.groups]
+            pairs = ((0, 1), (1, 2), (0, 2))
+            joined = [ends[a] & ends[b] & ~union_of([digit[a] ^ digit[b] for digit in digits]) for a, b in pairs]
+            for player in (0, 1):
+                at_start, at_end = self.edges(upright, player)
+                tied = [before(s.tied[player]) | at_start, s.tied[player], behind(s.tied[player]) | at_end]
+                odd = s.odd[player]
+                halves_crossed = (word64(0), word64(0)) if upright else self.straight(s, player)
+                crossed = [halves_crossed[0] ^ before(odd), odd, halves_crossed[1] ^ behind(odd)]
+                for (a, b), same in zip(pairs, joined, strict=True):
+                    free &= ~((same | tied[a] & tied[b]) & (crossed[a] ^ crossed[b]))
+            legal.append(free)
+        return legal
+
+    def touched(self, s: GameState) -> Scalar:
+        """Return the crossings at which walls have their middles or ends."""
+        sides = ((s.horizontal, *self.shifts(False)), (s.vertical, *self.shifts(True)))
+        return self.board & union_of(walls | before(walls) | behind(walls) for walls, before, behind in sides)
+
+    def shifts(self, upright: bool) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+        """Return the functions that give each wall's middle the member of a set at its first, and at its other end."""
+        if upright:
+            return lambda cells: cells << STRIDE, lambda cells: cells >> STRIDE
+        first, last = COLUMN, COLUMN << self.inner - 1
+        return lambda cells: cells << 1 & FULL - first, lambda cells: cells >> 1 & FULL - last
+
+    def edges(self, upright: bool, player: int) -> tuple[int, int]:
+        """Return the walls whose first, and those whose other end is on a player's edge: all sides but the goal."""
+        if not upright:
+            return COLUMN & self.board, COLUMN << self.inner - 1 & self.board
+        top, bottom = 2**self.inner - 1, (2**self.inner - 1) << STRIDE * (self.inner - 1)
+        return (top, 0) if player else (0, bottom)
+
+    def built(self, s: GameState, row: Scalar, column: Scalar, upright: Scalar) -> GameState:
+        """Return the state after a wall, which joins the groups of its ends and its middle."""
+        middle = STRIDE * row + column
+        cell, along = word64(1) << middle, where(upright, row, column)
+        step, n = where(upright, STRIDE, 1), self.inner
+        inside: list[Any] = [along > 0, True, along < n - 1]
+        numbers = (maximum(middle - step, 0), middle, middle + step)
+        cells = [where(here, word64(1) << crossing, 0) for here, crossing in zip(inside, numbers, strict=True)]
+        some = self.touched(s)
+        groups, highest = [], integer(0)
+        for own, crossing in zip(cells, numbers, strict=True):
+            digits = [(digit & own) != 0 for digit in s.groups]
+            differs = union_of(
+                [digit ^ where(own_digit, word64(FULL), 0) for digit, own_digit in zip(s.groups, digits, strict=True)]
+            )
+            has = (some & own) != 0
+            groups.append(where(has, some & ~differs, own))
+            top = where(has, number(digits), where(own != 0, crossing, 0))
+            highest = maximum(highest, top)
+        whole = union_of(groups)
+        tied, odd = [], []
+        for player in (0, 1):
+            left, right = self.straight(s, player)
+            edges = [
+                where(upright, word64(a), word64(b))
+                for a, b in zip(self.edges(True, player), self.edges(False, player), strict=True)
+            ]
+            parities = [(s.odd[player] & own) != 0 for own in cells]
+            crosses = [~upright & ((side & cell) != 0) for side in (left, right)]
+            first, last = (parities[k] ^ parities[1] ^ crosses[k // 2] for k in (0, 2))
+            flips = where(first, groups[0], 0) | where(last, groups[2], 0)
+            at_edge = [(s.tied[player] & own) != 0 for own in cells]
+            at_start, at_end = at_edge[0] | ((edges[0] & cell) != 0), at_edge[2] | ((edges[1] & cell) != 0)
+            relative = s.odd[player] ^ flips  # to the middle
+            free = ((relative >> highest) & 1) != 0
+            turn = where(at_edge[1], False, where(at_start, first, where(at_end, last, free)))
+            odd.append(relative ^ where(turn, whole, 0))
+            tied.append(s.tied[player] | where(at_edge[1] | at_start | at_end, whole, 0))
+        return s.replace(
+            walls=[left - integer(s.current_player == player) for player, left in enumerate(s.walls)],
+            horizontal=s.horizontal | where(upright, 0, cell),
+            vertical=s.vertical | where(upright, cell, 0),
+            groups=[d & ~whole | where((highest >> k & 1) != 0, whole, 0) for k, d in enumerate(s.groups)],
+            tied=tied,
+            odd=odd,
+        )
+
+    def observe(self, s: GameState, player: Scalar) -> list[Part]:
+        """Return the pawns, the walls on the board, the player's side, and the walls in hand (Q12)."""
+        is_first, n = player == 0, self.inner
+        parts: list[Part] = [
+            bits(self.square_set(pawn), self.squares) for pawn in where(is_first, s.pawns, [*s.pawns[::-1]])
+        ]
+        for cells in (s.horizontal, s.vertical):
+            rows = [halves(cells >> STRIDE * row)[0] & 2**n - 1 for row in range(n)]
+            parts += [bits(row, self.size) for row in (*rows, word(0))]
+        hands = where(is_first, s.walls, [*s.walls[::-1]])
+        facts = [is_first, *((hand >> k & 1) != 0 for hand in hands for k in range(self.digits))]
+        full = word(2**WORD_BITS - 1)
+        return parts + [bits([where(fact, full, 0)] * num_words(self.squares), self.squares) for fact in facts]
+
+
+def column_set(column: Scalar) -> Scalar:
+    """Return the crossings of a column 0..7."""
+    return word64(COLUMN) << column
+
+
+def rows_above(row: Scalar) -> Scalar:
+    """Return the crossings of the rows before row 0..8."""
+    return where(row >= STRIDE, word64(FULL), (word64(1) << STRIDE * (row % STRIDE)) - 1)
+
+
+def less(digits: Sequence[Scalar], bound: Scalar) -> Scalar:
+    """Return the crossings whose number in binary, the lowest digit first, is less than 0..8."""
+    found, equal = word64(0), word64(FULL)
+    for k, digit in reversed([*enumerate(digits)]):
+        one = where((bound >> k & 1) != 0, word64(FULL), 0)
+        found, equal = found | equal & one & ~digit, equal & ~(digit ^ one)
+    return where(bound >= STRIDE, word64(FULL), found)
