@@ -46,17 +46,10 @@ class Film:
 
 
 FILMS = {
-<<<<<<< HEAD
     "hyper_tic_tac_toe": Film("hyper_tic_tac_toe", 3, {"shape": (3, 3, 3, 3), "k": 3}, first=12),
     "connect_four": Film("connect_four", 3, first=10),
     "othello": Film("othello", 3, first=10, last=30),
-=======
-    "hyper_tic_tac_toe": Film("hyper_tic_tac_toe", 3, {"shape": (3, 3, 3, 3), "k": 3}),
-    "connect_four": Film("connect_four", 3),
-    "othello": Film("othello", 3, last=20),
-    "ultimate_tic_tac_toe": Film("ultimate_tic_tac_toe", 3, last=40),
-    "kalah": Film("kalah", 3),
->>>>>>> ee47b56 (Kalah: seeds are sown in closed form, judged by its reference, OpenSpiel and the results of 2000)
+    "kalah": Film("kalah", 3, first=6),
     "kuhn_poker": Film("kuhn_poker", 3, seconds=2.0),
     "leduc_poker": Film("leduc_poker", 5, seconds=2.0),
     "game_2048": Film("2048", 3, first=30, last=64, seconds=0.5),
@@ -73,8 +66,8 @@ FILMS = {
     "liars_dice": Film("liars_dice", 3),
     "yahtzee": Film("yahtzee", 3, last=8),
     "nine_mens_morris": Film("nine_mens_morris", 3, first=8, last=34),
-    "oware": Film("oware", 3, last=40),
-    "quoridor": Film("quoridor", 3, last=30),
+    "oware": Film("oware", 3, first=6, last=40),
+    "quoridor": Film("quoridor", 3, first=8, last=34),
     "shed": Film("shed", 3, {"cards": 7}),
     "tensor_stars": Film("tensor_stars", 3),
     "tensor_equilibrium": Film("tensor_equilibrium", 3, first=8, last=24),
