@@ -22,7 +22,9 @@ from tensor_envs.games.leduc_poker.rules import LeducPoker
 from tensor_envs.games.liars_dice.rules import LiarsDice
 from tensor_envs.games.nine_mens_morris.rules import NineMensMorris
 from tensor_envs.games.othello.rules import Othello
+from tensor_envs.games.oware.rules import Oware
 from tensor_envs.games.phantom_tic_tac_toe.rules import PhantomTicTacToe
+from tensor_envs.games.quoridor.rules import Quoridor
 from tensor_envs.games.shed.rules import Shed
 from tensor_envs.games.tensor_equilibrium.rules import TensorEquilibrium
 from tensor_envs.games.tensor_stars.rules import StarsRules
@@ -140,10 +142,25 @@ class OthelloState(KnownState):
     other: Tensor
     moves: Tensor
 
+class OwareState(KnownState):
+    houses: Tensor
+    stores: Tensor
+    quiet: Tensor
+    history: Tensor
+
 class PhantomTicTacToeState(KnownState):
     own: Tensor
     other: Tensor
     found: Tensor
+
+class QuoridorState(KnownState):
+    pawns: Tensor
+    walls: Tensor
+    horizontal: Tensor
+    vertical: Tensor
+    groups: Tensor
+    tied: Tensor
+    odd: Tensor
 
 class ShedState(KnownState):
     own: Tensor
@@ -301,12 +318,20 @@ def make(
 ) -> Env[Othello, OthelloState]: ...
 @overload
 def make(
+    id: Literal["oware"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
+) -> Env[Oware, OwareState]: ...
+@overload
+def make(
     id: Literal["phantom_tic_tac_toe"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
 ) -> Env[PhantomTicTacToe, PhantomTicTacToeState]: ...
 @overload
 def make(
     id: Literal["qubic"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
 ) -> Env[HyperTicTacToe, HyperTicTacToeState]: ...
+@overload
+def make(
+    id: Literal["quoridor"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
+) -> Env[Quoridor, QuoridorState]: ...
 @overload
 def make(
     id: Literal["shed"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any

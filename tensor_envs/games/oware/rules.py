@@ -15,8 +15,8 @@ from tensor_envs.rules import (
     Field,
     GameState,
     Mask,
+    Observation,
     Outcome,
-    Part,
     Scalar,
     Spec,
     Value,
@@ -115,12 +115,19 @@ class Oware:
         )
         return Outcome(after, rewards=(first, -first), terminated=over)
 
-    def observe(self, s: GameState, player: Scalar) -> list[Part]:
+    def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return the seeds of the player and of the opponent, whose turn it is, and the quiet plies (W10)."""
-        own, other = ([*s.houses[: self.houses], s.stores[0]], [*s.houses[self.houses :], s.stores[1]])
-        moves = s.current_player == player
-        seeds = where(moves, [*own, *other], [*other, *own])
-        return [*map(number, seeds), number(moves), number(s.quiet)]
+        moves, sides = s.current_player == player, [[*s.houses[: self.houses]], [*s.houses[self.houses :]]]
+        own, other = where(moves, sides, sides[::-1])
+        own_store, other_store = where(moves, [*s.stores], [*s.stores[::-1]])
+        return {
+            "seeds of own houses": [*map(number, own)],
+            "own store": number(own_store),
+            "seeds of the opponent's houses": [*map(number, other)],
+            "the opponent's store": number(other_store),
+            "whether the player moves": number(moves),
+            "plies since the last capture": number(s.quiet),
+        }
 
 
 def playable(houses: Sequence[Scalar]) -> list[Scalar]:

@@ -23,6 +23,7 @@ from tensor_envs.rules import (
     Field,
     GameState,
     Mask,
+    Observation,
     Outcome,
     Part,
     Scalar,
@@ -290,19 +291,27 @@ class Quoridor:
             odd=odd,
         )
 
-    def observe(self, s: GameState, player: Scalar) -> list[Part]:
+    def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return the pawns, the walls on the board, the player's side, and the walls in hand (Q12)."""
         is_first, n = player == 0, self.inner
-        parts: list[Part] = [
-            bits(self.square_set(pawn), self.squares) for pawn in where(is_first, s.pawns, [*s.pawns[::-1]])
-        ]
-        for cells in (s.horizontal, s.vertical):
-            rows = [halves(cells >> STRIDE * row)[0] & 2**n - 1 for row in range(n)]
-            parts += [bits(row, self.size) for row in (*rows, word(0))]
-        hands = where(is_first, s.walls, [*s.walls[::-1]])
-        facts = [is_first, *((hand >> k & 1) != 0 for hand in hands for k in range(self.digits))]
         full = word(2**WORD_BITS - 1)
-        return parts + [bits([where(fact, full, 0)] * num_words(self.squares), self.squares) for fact in facts]
+
+        def constant(fact: Scalar) -> Part:
+            return bits([where(fact, full, 0)] * num_words(self.squares), self.squares)
+
+        own, other = where(is_first, s.pawns, [*s.pawns[::-1]])
+        parts: dict[str, Part | list[Part]] = {
+            "own pawn": bits(self.square_set(own), self.squares),
+            "the opponent's pawn": bits(self.square_set(other), self.squares),
+        }
+        for name, cells in (("horizontal walls", s.horizontal), ("vertical walls", s.vertical)):
+            rows = [halves(cells >> STRIDE * row)[0] & 2**n - 1 for row in range(n)]
+            parts[name] = [bits(row, self.size) for row in (*rows, word(0))]
+        parts["the player is first"] = constant(is_first)
+        for name, hand in zip(("own", "the opponent's"), where(is_first, s.walls, [*s.walls[::-1]]), strict=True):
+            digits = [constant((hand >> k & 1) != 0) for k in range(self.digits)]
+            parts[f"binary digits of {name} walls in hand"] = digits
+        return parts
 
 
 def column_set(column: Scalar) -> Scalar:
