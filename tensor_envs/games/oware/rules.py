@@ -117,8 +117,8 @@ class Oware:
 
     def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return the seeds of the player and of the opponent, whose turn it is, and the quiet plies (W10)."""
-        moves, sides = s.current_player == player, [[*s.houses[: self.houses]], [*s.houses[self.houses :]]]
-        own, other = where(moves, sides, sides[::-1])
+        moves, sides = s.current_player == player, ([*s.houses[: self.houses]], [*s.houses[self.houses :]])
+        own, other = where(moves, *sides), where(moves, *sides[::-1])
         own_store, other_store = where(moves, [*s.stores], [*s.stores[::-1]])
         return {
             "seeds of own houses": [*map(number, own)],
