@@ -50,6 +50,7 @@ FILMS = {
     "connect_four": Film("connect_four", 3, first=10),
     "othello": Film("othello", 3, first=10, last=30),
     "kalah": Film("kalah", 3, first=6),
+    "breakthrough": Film("breakthrough", 3, first=12, last=40),
     "kuhn_poker": Film("kuhn_poker", 3, seconds=2.0),
     "leduc_poker": Film("leduc_poker", 5, seconds=2.0),
     "game_2048": Film("2048", 3, first=30, last=64, seconds=0.5),

@@ -47,6 +47,7 @@ VARIANTS = {
     "ultimate_tic_tac_toe": Variant("Ultimate tic-tac-toe", "ultimate_tic_tac_toe"),
     "kalah": Variant("Kalah", "kalah"),
     "oware": Variant("Oware", "oware"),
+    "breakthrough": Variant("Breakthrough", "breakthrough"),
     "kuhn_poker": Variant("Kuhn poker", "kuhn_poker", secret=True),
     "leduc_poker": Variant("Leduc poker", "leduc_poker", secret=True),
     "2048": Variant("2048", "2048"),

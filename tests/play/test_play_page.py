@@ -68,6 +68,7 @@ GAMES: dict[str, list[str]] = {  # every id once, with its players
     "ultimate_tic_tac_toe": [PERSON, RANDOM],
     "kalah": [PERSON, RANDOM],
     "oware": [PERSON, RANDOM],
+    "breakthrough": [PERSON, RANDOM],
     "kuhn_poker": [PERSON, RANDOM],
     "leduc_poker": [PERSON, RANDOM],
     "2048": [PERSON],

@@ -22,6 +22,7 @@ GAMES: dict[str, tuple[dict[str, Any], str]] = {
     "ultimate_tic_tac_toe": ({}, ""),
     "kalah": ({}, ""),
     "oware": ({}, ""),
+    "breakthrough": ({"rows": 5, "columns": 4}, ""),
     "kuhn_poker": ({}, ""),
     "leduc_poker": ({}, ""),
     "2048": ({}, ""),

@@ -25,6 +25,8 @@ GAMES: list[tuple[str, dict[str, Any]]] = [
     ("kalah", {"houses": 1, "seeds": 64}),
     ("kalah", {"houses": 16}),
     ("oware", {}),
+    ("breakthrough", {}),
+    ("breakthrough", {"rows": 4, "columns": 2}),
     ("kuhn_poker", {}),
     ("leduc_poker", {}),
     ("2048", {}),

@@ -25,6 +25,7 @@ NAMES = {
     "ultimate_tic_tac_toe": ["X", "O"],
     "kalah": ["South", "North"],
     "oware": ["South", "North"],
+    "breakthrough": ["White", "Black"],
     "kuhn_poker": ["Player 0", "Player 1"],
     "leduc_poker": ["Player 0", "Player 1"],
     "2048": ["Player"],

@@ -252,6 +252,7 @@ PICTURES: dict[str, Callable[[te.Env, Game], Picture]] = {
     "amazons": amazons,
     "nine_mens_morris": morris,
     "quoridor": quoridor,
+    "breakthrough": board("columns", "EMPTY", turned=True),
     "hex": hex_board,
     "yahtzee": yahtzee,
     "liars_dice": liars_dice,

@@ -1,6 +1,6 @@
 """Boards of rows and columns as text and as drawings, and the names of their cells."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import cos, pi, sin
 from string import ascii_lowercase
 from typing import Any, NamedTuple
@@ -8,11 +8,25 @@ from typing import Any, NamedTuple
 from tensor_envs.render.drawing import Drawing, Point, box
 
 INK = "#24303f"  # of labels and status lines
+LIGHT, DARK = "#f0d9b5", "#b58863"  # squares of chequered boards
+CELL, MARGIN, MIN_WIDTH = 44, 36, 300  # pixels of such a cell, around the board, and of the picture
 
 
 def cell_name(cell: int, columns: int, letters: str = ascii_lowercase) -> str:
     """Return the letter of a cell's column and the number of its row, from 1: "d3"."""
     return letters[cell % columns] + str(cell // columns + 1)
+
+
+def target_of(cell: int, step: tuple[int, int], rows: int, columns: int) -> int | None:
+    """Return the cell that is a step (rows, columns) away, None beyond an edge."""
+    row, column = cell // columns + step[0], cell % columns + step[1]
+    return row * columns + column if 0 <= row < rows and 0 <= column < columns else None
+
+
+def move_name(cell: int, number: int, step: tuple[int, int], rows: int, columns: int) -> str:
+    """Return the names of a move's cells, "a2b3", or that of its first one and its number if it ends beyond an edge."""
+    target = target_of(cell, step, rows, columns)
+    return cell_name(cell, columns) + (f"/{number}" if target is None else cell_name(target, columns))
 
 
 def rows_of(cells: Sequence[Any], columns: int) -> list[Sequence[Any]]:
@@ -72,6 +86,43 @@ class SquareGrid(NamedTuple):
             picture.text((self.centre(0, k)[0], self.top - 14), letter, 12, INK)
         for k in range(rows):
             picture.text((self.left - 14, self.centre(k, 0)[1]), str(k + 1 if from_top else rows - k), 12, INK)
+
+
+def draw_pieces(
+    title: str,
+    sides: tuple[int, int],
+    board: Sequence[int],
+    colours: Mapping[int, str],
+    moves: Mapping[tuple[int, int], int],
+    status: str,
+) -> Drawing:
+    """Draw a chequered board of round pieces, its first row below; both cells of a move stand for its action.
+
+    Args:
+        title: of the picture.
+        sides: rows and columns.
+        board: for each cell a piece, or 0.
+        colours: of the pieces.
+        moves: the legal actions by their cells: where a piece is and where it can go.
+        status: the line below the board.
+    """
+    rows, columns = sides
+    wide, high = columns * CELL, rows * CELL
+    picture = Drawing(max(wide + 2 * MARGIN, MIN_WIDTH), high + 2.5 * MARGIN, title=title)
+    grid = SquareGrid((picture.width - wide) / 2, MARGIN, CELL)
+    for cell, piece in enumerate(board):
+        row, column = cell // columns, cell % columns
+        place = rows - 1 - row, column
+        picture.polygon(grid.square(*place), (DARK, LIGHT)[(row + column) % 2])
+        if piece:
+            picture.circle(grid.centre(*place), 0.38 * CELL, colours[piece], INK)
+        here = [action for cells, action in moves.items() if cell in cells]
+        if here:
+            ends = [action for (_, target), action in moves.items() if target == cell]
+            picture.area(grid.square(*place), *here, targets=ends)
+    grid.draw_labels(picture, rows, columns, from_top=False)
+    picture.text((picture.width / 2, high + 1.8 * MARGIN), status, 14, INK)
+    return picture
 
 
 def draw_chequered(picture: Drawing, grid: SquareGrid, side: int, light: str, dark: str) -> None:
