@@ -11,6 +11,7 @@ from pathlib import Path
 from documents import games, reference
 
 ROOT = Path(__file__).resolve().parents[2]
+REPORTS = sorted((ROOT / "scripts" / "game_reports").glob("*.md"))
 # folders of the site for linked files that are no pages, by suffix
 COPIED = {".svg": "pictures", ".png": "pictures", ".c": "programs", ".rs": "programs", ".mjs": "programs"}
 CODE = re.compile(r"(^ *```.*?^ *```$|`[^`\n]+`)", re.M | re.S)
@@ -51,6 +52,7 @@ SECTIONS: dict[str, dict[str, str | Callable[[], str]]] = {
         **{f"games/{folder}.md": f"tensor_envs/games/{folder}/RULES.md" for folder in games.folders()},
         "games/known_results.md": "scripts/known_results/README.md",
         "search/players.md": "tensor_envs/weights/README.md",
+        **{f"design/{path.name}": f"scripts/game_reports/{path.name}" for path in REPORTS},
     },
     "Reference": {**reference.pages(), "own/language.md": reference.language},
     "Explanation": {

@@ -155,12 +155,16 @@ class Report:
             yield f"A {MARK} marks what differs from the base (5 % for all cells together, Holm's method)."
         if self.dead:
             yield f"No measured number differs from the base with {'; '.join(self.dead)}."
-        for player, lists in self.base.unused.items():
-            for what, names in lists.items():
-                if names:
-                    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
-                    games = f"{self.base.games[player]:,} games by {player}"
-                    yield f"In {games} {what}: {', '.join(names[:LISTED])}{more}."
+        for variant in self.variants:
+            for player, lists in variant.unused.items():
+                for what, names in lists.items():
+                    known = [] if variant is self.base else self.base.unused[player][what]
+                    new = [name for name in names if name not in known]
+                    more = f" and {len(new) - LISTED} more" if len(new) > LISTED else ""
+                    rules = "" if variant is self.base else f" with {variant.name}"
+                    if new:
+                        games = f"{variant.games[player]:,} games by {player}{rules}"
+                        yield f"In {games} {what}: {', '.join(new[:LISTED])}{more}."
 
     def _plain(self, variant: VariantReport) -> dict[str, object]:
         """Return a variant's measurements in types of JSON, which has no NaN."""

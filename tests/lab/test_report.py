@@ -30,6 +30,14 @@ def test_dead_and_live_rules(report: te.lab.Report) -> None:
     assert report.dead == ["paint"] and ("bonus", SCORE) in report.differences
     assert report.variants[1].numbers == report.base.numbers
     assert report.base.unused["uniform"] == {"never legal": ["1"], "legal, never taken": []}
+    assert str(report).count("never legal: 1.") == 2, "for each player of the base, not again for variants"
+
+
+def test_actions_that_a_variant_loses() -> None:
+    """Without loans nobody gets a Free card in Three Will."""
+    envs = te.lab.variants(te.make("three_will"), {"loan": []})
+    text = te.lab.measure(envs, ["uniform"], 32).to_markdown()
+    assert "In 512 games by uniform with loan=False never legal: free card." in text
 
 
 def test_markdown_marks_differences(report: te.lab.Report) -> None:

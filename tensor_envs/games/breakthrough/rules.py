@@ -16,7 +16,7 @@ from tensor_envs.rules import (
     GameState,
     Mask,
     Outcome,
-    Part,
+    Observation,
     Scalar,
     Spec,
     bit,
@@ -88,8 +88,12 @@ class Breakthrough:
         after = s.replace(own=other, other=own, current_player=1 - s.current_player)
         return Outcome(after, rewards=(first, -first), terminated=won)
 
-    def observe(self, s: GameState, player: Scalar) -> list[Part]:
+    def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return the player's pieces, the opponent's, and the direction of the player (B7)."""
         moves, every = s.current_player == player, pack(range(self.cells), self.cells)
-        planes = (where(moves, s.own, s.other), where(moves, s.other, s.own))
-        return [bits(cells, self.cells) for cells in (*planes, [where(player == 0, word(w), 0) for w in every])]
+        planes = {
+            "own pieces": where(moves, s.own, s.other),
+            "the opponent's pieces": where(moves, s.other, s.own),
+            "the player moves up": [where(player == 0, word(w), 0) for w in every],
+        }
+        return {name: bits(cells, self.cells) for name, cells in planes.items()}

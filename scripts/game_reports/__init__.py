@@ -1,0 +1,1 @@
+"""Reports of the own games by the laboratory, and the command that measures them."""
