@@ -22,7 +22,7 @@ NUM_GAMES = 64
 GAMES: dict[str, tuple[list[str | int], str]] = {
     "hyper_tic_tac_toe": (["uniform", 64, "perfect"], "misere gravity shape=(3,3),(4,4)"),
     "shed": (["uniform", 16, "perfect"], "cards=5,7,9,12"),
-    "tensor_equilibrium": (["uniform"], "hack_bonus tweak_optional op_needs_effect load_tweaks=0,2"),
+    "tensor_equilibrium": (["uniform", 16], "hack_bonus tweak_optional op_needs_effect load_tweaks=0,2"),
     "tensor_stars": (["uniform", 16], "win_check=piece star_rule=own,opposite score_stops_piece points_to_win=3"),
     "three_will": (["uniform", 16], "loan challenge supplementary fail_ends_turn to_win=2,4"),
 }

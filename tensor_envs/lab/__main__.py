@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     add("--vary", nargs="+", default=[], metavar="FIELD[=VALUES]", help="fields to vary, such as loan to_win=2,3")
     players = "uniform, simulations of playout search, trained, perfect; default: %(default)s"
     add("--players", nargs="+", type=_player, default=list(PLAYERS), help=players)
-    add("--games", type=whole(32, MAX_GAMES), default=128, help="games of each player, default %(default)s")
+    add("--games", type=whole(32, MAX_GAMES), default=64, help="games of each player, default %(default)s")
     precision = "half the width of the intervals of scores, luck and skill, for which games are added"
     add("--precision", type=real(0.001, 1), help=precision)
     add("--seed", type=whole(0, 2**32 - 1), default=0, help="default %(default)s")

@@ -34,7 +34,7 @@ MAX_SIMULATIONS = 2**20
 def measure(
     env_or_variants: Env | Mapping[str, Env],
     players: Sequence[str | int] = PLAYERS,
-    games: int = 128,
+    games: int = 64,
     precision: float | None = None,
     seed: int = 0,
     progress: bool = False,

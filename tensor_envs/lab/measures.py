@@ -32,7 +32,8 @@ class ActionUse:
     """How often a kind of actions is legal and taken.
 
     Attributes:
-        legal: share of decisions in which an action of the kind is legal, at most 1 each.
+        legal: share of decisions in which the action is legal; for a kind, its legal actions per decision, where a game
+            counts for at most 1.
         taken: share of decisions in which one is taken.
         chosen: share of the legal actions of the kind that are taken; None if none was legal.
 
