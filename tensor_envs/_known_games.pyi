@@ -7,6 +7,7 @@ from tinygrad.tensor import Tensor
 from tensor_envs.env import Env, Illegal
 from tensor_envs.games.amazons.rules import Amazons
 from tensor_envs.games.backgammon.rules import Backgammon
+from tensor_envs.games.breakthrough.rules import Breakthrough
 from tensor_envs.games.checkers.rules import Checkers
 from tensor_envs.games.chess.rules import Chess
 from tensor_envs.games.connect_four.rules import ConnectFour
@@ -54,6 +55,10 @@ class BackgammonState(KnownState):
     key: Tensor
     men: Tensor
     dice: Tensor
+
+class BreakthroughState(KnownState):
+    own: Tensor
+    other: Tensor
 
 class CheckersState(KnownState):
     own: Tensor
@@ -256,6 +261,10 @@ def make(
 def make(
     id: Literal["backgammon"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
 ) -> Env[Backgammon, BackgammonState]: ...
+@overload
+def make(
+    id: Literal["breakthrough"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
+) -> Env[Breakthrough, BreakthroughState]: ...
 @overload
 def make(
     id: Literal["checkers"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any

@@ -81,8 +81,8 @@ def draw(rules: Yahtzee, game: dict[str, Any]) -> Drawing:
 
 def open_actions(rules: Yahtzee, game: dict[str, Any]) -> list[int]:
     """Return the legal actions of a game that goes on (Y3, Y4, Y7)."""
-    flat = [integer(points) for row in game["boxes"] for points in row]
-    fields = {"dice": [integer(die) for die in game["dice"]], "boxes": flat}
+    boxes = [[*map(integer, row)] for row in game["boxes"]]
+    fields = {"dice": [*map(integer, game["dice"])], "boxes": boxes}
     numbers = {name: integer(game[name]) for name in ("rerolls", "current_player")}
     return legal_actions(rules, fields | numbers)
 
