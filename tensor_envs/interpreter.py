@@ -12,7 +12,7 @@ from tensor_envs._engine.random import seed_words
 from tensor_envs._validate import instance, integer
 from tensor_envs.env import SEED_ROWS, Env
 from tensor_envs.rules.chance import POLICY_EPISODE, threefry
-from tensor_envs.rules.lists import MemoryArray, flat, has_bit, nested
+from tensor_envs.rules.lists import MemoryArray, flat, has_bit, nested, num_words
 from tensor_envs.rules.observation import entries
 from tensor_envs.rules.scalar import WORD_BITS, Scalar, scalar, word
 from tensor_envs.rules.scalar import integer as as_int
@@ -77,8 +77,9 @@ class ScalarGame:
     def _mask(self) -> MaskWords:
         """Return the legal action mask, computed once per state."""
         if self._mask_of is not self.state:
-            mask = self.game.mask(self.state)
-            self._mask_of, self._words = self.state, [word(0)] * len(mask) if self.over else mask
+            # a finished game has no player to move, for whom rules could compute a mask
+            empty = [word(0)] * num_words(self.game.spec.num_actions)
+            self._mask_of, self._words = self.state, empty if self.over else self.game.mask(self.state)
         return self._words
 
     def legal_actions(self) -> list[int]:

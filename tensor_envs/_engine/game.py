@@ -19,7 +19,7 @@ from tensor_envs._validate import instance
 from tensor_envs.rules.chance import Chance, KeyedChance, NoChance, scale, threefry
 from tensor_envs.rules.control import sum_in_range
 from tensor_envs.rules.kernel import loop, registers, tracing
-from tensor_envs.rules.lists import MemoryArray, flat, nested, nth_bit, num_words, pack_flags, popcount
+from tensor_envs.rules.lists import MemoryArray, flat, nested, nth_bit, num_words, pack_flags, plain_numbers, popcount
 from tensor_envs.rules.observation import Number, Part, named_parts
 from tensor_envs.rules.scalar import WORD_BITS, Scalar, Value, integer, scalar, where, word
 from tensor_envs.rules.spec import Field, GameState, Outcome, Rules, Spec, wrong_shape
@@ -91,7 +91,11 @@ class Game:
         entries = np.array(value, object)
         if entries.shape != field.shape:
             raise ValueError(f"{context}: {wrong_shape(field, entries.shape)}")
-        return nested([_as_kind(field, x, context) for x in flat(value)], field.shape)
+        numbers = flat(value)
+        known = plain_numbers(numbers, field.dtype)  # checked together, which is quick
+        if not known or (field.kind == "int" and not field.low <= min(known) <= max(known) <= field.high):  # type: ignore[operator]
+            numbers = [_as_kind(field, x, context) for x in numbers]
+        return nested(numbers, field.shape)
 
     def step(
         self, s: GameState, action: Scalar, legal: Scalar | None
@@ -149,7 +153,7 @@ class Game:
         kinds = ", ".join(sorted({x.kind for x in values}))
         raise ValueError(
             f"legal_action_mask must give {actions} bools, one an action, or {words} words of 32 actions; "
-            f"got {len(values)} of kind {kinds}"
+            f"got {len(values)} of kind {kinds}" + (": write x != 0" if kinds == "int" else "")
         )
 
     def observe(self, s: GameState, mask: MaskWords, player: Scalar) -> list[Part]:

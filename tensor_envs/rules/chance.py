@@ -18,6 +18,7 @@ from typing import Protocol
 from tensor_envs.rules.scalar import WORD_BITS, Scalar, Value, integer, is_gpu, refuse, scalar, word, word64
 
 POLICY_EPISODE = 0xFFFFFFFF
+_WORD = 0xFFFFFFFF
 _PARITY = 0x1BD11BDA
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 
@@ -29,16 +30,19 @@ def threefry(key: Sequence[Value], counter: Sequence[Value]) -> tuple[Scalar, Sc
         >>> threefry((0, 0), (0, 0))
         (word(1797259609), word(2579123966))
     """
-    (k0, k1), (x, y) = ([word(number) for number in pair] for pair in (key, counter))
+    words = [word(number) for number in (*key, *counter)]
+    if all(w.is_plain for w in words):  # plain ints are quicker than plain scalars
+        words = [w.node for w in words]
+    k0, k1, x, y = words
     schedule = (k0, k1, k0 ^ k1 ^ _PARITY)
     x, y = x + k0, y + k1
     for group in range(5):
         for turn in _ROTATIONS[group % 2]:
-            x = x + y
-            y = (y << turn | y >> WORD_BITS - turn) ^ x
+            x = x + y & _WORD
+            y = (y << turn & _WORD | (y & _WORD) >> WORD_BITS - turn) ^ x
         x = x + schedule[(group + 1) % 3]
         y = y + (schedule[(group + 2) % 3] + (group + 1))
-    return x, y
+    return word(x & _WORD), word(y & _WORD)
 
 
 def scale(bits: Scalar, n: Value) -> Scalar:

@@ -24,6 +24,7 @@ from tensor_envs.rules.scalar import (
     refuse,
     scalar,
     where,
+    where_list,
     word,
 )
 
@@ -47,6 +48,7 @@ class MemoryArray:
             if not -self.size <= index < self.size:
                 refuse(f"the index of a memory field must be in {-self.size}..{self.size - 1}, got {index}", IndexError)
             index = index % self.size
+        _known(index, self.size)
         return self.element(scalar(index))
 
 
@@ -99,9 +101,21 @@ def _kind(values: Sequence[Value]) -> DType | None:
     return REAL if kind is None and any(isinstance(x, (float, np.floating)) for x in values) else kind
 
 
-def _known(index: Any) -> int | None:
+def plain_numbers(values: Sequence[Any], dtype: DType) -> list[Any] | None:
+    """Return the numbers of plain scalars of one kind; None for other values."""
+    numbers = [x.node for x in values if type(x) is Scalar and x.is_plain and x.dtype is dtype]
+    return numbers if len(numbers) == len(values) else None
+
+
+def _known(index: Any, size: int) -> int | None:
+    """Return a plain index, or None in a kernel. IndexError if it is out of range, which kernels do not check."""
     index = scalar(index)
-    return int(index.value) if index.is_plain else None
+    if not index.is_plain:
+        return None
+    at = int(index.node)
+    if not 0 <= at < size:
+        refuse(f"an index must be in 0..{size - 1}, also where its entry is not used; got {at}", IndexError)
+    return at
 
 
 @overload
@@ -120,16 +134,16 @@ def select(values: Any, index: Value) -> Any:
     if isinstance(values, MemoryArray):
         return values[scalar(index)]
     if len(values) and isinstance(values[0], (list, tuple)):
-        at = _known(index)
-        row = values[0] if at is None else values[at if 0 <= at < len(values) else 0]
+        at = _known(index, len(values))
+        row = values[at or 0]
         for i, other in enumerate(values[1:] if at is None else (), 1):
             row = where(index == i, other, row)
         return FixedList(scalar(x) if not isinstance(x, (list, tuple)) else x for x in row)
     if not values:
         refuse("there is nothing to select from an empty list", ValueError)
-    at = _known(index)
-    if at is not None:  # beyond the range, as in a kernel: the first
-        value = values[at if 0 <= at < len(values) else 0]
+    at = _known(index, len(values))
+    if at is not None:
+        value = values[at]
         return value if isinstance(value, Scalar) else scalar(value, _kind(values))
     chosen, *others = _alike(values)
     for i, value in enumerate(others, 1):
@@ -148,7 +162,8 @@ def put(values: Array, index: Value, value: Any) -> Any:
     """
     if isinstance(values, MemoryArray):
         return MemoryArray(lambda i: where(i == index, value, values[i]), values.size)
-    return [where(scalar(index) == i, value, old) for i, old in enumerate(values)]
+    index = scalar(index)
+    return where_list([index == i for i in range(len(values))], [value] * len(values), values)
 
 
 def lookup(table: Sequence[Value], index: Value) -> Scalar:
@@ -158,9 +173,8 @@ def lookup(table: Sequence[Value], index: Value) -> Scalar:
         >>> lookup([4, 5, 6], integer(1))
         int(5)
     """
-    at = _known(index)
-    if at is not None:
-        return select(table, at)
+    if not isinstance(index, Scalar) or index.is_plain:
+        return select(table, index)
     values = _alike(table)
     index, bit = scalar(index), 0
     while len(values) > 1:
@@ -178,7 +192,9 @@ def any_of(conditions: Iterable[Value]) -> Scalar:
         >>> any_of(integer(3) == x for x in (1, 3))
         bool(True)
     """
-    return reduce(or_, map(scalar, conditions), scalar(False))
+    conditions = list(conditions)
+    numbers = plain_numbers(conditions, BOOL)
+    return scalar(any(numbers)) if numbers else reduce(or_, map(scalar, conditions), scalar(False))
 
 
 def all_of(conditions: Iterable[Value]) -> Scalar:
@@ -188,7 +204,9 @@ def all_of(conditions: Iterable[Value]) -> Scalar:
         >>> all_of(integer(3) == x for x in (1, 3))
         bool(False)
     """
-    return reduce(and_, map(scalar, conditions), scalar(True))
+    conditions = list(conditions)
+    numbers = plain_numbers(conditions, BOOL)
+    return scalar(all(numbers)) if numbers else reduce(and_, map(scalar, conditions), scalar(True))
 
 
 def sum_of(values: Iterable[Value]) -> Scalar:
@@ -198,7 +216,9 @@ def sum_of(values: Iterable[Value]) -> Scalar:
         >>> sum_of([True, integer(2), 3])
         int(6)
     """
-    return scalar(reduce(add, values, 0))
+    values = list(values)
+    numbers = plain_numbers(values, BOOL)
+    return integer(sum(numbers)) if numbers else scalar(reduce(add, values, 0))
 
 
 def union_of(words: Iterable[Any]) -> Any:
@@ -208,7 +228,9 @@ def union_of(words: Iterable[Any]) -> Any:
         >>> union_of([word(1), word(6)])
         word(7)
     """
-    union = reduce(or_, words)
+    words = list(words)
+    numbers = plain_numbers(words, WORD)
+    union = word(reduce(or_, numbers)) if numbers else reduce(or_, words)
     return union if isinstance(union, list) else scalar(union, WORD)
 
 
@@ -368,6 +390,9 @@ def pack_flags(flags: Sequence[Value]) -> list[Scalar]:
         >>> pack_flags([True, False, True])
         [word(5)]
     """
+    numbers = plain_numbers(flags, BOOL)
+    if numbers is not None:
+        return [word(w) for w in pack((i for i, flag in enumerate(numbers) if flag), len(numbers))]
     bits = [word(scalar(flag)) << i % WORD_BITS for i, flag in enumerate(flags)]
     return [reduce(or_, bits[i : i + WORD_BITS]) for i in range(0, len(bits), WORD_BITS)]
 
@@ -379,9 +404,10 @@ def has_bit(words: Any, index: Value) -> Scalar:
         >>> has_bit(word(5), 2), has_bit([0, word(2)], integer(33))
         (bool(True), bool(True))
     """
-    if isinstance(words, Scalar):
-        return (words >> integer(index) & 1) != 0
     index = integer(index)
+    _known(index, BITS[words.dtype] if isinstance(words, Scalar) else WORD_BITS * len(words))
+    if isinstance(words, Scalar):
+        return (words >> index & 1) != 0
     if not isinstance(words, MemoryArray) and len(words) == 1:
         chosen = word(words[0])
     else:

@@ -111,9 +111,11 @@ def entries(parts: Sequence[Part]) -> list[Any]:
     values: list[Any] = []
     for part in parts:
         if isinstance(part, Bits):
-            values += [int(word(part.words[i // WORD_BITS]).value) >> i % WORD_BITS & 1 for i in range(part.size)]
+            words = [int(word(part.words[w]).value) for w in range(num_words(part.size))]
+            values += [words[i // WORD_BITS] >> i % WORD_BITS & 1 for i in range(part.size)]
         elif isinstance(part, OneHot):
-            values += [int(part.value.value == i) for i in range(part.size)]
+            one = part.value.value
+            values += [int(one == i) for i in range(part.size)]
         else:
             values.append(part.value.value)
     return values

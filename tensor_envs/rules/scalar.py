@@ -20,13 +20,31 @@ from tinygrad.dtype import DType
 
 from tensor_envs._compiler import arithmetic
 from tensor_envs._compiler.arithmetic import wrap
-from tensor_envs._compiler.tape import BOOL, INT, LONG, REAL, SIGNED, UNSIGNED, WORD, WORD64, Instruction, recording
+from tensor_envs._compiler.tape import (
+    BOOL,
+    INT,
+    LIMITS,
+    LONG,
+    REAL,
+    SIGNED,
+    UNSIGNED,
+    WORD,
+    WORD64,
+    Instruction,
+    recording,
+)
 
 WORD_BITS = 32
 # of the kinds that are whole numbers
 BITS = {BOOL: 1} | {kind: 8 * kind.itemsize for kind in SIGNED + UNSIGNED}
 NAMES = {BOOL: "bool", INT: "int", WORD: "word", WORD64: "word64", REAL: "real"}
 _LANGUAGE = os.path.dirname(os.path.abspath(__file__))
+
+BITWISE = (operator.and_, operator.or_, operator.xor)
+SMALL = 1 << 31  # plain ints below it fit into every kind of whole numbers
+# kinds that compute with plain ints, and the ints that mix with them: those below
+HIGH = {BOOL: 0, REAL: 0} | {kind: 1 << BITS[kind] - (kind in SIGNED) for kind in SIGNED + UNSIGNED}
+_new = object.__new__
 
 Number = bool | int | float
 
@@ -54,6 +72,99 @@ def is_gpu() -> bool:
 def _a(dtype: DType) -> str:
     """Return a kind's name with its article."""
     return f"{'an' if dtype is INT else 'a'} {NAMES[dtype]}"
+
+
+Operation = Callable[[Any, Any], Any]
+Method = Callable[[Any, Any], "Scalar"]
+
+
+def _divide(a: Any, b: Any) -> Any:
+    """Return a // b, rounded down; 0 for b = 0, since a kernel also computes what `where` does not choose."""
+    return a // b if b else 0
+
+
+def _remainder(a: Any, b: Any) -> Any:
+    return a % b if b else 0
+
+
+def _whole(value: int, dtype: DType) -> Scalar:
+    """Return a plain whole number, wrapped around."""
+    if not 0 <= value < SMALL:
+        low, high = LIMITS[dtype]
+        if not low <= value <= high:
+            value = (value - low & high - low) + low
+    x = _new(Scalar)
+    x.node, x.dtype, x.is_plain = value, dtype, True
+    return x
+
+
+def _operators(op: Operation) -> tuple[Method, Method]:
+    """Return an operator's method and its reflection, which compute with plain whole numbers at once."""
+
+    def forward(self: Scalar, x: Any) -> Scalar:
+        dtype = self.dtype
+        if type(x) is Scalar:
+            if x.dtype is dtype and self.is_plain and x.is_plain and HIGH[dtype]:
+                return _whole(op(self.node, x.node), dtype)
+        elif type(x) is int and 0 <= x < HIGH[dtype] and self.is_plain:
+            return _whole(op(self.node, x), dtype)
+        return _arithmetic(op, self, x)
+
+    def reflected(self: Scalar, x: Any) -> Scalar:
+        if type(x) is int and 0 <= x < HIGH[self.dtype] and self.is_plain:
+            return _whole(op(x, self.node), self.dtype)
+        return _arithmetic(op, x, self)
+
+    return forward, reflected
+
+
+def _bitwise(op: Operation) -> Method:
+    """Return the method of an operator on bits, as `_operators` does, and on bools."""
+
+    def method(self: Scalar, x: Any) -> Scalar:
+        dtype = self.dtype
+        if type(x) is Scalar:
+            if x.dtype is dtype and self.is_plain and x.is_plain and dtype is not REAL:
+                value = op(self.node, x.node)
+                return (TRUE if value else FALSE) if dtype is BOOL else _whole(value, dtype)
+        elif type(x) is int and 0 <= x < HIGH[dtype] and self.is_plain:
+            return _whole(op(self.node, x), dtype)
+        return _arithmetic(op, self, x)
+
+    return method
+
+
+def _shifts(op: Operation) -> tuple[Method, Method]:
+    """Return the methods of a shift, as `_operators` does."""
+
+    def forward(self: Scalar, x: Any) -> Scalar:
+        dtype = self.dtype
+        if self.is_plain and HIGH[dtype]:
+            if type(x) is int and 0 <= x < 32:
+                return _whole(op(self.node, x), dtype)
+            if type(x) is Scalar and x.is_plain and x.dtype is not REAL:
+                return _whole(op(self.node, x.node & 8 * dtype.itemsize - 1), dtype)
+        return _shift(op, self, x)
+
+    def reflected(self: Scalar, x: Any) -> Scalar:
+        return _shift(op, x, self)
+
+    return forward, reflected
+
+
+def _comparison(op: Operation) -> Method:
+    """Return the method of a comparison, as `_operators` does."""
+
+    def method(self: Scalar, x: Any) -> Scalar:
+        if self.is_plain:
+            if type(x) is Scalar:
+                if x.dtype is self.dtype and x.is_plain:
+                    return TRUE if op(self.node, x.node) else FALSE
+            elif type(x) is int and 0 <= x < HIGH[self.dtype]:
+                return TRUE if op(self.node, x) else FALSE
+        return _compare(op, self, x)
+
+    return method
 
 
 class Scalar:
@@ -104,7 +215,9 @@ class Scalar:
         if self.dtype is dtype:
             return self
         if self.is_plain:
-            return Scalar(wrap(self.node, dtype), dtype)
+            if self.dtype is REAL or dtype is REAL or dtype is BOOL:
+                return Scalar(wrap(self.node, dtype), dtype)
+            return _whole(+self.node, dtype)
         return Scalar(arithmetic.cast(self.node, dtype), dtype)
 
     def __repr__(self) -> str:
@@ -129,40 +242,50 @@ class Scalar:
     def __iter__(self) -> NoReturn:
         refuse("a scalar is one number of one game: there is nothing to go through. A field with a shape is a list")
 
+    def __getitem__(self, index: Any) -> NoReturn:
+        refuse("a scalar is one number: there is nothing to index. A field with a shape is a list; write has_bit(x, i)")
+
+    __array_ufunc__ = None  # NumPy's numbers leave operators to this class
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        if dtype is not None and np.dtype(dtype).kind == "O":  # of an array of scalars for a field
+            single = np.empty((), object)
+            single.fill(self)
+            return single
+        refuse(
+            "a scalar is no array and no index of one for NumPy: write lookup(array.tolist(), x), or a list of scalars"
+        )
+
     # *** operators ***
 
-    def __add__(self, x: Any) -> Scalar:
-        return _arithmetic(operator.add, self, x)
-
-    def __radd__(self, x: Any) -> Scalar:
-        return _arithmetic(operator.add, x, self)
-
-    def __sub__(self, x: Any) -> Scalar:
-        return _arithmetic(operator.sub, self, x)
-
-    def __rsub__(self, x: Any) -> Scalar:
-        return _arithmetic(operator.sub, x, self)
-
-    def __mul__(self, x: Any) -> Scalar:
-        return _arithmetic(operator.mul, self, x)
-
-    def __rmul__(self, x: Any) -> Scalar:
-        return _arithmetic(operator.mul, x, self)
+    __add__, __radd__ = _operators(operator.add)
+    __sub__, __rsub__ = _operators(operator.sub)
+    __mul__, __rmul__ = _operators(operator.mul)
+    __floordiv__, __rfloordiv__ = _operators(_divide)
+    __mod__, __rmod__ = _operators(_remainder)
+    __lshift__, __rlshift__ = _shifts(operator.lshift)
+    __rshift__, __rrshift__ = _shifts(operator.rshift)
+    __and__ = __rand__ = _bitwise(operator.and_)
+    __or__ = __ror__ = _bitwise(operator.or_)
+    __xor__ = __rxor__ = _bitwise(operator.xor)
+    __eq__ = _comparison(operator.eq)  # type: ignore[assignment]
+    __ne__ = _comparison(operator.ne)  # type: ignore[assignment]
+    __lt__ = _comparison(operator.lt)
+    __le__ = _comparison(operator.le)
+    __gt__ = _comparison(operator.gt)
+    __ge__ = _comparison(operator.ge)
 
     def __neg__(self) -> Scalar:
-        return _arithmetic(operator.sub, 0, self)
+        return 0 - self
 
-    def __floordiv__(self, x: Any) -> Scalar:
-        return _arithmetic(_divide, self, x)
-
-    def __rfloordiv__(self, x: Any) -> Scalar:
-        return _arithmetic(_divide, x, self)
-
-    def __mod__(self, x: Any) -> Scalar:
-        return _arithmetic(_remainder, self, x)
-
-    def __rmod__(self, x: Any) -> Scalar:
-        return _arithmetic(_remainder, x, self)
+    def __invert__(self) -> Scalar:
+        if self.dtype is REAL:
+            refuse("a real has no bits")
+        if self.is_plain:
+            return (FALSE if self.node else TRUE) if self.dtype is BOOL else _whole(~self.node, self.dtype)
+        if self.dtype is BOOL:
+            return Scalar(arithmetic.invert(self.node), BOOL)
+        return Scalar(arithmetic.bit_xor(self.node, arithmetic.const(-1, self.dtype)), self.dtype)
 
     def __truediv__(self, x: Any) -> NoReturn:
         refuse("kernels divide whole numbers: write a // b, or real(a) * (1 / 10) for a share of a known number")
@@ -173,38 +296,6 @@ class Scalar:
         refuse("a power is a product or a shift: write x * x or 1 << x")
 
     __rpow__ = __pow__
-
-    def __lshift__(self, x: Any) -> Scalar:
-        return _shift(operator.lshift, self, x)
-
-    def __rlshift__(self, x: Any) -> Scalar:
-        return _shift(operator.lshift, x, self)
-
-    def __rshift__(self, x: Any) -> Scalar:
-        return _shift(operator.rshift, self, x)
-
-    def __rrshift__(self, x: Any) -> Scalar:
-        return _shift(operator.rshift, x, self)
-
-    def __and__(self, x: Any) -> Scalar:
-        return _arithmetic(operator.and_, self, x, bitwise=True)
-
-    def __or__(self, x: Any) -> Scalar:
-        return _arithmetic(operator.or_, self, x, bitwise=True)
-
-    def __xor__(self, x: Any) -> Scalar:
-        return _arithmetic(operator.xor, self, x, bitwise=True)
-
-    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
-
-    def __invert__(self) -> Scalar:
-        if self.dtype is REAL:
-            refuse("a real has no bits")
-        if self.is_plain:
-            return Scalar(not self.node if self.dtype is BOOL else wrap(~self.node, self.dtype), self.dtype)
-        if self.dtype is BOOL:
-            return Scalar(arithmetic.invert(self.node), BOOL)
-        return Scalar(arithmetic.bit_xor(self.node, arithmetic.const(-1, self.dtype)), self.dtype)
 
     def __abs__(self) -> NoReturn:
         refuse("write where(x < 0, -x, x)")
@@ -217,27 +308,9 @@ class Scalar:
     def __hash__(self) -> int:
         return refuse("a scalar is no key of a dictionary and no member of a set: write lookup(table, x), or x == a")
 
-    def __eq__(self, x: object) -> Scalar:  # type: ignore[override]
-        return _compare(operator.eq, self, x)
 
-    def __ne__(self, x: object) -> Scalar:  # type: ignore[override]
-        return _compare(operator.ne, self, x)
-
-    def __lt__(self, x: Any) -> Scalar:
-        return _compare(operator.lt, self, x)
-
-    def __le__(self, x: Any) -> Scalar:
-        return _compare(operator.le, self, x)
-
-    def __gt__(self, x: Any) -> Scalar:
-        return _compare(operator.gt, self, x)
-
-    def __ge__(self, x: Any) -> Scalar:
-        return _compare(operator.ge, self, x)
-
-
+TRUE, FALSE = Scalar(True, BOOL), Scalar(False, BOOL)
 Value = Scalar | Number
-Operation = Callable[[Any, Any], Any]
 
 
 class _Set(Protocol):
@@ -270,8 +343,10 @@ def scalar(x: Any, like: DType | None = None) -> Scalar:
     kind = type(x)
     if kind is Scalar:
         return x  # type: ignore[no-any-return]
+    if kind is bool:
+        return TRUE if x else FALSE
     if kind is int and 0 <= x < 0x80000000 and like is not REAL:  # the common case first
-        return Scalar(x, INT if like is None or like is BOOL else like)
+        return _whole(x, INT if like is None or like is BOOL else like)
     if isinstance(x, (bool, np.bool_)):
         return Scalar(bool(x), BOOL)
     if isinstance(x, (float, np.floating)):
@@ -307,10 +382,10 @@ def _common(a: Any, b: Any) -> tuple[Scalar, Scalar]:
     return refuse(f"{a.kind} and {b.kind} do not mix: write integer(x), word(x), word64(x) or real(x)")
 
 
-def _arithmetic(op: Operation, a: Any, b: Any, bitwise: bool = False) -> Scalar:
+def _arithmetic(op: Operation, a: Any, b: Any) -> Scalar:
     if not (type(a) is Scalar is type(b) and a.dtype is b.dtype):
         a, b = _common(a, b)
-    dtype = a.dtype
+    dtype, bitwise = a.dtype, op in BITWISE
     if bitwise:
         if dtype is REAL:
             refuse("a real has no bits")
@@ -320,15 +395,6 @@ def _arithmetic(op: Operation, a: Any, b: Any, bitwise: bool = False) -> Scalar:
         value = op(a.node, b.node)
         return Scalar(value if bitwise else wrap(value, dtype), dtype)
     return Scalar(_RECORD[op](a.instruction(), b.instruction()), dtype)
-
-
-def _divide(a: Any, b: Any) -> Any:
-    """Return a // b, rounded down; 0 for b = 0, since a kernel also computes what `where` does not choose."""
-    return a // b if b else 0
-
-
-def _remainder(a: Any, b: Any) -> Any:
-    return a % b if b else 0
 
 
 def _shift(op: Operation, a: Any, b: Any) -> Scalar:
@@ -409,18 +475,35 @@ def where(condition: Any, a: Any, b: Any) -> Any:
         >>> where(integer(3) > 2, 1, 0), where(scalar(False), [1, 2], [3, 4])
         (int(1), [int(3), int(4)])
     """
+    chosen = condition if type(condition) is Scalar else scalar(condition)
+    if chosen.dtype is not BOOL:
+        refuse(f"a condition is a bool, got {_a(chosen.dtype)}: write x != 0")
     if isinstance(a, (list, tuple)) or isinstance(b, (list, tuple)):
         if not (isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)) and len(a) == len(b)):
             refuse("where chooses between two lists of one length")
         make = getattr(a, "like", list)  # a set of a grid stays one
-        return make([where(condition, x, y) for x, y in zip(a, b, strict=True)])
-    chosen = scalar(condition)
-    if chosen.dtype is not BOOL:
-        refuse(f"a condition is a bool, got {_a(chosen.dtype)}: write x != 0")
+        return make(where_list([chosen] * len(a), a, b))
+    if chosen.is_plain:  # the common cases first
+        x, other = (a, b) if chosen.node else (b, a)
+        if type(x) is Scalar:
+            if x.dtype is other.dtype if type(other) is Scalar else type(other) is int and 0 <= other < HIGH[x.dtype]:
+                return x
+        elif type(x) is int is type(other):
+            return scalar(x)
     a, b = _common(a, b)
     if chosen.is_plain:
         return a if chosen.node else b
     return Scalar(arithmetic.choose(chosen.node, a.instruction(), b.instruction()), a.dtype)
+
+
+def where_list(conditions: Sequence[Scalar], a: Sequence[Value], b: Sequence[Value]) -> list[Scalar]:
+    """Return a[i] where conditions[i] holds, else b[i], for each i. It does not call `where` for plain conditions."""
+    return [
+        (x if c.node else y)  # type: ignore[misc] # scalars
+        if type(x) is Scalar is type(y) and x.dtype is y.dtype and c.is_plain
+        else where(c, x, y)
+        for c, x, y in zip(conditions, a, b, strict=True)
+    ]
 
 
 def maximum(a: Value, b: Value) -> Scalar:

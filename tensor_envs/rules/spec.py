@@ -143,7 +143,8 @@ class Spec:
         for i, field in enumerate(self.fields):
             instance(f"fields[{i}]", field, Field)
         names = [field.name for field in self.all_fields]
-        twice = [name for name in names if names.count(name) > 1 or (name == "key" and not self.chance)]
+        taken = ["key"] * (not self.chance) + ["replace", "asdict"]  # the latter are methods of GameState
+        twice = [name for name in names if names.count(name) > 1 or name in taken]
         if twice:
             raise ValueError(f"the field name {twice[0]!r} is taken")
 
@@ -182,39 +183,37 @@ class GameState:
         (int(0), 3)
     """
 
-    __slots__ = ("_fields", "_num_players")
-
     def __init__(self, fields: Mapping[str, Any], num_players: int = 0):
         """Take the fields; `num_players` is 0 where no rules are concerned with it."""
-        object.__setattr__(self, "_num_players", num_players)
+        # attributes of Python, which are quicker than those of a `__getattr__`
         values = {
             name: FixedList(x) if isinstance(x, _LISTS) and type(x) is not FixedList else x
             for name, x in fields.items()
         }
-        object.__setattr__(self, "_fields", values)
+        vars(self).update(values, _num_players=num_players)
 
     def __getattr__(self, name: str) -> Any:
-        try:
-            return self._fields[name]
-        except KeyError:
-            raise AttributeError(f"no field {name!r}; the fields are {', '.join(self._fields)}") from None
+        raise AttributeError(f"no field {name!r}; the fields are {', '.join(self.asdict())}")
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"a game state is immutable: use replace({name}=...)")
 
     def __repr__(self) -> str:
-        return f"GameState({', '.join(f'{name}={value!r}' for name, value in self._fields.items())})"
+        return f"GameState({', '.join(f'{name}={value!r}' for name, value in self.asdict().items())})"
 
     def replace(self, **changes: Any) -> GameState:
         """Return the state with some fields replaced. ValueError for a name that is no field."""
-        unknown = changes.keys() - self._fields.keys()
+        fields = self.asdict()
+        unknown = changes.keys() - fields.keys()
         if unknown:
-            raise ValueError(f"no field {', '.join(sorted(unknown))}; the fields are {', '.join(self._fields)}")
-        return GameState({**self._fields, **changes}, self._num_players)
+            raise ValueError(f"no field {', '.join(sorted(unknown))}; the fields are {', '.join(fields)}")
+        return GameState(fields | changes, self._num_players)
 
     def asdict(self) -> dict[str, Any]:
         """Return the fields by name, in a new dictionary."""
-        return dict(self._fields)
+        fields = vars(self).copy()
+        del fields["_num_players"]
+        return fields
 
 
 def players_of(s: GameState) -> int:

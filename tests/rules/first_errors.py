@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tensor_envs.rules import Scalar, integer, maximum, popcount, real, scalar, select, where, word, word64
 from tensor_envs.rules.chance import KeyedChance
 
@@ -49,6 +51,22 @@ def an_assertion(x: Scalar) -> Any:
 
 def an_index(x: Scalar) -> Any:
     return [1, 2, 3][x]
+
+
+def a_subscript(x: Scalar) -> Any:
+    return x[0]
+
+
+def an_index_of_an_array(x: Scalar) -> Any:
+    return np.arange(5)[x]
+
+
+def an_array_of_scalars(x: Scalar) -> Any:
+    return np.array([x, x])
+
+
+def a_sum_with_an_array(x: Scalar) -> Any:
+    return np.arange(5) + x
 
 
 def an_absolute_value(x: Scalar) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from tensor_envs.rules import (
     Scalar,
     all_of,
     any_of,
+    has_bit,
     integer,
     lookup,
     put,
@@ -68,6 +70,25 @@ def test_a_plain_index_reads_a_plain_entry() -> None:
     assert [x.value for x in put([1, 2, 3], 1, 9)] == [1, 9, 3]
     x = integer(4)
     assert select([x, x + 1], 0) is x
+
+
+@pytest.mark.parametrize(
+    ("size", "read"),
+    [
+        (3, lambda i: select([integer(3), 5, 7], i)),
+        (3, lambda i: lookup([1, 2, 3], i)),
+        (3, lambda i: select(MemoryArray(lambda k: k, 3), i)),
+        (32, lambda i: has_bit(word(5), i)),
+        (64, lambda i: has_bit([1, word(2)], i)),
+    ],
+)
+def test_a_plain_index_out_of_range_is_an_error(size: int, read: Callable[[int], Scalar]) -> None:
+    """A kernel does not check it, so `te.debug` does."""
+    assert read(0).is_plain and read(size - 1).is_plain
+    for index in (-1, size, 2**31 - 1):
+        message = rf"test_lists.py:\d+: .*\n.* an index must be in 0\.\.{size - 1}, also where .*; got {index}"
+        with pytest.raises(IndexError, match=message):
+            read(index)
 
 
 def test_several_at_once() -> None:

@@ -14,6 +14,7 @@ from tests.rules.traced import kernel
 
 TRUTH = "where(condition, a, b), a & b, a | b, ~a, maximum(a, b), any_of(x == y for y in values)"
 INDEX = "select(values, i), put(values, i, value), lookup(table, i)"
+ARRAY = "a scalar is no array and no index of one for NumPy: write lookup(array.tolist(), x)"
 MIXED = "{} and {} do not mix: write integer(x), word(x), word64(x) or real(x)"
 LISTS = "where chooses between two lists of one length"
 DIVISION = "write a // b, or real(a) * (1 / 10) for a share of a known number"
@@ -28,6 +29,10 @@ MESSAGES: dict[str, tuple[type[Exception], str, str]] = {  # name: error, text o
     "a_membership": (TypeError, "return x in (1, 2)", TRUTH),
     "an_assertion": (TypeError, "assert x >= 0", TRUTH),
     "an_index": (TypeError, "return [1, 2, 3][x]", INDEX),
+    "a_subscript": (TypeError, "return x[0]", "a scalar is one number: there is nothing to index"),
+    "an_index_of_an_array": (TypeError, "return np.arange(5)[x]", ARRAY),
+    "an_array_of_scalars": (TypeError, "return np.array([x, x])", ARRAY),
+    "a_sum_with_an_array": (TypeError, "return np.arange(5) + x", "scalars and numbers mix, but not ndarray"),
     "an_absolute_value": (TypeError, "return abs(x)", "write where(x < 0, -x, x)"),
     "a_quotient_and_remainder": (TypeError, "return divmod(x, 3)", "write x // n and x % n"),
     "a_key": (TypeError, "return table[x]", "no key of a dictionary and no member of a set: write lookup("),

@@ -57,6 +57,7 @@ def test_fields() -> None:
         ({"fields": ("x",)}, TypeError, r"fields\[0\] must be of type Field, got 'x'"),
         ({"fields": (Field("x", high=1),) * 2}, ValueError, "the field name 'x' is taken"),
         ({"fields": (Field("ply", high=1),)}, ValueError, "the field name 'ply' is taken"),
+        ({"fields": (Field("replace", high=1),)}, ValueError, "the field name 'replace' is taken"),
         ({"fields": (Field("episode", high=1),)}, ValueError, "the field name 'episode' is taken"),
         ({"fields": (Field("key", high=1),)}, ValueError, "the field name 'key' is taken"),
         ({"fields": (Field("key", high=1),), "chance": True}, ValueError, "the field name 'key' is taken"),
