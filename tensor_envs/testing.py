@@ -2,15 +2,22 @@
 
 `check_env(env)` raises `ConformanceError` for the first check that fails. A check also fails if what it needs, such as
 the end of a game, never occurs. A game with long episodes needs `short` rule fields in its entry.
+
+The first checks find the most frequent mistakes in rules. They name a field or a line of the rules.
 """
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
 import json
+import math
+import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -28,9 +35,10 @@ from tensor_envs.interpreter import ScalarGame
 from tensor_envs.io import load_state, save_state
 from tensor_envs.jit import jit
 from tensor_envs.rollout import rollout
-from tensor_envs.rules.chance import KeyedChance
+from tensor_envs.rules import spec as rules_spec
+from tensor_envs.rules.chance import Chance, KeyedChance
+from tensor_envs.rules.scalar import Scalar, Value, word
 from tensor_envs.rules.scalar import integer as as_int
-from tensor_envs.rules.scalar import word
 from tensor_envs.rules.spec import GameState
 from tensor_envs.sampling import uniform
 from tensor_envs.state import State
@@ -40,6 +48,9 @@ from tensor_envs.vector import VectorEnv
 BATCH, SEED = 6, 11
 MAX_STEPS = 20_000  # steps after which a check stops waiting for an event
 HIDDEN_BATCH, HIDDEN_PLIES = 512, 8
+RULES_PLIES = 100  # plies that are played in plain Python before a kernel is compiled
+MAX_ROUNDS = 10  # episodes of every game after which a player who has not moved never will
+MAX_REPEATS = 3  # plies of an episode at which a repeated random value may matter
 Values = dict[str, np.ndarray]
 Check = Callable[[Env, int, Any], str]
 
@@ -76,11 +87,16 @@ def check_env(env: Env, steps: int = 40, device: DeviceName | None = None) -> di
     resolve(device)
     env = env if env.illegal == "lose" else Env(env.entry, env.rules, env.id)
     report = {}
-    for check in CHECKS:
+    for number, check in enumerate(CHECKS, 1):
+        if sys.stderr.isatty():
+            print(f"\r\033[K{number}/{len(CHECKS)} {check.__name__}", end="", file=sys.stderr, flush=True)
         try:
             report[check.__name__] = check(env, steps, device)
         except Skipped as skipped:
             report[check.__name__] = f"skipped: {skipped}"
+        finally:
+            if sys.stderr.isatty():
+                print(end="\r\033[K", file=sys.stderr, flush=True)
     return report
 
 
@@ -93,7 +109,35 @@ def require(condition: Any, what: str) -> None:
 def require_equal(a: Values, b: Values, what: str, rows: Any = slice(None)) -> None:
     """Raise ConformanceError unless the values of these rows are equal."""
     for name in a:
-        require((a[name][rows] == b[name][rows]).all(), f"{what}: {name} differs")
+        differs = np.zeros(len(a[name]), bool)
+        differs[rows] = (a[name] != b[name]).reshape(len(differs), -1).any(1)[rows]
+        for row in np.flatnonzero(differs):
+            raise ConformanceError(
+                f"{what}: {name} differs in row {row}: {_shown(a[name][row])}, {_shown(b[name][row])}"
+            )
+
+
+def _shown(values: Any) -> str:
+    """Return values as text of one line."""
+    return np.array2string(np.ravel(values), threshold=40, separator=", ", max_line_width=10_000)
+
+
+def line_of(env: Env, method: str) -> str:
+    """Return the file and line where the author of a game defines a method of the rules."""
+    for kind in type(env.rules).__mro__:
+        code = getattr(vars(kind).get(method), "__code__", None)
+        if code is not None and code.co_filename != rules_spec.__file__:  # where `max_plies` wraps `step`
+            return f"{code.co_filename}:{code.co_firstlineno}"
+    return method
+
+
+@contextmanager
+def playing_at(place: str) -> Iterator[None]:
+    """Name the place in a game at which rules raise an error."""
+    try:
+        yield
+    except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError) as error:
+        raise ConformanceError(f"{place}: {error}") from error
 
 
 def over(values: Values) -> np.ndarray:
@@ -132,6 +176,115 @@ def playing(env: Env, steps: int, device: Any) -> State:
     return state
 
 
+def place_of(game: ScalarGame) -> str:
+    """Return the row, episode and ply of a game."""
+    row, episode, ply = (int(x.value) for x in (game.row_keys[2], game.state.episode, game.state.ply))
+    return f"row {row}, episode {episode}, ply {ply}"
+
+
+class Draws:
+    """Chance events of a game's `step` in plain Python, to find values that repeat.
+
+    Attributes:
+        counters: the counters that each line of the rules has drawn with at the last ply.
+        altered: the line whose values are replaced by others, if any.
+    """
+
+    def __init__(self, game: ScalarGame):
+        self.game, self.chance = game, game.game.chance
+        self.counters: dict[str, tuple[int, ...]] = {}
+        self.altered: str | None = None
+        self.drawn, self.repeats = set[tuple[str, tuple[int, ...]]](), Counter[str]()
+        game.game.chance = self._watched  # type: ignore[method-assign]
+
+    def _watched(self, s: GameState) -> Chance:
+        self.counters = {}
+        return _WatchedChance(self, self.chance(s))
+
+    def step(self, action: int) -> None:
+        """Play an action. ConformanceError if the rules draw one random value for several plies."""
+        if not self.game.state.ply.value:
+            self.drawn, self.repeats = set(), Counter()
+        before = copy.copy(self.game)
+        self.game.step(action)
+        for line, counters in self.counters.copy().items():
+            self.repeats[line] += (line, counters) in self.drawn and self._matters(line, before, action)
+            self.drawn.add((line, counters))
+            require(
+                self.repeats[line] < MAX_REPEATS,
+                f"{line}: step draws with the counter {counters[0]} at several plies of an episode, and each time gets "
+                "the same value: add s.ply to the counter, or draw in init and keep the value in a field",
+            )
+
+    def _matters(self, line: str, game: ScalarGame, action: int) -> bool:
+        """Return whether an action has another result under other values from this line."""
+        self.altered = line
+        try:
+            game.step(action)
+        finally:
+            self.altered = None
+        played = self.game
+        return (game.fields(), game.rewards, game.over) != (played.fields(), played.rewards, played.over)
+
+
+class _WatchedChance:
+    """Chance that reports the line and counter of every draw."""
+
+    def __init__(self, draws: Draws, chance: Chance):
+        self.draws, self.chance = draws, chance
+
+    def bits(self, counter: Value) -> Scalar:
+        value = self.chance.bits(counter)
+        return ~value if self._altered(counter) else value
+
+    def draw(self, counter: Value, n: Value) -> Scalar:
+        value = self.chance.draw(counter, n)
+        return (value + 1) % as_int(n) if self._altered(counter) else value
+
+    def _altered(self, counter: Value) -> bool:
+        """Note a draw and return whether its value is to be another one."""
+        frame = sys._getframe(2)
+        line = f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        self.draws.counters[line] = (*self.draws.counters.get(line, ()), int(word(counter).value))
+        return line == self.draws.altered
+
+
+def check_rules(env: Env, steps: int, device: Any) -> str:
+    """Find the most frequent mistakes in plain Python, before a kernel is compiled."""
+    env = short(env)
+    with playing_at("a new game"):
+        draws = Draws(ScalarGame(env.rules, SEED))
+    game, plies = draws.game, max(steps, RULES_PLIES)
+    for ply in range(plies):
+        legal_actions(env, game)
+        for player in range(env.num_players if ply < steps else 0):  # a game without an end is for check_ends to name
+            observed(env, game, player)
+        with playing_at(f"{place_of(game)}: {line_of(env, 'step')}"):
+            draws.step(game.uniform_action())
+        if game.over:
+            game.reset()
+    return f"{plies} plies"
+
+
+def legal_actions(env: Env, game: ScalarGame) -> list[int]:
+    """Return the legal actions of a game in progress in plain Python. ConformanceError if there are none."""
+    place = f"{place_of(game)}: {line_of(env, 'legal_action_mask')}"
+    with playing_at(place):
+        actions = game.legal_actions()
+    require(
+        actions,
+        f"{place}: there is no legal action, but the game goes on. step must set terminated or truncated, or the mask "
+        "must have an action to pass",
+    )
+    return actions
+
+
+def observed(env: Env, game: ScalarGame, player: int) -> np.ndarray:
+    """Return a player's observation in plain Python."""
+    with playing_at(f"{place_of(game)}: {line_of(env, 'observe')}"):
+        return game.observe(player)
+
+
 def check_shapes(env: Env, steps: int, device: Any) -> str:
     """Check shapes and dtypes against the Spec."""
     state, spec = env.init(BATCH, SEED, device), env.spec
@@ -155,15 +308,43 @@ def check_shapes(env: Env, steps: int, device: Any) -> str:
     return f"{len(expected)} properties"
 
 
+def check_ends(env: Env, steps: int, device: Any) -> str:
+    """Check that games end."""
+    env = short(env)
+    for plies in (500, MAX_STEPS):
+        ended = int(rollout(env, "uniform", BATCH, plies, SEED, device).episodes.numpy().sum())
+        if ended:
+            return f"{ended} games ended in {plies} steps of {BATCH} games"
+    game = ScalarGame(env.rules, SEED)  # a value out of bounds may be the reason, which plain Python finds
+    for _ in range(MAX_STEPS // 20):
+        with playing_at(place_of(game)):
+            game.step(game.uniform_action())
+    raise ConformanceError(
+        f"no game ended in {MAX_STEPS} plies: {line_of(env, 'step')}: step must set terminated or truncated, or the "
+        "Spec max_plies. A game with long episodes needs `short` rule fields in its GameEntry"
+    )
+
+
 def check_play(env: Env, steps: int, device: Any) -> str:
     """Check legal actions, rewards and bounds at every ply, and that finished games do not change."""
     env = short(env)
-    state, ended = env.init(BATCH, SEED, device), 0
+    state, ended, rounds = env.init(BATCH, SEED, device), 0, 1
     moved = set[int]()
     for step in waiting(steps, "no game ended, or a player never moved,"):
+        if over(state.numpy()).all() and len(moved) < env.num_players:
+            still = sorted({*range(env.num_players)} - moved)
+            require(
+                rounds < MAX_ROUNDS,
+                f"player {still[0]} never moved in {rounds * BATCH} games: {line_of(env, 'step')}: step must set "
+                "current_player in s.replace(...)",
+            )
+            state, rounds = env.reset(state), rounds + 1
         before = state.numpy()
         mask, was_over = before["legal_action_mask"], over(before)
-        require((mask.any(1) == ~was_over).all(), "legal actions must exist exactly while a game goes on")
+        require(
+            (mask.any(1) == ~was_over).all(),
+            f"{line_of(env, 'legal_action_mask')}: legal actions must exist exactly while a game goes on",
+        )
         players = before["current_player"][~was_over]
         require(((players >= 0) & (players < env.num_players)).all(), "current_player is no player")
         moved |= set(players.tolist())
@@ -252,38 +433,51 @@ def check_plain_python(env: Env, steps: int, device: Any) -> str:
     plies = ended = 0
     for _ in waiting(steps, "no game ended"):
         before = vector.state
-        observed = [env.observe(before, p).numpy() for p in range(env.num_players)]
+        kernel_observed = [env.observe(before, p).numpy() for p in range(env.num_players)]
         transition = vector.step_uniform()
         reported, actions = transition.numpy(), transition.numpy()["actions"]
         for row, game in enumerate(games):
-            place = f"row {row}, episode {int(game.state.episode.value)}, ply {int(game.state.ply.value)}"
-            require(game.uniform_action() == actions[row], f"{place}: the uniform policy's action differs in Python")
+            same = functools.partial(_require_same, env, place_of(game))
+            legal_actions(env, game)
+            same("legal_action_mask", "the uniform policy's action", actions[row], game.uniform_action())
             for p in range(env.num_players):
-                same = (game.observe(p) == observed[p][row]).all()
-                require(same, f"{place}: player {p}'s observation differs in Python")
-            game.step(int(actions[row]))
+                same("observe", f"player {p}'s observation", kernel_observed[p][row], observed(env, game, p))
+            with playing_at(f"{place_of(game)}: {line_of(env, 'step')}"):
+                game.step(int(actions[row]))
             plies += 1
-            require((np.array(game.rewards, np.float32) == reported["rewards"][row]).all(), f"{place}: rewards differ")
-            flags = [bool(reported[name][row]) for name in FLAGS]
-            require([game.terminated, game.truncated] == flags, f"{place}: the end differs in Python")
+            same("step", "rewards", reported["rewards"][row], np.array(game.rewards, np.float32))
+            for name in FLAGS:
+                same("step", name, reported[name][row], getattr(game, name))
             if game.over:
                 ended += 1
                 game.reset()
         values = vector.state.numpy()
         for row, game in enumerate(games):
-            legal = np.flatnonzero(values["legal_action_mask"][row]).tolist()
-            require(legal == game.legal_actions(), f"row {row}: legal actions differ in Python")
+            same = functools.partial(_require_same, env, place_of(game))
             for name, value in game.fields().items():
-                require(values[name][row].tolist() == value, f"row {row}: {name} differs in Python")
+                same("step" if game.state.ply.value else "init", name, values[name][row], value)
+            same(
+                "legal_action_mask", "mask", np.flatnonzero(values["legal_action_mask"][row]), legal_actions(env, game)
+            )
         if ended and plies >= steps:
             break
     if env.illegal == "lose":
         illegal = ScalarGame(env.rules, SEED)
         illegal.step(env.num_actions)
         state = env.step(env.init(BATCH, SEED, device), [env.num_actions] * BATCH).numpy()
-        same = illegal.rewards == state["rewards"][0].tolist() and illegal.terminated == bool(state["terminated"][0])
-        require(same, "an illegal action ends the game otherwise in Python")
+        alike = illegal.rewards == state["rewards"][0].tolist() and illegal.terminated == bool(state["terminated"][0])
+        require(alike, "an illegal action ends the game otherwise in Python")
     return f"{plies} plies, {ended} games ended"
+
+
+def _require_same(env: Env, place: str, method: str, name: str, kernel: Any, plain: Any) -> None:
+    """Require equal values in the kernel and in plain Python."""
+    a, b = np.asarray(kernel), np.asarray(plain)
+    require(
+        a.shape == b.shape and (a == b).all(),
+        f"{place}: {name} differs: {_shown(a)} in the kernel, {_shown(b)} in plain Python. {line_of(env, method)}: "
+        f"{method} must depend on its arguments alone",
+    )
 
 
 def check_observations(env: Env, steps: int, device: Any) -> str:
@@ -490,8 +684,13 @@ def check_symmetries(env: Env, steps: int, device: Any) -> str:
     """Check that symmetries map masks, rewards, ends and player 0's observations."""
     part(env, "notation")
     symmetries = list(islice(env.symmetries(), 9))
-    identity = tuple(range(env.num_actions))
-    require(symmetries and symmetries[0].actions == identity, "the first symmetry must be the identity")
+    size = math.prod(env.observation_shape)
+    identity = tuple(range(env.num_actions)), tuple(range(size))
+    require(
+        symmetries and (symmetries[0].actions, symmetries[0].observation) == identity,
+        f"{env.entry.notation}.symmetries must yield the identity first: "
+        f"Symmetry(tuple(range({env.num_actions})), tuple(range({size})), {{}})",
+    )
     for symmetry in symmetries[1:]:
         actions = np.array(symmetry.actions)
         # new[i] = old[map[i]]: the action that old action a becomes is the i with map[i] = a
@@ -548,6 +747,32 @@ def check_hidden_information(env: Env, steps: int, device: Any) -> str:
     return f"{compared} pairs of games that differ in what is hidden alone"
 
 
+def check_perfect_information(env: Env, steps: int, device: Any) -> str:
+    """Check that games with equal observations for a player are equal in all fields, if the Spec says so."""
+    if not env.spec.perfect_information:
+        return "the Spec says that something is hidden"
+    state, compared = env.init(HIDDEN_BATCH, SEED, device), 0
+    for _ in range(HIDDEN_PLIES):
+        values = state.numpy()
+        live = np.flatnonzero(~over(values))
+        for player in range(env.num_players):
+            observed = env.observe(state, player).numpy().reshape(HIDDEN_BATCH, -1)
+            first: dict[bytes, int] = {}
+            alike = np.array([first.setdefault(observed[i].tobytes(), i) for i in live.tolist()], np.int64)
+            compared += len(live) - len(first)
+            for name in env.spec_fields:
+                differs = (values[name][live] != values[name][alike]).reshape(len(live), -1).any(1)
+                if name not in ("key", "episode") and differs.any():
+                    a, b = alike[differs][0], live[differs][0]
+                    raise ConformanceError(
+                        f"games {a} and {b} look the same to player {player}, but field {name!r} is "
+                        f"{_shown(values[name][a])} and {_shown(values[name][b])}: {line_of(env, 'observe')}: observe "
+                        "must show the field, or the Spec must say perfect_information=False"
+                    )
+        state = env.step(state, uniform(state))
+    return f"{compared} pairs of games with the same observation"
+
+
 def check_one_kernel(env: Env, steps: int, device: Any) -> str:
     """Check that a step is one kernel, with sampling, reset, mask and observation."""
     env, actions = short(env), np.zeros(BATCH, np.int32)
@@ -561,9 +786,12 @@ def check_one_kernel(env: Env, steps: int, device: Any) -> str:
 
 
 CHECKS: tuple[Check, ...] = (
+    check_rules,
     check_shapes,
+    check_ends,
     check_plain_python,  # before check_play: in a kernel a value beyond its bounds overwrites bits of other fields
     check_play,
+    check_perfect_information,
     check_illegal_actions,
     check_rows,
     check_jit,

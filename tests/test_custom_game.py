@@ -1,6 +1,7 @@
 """A custom game: registration, conformance, and comparison with a plain-Python version."""
 
 import re
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,8 +12,24 @@ import pytest
 
 import tensor_envs as te
 from tensor_envs import registry
-from tensor_envs.rules import Part, Scalar, bits, integer, number, one_hot, real, scalar, where, word, word64
-from tensor_envs.testing import check_env
+from tensor_envs.rules import (
+    Part,
+    Scalar,
+    bits,
+    has_bit,
+    integer,
+    lookup,
+    minimum,
+    number,
+    one_hot,
+    real,
+    scalar,
+    select,
+    where,
+    word,
+    word64,
+)
+from tensor_envs.testing import ConformanceError, check_env, check_symmetries
 from tests.games import dice_race
 from tests.games.chance import draw, game_key
 
@@ -133,7 +150,7 @@ class Nim:
         values: dict[str, dict[str, Any]] = {
             "field": {"lefft": 5}, "large": {"left": 300}, "small": {"left": -1}, "two": {"left": [5, 5]},
             "real": {"left": real(2.5)}, "half": {"left": 2.5}, "word": {"left": word(2) + word(3)},
-            "computed": {"left": integer(2) + 4},
+            "computed": {"left": integer(2) + 4}, "nested": {"left": [[5]]},
         }  # fmt: skip
         return values.get(self.wrong, {"left": 5})
 
@@ -141,7 +158,7 @@ class Nim:
         legal = [s.left > action for action in range(3)]
         wrong: dict[str, Any] = {
             "mask": legal[:2], "ints": [s.left, s.left], "words": [word(1), word(2)], "one flag": s.left > 0,
-            "int": s.left, "plain words": [7], "plain bools": [True, True, False],
+            "three ints": [s.left] * 3, "int": s.left, "plain words": [7], "plain bools": [True, True, False],
         }  # fmt: skip
         return wrong.get(self.wrong, legal)
 
@@ -221,6 +238,8 @@ MASKS = r"legal_action_mask must give 3 bools, one an action, or 1 words of 32 a
         ("mask", ValueError, f"{MASKS}2 of kind bool"),
         ("ints", ValueError, f"{MASKS}2 of kind int"),
         ("words", ValueError, f"{MASKS}2 of kind word"),
+        ("three ints", ValueError, f"{MASKS}3 of kind int: write x != 0"),
+        ("nested", ValueError, r"init: field 'left' must be one number, got shape \(1, 1\)"),
         ("one flag", ValueError, f"{MASKS}1 of kind bool"),
         ("int", ValueError, f"{MASKS}1 of kind int"),
         ("rewards", ValueError, "step must give 2 rewards, one a player, got 1"),
@@ -273,6 +292,21 @@ def test_required_parts_of_rules() -> None:
     for part, function in {"notation": "to_dict(rules, fields)", "render": "to_string(rules, game)"}.items():
         with pytest.raises(TypeError, match=re.escape(f"the {part} 'os' of 'x' must have {function}")):
             entry.load(part)
+
+
+def test_symmetries_of_a_notation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A notation need not have symmetries, but if it has, the identity is the first of them."""
+    env = dice_race.shared()
+    assert check_symmetries(env, 2, None) == "0 beside the identity"
+    swapped = te.Symmetry((1, 0, 2), tuple(range(72)), {})
+    for symmetries in ([], [swapped]):
+        monkeypatch.setattr(dice_race, "symmetries", lambda rules, maps=symmetries: iter(maps))
+        with pytest.raises(
+            ConformanceError, match=r"dice_race.symmetries must yield the identity first: Symmetry\(tup"
+        ):
+            check_symmetries(env, 2, None)
+    monkeypatch.delattr(dice_race, "symmetries")
+    assert check_symmetries(env, 2, None) == "0 beside the identity"
 
 
 def test_numbers_beyond_the_dtype_of_an_observation() -> None:
@@ -358,3 +392,106 @@ def test_parts_of_every_type_are_observed() -> None:
         for game, one in zip(games, action, strict=True):
             game.step(int(one))
     assert len(np.unique(seen)) > 4
+
+
+@dataclass(frozen=True)
+class Stairs:
+    """Two players climb a stair in turns, by the two faces of a throw. `mistake` names one in these rules."""
+
+    mistake: str = ""
+
+    @property
+    def spec(self) -> te.Spec:
+        fields = (te.Field("height", high=40), te.Field("faces", (2,), high=5), te.Field("tricks", kind="word"))
+        limit = None if self.mistake in ("endless", "overflowing") else 20
+        return te.Spec(2, 3, (5,), fields, "int8", limit, chance=True)
+
+    def init(self, chance: te.Chance) -> dict[str, Any]:
+        trick = chance.draw(9, 2) if self.mistake == "hidden" else 0
+        return {"faces": [chance.draw(0, 6), chance.draw(1, 6)], "tricks": word(trick)}
+
+    def legal_action_mask(self, s: te.GameState) -> Any:
+        index = s.height if self.mistake == "has_bit" else 0
+        going = (s.height < 12) if self.mistake == "no action" else scalar(True)
+        return [going, going & ~has_bit(s.tricks, index), going]
+
+    def step(self, s: te.GameState, action: Scalar, chance: te.Chance) -> te.Outcome:
+        counter: Any = 2 if self.mistake == "counter" else 2 + 2 * s.ply
+        faces = [chance.draw(counter + k, 6) for k in range(2)]
+        if self.mistake == "impure":
+            self.calls.append(0)
+            faces[1] = faces[1] * 0 + len(self.calls) % 6
+        index = s.height if self.mistake in ("select", "lookup") else action
+        gain = lookup([1, 2, 0], index) if self.mistake == "lookup" else select([1, 2, s.faces[0]], index)
+        height = minimum(s.height + gain, 33)
+        if self.mistake in ("endless", "overflowing"):
+            height = height % 33
+        if self.mistake == "bound":
+            height = height + 20
+        mover = s.current_player if self.mistake == "one player" else 1 - s.current_player
+        first = where(s.current_player == 0, 1, -1) * (height == 33)
+        after = s.replace(height=height, faces=faces, current_player=mover)
+        return te.Outcome(after, (first, -first), height == 33)
+
+    def observe(self, s: te.GameState, player: Scalar) -> Any:
+        seen = {"loud": s.height * 5, "overflowing": s.ply}.get(self.mistake, s.height)
+        return [number(seen), *(number(face) for face in s.faces), number(s.current_player), number(player)]
+
+    @property
+    def calls(self) -> list[int]:
+        return CALLS
+
+
+CALLS: list[int] = []
+PLACE = r"row 0, episode 0, ply \d+"
+
+
+def line(text: str) -> str:
+    """Return this file's name and the number of its line with a text, as a regular expression."""
+    lines = Path(__file__).read_text().splitlines()
+    start = next(k for k, x in enumerate(lines) if x == "class Stairs:")
+    return re.escape(f"{__file__}:{next(k for k, x in enumerate(lines[start:], start + 1) if text in x)}")
+
+
+@pytest.mark.parametrize(
+    ("mistake", "text", "message"),
+    [
+        ("no action", "def legal_action_mask", f"{PLACE}: LINE: there is no legal action, but the game goes on"),
+        ("select", "select([1, 2, s.", rf"{PLACE}: .*\n?LINE: .*\n  an index must be in 0\.\.2, .*; got \d"),
+        (
+            "lookup",
+            "gain = lookup(",
+            r"LINE: .*\n  an index must be in 0\.\.2, also where its entry is not used; got \d",
+        ),
+        ("has_bit", "~has_bit(", r"LINE: .*\n  an index must be in 0\.\.31, also where its entry is not used; got \d+"),
+        (
+            "hidden",
+            "def observe",
+            "look the same to player 0, but field 'tricks' is .*LINE.* perfect_information=False",
+        ),
+        ("counter", "faces = [chance.draw", "LINE: step draws with the counter 2 at several plies of an episode"),
+        ("one player", "def step", "player 1 never moved in 60 games: LINE: step must set current_player"),
+        ("endless", "def step", "no game ended in 20000 plies: LINE: step must set terminated or truncated"),
+        ("overflowing", "def step", "no game ended in 20000 plies: LINE: step must set terminated or truncated"),
+        ("loud", "def observe", rf"{PLACE}: LINE: observe must give numbers of dtype int8: .*1[3-6][05]"),
+        ("bound", "def step", rf"{PLACE}: LINE: step: field 'height' must be in 0\.\.40, got \d+"),
+        (
+            "impure",
+            "def step",
+            r"row 0, episode 0, ply 1: faces differs: \[\d, \d\] in the kernel, \[\d, \d\] in plain .*LINE",
+        ),
+    ],
+)
+def test_a_mistake_in_rules_is_named(mistake: str, text: str, message: str) -> None:
+    env = te.Env(te.GameEntry("stairs", Stairs), Stairs(mistake), "stairs")
+    with pytest.raises(ConformanceError) as caught:
+        check_env(env)
+    assert re.search(message.replace("LINE", line(text)), str(caught.value)), str(caught.value)
+
+
+def test_rules_without_a_mistake(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The game in which mistakes are planted passes, and a terminal shows the progress."""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    report = check_env(te.make("tests.test_custom_game:Stairs"))
+    assert re.fullmatch(r"\d\d+ pairs of games with the same observation", report["check_perfect_information"])
+    assert f"{len(report)}/{len(report)} check_one_kernel" in capsys.readouterr().err

@@ -18,6 +18,7 @@ from tensor_envs.rules import (
     Part,
     Scalar,
     Spec,
+    bits,
     next_player,
     number,
     put,
@@ -43,7 +44,7 @@ class DiceRace:
 
     @property
     def spec(self) -> Spec:
-        return Spec(3, 3, (3,), FIELDS, observation_dtype="int8", max_plies=30, chance=True)
+        return Spec(3, 3, (72,), FIELDS, observation_dtype="int8", max_plies=30, chance=True)
 
     def init(self, chance: Chance) -> dict[str, Any]:
         return {"score": [0, 1, 2], "current_player": chance.draw(3, 3)}
@@ -67,8 +68,15 @@ class DiceRace:
         return Outcome.win(after, s.current_player, over)
 
     def observe(self, s: GameState, player: Scalar) -> list[Part]:
-        """Scores, from the player on."""
-        return [number(select(s.score, (player + k) % 3)) for k in range(3)]
+        """Return the scores and changes from the player on, and the rest of the state."""
+        seats = [(player + k) % 3 for k in range(3)]
+        return [
+            *(number(select(s.score, seat)) for seat in seats),
+            *(number(select(s.change, seat)[0]) for seat in seats),
+            number((s.current_player - player + 3) % 3),
+            number(s.rested),
+            bits(s.history, 64),
+        ]
 
 
 @dataclass(frozen=True)
@@ -99,7 +107,7 @@ def action_to_string(rules: DiceRace, action: int) -> str:
 
 
 def symmetries(rules: DiceRace) -> Iterator[te.Symmetry]:
-    yield te.Symmetry((0, 1, 2), (0, 1, 2), {})
+    yield te.Symmetry((0, 1, 2), tuple(range(72)), {})
 
 
 def to_string(rules: DiceRace, game: dict[str, Any]) -> str:
