@@ -50,7 +50,7 @@ MAX_STEPS = 20_000  # steps after which a check stops waiting for an event
 HIDDEN_BATCH, HIDDEN_PLIES = 512, 8
 RULES_PLIES = 100  # plies that are played in plain Python before a kernel is compiled
 MAX_ROUNDS = 10  # episodes of every game after which a player who has not moved never will
-MAX_REPEATS = 3  # plies of an episode at which a repeated random value may matter
+MAX_USES = 4  # plies of an episode at which no random value of `step` should matter
 Values = dict[str, np.ndarray]
 Check = Callable[[Env, int, Any], str]
 
@@ -188,13 +188,14 @@ class Draws:
     Attributes:
         counters: the counters that each line of the rules has drawn with at the last ply.
         altered: the line whose values are replaced by others, if any.
+        uses: the number of plies of this episode at which the values of a line and its counters mattered.
     """
 
     def __init__(self, game: ScalarGame):
         self.game, self.chance = game, game.game.chance
         self.counters: dict[str, tuple[int, ...]] = {}
         self.altered: str | None = None
-        self.drawn, self.repeats = set[tuple[str, tuple[int, ...]]](), Counter[str]()
+        self.uses = Counter[tuple[str, tuple[int, ...]]]()
         game.game.chance = self._watched  # type: ignore[method-assign]
 
     def _watched(self, s: GameState) -> Chance:
@@ -204,14 +205,13 @@ class Draws:
     def step(self, action: int) -> None:
         """Play an action. ConformanceError if the rules draw one random value for several plies."""
         if not self.game.state.ply.value:
-            self.drawn, self.repeats = set(), Counter()
+            self.uses.clear()
         before = copy.copy(self.game)
         self.game.step(action)
         for line, counters in self.counters.copy().items():
-            self.repeats[line] += (line, counters) in self.drawn and self._matters(line, before, action)
-            self.drawn.add((line, counters))
+            self.uses[line, counters] += self._matters(line, copy.copy(before), action)
             require(
-                self.repeats[line] < MAX_REPEATS,
+                self.uses[line, counters] < MAX_USES,
                 f"{line}: step draws with the counter {counters[0]} at several plies of an episode, and each time gets "
                 "the same value: add s.ply to the counter, or draw in init and keep the value in a field",
             )

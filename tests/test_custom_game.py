@@ -453,42 +453,32 @@ def line(text: str) -> str:
     return re.escape(f"{__file__}:{next(k for k, x in enumerate(lines[start:], start + 1) if text in x)}")
 
 
-@pytest.mark.parametrize(
-    ("mistake", "text", "message"),
-    [
-        ("no action", "def legal_action_mask", f"{PLACE}: LINE: there is no legal action, but the game goes on"),
-        ("select", "select([1, 2, s.", rf"{PLACE}: .*\n?LINE: .*\n  an index must be in 0\.\.2, .*; got \d"),
-        (
-            "lookup",
-            "gain = lookup(",
-            r"LINE: .*\n  an index must be in 0\.\.2, also where its entry is not used; got \d",
-        ),
-        ("has_bit", "~has_bit(", r"LINE: .*\n  an index must be in 0\.\.31, also where its entry is not used; got \d+"),
-        (
-            "hidden",
-            "def observe",
-            "look the same to player 0, but field 'tricks' is .*LINE.* perfect_information=False",
-        ),
-        ("counter", "faces = [chance.draw", "LINE: step draws with the counter 2 at several plies of an episode"),
-        ("one player", "def step", "player 1 never moved in 60 games: LINE: step must set current_player"),
-        ("endless", "def step", "no game ended in 20000 plies: LINE: step must set terminated or truncated"),
-        ("overflowing", "def step", "no game ended in 20000 plies: LINE: step must set terminated or truncated"),
-        ("loud", "def observe", rf"{PLACE}: LINE: observe must give numbers of dtype int8: .*1[3-6][05]"),
-        ("bound", "def step", rf"{PLACE}: LINE: step: field 'height' must be in 0\.\.40, got \d+"),
-        (
-            "impure",
-            "def step",
-            r"row 0, episode 0, ply 1: faces differs: \[\d, \d\] in the kernel, \[\d, \d\] in plain .*LINE",
-        ),
-    ],
-)
-def test_a_mistake_in_rules_is_named(mistake: str, text: str, message: str) -> None:
+MISTAKES = {  # name: text of the line that is named, message
+    "no action": ("def legal_action_mask", f"{PLACE}: LINE: there is no legal action, but the game goes on"),
+    "select": ("select([1, 2, s.", rf"{PLACE}: .*\n?LINE: .*\n  an index must be in 0\.\.2, .*; got \d"),
+    "lookup": ("gain = lookup(", r"LINE: .*\n  an index must be in 0\.\.2, also where its entry is not used; got \d"),
+    "has_bit": ("~has_bit(", r"LINE: .*\n  an index must be in 0\.\.31, also where its entry is not used; got \d+"),
+    "hidden": ("def observe", "look the same to player 0, but field 'tricks' is .*LINE.* perfect_information=False"),
+    "counter": ("faces = [chance.draw", "LINE: step draws with the counter 2 at several plies of an episode"),
+    "one player": ("def step", "player 1 never moved in 60 games: LINE: step must set current_player"),
+    "endless": ("def step", "no game ended in 20000 plies: LINE: step must set terminated or truncated"),
+    "overflowing": ("def step", "no game ended in 20000 plies: LINE: step must set terminated or truncated"),
+    "loud": ("def observe", rf"{PLACE}: LINE: observe must give numbers of dtype int8: .*1[3-6][05]"),
+    "bound": ("def step", rf"{PLACE}: LINE: step: field 'height' must be in 0\.\.40, got \d+"),
+    "impure": ("def step", rf"{PLACE}: faces differs: \[\d, \d\] in the kernel, \[\d, \d\] in plain .*LINE"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_in_rules_is_named(mistake: str) -> None:
+    text, message = MISTAKES[mistake]
     env = te.Env(te.GameEntry("stairs", Stairs), Stairs(mistake), "stairs")
     with pytest.raises(ConformanceError) as caught:
         check_env(env)
     assert re.search(message.replace("LINE", line(text)), str(caught.value)), str(caught.value)
 
 
+@pytest.mark.slow
 def test_rules_without_a_mistake(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """The game in which mistakes are planted passes, and a terminal shows the progress."""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)

@@ -117,6 +117,30 @@ MUTANTS = {
         "operator.le: lambda a, b: arithmetic.less(a, b)",
         "rules/test_scalar.py",
     ),
+    "plain numbers do not wrap around": Mutant(
+        "rules/scalar.py",
+        "value = (value - low & high - low) + low",
+        "value = max(low, min(value, high))",
+        "rules/test_scalar.py",
+    ),
+    "an index beyond its list is taken": Mutant(
+        "rules/lists.py",
+        "if not 0 <= at < size:",
+        "if not 0 <= at <= size:",
+        "rules/test_lists.py::test_a_plain_index_out_of_range_is_an_error",
+    ),
+    "a random value may matter at every ply": Mutant(
+        "testing.py",
+        "self.uses[line, counters] += self._matters",
+        "self.uses[line, counters] -= self._matters",
+        "test_custom_game.py::test_a_mistake_in_rules_is_named[counter]",
+    ),
+    "a hidden field is not compared": Mutant(
+        "testing.py",
+        'if name not in ("key", "episode") and differs.any():',
+        'if name in ("key", "episode") and differs.any():',
+        "test_custom_game.py::test_a_mistake_in_rules_is_named[hidden]",
+    ),
     "a card face down is seen": Mutant(
         "games/tensor_stars/rules.py",
         "*(one_hot(where(down, -1, card), CARDS) for",
