@@ -105,7 +105,7 @@ class Pile:
 
     @property
     def spec(self) -> Spec:
-        return Spec(1, self.actions.count, (4,), (Field("cards", kind="word"),), zero_sum=False, max_plies=9)
+        return Spec(1, self.actions.count, (8,), (Field("cards", kind="word"),), zero_sum=False, max_plies=9)
 
     def init(self, chance: Any) -> dict[str, Any]:
         return {"cards": 7}
@@ -118,7 +118,7 @@ class Pile:
         return Outcome(s.replace(cards=s.cards & ~(word(card.chosen) << card.index)), [card.chosen], scalar(False))
 
     def observe(self, s: Any, player: Scalar) -> Any:
-        return [one_hot(integer(s.cards), 4)]
+        return [one_hot(integer(s.cards), 8)]
 
 
 def test_default_names_of_a_game() -> None:
