@@ -755,6 +755,8 @@ def check_perfect_information(env: Env, steps: int, device: Any) -> str:
     for _ in range(HIDDEN_PLIES):
         values = state.numpy()
         live = np.flatnonzero(~over(values))
+        if not live.size:
+            break
         for player in range(env.num_players):
             observed = env.observe(state, player).numpy().reshape(HIDDEN_BATCH, -1)
             first: dict[bytes, int] = {}

@@ -160,7 +160,7 @@ def rewritten(path: Path, metadata: dict[str, Any], **arrays: np.ndarray) -> Non
 @pytest.mark.parametrize(
     ("metadata", "message"),
     [
-        ({"id": "checkers"}, "unknown id 'checkers'"),
+        ({"id": "tiddlywinks"}, "unknown id 'tiddlywinks'"),
         ({"id": 5}, "id must be of type str, got 5"),
         ({"version": 7}, "it was saved by version 7 of 'tic_tac_toe', this is 0"),
         ({"illegal": "ignore"}, "illegal must be one of"),

@@ -12,14 +12,22 @@ from functools import cached_property, reduce
 from operator import add
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from tensor_envs._compiler.tape import BOOL, INT, REAL, WORD
 from tensor_envs._validate import instance
 from tensor_envs.rules.chance import Chance, KeyedChance, NoChance, scale, threefry
 from tensor_envs.rules.control import sum_in_range
 from tensor_envs.rules.kernel import loop, registers, tracing
-from tensor_envs.rules.lists import MemoryArray, flat, nested, nth_bit, num_words, pack_flags, plain_numbers, popcount
+from tensor_envs.rules.lists import (
+    MemoryArray,
+    flat,
+    nested,
+    nth_bit,
+    num_words,
+    pack_flags,
+    plain_numbers,
+    popcount,
+    shape_of,
+)
 from tensor_envs.rules.observation import Number, Part, named_parts
 from tensor_envs.rules.scalar import WORD_BITS, Scalar, Value, integer, scalar, where, word
 from tensor_envs.rules.spec import Field, GameState, Outcome, Rules, Spec, wrong_shape
@@ -58,7 +66,7 @@ class Game:
     def first_state(self, chance: Chance, **common: Any) -> GameState:
         """Return the first state under some chance; `common` holds values of common fields, which are 0 by default."""
         values: dict[str, Any] = {
-            name: MemoryArray(lambda i: word(0), field.size) if field.memory else np.zeros(field.shape, int)
+            name: MemoryArray(lambda i: word(0), field.size) if field.memory else nested([0] * field.size, field.shape)
             for name, field in self.fields.items()
         }
         initial = self.rules.init(chance)
@@ -88,9 +96,8 @@ class Game:
             if not isinstance(value, MemoryArray):
                 raise TypeError(f"{context}: the memory field {field.name!r} must be a MemoryArray")
             return value
-        entries = np.array(value, object)
-        if entries.shape != field.shape:
-            raise ValueError(f"{context}: {wrong_shape(field, entries.shape)}")
+        if (shape := shape_of(value)) != field.shape:
+            raise ValueError(f"{context}: {wrong_shape(field, shape)}")
         numbers = flat(value)
         known = plain_numbers(numbers, field.dtype)  # checked together, which is quick
         if not known or (field.kind == "int" and not field.low <= min(known) <= max(known) <= field.high):  # type: ignore[operator]

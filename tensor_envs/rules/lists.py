@@ -82,6 +82,16 @@ def flat(value: Any) -> list[Any]:
     return [x for entry in value for x in flat(entry)] if isinstance(value, (list, tuple)) else [value]
 
 
+def shape_of(value: Any) -> tuple[int, ...]:
+    """Return the shape of nested lists or of an array; lists of unequal shapes count as entries."""
+    if isinstance(value, np.ndarray):
+        return value.shape
+    if not isinstance(value, (list, tuple)):
+        return ()
+    shapes = {shape_of(entry) for entry in value}
+    return len(value), *(shapes.pop() if len(shapes) == 1 else ())
+
+
 def nested(values: Sequence[Any], shape: Sequence[int]) -> Any:
     """Return numbers in C order as nested lists of a shape; the one number for ()."""
     if len(shape) < 2:

@@ -44,8 +44,8 @@ EVENTS: dict[str, dict[str, Event]] = {
     "backgammon": {
         "throw": lambda b, a, x: sum(x["dice"]) >= sum(b["dice"]),
         "double": lambda b, a, x: sum(x["dice"]) == 4,
-        "man hit": lambda b, a, x: x["men"][24] + x["men"][49] > b["men"][24] + b["men"][49],
-        "man borne off": lambda b, a, x: sum(x["men"]) < sum(b["men"]),
+        "man hit": lambda b, a, x: sum(men[24] for men in x["men"]) > sum(men[24] for men in b["men"]),
+        "man borne off": lambda b, a, x: sum(map(sum, x["men"])) < sum(map(sum, b["men"])),
         "no move": lambda b, a, x: a == 0,
     },
     "tensor_stars": {

@@ -353,7 +353,7 @@ GAME = {"game": "tic_tac_toe", "seats": TWO, "seed": 0, "actions": []}
 @pytest.mark.parametrize(
     ("change", "status", "message"),
     [
-        ({"game": "checkers"}, 404, "there is no game 'checkers'; there are tic_tac_toe"),
+        ({"game": "tiddlywinks"}, 404, "there is no game 'tiddlywinks'; there are tic_tac_toe"),
         ({"game": 3}, 400, "game must be of type str, got 3"),
         ({"seats": "person"}, 400, "seats must be of type list"),
         ({"seats": ["person"]}, 400, "seats must be 2 of person, uniform, search, trained, perfect, got person"),
@@ -403,7 +403,7 @@ def test_malformed_bodies(url: str, body: bytes, headers: dict[str, str], status
         ("GET", "/play.py", 404),
         ("GET", "/../play.py", 404),
         ("GET", "/rules/../../pyproject.toml", 404),
-        ("GET", "/rules/checkers", 404),
+        ("GET", "/rules/tiddlywinks", 404),
         ("GET", "/api/tables/none", 404),
         ("POST", "/api/tables/none/act", 404),
         ("POST", "/api/tables/none/advance", 404),

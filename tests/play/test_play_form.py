@@ -120,7 +120,7 @@ def test_hidden_cards_are_hidden_in_a_game_of_the_form(url: str) -> None:
         ("hex", {"size": "(" * 9000}, "size must be an int"),
         ("go", {"komi": "1e999"}, "the rules of go must be field=value, ..., got 'komi=inf'"),
         ("tensor_equilibrium", {"setup_order": "x"}, "setup_order must be one of 'turn', 'seat', got 'x'"),
-        ("checkers", {}, "the game must be "),
+        ("tiddlywinks", {}, "the game must be "),
         ("os:system", {}, "(field=value, ...), got 'os:system'"),
         ("hex", {"size": 5}, "fields must be strings, got {'size': 5}"),
         # rules whose kernels would take a minute to compile
@@ -152,8 +152,8 @@ def test_wrong_values_are_one_sentence(url: str, id: str, fields: dict[str, Any]
 @pytest.mark.parametrize(
     ("name", "status", "message"),
     [
-        ("checkers", 404, "there is no game 'checkers'"),
-        ("checkers()", 400, "the game must be "),
+        ("tiddlywinks", 404, "there is no game 'tiddlywinks'"),
+        ("tiddlywinks()", 400, "the game must be "),
         ("hex)", 400, "the game must be "),
         ("hex(5)", 400, "the rules of hex must be field=value, ..., got '5'"),
         ("hex(size=3)(swap=True)", 400, "the rules of hex must be"),

@@ -49,8 +49,9 @@ def prog(name: str) -> str:
 
 def test_these_are_all() -> None:
     found = {path for path in SCRIPTS.rglob("*.py") if '__name__ == "__main__"' in path.read_text()}
-    # a part of a benchmark, and a file to copy that starts with PyTorch alone
-    others = {SCRIPTS / "benchmark" / "worker.py", SCRIPTS / "train" / "alphazero_torch.py"}
+    # a part of a benchmark, a table of a page, and a file to copy that starts with PyTorch alone
+    names = "benchmark/worker.py", "documents/costs.py", "train/alphazero_torch.py"
+    others = {SCRIPTS / name for name in names}
     assert found == {SCRIPTS / name for name in COMMANDS} | others
     assert {path for path in SCRIPTS.glob("*.py")} <= found
     entries = {path for path in SCRIPTS.glob("*.py") if path.stem != "hyperdimensional_tictactoe"}

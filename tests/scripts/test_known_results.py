@@ -29,7 +29,7 @@ def test_one_that_differs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     ("only", "message"),
-    [("checkers", "must be part of a name, got 'checkers'; there are"), ("5x5: positions", "add --all")],
+    [("tiddlywinks", "must be part of a name, got 'tiddlywinks'; there are"), ("5x5: positions", "add --all")],
 )
 def test_names_of_nothing_and_of_what_takes_long(only: str, message: str) -> None:
     code, out, errors = run_here(script.main, ["--only", only])

@@ -53,6 +53,8 @@ def games() -> None:
     assert_type(game, te.ScalarGame)
     assert_type(game.legal_actions(), list[int])
     assert_type(game.uniform_action(), int)
+    inspection: te.Inspection = te.inspect(env, "step", device=None)
+    assert_type(inspection.instructions, int)
 
 
 def known_games() -> None:

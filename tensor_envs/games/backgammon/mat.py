@@ -11,7 +11,7 @@ from typing import Any
 
 from tensor_envs.games._kit.transcripts import check_start
 from tensor_envs.games.backgammon.notation import action_to_string
-from tensor_envs.games.backgammon.rules import BAR, Backgammon
+from tensor_envs.games.backgammon.rules import Backgammon
 from tensor_envs.games.backgammon.turns import Side, turn_to_actions, turn_to_string
 from tensor_envs.interpreter import ScalarGame
 from tensor_envs.record import Record
@@ -60,9 +60,8 @@ def _moves(rules: Backgammon, text: str, chance: dict[str, int]) -> Iterator[tup
         if sorted(map(int, (first, second))) != sorted(_thrown(now["dice"])):
             thrown = "".join(map(str, dice))
             raise ValueError(f"{place}: the dice left are {thrown} by seed {chance['seed']}, row {chance['row']}")
-        men = [now["men"][:BAR], now["men"][BAR:]]
         try:
-            actions = turn_to_actions(_side(men, now["current_player"]), dice, moves)
+            actions = turn_to_actions(_side(now["men"], now["current_player"]), dice, moves)
         except ValueError as error:
             raise ValueError(f"{place}: {error}") from None
         for action in actions:
