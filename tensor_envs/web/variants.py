@@ -48,6 +48,7 @@ VARIANTS = {
     "kalah": Variant("Kalah", "kalah"),
     "oware": Variant("Oware", "oware"),
     "breakthrough": Variant("Breakthrough", "breakthrough"),
+    "lines_of_action": Variant("Lines of Action", "lines_of_action"),
     "kuhn_poker": Variant("Kuhn poker", "kuhn_poker", secret=True),
     "leduc_poker": Variant("Leduc poker", "leduc_poker", secret=True),
     "2048": Variant("2048", "2048"),

@@ -69,6 +69,7 @@ GAMES: dict[str, list[str]] = {  # every id once, with its players
     "kalah": [PERSON, RANDOM],
     "oware": [PERSON, RANDOM],
     "breakthrough": [PERSON, RANDOM],
+    "lines_of_action": [PERSON, RANDOM],
     "kuhn_poker": [PERSON, RANDOM],
     "leduc_poker": [PERSON, RANDOM],
     "2048": [PERSON],

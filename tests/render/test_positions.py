@@ -27,6 +27,7 @@ GAMES: list[tuple[str, dict[str, Any]]] = [
     ("oware", {}),
     ("breakthrough", {}),
     ("breakthrough", {"rows": 4, "columns": 2}),
+    ("lines_of_action", {"quiet_plies": 8}),
     ("kuhn_poker", {}),
     ("leduc_poker", {}),
     ("2048", {}),

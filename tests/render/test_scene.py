@@ -26,6 +26,7 @@ NAMES = {
     "kalah": ["South", "North"],
     "oware": ["South", "North"],
     "breakthrough": ["White", "Black"],
+    "lines_of_action": ["Black", "White"],
     "kuhn_poker": ["Player 0", "Player 1"],
     "leduc_poker": ["Player 0", "Player 1"],
     "2048": ["Player"],

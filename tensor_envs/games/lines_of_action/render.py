@@ -1,0 +1,72 @@
+"""Positions of Lines of Action as text and as drawings."""
+
+from typing import Any
+
+from tensor_envs.games._kit.grids import DARK, draw_pieces, labelled, rows_of, svg_of, target_of
+from tensor_envs.games._kit.stones import SIGNS, to_move
+from tensor_envs.games.lines_of_action.notation import end_of, sets_of
+from tensor_envs.games.lines_of_action.rules import PLANES, SIDE, SQUARES, LinesOfAction, is_connected, movable
+from tensor_envs.render.drawing import Drawing
+from tensor_envs.render.scene import seat_names
+from tensor_envs.render.tile import Tile, stone_pixel
+from tensor_envs.rules import word64
+
+COLOURS = {1: "#22262b", -1: "#fafafa"}
+EMPTY = DARK  # of squares in small pictures
+NAMES = {"text": ("black (X)", "white (O)"), "drawing": ("black", "white")}
+
+
+def end(rules: LinesOfAction, game: dict[str, Any]) -> str | None:
+    """Return why the game has ended, None if it goes on."""
+    moves = rows_of(game["history"], 2)[::-1]
+    history = [1 << a | 1 << b for a, b in moves]
+    return end_of(rules, game["board"], game["current_player"], len(moves), history)
+
+
+def status(rules: LinesOfAction, game: dict[str, Any], names: tuple[str, str]) -> str:
+    """Return who has won, that it is a draw, or who is to move."""
+    player, why = game["current_player"], end(rules, game)
+    if why is None:
+        return to_move(game, names[player])
+    if why == "draw":
+        return "a draw"
+    _, other = sets_of(game["board"], player)
+    return f"{names[1 - player if why == 'no move' or is_connected(word64(other)).value else player]} has won"
+
+
+def to_string(rules: LinesOfAction, game: dict[str, Any]) -> str:
+    """Return rows of X, O and ".", row 8 first, and the status."""
+    lines = labelled([SIGNS[piece] for piece in game["board"]], SIDE, from_top=False)
+    return "\n".join([*lines, status(rules, game, NAMES["text"])])
+
+
+def draw(rules: LinesOfAction, game: dict[str, Any]) -> Drawing:
+    """Draw the board; a piece and the squares that it can reach stand for its actions."""
+    moves = dict[tuple[int, int], int]()
+    if end(rules, game) is None and not game.get("terminated"):
+        planes = movable(*map(word64, sets_of(game["board"], game["current_player"])))
+        for k, (plane, step) in enumerate(zip(planes, PLANES, strict=True)):
+            for square in range(SQUARES):
+                target = target_of(square, step, SIDE, SIDE)
+                if int(plane.value) >> square & 1 and target is not None:
+                    moves[square, target] = SQUARES * k + square
+    line = status(rules, game, NAMES["drawing"])
+    return draw_pieces("Lines of Action", (SIDE, SIDE), game["board"], COLOURS, moves, line)
+
+
+to_svg = svg_of(draw)
+players = seat_names("Black", "White")
+
+
+def reason(rules: LinesOfAction, game: dict[str, Any]) -> str:
+    """Return why the game has ended."""
+    quiet = len(game["history"]) == 2 * rules.quiet_plies
+    draw = f"{rules.quiet_plies} plies without a capture" if quiet else "the board was the same before"
+    reasons = {None: "", "connected": "all pieces are connected", "no move": "no legal move", "draw": draw}
+    return reasons[end(rules, game)]
+
+
+def tile(rules: LinesOfAction) -> Tile:
+    """Return the board as a small picture, row 8 on top."""
+    squares = [row * SIDE + column for row in range(SIDE)[::-1] for column in range(SIDE)]
+    return Tile(SIDE, ([stone_pixel(square, EMPTY, COLOURS[1], COLOURS[-1]) for square in squares],))

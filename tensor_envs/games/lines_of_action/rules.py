@@ -1,0 +1,147 @@
+"""Lines of Action: pieces move as far as there are pieces on their line; the player who connects all of them wins.
+
+Rules and rulings: RULES.md beside this file. The board is two sets of 64 squares, the pieces of the player to move and
+the opponent's, row by row from the bottom. Pieces on the lines through all squares are counted at once, in binary: bit
+k of the count of a square is a bit of the k-th of four sets.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from tensor_envs._validate import integer as checked
+from tensor_envs.rules import (
+    Chance,
+    Field,
+    GameState,
+    Mask,
+    Outcome,
+    Part,
+    Scalar,
+    Spec,
+    any_of,
+    bits,
+    halves,
+    integer,
+    lookup,
+    where,
+    word64,
+)
+
+SIDE, SQUARES, MAX_PIECES, MAX_QUIET = 8, 64, 12, 400
+DIRECTIONS = [(up, right) for up in (1, 0, -1) for right in (-1, 0, 1) if up or right]
+PLANES = [(up * steps, right * steps) for up, right in DIRECTIONS for steps in range(1, SIDE)]  # L3
+BLACK, WHITE = 0x7E0000000000007E, 0x0081818181818100  # L1
+NOT_FIRST, NOT_LAST = 0xFEFEFEFEFEFEFEFE, 0x7F7F7F7F7F7F7F7F  # columns
+
+
+@dataclass(frozen=True)
+class LinesOfAction:
+    """Rule fields of Lines of Action (L8).
+
+    Attributes:
+        quiet_plies: plies without a capture after which the game is drawn, 1..400.
+    """
+
+    quiet_plies: int = 100
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "quiet_plies", checked("quiet_plies", self.quiet_plies, 1, MAX_QUIET))
+
+    @property
+    def cells(self) -> int:
+        """Number of squares."""
+        return SQUARES
+
+    @property
+    def spec(self) -> Spec:
+        fields = (
+            Field("own", kind="word64"),
+            Field("other", kind="word64"),
+            Field("quiet", high=self.quiet_plies),  # plies since the last capture
+            Field("history", (self.quiet_plies,), kind="word64"),  # both squares of these moves, the last one first
+        )
+        return Spec(2, len(PLANES) * SQUARES, observation_shape=(2, SIDE, SIDE), fields=fields)
+
+    def init(self, chance: Chance) -> dict[str, Any]:
+        return {"own": word64(BLACK), "other": word64(WHITE)}
+
+    def legal_action_mask(self, s: GameState) -> Mask:
+        """Return the squares of movable pieces for each plane (L2)."""
+        return [half for plane in movable(s.own, s.other) for half in halves(plane)]
+
+    def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
+        square = action % SQUARES
+        target = square + lookup([SIDE * up + right for up, right in PLANES], action // SQUARES)
+        start, end = (word64(1) << word64(at) for at in (square, target))
+        own, other, captures = s.own ^ start | end, s.other & ~end, (s.other & end) != 0
+        stuck = ~any_of(plane != 0 for plane in movable(other, own))  # L5
+        wins = is_connected(own)  # L4
+        loses = is_connected(other) & ~wins
+        quiet = where(captures, 0, s.quiet + 1)
+        history = [where(captures, 0, move) for move in (start | end, *s.history[:-1])]
+        drawn = ~captures & (recurs(history) | (quiet == self.quiet_plies))  # L6
+        result = where(loses, -1, integer(wins | (stuck & ~drawn)))
+        first = where(s.current_player == 0, result, -result)
+        after = s.replace(own=other, other=own, quiet=quiet, history=history, current_player=1 - s.current_player)
+        return Outcome(after, rewards=(first, -first), terminated=wins | loses | stuck | drawn)
+
+    def observe(self, s: GameState, player: Scalar) -> list[Part]:
+        """Return the player's pieces, then the opponent's (L9)."""
+        pieces = where(s.current_player == player, [s.own, s.other], [s.other, s.own])
+        return [bits(squares, SQUARES) for squares in pieces]
+
+
+def seen_from(squares: Scalar, up: int, right: int) -> Scalar:
+    """Return the squares from which a step leads to one of a set, without wrapping around an edge."""
+    step = SIDE * up + right
+    moved = squares >> step if step > 0 else squares << -step
+    return moved & inside(up, right)
+
+
+def inside(up: int, right: int) -> int:
+    """Return the squares from which a step stays on the board, as bits."""
+    ends = ((square // SIDE + up, square % SIDE + right) for square in range(SQUARES))
+    return sum(1 << k for k, (row, column) in enumerate(ends) if 0 <= row < SIDE and 0 <= column < SIDE)
+
+
+def counts(pieces: Scalar, up: int, right: int) -> list[Scalar]:
+    """Return the numbers of pieces on the lines through all squares along an axis, as four binary digits."""
+    digits = [pieces, *[word64(0)] * 3]
+    for steps in (*range(1 - SIDE, 0), *range(1, SIDE)):
+        carry = seen_from(pieces, up * steps, right * steps)
+        for k, digit in enumerate(digits):
+            digits[k], carry = digit ^ carry, digit & carry
+    return digits
+
+
+def movable(own: Scalar, other: Scalar) -> list[Scalar]:
+    """Return the squares of the pieces that may move, for each plane (L2)."""
+    planes = []
+    for up, right in DIRECTIONS:
+        axis = max((up, right), (-up, -right))  # the same instructions for both directions of a line
+        digits, blocked = counts(own | other, *axis), word64(0)
+        for steps in range(1, SIDE):
+            movers = own & inside(up * steps, right * steps) & ~blocked
+            for k, digit in enumerate(digits):
+                movers &= digit if steps >> k & 1 else ~digit
+            planes.append(movers & ~seen_from(own, up * steps, right * steps))
+            blocked |= seen_from(other, up * steps, right * steps)
+    return planes
+
+
+def is_connected(pieces: Scalar) -> Scalar:
+    """Return whether up to twelve pieces are connected, by spreading from the first one (L4)."""
+    group = pieces & (word64(0) - pieces)
+    for _ in range(MAX_PIECES - 1):
+        group |= (group & NOT_LAST) << 1 | (group & NOT_FIRST) >> 1
+        group = (group | group << SIDE | group >> SIDE) & pieces
+    return group == pieces
+
+
+def recurs(history: list[Scalar]) -> Scalar:
+    """Return whether some last moves have left every square as it was: each changes its two squares (L6)."""
+    changes, found = [word64(0), word64(0)], []  # squares of either player
+    for plies, move in enumerate(history):
+        changes[plies % 2] ^= move
+        found.append((changes[0] | changes[1]) == 0)
+    return any_of(found)
