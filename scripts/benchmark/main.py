@@ -48,7 +48,7 @@ GAMES = (
 )  # fmt: skip
 SPIEL_ONLY = (  # games that OpenSpiel has and Pgx has not
     "checkers", "dots_and_boxes", "amazons", "nine_mens_morris", "quoridor", "phantom_tic_tac_toe", "dark_hex",
-    "liars_dice",
+    "liars_dice", "ultimate_tic_tac_toe", "kalah", "oware", "breakthrough", "lines_of_action",
 )  # fmt: skip
 # by peer: required module, modes, games
 PEERS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
@@ -62,6 +62,7 @@ PEERS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
 NAMES = {
     ("pgx", "leduc_poker"): "leduc_holdem",
     ("pgx", "go"): "go_9x9",
+    ("open_spiel", "kalah"): "mancala",
     ("open_spiel", "hex"): "hex(board_size=11)",
     ("open_spiel", "dots_and_boxes"): "dots_and_boxes(num_rows=5,num_cols=5)",
     ("open_spiel", "phantom_tic_tac_toe"): "phantom_ttt",

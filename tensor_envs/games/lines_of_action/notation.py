@@ -9,25 +9,25 @@ from tensor_envs.games._kit.fields import ended
 from tensor_envs.games._kit.grids import move_name, rows_of
 from tensor_envs.games.lines_of_action.rules import (
     MAX_PIECES,
+    MOVE_BITS,
+    MOVES_A_WORD,
     PLANES,
     SIDE,
     SQUARES,
     LinesOfAction,
     is_connected,
     movable,
-    recurs,
 )
 from tensor_envs.rules import word64
 
 
 def to_dict(rules: LinesOfAction, s: dict[str, Any]) -> dict[str, Any]:
     """Return {"board": 64 values 1, -1, 0 from row 1, "current_player": 0 or 1, "history": squares} (L10)."""
-    player, sets, history = s["current_player"], [s["own"], s["other"]], list[int]()
-    board = [stones.STONES[player] * ((sets[0] >> k & 1) - (sets[1] >> k & 1)) for k in range(SQUARES)]
-    for plies, move in enumerate(s["history"][: s["quiet"]], 1):  # the player who moved last is `other`
-        end = move & sets[plies % 2]
-        sets[plies % 2] ^= move
-        history = [(move ^ end).bit_length() - 1, end.bit_length() - 1, *history]
+    player, history = s["current_player"], list[int]()
+    board = [stones.STONES[player] * ((s["own"] >> k & 1) - (s["other"] >> k & 1)) for k in range(SQUARES)]
+    for plies in range(s["quiet"]):
+        move = s["history"][plies // MOVES_A_WORD] >> MOVE_BITS * (plies % MOVES_A_WORD)
+        history = [move & 63, move >> 6 & 63, *history]
     return {"board": board, "current_player": player, "history": history}
 
 
@@ -46,9 +46,17 @@ def from_dict(rules: LinesOfAction, game: dict[str, Any]) -> dict[str, Any]:
         if before[start] or before[end] != stones.STONES[(player + plies) % 2]:
             raise ValueError(f"history must lead to the board, and the move from {start} to {end} does not")
         before[start], before[end] = before[end], 0
-    history = [1 << start | 1 << end for start, end in moves] + [0] * (rules.quiet_plies - len(moves))
+    history = packed(rules, moves)
     fields = {"own": own, "other": other, "quiet": len(moves), "history": history, "current_player": player}
     return fields | ended(end_of(rules, board, player, len(moves), history) is not None)
+
+
+def packed(rules: LinesOfAction, moves: list[Any]) -> list[int]:
+    """Return the words of a history: pairs of squares, the last move first."""
+    history = [0] * rules.spec.fields[-1].size
+    for plies, (start, end) in enumerate(moves):
+        history[plies // MOVES_A_WORD] |= (start | end << 6) << MOVE_BITS * (plies % MOVES_A_WORD)
+    return history
 
 
 def sets_of(board: list[int], player: int) -> tuple[int, int]:
@@ -64,7 +72,7 @@ def end_of(rules: LinesOfAction, board: list[int], player: int, quiet: int, hist
     own, other = map(word64, sets_of(board, player))
     if is_connected(own).value or is_connected(other).value:
         return "connected"
-    if quiet == rules.quiet_plies or recurs([word64(move) for move in history[:quiet]]).value:
+    if quiet == rules.quiet_plies or (quiet and rules.recurs([word64(moves) for moves in history]).value):
         return "draw"
     return None if any(plane.value for plane in movable(own, other)) else "no move"
 

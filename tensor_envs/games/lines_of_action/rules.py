@@ -31,6 +31,8 @@ SIDE, SQUARES, MAX_PIECES, MAX_QUIET = 8, 64, 12, 400
 DIRECTIONS = [(up, right) for up in (1, 0, -1) for right in (-1, 0, 1) if up or right]
 PLANES = [(up * steps, right * steps) for up, right in DIRECTIONS for steps in range(1, SIDE)]  # L3
 BLACK, WHITE = 0x7E0000000000007E, 0x0081818181818100  # L1
+MOVE_BITS, MOVES_A_WORD = 12, 5  # of a move in `history`: from, to
+HISTORY_BITS = (1 << MOVE_BITS * MOVES_A_WORD) - 1
 NOT_FIRST, NOT_LAST = 0xFEFEFEFEFEFEFEFE, 0x7F7F7F7F7F7F7F7F  # columns
 
 
@@ -58,7 +60,7 @@ class LinesOfAction:
             Field("own", kind="word64"),
             Field("other", kind="word64"),
             Field("quiet", high=self.quiet_plies),  # plies since the last capture
-            Field("history", (self.quiet_plies,), kind="word64"),  # both squares of these moves, the last one first
+            Field("history", (-(-self.quiet_plies // MOVES_A_WORD),), kind="word64"),  # these moves, the last one first
         )
         return Spec(2, len(PLANES) * SQUARES, observation_shape=(2, SIDE, SIDE), fields=fields)
 
@@ -78,12 +80,26 @@ class LinesOfAction:
         wins = is_connected(own)  # L4
         loses = is_connected(other) & ~wins
         quiet = where(captures, 0, s.quiet + 1)
-        history = [where(captures, 0, move) for move in (start | end, *s.history[:-1])]
-        drawn = ~captures & (recurs(history) | (quiet == self.quiet_plies))  # L6
+        history, new = list[Scalar](), word64(square | target << MOVE_BITS // 2)
+        for moves in s.history:
+            history.append(where(captures, 0, moves << MOVE_BITS & HISTORY_BITS | new))
+            new = moves >> MOVE_BITS * (MOVES_A_WORD - 1)
+        drawn = ~captures & (self.recurs(history) | (quiet == self.quiet_plies))  # L6
         result = where(loses, -1, integer(wins | (stuck & ~drawn)))
         first = where(s.current_player == 0, result, -result)
         after = s.replace(own=other, other=own, quiet=quiet, history=history, current_player=1 - s.current_player)
         return Outcome(after, rewards=(first, -first), terminated=wins | loses | stuck | drawn)
+
+    def recurs(self, history: list[Scalar]) -> Scalar:
+        """Return whether some last moves, of one or more, have left every square as it was (L6)."""
+        changes, found = [word64(0), word64(0)], []  # squares of either player
+        for plies in range(self.quiet_plies):
+            word, place = divmod(plies, MOVES_A_WORD)
+            move = history[word] >> MOVE_BITS * place
+            # no move is 0, which changes nothing
+            changes[plies % 2] ^= (word64(1) << (move & 63)) ^ (word64(1) << (move >> 6 & 63))
+            found.append((changes[0] | changes[1]) == 0)
+        return any_of(found)
 
     def observe(self, s: GameState, player: Scalar) -> list[Part]:
         """Return the player's pieces, then the opponent's (L9)."""
@@ -106,12 +122,22 @@ def inside(up: int, right: int) -> int:
 
 def counts(pieces: Scalar, up: int, right: int) -> list[Scalar]:
     """Return the numbers of pieces on the lines through all squares along an axis, as four binary digits."""
-    digits = [pieces, *[word64(0)] * 3]
-    for steps in (*range(1 - SIDE, 0), *range(1, SIDE)):
-        carry = seen_from(pieces, up * steps, right * steps)
-        for k, digit in enumerate(digits):
-            digits[k], carry = digit ^ carry, digit & carry
-    return digits
+    ahead = [pieces]
+    for steps in (1, 2, 4):  # of 1, 2, 4 and 8 squares from each one on
+        ahead = added(ahead, [seen_from(digit, up * steps, right * steps) for digit in ahead])
+    behind = [seen_from(pieces, -up, -right)]
+    for steps in (1, 2, 4):  # up to 8 squares before each one, of which 7 are on the board
+        behind = added(behind, [seen_from(digit, -up * steps, -right * steps) for digit in behind])
+    return added(ahead, behind)[:4]
+
+
+def added(a: list[Scalar], b: list[Scalar]) -> list[Scalar]:
+    """Return the sums of numbers whose binary digits are these sets."""
+    total, carry = list[Scalar](), word64(0)
+    for x, y in zip(a, b, strict=True):
+        total.append(x ^ y ^ carry)
+        carry = x & y | carry & (x ^ y)
+    return [*total, carry]
 
 
 def movable(own: Scalar, other: Scalar) -> list[Scalar]:
@@ -121,10 +147,11 @@ def movable(own: Scalar, other: Scalar) -> list[Scalar]:
         axis = max((up, right), (-up, -right))  # the same instructions for both directions of a line
         digits, blocked = counts(own | other, *axis), word64(0)
         for steps in range(1, SIDE):
-            movers = own & inside(up * steps, right * steps) & ~blocked
+            movers = own
             for k, digit in enumerate(digits):
                 movers &= digit if steps >> k & 1 else ~digit
-            planes.append(movers & ~seen_from(own, up * steps, right * steps))
+            movers &= inside(up * steps, right * steps)
+            planes.append(movers & ~(blocked | seen_from(own, up * steps, right * steps)))
             blocked |= seen_from(other, up * steps, right * steps)
     return planes
 
@@ -136,12 +163,3 @@ def is_connected(pieces: Scalar) -> Scalar:
         group |= (group & NOT_LAST) << 1 | (group & NOT_FIRST) >> 1
         group = (group | group << SIDE | group >> SIDE) & pieces
     return group == pieces
-
-
-def recurs(history: list[Scalar]) -> Scalar:
-    """Return whether some last moves have left every square as it was: each changes its two squares (L6)."""
-    changes, found = [word64(0), word64(0)], []  # squares of either player
-    for plies, move in enumerate(history):
-        changes[plies % 2] ^= move
-        found.append((changes[0] | changes[1]) == 0)
-    return any_of(found)
