@@ -21,6 +21,7 @@ from tensor_envs.games.kalah.rules import Kalah
 from tensor_envs.games.kuhn_poker.rules import KuhnPoker
 from tensor_envs.games.leduc_poker.rules import LeducPoker
 from tensor_envs.games.liars_dice.rules import LiarsDice
+from tensor_envs.games.lines_of_action.rules import LinesOfAction
 from tensor_envs.games.nine_mens_morris.rules import NineMensMorris
 from tensor_envs.games.othello.rules import Othello
 from tensor_envs.games.oware.rules import Oware
@@ -135,6 +136,12 @@ class LiarsDiceState(KnownState):
     dice: Tensor
     bid: Tensor
     bids: Tensor
+
+class LinesOfActionState(KnownState):
+    own: Tensor
+    other: Tensor
+    quiet: Tensor
+    history: Tensor
 
 class NineMensMorrisState(KnownState):
     own: Tensor
@@ -317,6 +324,10 @@ def make(
 def make(
     id: Literal["liars_dice"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
 ) -> Env[LiarsDice, LiarsDiceState]: ...
+@overload
+def make(
+    id: Literal["lines_of_action"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
+) -> Env[LinesOfAction, LinesOfActionState]: ...
 @overload
 def make(
     id: Literal["nine_mens_morris"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any

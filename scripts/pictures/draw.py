@@ -69,7 +69,7 @@ FILMS = {
     "nine_mens_morris": Film("nine_mens_morris", 3, first=8, last=34),
     "oware": Film("oware", 3, first=6, last=40),
     "quoridor": Film("quoridor", 3, first=8, last=34),
-    "lines_of_action": Film("lines_of_action", 3, last=40),
+    "lines_of_action": Film("lines_of_action", 3, first=12, last=40),
     "shed": Film("shed", 3, {"cards": 7}),
     "tensor_stars": Film("tensor_stars", 3),
     "tensor_equilibrium": Film("tensor_equilibrium", 3, first=8, last=24),

@@ -14,8 +14,8 @@ from tensor_envs.rules import (
     Field,
     GameState,
     Mask,
+    Observation,
     Outcome,
-    Part,
     Scalar,
     Spec,
     any_of,
@@ -101,10 +101,10 @@ class LinesOfAction:
             found.append((changes[0] | changes[1]) == 0)
         return any_of(found)
 
-    def observe(self, s: GameState, player: Scalar) -> list[Part]:
+    def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return the player's pieces, then the opponent's (L9)."""
-        pieces = where(s.current_player == player, [s.own, s.other], [s.other, s.own])
-        return [bits(squares, SQUARES) for squares in pieces]
+        own, other = where(s.current_player == player, [s.own, s.other], [s.other, s.own])
+        return {"own pieces": bits(own, SQUARES), "the opponent's pieces": bits(other, SQUARES)}
 
 
 def seen_from(squares: Scalar, up: int, right: int) -> Scalar:
