@@ -17,12 +17,14 @@ ENGINE = {
     testing.check_jit,
 }
 FEW = ("kuhn_poker",)  # with chance and hidden cards
-LONG = ("leduc_poker", "tensor_stars", "three_will", "dark_hex", "liars_dice", "yahtzee")  # take a minute and more
+LONG = ("leduc_poker", "tensor_stars", "three_will", "phantom_tic_tac_toe", "dark_hex", "liars_dice", "yahtzee")
+PLAYED_LONG = {testing.check_ends, testing.check_perfect_information}  # play thousands of games
+SHORT = ("kuhn_poker", "tic_tac_toe", "shed", "connect_four")
 
 
 def case(name: str, check: testing.Check) -> object:
     long = name in SLOW or (name in LONG and check is not testing.check_plain_python)
-    slow = long or (check in ENGINE and name not in FEW)
+    slow = long or (check in ENGINE and name not in FEW) or (check in PLAYED_LONG and name not in SHORT)
     return pytest.param(name, check, id=f"{name}-{check.__name__}", marks=pytest.mark.slow if slow else ())
 
 

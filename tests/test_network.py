@@ -86,6 +86,7 @@ def test_a_tower_is_saved_and_played(tmp_path: Path) -> None:
     assert state.legal_action_mask.numpy()[range(3), actions].all()
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("name", "shape"),
     [

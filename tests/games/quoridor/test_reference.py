@@ -12,7 +12,9 @@ GAME = "quoridor"
 BOARDS: list[dict[str, Any]] = [{"size": 5, "walls": 6}, {"size": 3, "walls": 1}, {"size": 6, "walls": 9}]
 
 
-@pytest.mark.parametrize(("config", "batch"), [({}, 1), *((config, 16) for config in BOARDS)], ids=str)
+@pytest.mark.parametrize(
+    ("config", "batch"), [*((config, 16) for config in BOARDS), pytest.param({}, 1, marks=pytest.mark.slow)], ids=str
+)
 def test_random_games_agree_with_the_reference(config: dict[str, Any], batch: int) -> None:
     returns = play_in_lockstep(GAME, batch, seed=4, observe_every=10, **config)
     assert {1.0, -1.0} <= set(returns[:, 0]) or batch == 1
