@@ -75,14 +75,13 @@ class HiddenStones:
         fails = (s.other & cell) != 0
         own, again = s.own | where(fails, 0, cell), fails & (not self.abrupt)
         won = ~fails & self.has_won(word(own), s.current_player)
-        first = where(won, where(s.current_player == 0, 1, -1), 0)
         after = s.replace(
             own=where(again, own, s.other),
             other=where(again, s.other, own),
             found=s.found | s.other & cell,
             current_player=where(again, s.current_player, 1 - s.current_player),
         )
-        return Outcome(after, (first, -first), terminated=won | ((own | s.other) == self.board))
+        return Outcome.win(after, s.current_player, won).draw((own | s.other) == self.board)
 
     def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return the player's stones, those of the opponent that the player has found, and who the player is."""

@@ -22,7 +22,6 @@ from tensor_envs.rules import (
     Spec,
     bit,
     bits,
-    integer,
     num_words,
     pack,
     union_of,
@@ -90,8 +89,7 @@ class Amazons:
             current_player=where(shoots, 1 - s.current_player, s.current_player),
         )
         lost = shoots & (union_of(self.movable(after)) == 0)  # A5
-        first = where(s.current_player == 0, integer(lost), -integer(lost))
-        return Outcome(after, rewards=(first, -first), terminated=lost)
+        return Outcome.win(after, s.current_player, lost)
 
     def rows(self, cells: CellSet) -> list[Any]:
         """Return the rows of a set."""

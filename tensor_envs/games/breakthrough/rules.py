@@ -21,7 +21,6 @@ from tensor_envs.rules import (
     Spec,
     bit,
     bits,
-    integer,
     lookup,
     num_words,
     pack,
@@ -84,9 +83,8 @@ class Breakthrough:
         other = without(s.other, end)
         home = where(s.current_player == 0, target >= self.cells - self.columns, target < self.columns)
         won = home | (union_of(other) == 0)  # B4
-        first = where(s.current_player == 0, integer(won), -integer(won))
         after = s.replace(own=other, other=own, current_player=1 - s.current_player)
-        return Outcome(after, rewards=(first, -first), terminated=won)
+        return Outcome.win(after, s.current_player, won)
 
     def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return the player's pieces, the opponent's, and the direction of the player (B7)."""

@@ -20,7 +20,6 @@ from tensor_envs.rules import (
     Spec,
     bit,
     bits,
-    integer,
     select,
     union_of,
     where,
@@ -91,8 +90,7 @@ class Checkers:
         turned = {"own": other, "other": own, "jumper": 0, "current_player": 1 - s.current_player}
         after = same.replace(**{name: where(again, getattr(same, name), value) for name, value in turned.items()})
         won = union_of(chain(*moves(after))) == 0  # D6
-        first = where(s.current_player == 0, integer(won), -integer(won))
-        return Outcome(after, rewards=(first, -first), terminated=won | (quiet >= self.quiet_plies))
+        return Outcome.win(after, s.current_player, won).draw(quiet >= self.quiet_plies)
 
     def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return men and kings of both players, the piece that must go on, and constant planes (D10)."""

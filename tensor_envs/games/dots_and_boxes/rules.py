@@ -20,7 +20,6 @@ from tensor_envs.rules import (
     Spec,
     bit,
     bits,
-    integer,
     num_words,
     pack,
     popcount,
@@ -83,11 +82,10 @@ class DotsAndBoxes:
         scores, is_first = union_of(gained) != 0, s.current_player == 0
         first = [boxes | where(is_first, new, 0) for boxes, new in zip(s.first, gained, strict=True)]
         over = s.ply + 1 == self.lines
-        lead = where(over, 2 * sum_of(map(popcount, first)) - self.boxes, 0)
-        result = integer(lead > 0) - integer(lead < 0)  # B5
+        boxes = sum_of(map(popcount, first))
         player = where(scores, s.current_player, 1 - s.current_player)  # B4
         after = s.replace(lines=lines, first=first, current_player=player)
-        return Outcome(after, rewards=(result, -result), terminated=over)
+        return Outcome.scores(after, (boxes, self.boxes - boxes), over)  # B5
 
     def complete(self, lines: CellSet) -> list[Any]:
         """Return the boxes with four sides."""

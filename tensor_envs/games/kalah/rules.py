@@ -77,15 +77,13 @@ class Kalah:
         over = all_of(x == 0 for x in own) | all_of(x == 0 for x in other)  # K6
         stores = [store + where(over, sum_of(own), 0), s.stores[1] + where(over, sum_of(other), 0)]
         own, other = ([where(over, 0, x) for x in row] for row in (own, other[::-1]))
-        lead = where(over, integer(stores[0] > stores[1]) - integer(stores[0] < stores[1]), 0)
-        first = where(s.current_player == 0, lead, -lead)
         again = last == n  # K5
         after = s.replace(
             houses=where(again, [*own, *other], [*other, *own]),
             stores=where(again, stores, stores[::-1]),
             current_player=where(again, s.current_player, 1 - s.current_player),
         )
-        return Outcome(after, rewards=(first, -first), terminated=over)
+        return Outcome.scores(after, where(s.current_player == 0, stores, stores[::-1]), over)
 
     def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return the seeds of the player and of the opponent, and whether the player is to move (K8)."""

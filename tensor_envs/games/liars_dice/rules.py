@@ -4,7 +4,6 @@ Rules and rulings: RULES.md beside this file. A die is its face - 1, and a playe
 all actions so far; member q * sides + f is the bid that q + 1 dice show the face f + 1.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +25,7 @@ from tensor_envs.rules import (
     next_player,
     num_words,
     one_hot,
+    sort,
     sum_of,
     where,
     word,
@@ -80,7 +80,7 @@ class LiarsDice:
     def thrown(self, chance: Chance) -> list[list[Scalar]]:
         """Throw all dice (L1)."""
         dice = [chance.draw(die, self.sides) for die in range(self.players * self.dice)]
-        return [ascending(dice[first : first + self.dice]) for first in range(0, len(dice), self.dice)]
+        return [sort(dice[first : first + self.dice]) for first in range(0, len(dice), self.dice)]
 
     def legal_action_mask(self, s: GameState) -> Mask:
         """Return the bids above the last one, and the call of a bid (L3)."""
@@ -119,12 +119,3 @@ class LiarsDice:
         """Resample the dice of all other players."""
         new = enumerate(zip(s.dice, self.thrown(chance), strict=True))
         return s.replace(dice=[where(player == seat, old, thrown) for seat, (old, thrown) in new])
-
-
-def ascending(values: Sequence[Scalar]) -> list[Scalar]:
-    """Return a few numbers in ascending order."""
-    values = list(values)
-    for last in range(len(values) - 1, 0, -1):
-        for i in range(last):
-            values[i : i + 2] = minimum(*values[i : i + 2]), maximum(*values[i : i + 2])
-    return values

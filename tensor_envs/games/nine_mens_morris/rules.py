@@ -21,7 +21,6 @@ from tensor_envs.rules import (
     bit,
     bits,
     has_bit,
-    integer,
     maximum,
     popcount,
     union_of,
@@ -89,8 +88,7 @@ class NineMensMorris:
         in_hand = maximum(PLACING - s.turns, 0) // 2  # of the opponent
         few = ~again & (popcount(other) + in_hand <= 2)
         won = few | (union_of(legal_rows(after)) == 0)  # N7
-        first = where(s.current_player == 0, integer(won), -integer(won))
-        return Outcome(after, rewards=(first, -first), terminated=won | (after.turns >= self.max_turns))
+        return Outcome.win(after, s.current_player, won).draw(after.turns >= self.max_turns)
 
     def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return men of both players, and constant planes (N9)."""

@@ -103,8 +103,6 @@ class Oware:
         recurs = ~captures & any_of(past == code for past in s.history[::2])
         over = decided | ~any_of(playable([*own, *other])) | recurs | (quiet == self.quiet_plies)  # W7
         stores = [store + where(over, sum_of(row), 0) for store, row in zip(stores, (own, other), strict=True)]
-        lead = where(over, integer(stores[1] > stores[0]) - integer(stores[1] < stores[0]), 0)
-        first = where(s.current_player == 0, lead, -lead)
         forgets = captures | over
         after = s.replace(
             houses=[where(over, 0, count) for count in (*own, *other)],
@@ -113,7 +111,7 @@ class Oware:
             history=[where(forgets, 0, past) for past in (code_of(s.houses), *s.history[:-1])],
             current_player=1 - s.current_player,
         )
-        return Outcome(after, rewards=(first, -first), terminated=over)
+        return Outcome.scores(after, where(s.current_player == 0, stores[::-1], stores), over)
 
     def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return the seeds of the player and of the opponent, whose turn it is, and the quiet plies (W10)."""

@@ -129,8 +129,7 @@ class Quoridor:
             current_player=1 - s.current_player,
         )
         won = is_move & where(is_first, action < self.size, action >= self.squares - self.size)  # Q2
-        first = where(is_first, integer(won), -integer(won))
-        return Outcome(after, rewards=(first, -first), terminated=won | (s.ply + 1 >= PLIES * self.squares))
+        return Outcome.win(after, s.current_player, won).draw(s.ply + 1 >= PLIES * self.squares)
 
     # *** pawns ***
 

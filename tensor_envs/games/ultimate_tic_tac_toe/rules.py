@@ -72,19 +72,18 @@ class UltimateTicTacToe:
         own_boards = s.own_boards | integer(where(won, board, 0))
         closed = s.closed | integer(where(won | (marks == SMALL), board, 0))
         win = has_line(word(own_boards), 3)  # U5
-        over = win | (closed == BOARDS)
+        full = closed == BOARDS
         active = where(has_bit(word(closed), cell), ~closed & BOARDS, integer(bit(cell)))  # U4
-        first = where(s.current_player == 0, integer(win), -integer(win))
         after = s.replace(
             own=s.other,
             other=own,
             own_boards=s.other_boards,
             other_boards=own_boards,
             closed=closed,
-            active=where(over, 0, active),
+            active=where(win | full, 0, active),
             current_player=1 - s.current_player,
         )
-        return Outcome(after, rewards=(first, -first), terminated=over)
+        return Outcome.win(after, s.current_player, win).draw(full)
 
     def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return marks and boards of the player, then of the opponent, and the legal cells (U7)."""

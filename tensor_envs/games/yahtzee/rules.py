@@ -20,12 +20,11 @@ from tensor_envs.rules import (
     Spec,
     all_of,
     any_of,
-    lookup,
     maximum,
-    minimum,
     next_player,
     number,
     select,
+    sort,
     sum_of,
     where,
 )
@@ -73,7 +72,7 @@ class Yahtzee:
         )
 
     def init(self, chance: Chance) -> dict[str, Any]:
-        dice = ascending(thrown(chance.draw(0, THROWS)))
+        dice = sort(thrown(chance.draw(0, THROWS)))
         return {"dice": dice, "rerolls": REROLLS, "boxes": [[-1] * len(BOXES)] * self.players}
 
     def legal_action_mask(self, s: GameState) -> Mask:
@@ -86,12 +85,12 @@ class Yahtzee:
         return [s.rerolls > 0] * SETS + allowed + [is_open & ~(joker & forced) for is_open in opened[UPPER:]]
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
-        fills, boxes, last = action >= SETS, s.boxes[s.current_player], self.players - 1
+        fills, boxes = action >= SETS, s.boxes[s.current_player]
         joker = is_joker(s.dice, boxes)
         points = select(worth(s.dice, joker), maximum(action - SETS, 0))
         filled = [where(action == SETS + box, points, old) for box, old in enumerate(boxes)]
         extra = fills & joker & (boxes[YAHTZEE] > 0)
-        over = fills & (s.current_player == last) & all_of(box >= 0 for box in filled)
+        over = fills & (s.current_player == self.players - 1) & all_of(box >= 0 for box in filled)
         movers = [s.current_player == player for player in range(self.players)]
         extras = [old + (extra & moves) for old, moves in zip(s.extras, movers, strict=True)]
         rows = [where(moves, filled, row) for row, moves in zip(s.boxes, movers, strict=True)]
@@ -100,14 +99,15 @@ class Yahtzee:
         new = thrown(chance.draw(s.ply + 1, THROWS))
         again = [fills | ((action + 1 >> die & 1) != 0) for die in range(DICE)]
         after = s.replace(
-            dice=ascending([where(*which) for which in zip(again, new, s.dice, strict=True)]),
+            dice=sort([where(*which) for which in zip(again, new, s.dice, strict=True)]),
             rerolls=where(fills, REROLLS, s.rerolls - 1),
             boxes=rows,
             extras=extras,
             current_player=where(fills, next_player(s), s.current_player),
         )
-        rewards = won(totals, over) if last else [where(fills, gained, 0)]
-        return Outcome(after, rewards, terminated=over)
+        if self.players == 1:
+            return Outcome(after, [where(fills, gained, 0)], terminated=over)
+        return Outcome.scores(after, totals, over)  # Y8
 
     def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return the dice, the throws left, and the boxes and extra yahtzees of each player, from its own on (Y10)."""
@@ -122,15 +122,6 @@ class Yahtzee:
 def thrown(throw: Scalar) -> list[Scalar]:
     """Return the dice of one of all throws (Y2)."""
     return [1 + throw // SIDES**die % SIDES for die in range(DICE)]
-
-
-def ascending(dice: Sequence[Scalar]) -> list[Scalar]:
-    """Return dice in ascending order."""
-    dice = list(dice)
-    for last in range(len(dice) - 1, 0, -1):
-        for i in range(last):
-            dice[i : i + 2] = minimum(*dice[i : i + 2]), maximum(*dice[i : i + 2])
-    return dice
 
 
 def is_joker(dice: Sequence[Scalar], boxes: Sequence[Scalar]) -> Scalar:
@@ -162,12 +153,3 @@ def bonus(boxes: Sequence[Scalar]) -> Scalar:
 def total(boxes: Sequence[Scalar], extras: Scalar) -> Scalar:
     """Return the points of a player."""
     return sum_of(maximum(box, 0) for box in boxes) + where(bonus(boxes), BONUS, 0) + EXTRA * extras
-
-
-def won(totals: Sequence[Scalar], over: Scalar) -> list[Scalar]:
-    """Return the rewards of several players, of whom those with the highest total win (Y8)."""
-    count = len(totals)
-    wins = [all_of(mine >= other for other in totals) for mine in totals]
-    share = lookup([(count / n - 1) / (count - 1) for n in range(1, count + 1)], sum_of(wins) - 1)
-    loss = -1 / (count - 1)
-    return [where(over, where(best, share, loss), 0.0) for best in wins]
