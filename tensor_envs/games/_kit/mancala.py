@@ -9,13 +9,17 @@ from typing import Any
 from tensor_envs._validate import integer
 from tensor_envs.games._kit.fields import checked
 from tensor_envs.games._kit.grids import INK
+from tensor_envs.games._kit.stones import to_move
 from tensor_envs.render.drawing import Drawing, disc
+from tensor_envs.render.scene import seat_names
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 from tensor_envs.rules import Symmetry
 
 WOOD, HOLLOW, SEED = "#b98a5a", "#8a6038", "#fbf3e4"
 CELL, MARGIN = 56, 30  # pixels: a house, around the board
 SHADES = 13  # colours of small pictures, from an empty house on
+NAMES = ("south", "north")
+players = seat_names("South", "North")
 
 
 def from_player_0(values: list[Any], player: int) -> list[Any]:
@@ -49,6 +53,24 @@ def identity(rules: Any) -> Symmetry:
     spec = rules.spec
     state = {"houses": tuple(range(2 * rules.houses)), "stores": (0, 1)}
     return Symmetry(tuple(range(spec.num_actions)), tuple(range(spec.observation_shape[0])), state)
+
+
+def status(game: dict[str, Any], over: bool) -> str:
+    """Return who has won, that it is a draw, or who is to move."""
+    if not over:
+        return to_move(game, NAMES[game["current_player"]])
+    first, second = game["stores"]
+    return "a draw" if first == second else f"{NAMES[first < second]} has won"
+
+
+def scores(rules: Any, game: dict[str, Any]) -> list[str]:
+    """Return both numbers of captured seeds."""
+    return [f"{seeds} seeds" for seeds in game["stores"]]
+
+
+def reason(rules: Any, game: dict[str, Any]) -> str:
+    """Return both numbers of seeds at the end."""
+    return "{} seeds to {}".format(*game["stores"])
 
 
 def lines_of(rules: Any, game: dict[str, Any], names: list[str]) -> list[str]:

@@ -43,11 +43,3 @@ def rearranged(rows: Sequence[int], columns: Sequence[int], transposed: bool = F
     """Return the cells of a board, row by row, with its rows and columns in these orders."""
     down, right = (1, len(rows)) if transposed else (len(columns), 1)
     return tuple(down * row + right * column for row in rows for column in columns)
-
-
-def of_square(side: int) -> Iterator[Permutation]:
-    """Yield the cells of a square board in the eight orders of its symmetries, the identity first."""
-    for transposed in (False, True):
-        for rows in (1, -1):
-            for columns in (1, -1):
-                yield rearranged(range(side)[::rows], range(side)[::columns], transposed)

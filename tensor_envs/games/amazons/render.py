@@ -43,9 +43,7 @@ def draw(rules: Amazons, game: dict[str, Any]) -> Drawing:
     side, grid = rules.size * CELL, SquareGrid(MARGIN, MARGIN, CELL)
     picture = Drawing(side + 2 * MARGIN, side + 2.5 * MARGIN, title="Amazons")
     draw_chequered(picture, grid, rules.size, LIGHT, DARK)
-    for k in range(rules.size):
-        picture.text((MARGIN + (k + 0.5) * CELL, MARGIN - 14), "abcdefghij"[k], 12, INK)
-        picture.text((MARGIN - 14, MARGIN + (k + 0.5) * CELL), str(rules.size - k), 12, INK)
+    grid.draw_labels(picture, rules.size, rules.size, from_top=False)
     actions = () if game.get("terminated") else legal(rules, from_dict(rules, game))
     for square, value in enumerate(game["board"]):
         place = divmod(square, rules.size)

@@ -8,7 +8,7 @@ from tensor_envs.games._kit.fields import ended
 from tensor_envs.games._kit.grids import cell_name
 from tensor_envs.games._kit.stones import STONES, words_of
 from tensor_envs.games.dots_and_boxes.rules import DotsAndBoxes
-from tensor_envs.rules import Symmetry, pack, unpack
+from tensor_envs.rules import Grid, Symmetry, pack, unpack
 
 Place = tuple[int, int]  # in a grid of half boxes: (2r, 2c) is a dot, (2r, 2c + 1) and (2r + 1, 2c) are lines
 
@@ -63,29 +63,18 @@ def action_to_string(rules: DotsAndBoxes, action: int) -> str:
 
 def symmetries(rules: DotsAndBoxes) -> Iterator[Symmetry]:
     """Yield the reflections of the grid, and for a square one also those that exchange rows with columns (B10)."""
-    high, wide = rules.rows + 1, rules.columns + 1
-    lines = [place(rules, line) for line in range(rules.lines)]
-    boxes = [(2 * (b // rules.columns) + 1, 2 * (b % rules.columns) + 1) for b in range(rules.boxes)]
+    high, wide = 2 * rules.rows + 1, 2 * rules.columns + 1
+    lines = [wide * y + x for y, x in (place(rules, line) for line in range(rules.lines))]
+    boxes = [wide * y + x for y in range(1, high, 2) for x in range(1, wide, 2)]
     parities = ((0, 1), (1, 0), (1, 1), (1, 1))  # of the places on each plane of an observation
     places = [
-        (plane, 2 * y + a, 2 * x + b) for plane, (a, b) in enumerate(parities) for y in range(high) for x in range(wide)
+        (k, y, x) for k, (a, b) in enumerate(parities) for y in range(a, high + 1, 2) for x in range(b, wide + 1, 2)
     ]
-    numbers = {at: k for k, at in enumerate(places)}
-    for turned in (False, True)[: 1 + (rules.rows == rules.columns)]:
-        for up in (False, True):
-            for left in (False, True):
-
-                def image(at: Place, turned: bool = turned, up: bool = up, left: bool = left) -> Place:
-                    y, x = at[::-1] if turned else at
-                    return 2 * rules.rows - y if up else y, 2 * rules.columns - x if left else x
-
-                def seen(k: int, image: Any = image, turned: bool = turned) -> int:
-                    plane, *at = places[k]
-                    return numbers.get((plane ^ (turned and plane < 2), *image(tuple(at))), k)  # none: always 0
-
-                yield Symmetry(
-                    tuple(lines.index(image(at)) for at in lines),
-                    tuple(map(seen, range(len(places)))),
-                    {"lines": tuple(lines.index(image(at)) for at in lines),
-                     "boxes": tuple(boxes.index(image(at)) for at in boxes)},
-                )  # fmt: skip
+    numbers = {(plane, wide * y + x): k for k, (plane, y, x) in enumerate(places) if y < high and x < wide}
+    for image in Grid(high, wide).symmetries():
+        seen = list(range(len(places)))  # entries beyond the board stay: they are 0
+        for (plane, cell), k in numbers.items():
+            seen[k] = numbers[image[cell] // wide % 2 if plane < 2 else plane, image[cell]]
+        moved = tuple(lines.index(image[cell]) for cell in lines)
+        owners = tuple(boxes.index(image[cell]) for cell in boxes)
+        yield Symmetry(moved, tuple(seen), {"lines": moved, "boxes": owners})

@@ -4,20 +4,13 @@ from typing import Any
 
 from tensor_envs.games._kit import mancala
 from tensor_envs.games._kit.grids import svg_of
-from tensor_envs.games._kit.stones import to_move
 from tensor_envs.games.kalah.rules import Kalah
 from tensor_envs.render.drawing import Drawing
-from tensor_envs.render.scene import seat_names
-
-NAMES = ("south", "north")
 
 
 def status(game: dict[str, Any]) -> str:
     """Return who has won, that it is a draw, or who is to move."""
-    if any(game["houses"]):
-        return to_move(game, NAMES[game["current_player"]])
-    first, second = game["stores"]
-    return "a draw" if first == second else f"{NAMES[first < second]} has won"
+    return mancala.status(game, over=not any(game["houses"]))
 
 
 def house_names(rules: Kalah) -> list[str]:
@@ -38,14 +31,4 @@ def draw(rules: Kalah, game: dict[str, Any]) -> Drawing:
 
 
 to_svg, tile = svg_of(draw), mancala.tile
-players = seat_names("South", "North")
-
-
-def scores(rules: Kalah, game: dict[str, Any]) -> list[str]:
-    """Return both numbers of captured seeds."""
-    return [f"{seeds} seeds" for seeds in game["stores"]]
-
-
-def reason(rules: Kalah, game: dict[str, Any]) -> str:
-    """Return both numbers of seeds at the end."""
-    return "{} seeds to {}".format(*game["stores"])
+players, scores, reason = mancala.players, mancala.scores, mancala.reason

@@ -9,7 +9,7 @@ from tensor_envs.games._kit.fields import ended, legal_actions
 from tensor_envs.games._kit.grids import cell_name
 from tensor_envs.games._kit.stones import STONES, to_board, to_sets
 from tensor_envs.games.nine_mens_morris.rules import CELLS, PLACING, POINTS, SIDE, NineMensMorris
-from tensor_envs.rules import Symmetry, scalar, word
+from tensor_envs.rules import Grid, Symmetry, scalar, word
 
 POINT_NAMES = [cell_name((SIDE - 1 - cell // SIDE) * SIDE + cell % SIDE, SIDE) for cell in CELLS]
 
@@ -62,15 +62,12 @@ def action_to_string(rules: NineMensMorris, action: int) -> str:
 def symmetries(rules: NineMensMorris) -> Iterator[Symmetry]:
     """Yield the eight symmetries of a square, without and with the exchange of outer and inner square (N13)."""
     numbers = {cell: point for point, cell in enumerate(CELLS)}
-    for transposed in (False, True):
-        for rows in (1, -1):
-            for columns in (1, -1):
-                turn = kit.rearranged(range(SIDE)[::rows], range(SIDE)[::columns], transposed)
-                for swap in (False, True):
-                    points = tuple(numbers[turn[swapped(cell) if swap else cell]] for cell in CELLS)
-                    cells = tuple(CELLS[points[numbers[c]]] if c in numbers else c for c in range(SIDE**2))
-                    moves = (POINTS + POINTS * points[a] + points[b] for a in range(POINTS) for b in range(POINTS))
-                    yield Symmetry((*points, *moves), kit.planes(cells, rules.planes), {"board": points})
+    for turn in Grid(SIDE, SIDE).symmetries():
+        for swap in (False, True):
+            points = tuple(numbers[turn[swapped(cell) if swap else cell]] for cell in CELLS)
+            cells = tuple(CELLS[points[numbers[c]]] if c in numbers else c for c in range(SIDE**2))
+            moves = (POINTS + POINTS * points[a] + points[b] for a in range(POINTS) for b in range(POINTS))
+            yield Symmetry((*points, *moves), kit.planes(cells, rules.planes), {"board": points})
 
 
 def swapped(cell: int) -> int:

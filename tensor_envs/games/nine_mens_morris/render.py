@@ -59,9 +59,7 @@ def draw(rules: NineMensMorris, game: dict[str, Any]) -> Drawing:
     for line in LINES:
         first, _, last = (grid.centre(*divmod(CELLS[point], SIDE)) for point in line)
         picture.line(first, last, stroke=LINE, width=2)
-    for k in range(SIDE):
-        picture.text((MARGIN + (k + 0.5) * CELL, MARGIN - 14), "abcdefg"[k], 12, INK)
-        picture.text((MARGIN - 14, MARGIN + (k + 0.5) * CELL), str(SIDE - k), 12, INK)
+    grid.draw_labels(picture, SIDE, SIDE, from_top=False)
     s = from_dict(rules, game)
     actions = [] if s["terminated"] or game.get("terminated") else legal(rules, s)
     for point, cell in enumerate(CELLS):

@@ -5,13 +5,9 @@ from typing import Any
 
 from tensor_envs.games._kit import mancala
 from tensor_envs.games._kit.grids import svg_of
-from tensor_envs.games._kit.stones import to_move
 from tensor_envs.games.oware.notation import legal
 from tensor_envs.games.oware.rules import Oware
 from tensor_envs.render.drawing import Drawing
-from tensor_envs.render.scene import seat_names
-
-NAMES = ("south", "north")
 
 
 def actions_of(rules: Oware, game: dict[str, Any]) -> list[int]:
@@ -21,10 +17,7 @@ def actions_of(rules: Oware, game: dict[str, Any]) -> list[int]:
 
 def status(rules: Oware, game: dict[str, Any]) -> str:
     """Return who has won, that it is a draw, or who is to move."""
-    first, second = game["stores"]
-    if actions_of(rules, game) or game.get("terminated"):
-        return to_move(game, NAMES[game["current_player"]])
-    return "a draw" if first == second else f"{NAMES[first < second]} has won"
+    return mancala.status(game, over=not actions_of(rules, game) and not game.get("terminated"))
 
 
 def house_names(rules: Oware) -> list[str]:
@@ -43,14 +36,4 @@ def draw(rules: Oware, game: dict[str, Any]) -> Drawing:
 
 
 to_svg, tile = svg_of(draw), mancala.tile
-players = seat_names("South", "North")
-
-
-def scores(rules: Oware, game: dict[str, Any]) -> list[str]:
-    """Return both numbers of captured seeds."""
-    return [f"{seeds} seeds" for seeds in game["stores"]]
-
-
-def reason(rules: Oware, game: dict[str, Any]) -> str:
-    """Return both numbers of seeds at the end."""
-    return "{} seeds to {}".format(*game["stores"])
+players, scores, reason = mancala.players, mancala.scores, mancala.reason

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from tensor_envs.games._kit import hidden_stones
 from tensor_envs.games._kit import symmetries as kit
 from tensor_envs.games._kit.grids import cell_name
-from tensor_envs.games.phantom_tic_tac_toe.rules import SIZE, PhantomTicTacToe
+from tensor_envs.games.phantom_tic_tac_toe.rules import GRID, SIZE, PhantomTicTacToe
 from tensor_envs.rules import Symmetry
 
 to_dict, from_dict = hidden_stones.to_dict, hidden_stones.from_dict  # P7
@@ -18,9 +18,5 @@ def action_to_string(rules: PhantomTicTacToe, action: int) -> str:
 
 def symmetries(rules: PhantomTicTacToe) -> Iterator[Symmetry]:
     """Yield the eight of the square, the identity first (P10)."""
-    order = range(SIZE)
-    for transposed in (False, True):
-        for rows in (order, order[::-1]):
-            for columns in (order, order[::-1]):
-                cells = kit.rearranged(rows, columns, transposed)
-                yield kit.of_cells(cells, 3, found=cells)
+    for cells in GRID.symmetries():
+        yield kit.of_cells(cells, 3, found=cells)

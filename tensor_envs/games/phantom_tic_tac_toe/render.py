@@ -3,8 +3,7 @@
 from typing import Any
 
 from tensor_envs.games._kit import hidden_stones
-from tensor_envs.games._kit.grids import INK, SquareGrid, rows_of, svg_of
-from tensor_envs.games.phantom_tic_tac_toe.notation import action_to_string
+from tensor_envs.games._kit.grids import INK, SquareGrid, labelled, svg_of
 from tensor_envs.games.phantom_tic_tac_toe.rules import SIZE, PhantomTicTacToe
 from tensor_envs.render.drawing import Drawing
 from tensor_envs.render.scene import seat_names
@@ -20,8 +19,7 @@ players = seat_names(*NAMES)
 
 def to_string(rules: PhantomTicTacToe, game: dict[str, Any]) -> str:
     """Return rows of X, O and ".", marks that the opponent has found in lower case, and the status."""
-    rows = [f"{row + 1} {' '.join(signs)}" for row, signs in enumerate(rows_of(hidden_stones.signs(game), SIZE))]
-    return "\n".join(["  a b c", *rows, hidden_stones.status(rules, game, NAMES)])
+    return "\n".join([*labelled(hidden_stones.signs(game), SIZE), hidden_stones.status(rules, game, NAMES)])
 
 
 def draw(rules: PhantomTicTacToe, game: dict[str, Any]) -> Drawing:
@@ -41,9 +39,7 @@ def draw(rules: PhantomTicTacToe, game: dict[str, Any]) -> Drawing:
             picture.circle((x, y), 0.1 * CELL, INK, FREE)
     for cell in hidden_stones.open_cells(rules, game):
         picture.area(grid.square(*divmod(cell, SIZE)), cell)
-    for k in range(SIZE):
-        picture.text((grid.centre(0, k)[0], TOP - 14), action_to_string(rules, k)[0], 12, INK)
-        picture.text((grid.left - 14, grid.centre(k, 0)[1]), str(k + 1), 12, INK)
+    grid.draw_labels(picture, SIZE, SIZE)
     picture.text((WIDTH / 2, picture.height - 28), hidden_stones.status(rules, game, NAMES), 14, INK)
     return picture
 

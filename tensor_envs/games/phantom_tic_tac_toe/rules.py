@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from tensor_envs._validate import instance
 from tensor_envs.games._kit.hidden_stones import HiddenStones
-from tensor_envs.rules import Scalar, any_of
+from tensor_envs.rules import Grid, Scalar
 
 SIZE = 3
-LINES = (0b111, 0b111000, 0b111000000, 0b1001001, 0b10010010, 0b100100100, 0b100010001, 0b1010100)
+GRID = Grid(SIZE, SIZE)
 
 
 @dataclass(frozen=True)
@@ -29,4 +29,4 @@ class PhantomTicTacToe(HiddenStones):
 
     def has_won(self, stones: Scalar, player: Scalar) -> Scalar:
         """Return whether a set of marks has a line (P4)."""
-        return any_of((stones & line) == line for line in LINES)
+        return GRID.lines([stones], SIZE).any()

@@ -71,9 +71,7 @@ def draw(rules: Quoridor, game: dict[str, Any]) -> Drawing:
         if square in actions:
             picture.circle(grid.centre(row, column), 0.08 * CELL, DOT)
             picture.area(box(x, y, CELL - GAP, CELL - GAP), square)
-    for k in range(rules.size):
-        picture.text((grid.centre(0, k)[0], MARGIN - 18), "abcdefghi"[k], 12, INK)
-        picture.text((MARGIN - 18, grid.centre(k, 0)[1]), str(rules.size - k), 12, INK)
+    grid.draw_labels(picture, rules.size, rules.size, from_top=False)
     for upright, name in enumerate(("horizontal", "vertical")):
         for wall, here in enumerate(game[name]):
             row, column = divmod(wall, n)

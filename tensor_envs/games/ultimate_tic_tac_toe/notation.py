@@ -9,7 +9,7 @@ from tensor_envs.games._kit import symmetries as kit
 from tensor_envs.games._kit.fields import ended
 from tensor_envs.games._kit.grids import cell_name
 from tensor_envs.games.ultimate_tic_tac_toe.rules import BOARDS, CELLS, SIDE, UltimateTicTacToe
-from tensor_envs.rules import Symmetry, unpack
+from tensor_envs.rules import Grid, Symmetry, unpack
 
 SMALL_BOARDS = [[27 * (b // 3) + 3 * (b % 3) + 9 * (c // 3) + c % 3 for c in range(9)] for b in range(9)]
 
@@ -63,5 +63,5 @@ def action_to_string(rules: UltimateTicTacToe, action: int) -> str:
 
 def symmetries(rules: UltimateTicTacToe) -> Iterator[Symmetry]:
     """Yield the eight symmetries of the square (U10)."""
-    for grid, boards in zip(kit.of_square(SIDE), kit.of_square(3), strict=True):
-        yield kit.of_cells(grid, 5, active=boards)
+    for cells, boards in zip(Grid(SIDE, SIDE).symmetries(), Grid(3, 3).symmetries(), strict=True):
+        yield kit.of_cells(cells, 5, active=boards)

@@ -5,7 +5,19 @@ from typing import Any
 from tensor_envs._validate import integer, nested
 from tensor_envs.games._kit.fields import ended
 from tensor_envs.games._kit.symmetries import identity
-from tensor_envs.games.yahtzee.rules import BOXES, DICE, MAX_EXTRAS, REROLLS, SETS, SIDES, UPPER, YAHTZEE, Yahtzee
+from tensor_envs.games.yahtzee.rules import (
+    BOXES,
+    DICE,
+    MAX_EXTRAS,
+    REROLLS,
+    SETS,
+    SIDES,
+    YAHTZEE,
+    Yahtzee,
+    bonus,
+    total,
+)
+from tensor_envs.rules import scalar
 
 POINTS = [{face * count for count in range(DICE + 1)} for face in range(1, SIDES + 1)]
 POINTS += [{0, *range(5, 31)}, {0, *range(5, 31)}, {0, 25}, {0, 30}, {0, 40}, {0, 50}, {*range(5, 31)}]
@@ -49,5 +61,5 @@ def action_to_string(rules: Yahtzee, action: int) -> str:
 
 def points_of(row: list[int], extras: int) -> tuple[int, bool]:
     """Return a player's points, and whether the bonus is among them (Y6)."""
-    upper = sum(max(points, 0) for points in row[:UPPER])
-    return sum(max(points, 0) for points in row) + 35 * (upper >= 63) + 100 * extras, upper >= 63
+    boxes = [*map(scalar, row)]
+    return int(total(boxes, scalar(extras)).value), bool(bonus(boxes).value)

@@ -6,7 +6,7 @@ from tensor_envs.games._kit import cards
 from tensor_envs.games._kit.fields import legal_actions
 from tensor_envs.games._kit.grids import svg_of
 from tensor_envs.games.yahtzee.notation import action_to_string, points_of
-from tensor_envs.games.yahtzee.rules import BOXES, DICE, SETS, Yahtzee
+from tensor_envs.games.yahtzee.rules import BONUS, BOXES, DICE, EXTRA, SETS, Yahtzee
 from tensor_envs.render.drawing import Drawing, box
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 from tensor_envs.rules import integer
@@ -36,8 +36,8 @@ def totals(game: dict[str, Any]) -> list[int]:
 def lines(rules: Yahtzee, game: dict[str, Any]) -> list[tuple[str, list[str]]]:
     """Return the card's lines: a name and a text for each player."""
     boxes = [(name, [str(row[k]) if row[k] >= 0 else "." for row in game["boxes"]]) for k, name in enumerate(BOXES)]
-    bonus = ["35" if points_of(row, 0)[1] else "." for row in game["boxes"]]
-    extras = [str(100 * extra or ".") for extra in game["extras"]]
+    bonus = [str(BONUS) if points_of(row, 0)[1] else "." for row in game["boxes"]]
+    extras = [str(EXTRA * extra or ".") for extra in game["extras"]]
     return [*boxes, ("bonus", bonus), ("extra yahtzees", extras), ("total", list(map(str, totals(game))))]
 
 
