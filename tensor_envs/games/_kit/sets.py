@@ -13,24 +13,6 @@ CellSet = Sequence[Any]  # a set of cells
 ALL = 2**WORD_BITS - 1
 
 
-def union(sets: Sequence[CellSet]) -> list[Any]:
-    """Return the union of one or more sets."""
-    return [union_of(words) for words in zip(*sets, strict=True)]
-
-
-def without(cells: CellSet, *others: CellSet) -> list[Any]:
-    """Return the cells that are in none of one or more other sets."""
-    return [a & ~b for a, b in zip(cells, union(others), strict=True)]
-
-
-def shifted(cells: CellSet, amount: int) -> list[Any]:
-    """Return the set with every cell i moved to i + amount; those beyond either end are dropped."""
-    skip, by = divmod(amount, WORD_BITS)
-    padded = dict(enumerate(cells))
-    source = [(padded.get(w - skip, word(0)), padded.get(w - skip - 1, word(0))) for w in padded]
-    return [high << by | low >> WORD_BITS - by if by else high for high, low in source]
-
-
 def moved_by(cells: Scalar, step: int) -> Scalar:
     """Return the set of one word with every cell i moved to i + step; those beyond either end are dropped."""
     return cells << step if step > 0 else cells >> -step

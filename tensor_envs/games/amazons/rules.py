@@ -6,23 +6,22 @@ the rows of the board, a word each.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from tensor_envs._validate import integer as checked
-from tensor_envs.games._kit.sets import CellSet, concatenated, segment, without
+from tensor_envs.games._kit.sets import CellSet, concatenated, segment
 from tensor_envs.rules import (
-    WORD_BITS,
     Chance,
     Field,
     GameState,
+    Grid,
     Mask,
     Observation,
     Outcome,
     Scalar,
     Spec,
-    bit,
     bits,
-    num_words,
     pack,
     union_of,
     where,
@@ -54,12 +53,15 @@ class Amazons:
         """Number of squares."""
         return self.size**2
 
+    @cached_property
+    def grid(self) -> Grid:
+        """Board."""
+        return Grid(self.size, self.size)
+
     @property
     def spec(self) -> Spec:
         # amazons of the player to move and of the opponent, arrows, the amazon in action or none; phase of the turn
-        sets = tuple(
-            Field(name, (num_words(self.cells),), kind="word") for name in ("own", "other", "arrows", "active")
-        )
+        sets = tuple(Field(name, (self.grid.words,), kind="word") for name in ("own", "other", "arrows", "active"))
         phase = Field("phase", high=SHOOT)
         return Spec(2, self.cells, observation_shape=(5, self.size, self.size), fields=(*sets, phase))
 
@@ -76,15 +78,14 @@ class Amazons:
         return concatenated(where(s.phase == CHOOSE, self.movable(s), reached), self.size)
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
-        square = [where(action // WORD_BITS == w, bit(action % WORD_BITS), 0) for w in range(len(s.own))]
-        moves, shoots = s.phase == MOVE, s.phase == SHOOT
-        own = [where(moves, a & ~b | c, a) for a, b, c in zip(s.own, s.active, square, strict=True)]
-        arrows = [a | where(shoots, c, 0) for a, c in zip(s.arrows, square, strict=True)]
+        grid, square = self.grid, self.grid.cell(action)
+        moves, shoots, own = s.phase == MOVE, s.phase == SHOOT, grid.set(s.own)
+        own = where(moves, own - s.active | square, own)
         after = s.replace(
             own=where(shoots, s.other, own),
             other=where(shoots, own, s.other),
-            arrows=arrows,
-            active=[where(shoots, 0, c) for c in square],
+            arrows=where(shoots, square, grid.empty) | s.arrows,
+            active=where(shoots, grid.empty, square),
             phase=where(shoots, CHOOSE, s.phase + 1),
             current_player=where(shoots, 1 - s.current_player, s.current_player),
         )
@@ -97,7 +98,7 @@ class Amazons:
 
     def free(self, s: GameState) -> list[Any]:
         """Return the rows of the squares without an amazon or an arrow."""
-        return self.rows(without(pack(range(self.cells), self.cells), s.own, s.other, s.arrows))
+        return self.rows(self.grid.full - s.own - s.other - s.arrows)
 
     def movable(self, s: GameState) -> list[Any]:
         """Return the rows of own amazons that have a free square beside them."""
@@ -107,13 +108,13 @@ class Amazons:
 
     def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return amazons of both players, arrows, the amazon in action, and whether it shoots (A6)."""
-        moves = s.current_player == player
+        grid, moves = self.grid, s.current_player == player
         planes = {
             "own amazons": where(moves, s.own, s.other),
             "the opponent's amazons": where(moves, s.other, s.own),
             "arrows": s.arrows,
             "amazon in action": s.active,
-            "it shoots": [where(s.phase == SHOOT, word(w), 0) for w in pack(range(self.cells), self.cells)],
+            "it shoots": where(s.phase == SHOOT, grid.full, grid.empty),
         }
         return {name: bits(cells, self.cells) for name, cells in planes.items()}
 

@@ -5,28 +5,25 @@ opponent's; cells are numbered row by row from the bottom.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from tensor_envs._validate import integer as checked
-from tensor_envs.games._kit.sets import shifted, union, without
+from tensor_envs.games._kit.sets import chained
 from tensor_envs.rules import (
-    WORD_BITS,
     Chance,
     Field,
     GameState,
+    Grid,
     Mask,
     Observation,
     Outcome,
     Scalar,
     Spec,
-    bit,
     bits,
     lookup,
-    num_words,
     pack,
-    union_of,
     where,
-    word,
 )
 
 DIRECTIONS = [(up, right) for up in (1, -1) for right in (-1, 0, 1)]  # B3
@@ -52,9 +49,14 @@ class Breakthrough:
         """Number of cells."""
         return self.rows * self.columns
 
+    @cached_property
+    def grid(self) -> Grid:
+        """Board."""
+        return Grid(self.rows, self.columns)
+
     @property
     def spec(self) -> Spec:
-        fields = tuple(Field(name, (num_words(self.cells),), kind="word") for name in ("own", "other"))
+        fields = tuple(Field(name, (self.grid.words,), kind="word") for name in ("own", "other"))
         shape = (3, self.rows, self.columns)
         return Spec(2, len(DIRECTIONS) * self.cells, observation_shape=shape, fields=fields)
 
@@ -64,34 +66,29 @@ class Breakthrough:
 
     def legal_action_mask(self, s: GameState) -> Mask:
         """Return the cells whose pieces may move in each of the directions (B2)."""
-        planes, size = [], num_words(len(DIRECTIONS) * self.cells)
-        for k, (up, right) in enumerate(DIRECTIONS):
-            taken = s.own if right else union([s.own, s.other])
-            inside = [c for c in range(self.cells) if 0 <= c % self.columns + right < self.columns]
-            movers = [a & b for a, b in zip(s.own, pack(inside, self.cells), strict=True)]
-            free = without(movers, shifted(taken, -(up * self.columns + right)))
-            moves = [where(s.current_player == (up < 0), cells, 0) for cells in free]
-            planes.append(shifted([*moves, *[word(0)] * (size - len(moves))], k * self.cells))
-        return union(planes)
+        grid, own, planes = self.grid, self.grid.set(s.own), []
+        for up, right in DIRECTIONS:
+            free = grid.full - own if right else grid.full - own - s.other
+            moves = own & grid.shift(free, -up, -right)
+            planes.append(where(s.current_player == (up < 0), moves, grid.empty))
+        return chained(*((moves, self.cells) for moves in planes))
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
         cell = action % self.cells
         target = cell + lookup([up * self.columns + right for up, right in DIRECTIONS], action // self.cells)
-        places = range(len(s.own))
-        start, end = ([where(at // WORD_BITS == w, bit(at % WORD_BITS), 0) for w in places] for at in (cell, target))
-        own = [pieces ^ a | b for pieces, a, b in zip(s.own, start, end, strict=True)]
-        other = without(s.other, end)
+        start, end = self.grid.cell(cell), self.grid.cell(target)
+        own, other = s.own - start | end, s.other - end
         home = where(s.current_player == 0, target >= self.cells - self.columns, target < self.columns)
-        won = home | (union_of(other) == 0)  # B4
+        won = home | ~other.any()  # B4
         after = s.replace(own=other, other=own, current_player=1 - s.current_player)
         return Outcome.win(after, s.current_player, won)
 
     def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return the player's pieces, the opponent's, and the direction of the player (B7)."""
-        moves, every = s.current_player == player, pack(range(self.cells), self.cells)
+        grid, moves = self.grid, s.current_player == player
         planes = {
             "own pieces": where(moves, s.own, s.other),
             "the opponent's pieces": where(moves, s.other, s.own),
-            "the player moves up": [where(player == 0, word(w), 0) for w in every],
+            "the player moves up": where(player == 0, grid.full, grid.empty),
         }
         return {name: bits(cells, self.cells) for name, cells in planes.items()}

@@ -4,27 +4,23 @@ Rules and rulings: RULES.md beside this file. Lines are a set in the order of ac
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from tensor_envs._validate import integer as checked
-from tensor_envs.games._kit.sets import CellSet, concatenated, segment, without
+from tensor_envs.games._kit.sets import CellSet, concatenated, segment
 from tensor_envs.rules import (
-    WORD_BITS,
     Chance,
     Field,
     GameState,
+    Grid,
+    GridSet,
     Mask,
     Observation,
     Outcome,
     Scalar,
     Spec,
-    bit,
     bits,
-    num_words,
-    pack,
-    popcount,
-    sum_of,
-    union_of,
     where,
     word,
 )
@@ -62,11 +58,20 @@ class DotsAndBoxes:
         """Number of lines."""
         return self.horizontal + self.rows * (self.columns + 1)
 
+    @cached_property
+    def grid(self) -> Grid:
+        """Boxes."""
+        return Grid(self.rows, self.columns)
+
+    @cached_property
+    def row(self) -> Grid:
+        """Lines in the order of actions, as a board of one row."""
+        return Grid(1, self.lines)
+
     @property
     def spec(self) -> Spec:
         # drawn lines, and the boxes that player 0 owns
-        fields = (Field("lines", (num_words(self.lines),), kind="word"),
-                  Field("first", (num_words(self.boxes),), kind="word"))  # fmt: skip
+        fields = tuple(Field(name, (n.words,), kind="word") for name, n in (("lines", self.row), ("first", self.grid)))
         return Spec(2, self.lines, observation_shape=(4, self.rows + 1, self.columns + 1), fields=fields)
 
     def init(self, chance: Chance) -> dict[str, Any]:
@@ -74,24 +79,22 @@ class DotsAndBoxes:
 
     def legal_action_mask(self, s: GameState) -> Mask:
         """Return the lines that are not drawn (B2)."""
-        return without(pack(range(self.lines), self.lines), s.lines)
+        return self.row.full - s.lines
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
-        lines = [drawn | where(action // WORD_BITS == w, bit(action % WORD_BITS), 0) for w, drawn in enumerate(s.lines)]
-        gained = without(self.complete(lines), self.complete(s.lines))
-        scores, is_first = union_of(gained) != 0, s.current_player == 0
-        first = [boxes | where(is_first, new, 0) for boxes, new in zip(s.first, gained, strict=True)]
-        over = s.ply + 1 == self.lines
-        boxes = sum_of(map(popcount, first))
-        player = where(scores, s.current_player, 1 - s.current_player)  # B4
+        lines = self.row.cell(action) | s.lines
+        gained = self.complete(lines) - self.complete(s.lines)
+        first = where(s.current_player == 0, gained, self.grid.empty) | s.first
+        boxes, over = first.count(), s.ply + 1 == self.lines
+        player = where(gained.any(), s.current_player, 1 - s.current_player)  # B4
         after = s.replace(lines=lines, first=first, current_player=player)
         return Outcome.scores(after, (boxes, self.boxes - boxes), over)  # B5
 
-    def complete(self, lines: CellSet) -> list[Any]:
+    def complete(self, lines: CellSet) -> GridSet:
         """Return the boxes with four sides."""
         across, down = self.rows_of(lines)
         rows = [a & b & c & c >> 1 for a, b, c in zip(across, across[1:], down, strict=False)]
-        return concatenated(rows, self.columns)
+        return self.grid.set(concatenated(rows, self.columns))
 
     def rows_of(self, lines: CellSet) -> tuple[list[Any], list[Any]]:
         """Return the rows of horizontal and those of vertical lines, a word each."""
@@ -103,9 +106,8 @@ class DotsAndBoxes:
     def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return both kinds of lines, the player's boxes, then the opponent's (B7)."""
         across, down = self.rows_of(s.lines)
-        second = without(self.complete(s.lines), s.first)
-        boxes = where(player == 0, [*s.first, *second], [*second, *s.first])
-        sides = boxes[: len(second)], boxes[len(second) :]
+        second = self.complete(s.lines) - s.first
+        sides = where(player == 0, s.first, second), where(player == 0, second, s.first)
         own, other = ([segment(side, self.columns * row, self.columns) for row in range(self.rows)] for side in sides)
         planes = {
             "lines across": across,

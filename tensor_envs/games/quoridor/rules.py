@@ -13,28 +13,28 @@ the straight walk an odd number of times. The edge consists of all sides but the
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from tensor_envs._validate import integer as checked
 from tensor_envs.games._kit.sets import chained, number
 from tensor_envs.rules import (
-    WORD_BITS,
     Chance,
     Field,
     GameState,
+    Grid,
+    GridSet,
     Mask,
     Observation,
     Outcome,
     Part,
     Scalar,
     Spec,
-    bit,
     bits,
     halves,
     integer,
     maximum,
     minimum,
-    num_words,
     union_of,
     where,
     word,
@@ -70,6 +70,11 @@ class Quoridor:
         """Number of squares."""
         return self.size**2
 
+    @cached_property
+    def grid(self) -> Grid:
+        """Squares."""
+        return Grid(self.size, self.size)
+
     @property
     def inner(self) -> int:
         """Number of crossings in a row."""
@@ -93,9 +98,7 @@ class Quoridor:
             Field("horizontal", kind="word64"),
             Field("vertical", kind="word64"),
             Field("groups", (DIGITS,), kind="word64"),  # digits of the highest crossing of each crossing's group
-            Field(
-                "tied", (2,), kind="word64"
-            ),  # crossings of groups that touch the edge, which each player has its own
+            Field("tied", (2,), kind="word64"),  # crossings of groups that touch a player's edge
             Field("odd", (2,), kind="word64"),  # of both players
         )
         shape = (5 + 2 * self.digits, self.size, self.size)
@@ -133,11 +136,11 @@ class Quoridor:
 
     # *** pawns ***
 
-    def pawn_moves(self, s: GameState) -> list[Scalar]:
+    def pawn_moves(self, s: GameState) -> GridSet:
         """Return the squares to which the pawn of the player to move may move or jump (Q4, Q5)."""
         pawn, other = where(s.current_player == 0, s.pawns, [*s.pawns[::-1]])
         open_ways, beyond = self.open_ways(s, pawn), self.open_ways(s, other)
-        found = [word(0)] * num_words(self.squares)
+        found = self.grid.empty
         for k, (down, right) in enumerate(WAYS):
             step = self.size * down + right
             meets = pawn + step == other
@@ -147,12 +150,8 @@ class Quoridor:
                 able = open_ways[k] & meets & ~beyond[k] & beyond[side % 4]
                 targets.append((able, other + self.size * down + right))
             for able, square in targets:
-                found = [cells | where(able, new, 0) for cells, new in zip(found, self.square_set(square), strict=True)]
+                found |= where(able, self.grid.cell(square), self.grid.empty)
         return found
-
-    def square_set(self, square: Scalar) -> list[Scalar]:
-        """Return the set of one square."""
-        return [where(square // WORD_BITS == w, bit(square % WORD_BITS), 0) for w in range(num_words(self.squares))]
 
     def open_ways(self, s: GameState, square: Scalar) -> list[Scalar]:
         """Return whether no wall and no side of the board is above, right of, below and left of a square."""
@@ -293,15 +292,14 @@ class Quoridor:
     def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return the pawns, the walls on the board, the player's side, and the walls in hand (Q12)."""
         is_first, n = player == 0, self.inner
-        full = word(2**WORD_BITS - 1)
 
         def constant(fact: Scalar) -> Part:
-            return bits([where(fact, full, 0)] * num_words(self.squares), self.squares)
+            return bits(where(fact, self.grid.full, self.grid.empty), self.squares)
 
         own, other = where(is_first, s.pawns, [*s.pawns[::-1]])
         parts: dict[str, Part | list[Part]] = {
-            "own pawn": bits(self.square_set(own), self.squares),
-            "the opponent's pawn": bits(self.square_set(other), self.squares),
+            "own pawn": bits(self.grid.cell(own), self.squares),
+            "the opponent's pawn": bits(self.grid.cell(other), self.squares),
         }
         for name, cells in (("horizontal walls", s.horizontal), ("vertical walls", s.vertical)):
             rows = [halves(cells >> STRIDE * row)[0] & 2**n - 1 for row in range(n)]

@@ -5,17 +5,15 @@ opponent's, row by row from the top; three of its rows are a band of three small
 bits.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tensor_envs.games._kit.sets import shifted, union, without
-from tensor_envs.ops.bits import completed, shift_down
 from tensor_envs.rules import (
-    WORD_BITS,
     Chance,
     Field,
     GameState,
+    Grid,
+    GridSet,
     Mask,
     Observation,
     Outcome,
@@ -25,14 +23,14 @@ from tensor_envs.rules import (
     bits,
     has_bit,
     integer,
-    num_words,
     select,
     union_of,
     where,
     word,
 )
 
-SIDE, CELLS, BAND = 9, 81, 27  # cells of a row, of the grid, and of a band
+SIDE, CELLS = 9, 81  # cells of a row, and of the grid
+GRID = Grid(SIDE, SIDE)
 SMALL = 0b111 | 0b111 << SIDE | 0b111 << 2 * SIDE  # the first small board of a band
 BOARDS = 2**9 - 1  # all small boards
 
@@ -49,7 +47,7 @@ class UltimateTicTacToe:
     @property
     def spec(self) -> Spec:
         # of the player to move and of the opponent: marks, and small boards won
-        marks = (Field(name, (num_words(CELLS),), kind="word") for name in ("own", "other"))
+        marks = (Field(name, (GRID.words,), kind="word") for name in ("own", "other"))
         boards = (Field(name, high=BOARDS) for name in ("own_boards", "other_boards"))
         # small boards that are closed, and those for the next mark
         sets = (Field(name, high=BOARDS) for name in ("closed", "active"))
@@ -60,13 +58,13 @@ class UltimateTicTacToe:
 
     def legal_action_mask(self, s: GameState) -> Mask:
         """Return the empty cells of the active boards (U4)."""
-        return without(cells_of(s.active), s.own, s.other)
+        return cells_of(s.active) - s.own - s.other
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
         row, column = action // SIDE, action % SIDE
-        own = [w | where(action // WORD_BITS == k, bit(action % WORD_BITS), 0) for k, w in enumerate(s.own)]
+        own = GRID.cell(action) | s.own
         place = column // 3 * 3
-        small, marks = (word(small_board(words, row // 3, place)) for words in (own, union([own, s.other])))
+        small, marks = (small_board(cells, row // 3, place) for cells in (own, own | s.other))
         board, cell = bit(row // 3 * 3 + column // 3), row % 3 * 3 + column % 3
         won = has_line(small, SIDE)  # U3
         own_boards = s.own_boards | integer(where(won, board, 0))
@@ -98,22 +96,22 @@ class UltimateTicTacToe:
         return {name: bits(cells, CELLS) for name, cells in zip(names, sets, strict=True)}
 
 
-def cells_of(boards: Scalar) -> list[Scalar]:
+def cells_of(boards: Scalar) -> GridSet:
     """Return all cells of a set of small boards."""
     bands = []
     for k in range(3):
         three = word(boards) >> 3 * k
         firsts = three & 1 | (three & 2) << 2 | (three & 4) << 4  # the columns with which they begin
-        bands.append(shifted([firsts * SMALL, word(0), word(0)], BAND * k))
-    return union(bands)
+        bands.append(GRID.shift([firsts * SMALL, word(0), word(0)], 3 * k, 0))
+    return union_of(bands)
 
 
-def small_board(cells: Sequence[Scalar], band: Scalar, column: Scalar) -> Scalar:
+def small_board(cells: GridSet, band: Scalar, column: Scalar) -> Scalar:
     """Return the marks of the small board in a band that begins with a column, in the places of the first one."""
-    bands = [shift_down(cells, BAND * k)[0] for k in range(3)]
+    bands = [GRID.shift(cells, -3 * k, 0)[0] for k in range(3)]
     return select(bands, band) >> word(column) & SMALL
 
 
 def has_line(board: Scalar, row: int) -> Scalar:
     """Return whether three in a line of a 3x3 board are set, whose rows are `row` bits apart."""
-    return union_of(union_of(starts) for starts in completed([board], (3, row), 3)) != 0
+    return Grid(3, row).lines([board], 3).any()
