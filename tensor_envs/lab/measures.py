@@ -29,7 +29,7 @@ MAX_ELO = 1200.0
 
 @dataclass(frozen=True)
 class ActionUse:
-    """How often a kind of actions is legal and taken.
+    """Shares of decisions in which a kind of actions is legal and taken.
 
     Attributes:
         legal: share of decisions in which the action is legal; for a kind, its legal actions per decision, where a game

@@ -22,7 +22,7 @@ MOMENTS = 7  # of each game, at equal distances, in which its positions are valu
 PLAYOUTS = 32  # of a position, for each of two independent values
 LANES = 64  # batches are rounded up to whole blocks, so that there are few sizes
 Array = np.ndarray[Any, Any]
-Tick = Callable[[int], object]  # is told of finished games
+Tick = Callable[[int], object]  # called with numbers of finished games
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ def from_player_0(values: list[Any], player: int) -> list[Any]:
 
 
 def to_dict(rules: Any, s: dict[str, Any]) -> dict[str, Any]:
-    """Return {"houses": seeds of player 0's and then player 1's, "stores": likewise, "current_player": 0 or 1}."""
+    """Return {"houses": list, "stores": list, "current_player": 0 or 1}, player 0's seeds before player 1's."""
     player = s["current_player"]
     return {name: from_player_0(s[name], player) for name in ("houses", "stores")} | {"current_player": player}
 
