@@ -1,4 +1,4 @@
-"""Groups of stones, for rules.
+"""Sets of cells as words, and groups of stones, for rules.
 
 Groups are numbered by their highest cell + 1, in binary over planes: plane k is the set of the stones whose group's
 number has bit k. A stone that joins groups, or takes them, finds them without following their cells.

@@ -21,7 +21,6 @@ from tensor_envs.rules import (
     any_of,
     bits,
     halves,
-    integer,
     lookup,
     where,
     word64,
@@ -85,10 +84,9 @@ class LinesOfAction:
             history.append(where(captures, 0, moves << MOVE_BITS & HISTORY_BITS | new))
             new = moves >> MOVE_BITS * (MOVES_A_WORD - 1)
         drawn = ~captures & (self.recurs(history) | (quiet == self.quiet_plies))  # L6
-        result = where(loses, -1, integer(wins | (stuck & ~drawn)))
-        first = where(s.current_player == 0, result, -result)
+        winner = where(loses, 1 - s.current_player, s.current_player)
         after = s.replace(own=other, other=own, quiet=quiet, history=history, current_player=1 - s.current_player)
-        return Outcome(after, rewards=(first, -first), terminated=wins | loses | stuck | drawn)
+        return Outcome.win(after, winner, wins | loses | (stuck & ~drawn)).draw(drawn)
 
     def recurs(self, history: list[Scalar]) -> Scalar:
         """Return whether some last moves, of one or more, have left every square as it was (L6)."""
