@@ -61,6 +61,7 @@ def test_a_planted_fault_is_reduced_to_the_fewest_plies() -> None:
     assert found.board == env.to_string(te.replay(te.record(env, found.actions)))
 
 
+@pytest.mark.slow
 def test_other_faults() -> None:
     for name, engine, what, ours, theirs, plies in (
         ("othello", PassesEarly, "legal actions", "none beside those of both", "number 64", 0),

@@ -17,7 +17,8 @@ ENGINE = {
     testing.check_jit,
 }
 FEW = ("kuhn_poker",)  # with chance and hidden cards
-LONG = ("leduc_poker", "tensor_stars", "three_will", "phantom_tic_tac_toe", "dark_hex", "liars_dice", "yahtzee")
+LONG = ("leduc_poker", "tensor_stars", "three_will", "phantom_tic_tac_toe", "dark_hex", "liars_dice", "yahtzee",
+        "lines_of_action")  # fmt: skip
 PLAYED_LONG = {testing.check_ends, testing.check_perfect_information}  # play thousands of games
 SHORT = ("kuhn_poker", "tic_tac_toe", "shed", "connect_four")
 

@@ -234,7 +234,8 @@ def kill_savers(kind: str, folder: Path, kills: int) -> tuple[int, int, int]:
     return counts[0], counts[1], parts
 
 
-@pytest.mark.parametrize("kills", [8, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("kills", [100])
 def test_killed_while_saving(tmp_path: Path, kills: int) -> None:
     """The file is always one of two complete versions, and the next save removes partial files.
 

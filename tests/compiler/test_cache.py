@@ -55,6 +55,7 @@ DAMAGE: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", DAMAGE)
 def test_damaged_files(tmp_path: Path, name: str) -> None:
     """Damaged programs, entries of tinygrad's cache and compiler scripts are replaced."""

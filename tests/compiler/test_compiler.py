@@ -52,6 +52,7 @@ def test_tinygrads_own_kernels_compile_too(tmp_path: Path, cc: str | None) -> No
     assert done.stdout == f"[2.0, 4.0] 3.0 {cc}\n", done.stderr
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("variable", ["CC", "PATH"])
 def test_warnings_of_the_compiler_are_not_shown(tmp_path: Path, variable: str) -> None:
     """tinygrad passes on its compiler's stderr; warnings of a clang from CC or PATH are not shown."""

@@ -68,6 +68,7 @@ def test_one_lane(tmp_path: Path) -> None:
     assert written[: 64 * 5 * 4] == keys.tobytes()
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("name", GAMES)
 def test_c_compiles_without_warnings(name: str, tmp_path: Path) -> None:
     env = shared_env(name)

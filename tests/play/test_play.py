@@ -517,7 +517,10 @@ def test_wrong_arguments(arguments: list[str], message: str) -> None:
     ("arguments", "message"),
     [
         (["--port", "65536"], "argument --port: must be in 0..65535, got 65536"),
-        (["--env", "chess960"], "unknown id 'chess960'; did you mean 'chess' or 'checkers'? registered() has all of them"),
+        (
+            ["--env", "chess960"],
+            "unknown id 'chess960'; did you mean 'chess' or 'checkers'? registered() has all of them",
+        ),  # fmt: skip
     ],
 )
 def test_the_package_has_the_command_too(

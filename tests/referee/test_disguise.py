@@ -21,7 +21,7 @@ def canonical(text: str) -> str:
     return min(legal(text), key=lambda name: translated(name, labels))
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("kinds", DISGUISES, ids=" ".join)
 def test_a_player_that_reads_the_board_scores_the_same(kinds: tuple[str, ...]) -> None:
     """It plays perfectly in every disguise, and only the answers are spelled otherwise."""

@@ -245,7 +245,7 @@ def end(name: str, folder: Path, number: signal.Signals, seconds: float) -> None
         process.communicate()
 
 
-@pytest.mark.few("benchmark.py", "shard_rollout.py", "tensor_envs.train", "play.py", "tensor_envs.export")
+@pytest.mark.few("benchmark.py", "tensor_envs.train", "play.py")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("name", [*LONG, *MODULES])
 def test_a_signal_ends_a_command_and_its_children(name: str, number: signal.Signals, tmp_path: Path) -> None:

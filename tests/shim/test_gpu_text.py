@@ -34,6 +34,7 @@ FAST = {
     "CUDA": ("2048", "connect_four", "kuhn_poker", "othello", "three_will", "tic_tac_toe"),
     "Metal": ("connect_four", "kuhn_poker", "tic_tac_toe"),
 }
+LARGE = ("othello", "three_will")  # whose searches take long
 LANGUAGES = {language.__name__: language for language in (CUDA, Metal)}
 
 
@@ -238,7 +239,7 @@ def assert_same(launches: list[Launch], kernels: dict[str, Kernel]) -> None:
 
 def cases() -> Iterator[Any]:
     for game, task, language in itertools.product(te.registered(), TASKS, LANGUAGES):
-        slow = game not in FAST[language] or task not in (play, search)
+        slow = game not in FAST[language] or task not in (play, search) or (task is search and game in LARGE)
         marks = [pytest.mark.slow] if slow else []
         yield pytest.param(game, task, language, marks=marks, id=f"{game}-{task.__name__}-{language}")
 

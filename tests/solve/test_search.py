@@ -65,6 +65,7 @@ SMALL = [
 ]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("engine", "game", "config", "first"), SMALL, ids=lambda x: x if isinstance(x, str) else "")
 def test_values_and_distances_are_those_of_plain_negamax(engine: Any, game: str, config: Any, first: int) -> None:
     env, known, met = shared_env(game, **config), dict[str, Result](), set[int]()

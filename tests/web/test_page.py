@@ -193,6 +193,7 @@ print(json.dumps(results))
 """
 
 
+@pytest.mark.slow  # it plays by the clock, and fails on a loaded machine
 def test_playouts_in_the_page_win_block_and_do_not_peek(tmp_path: Path) -> None:
     package({id: variant(id) for id in ("tic_tac_toe", "kuhn_poker")}, tmp_path, "bridge", "playground")
     kuhn = shared_env("kuhn_poker")

@@ -12,6 +12,7 @@ from tests.scripts.here import SCRIPTS
 pytestmark = pytest.mark.cpu
 
 
+@pytest.mark.slow
 def test_rows() -> None:
     few = ["--batch", "8", "--simulations", "4", "--runs", "1", "--seconds", "0.01", "--hidden", "8"]
     command = [sys.executable, str(SCRIPTS / "benchmark.py"), "--search", "--env", "tic_tac_toe", *few]
