@@ -520,7 +520,7 @@ def test_wrong_arguments(arguments: list[str], message: str) -> None:
         (
             ["--env", "chess960"],
             "unknown id 'chess960'; did you mean 'chess' or 'checkers'? registered() has all of them",
-        ),  # fmt: skip
+        ),
     ],
 )
 def test_the_package_has_the_command_too(
