@@ -17,8 +17,12 @@ ENGINE = {
     testing.check_jit,
 }
 FEW = ("kuhn_poker",)  # with chance and hidden cards
-LONG = ("leduc_poker", "tensor_stars", "three_will", "phantom_tic_tac_toe", "dark_hex", "liars_dice", "yahtzee",
-        "lines_of_action")  # fmt: skip
+# games whose own tests compare them with a reference, and whose kernels take long to compile or to play
+LONG = (
+    "leduc_poker", "tensor_stars", "three_will", "phantom_tic_tac_toe", "dark_hex", "liars_dice", "yahtzee",
+    "lines_of_action", "amazons", "nine_mens_morris", "quoridor", "oware", "breakthrough", "ultimate_tic_tac_toe",
+    "dots_and_boxes",
+)  # fmt: skip
 PLAYED_LONG = {testing.check_ends, testing.check_perfect_information}  # play thousands of games
 SHORT = ("kuhn_poker", "tic_tac_toe", "shed", "connect_four")
 

@@ -31,7 +31,7 @@ ROOT = Path(__file__).parents[1]
 NamedArrays = Iterator[tuple[str, np.ndarray]]  # pairs of name and values
 DEVICES, ASKED = ("CL", "WEBGPU"), os.environ.get("TENSOR_ENVS_TEST_DEVICES")
 FAST = ("tic_tac_toe", "shed")  # quick to compile, tested at more batch sizes
-LONG = ("chess", "hyper_tic_tac_toe", "qubic")  # 10 s and more to compile; tic_tac_toe and gomoku cover the same rules
+LONG = ("chess", "hyper_tic_tac_toe", "qubic", "quoridor", "amazons", "lines_of_action")  # compile for up to 10 s
 MEMORY = "9x9x9, in memory"
 LIMIT = 9  # limit of actions in a playout
 

@@ -31,6 +31,7 @@ def benchmark(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=120)
 
 
+@pytest.mark.slow
 def test_table_and_json(tmp_path: Path) -> None:
     files = ["--json", str(tmp_path / "out.json"), "--markdown", str(tmp_path / "out.md")]
     done = benchmark(*QUICK, "--mode", *MODES, "--device", "CPU", "NOWHERE", *files)
