@@ -29,7 +29,7 @@ NODE = shutil.which("node")
 BATCH, SEED, STEPS = 4096, 2**63 + 7, 200
 PLIES = 12
 MAX_BYTES = 45_000  # of a compressed file of kernels
-MAX_BYTES_OF_CHESS = 120_000  # chess has the longest kernels
+MAX_BYTES_OF_LONG, LONG = 120_000, ("chess", "lines_of_action")  # games with the longest kernels
 
 pytestmark = [pytest.mark.cpu, pytest.mark.skipif(NODE is None, reason="WebAssembly is run by node, which is not here")]
 
@@ -65,7 +65,7 @@ def test_every_step_is_the_cpu_devices(name: str, site: Callable[..., Path]) -> 
 
 
 def held_small(name: str, path: Path) -> None:
-    assert len(gzip.compress(path.read_bytes(), 9)) <= (MAX_BYTES_OF_CHESS if name == "chess" else MAX_BYTES)
+    assert len(gzip.compress(path.read_bytes(), 9)) <= (MAX_BYTES_OF_LONG if name in LONG else MAX_BYTES)
 
 
 def policies(env: te.Env) -> dict[str, te.agents.Policy]:

@@ -1,5 +1,6 @@
 """scripts/documents.py builds a site from the pages of the repository, with boards."""
 
+import json
 import re
 import textwrap
 from pathlib import Path
@@ -113,18 +114,19 @@ def test_build(tmp_path: Path) -> None:
     assert "te.rollout" in (out / "reference" / "loops" / "index.html").read_text()
 
 
-@pytest.mark.extra("lunr", "mkdocs", "material", "mkdocstrings")
+@pytest.mark.extra("lunr", "mkdocs")
 def test_unanswered_questions_are_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("documents.main.web.build", lambda *arguments: None)
-    monkeypatch.setattr("documents.main.nav", lambda: ["index.md", "other.md"])
+    monkeypatch.setattr("documents.main.write", lambda docs, boards: docs.mkdir())
     monkeypatch.setattr("documents.answers.ANSWERS", {"othello": "other/", "go": ""})
 
-    def write(docs: Path, boards: object) -> None:
-        docs.mkdir()
-        (docs / "index.md").write_text("# Go\n\nOthello is on no other page than this one.")
-        (docs / "other.md").write_text("# Chess")
+    def build(config: Path, out: Path) -> None:
+        pages = {"": ("Go", "<p>Othello is on no other page.</p>"), "other/": ("Chess", "")}
+        sections = [{"location": page, "title": title, "text": text} for page, (title, text) in pages.items()]
+        (out / "search").mkdir(parents=True)
+        (out / "search" / "search_index.json").write_text(json.dumps({"docs": sections}))
 
-    monkeypatch.setattr("documents.main.write", write)
+    monkeypatch.setattr("documents.main.build", build)
     code, _, errors = run_here(main, [tmp_path / "site", "--env", "tic_tac_toe"])
     assert code == 1 and "search: 'othello' finds [''], not 'other/'" in errors and "'go'" not in errors
 
