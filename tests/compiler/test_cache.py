@@ -71,6 +71,7 @@ def test_damaged_files(tmp_path: Path, name: str) -> None:
     assert all(file.read_bytes() == before[file] for file in ours), "what is damaged is replaced"
 
 
+@pytest.mark.slow
 def test_damaged_tables(tmp_path: Path) -> None:
     check(tmp_path)
     connection = sqlite3.connect(tmp_path / "tinygrad" / "cache.db")

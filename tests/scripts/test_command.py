@@ -58,6 +58,7 @@ def test_these_are_all() -> None:
     assert all(len(path.read_text().splitlines()) <= 40 for path in entries)
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_has_an_example(name: str, tmp_path: Path) -> None:
     """As its users call it, from any folder."""

@@ -269,6 +269,7 @@ PLANTED = {  # a pattern of a kernel's text, its replacement, and the error that
 }
 
 
+@pytest.mark.few(9)
 @pytest.mark.parametrize("fault", PLANTED)
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_planted_faults_are_found(fault: str, language: str) -> None:

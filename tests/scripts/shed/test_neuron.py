@@ -44,6 +44,7 @@ def test_every_claim_of_the_post_is_worked_out() -> None:
     assert different == {"n7-124": PARTLY, "n15-30-iterations": UNKNOWN}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [
