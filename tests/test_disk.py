@@ -97,6 +97,7 @@ def exports() -> Saved:
 
 
 KINDS = {"state": states, "network": networks, "solution": solutions, "shed table": tables, "export": exports}
+KILLS = 100
 KILLED = [kind for kind in KINDS if kind != "export"]  # an export takes long to make, and is written like all others
 
 
@@ -235,15 +236,14 @@ def kill_savers(kind: str, folder: Path, kills: int) -> tuple[int, int, int]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kills", [100])
-def test_killed_while_saving(tmp_path: Path, kills: int) -> None:
+def test_killed_while_saving(tmp_path: Path) -> None:
     """The file is always one of two complete versions, and the next save removes partial files.
 
-    Each kind of file has `kills` processes.
+    Each kind of file has KILLS processes.
     """
     code = "import sys; from pathlib import Path; from tests.test_disk import *\n"
     code += "for kind in KILLED:\n folder = Path(sys.argv[1], kind); folder.mkdir()\n"
-    code += f" print(*kill_savers(kind, folder, {kills}))"
+    code += f" print(*kill_savers(kind, folder, {KILLS}))"
     done = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path)],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
@@ -255,7 +255,7 @@ def test_killed_while_saving(tmp_path: Path, kills: int) -> None:
     assert done.returncode == 0, done.stderr
     # On a loaded machine all processes of one kind may be killed before, or after, their first save.
     counts = np.array([line.split() for line in done.stdout.splitlines()], int)
-    assert counts.shape == (len(KILLED), 3) and (counts.sum(0) > kills / 10).all(), counts
+    assert counts.shape == (len(KILLED), 3) and (counts.sum(0) > KILLS / 10).all(), counts
 
 
 # *** nothing can be written ***

@@ -48,7 +48,7 @@ FLOORS = [
 MAX_DEPTH = 12  # of a chain of imports
 # The solver of Shed's cells consists of tensor programs, not of rules.
 SOLVER = {f"tensor_envs.games.shed.{name}" for name in ("layers", "strata", "solve", "lookup", "tablebase", "verify")}
-SHARED = {f"tensor_envs.games._kit.{name}" for name in ("sets", "hidden_stones")}  # by rules of several games
+SHARED = {f"tensor_envs.games._kit.{name}" for name in ("sets", "hidden_stones", "houses")}  # by rules of several games
 # names of tinygrad that any room may import
 PUBLIC = {
     "Tensor",

@@ -141,7 +141,7 @@ def actions(folder: str) -> str:
 
 
 def observation(folder: str) -> str:
-    """Return a table of an observation's entries and their meanings; "" if the rules do not name its parts."""
+    """Return a table of an observation's entries and their meanings."""
     env = te.make(ENTRIES[folder].id)
     plain = te.debug(env, SEED)
     parts = plain.game.named_parts(plain.state, plain.game.mask(plain.state), plain.state.current_player)

@@ -90,15 +90,15 @@ def named_parts(observation: Observation) -> dict[str, list[Part]]:
     Raises:
         TypeError: not parts, or a dictionary or list of them.
     """
-    named: Any = observation
     if isinstance(observation, (list, tuple)):
-        named = {f"part {k}": part for k, part in enumerate(observation)}
-    groups = (
-        [[*x] if isinstance(x, (list, tuple)) else [x] for x in named.values()] if isinstance(named, Mapping) else []
-    )
-    if not isinstance(named, Mapping) or not all(isinstance(part, Part) for group in groups for part in group):
-        raise TypeError("observe must give a list of parts, or a dictionary: bits(...), one_hot(...) and number(...)")
-    return dict(zip(named, groups, strict=True))
+        observation = {f"part {k}": part for k, part in enumerate(observation)}
+    if isinstance(observation, Mapping):
+        groups: dict[str, list[Any]] = {
+            name: [*x] if isinstance(x, (list, tuple)) else [x] for name, x in observation.items()
+        }
+        if all(isinstance(part, Part) for group in groups.values() for part in group):
+            return groups
+    raise TypeError("observe must give a list of parts, or a dictionary: bits(...), one_hot(...) and number(...)")
 
 
 def entries(parts: Sequence[Part]) -> list[Any]:

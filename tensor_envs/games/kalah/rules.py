@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tensor_envs._validate import integer as checked
+from tensor_envs.games._kit.houses import observed
 from tensor_envs.rules import (
     Chance,
     Field,
@@ -19,7 +20,6 @@ from tensor_envs.rules import (
     Spec,
     all_of,
     integer,
-    number,
     select,
     sum_of,
     where,
@@ -87,13 +87,4 @@ class Kalah:
 
     def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return the seeds of the player and of the opponent, and whether the player is to move (K8)."""
-        moves, sides = s.current_player == player, ([*s.houses[: self.houses]], [*s.houses[self.houses :]])
-        own, other = where(moves, *sides), where(moves, *sides[::-1])
-        own_store, other_store = where(moves, [*s.stores], [*s.stores[::-1]])
-        return {
-            "seeds of own houses": [*map(number, own)],
-            "own store": number(own_store),
-            "seeds of the opponent's houses": [*map(number, other)],
-            "the opponent's store": number(other_store),
-            "whether the player moves": number(moves),
-        }
+        return observed(s, player)

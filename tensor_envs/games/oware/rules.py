@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tensor_envs._validate import integer as checked
+from tensor_envs.games._kit.houses import observed
 from tensor_envs.rules import (
     Chance,
     Field,
@@ -115,17 +116,7 @@ class Oware:
 
     def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return the seeds of the player and of the opponent, whose turn it is, and the quiet plies (W10)."""
-        moves, sides = s.current_player == player, ([*s.houses[: self.houses]], [*s.houses[self.houses :]])
-        own, other = where(moves, *sides), where(moves, *sides[::-1])
-        own_store, other_store = where(moves, [*s.stores], [*s.stores[::-1]])
-        return {
-            "seeds of own houses": [*map(number, own)],
-            "own store": number(own_store),
-            "seeds of the opponent's houses": [*map(number, other)],
-            "the opponent's store": number(other_store),
-            "whether the player moves": number(moves),
-            "plies since the last capture": number(s.quiet),
-        }
+        return observed(s, player) | {"plies since the last capture": number(s.quiet)}
 
 
 def playable(houses: Sequence[Scalar]) -> list[Scalar]:
