@@ -8,8 +8,8 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
-from functools import cached_property, reduce
-from operator import add
+from functools import cached_property
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from tensor_envs._compiler.tape import BOOL, INT, REAL, WORD
@@ -108,6 +108,13 @@ class Game:
         self, s: GameState, action: Scalar, legal: Scalar | None
     ) -> tuple[GameState, list[Scalar], Scalar, Scalar]:
         """Play an action; return state, rewards [P], terminated, truncated. `legal` is None for a legal action."""
+        after, rewards, terminated, truncated = self.moved(s, action, legal)
+        return after if legal is None else self.where(legal, after, s), rewards, terminated, truncated
+
+    def moved(
+        self, s: GameState, action: Scalar, legal: Scalar | None
+    ) -> tuple[GameState, list[Scalar], Scalar, Scalar]:
+        """Like `step`, but the state is that of the rules also after an illegal action."""
         if legal is not None and legal.is_plain and not legal.value:  # rules play legal actions only
             outcome = Outcome(s, [0] * self.spec.num_players, terminated=True)
         else:
@@ -125,7 +132,6 @@ class Game:
         after = self.typed(outcome.state.replace(ply=ply).asdict(), "step")
         rewards = [scalar(r).to(REAL) for r in outcome.rewards]
         if legal is not None:
-            after = self.where(legal, after, s)
             # the mover of an illegal action loses 1, which the others share
             share = 1 / max(players - 1, 1)
             penalties = [where(s.current_player == p, -1.0, share) for p in range(players)]
@@ -230,16 +236,15 @@ def uniform_action(s: GameState, mask: MaskWords, count: int, policy_key: Sequen
         total = sum_in_range(len(mask), lambda w: popcount(mask[w]))
         chosen = nth_in_memory(mask, scale(bits, total))
         return chosen if live else where(total == 0, 0, chosen)
-    counts = [popcount(w, width) for w in mask]
-    total = reduce(add, counts)
+    *before, total = accumulate(popcount(w) for w in mask)
     n = scale(bits, total)
-    # the word that holds the n-th legal action, and the number of that action within it
-    chosen_word, first = mask[0], integer(0)
-    for i in range(1, len(mask)):
-        beyond = (n >= counts[i - 1]) & (first == WORD_BITS * (i - 1))
-        n = where(beyond, n - counts[i - 1], n)
-        chosen_word, first = where(beyond, mask[i], chosen_word), where(beyond, WORD_BITS * i, first)
-    chosen = first + nth_bit(chosen_word, n, width)
+    # the word that holds the n-th legal action, and the legal actions and the words before it
+    chosen_word, skipped, first = mask[0], integer(0), integer(0)
+    for w, so_far in zip(mask[1:], before, strict=True):
+        beyond = n >= so_far
+        chosen_word, skipped = where(beyond, w, chosen_word), where(beyond, so_far, skipped)
+        first = first + integer(beyond)
+    chosen = WORD_BITS * first + nth_bit(chosen_word, n - skipped, width)
     return chosen if live else where(total == 0, 0, chosen)
 
 

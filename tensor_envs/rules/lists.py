@@ -457,11 +457,8 @@ def popcount(x: Value, width: int | None = None) -> Scalar:
         refuse(f"bits are counted in a word or a word64, got {x.kind}")
     if x.is_plain:
         return integer(int(x.value).bit_count())
-    width = width or BITS[x.dtype]
-    if not is_gpu():  # vectors of a processor rarely count bits
-        return integer(_counts(x, width)[-1] & (2 * width - 1))
     if x.dtype is WORD64:
-        return sum_of(popcount(half) for half in halves(x))
+        return sum_of(popcount(half) for half in halves(x)[: num_words(width or BITS[WORD64])])
     return integer(Scalar(arithmetic.popcount(x.node), WORD))
 
 

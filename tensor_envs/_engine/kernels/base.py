@@ -191,6 +191,20 @@ class Kernel(Protocol):
         """Record the kernel for a block. `a`: its arrays, a named tuple in which None stands for an absent one."""
 
 
+class AfterStep(NamedTuple):
+    """Games after a step.
+
+    Attributes:
+        mask: returns the mask, which is empty for a game that is over and does not reset in this step.
+    """
+
+    state: GameState
+    rewards: list[Scalar]
+    flags: list[Scalar]
+    resets: Scalar
+    mask: Callable[[], MaskWords]
+
+
 class Tracer:
     """A kernel that is being recorded for the games of a block."""
 
@@ -237,30 +251,37 @@ class Tracer:
         legal: Scalar | None,
         reset: AutoReset,
         row_keys: Sequence[Scalar],
-    ) -> tuple[GameState, list[Scalar], list[Scalar], Scalar]:
-        """Play an action and handle finished games.
-
-        Returns:
-            The state, the rewards, the flags, and whether the game resets. A game that resets in a branch is
-            returned as it ended.
-        """
-        over = was[0] | was[1]
-        after, rewards, *flags = self.game.step(s, action, legal)
+    ) -> AfterStep:
+        """Play an action and handle finished games. A game that resets in a branch is returned as it ended."""
+        over, game = was[0] | was[1], self.game
+        moved, rewards, *flags = game.moved(s, action, legal)
+        after = moved if legal is None else game.where(legal, moved, s)
         if reset == "none":
-            after = self.game.where(over, s, after)
+            after = game.where(over, s, after)
             flags = [where(over, old, new) for old, new in zip(was, flags, strict=True)]
         if reset != "same_step":
             rewards = [where(over, 0.0, r) for r in rewards]
         if reset == "next_step":
             flags = [~over & flag for flag in flags]
-        resets = scalar(False)
+        resets, first = scalar(False), None
         if reset != "none":
             resets = flags[0] | flags[1] if reset == "same_step" else over
             if not self.resets_in_branch(reset):
-                after = self.game.where(resets, self.game.init(row_keys, s.episode + 1), after)
+                first = game.init(row_keys, s.episode + 1)
+                after = game.where(resets, first, after)
                 # a sum, since compilers turn a selection into a branch
                 after = after.replace(episode=s.episode + word(resets))
-        return after, rewards, flags, resets
+
+        def mask() -> MaskWords:
+            # of the rules' own state, so that what their step computes for it is shared; others are over or begin
+            begins = None if first is None or game.spec.chance else game.mask(first)
+            own = moved if first is None or begins is not None else after
+            words = self.live_mask(after if game.has_memory else own, flags, reset)
+            if begins is None or isinstance(begins, MemoryArray) or isinstance(words, MemoryArray):
+                return words
+            return where(resets, begins, words)
+
+        return AfterStep(after, rewards, flags, resets, mask)
 
     def given_action(self, mask: MaskWords, actions: Cells, at: Coords) -> tuple[Scalar, Scalar]:
         """Return a game's entry of `actions`, moved into range, and whether it is legal."""

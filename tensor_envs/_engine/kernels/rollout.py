@@ -71,7 +71,7 @@ class BlockState:
             assert not isinstance(mask, MemoryArray)
             seen = [where(was[0] | was[1], 0, w) for w in mask]
             self.decisions.record(at, s.current_player, seen, action)
-        after, rewards, new_flags, resets = t.play(s, was, action, legal, self.reset, keys)
+        after, rewards, new_flags, resets, _ = t.play(s, was, action, legal, self.reset, keys)
         wins = [n + integer((new_flags[0] | new_flags[1]) & (r > 0.0)) for n, r in zip(wins, rewards, strict=True)]
         counted = rewards[: self.each]
         sums = [a + b for a, b in zip(sums, counted, strict=False)] + counted

@@ -67,11 +67,11 @@ class Step:
                 store(a.actions, at.batch, [action])
             else:
                 action, legal = t.given_action(mask, a.actions, at)
-            s, rewards, flags, resets = t.play(s, was, action, legal, self.reset, keys)
+            s, rewards, flags, resets, mask_of = t.play(s, was, action, legal, self.reset, keys)
             if branches:
                 store(resetting, at.register, [resets])
             if held is None:
-                new.store(at, s=s, flags=flags, rewards=rewards, mask=t.live_mask(s, flags, self.reset))
+                new.store(at, s=s, flags=flags, rewards=rewards, mask=mask_of())
             else:
                 held.store(at, s=s, flags=flags)
                 new.store(at, rewards=rewards)
