@@ -8,9 +8,9 @@ from tensor_envs.games._kit import symmetries as kit
 from tensor_envs.games._kit.fields import ended
 from tensor_envs.games._kit.grids import move_name, rows_of
 from tensor_envs.games.lines_of_action.rules import (
+    CHANGE_DIGITS,
+    DIGITS,
     MAX_PIECES,
-    MOVE_BITS,
-    MOVES_A_WORD,
     PLANES,
     SIDE,
     SQUARES,
@@ -18,16 +18,15 @@ from tensor_envs.games.lines_of_action.rules import (
     is_connected,
     movable,
 )
-from tensor_envs.rules import word64
+from tensor_envs.rules import WORD_BITS, pack, word64
 
 
 def to_dict(rules: LinesOfAction, s: dict[str, Any]) -> dict[str, Any]:
     """Return {"board": 64 values 1, -1, 0 from row 1, "current_player": 0 or 1, "history": squares} (L10)."""
-    player, history = s["current_player"], list[int]()
+    player = s["current_player"]
     board = [stones.STONES[player] * ((s["own"] >> k & 1) - (s["other"] >> k & 1)) for k in range(SQUARES)]
-    for plies in range(s["quiet"]):
-        move = s["history"][plies // MOVES_A_WORD] >> MOVE_BITS * (plies % MOVES_A_WORD)
-        history = [move & 63, move >> 6 & 63, *history]
+    plies = range(s["quiet"])[::-1]
+    history = [number_at(s[name], ply) for ply in plies for name in ("starts", "ends")]
     return {"board": board, "current_player": player, "history": history}
 
 
@@ -41,22 +40,27 @@ def from_dict(rules: LinesOfAction, game: dict[str, Any]) -> dict[str, Any]:
     moves = rows_of(nested("history", game["history"], (None,), 0, SQUARES - 1), 2)[::-1]
     if len(moves) > rules.quiet_plies or any(len(move) != 2 for move in moves):
         raise ValueError(f"history must be two squares for each of up to {rules.quiet_plies} moves")
-    before = board.copy()
+    before, boards = board.copy(), list[list[int]]()
     for plies, (start, end) in enumerate(moves, 1):
         if before[start] or before[end] != stones.STONES[(player + plies) % 2]:
             raise ValueError(f"history must lead to the board, and the move from {start} to {end} does not")
         before[start], before[end] = before[end], 0
-    history = packed(rules, moves)
-    fields = {"own": own, "other": other, "quiet": len(moves), "history": history, "current_player": player}
-    return fields | ended(end_of(rules, board, player, len(moves), history) is not None)
+        boards.append(before.copy())
+    numbers = {
+        "starts": ([start for start, _ in moves], DIGITS),
+        "ends": ([end for _, end in moves], DIGITS),
+        "changes": ([sum(x not in (0, y) for x, y in zip(board, past, strict=True)) for past in boards], CHANGE_DIGITS),
+    }
+    fields: dict[str, Any] = {"own": own, "other": other, "quiet": len(moves), "current_player": player}
+    for name, (values, digits) in numbers.items():
+        members = ([ply for ply, n in enumerate(values) if n >> k & 1] for k in range(digits))
+        fields[name] = [pack(plies, rules.quiet_plies) for plies in members]
+    return fields | ended(end_of(rules, board, player, moves) is not None)
 
 
-def packed(rules: LinesOfAction, moves: list[Any]) -> list[int]:
-    """Return the words of a history: pairs of squares, the last move first."""
-    history = [0] * rules.spec.fields[-1].size
-    for plies, (start, end) in enumerate(moves):
-        history[plies // MOVES_A_WORD] |= (start | end << 6) << MOVE_BITS * (plies % MOVES_A_WORD)
-    return history
+def number_at(digits: list[list[int]], ply: int) -> int:
+    """Return the number of a ply, whose binary digits are in sets of plies."""
+    return sum((plies[ply // WORD_BITS] >> ply % WORD_BITS & 1) << k for k, plies in enumerate(digits))
 
 
 def sets_of(board: list[int], player: int) -> tuple[int, int]:
@@ -67,12 +71,19 @@ def sets_of(board: list[int], player: int) -> tuple[int, int]:
     return own, other
 
 
-def end_of(rules: LinesOfAction, board: list[int], player: int, quiet: int, history: list[int]) -> str | None:
-    """Return why the game has ended, "connected", "no move" or "draw" (L4, L5, L6); None if it goes on."""
+def end_of(rules: LinesOfAction, board: list[int], player: int, moves: list[Any]) -> str | None:
+    """Return why the game has ended, "connected", "no move" or "draw" (L4, L5, L6); None if it goes on.
+
+    moves: pairs of squares, the last one first.
+    """
     own, other = map(word64, sets_of(board, player))
     if is_connected(own).value or is_connected(other).value:
         return "connected"
-    if quiet == rules.quiet_plies or (quiet and rules.recurs([word64(moves) for moves in history]).value):
+    before, recurs = board.copy(), False
+    for start, end in moves:
+        before[start], before[end] = before[end], 0
+        recurs |= before == board
+    if recurs or len(moves) == rules.quiet_plies:
         return "draw"
     return None if any(plane.value for plane in movable(own, other)) else "no move"
 

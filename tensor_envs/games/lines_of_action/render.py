@@ -4,7 +4,7 @@ from typing import Any
 
 from tensor_envs.games._kit.grids import DARK, draw_pieces, labelled, rows_of, svg_of, target_of
 from tensor_envs.games._kit.stones import SIGNS, to_move
-from tensor_envs.games.lines_of_action.notation import end_of, packed, sets_of
+from tensor_envs.games.lines_of_action.notation import end_of, sets_of
 from tensor_envs.games.lines_of_action.rules import PLANES, SIDE, SQUARES, LinesOfAction, is_connected, movable
 from tensor_envs.render.drawing import Drawing
 from tensor_envs.render.scene import seat_names
@@ -18,8 +18,7 @@ NAMES = {"text": ("black (X)", "white (O)"), "drawing": ("black", "white")}
 
 def end(rules: LinesOfAction, game: dict[str, Any]) -> str | None:
     """Return why the game has ended, None if it goes on."""
-    moves = rows_of(game["history"], 2)[::-1]
-    return end_of(rules, game["board"], game["current_player"], len(moves), packed(rules, moves))
+    return end_of(rules, game["board"], game["current_player"], rows_of(game["history"], 2)[::-1])
 
 
 def status(rules: LinesOfAction, game: dict[str, Any], names: tuple[str, str]) -> str:

@@ -3,13 +3,20 @@
 Rules and rulings: RULES.md beside this file. The board is two sets of 64 squares, the pieces of the player to move and
 the opponent's, row by row from the bottom. Pieces on the lines through all squares are counted at once, in binary: bit
 k of the count of a square is a bit of the k-th of four sets.
+
+Moves since the last capture are in sets of plies: bit j of a set is of the move j plies before the last one. `starts`
+and `ends` have such a set for each binary digit of a square, and `changes` for each digit of the number of pieces that
+stand elsewhere now than before that move. The board recurs where this number falls to 0.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from tensor_envs._validate import integer as checked
+from tensor_envs.games._kit.sets import ALL
 from tensor_envs.rules import (
+    WORD_BITS,
     Chance,
     Field,
     GameState,
@@ -21,8 +28,12 @@ from tensor_envs.rules import (
     any_of,
     bits,
     halves,
+    integer,
     lookup,
+    num_words,
+    union_of,
     where,
+    word,
     word64,
 )
 
@@ -30,8 +41,8 @@ SIDE, SQUARES, MAX_PIECES, MAX_QUIET = 8, 64, 12, 400
 DIRECTIONS = [(up, right) for up in (1, 0, -1) for right in (-1, 0, 1) if up or right]
 PLANES = [(up * steps, right * steps) for up, right in DIRECTIONS for steps in range(1, SIDE)]  # L3
 BLACK, WHITE = 0x7E0000000000007E, 0x0081818181818100  # L1
-MOVE_BITS, MOVES_A_WORD = 12, 5  # of a move in `history`: from, to
-HISTORY_BITS = (1 << MOVE_BITS * MOVES_A_WORD) - 1
+DIGITS, CHANGE_DIGITS = 6, 5  # of a square, of the number of pieces
+OWN_PLIES = 0xAAAAAAAA  # of the player to move, in a word
 NOT_FIRST, NOT_LAST = 0xFEFEFEFEFEFEFEFE, 0x7F7F7F7F7F7F7F7F  # columns
 
 
@@ -54,12 +65,20 @@ class LinesOfAction:
         return SQUARES
 
     @property
+    def words(self) -> int:
+        """Number of words of a set of plies."""
+        return num_words(self.quiet_plies)
+
+    @property
     def spec(self) -> Spec:
         fields = (
             Field("own", kind="word64"),
             Field("other", kind="word64"),
             Field("quiet", high=self.quiet_plies),  # plies since the last capture
-            Field("history", (-(-self.quiet_plies // MOVES_A_WORD),), kind="word64"),  # these moves, the last one first
+            *(
+                Field(name, (digits, self.words), kind="word")
+                for name, digits in (("starts", DIGITS), ("ends", DIGITS), ("changes", CHANGE_DIGITS))
+            ),
         )
         return Spec(2, len(PLANES) * SQUARES, observation_shape=(2, SIDE, SIDE), fields=fields)
 
@@ -79,30 +98,80 @@ class LinesOfAction:
         wins = is_connected(own)  # L4
         loses = is_connected(other) & ~wins
         quiet = where(captures, 0, s.quiet + 1)
-        history, new = list[Scalar](), word64(square | target << MOVE_BITS // 2)
-        for moves in s.history:
-            history.append(where(captures, 0, moves << MOVE_BITS & HISTORY_BITS | new))
-            new = moves >> MOVE_BITS * (MOVES_A_WORD - 1)
-        drawn = ~captures & (self.recurs(history) | (quiet == self.quiet_plies))  # L6
+        past = self.past(s, square, target, quiet)
+        drawn = ~captures & (recurs(past["changes"], quiet) | (quiet == self.quiet_plies))  # L6
         winner = where(loses, 1 - s.current_player, s.current_player)
-        after = s.replace(own=other, other=own, quiet=quiet, history=history, current_player=1 - s.current_player)
+        after = s.replace(own=other, other=own, quiet=quiet, **past, current_player=1 - s.current_player)
         return Outcome.win(after, winner, wins | loses | (stuck & ~drawn)).draw(drawn)
 
-    def recurs(self, history: list[Scalar]) -> Scalar:
-        """Return whether some last moves, of one or more, have left every square as it was (L6)."""
-        changes, found = [word64(0), word64(0)], []  # squares of either player
-        for plies in range(self.quiet_plies):
-            word, place = divmod(plies, MOVES_A_WORD)
-            move = history[word] >> MOVE_BITS * place
-            # no move is 0, which changes nothing
-            changes[plies % 2] ^= (word64(1) << (move & 63)) ^ (word64(1) << (move >> 6 & 63))
-            found.append((changes[0] | changes[1]) == 0)
-        return any_of(found)
+    def past(self, s: GameState, start: Scalar, end: Scalar, quiet: Scalar) -> dict[str, list[list[Scalar]]]:
+        """Return the sets of plies after a move, which leaves so many quiet plies."""
+        squares = [[where((at >> k & 1) != 0, word(ALL), 0) for k in range(DIGITS)] for at in (start, end)]
+        # Plies before which the mover did not have the start, and before which the mover had the end.
+        came, went = (
+            odd_so_far(
+                [(touched(s.starts, digits, w) | touched(s.ends, digits, w)) & OWN_PLIES for w in range(self.words)]
+            )
+            for digits in squares
+        )
+        changes = [list[Scalar]() for _ in range(CHANGE_DIGITS)]
+        for w, (a, b) in enumerate(zip(came, went, strict=True)):
+            less, carry = a & b, a & b | ~(a | b)
+            for k, digits in enumerate(s.changes):
+                changes[k].append(digits[w] ^ carry)
+                carry &= digits[w] ^ less
+        kept = plies_below(quiet, self.words)
+        lowest = {
+            "starts": [start >> k & 1 for k in range(DIGITS)],
+            "ends": [end >> k & 1 for k in range(DIGITS)],
+            "changes": [integer(k == 0) for k in range(CHANGE_DIGITS)],
+        }
+        old = {"starts": s.starts, "ends": s.ends, "changes": changes}
+        return {
+            name: [pushed(plies, low, kept) for plies, low in zip(old[name], lows, strict=True)]
+            for name, lows in lowest.items()
+        }
 
     def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return the player's pieces, then the opponent's (L9)."""
         own, other = where(s.current_player == player, [s.own, s.other], [s.other, s.own])
         return {"own pieces": bits(own, SQUARES), "the opponent's pieces": bits(other, SQUARES)}
+
+
+def touched(digits: Sequence[Sequence[Scalar]], square: Sequence[Scalar], w: int) -> Scalar:
+    """Return the plies of a word whose squares are this one; its digits are sets of all plies or of none."""
+    return ~union_of([plies[w] ^ digit for plies, digit in zip(digits, square, strict=True)])
+
+
+def odd_so_far(plies: list[Scalar]) -> list[Scalar]:
+    """Return the plies up to which, from the last one back, an odd number are in a set."""
+    found, carry = list[Scalar](), word(0)
+    for plies_of_word in plies:
+        odd = plies_of_word
+        for steps in (1, 2, 4, 8, 16):
+            odd ^= odd << steps
+        found.append(odd ^ carry)
+        carry = word(0) - (found[-1] >> WORD_BITS - 1)
+    return found
+
+
+def plies_below(count: Scalar, words: int) -> list[Scalar]:
+    """Return the set of the last plies, so many."""
+    full = word(ALL)
+    below = (word(1) << word(count & WORD_BITS - 1)) - 1
+    return [where(count >= WORD_BITS * (w + 1), full, where(count >= WORD_BITS * w, below, 0)) for w in range(words)]
+
+
+def pushed(plies: Sequence[Scalar], lowest: Scalar, kept: list[Scalar]) -> list[Scalar]:
+    """Return a set of plies one ply later, with a last ply, without those that are not kept."""
+    lows = [word(lowest), *(w >> WORD_BITS - 1 for w in plies)]
+    return [(w << 1 | low) & keep for w, low, keep in zip(plies, lows, kept, strict=False)]
+
+
+def recurs(changes: Sequence[Sequence[Scalar]], quiet: Scalar) -> Scalar:
+    """Return whether some last moves, of one or more, have left every square as it was (L6)."""
+    words = zip(plies_below(quiet, len(changes[0])), *changes, strict=True)
+    return any_of((kept & ~union_of(digits)) != 0 for kept, *digits in words)
 
 
 def seen_from(squares: Scalar, up: int, right: int) -> Scalar:

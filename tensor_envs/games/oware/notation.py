@@ -10,14 +10,14 @@ from tensor_envs.games._kit import mancala
 from tensor_envs.games._kit.fields import ended
 from tensor_envs.games._kit.grids import rows_of
 from tensor_envs.games.oware.rules import Oware, code_of, playable
-from tensor_envs.rules import Symmetry, scalar
+from tensor_envs.rules import Symmetry, scalar, unpack
 
 
 def to_dict(rules: Oware, s: dict[str, Any]) -> dict[str, Any]:
     """Return {"houses": ..., "stores": ..., "current_player": 0 or 1, "history": earlier houses, flat} (W11)."""
     history = list[int]()
-    for plies, code in enumerate(s["history"][: s["quiet"]], 1):
-        ones = [-1, *(k for k in range(64) if code >> k & 1)]
+    for plies, code in enumerate(list(zip(*s["history"], strict=True))[: s["quiet"]], 1):
+        ones = [-1, *unpack(code, 64)]
         houses = [b - a - 1 for a, b in pairwise(ones)]
         history = mancala.from_player_0(houses, (s["current_player"] + plies) % 2) + history
     return mancala.to_dict(rules, s) | {"history": history}
@@ -36,8 +36,8 @@ def from_dict(rules: Oware, game: dict[str, Any]) -> dict[str, Any]:
     if over := is_over(rules, houses, stores) or game["houses"] in past[1::2]:
         stores = [store + sum(row) for store, row in zip(stores, rows_of(houses, rules.houses), strict=True)]
         houses, past = [0] * len(houses), []
-    codes = [code_of(mancala.from_player_0(row, (player + plies) % 2)).value for plies, row in enumerate(past, 1)]
-    history = codes + [0] * (rules.quiet_plies - len(past))
+    codes = [code_of(mancala.from_player_0(row, (player + plies) % 2)) for plies, row in enumerate(past, 1)]
+    history = [[code[k].value for code in codes] + [0] * (rules.quiet_plies - len(past)) for k in range(2)]
     fields = {"houses": houses, "stores": stores, "quiet": len(past), "history": history}
     return fields | {"current_player": player} | ended(over)
 

@@ -1,8 +1,8 @@
 """Oware: seeds are sown around the board, and houses of two or three captured; more captured seeds win.
 
 Rules and rulings: RULES.md beside this file. The state is that of the player to move: the own houses and then the
-opponent's, in the order of sowing, and both stores. A position of the history is one word of 64 bits: every house is as
-many zeros as it has seeds, and a one.
+opponent's, in the order of sowing, and both stores. A position of the history is 64 bits: every house is as many zeros
+as it has seeds, and a one.
 """
 
 from collections.abc import Sequence
@@ -22,6 +22,7 @@ from tensor_envs.rules import (
     Spec,
     Value,
     any_of,
+    halves,
     integer,
     number,
     scalar,
@@ -66,7 +67,9 @@ class Oware:
             Field("houses", (2 * self.houses,), high=self.total),
             Field("stores", (2,), high=self.total),
             Field("quiet", high=self.quiet_plies),  # plies since the last capture
-            Field("history", (self.quiet_plies,), kind="word64"),  # positions at these plies, the last one first
+            Field(
+                "history", (2, self.quiet_plies), kind="word"
+            ),  # halves of positions at these plies, the last one first
         )
         shape = (2 * self.houses + 4,)
         return Spec(2, self.houses, observation_shape=shape, fields=fields, observation_dtype="int16")
@@ -101,7 +104,8 @@ class Oware:
         decided = (stores[1] > half) | ((stores[0] == half) & (stores[1] == half))  # W6
         quiet = where(captures, 0, s.quiet + 1)
         code = code_of([*own, *other])
-        recurs = ~captures & any_of(past == code for past in s.history[::2])
+        pasts = zip(*(half[::2] for half in s.history), strict=True)
+        recurs = ~captures & any_of((low ^ code[0] | high ^ code[1]) == 0 for low, high in pasts)
         over = decided | ~any_of(playable([*own, *other])) | recurs | (quiet == self.quiet_plies)  # W7
         stores = [store + where(over, sum_of(row), 0) for store, row in zip(stores, (own, other), strict=True)]
         forgets = captures | over
@@ -109,7 +113,10 @@ class Oware:
             houses=[where(over, 0, count) for count in (*own, *other)],
             stores=stores,
             quiet=where(over, 0, quiet),
-            history=[where(forgets, 0, past) for past in (code_of(s.houses), *s.history[:-1])],
+            history=[
+                where(forgets, [0] * self.quiet_plies, [new, *past[:-1]])
+                for new, past in zip(code_of(s.houses), s.history, strict=True)
+            ],
             current_player=1 - s.current_player,
         )
         return Outcome.scores(after, where(s.current_player == 0, stores[::-1], stores), over)
@@ -126,10 +133,10 @@ def playable(houses: Sequence[Scalar]) -> list[Scalar]:
     return [seeds > where(feeds, n - 1 - house, 0) for house, seeds in enumerate(houses[:n])]
 
 
-def code_of(houses: Sequence[Value]) -> Scalar:
-    """Return a position as a word of 64 bits."""
+def code_of(houses: Sequence[Value]) -> tuple[Scalar, Scalar]:
+    """Return the low and the high half of a position."""
     code, end = word64(0), integer(-1)
     for seeds in houses:
         end = end + seeds + 1
         code |= word64(1) << word64(end)
-    return code
+    return halves(code)
