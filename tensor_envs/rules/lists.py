@@ -18,7 +18,6 @@ from tensor_envs.rules.scalar import (
     Scalar,
     Value,
     integer,
-    is_gpu,
     maximum,
     minimum,
     refuse,
@@ -435,16 +434,6 @@ def bit(index: Value) -> Scalar:
     return word(1) << integer(index)
 
 
-def _counts(x: Scalar, width: int) -> list[Scalar]:
-    """Count the bits in groups of 1, 2, 4, ... width adjacent bits, each count in place of its group."""
-    counts, size = [x], 1
-    while size < width:
-        size *= 2
-        low = sum(((1 << size // 2) - 1) << at for at in range(0, BITS[x.dtype], size))
-        counts.append((counts[-1] & low) + (counts[-1] >> size // 2 & low))
-    return counts
-
-
 def popcount(x: Value, width: int | None = None) -> Scalar:
     """Count the set bits of a word or word64, an int; bits from `width` (a power of two) on must be clear.
 
@@ -476,15 +465,12 @@ def nth_bit(x: Value, n: Value, width: int | None = None) -> Scalar:
             members &= members - 1  # without the lowest
         return integer((members & -members).bit_length() - 1 if members else 0)
     size = width or BITS[x.dtype]
-    levels = _counts(x, size)[:-1]
-    # a GPU's threads shift each by a number of its own, which the lanes of a vector cannot in WebAssembly
-    apart = is_gpu()
-    while levels:  # halve the group: the bit is in its lower half or beyond
-        size, groups = size // 2, levels.pop()
-        lower = integer((groups >> position if apart else groups) & (2 * size - 1))
-        upper = n >= lower
-        n, position = where(upper, n - lower, n), where(upper, position + size, position)
-        levels = levels if apart else [where(upper, level >> size, level) for level in levels]
+    while size > 1:  # halve the bits: it is among the lower ones or beyond
+        size //= 2
+        lower = popcount(x & (1 << size) - 1, size)
+        beyond = n >= lower
+        n, position = where(beyond, n - lower, n), where(beyond, position + size, position)
+        x = where(beyond, x >> size, x)
     return position
 
 

@@ -174,11 +174,14 @@ def recurs(changes: Sequence[Sequence[Scalar]], quiet: Scalar) -> Scalar:
     return any_of((kept & ~union_of(digits)) != 0 for kept, *digits in words)
 
 
+def moved_back(squares: Scalar, step: int) -> Scalar:
+    """Return the squares from which a step leads to one of a set."""
+    return squares >> step if step > 0 else squares << -step
+
+
 def seen_from(squares: Scalar, up: int, right: int) -> Scalar:
     """Return the squares from which a step leads to one of a set, without wrapping around an edge."""
-    step = SIDE * up + right
-    moved = squares >> step if step > 0 else squares << -step
-    return moved & inside(up, right)
+    return moved_back(squares, SIDE * up + right) & inside(up, right)
 
 
 def inside(up: int, right: int) -> int:
@@ -189,13 +192,17 @@ def inside(up: int, right: int) -> int:
 
 def counts(pieces: Scalar, up: int, right: int) -> list[Scalar]:
     """Return the numbers of pieces on the lines through all squares along an axis, as four binary digits."""
-    ahead = [pieces]
-    for steps in (1, 2, 4):  # of 1, 2, 4 and 8 squares from each one on
-        ahead = added(ahead, [seen_from(digit, up * steps, right * steps) for digit in ahead])
+    digits, steps = [pieces], (1, 2, 4)
+    if not right:  # a column repeats in a word that is turned
+        for rows in steps:
+            digits = added(digits, [digit << SIDE * rows | digit >> SQUARES - SIDE * rows for digit in digits])
+        return digits
+    for k in steps:  # of 1, 2, 4 and 8 squares from each one on
+        digits = added(digits, [seen_from(digit, up * k, right * k) for digit in digits])
     behind = [seen_from(pieces, -up, -right)]
-    for steps in (1, 2, 4):  # up to 8 squares before each one, of which 7 are on the board
-        behind = added(behind, [seen_from(digit, -up * steps, -right * steps) for digit in behind])
-    return added(ahead, behind)[:4]
+    for k in steps:  # up to 8 squares before each one, of which 7 are on the board
+        behind = added(behind, [seen_from(digit, -up * k, -right * k) for digit in behind])
+    return added(digits, behind)[:4]
 
 
 def added(a: list[Scalar], b: list[Scalar]) -> list[Scalar]:
@@ -217,9 +224,10 @@ def movable(own: Scalar, other: Scalar) -> list[Scalar]:
             movers = own
             for k, digit in enumerate(digits):
                 movers &= digit if steps >> k & 1 else ~digit
-            movers &= inside(up * steps, right * steps)
-            planes.append(movers & ~(blocked | seen_from(own, up * steps, right * steps)))
-            blocked |= seen_from(other, up * steps, right * steps)
+            # what wraps around an edge is not inside
+            away = steps * (SIDE * up + right)
+            planes.append(movers & inside(up * steps, right * steps) & ~(blocked | moved_back(own, away)))
+            blocked |= moved_back(other, away)
     return planes
 
 

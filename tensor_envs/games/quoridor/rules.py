@@ -140,33 +140,33 @@ class Quoridor:
         """Return the squares to which the pawn of the player to move may move or jump (Q4, Q5)."""
         pawn, other = where(s.current_player == 0, s.pawns, [*s.pawns[::-1]])
         open_ways, beyond = self.open_ways(s, pawn), self.open_ways(s, other)
-        found = self.grid.empty
+        near, middle = word64(0), 2 * self.size  # squares around the pawn, which is the middle one
         for k, (down, right) in enumerate(WAYS):
             step = self.size * down + right
-            meets = pawn + step == other
-            targets = [(open_ways[k] & ~meets, pawn + step), (open_ways[k] & meets & beyond[k], other + step)]
+            meets = open_ways[k] & (pawn + step == other)
+            targets = [(open_ways[k] & ~meets, step), (meets & beyond[k], 2 * step)]
             for side in (k + 1, k + 3):
                 down, right = WAYS[side % 4]
-                able = open_ways[k] & meets & ~beyond[k] & beyond[side % 4]
-                targets.append((able, other + self.size * down + right))
-            for able, square in targets:
-                found |= where(able, self.grid.cell(square), self.grid.empty)
-        return found
+                targets.append((meets & ~beyond[k] & beyond[side % 4], step + self.size * down + right))
+            for able, away in targets:
+                near |= where(able, word64(1 << middle + away), 0)
+        low = where(pawn < middle, near >> maximum(middle - pawn, 0), near << maximum(pawn - middle, 0))
+        high = where(pawn <= middle, 0, near >> minimum(64 + middle - pawn, 63))
+        return self.grid.set([*halves(low), *halves(high)][: self.grid.words])
 
     def open_ways(self, s: GameState, square: Scalar) -> list[Scalar]:
         """Return whether no wall and no side of the board is above, right of, below and left of a square."""
         row, column, n = square // self.size, square % self.size, self.inner
-
-        def wall(walls: Scalar, i: Scalar, j: Scalar) -> Scalar:
-            inside = (i >= 0) & (j >= 0) & (i < n) & (j < n)
-            return inside & ((walls >> (STRIDE * i + j) & 1) != 0)
-
-        h, v = s.horizontal, s.vertical
+        above, below = integer(row > 0), integer(row < n)
+        left, right = integer(column > 0), integer(column < n)
+        turn = STRIDE * (row - 1) + column - 1 & 63  # makes the crossing above on the left bit 0
+        h, v = (word(walls >> turn | walls << (64 - turn & 63)) for walls in (s.horizontal, s.vertical))
+        across, along = word(left | right << 1), word(above | below << STRIDE)
         return [
-            (row > 0) & ~(wall(h, row - 1, column) | wall(h, row - 1, column - 1)),
-            (column < n) & ~(wall(v, row, column) | wall(v, row - 1, column)),
-            (row < n) & ~(wall(h, row, column) | wall(h, row, column - 1)),
-            (column > 0) & ~(wall(v, row, column - 1) | wall(v, row - 1, column - 1)),
+            (row > 0) & ((h & across) == 0),
+            (column < n) & ((v >> 1 & along) == 0),
+            (row < n) & ((h >> STRIDE & across) == 0),
+            (column > 0) & ((v & along) == 0),
         ]
 
     def moved(self, s: GameState, square: Scalar) -> GameState:
