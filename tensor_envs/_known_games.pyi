@@ -141,7 +141,9 @@ class LinesOfActionState(KnownState):
     own: Tensor
     other: Tensor
     quiet: Tensor
-    history: Tensor
+    starts: Tensor
+    ends: Tensor
+    changes: Tensor
 
 class NineMensMorrisState(KnownState):
     own: Tensor

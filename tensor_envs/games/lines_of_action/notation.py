@@ -6,8 +6,9 @@ from tensor_envs._validate import nested
 from tensor_envs.games._kit import stones
 from tensor_envs.games._kit import symmetries as kit
 from tensor_envs.games._kit.fields import ended
-from tensor_envs.games._kit.grids import move_name, rows_of
+from tensor_envs.games._kit.grids import move_name, rows_of, target_of
 from tensor_envs.games.lines_of_action.rules import (
+    BACK,
     CHANGE_DIGITS,
     DIGITS,
     MAX_PIECES,
@@ -88,10 +89,17 @@ def end_of(rules: LinesOfAction, board: list[int], player: int, moves: list[Any]
     return None if any(plane.value for plane in movable(own, other)) else "no move"
 
 
+def step_of(action: int) -> tuple[int, int]:
+    """Return the step of an action, rows and columns: the way back if only this one stays on the board (L3)."""
+    plane, square = divmod(action, SQUARES)
+    ahead, back = PLANES[plane], BACK[plane]
+    return ahead if target_of(square, back, SIDE, SIDE) is None else back
+
+
 def action_to_string(rules: LinesOfAction, action: int) -> str:
     """Return the names of both squares, "b1b3" (L11)."""
     plane, square = divmod(action, SQUARES)
-    return move_name(square, plane, PLANES[plane], SIDE, SIDE)
+    return move_name(square, plane, step_of(action), SIDE, SIDE)
 
 
 symmetries = kit.identity(board=SQUARES)  # L12

@@ -4,8 +4,8 @@ from typing import Any
 
 from tensor_envs.games._kit.grids import DARK, draw_pieces, labelled, rows_of, svg_of, target_of
 from tensor_envs.games._kit.stones import SIGNS, to_move
-from tensor_envs.games.lines_of_action.notation import end_of, sets_of
-from tensor_envs.games.lines_of_action.rules import PLANES, SIDE, SQUARES, LinesOfAction, is_connected, movable
+from tensor_envs.games.lines_of_action.notation import end_of, sets_of, step_of
+from tensor_envs.games.lines_of_action.rules import SIDE, SQUARES, LinesOfAction, is_connected, movable
 from tensor_envs.render.drawing import Drawing
 from tensor_envs.render.scene import seat_names
 from tensor_envs.render.tile import Tile, stone_pixel
@@ -43,11 +43,11 @@ def draw(rules: LinesOfAction, game: dict[str, Any]) -> Drawing:
     moves = dict[tuple[int, int], int]()
     if end(rules, game) is None and not game.get("terminated"):
         planes = movable(*map(word64, sets_of(game["board"], game["current_player"])))
-        for k, (plane, step) in enumerate(zip(planes, PLANES, strict=True)):
-            for square in range(SQUARES):
-                target = target_of(square, step, SIDE, SIDE)
-                if int(plane.value) >> square & 1 and target is not None:
-                    moves[square, target] = SQUARES * k + square
+        for action in range(len(planes) * SQUARES):
+            plane, square = divmod(action, SQUARES)
+            target = target_of(square, step_of(action), SIDE, SIDE)
+            if int(planes[plane].value) >> square & 1 and target is not None:
+                moves[square, target] = action
     line = status(rules, game, NAMES["drawing"])
     return draw_pieces("Lines of Action", (SIDE, SIDE), game["board"], COLOURS, moves, line)
 

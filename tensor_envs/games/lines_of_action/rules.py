@@ -29,8 +29,8 @@ from tensor_envs.rules import (
     bits,
     halves,
     integer,
-    lookup,
     num_words,
+    select,
     union_of,
     where,
     word,
@@ -38,8 +38,9 @@ from tensor_envs.rules import (
 )
 
 SIDE, SQUARES, MAX_PIECES, MAX_QUIET = 8, 64, 12, 400
-DIRECTIONS = [(up, right) for up in (1, 0, -1) for right in (-1, 0, 1) if up or right]
-PLANES = [(up * steps, right * steps) for up, right in DIRECTIONS for steps in range(1, SIDE)]  # L3
+AXES = ((0, 1), (1, 0), (1, 1), (1, -1))  # up, right
+PLANES = [(up * steps, right * steps) for up, right in AXES for steps in range(1, SIDE)]  # L3
+BACK = [(up * (steps - SIDE), right * (steps - SIDE)) for up, right in AXES for steps in range(1, SIDE)]
 BLACK, WHITE = 0x7E0000000000007E, 0x0081818181818100  # L1
 DIGITS, CHANGE_DIGITS = 6, 5  # of a square, of the number of pieces
 OWN_PLIES = 0xAAAAAAAA  # of the player to move, in a word
@@ -90,8 +91,10 @@ class LinesOfAction:
         return [half for plane in movable(s.own, s.other) for half in halves(plane)]
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
-        square = action % SQUARES
-        target = square + lookup([SIDE * up + right for up, right in PLANES], action // SQUARES)
+        square, axis, steps = action % SQUARES, action // SQUARES // (SIDE - 1), action // SQUARES % (SIDE - 1) + 1
+        row = square // SIDE + where(axis == 0, 0, steps)
+        column = square + select([steps, 0, steps, -steps], axis)
+        target = row % SIDE * SIDE + column % SIDE
         start, end = (word64(1) << word64(at) for at in (square, target))
         own, other, captures = s.own ^ start | end, s.other & ~end, (s.other & end) != 0
         stuck = ~any_of(plane != 0 for plane in movable(other, own))  # L5
@@ -217,17 +220,20 @@ def added(a: list[Scalar], b: list[Scalar]) -> list[Scalar]:
 def movable(own: Scalar, other: Scalar) -> list[Scalar]:
     """Return the squares of the pieces that may move, for each plane (L2)."""
     planes = []
-    for up, right in DIRECTIONS:
-        axis = max((up, right), (-up, -right))  # the same instructions for both directions of a line
-        digits, blocked = counts(own | other, *axis), word64(0)
-        for steps in range(1, SIDE):
-            movers = own
-            for k, digit in enumerate(digits):
-                movers &= digit if steps >> k & 1 else ~digit
-            # what wraps around an edge is not inside
-            away = steps * (SIDE * up + right)
-            planes.append(movers & inside(up * steps, right * steps) & ~(blocked | moved_back(own, away)))
-            blocked |= moved_back(other, away)
+    for up, right in AXES:
+        digits, found = counts(own | other, up, right), [word64(0)] * SIDE
+        for way in (1, -1):
+            blocked = word64(0)
+            for steps in range(1, SIDE):
+                movers = own
+                for k, digit in enumerate(digits):
+                    movers &= digit if steps >> k & 1 else ~digit
+                # what wraps around an edge is not inside
+                away = way * steps * (SIDE * up + right)
+                may = inside(way * up * steps, way * right * steps) & ~(blocked | moved_back(own, away))
+                found[way * steps % SIDE] |= movers & may
+                blocked |= moved_back(other, away)
+        planes += found[1:]
     return planes
 
 

@@ -10,7 +10,8 @@ from typing import Any
 from tests.games.chance import Key
 
 PIECES = (1, -1)  # L10: of player 0, black, and of player 1, white
-DIRECTIONS = [(1, -1), (1, 0), (1, 1), (0, -1), (0, 1), (-1, -1), (-1, 0), (-1, 1)]  # L3: rows and columns
+DIRECTIONS = [(1, -1), (1, 0), (1, 1), (0, -1), (0, 1), (-1, -1), (-1, 0), (-1, 1)]  # rows and columns
+AXES = [(0, 1), (1, 0), (1, 1), (1, -1)]  # L3
 Square = tuple[int, int]
 
 
@@ -22,7 +23,7 @@ class Reference:
     """One game; a board maps squares (row, column) to pieces, or to 0."""
 
     num_players = 2
-    num_actions = 56 * 64
+    num_actions = 28 * 64
     truncated = False  # L7
 
     def __init__(self, key: Key, *, quiet_plies: int = 100) -> None:
@@ -61,8 +62,10 @@ class Reference:
     def move(self, action: int) -> tuple[Square, Square] | None:
         """Return the squares of a legal move, None if the action is illegal (L2, L3)."""
         plane, square = divmod(action, 64)
-        (up, right), distance = DIRECTIONS[plane // 7], plane % 7 + 1
+        (up, right), distance = AXES[plane // 7], plane % 7 + 1
         row, column = divmod(square, 8)
+        if not inside(row + distance * up, column + distance * right):  # the way back
+            up, right, distance = -up, -right, 8 - distance
         own = PIECES[self.current_player]
         if self.board[row, column] != own:
             return None
@@ -78,7 +81,7 @@ class Reference:
         if self.terminated:
             return []
         own = [8 * row + column for (row, column), piece in self.board.items() if piece == PIECES[self.current_player]]
-        return [a for plane in range(56) for square in own if self.move(a := 64 * plane + square)]
+        return [a for plane in range(28) for square in own if self.move(a := 64 * plane + square)]
 
     def connected(self, player: int) -> bool:
         """Return whether all pieces of a player are one group (L4)."""

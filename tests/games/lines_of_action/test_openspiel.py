@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tensor_envs.games.lines_of_action.rules import PLANES
+from tensor_envs.games.lines_of_action.rules import BACK, PLANES
 from tests.games.openspiel import OtherNumbers, play_beside
 from tests.games.shared import shared_env
 
@@ -22,12 +22,13 @@ class Planes(OtherNumbers):
     def number(self, action: int) -> int:
         start, end = action // 128, action // 2 % 64
         step = (end // 8 - start // 8, end % 8 - start % 8)
-        return 64 * PLANES.index(step) + start
+        return 64 * (PLANES if step in PLANES else BACK).index(step) + start
 
     def apply_action(self, action: int) -> None:
         plane, square = divmod(action, 64)
-        up, right = PLANES[plane]
-        number = 128 * square + 2 * (square + 8 * up + right)
+        ends = [(square // 8 + up, square % 8 + right) for up, right in (PLANES[plane], BACK[plane])]
+        (end,) = (8 * row + column for row, column in ends if 0 <= row < 8 and 0 <= column < 8)
+        number = 128 * square + 2 * end
         self.state.apply_action(number + (number not in self.state.legal_actions()))
 
 

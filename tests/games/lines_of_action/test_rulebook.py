@@ -142,4 +142,5 @@ def test_l10_impossible_positions(wrong: dict[str, Any], message: str) -> None:
 
 def test_l11_names() -> None:
     env = te.make(GAME)
-    assert [env.action_to_string(a) for a in (0, 64 * 7 + 1, 64 * 8 + 1)] == ["a1/0", "b1b2", "b1b3"]
+    actions = (1, 64 * 7 + 1, 64 * 8 + 1, 64 * 14 + 7, 64 * 15 + 62)
+    assert [env.action_to_string(a) for a in actions] == ["b1c1", "b1b2", "b1b3", "h1/14", "g8a2"]
