@@ -13,7 +13,9 @@ two players take turns, `gamma=-1` gives the next player's value the opposite si
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import UserList
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,6 +31,24 @@ except ImportError:
 Indices = int | Sequence[int] | None
 
 
+class Infos(UserList[Info]):
+    """Infos of a step, one dictionary for each game; all are made when the first of them is read."""
+
+    def __init__(self, infos: Iterable[Info] | Callable[[], Iterable[Info]] = ()):
+        self._infos = infos
+
+    @cached_property
+    def data(self) -> list[Info]:  # type: ignore[override]  # an attribute in typeshed
+        return list(self._infos() if callable(self._infos) else self._infos)
+
+    def __reduce__(self) -> Any:
+        """Copy and pickle as a list."""
+        return list, (self.data,)
+
+    def __copy__(self) -> Infos:
+        return self[:]
+
+
 class SingleAgentVecEnv(VecEnv):
     """A learner's side of `num_envs` games that are stepped together, with the arguments of `SingleAgentVectorEnv`.
 
@@ -38,7 +58,7 @@ class SingleAgentVecEnv(VecEnv):
     """
 
     def __init__(self, game: str | Env, num_envs: int = 1, **options: Any):
-        self.vector = SingleAgentVectorEnv(game, num_envs, autoreset_mode="SameStep", **options)
+        self.vector = SingleAgentVectorEnv(game, num_envs, autoreset_mode="Disabled", **options)
         spaces = self.vector.single_observation_space, self.vector.single_action_space
         super().__init__(num_envs, *spaces)
 
@@ -56,16 +76,21 @@ class SingleAgentVecEnv(VecEnv):
     def step_async(self, actions: np.ndarray) -> None:
         self.action_buffer = actions
 
-    def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[Info]]:
-        observation, rewards, terminated, truncated, info = self.vector.step(self.action_buffer)
+    def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, Any]:
+        last, rewards, terminated, truncated, _ = self.vector.step(self.action_buffer)
         ended = terminated | truncated
-        infos: list[Info] = [{} for _ in range(self.num_envs)]
-        if ended.any():
+
+        def infos() -> list[Info]:
+            made: list[Info] = [{} for _ in range(self.num_envs)]
             rows = np.flatnonzero(ended)
             cuts = truncated[rows].tolist()  # one conversion: a NumPy scalar for each row is slow
-            for row, last, cut in zip(rows.tolist(), info["final_obs"][rows], cuts, strict=True):
-                infos[row] = {"terminal_observation": last, "TimeLimit.truncated": cut}
-        return observation, rewards.astype(np.float32), ended, infos
+            for row, observation, cut in zip(rows.tolist(), last[rows], cuts, strict=True):
+                made[row] = {"terminal_observation": observation, "TimeLimit.truncated": cut}
+            return made
+
+        if ended.any():
+            self.vector.games.restart(ended)
+        return self.vector.games.observation, rewards.astype(np.float32), ended, Infos(infos)
 
     def close(self) -> None:
         self.vector.close()

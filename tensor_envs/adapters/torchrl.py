@@ -75,26 +75,38 @@ class SingleAgentTorchEnv(EnvBase):
     def _reset(self, tensordict: Any = None, options: dict[str, Any] | None = None, **_: Any) -> Any:
         rows = None if tensordict is None else tensordict.get("_reset", None)
         if rows is None or rows.all():
-            observation, info = self.vector.reset(seed=self._seed, options=options)
+            self.vector.reset(seed=self._seed, options=options)
             self._seed = None
         else:
             mask = {"reset_mask": rows.reshape(-1).numpy()}
-            observation, info = self.vector.reset(options={**(options or {}), **mask})
-        return self._tensors(observation, info)
+            self.vector.reset(options={**(options or {}), **mask})
+        return TensorDict(self._tensors(), batch_size=self.batch_size)
+
+    def maybe_reset(self, tensordict: Any) -> Any:
+        """Start the next episode of every game that is over, and put what is read after it into `tensordict`.
+
+        `EnvBase.maybe_reset` merges the rows of every entry by a mask; the games have all rows already.
+        """
+        done = tensordict["done"]
+        if done.any():
+            self.vector.games.restart(done.reshape(-1).numpy())
+            ends = {name: torch.zeros_like(done) for name in ("done", "terminated", "truncated")}
+            tensordict.update({**self._tensors(), **ends})
+        return tensordict
 
     def _step(self, tensordict: Any) -> Any:
-        observation, rewards, terminated, truncated, info = self.vector.step(tensordict["action"].numpy())
-        columns = {"reward": rewards.astype(np.float32), "terminated": terminated, "truncated": truncated}
-        out = self._tensors(observation, info)
-        out.update({name: torch.from_numpy(column)[:, None] for name, column in columns.items()})
-        out["done"] = out["terminated"] | out["truncated"]
-        return out
-
-    def _tensors(self, observation: np.ndarray, info: dict[str, Any]) -> Any:
-        mask = torch.from_numpy(info["action_mask"]).bool()
-        tensors = {"observation": torch.from_numpy(observation), "action_mask": mask}
-        if "player" in info:
-            tensors["player"] = torch.from_numpy(info["player"])
-        if "rewards" in info:
-            tensors["rewards"] = torch.from_numpy(info["rewards"].astype(np.float32))
+        _, rewards, terminated, truncated, _ = self.vector.step(tensordict["action"].numpy())
+        columns = {"done": terminated | truncated, "terminated": terminated, "truncated": truncated}
+        columns["reward"] = rewards.astype(np.float32)
+        tensors = self._tensors() | {name: torch.from_numpy(column[:, None]) for name, column in columns.items()}
         return TensorDict(tensors, batch_size=self.batch_size)
+
+    def _tensors(self) -> dict[str, torch.Tensor]:
+        """Return what is read after a step or a reset, in the memory of the games' new arrays."""
+        games = self.vector.games
+        arrays = {"observation": games.observation, "action_mask": games.action_mask.view(np.bool_)}
+        if games.seats is None or len(games.seats) > 1:
+            arrays["player"] = games.players
+        if games.seats is None:
+            arrays["rewards"] = games.all_rewards.astype(np.float32)
+        return {name: torch.from_numpy(array) for name, array in arrays.items()}

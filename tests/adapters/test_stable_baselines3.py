@@ -1,7 +1,11 @@
 """Stable-Baselines3 and sb3-contrib: their checks, masks and learners."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
+from tinygrad.helpers import GlobalCounters
 
 pytestmark = [
     pytest.mark.extra("sb3_contrib"),
@@ -13,7 +17,7 @@ import gymnasium  # noqa: E402
 from sb3_contrib import MaskablePPO  # noqa: E402
 from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported  # noqa: E402
 from stable_baselines3.common.env_checker import check_env  # noqa: E402
-from stable_baselines3.common.vec_env import VecMonitor  # noqa: E402
+from stable_baselines3.common.vec_env import VecMonitor, VecNormalize  # noqa: E402
 
 import tensor_envs as te  # noqa: E402
 from tensor_envs.adapters.gymnasium import SingleAgentVectorEnv  # noqa: E402
@@ -65,6 +69,47 @@ def test_truncation_is_reported() -> None:
         infos = env.step(get_action_masks(env).argmax(1))[3]
         cut += [info["TimeLimit.truncated"] for info in infos if info]
     assert cut and any(cut)
+
+
+def test_infos_are_a_list_that_is_made_when_read() -> None:
+    """Entries stay as wrappers leave them, and are those of their own step whenever they are read."""
+    env = SingleAgentVecEnv("tic_tac_toe", 64)
+    env.seed(3)
+    env.reset()
+    kept = []
+    for turn in range(12):
+        masks, kernels = get_action_masks(env), GlobalCounters.kernel_count
+        _, _, done, infos = env.step(masks.argmax(1))
+        assert GlobalCounters.kernel_count - kernels == 1 + done.any(), "a step, and a launch for all resets"
+        kept.append((infos, done))
+        if turn % 2:
+            assert len(infos) == 64  # read now, or all steps later
+    assert sum(done.sum() for _, done in kept) > 64
+    for infos, done in kept:
+        assert [bool(info) for info in infos] == done.tolist()
+        row = int(done.argmax())
+        infos[row]["note"] = 1
+        infos[row - 1] = {"note": 2}
+        assert infos[row]["note"] == 1 and list(infos[:])[row - 1] == {"note": 2} and infos[row] is infos[row]
+    unread = env.step([9] * 64)[3]
+    for same in (copy.copy(unread), copy.deepcopy(unread), pickle.loads(pickle.dumps(unread))):
+        assert same is not unread and [sorted(info) for info in same] == [sorted(info) for info in unread]
+    assert all(unread) and not any(env.step(get_action_masks(env).argmax(1))[3] + [])
+
+
+def test_wrappers_of_stable_baselines3() -> None:
+    """VecMonitor counts episodes, and VecNormalize writes terminal observations, in the infos of games that end."""
+    env = VecNormalize(VecMonitor(SingleAgentVecEnv("tic_tac_toe", 32)), norm_reward=False)
+    env.seed(3)
+    env.reset()
+    episodes = 0
+    for _ in range(10):
+        _, _, done, infos = env.step(np.stack(env.env_method("action_masks")).argmax(1))
+        for info in (info for info, ended in zip(infos, done, strict=True) if ended):
+            assert info["terminal_observation"].dtype == np.float32 and 3 <= info["episode"]["l"] <= 5
+            episodes += 1
+        assert [bool(info) for info in infos] == done.tolist()
+    assert episodes > 32
 
 
 def test_attributes_for_stable_baselines3() -> None:

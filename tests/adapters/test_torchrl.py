@@ -9,8 +9,9 @@ pytestmark = [pytest.mark.extra("torchrl"), pytest.mark.filterwarnings("ignore")
 pytest.importorskip("torchrl")
 
 import torch  # noqa: E402
-from torchrl.envs import ActionMask, RewardScaling, TransformedEnv  # noqa: E402
-from torchrl.envs.utils import check_env_specs  # noqa: E402
+from tinygrad.helpers import GlobalCounters  # noqa: E402
+from torchrl.envs import ActionMask, EnvBase, RewardScaling, TransformedEnv  # noqa: E402
+from torchrl.envs.utils import check_env_specs, step_mdp  # noqa: E402
 
 import tensor_envs as te  # noqa: E402
 from tensor_envs.adapters.gymnasium import SingleAgentVectorEnv  # noqa: E402
@@ -45,6 +46,30 @@ def test_rollouts_with_masks() -> None:
     ended = next_["done"][:, :-1].squeeze(-1)
     after, before = steps["observation"][:, 1:], next_["observation"][:, :-1]
     assert (after[~ended] == before[~ended]).all()
+
+
+def test_resets_are_those_of_torchrl() -> None:
+    """The adapter's `maybe_reset` returns what TorchRL's does, in one launch, and keeps other entries."""
+    own, theirs = (SingleAgentTorchEnv("leduc_poker", 64, player="all") for _ in range(2))
+    positions = []
+    for env in (own, theirs):
+        env.set_seed(5)
+        positions.append(env.reset().set("memory", torch.arange(64)))
+    ends = 0
+    for _ in range(12):
+        for k, env in enumerate((own, theirs)):
+            data = positions[k].set("action", positions[k]["action_mask"].int().argmax(-1))
+            following = step_mdp(env.step(data))
+            if env is own:
+                ended, kernels = following["done"].any(), GlobalCounters.kernel_count
+                positions[k] = env.maybe_reset(following)
+                assert GlobalCounters.kernel_count - kernels == ended
+            else:
+                positions[k] = EnvBase.maybe_reset(env, following)
+        ends += int(ended)
+        assert sorted(positions[0].keys()) == sorted(positions[1].keys())
+        assert (positions[0] == positions[1]).all() and (positions[0]["memory"] == torch.arange(64)).all()
+    assert ends
 
 
 def test_the_same_games() -> None:
