@@ -12,6 +12,7 @@ Rules for shared memory:
   in the next step: share these until then only, or pass `copy=True`.
 - `to_numpy` returns read-only arrays, since a state is immutable. PyTorch has no read-only tensors: do not write into
   one that shares a state's memory. `Tensor.assign` on an imported tensor writes into the array that it came from.
+- `VectorEnv.step` and `Env.step` take actions of PyTorch as they are, and copy 4 bytes a game.
 - DLPack: arrays and tensors that these functions return support it (`np.from_dlpack`, `torch.from_dlpack`,
   `jax.numpy.from_dlpack`). tinygrad's own Tensors do not (https://github.com/tinygrad/tinygrad/issues/14072).
 - Pending kernels of one side finish before the other side gets the memory. There is no synchronisation afterwards.
@@ -22,6 +23,7 @@ from __future__ import annotations
 import importlib
 import math
 import sys
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,8 +31,18 @@ from tinygrad import Device, Tensor, dtypes
 from tinygrad.dtype import DType, strong_dtype
 from tinygrad.uop.ops import Ops
 
-from tensor_envs._compiler.devices import LOCK, buffer_of, compiling_in_process, resolve, shards, stays_lazy, upload
+from tensor_envs._compiler.devices import (
+    LOCK,
+    buffer_of,
+    compiling_in_process,
+    device_of,
+    resolve,
+    shards,
+    stays_lazy,
+    upload,
+)
 from tensor_envs._compiler.launch import realize
+from tensor_envs._compiler.threads import synchronize
 from tensor_envs._validate import instance
 
 if TYPE_CHECKING:
@@ -71,9 +83,15 @@ def to_numpy(tensor: Tensor, copy: bool | None = None) -> np.ndarray:
         >>> te.to_numpy(te.make("tic_tac_toe").init(2).current_player)
         array([0, 0], dtype=int32)
     """
+    loan = _loan(tensor, copy)
+    if loan is not None and loan.numpy is not None:
+        return loan.numpy.view()
     tensor = _exportable(tensor, copy, NUMPY_NAMES)
     flat = _host_array(tensor, copy, NUMPY_DTYPES[tensor.dtype], readonly=copy is not True)
-    return flat.reshape(tensor.shape)
+    array = flat.reshape(tensor.shape)
+    if loan is not None:
+        loan.numpy = array
+    return array
 
 
 def to_torch(tensor: Tensor, copy: bool | None = None) -> torch.Tensor:
@@ -95,6 +113,9 @@ def to_torch(tensor: Tensor, copy: bool | None = None) -> torch.Tensor:
         >>> te.to_torch(te.make("tic_tac_toe").init(2).ply)  # doctest: +SKIP
         tensor([0, 0], dtype=torch.int32)
     """
+    loan = _loan(tensor, copy)
+    if loan is not None and loan.torch is not None:
+        return loan.torch.detach()
     torch = _torch()
     tensor = _exportable(tensor, copy, TORCH_NAMES)
     dtype, shape = getattr(torch, TORCH_NAMES[tensor.dtype]), tuple(tensor.shape)
@@ -108,8 +129,12 @@ def to_torch(tensor: Tensor, copy: bool | None = None) -> torch.Tensor:
         flat = torch.as_tensor(export, device=f"cuda:{int(number or 0)}")
         flat = flat.clone() if copy else flat
     else:
-        flat = torch.from_numpy(_host_array(tensor, copy, BYTES, readonly=False))
-    return flat.view(dtype).reshape(shape)
+        with torch.inference_mode(False):  # its tensors could not be trained on outside
+            flat = torch.from_numpy(_host_array(tensor, copy, BYTES, readonly=False))
+    result = flat.view(dtype).reshape(shape)
+    if loan is not None:
+        loan.torch = result
+    return result
 
 
 def from_numpy(array: np.ndarray, copy: bool | None = None) -> Tensor:
@@ -143,8 +168,8 @@ def from_numpy(array: np.ndarray, copy: bool | None = None) -> Tensor:
 def from_torch(tensor: torch.Tensor, copy: bool | None = None) -> Tensor:
     """Return a `torch.Tensor` as a tensor on the same device: "CPU", or "CUDA:1" for "cuda:1".
 
-    Memory is shared as in `from_numpy`, so `env.step(state, te.from_torch(actions))` copies
-    nothing if they are int32.
+    Memory is shared as in `from_numpy`. Actions of a step are passed as they are instead: tinygrad takes longer to make
+    a Tensor of them than to copy them.
 
     Args:
         tensor: of a dtype that tinygrad has.
@@ -159,9 +184,8 @@ def from_torch(tensor: torch.Tensor, copy: bool | None = None) -> Tensor:
         ValueError: a tensor that requires grad, is sparse, or is on another device, or copy=False cannot be met.
 
     Examples:
-        >>> env = te.make("tic_tac_toe")
-        >>> env.step(env.init(2), te.from_torch(torch.tensor([0, 4]))).ply.tolist()  # doctest: +SKIP
-        [1, 1]
+        >>> te.from_torch(torch.arange(3)).tolist()  # doctest: +SKIP
+        [0, 1, 2]
     """
     torch = _torch()
     instance("tensor", tensor, torch.Tensor)
@@ -186,6 +210,38 @@ def from_torch(tensor: torch.Tensor, copy: bool | None = None) -> Tensor:
 
 
 # *** out ***
+
+
+class _Loan:
+    """Exports of a tensor on the CPU that are kept for as long as it lives."""
+
+    def __init__(self, tensor: Tensor):
+        self.uop, self.device = tensor.uop, device_of(tensor)
+        self.numpy: np.ndarray | None = None
+        self.torch: Any = None
+
+
+_loans: dict[int, _Loan] = {}  # by the id of the tensor
+
+
+def keep_exports(tensor: Tensor) -> Tensor:
+    """Have the second and later exports of a tensor on the CPU be views of the first, and return the tensor.
+
+    This is for a buffer that is written again and again and exported as often: an export takes longer than a small
+    step. A reused buffer must have no kept exports, since its memory would count as in use.
+    """
+    _loans[id(tensor)] = _Loan(tensor)
+    weakref.finalize(tensor, _loans.pop, id(tensor)).atexit = False
+    return tensor
+
+
+def _loan(tensor: Any, copy: Any) -> _Loan | None:
+    """Return the kept exports of a tensor, once its kernels have ended; None for other tensors, copies and captures."""
+    loan = _loans.get(id(tensor))
+    if loan is None or loan.uop is not tensor.uop or (copy is not None and copy is not False) or stays_lazy():
+        return None
+    synchronize(loan.device)
+    return loan
 
 
 class ExportInJitError(RuntimeError):

@@ -18,7 +18,7 @@ from tensor_envs._engine.kernels.observe import Outputs
 from tensor_envs._engine.kernels.step import Step
 from tensor_envs._validate import instance, integer, one_of
 from tensor_envs.env import Env
-from tensor_envs.interop import to_numpy, to_torch
+from tensor_envs.interop import keep_exports, to_numpy, to_torch
 from tensor_envs.state import State
 
 Autoreset = Literal["same_step", "next_step", "disabled"]
@@ -191,6 +191,11 @@ class VectorEnv:
         return self.buffers.device
 
     @property
+    def _on_cpu(self) -> bool:
+        """Whether the games are on one CPU device, whose memory other libraries share."""
+        return isinstance(self.device, str) and is_cpu(self.device)
+
+    @property
     def state(self) -> State:
         """Copy of the games, made when first read after a step.
 
@@ -235,7 +240,8 @@ class VectorEnv:
         outputs = self._observed()
         if name not in self._views:
             layout = self.buffers.layout
-            self._views[name] = self.engine.view(layout, outputs, name, by_lanes=layout.grid.gpu)
+            view = self.engine.view(layout, outputs, name, by_lanes=layout.grid.gpu)
+            self._views[name] = keep_exports(view) if self._on_cpu else view
         return self._views[name]
 
     def numpy(self, copy: bool = True) -> dict[str, np.ndarray]:
@@ -323,8 +329,7 @@ class VectorEnv:
         self._observed()
         self._check_outside_jit()
         if self._host is None:
-            on_cpu = isinstance(self.device, str) and is_cpu(self.device)
-            self._host = {name: to_numpy(x, copy=False) for name, x in self._by_rows().items()} if on_cpu else {}
+            self._host = {name: to_numpy(x, copy=False) for name, x in self._by_rows().items()} if self._on_cpu else {}
         synchronize(self.device)
         return self._host
 
@@ -334,10 +339,10 @@ class VectorEnv:
         return self._outputs
 
     def step(self, action: Any) -> Transition:
-        """Play one action in every game, in place.
+        """Play one action in every game, in place and in one launch.
 
         Args:
-            action: as in `Env.step`.
+            action: as in `Env.step`. Arrays and PyTorch's tensors on the host are copied, 4 bytes a game.
 
         Returns:
             The result of the step, to be read before the next one.

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 from tinygrad import Tensor, TinyJit, dtypes
-from tinygrad.helpers import Context
+from tinygrad.helpers import Context, GlobalCounters
 
 import tensor_envs as te
+from tensor_envs import interop
 from tensor_envs.interop import ALIGNMENT, NUMPY_NAMES
 
 torch: Any = importlib.import_module("torch") if importlib.util.find_spec("torch") else None
@@ -331,6 +332,77 @@ def test_a_vector_env_hands_its_own_buffers_to_torch(name: str) -> None:
         np.testing.assert_array_equal(kept["observation"], observation)  # copies stay as they are
     with pytest.raises(RuntimeError, match="observe=True"):
         te.VectorEnv(env, 2).torch()
+
+
+@exports
+@pytest.mark.parametrize("batch", [64, 70])
+def test_exports_of_a_vector_envs_outputs_are_kept(export: Callable[..., Any], batch: int) -> None:
+    """A second export is a view of the first, with steps of its own to come; captures and copies are as ever."""
+    vector, cases = te.VectorEnv(TTT, batch, seed=2, device="CPU", observe=True), []
+    for output in (vector.observation, vector.legal_action_mask):
+        first, second = export(output), export(output, copy=False)
+        assert first is not second and place(first) == place(second) == address(output)
+        if export is te.to_torch:
+            second.unsqueeze_(0)
+            assert second.shape[1:] == first.shape == export(output).shape
+        else:
+            assert not second.flags.writeable
+        copied = export(output, copy=True)
+        assert place(copied) != place(first)
+        cases.append((output, first, second, copied, copied + 0))
+    vector.step_uniform()
+    for output, first, second, copied, before in cases:
+        assert first.tolist() == output.tolist() == second.reshape(first.shape).tolist() != before.tolist()
+        assert copied.tolist() == before.tolist()
+    with pytest.raises(TypeError, match="copy must be None, False or True, got 0"):
+        export(vector.observation, copy=0)
+    captured = TinyJit(lambda: (export(vector.observation), Tensor.zeros(1).contiguous().realize())[1])
+    with pytest.raises(RuntimeError, match="a jit cannot capture an export"):
+        for _ in range(2):
+            captured()
+
+
+def test_kept_exports_go_with_their_tensor() -> None:
+    kept = len(interop._loans)
+    vector = te.VectorEnv(TTT, 8, device="CPU", observe=True)
+    array = te.to_numpy(vector.observation)
+    assert len(interop._loans) == kept + 1
+    before = array.copy()
+    del vector
+    gc.collect()
+    assert len(interop._loans) == kept
+    for seed in range(5):
+        te.VectorEnv(TTT, 8, seed, "CPU", observe=True).step_uniform()
+    assert (array == before).all(), "a view keeps its memory"
+
+
+@needs_torch
+def test_exports_in_inference_mode_can_be_trained_on() -> None:
+    vector = te.VectorEnv(TTT, 8, device="CPU", observe=True)
+    with torch.inference_mode():
+        te.to_torch(vector.observation)
+        vector.torch()
+    vector.step_uniform()
+    weight = torch.ones(2, requires_grad=True)
+    ((vector.torch()["rewards"] + te.to_torch(vector.observation).float().mean()) * weight).sum().backward()
+    assert weight.grad.any()
+
+
+@needs_torch
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_a_step_from_pytorch_is_one_launch(dtype: str) -> None:
+    """Actions of PyTorch play as NumPy's do, without another kernel; what int32 cannot hold is illegal."""
+    vector, same = (te.VectorEnv(TTT, 70, device="CPU", observe=True) for _ in range(2))
+    for turn in range(6):
+        actions = torch.full((70,), turn, dtype=getattr(torch, dtype))
+        if dtype == "int64" and turn == 5:
+            actions[3] = 2**32 + 5
+        kernels = GlobalCounters.kernel_count
+        vector.step(actions)
+        assert GlobalCounters.kernel_count == kernels + 1 or turn == 0  # compiled
+        same.step([-1 if action > 8 else action for action in actions.tolist()])
+        for name, array in same.numpy().items():
+            np.testing.assert_array_equal(vector.numpy()[name], array)
 
 
 @needs_torch

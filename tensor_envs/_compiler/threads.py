@@ -96,21 +96,17 @@ def _native() -> _Native:
     return _Native()
 
 
+@functools.cache
 def runs_natively(device: str) -> bool:
     """Return whether programs of this device are machine code that the pool can call."""
-    return is_cpu(device) and os.name == "posix" and _is_clang(device)
+    return is_cpu(device) and os.name == "posix" and isinstance(Device[device].renderer, ClangRenderer)
 
 
 def synchronize(devices: DeviceName) -> None:
     """Wait until kernels on CPU devices have ended; native ones end before their launch returns."""
     for device in (devices,) if isinstance(devices, str) else devices:
-        if is_cpu(device) and not runs_natively(device):
+        if not runs_natively(device) and is_cpu(device):
             Device[device].synchronize()  # type: ignore[no-untyped-call]
-
-
-@functools.cache
-def _is_clang(device: str) -> bool:
-    return isinstance(Device[device].renderer, ClangRenderer)
 
 
 class _Threads:
