@@ -4,7 +4,7 @@
     python scripts/train/ppo_torch.py --env qubic --num-envs 512 --rollout-length 32 --steps 200
 
 Needs PyTorch (extra `torch`). The algorithm and its settings are those of `te.train.PPO`: one network plays every
-player against itself, and illegal actions have probability 0. `te.to_torch` converts observations and masks to tensors.
+player against itself, and illegal actions have probability 0. `VectorEnv.torch` returns what the games show.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ import numpy as np
 
 import tensor_envs as te
 from tensor_envs._command import MAX_COUNT, add_game, busy, command_parser, game_of, need, run, whole
-from tensor_envs.train.network import look
 from tensor_envs.train.options import add_settings, settings_of
 from tensor_envs.train.ppo import ppo_loss
 from tensor_envs.train.rating import rate
@@ -52,9 +51,8 @@ class TorchPPO:
         }
         parameters = [values for layer in self.layers.values() for values in layer.parameters()]
         self.optimizer = self.torch.optim.Adam(parameters, eps=1e-5)
-        # "next_step" keeps the last state of a finished game, whose rewards and flags are read below
-        self.vector = te.VectorEnv(env, config.num_envs, config.seed, DEVICE, autoreset="next_step")
-        self.inputs = te.jit(lambda state: look(env, state))
+        # "next_step" shows the last position of a finished game, which has no legal action
+        self.vector = te.VectorEnv(env, config.num_envs, config.seed, DEVICE, autoreset="next_step", observe=True)
 
     def linear(self, inputs: int, outputs: int, gain: float) -> Any:
         """Return a dense layer with orthogonal weights and no bias."""
@@ -63,10 +61,10 @@ class TorchPPO:
         self.torch.nn.init.zeros_(layer.bias)
         return layer
 
-    def look(self, state: te.State) -> tuple[Any, Any]:
-        """Return flat observations [B, n] float32 and masks [B, A] bool, copied because a capture reuses its output."""
-        observation, mask = self.inputs(state)
-        return te.to_torch(observation, copy=True), te.to_torch(mask, copy=True)
+    def look(self) -> dict[str, Any]:
+        """Return copies of what the games show, see `VectorEnv.torch`, with flat observations, float32 [B, n]."""
+        shown = {name: values.clone() for name, values in self.vector.torch().items()}
+        return shown | {"observation": shown["observation"].flatten(1).float()}
 
     def evaluate(self, observation: Any, mask: Any) -> tuple[Any, Any]:
         """Return log-probabilities [..., A] and values [...]."""
@@ -77,14 +75,14 @@ class TorchPPO:
 
     def choose(self, state: te.State) -> np.ndarray:
         """Return the most probable action of every game, integers [B]."""
+        observation, mask = (te.to_torch(x) for x in (self.env.observe(state), state.legal_action_mask))
         with self.torch.no_grad():
-            return self.evaluate(*self.look(state))[0].argmax(1).numpy()
+            return self.evaluate(observation.flatten(1).float(), mask)[0].argmax(1).numpy()
 
-    def players(self, fields: dict[str, np.ndarray]) -> Any:
+    def players(self, shown: dict[str, Any]) -> Any:
         """Return the player to move as one-hot rows [B, P] float32, all 0 for a finished game."""
-        players = np.equal.outer(fields["current_player"], np.arange(self.env.num_players))
-        decides = players & fields["legal_action_mask"].any(1, keepdims=True)
-        return self.torch.from_numpy(decides.astype(np.float32))
+        players = self.torch.nn.functional.one_hot(shown["current_player"].long(), self.env.num_players)
+        return (players * shown["legal_action_mask"].any(1, keepdim=True)).float()
 
     def play(self) -> tuple[Any, ...]:
         """Play a rollout.
@@ -94,21 +92,18 @@ class TorchPPO:
             the advantage is valid.
         """
         torch, decisions, outcomes = self.torch, [], []
-        state = self.vector.state
-        fields = state.numpy()
+        shown = self.look()
         for _ in range(self.config.rollout_length):
-            observation, mask = self.look(state)
-            player = self.players(fields)
+            observation, mask, player = shown["observation"], shown["legal_action_mask"], self.players(shown)
             logs, value = self.evaluate(observation, mask)
             action = torch.multinomial(logs.exp(), 1)
             decisions.append((observation, mask, action, logs.gather(1, action).squeeze(1), value))
-            self.vector.step(te.from_torch(action.squeeze(1).to(torch.int32)))
-            state = self.vector.state
-            fields = state.numpy()
-            terminated, truncated = (torch.from_numpy(fields[n]).float() for n in ("terminated", "truncated"))
-            outcomes.append((torch.from_numpy(fields["rewards"]), player, value, terminated, truncated))
-        next_value = self.evaluate(*self.look(state))[1]
-        credit = te.advantages(outcomes, self.players(fields), next_value, self.config.gamma, self.config.gae_lambda)
+            self.vector.step(action.squeeze(1))
+            shown = self.look()
+            terminated, truncated = shown["terminated"].float(), shown["truncated"].float()
+            outcomes.append((shown["rewards"], player, value, terminated, truncated))
+        next_value = self.evaluate(shown["observation"], shown["legal_action_mask"])[1]
+        credit = te.advantages(outcomes, self.players(shown), next_value, self.config.gamma, self.config.gae_lambda)
         return tuple(map(torch.stack, (*zip(*decisions, strict=True), *credit)))
 
     def step(self, progress: float) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,6 +24,11 @@ def test_rollouts(race: te.Env) -> None:  # noqa: F811
     torch = pytest.importorskip("torch")
     learner = ppo_torch.TorchPPO(race, te.train.PPOConfig(**PPO))
     vector = te.VectorEnv(race, 8, 0, "CPU", autoreset="next_step")
+
+    def evaluate(state: te.State) -> tuple[Any, Any]:
+        observation, mask = race.observe(state).numpy(), state.legal_action_mask.numpy()
+        return learner.evaluate(torch.from_numpy(observation.reshape(8, -1)).float(), torch.from_numpy(mask))
+
     for _ in range(3):
         with torch.no_grad():
             data = [part.numpy() for part in learner.play()]
@@ -32,12 +38,12 @@ def test_rollouts(race: te.Env) -> None:  # noqa: F811
                 now = vector.state.numpy()
                 assert (now["legal_action_mask"] == mask[t]).all()
                 if t == 0:
-                    logs = learner.evaluate(*learner.look(vector.state))[0].numpy()
+                    logs = evaluate(vector.state)[0].numpy()
                     assert np.allclose(np.take_along_axis(logs, action[t], 1)[:, 0], old[t], atol=1e-5)
                 vector.step(action[t, :, 0].astype(np.int32))
                 then = vector.state.numpy()
                 steps.append((then["rewards"], movers(now), value[t], then["terminated"], then["truncated"]))
-            next_value = learner.evaluate(*learner.look(vector.state))[1].numpy()
+            next_value = evaluate(vector.state)[1].numpy()
         check_rollout(steps, movers(vector.state.numpy()), next_value, advantage, valid)
 
 
