@@ -433,6 +433,37 @@ def test_jax_gets_arrays_of_its_own() -> None:
 
 
 @needs_torch
+def test_dlpack_keeps_the_memory() -> None:
+    """Importers of DLPack keep what the package exported, through other libraries and back."""
+    vector = te.VectorEnv(TTT, 64, seed=4, device="CPU", observe=True)
+    for _ in range(5):
+        vector.step_uniform()
+    view = np.from_dlpack(torch.from_dlpack(vector.torch()["observation"]))
+    back = te.from_torch(torch.from_dlpack(te.to_torch(vector.legal_action_mask)), copy=False)
+    expected, mask = view.copy(), back.tolist()
+    assert address(back) == place(vector.torch()["legal_action_mask"]) and expected.any()
+    del vector
+    gc.collect()
+    for seed in range(20):
+        te.VectorEnv(TTT, 64, seed, "CPU", observe=True).step_uniform()
+    assert (view == expected).all() and back.tolist() == mask
+
+
+@pytest.mark.extra("jax")
+def test_arrays_from_jax() -> None:
+    """JAX's arrays are immutable, so that they are copied; actions need no conversion."""
+    jnp = importlib.import_module("jax").numpy
+    array = np.from_dlpack(jnp.arange(12, dtype="float32").reshape(3, 4))
+    assert te.from_numpy(array).tolist() == array.tolist()
+    with pytest.raises(ValueError, match="array is read-only, so copy=False cannot be met"):
+        te.from_numpy(array, copy=False)
+    vector = te.VectorEnv(TTT, 3, device="CPU", observe=True)
+    for actions in (jnp.array([0, 4, 8]), jnp.array([1, 1, 9])):
+        transition = vector.step(actions)
+    assert transition.rewards.tolist() == [[0, 0], [0, 0], [1, -1]]
+
+
+@needs_torch
 def test_a_sharded_vector_env_hands_copies_to_torch() -> None:
     vector = te.VectorEnv(te.make("tic_tac_toe"), 8, device=("CPU:0", "CPU:1"), observe=True)
     before = vector.torch()["legal_action_mask"]

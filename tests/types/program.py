@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import assert_type
 
 import numpy as np
-from tinygrad import Tensor  # needs `implicit_reexport` of mypy, see the guide
+from tinygrad import Tensor  # needs `implicit_reexport` of mypy, see the page on installation
 
 import tensor_envs as te
 from tensor_envs import ops, referee, search, web

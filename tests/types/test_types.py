@@ -14,6 +14,7 @@ from tensor_envs import ops, search
 from tests.types import program
 
 ROOT, PROGRAM = Path(__file__).parents[2], Path(program.__file__)
+INSTALL = ROOT / "scripts" / "documents" / "install.md"
 MISTAKES = """
 te.make("tic_tac_toe", illegal="no")
 te.make("tic_tac_toe").init(4).nonsense
@@ -59,7 +60,7 @@ def test_the_games_are_those_of_the_stub() -> None:
 def test_mypy(tmp_path: Path) -> None:
     """mypy treats the package as installed with `follow_imports=silent`, which hides the package's own errors."""
     strict = ("mypy", "--strict", "--follow-imports=silent", "--cache-dir", str(tmp_path / "cache"))
-    (config,) = re.findall(r"```toml\n(.*?)```", (ROOT / "tensor_envs" / "GUIDE.md").read_text(), re.DOTALL)
+    (config,) = re.findall(r"```toml\n(.*?)```", INSTALL.read_text(), re.DOTALL)
     (tmp_path / "pyproject.toml").write_text(config)
     copy = tmp_path / "program.py"
     copy.write_text(PROGRAM.read_text())
