@@ -27,7 +27,7 @@ import tensor_envs as te
 from tensor_envs._command import MAX_COUNT, add_game, busy, command_parser, game_of, need, run, whole
 from tensor_envs.train.options import add_settings, settings_of
 from tensor_envs.train.ppo import ppo_loss
-from tensor_envs.train.rating import rate
+from tensor_envs.train.rating import Judges, rate
 
 DEVICE = "CPU"
 FLOOR = -1e9  # logit of illegal actions: finite, so that a row without legal actions is uniform instead of NaN
@@ -75,9 +75,17 @@ class TorchPPO:
 
     def choose(self, state: te.State) -> np.ndarray:
         """Return the most probable action of every game, integers [B]."""
+        return self.log_probabilities(state).argmax(1).numpy()
+
+    def probabilities(self, state: te.State) -> np.ndarray:
+        """Return the probabilities of all actions, float32 [B, A]."""
+        return self.log_probabilities(state).exp().numpy()
+
+    def log_probabilities(self, state: te.State) -> Any:
+        """Return the logarithms of the probabilities of all actions, a torch tensor [B, A] float32."""
         observation, mask = (te.to_torch(x) for x in (self.env.observe(state), state.legal_action_mask))
         with self.torch.no_grad():
-            return self.evaluate(observation.flatten(1).float(), mask)[0].argmax(1).numpy()
+            return self.evaluate(observation.flatten(1).float(), mask)[0]
 
     def players(self, shown: dict[str, Any]) -> Any:
         """Return the player to move as one-hot rows [B, P] float32, all 0 for a finished game."""
@@ -117,7 +125,8 @@ class TorchPPO:
                 observation, mask, action, *rest = (part[:, rows] for part in data)
                 logs, value = self.evaluate(observation, mask)
                 chosen = logs.gather(-1, action).squeeze(-1)
-                policy, error = ppo_loss(logs, chosen, value, *rest, clip=config.clip, entropy=config.entropy)
+                weights = {"clip": config.clip, "entropy": config.entropy, "kl": config.kl}
+                policy, error = ppo_loss(logs, chosen, value, *rest, **weights)
                 self.optimizer.zero_grad()
                 (policy + error).backward()
                 self.optimizer.step()
@@ -127,6 +136,7 @@ class TorchPPO:
 def work(options: argparse.Namespace) -> None:
     config = te.train.PPOConfig(**settings_of(options, te.train.PPOConfig))
     learner = TorchPPO(game_of(options), config)
+    judges = Judges.of(learner.env, config, DEVICE)
     decisions, seconds = 0, 0.0
     with busy("compiling"):
         for step in range(1, options.steps + 1):
@@ -134,7 +144,7 @@ def work(options: argparse.Namespace) -> None:
             decisions += learner.step((step - 1) / options.steps)
             seconds += time.process_time() - begin
             if step * config.ratings // options.steps > (step - 1) * config.ratings // options.steps:
-                found = rate(learner.env, learner.choose, config, None, DEVICE)
+                found = rate(learner.env, learner.choose, learner.probabilities, config, judges, DEVICE)
                 rated = " ".join(f"{name} {value:.4f}" for name, value in found.items())
                 print(f"step {step:,}, {decisions:,} positions, {seconds:,.1f} s: {rated}", flush=True)
 

@@ -16,7 +16,7 @@ import numpy as np
 from tinygrad import Context, Tensor, nn
 
 from tensor_envs._compiler.devices import upload
-from tensor_envs.agents import greedy, gumbel
+from tensor_envs.agents import greedy, gumbel, softmax
 from tensor_envs.env import Env
 from tensor_envs.interop import to_numpy
 from tensor_envs.jit import jit
@@ -25,7 +25,7 @@ from tensor_envs.search.tree import SearchOutput
 from tensor_envs.state import State
 from tensor_envs.train.config import AlphaZeroConfig
 from tensor_envs.train.network import evaluator
-from tensor_envs.train.rating import oracle_of, rate
+from tensor_envs.train.rating import Judges, rate
 from tensor_envs.train.replay import ReplayBuffer, Samples
 from tensor_envs.train.run import Metrics, Trainer
 from tensor_envs.train.self_play import self_play
@@ -54,7 +54,8 @@ class AlphaZero(Trainer):
         self.adam = nn.optim.Adam(nn.state.get_parameters(self.network), lr=self.config.learning_rate)
         self.replay = ReplayBuffer(self.config.replay_steps, list(env.symmetries()))
         self.fit = jit(self._fit)
-        self.oracle = oracle_of(env, device) if self.config.regret and rank == 0 else None
+        self.judges = Judges.of(env, self.config, device) if rank == 0 else Judges()
+        self.probabilities = softmax(self.evaluate)
 
     def optimizer(self) -> nn.optim.Optimizer:
         return self.adam
@@ -64,9 +65,16 @@ class AlphaZero(Trainer):
 
     def rate(self) -> Metrics:
         """Rate the player with search, which adds no noise here, and the network alone ("network_score", ...)."""
-        common = self.config, self.oracle, self.device
-        searching, alone = gumbel(self.evaluate, self.config.num_simulations), greedy(self.evaluate)
-        return rate(self.env, searching, *common) | rate(self.env, alone, *common, prefix="network_")
+        env, config = self.env, self.config
+        common = config, self.judges, self.device
+
+        def weights(state: State) -> Tensor:
+            """Return the search's probabilities of all actions."""
+            return gumbel_muzero_policy(state, self.evaluate, config.num_simulations, gumbel_scale=0.0).action_weights
+
+        searching, alone = gumbel(self.evaluate, config.num_simulations), greedy(self.evaluate)
+        found = rate(env, searching, weights, *common)
+        return found | rate(env, alone, self.probabilities, *common, prefix="network_")
 
     def search(self, state: State, seed: int) -> SearchOutput:
         """Search with the network or, in the first part of a run, with random playouts."""

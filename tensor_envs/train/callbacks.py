@@ -41,7 +41,7 @@ class Progress:
 
 
 def _is_rating(name: str) -> bool:
-    return name.endswith(("score", "score_interval", "mean_return", "regret"))
+    return name.endswith(("score", "score_interval", "mean_return", "regret", "exploitability"))
 
 
 def _clear(is_terminal: bool) -> str:

@@ -49,6 +49,7 @@ class TrainingConfig:
     rating_opening: int = setting(2, 0, 10_000, "random plies at the start of these games")
     rival_simulations: int = setting(64, 0, 2**20, "simulations of the opponent's playout search; 0: uniform play")
     regret: bool = flag("also rate by exact values (games that te.solve or Shed's solver solves)")
+    exploitability: bool = flag("also rate by exact exploitability (games whose tree te.game_tree holds)")
     checkpoint_steps: int = setting(20, 1, MAX_COUNT, "steps from one checkpoint to the next")
 
     def __post_init__(self) -> None:
@@ -107,6 +108,7 @@ class PPOConfig(TrainingConfig):
     minibatches: int = setting(4, 1, MAX_COUNT, "equal groups of games, with one optimiser step each")
     learning_rate: float = setting(5e-3, 0, 1, "initial learning rate, which decreases linearly to 0")
     entropy: float = setting(0.2, 0, 100, "weight of the policy's entropy, which keeps self-play diverse")
+    kl: float = setting(0.0, 0, 100, "weight of the divergence from the rollout's policy: magnetic mirror descent")
     clip: float = setting(0.2, 0, 1, "largest change of a probability ratio from 1 that has a gradient")
     gamma: float = setting(1.0, 0, 1, "discount from one decision of a player to the next")
     gae_lambda: float = setting(0.95, 0, 1, "lambda of the advantages")

@@ -13,6 +13,7 @@ PANELS = {
     "score": ("score", "network_score"),
     "mean return": ("mean_return", "network_mean_return"),
     "exact regret": ("regret", "network_regret"),
+    "exploitability": ("exploitability", "network_exploitability"),
     "loss of the policy": ("policy_loss",),
     "loss of the value": ("value_loss",),
     "staleness, steps": ("staleness",),

@@ -3,6 +3,10 @@
 Illegal actions have probability 0, and finished games are reset in the same step. `te.jit` captures two functions: a
 whole rollout with its advantages, and an update from a minibatch. The algorithm is that of J. Schulman et al.,
 "Proximal Policy Optimization Algorithms", arXiv:1707.06347, section 5; `te.advantages` assigns credit among players.
+
+With the setting `kl` it is magnetic mirror descent with a uniform magnet (S. Sokota et al., "A Unified Approach to
+Reinforcement Learning, Quantal Response Equilibria, and Two-Player Zero-Sum Games", arXiv:2206.05825, section 4): the
+entropy draws the policy to the magnet, and the reverse divergence keeps it near the policy of the rollout.
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ import numpy as np
 from tinygrad import Context, Tensor, nn
 
 from tensor_envs._compiler.devices import upload
-from tensor_envs.agents import greedy
+from tensor_envs.agents import greedy, softmax
 from tensor_envs.env import Env
 from tensor_envs.interop import to_numpy
 from tensor_envs.jit import jit
@@ -22,7 +26,7 @@ from tensor_envs.state import State
 from tensor_envs.train.advantages import advantages
 from tensor_envs.train.config import PPOConfig
 from tensor_envs.train.network import evaluator, look
-from tensor_envs.train.rating import oracle_of, rate
+from tensor_envs.train.rating import Judges, rate
 from tensor_envs.train.run import Metrics, Trainer
 
 Array = Any  # a torch.Tensor or a tinygrad Tensor: `ppo_loss` uses operations of both
@@ -39,6 +43,7 @@ def ppo_loss(
     *,
     clip: float,
     entropy: float,
+    kl: float,
 ) -> tuple[Array, Array]:
     """Compute the loss of J. Schulman et al., arXiv:1707.06347, equation 9, over decisions with valid advantages.
 
@@ -52,9 +57,11 @@ def ppo_loss(
         valid: 1 where the advantage is valid, else 0, [...].
         clip: the largest change of a probability ratio from 1 that has a gradient.
         entropy: the weight of the policy's entropy.
+        kl: the weight of the divergence of the current policy from that of the rollout, KL(current || rollout),
+            estimated from the actions taken.
 
     Returns:
-        The loss of the policy, entropy included, and that of the value. Their sum is to be minimised.
+        The loss of the policy, entropy and divergence included, and that of the value. Their sum is to be minimised.
     """
     count = valid.sum().clamp(1)
     mean = (advantage * valid).sum() / count
@@ -62,7 +69,8 @@ def ppo_loss(
     scaled = off / (((off * off * valid).sum() / count).sqrt() + 1e-8)
     ratio = (chosen - old_chosen).exp()
     gain = (scaled * ratio).minimum(scaled * ratio.clamp(1 - clip, 1 + clip))
-    bonus = entropy * -(logs.exp() * logs).sum(-1)
+    # on average over the rollout's actions, ratio * log(ratio) is the divergence, and ratio - 1 is 0
+    bonus = entropy * -(logs.exp() * logs).sum(-1) - kl * (ratio * (chosen - old_chosen) - (ratio - 1))
     return (-(gain + bonus) * valid).sum() / count, (0.25 * error * error * valid).sum() / count
 
 
@@ -85,7 +93,8 @@ class PPO(Trainer):
         self.adam = nn.optim.Adam(nn.state.get_parameters(self.network), lr=self.config.learning_rate, eps=1e-5)
         self.evaluate = evaluator(env, self.network)
         self.rollout, self.fit = jit(self._rollout), jit(self._fit)
-        self.oracle = oracle_of(env, device) if self.config.regret and rank == 0 else None
+        self.judges = Judges.of(env, self.config, device) if rank == 0 else Judges()
+        self.probabilities = softmax(self.evaluate)
 
     def optimizer(self) -> nn.optim.Optimizer:
         return self.adam
@@ -94,8 +103,9 @@ class PPO(Trainer):
         return self.config.learning_rate * (1 - self.progress)
 
     def rate(self) -> Metrics:
-        """Rate the network alone, by its most probable actions."""
-        return rate(self.env, greedy(self.evaluate), self.config, self.oracle, self.device)
+        """Rate the network alone, by its most probable actions; its exploitability is that of its probabilities."""
+        player = greedy(self.evaluate), self.probabilities
+        return rate(self.env, *player, self.config, self.judges, self.device)
 
     def play(self, step: int) -> list[list[Tensor]]:
         """Return the minibatches of a rollout. Its randomness is that of the games, whatever the step."""
@@ -146,7 +156,9 @@ class PPO(Trainer):
         """Take an optimiser step and return the losses of policy and value, [2]."""
         logs, value = self.network(observation, mask)
         taken = (logs * chosen).sum(1)
-        losses = Tensor.stack(*ppo_loss(logs, taken, value, *rest, clip=self.config.clip, entropy=self.config.entropy))
+        config = self.config
+        weights = {"clip": config.clip, "entropy": config.entropy, "kl": config.kl}
+        losses = Tensor.stack(*ppo_loss(logs, taken, value, *rest, **weights))
         self.adam.zero_grad()
         losses.sum().backward()
         self.adam.step()

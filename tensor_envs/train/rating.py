@@ -1,13 +1,17 @@
-"""Ratings of trained players: a score against a rival, and exact regret."""
+"""Ratings of trained players: a score against a rival, exact regret and exact exploitability."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tensor_envs.agents import Oracle, Policy, playout_search, uniform
 from tensor_envs.env import Env
 from tensor_envs.evaluation import evaluate, regret
 from tensor_envs.train.config import TrainingConfig
+
+if TYPE_CHECKING:
+    from tensor_envs.solve.equilibrium import Probabilities
+    from tensor_envs.solve.game_tree import GameTree
 
 RIVAL_SEED = 1
 
@@ -28,22 +32,50 @@ def oracle_of(env: Env, device: str | None = None) -> Oracle:
     return solve(env)
 
 
+class Judges(NamedTuple):
+    """Exact judges of a game, as far as the settings of a run want them.
+
+    Attributes:
+        oracle: exact values; None for no regret.
+        tree: game tree; None for no exploitability.
+    """
+
+    oracle: Oracle | None = None
+    tree: GameTree | None = None
+
+    @classmethod
+    def of(cls, env: Env, config: TrainingConfig, device: str | None) -> Judges:
+        """Solve the game and enumerate its tree, where the settings say so. ValueError for a game that is too large."""
+        from tensor_envs.solve.game_tree import game_tree  # only for the runs that want it
+
+        oracle = oracle_of(env, device) if config.regret else None
+        return cls(oracle, game_tree(env) if config.exploitability else None)
+
+
 def rate(
-    env: Env, player: Policy, config: TrainingConfig, oracle: Oracle | None, device: str | None, prefix: str = ""
+    env: Env,
+    player: Policy,
+    probabilities: Probabilities,
+    config: TrainingConfig,
+    judges: Judges,
+    device: str | None,
+    prefix: str = "",
 ) -> dict[str, float]:
     """Rate a player in every seat against copies of the rival of the settings.
 
     Args:
         env: the environment.
         player: the player.
+        probabilities: its probabilities, as in `te.exploitability`.
         config: settings of the rating.
-        oracle: exact values; None for no regret.
+        judges: exact judges.
         device: as in `Env.init`.
         prefix: prefix of the names of the metrics.
 
     Returns:
         "score", 1 for a win and a half for a draw, with "score_interval", half the width of its 95 % interval; the mean
-        return, "mean_return"; with an oracle "regret", the mean exact regret of a decision.
+        return, "mean_return"; with an oracle "regret", the mean exact regret of a decision; with a tree
+        "exploitability".
     """
     rival = playout_search(config.rival_simulations, RIVAL_SEED) if config.rival_simulations else uniform
     games = config.rating_games - config.rating_games % env.num_players
@@ -54,6 +86,10 @@ def rate(
         "score_interval": float(result.interval()[0]),
         "mean_return": float(result.mean_returns[0]),
     }
-    if oracle is not None:
-        found["regret"] = float(regret(env, player, oracle, config.rating_games, **common))
+    if judges.oracle is not None:
+        found["regret"] = float(regret(env, player, judges.oracle, config.rating_games, **common))
+    if judges.tree is not None:
+        from tensor_envs.solve.equilibrium import exploitability  # only for the runs that want it
+
+        found["exploitability"] = exploitability(judges.tree, probabilities)
     return {prefix + name: value for name, value in found.items()}

@@ -7,14 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tinygrad import Tensor
 
 import tensor_envs as te
 from tensor_envs import registry
 from tensor_envs.train.network import look
+from tensor_envs.train.ppo import ppo_loss
 from tests.games import dice_race
 from tests.games.shared import shared_env
 from tests.test_learning import Steps, reference
-from tests.train.sizes import ppo
+from tests.train.sizes import alphazero, ppo
 
 
 @pytest.fixture
@@ -72,3 +74,25 @@ def test_it_learns_tic_tac_toe() -> None:
     before = trainer.rate()["score"]
     after = trainer.run(steps=100)
     assert before < 0.75 and after["score"] > 0.9 and after["mean_return"] == pytest.approx(2 * after["score"] - 1)
+
+
+def test_the_divergence_is_that_from_the_rollouts_policy() -> None:
+    """Weigh every action by its old probability: then the loss is the divergence itself, in closed form."""
+    old, new = (np.random.default_rng(seed).dirichlet([1.0] * 5) for seed in (1, 2))
+    zeros = Tensor.zeros(5)
+    logs = Tensor(np.log(np.tile(new, (5, 1))))
+    arguments = logs, Tensor(np.log(new)), zeros, Tensor(np.log(old)), zeros, zeros, Tensor(old)
+    with_it, without = (ppo_loss(*arguments, clip=0.2, entropy=0.1, kl=kl)[0].item() for kl in (2.0, 0.0))
+    assert with_it - without == pytest.approx(2 * (new * np.log(new / old)).sum(), rel=1e-5)
+
+
+@pytest.mark.parametrize("make", [ppo, pytest.param(alphazero, marks=pytest.mark.slow)])
+def test_ratings_have_exact_exploitability(make: Any) -> None:
+    """At first the network plays nearly uniformly, in Kuhn poker with an exploitability of 11/24."""
+    trainer = make(shared_env("kuhn_poker"), exploitability=True)
+    found = trainer.rate()
+    alone = found["exploitability" if make is ppo else "network_exploitability"]
+    assert alone == te.exploitability(trainer.env, trainer.probabilities) == pytest.approx(11 / 24, abs=0.1)
+    if make is alphazero:
+        assert 0.05 < found["exploitability"] < 1 and found["exploitability"] != alone
+    assert "exploitability" not in make(trainer.env).rate()
