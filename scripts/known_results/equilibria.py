@@ -21,6 +21,29 @@ def first_players_value(name: str) -> str:
     return f"{te.equilibrium(te.make(name), 'dcfr', iterations=100_000, until=PRECISION).values[0]:.4f}"
 
 
+def value_of_uniform_play(name: str) -> str:
+    """Return the expected return of player 0 in a game of uniform play without chance, to six decimals.
+
+    Games of a ply in equal states are one.
+    """
+    env, total = te.make(name), 0.0
+    chances: np.ndarray = np.ones(1)
+    fields, state = [field.name for field in env.spec.fields], env.init(1)
+    while True:
+        legal = state.legal_action_mask.numpy()
+        rows, actions = np.nonzero(legal)
+        chances = (chances / legal.sum(1))[rows]
+        values = (state := env.step(state[rows], actions)).numpy()
+        over = values["terminated"]
+        total += float(chances[over] @ values["rewards"][over, 0])
+        if over.all():
+            break
+        columns = np.stack([values[field][~over] for field in [*fields, "current_player"]], axis=1)
+        _, first, same = np.unique(columns, axis=0, return_index=True, return_inverse=True)
+        state, chances = state[np.flatnonzero(~over)[first]], np.bincount(same.ravel(), chances[~over])
+    return f"{total:.6f}"
+
+
 def of_uniform(name: str) -> str:
     """Return the exploitability of uniform play."""
 

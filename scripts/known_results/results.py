@@ -318,6 +318,12 @@ EQUILIBRIA = [
         KnownResult(f"{name}: value for the first player", value, source, partial(equilibria.first_players_value, name))
         for name, value, source in (("kuhn_poker", "-0.0556", KUHN), ("leduc_poker", "-0.0856", SPIEL))
     ),
+    KnownResult(
+        "dark_hex: value of uniform play for the first player",
+        "0.333333",
+        "random Hex: 84 of 126 full boards are won; exp-a-spiel's README has .333684, in single precision",
+        partial(equilibria.value_of_uniform_play, "dark_hex"),
+    ),
     *(
         KnownResult(f"{what} uniform play", None, "", partial(equilibria.of_uniform, name))
         for name, what in EXPLOITABILITY.items()
