@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -14,6 +15,11 @@ POSITIONS, GAMES, SEED = 64, 256, 0  # positions of Tensor (stars), and random g
 TURN = 2  # the third one of a hand
 SAMPLE, RESPONSE = 128, 128  # games of a lower bound, and simulations of the players that respond
 PRECISION = 1e-5  # exploitability of the equilibria
+TRUNK, SUBGAME, LIKELIEST = (
+    1e-3,
+    1e-4,
+    20_000,
+)  # exploitabilities where subgames are solved; copies of the likeliest deal
 
 
 def first_players_value(name: str) -> str:
@@ -57,6 +63,32 @@ def of_uniform(name: str) -> str:
 def of_search(name: str, simulations: int) -> str:
     """Return the exploitability of playout search that plays by its shares of visits."""
     return exploitability(name, lambda state: te.search.playout_policy(state, simulations).action_weights)
+
+
+def of_resolving() -> str:
+    """Return the exploitability of an equilibrium of Leduc poker whose second round is solved anew.
+
+    The belief is that of both players' strategies in the first round, a State in which a game stands the more often the
+    likelier it is. This is unsafe: the other player may leave those strategies in the first round.
+    """
+    whole = tree("leduc_poker")
+    first = te.equilibrium(whole, "dcfr", iterations=100_000, until=TRUNK)
+    table, deals = first.table.copy(), list(itertools.permutations(range(6), 3))
+    start = whole.env.state_from_dicts([{"cards": [a, b], "public": c, "history": []} for a, b, c in deals])
+    remaining = [(start, np.ones(len(deals)))]
+    while remaining:
+        state, reach = remaining.pop()
+        values = state.numpy()
+        if values["round"][0] == 1 and not values["terminated"].any():
+            copies = np.ceil(LIKELIEST * reach / reach.max()).astype(int)
+            subgame = te.game_tree(state[np.repeat(np.arange(len(deals)), copies)])
+            table[whole.find(subgame.states)] = te.equilibrium(subgame, "dcfr", until=SUBGAME).table
+        elif not values["terminated"].any():
+            chances = first.probabilities(state)
+            for action in np.flatnonzero(chances.any(0)):
+                after = whole.env.step(state, np.full(len(deals), action, np.int32))
+                remaining.append((after, reach * chances[:, action]))
+    return f"{te.TabularPolicy(whole, whole.strategies(table)).exploitability:.3f}"
 
 
 def of_trained(name: str, simulations: int) -> str:

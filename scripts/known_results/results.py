@@ -338,6 +338,12 @@ EQUILIBRIA = [
         for name, what in EXPLOITABILITY.items()
         for count in (64, 1024, 16_384)
     ),
+    KnownResult(
+        f"{EXPLOITABILITY['leduc_poker']} an equilibrium of {equilibria.TRUNK} whose second round is solved anew",
+        None,
+        "",
+        equilibria.of_resolving,
+    ),
     *(
         KnownResult(
             f"{EXPLOITABILITY['tensor_stars']} the trained player by {count} simulations",

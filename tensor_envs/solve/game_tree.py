@@ -178,7 +178,8 @@ def game_tree(start: Env | State, max_nodes: int = 10_000_000, progress: bool = 
 
     Args:
         start: an environment, or games of one environment at the same ply, all equally likely, about which the players
-            know nothing but what they observe from then on.
+            know nothing but what they observe from then on. Equal games add up, so that a belief with other weights is
+            a State in which likelier games stand more often.
         max_nodes: upper bound for the number of histories, checked before each ply is played.
         progress: show a progress bar on stderr.
 

@@ -189,6 +189,9 @@ def test_from_positions() -> None:
     response = te.best_response(ours, uniform, 1)
     assert response.values == pytest.approx([-1 / 3, 1 / 3]) and ours.states.batch == 3
     assert not ours.is_like(tree("kuhn_poker"))
+    # a belief: four times a jack, which a queen or a king beats, and once a king, to which a jack folds
+    mixed = te.game_tree(ours.env.step(env.state_from_dicts([*games[:2], *games[:1] * 2, games[4]]), [1] * 5))
+    assert te.best_response(mixed, uniform, 1).values[1] == pytest.approx((4 * 2 + -1) / 5)
     with pytest.raises(ValueError, match="policy must be of <GameTree of <Env kuhn_poker-v0>: 54 histories"):
         te.exploitability(tree("kuhn_poker"), response)
 
