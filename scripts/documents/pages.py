@@ -51,6 +51,7 @@ SECTIONS: dict[str, dict[str, str | Callable[[], str]]] = {
         "games/index.md": games.index,
         **{f"games/{folder}.md": f"tensor_envs/games/{folder}/RULES.md" for folder in games.folders()},
         "games/known_results.md": "scripts/known_results/README.md",
+        "search/exploitability.md": "scripts/exploitability/README.md",
         "search/players.md": "tensor_envs/weights/README.md",
         **{f"design/{path.name}": f"scripts/game_reports/{path.name}" for path in REPORTS},
     },

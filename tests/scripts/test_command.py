@@ -24,6 +24,7 @@ from tests.scripts.here import SCRIPTS, complaints, run_here
 ROOT = SCRIPTS.parent
 # files that are run, and the modules whose `main` they are
 COMMANDS = {
+    "exploitability.py": "exploitability.main",
     "game_reports.py": "game_reports.main",
     "hyperdimensional_tictactoe.py": "hyperdimensional_tictactoe",
     "benchmark.py": "benchmark.main",

@@ -96,3 +96,11 @@ def test_ratings_have_exact_exploitability(make: Any) -> None:
     if make is alphazero:
         assert 0.05 < found["exploitability"] < 1 and found["exploitability"] != alone
     assert "exploitability" not in make(trainer.env).rate()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("settings", [{}, {"kl": 10.0, "clip": 0.8}], ids=["ppo", "mmd"])
+def test_it_learns_kuhn_poker(settings: dict[str, float]) -> None:
+    """Require an exploitability of .1, of which uniform play has .458."""
+    config = te.train.PPOConfig(entropy=0.1, learning_rate=1e-3, ratings=1, exploitability=True, **settings)  # type: ignore[arg-type]
+    assert te.train.PPO(shared_env("kuhn_poker"), config).run(steps=400)["exploitability"] < 0.1
