@@ -184,6 +184,14 @@ def test_trained_players_come_with_the_package() -> None:
     assert (player(env.init(2)) == player(same.init(2))).all().item()
 
 
+@pytest.mark.few("tic_tac_toe", "connect_four")
+@pytest.mark.parametrize("game", sorted(file.stem for file in FOLDER.glob("*.safetensors")))
+def test_every_trained_network_beats_uniform_play(game: str) -> None:
+    env = shared_env(game)
+    result = te.evaluate(env, [agents.load(game, 0), agents.uniform], games=32, opening=2, seed=1)
+    assert result.scores[0] > 0.7, result
+
+
 def test_only_weights_of_the_game_are_played(tmp_path: Path) -> None:
     env, path = te.make("tic_tac_toe"), tmp_path / "weights.safetensors"
     made = Network(env, 4)

@@ -5,7 +5,8 @@
     python -m tensor_envs.train alphazero othello --minutes 60 --ray auto --num-actors 64    # a running cluster
     python -m tensor_envs.train ppo tic_tac_toe --steps 100
     python -m tensor_envs.train alphazero my_games:DiceRace --minutes 5    # a custom game
-    python -m tensor_envs.train rate connect_four --simulations 0 32 --regret
+    python -m tensor_envs.train rate tic_tac_toe --simulations 0 32 --regret
+    python -m tensor_envs.train rate connect_four --search-regret 14
 
 A run is a folder with its settings (config.toml), metrics of every step (metrics.jsonl), a checkpoint, the network
 (weights.safetensors, which `te.agents.load` plays) and curves (curves.svg). The same command continues a run that was
@@ -23,15 +24,17 @@ from tensor_envs import agents
 from tensor_envs._command import MAX_COUNT, add_rules, busy, command_parser, device_of, real, run, whole
 from tensor_envs.evaluation import arena, regret
 from tensor_envs.registry import make
+from tensor_envs.solve.solver import solve
 from tensor_envs.train import PPO, AlphaZero, Progress, TensorBoard, Trainer, WandB, distributed
 from tensor_envs.train.config import read_config
 from tensor_envs.train.network import load as load_network
 from tensor_envs.train.options import add_settings, settings_of
-from tensor_envs.train.rating import oracle_of
+from tensor_envs.train.rating import CriticalPositions, oracle_of
 from tensor_envs.train.run import CONFIG, Callback
 
 ALGORITHMS: dict[str, type[Trainer]] = {kind.algorithm: kind for kind in (AlphaZero, PPO)}
 MINUTE = 60.0
+OPENING = 2  # random plies before rated games
 
 
 def make_trainer(options: argparse.Namespace, folder: Path) -> Trainer:
@@ -98,17 +101,21 @@ def rate(options: argparse.Namespace) -> None:
         raise ValueError(f"the game must be for two, {env!r} has {env.num_players} players")
     if options.games % 2:
         raise ValueError(f"--games must be even, got {options.games}")
-    path, oracle = options.weights or env.id, oracle_of(env) if options.regret else None
+    path, oracle, opening = options.weights or env.id, oracle_of(env) if options.regret else None, OPENING
+    if options.search_regret is not None:
+        oracle, opening = solve(env, method="search"), options.search_regret
     players: dict[str, agents.Policy] = {"uniform": agents.uniform}
     players |= {f"playout search of {n}": agents.playout_search(n, seed=1) for n in options.rivals}
     trained = {f"trained, {n} simulations": agents.load(path, n) for n in options.simulations}
     print(f"{env.id} on {device_of()}, {options.games} games of each pair, weights of {path}", flush=True)
     with busy("compiling and playing"):
-        print(arena(env, players | trained, options.games, opening=2, seed=options.seed), flush=True)
+        print(arena(env, players | trained, options.games, opening=OPENING, seed=options.seed), flush=True)
     if oracle is not None:
         for name, player in trained.items():
-            value = regret(env, player, oracle, options.games, options.seed, opening=2)
-            print(f"{name}: mean exact regret {value:.5f}", flush=True)
+            judge = CriticalPositions(oracle)
+            value = regret(env, player, judge, options.games, options.seed, opening=opening)
+            share = f"keeps the value in {judge.kept} of {judge.count} critical positions"
+            print(f"{name}: mean exact regret {value:.5f}, {share}", flush=True)
 
 
 def add_training(parser: argparse.ArgumentParser, kind: type[Trainer]) -> None:
@@ -138,7 +145,11 @@ def add_rating(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rivals", nargs="*", type=whole(1, 2**20), default=[128, 1024], metavar="N", help=text)
     parser.add_argument("--games", type=count, default=256, help="games of each pair; default: %(default)s")
     parser.add_argument("--seed", type=whole(0, 2**32 - 2), default=1)
-    parser.add_argument("--regret", action="store_true", help="also compute exact regret (solvable games only)")
+    exact = parser.add_mutually_exclusive_group()
+    text = "also compute exact regret, and the share of critical positions whose value is kept (solvable games only)"
+    exact.add_argument("--regret", action="store_true", help=text)
+    text = "the same after this many random plies, by search: for games that are too large to enumerate"
+    exact.add_argument("--search-regret", type=whole(0, 10_000), metavar="PLIES", help=text)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

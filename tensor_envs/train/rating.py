@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+from tinygrad import Tensor
+
 from tensor_envs.agents import Oracle, Policy, playout_search, uniform
 from tensor_envs.env import Env
 from tensor_envs.evaluation import evaluate, regret
+from tensor_envs.interop import to_numpy
+from tensor_envs.state import State
 from tensor_envs.train.config import TrainingConfig
 
 if TYPE_CHECKING:
@@ -50,6 +55,32 @@ class Judges(NamedTuple):
 
         oracle = oracle_of(env, device) if config.regret else None
         return cls(oracle, game_tree(env) if config.exploitability else None)
+
+
+class CriticalPositions:
+    """Oracle that counts the critical positions among those it judges: their legal actions differ in value.
+
+    Attributes:
+        oracle: exact values.
+        count: number of critical positions so far.
+        kept: number of those whose value the player's action keeps.
+    """
+
+    def __init__(self, oracle: Oracle):
+        self.oracle, self.count, self.kept = oracle, 0, 0
+
+    def best_actions(self, state: State) -> Any:
+        """Return the actions that keep a position's value, as the oracle does."""
+        return self.oracle.best_actions(state)
+
+    def regret(self, state: State, action: Any) -> Any:
+        """Return what actions lose, as the oracle does, and count the critical positions."""
+        best, legal = self.best_actions(state), to_numpy(state.legal_action_mask)
+        best = to_numpy(best) if isinstance(best, Tensor) else best
+        critical = np.flatnonzero((legal & ~best).any(1))
+        self.count += len(critical)
+        self.kept += int(best[critical, action[critical]].sum())
+        return self.oracle.regret(state, action)
 
 
 def rate(

@@ -98,4 +98,5 @@ def test_ratings() -> None:
     code, out, errors = run_here(main, ["rate", "tic_tac_toe", *small])
     assert (code, errors) == (0, "")
     assert out.startswith("tic_tac_toe on CPU, 8 games of each pair, weights of tic_tac_toe\n")
-    assert re.search(r"trained, 4 simulations: mean exact regret 0\.\d{5}\n$", out)
+    share = r"keeps the value in \d+ of \d+ critical positions"
+    assert re.search(rf"trained, 4 simulations: mean exact regret 0\.\d{{5}}, {share}\n$", out)
