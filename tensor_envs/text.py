@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tensor_envs._validate import function, instance, integer, shown
 from tensor_envs.env import Env
-from tensor_envs.render.moves import visible_moves
+from tensor_envs.render.moves import seen_moves
 from tensor_envs.state import State
 
 if TYPE_CHECKING:
@@ -154,10 +154,11 @@ def _moves(state: State, i: int, player: int, history: Record, spell: Callable[[
     if not env.spec.perfect_information:
         if is_built_in(env):
             whole, visible = env.state_to_dict(state, i), env.state_to_dict(state, i, player)
-            known = visible_moves(history.names, whole, visible, HIDDEN)
+            known = seen_moves(env.rules, env.entry.load("render"), history.names, whole, visible, player)
+            is_known = [name == now for name, now in zip(history.names, known, strict=True)]
         else:
-            known = [name if mover == player else HIDDEN for name, mover in zip(names, history.players, strict=True)]
-        names = [HIDDEN if now == HIDDEN else name for name, now in zip(names, known, strict=True)]
+            is_known = [mover == player for mover in history.players]
+        names = [name if now else HIDDEN for name, now in zip(names, is_known, strict=True)]
     moves = [f"{mover} {name}" for mover, name in zip(history.players, names, strict=True)]
     return "; ".join(moves) or "none"
 

@@ -132,6 +132,16 @@ def test_histories_contain_no_hidden_moves() -> None:
     assert texts[1][0] == texts[1][1] and "player: 0 a hidden move; 0 a hidden move\n" in texts[1][0]
 
 
+@pytest.mark.few("dark_hex")
+@pytest.mark.parametrize("name", ["dark_hex", "phantom_tic_tac_toe"])
+def test_histories_name_no_stones_that_are_hidden(name: str) -> None:
+    """Two games that differ in a hidden attempt of the opponent alone have the same prompt."""
+    games = [te.record(shared_env(name), [first, 0]) for first in ("b2", "c2")]
+    mine, theirs = ([te.text.prompt(te.replay(game), 0, player, game) for game in games] for player in (0, 1))
+    assert theirs[0] == theirs[1] and ": 0 a hidden move; 1 a1\n" in theirs[0]
+    assert mine[0] != mine[1] and ": 0 b2; 1 a hidden move\n" in mine[0]
+
+
 def test_in_custom_games_all_moves_of_others_are_hidden() -> None:
     """The package cannot know which moves of a user's game lie open."""
     kuhn = registry.entries()["kuhn_poker"]

@@ -5,17 +5,32 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+Game = Mapping[str, Any]
+FACE_DOWN = "a card, face down"
 
-def visible_moves(
-    moves: Sequence[str], whole: Mapping[str, Any], visible: Mapping[str, Any], facedown: str = "a card, face down"
-) -> list[str]:
+
+def seen_moves(rules: Any, render: Any, moves: Sequence[str], whole: Game, visible: Game, player: int) -> list[str]:
+    """Return the names of all moves of a game, without what is hidden from a player.
+
+    Args:
+        rules, render: the game's rules and its module, whose function `visible_moves` decides if there is one.
+        moves: names of the moves.
+        whole, visible: the position as a dictionary, and without what is hidden from the player.
+        player: the one who sees it.
+    """
+    if hasattr(render, "visible_moves"):
+        names: list[str] = render.visible_moves(rules, moves, player)
+        return names
+    return visible_moves(moves, whole, visible)
+
+
+def visible_moves(moves: Sequence[str], whole: Game, visible: Game) -> list[str]:
     """Return the names of all moves of a game, without those of another player's cards that lie face down.
 
     Args:
         moves: names of the moves.
         whole: the position as a dictionary; "commit" has the cards that were placed last, in the order of placing.
         visible: the position without what is hidden from a player.
-        facedown: name of a hidden card.
     """
     cards = [
         pair
@@ -27,5 +42,5 @@ def visible_moves(
     names = list(moves)
     for ply, hidden in zip(placed[len(placed) - len(differs) :], differs, strict=True):
         if hidden:
-            names[ply] = facedown
+            names[ply] = FACE_DOWN
     return names

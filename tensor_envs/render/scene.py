@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tensor_envs.render.drawing import Drawing, Point
-from tensor_envs.render.moves import visible_moves
+from tensor_envs.render.moves import seen_moves
 
 Game = dict[str, Any]
 DARK, BRIGHT = "#24303f", "#ffd43b"  # strokes of a mark: one of them differs from any ground
@@ -70,10 +70,7 @@ def scene(
         for each of them; "reason", why the game has ended; "phrases", what each action does, by its number as text.
     """
     shown = seen(rules, render, game, player)
-    if player is not None and hasattr(render, "visible_moves"):
-        names = render.visible_moves(rules, moves, player)
-    else:
-        names = visible_moves(moves, game, shown)
+    names = [*moves] if player is None else seen_moves(rules, render, moves, game, shown, player)
     known = last if last is not None and [*names[-1:]] == [*moves[-1:]] else None
     count = rules.spec.num_players
     return {
