@@ -6,7 +6,7 @@ import functools
 import inspect
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tensor_envs._validate import function, instance, integer, shown
 from tensor_envs.env import Env
-from tensor_envs.render.moves import seen_moves
+from tensor_envs.render.moves import HIDDEN, seen_moves
+from tensor_envs.render.prompt import prompt_text
 from tensor_envs.state import State
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ __all__ = ["describe", "parse", "prompt", "reward"]
 # what precedes an answer, as a prompt asks for it or as models like to write it
 ANSWER = re.compile(r"\b(?:move|action|answer)\b[\s*_`'\"]*(?:[:=]|is\b)|\\boxed\{", re.IGNORECASE)
 MAX_LISTED = 8  # names of actions in an error
-HIDDEN = "a hidden move"
 POSITIONS = 64  # that an oracle is asked about at once
 
 
@@ -99,68 +99,69 @@ def prompt(
     if player is not None:
         player = integer("player", player, 0, env.num_players - 1)
     instance("legal", legal, bool)
-    return compose(state, i, player, history, legal, env.id, str)
+    moves = None if history is None else moves_of(history, state, i)
+    return compose(state, i, player, moves, legal, env.id, str)
+
+
+def moves_of(history: Record, state: State, i: int) -> list[tuple[int, str]]:
+    """Return the players and names of a record's moves. ValueError if it does not lead to the position."""
+    from tensor_envs.record import Record  # reads files, which a page in a browser does not
+    from tensor_envs.registry import env_metadata
+
+    instance("history", history, Record)
+    if history.game != json.loads(json.dumps(env_metadata(state.env))):
+        raise ValueError(f"history must be of {state.env!r}, got {shown(history.game)}")
+    plies = state.env.row(state, i)["ply"]
+    if history.start is None and len(history.actions) != plies:
+        raise ValueError(
+            f"history must lead to the position, which is at ply {plies}, got {len(history.actions)} moves"
+        )
+    return list(zip(history.players, history.names, strict=True))
 
 
 def compose(
     state: State,
     i: int,
     player: int | None,
-    history: Record | None,
+    moves: Sequence[tuple[int, str]] | None,
     legal: bool,
     title: str,
     spell: Callable[[str], str],
 ) -> str:
-    """Return a prompt in which a game has a title, and its position and moves are spelled by a function."""
+    """Return a prompt in which a game has a title, and its position and moves are spelled by a function.
+
+    `moves` are the players and names of all moves so far; names that are hidden from the player are left out.
+    """
     env, fields = state.env, state.env.row(state, i)
     mover, over = fields["current_player"], fields["terminated"] or fields["truncated"]
     player = mover if player is None else player
-    lines = [
-        f"You are player {player} in {title}; the players are 0 to {env.num_players - 1}.",
-        "",
+    listed = legal and player == mover and not over
+    return prompt_text(
+        title,
+        env.num_players,
+        player,
+        None if over else mover,
         spell(position(state, i, player)),
-        "",
-    ]
-    if history is not None:
-        lines.append(f"Moves so far, each after its player: {_moves(state, i, player, history, spell)}")
-    if over:
-        lines.append("The game is over.")
-    elif player != mover:  # the mover's legal moves may reveal what is hidden
-        lines.append(f"Player {mover} is to move.")
-    elif legal:
-        names = [spell(name) for name in env.legal_actions(state, i).values()]
-        lines.append(f"You are to move. Legal moves: {'; '.join(names)}")
-        lines.append(f"End your answer with a line that names one of them, such as: move: {names[0]}")
+        None if moves is None else _known(state, i, player, moves, spell),
+        [spell(name) for name in env.legal_actions(state, i).values()] if listed else None,
+    )
+
+
+def _known(
+    state: State, i: int, player: int, moves: Sequence[tuple[int, str]], spell: Callable[[str], str]
+) -> list[tuple[int, str]]:
+    """Return the players and spelled names of moves, as far as a player may know them."""
+    from tensor_envs.registry import is_built_in  # reads files, which a page in a browser does not
+
+    env, names = state.env, [name for _, name in moves]
+    if env.spec.perfect_information:
+        known = names
+    elif is_built_in(env):
+        whole, visible = env.state_to_dict(state, i), env.state_to_dict(state, i, player)
+        known = seen_moves(env.rules, env.entry.load("render"), names, whole, visible, player)
     else:
-        lines.append("You are to move. End your answer with a line that names a legal move, in this form: move: NAME")
-    return "\n".join(lines) + "\n"
-
-
-def _moves(state: State, i: int, player: int, history: Record, spell: Callable[[str], str]) -> str:
-    """Return the moves of a record in a line, as far as a player may know them."""
-    from tensor_envs.record import Record  # reads files, which a page in a browser does not
-    from tensor_envs.registry import env_metadata, is_built_in
-
-    env = state.env
-    instance("history", history, Record)
-    if history.game != json.loads(json.dumps(env_metadata(env))):
-        raise ValueError(f"history must be of {env!r}, got {shown(history.game)}")
-    if history.start is None and len(history.actions) != env.row(state, i)["ply"]:
-        plies = env.row(state, i)["ply"]
-        raise ValueError(
-            f"history must lead to the position, which is at ply {plies}, got {len(history.actions)} moves"
-        )
-    names = [spell(name) for name in history.names]
-    if not env.spec.perfect_information:
-        if is_built_in(env):
-            whole, visible = env.state_to_dict(state, i), env.state_to_dict(state, i, player)
-            known = seen_moves(env.rules, env.entry.load("render"), history.names, whole, visible, player)
-            is_known = [name == now for name, now in zip(history.names, known, strict=True)]
-        else:
-            is_known = [mover == player for mover in history.players]
-        names = [name if now else HIDDEN for name, now in zip(names, is_known, strict=True)]
-    moves = [f"{mover} {name}" for mover, name in zip(history.players, names, strict=True)]
-    return "; ".join(moves) or "none"
+        known = [name if mover == player else HIDDEN for mover, name in moves]
+    return [(mover, spell(name) if name == now else HIDDEN) for (mover, name), now in zip(moves, known, strict=True)]
 
 
 def position(state: State, i: int, player: int | None) -> str:

@@ -136,7 +136,7 @@ class Handler(BaseHTTPRequestHandler):
                 return self.work(lambda tables: tables.view(name))
             case ["api", "tables", name, "position"]:
                 return self.work(lambda tables: tables.position(name))
-            case ["api", "tables", name, "at" | "hint" as what, ply] if ply.isdecimal() and len(ply) < 10:
+            case ["api", "tables", name, "at" | "hint" | "prompt" as what, ply] if ply.isdecimal() and len(ply) < 10:
                 return self.work(lambda tables: getattr(tables.find(name), what)(int(ply)))
             case ["rules", name]:
                 return self.work(lambda tables: tables.rules(name))
@@ -171,7 +171,7 @@ class Handler(BaseHTTPRequestHandler):
                 | ["api", "games" | "tables", _]
                 | ["api", "games", _, "form"]
                 | ["api", "tables", _, "position"]
-                | ["api", "tables", _, "at" | "hint", _]
+                | ["api", "tables", _, "at" | "hint" | "prompt", _]
             ):
                 raise BadRequest(405, f"{path} takes GET")
         raise BadRequest(405 if path in FILES else 404, f"there is nothing to post to at {path!r}")

@@ -14,7 +14,7 @@ from tensor_envs.env import Env
 from tensor_envs.play import opponents
 from tensor_envs.render.scene import scene
 from tensor_envs.state import State
-from tensor_envs.text import describe
+from tensor_envs.text import compose, describe
 from tensor_envs.web.form import env_of, fields_of, form_id, name_of
 from tensor_envs.web.variants import (
     PERFECT,
@@ -205,7 +205,7 @@ class Table:
         In a custom game with secrets all moves of other players are hidden.
         """
         viewer, names = self.viewer, [move.name for move in self.moves[:ply]]
-        state, last = self.state if ply == len(self.moves) else self.past[ply], None
+        state, last = self._at(ply), None
         if self.variant.custom and self.variant.secret and viewer is not None:
             names = [move.name if move.player == viewer else NOT_SHOWN for move in self.moves[:ply]]
         if names and names[-1] != NOT_SHOWN:
@@ -217,9 +217,23 @@ class Table:
 
     def at(self, ply: int) -> dict[str, Any]:
         """Return what is shown of an earlier position."""
+        self._check_past(ply)
+        return self._scene(ply)
+
+    def prompt(self, ply: int) -> dict[str, Any]:
+        """Return the prompt of a position, see `te.text.prompt`: of the player to move, with secrets of the viewer."""
+        self._check_past(ply)
+        player = self.viewer if self.variant.secret else None
+        moves = [(move.player, move.name) for move in self.moves[:ply]]
+        return {"prompt": compose(self._at(ply), 0, player, moves, True, self.env.id, str)}
+
+    def _check_past(self, ply: int) -> None:
         if not 0 <= ply <= len(self.moves):
             raise BadRequest(404, f"there is no ply {ply}; the game is at ply {len(self.moves)}")
-        return self._scene(ply)
+
+    def _at(self, ply: int) -> State:
+        """Return the position after so many plies."""
+        return self.state if ply == len(self.moves) else self.past[ply]
 
     def hint(self, ply: int) -> dict[str, Any]:
         """Return the best action for the person to move, and its value."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tensor_envs._validate import instance, integer, one_of
 from tensor_envs.env import Env
-from tensor_envs.text import compose, describe, parse, rulebook
+from tensor_envs.text import compose, describe, moves_of, parse, rulebook
 
 if TYPE_CHECKING:
     from tensor_envs.record import Record
@@ -116,8 +116,9 @@ class Disguise:
 
     def prompt(self, state: State, history: Record | None, legal: bool) -> str:
         """Return the prompt of a position of the shown game, see `te.text.prompt`."""
+        moves = None if history is None else moves_of(history, state, 0)
         title = "this game" if "retold" in self.kinds else self.env.id
-        return compose(state, 0, None, history, legal, title, self.spell)
+        return compose(state, 0, None, moves, legal, title, self.spell)
 
     def parse(self, answer: str, state: State) -> int:
         """Return the action that an answer names in a position of the shown game. Errors are those of `parse`."""

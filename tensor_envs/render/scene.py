@@ -66,7 +66,7 @@ def scene(
         over: whether the game has ended.
 
     Returns:
-        "svg" and "text"; "moves", the names without what is hidden; "players", the names of the seats; "scores", a text
+        "svg"; "moves", the names without what is hidden; "players", the names of the seats; "scores", a text
         for each of them; "reason", why the game has ended; "phrases", what each action does, by its number as text.
     """
     shown = seen(rules, render, game, player)
@@ -75,7 +75,6 @@ def scene(
     count = rules.spec.num_players
     return {
         "svg": picture(rules, render, shown, player, known),
-        "text": render.to_string(rules, shown),
         "moves": names,
         "players": names_of(rules, render, game),
         "scores": render.scores(rules, shown) if hasattr(render, "scores") else [""] * count,

@@ -134,6 +134,7 @@ def write_packages(variants: Mapping[str, tuple[Variant, Env]], folder: Path) ->
             {**env.entry.presets.get(env.id, {}), **which.fields},
             page_metadata(env)["slots"],
             which.secret,
+            env.id,
         )
         for id, (which, env) in with_python.items()
     }

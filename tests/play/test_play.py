@@ -22,6 +22,7 @@ import tensor_envs as te
 from tensor_envs.play import opponents, server, tables
 from tensor_envs.play.__main__ import main
 from tensor_envs.web.variants import VARIANTS
+from tests.games.shared import shared_env
 from tests.scripts.here import SCRIPTS, complaints, status
 
 JSON = {"Content-Type": "application/json"}
@@ -113,7 +114,8 @@ def test_custom_games() -> None:
         assert b"dice_race:GAME with goal=12" in ask(served.url, "GET", f"/rules/{game}").content
         view = create(served.url, game, ["person", "uniform", "uniform"])
         view = act(served.url, view, view["actions"][0]["action"]).json
-        assert view["ply"] == 1 and "scores" in view["text"]
+        assert view["ply"] == 1 and view["svg"]
+        assert "You are player 0" in ask(served.url, "GET", f"/api/tables/{view['table']}/prompt/0").json["prompt"]
     finally:
         served.shutdown()
         thread.join()
@@ -130,7 +132,7 @@ def test_a_game_between_persons(url: str) -> None:
         assert (view["ply"], view["player"], view["over"]) == (ply, ply % 2, False)
         view = act(url, view, action).json
     assert view["over"] and view["returns"] == [1, -1] and view["actions"] == []
-    assert view["player"] is None and "has a line of 3" in view["svg"] and "has a line of 3" in view["text"]
+    assert view["player"] is None and "has a line of 3" in view["svg"]
     assert [move["name"] for move in view["moves"]] == ["(1,1)", "(0,0)", "(1,0)", "(0,1)", "(1,2)"]
     assert ask(url, "GET", f"/api/tables/{view['table']}").json == view
     assert act(url, view, 8).status == 409
@@ -213,12 +215,28 @@ def test_earlier_positions_are_shown(url: str) -> None:
     path = f"/api/tables/{view['table']}/at"
     for ply, then in enumerate(views):
         shown = ask(url, "GET", f"{path}/{ply}").json
-        assert (shown["svg"], shown["text"], shown["moves"]) == (
-            then["svg"], then["text"], [move["name"] for move in then["moves"]]
-        )  # fmt: skip
+        assert (shown["svg"], shown["moves"]) == (then["svg"], [move["name"] for move in then["moves"]])
     for wrong in ("4", "-1", "x", "1" * 30):
         assert ask(url, "GET", f"{path}/{wrong}").status == 404
     assert ask(url, "POST", f"{path}/1", {"ply": 1}).status == 405
+
+
+def test_prompts_are_shown(url: str) -> None:
+    """The prompt of every position is that of `te.text.prompt`, and a viewer's is without what is hidden."""
+    ttt, kuhn = shared_env("tic_tac_toe"), shared_env("kuhn_poker")
+    view, actions = create(url), list[int]()
+    for action in (4, 0, 3):
+        view, actions = act(url, view, action).json, [*actions, action]
+    path = f"/api/tables/{view['table']}/prompt"
+    for ply in range(4):
+        game = te.record(ttt, actions[:ply])
+        expected = te.text.prompt(te.replay(game), history=game)
+        assert ask(url, "GET", f"{path}/{ply}").json == {"prompt": expected}
+    assert ask(url, "GET", f"{path}/4").status == 404 and ask(url, "POST", f"{path}/1", {}).status == 405
+    table = create(url, "kuhn_poker", ["uniform", "person"], seed=3)["table"]
+    assert ask(url, "GET", f"/api/tables/{table}/prompt/0").json["prompt"] == te.text.prompt(
+        kuhn.init(1, 3), player=1, history=te.record(kuhn, [], seed=3)
+    )
 
 
 def test_hints(url: str) -> None:

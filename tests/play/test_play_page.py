@@ -194,8 +194,26 @@ def test_mouse_and_keyboard(page: Any) -> None:
     page.reload()  # continues at the same ply
     page.wait_for_selector("body[data-ply='3'][data-state=ready]")
     assert page.locator("#picture path.legal").count() == page.locator("#actions button").count() == 6
+
+
+def test_a_position_is_a_prompt_to_copy(page: Any) -> None:
+    """The text is that of `te.text.prompt`, at earlier positions as well, and the clipboard has it."""
+    begin(page, "tic_tac_toe", [PERSON, PERSON])
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.wait_for_selector(TURN)
+    for ply, action in enumerate((4, 0)):
+        page.locator(f"#picture path[data-actions='{action}']").click()
+        page.wait_for_selector(f"body[data-pictured='{ply + 1}']")
     page.click("#words summary")
-    assert page.inner_text("#text").splitlines()[1].split() == ["0", "O", ".", "."]
+    for actions in ([4, 0], [4]):
+        game = te.record(te.make("tic_tac_toe"), actions)
+        expected = te.text.prompt(te.replay(game), history=game)
+        page.wait_for_selector(f"body[data-pictured='{len(actions)}'] #text:not(:empty)")
+        assert page.text_content("#text") == expected
+        page.click("#copy")
+        page.wait_for_selector("#copy:has-text('Copied')")
+        assert page.evaluate("navigator.clipboard.readText()") == expected
+        page.click("#back")
 
 
 def open_table(page: Any, url: str, **table: Any) -> None:

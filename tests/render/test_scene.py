@@ -81,7 +81,7 @@ def test_every_game_has_names() -> None:
 @pytest.mark.few("tic_tac_toe", "kuhn_poker", "shed", "three_will")
 @pytest.mark.parametrize("name", NAMES)
 def test_whole_games(name: str) -> None:
-    """Without a mark a scene is the picture and the text of the environment; both have their title."""
+    """Without a mark a scene is the picture of the environment, with its title."""
     env = te.make(name)
     state, actions = env.init(1, 3), list[int]()
     while (legal := np.flatnonzero(state.numpy()["legal_action_mask"][0])).size and len(actions) < 60:
@@ -89,7 +89,6 @@ def test_whole_games(name: str) -> None:
         assert actions[-1] in legal
         state = env.step(state, actions[-1:])
     found = show(env, actions, seed=3)
-    assert found["text"] == env.to_string(state)
     assert len(found["players"]) == len(found["scores"]) == env.num_players and found["moves"][-1]
     svg = env.render(state)
     assert re.search(r"^<svg[^>]*>\n<title>[^<]+</title>", svg)

@@ -99,7 +99,7 @@ def test_the_pages_python_shows_what_the_environment_does(tmp_path: Path) -> Non
     kuhn, go, stars = (shared_env(name) for name in ("kuhn_poker", "go", "tensor_stars"))
     package({env.id: variant(env.id) for env in (kuhn, go, stars)}, tmp_path, "bridge")
     bet = kuhn.step(kuhn.init(1, 3), [1])
-    calls, expected = list[tuple[str, str]](), list[dict[str, Any]]()
+    calls, expected = list[tuple[str, str]](), list[Any]()
     passed = go.step(go.init(1), [81])
     for env, start, action in ((kuhn, kuhn.init(1, 3), 1), (kuhn, bet, 1), (stars, stars.init(1), 3), (go, passed, 81)):
         state = env.step(start, [action])
@@ -113,12 +113,18 @@ def test_the_pages_python_shows_what_the_environment_does(tmp_path: Path) -> Non
             shown = scene(
                 env.rules, env.entry.load("render"), env.state_to_dict(state), player, moves, legal, last, over
             )
-            assert shown["text"] == env.to_string(state, 0, player)
             expected.append(shown)
-    assert expected[8]["moves"] == ["a card, face down"]  # player 0's move in player 1's view
-    assert expected[9]["reason"] == "an area of 0 to 0 + 7.5 of komi"
+            game = te.record(env, [action], row=0, start=env.state_to_dict(start))
+            names = list(env.legal_actions(state).values())
+            told = [env.id, words_of(state), player, [[game.players[0], moves[0]]], names]
+            calls.append(("bridge.prompt", json.dumps(told)))
+            expected.append(te.text.prompt(state, 0, player, game))
+    prompts, views = expected[1::2], expected[::2]
+    assert views[8]["moves"] == ["a card, face down"]  # player 0's move in player 1's view
+    assert ": 0 a hidden move\n" in prompts[8]
+    assert views[9]["reason"] == "an area of 0 to 0 + 7.5 of komi"
     assert answers(tmp_path, VIEWS, calls) == expected
-    assert expected[0] != expected[1] != expected[2]  # each player sees one card
+    assert views[0] != views[1] != views[2] and prompts[1] != prompts[2]  # each player sees one card
 
 
 PLAYS = """

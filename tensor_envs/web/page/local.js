@@ -184,6 +184,13 @@ export class Local {
     return found ?? { small: !about.tile || (about.hidden && viewer !== null) ? null : this.small(words) };
   }
 
+  // the position after so many plies as text, see `prompt` in `bridge.py`
+  prompt({ viewer }, ply) {
+    const { about, now, past } = this.table, { words } = past[ply] ?? now, { legal } = read(about, words);
+    const moves = past.slice(0, ply).map(({ player, words: at, action }) => [player, nameOf(about, at, action)]);
+    return this.startPython()("bridge.prompt", about.id, words, about.hidden ? viewer : null, moves, legal.map((action) => nameOf(about, words, action)));
+  }
+
   small(words) {
     const tiles = new Tiles(this.table.about.tile), canvas = document.createElement("canvas");
     Object.assign(canvas, { width: tiles.width, height: tiles.height });

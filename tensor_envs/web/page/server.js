@@ -28,5 +28,6 @@ export const server = {
   undo: ({ table, ply }) => view(`api/tables/${table}/undo`, { ply }),
   at: ({ table }, ply) => ask(`api/tables/${table}/at/${ply}`),
   hint: ({ table, ply }) => ask(`api/tables/${table}/hint/${ply}`),
+  prompt: async ({ table }, ply) => (await ask(`api/tables/${table}/prompt/${ply}`)).prompt,
   position: ({ table }) => ask(`api/tables/${table}/position`),
 };

@@ -16,6 +16,8 @@ export const made = (tag, properties, ...children) => {
   return found;
 };
 
+const copied = async (text) => Boolean(await navigator.clipboard?.writeText(text).then(() => true, () => false));
+
 const numbers = (text) => (text ? text.split(" ").map(Number) : []);
 
 // how a game has ended; players: their names
@@ -35,6 +37,8 @@ export class Table {
     on("undo", () => this.ask("undo", this.view));
     on("link", () => this.link());
     on("save", () => this.save());
+    on("words", () => this.spell(), "toggle");
+    on("copy", async () => { element("copy").textContent = await copied(element("text").textContent) ? "Copied" : "Mark it to copy it"; });
     on("hint", () => this.advise(true));
     on("evaluate", () => this.evaluate());
     on("enlarge", () => {
@@ -123,6 +127,7 @@ export class Table {
   clear() {
     element("picture").replaceChildren();
     element("words").hidden = element("save").disabled = true;
+    element("text").textContent = "";
     delete document.body.dataset.pictured;
   }
 
@@ -321,8 +326,18 @@ export class Table {
     element("picture").replaceChildren(picture);
     element("enlarge").hidden = !element("picture").classList.contains("large") && picture.clientWidth > 0.9 * picture.width.baseVal.value;
     this.focus("picture", ".legal");
-    element("text").textContent = found.text;
     element("words").hidden = element("save").disabled = false;
+    this.spell();
+  }
+
+  // the position as text, as soon as it is looked at
+  async spell() {
+    const { view, at } = this, text = element("text");
+    text.textContent = "";
+    element("copy").textContent = "Copy";
+    if (!element("words").open) return;
+    const found = await this.engine.prompt(view, at ?? view.ply);
+    if (view === this.view && at === this.at && !this.covered) text.textContent = found;
   }
 
   // Parts that stand for legal actions can be clicked.
@@ -410,8 +425,7 @@ export class Table {
   async link() {
     this.address = `#${this.fragment(await this.engine.position(this.view))}`;
     this.write();
-    const copied = await navigator.clipboard?.writeText(location.href).then(() => true, () => false);
-    element("link").textContent = copied ? "Copied" : "It is the page's address";
+    element("link").textContent = await copied(location.href) ? "Copied" : "It is the page's address";
   }
 
   save() {

@@ -44,9 +44,12 @@ stand_in_for_package("tensor_envs")
 stand_in_for_package("tensor_envs.ops")
 sys.modules["tensor_envs"].GameEntry = import_module("tensor_envs._engine.entry").GameEntry  # type: ignore[attr-defined]
 
-scene = import_module("tensor_envs.render.scene").scene
-# by id: module of the GameEntry, rule fields, slots of the state, and whether a player has hidden cards
-GAMES: dict[str, tuple[str, dict[str, Any], dict[str, Any], bool]] = json.loads((HERE / "games.json").read_text())
+scenes = import_module("tensor_envs.render.scene")
+names = import_module("tensor_envs.render.moves")
+prompt_text = import_module("tensor_envs.render.prompt").prompt_text
+# by id: module of the GameEntry, rule fields, slots of the state, whether a player has hidden cards, and the id of
+# `te.make`
+GAMES: dict[str, tuple[str, dict[str, Any], dict[str, Any], bool, str]] = json.loads((HERE / "games.json").read_text())
 
 
 def _tupled(x: Any) -> Any:
@@ -56,7 +59,7 @@ def _tupled(x: Any) -> Any:
 @cache
 def game(id: str) -> tuple[Any, Any, Any, dict[str, Any]]:
     """Return a game's rules, notation, render, and the slots of its fields."""
-    module, fields, slots, _ = GAMES[id]
+    module, fields, slots, *_ = GAMES[id]
     entry = import_module(module).GAME
     rules = entry.load_rules()(**{name: _tupled(value) for name, value in fields.items()})
     return rules, entry.load("notation"), entry.load("render"), slots
@@ -116,8 +119,30 @@ def view(
         return None
     rules, _, render, _ = game(id)
     before = None if last is None else (position(id, last[0]), last[1])
-    shown: dict[str, Any] = scene(rules, render, position(id, words), player, moves, actions or (), before, over)
+    shown: dict[str, Any] = scenes.scene(rules, render, position(id, words), player, moves, actions or (), before, over)
     return shown
+
+
+def prompt(id: str, words: list[int], player: int | None, moves: list[tuple[int, str]], legal: list[str]) -> str:
+    """Return a position as text for a player, as `te.text.prompt` does.
+
+    Args:
+        id, words: as for `view`.
+        player: the one who is asked; None: the player to move.
+        moves: players and names of the moves so far.
+        legal: names of the legal moves.
+    """
+    rules, _, render, slots = game(id)
+    whole, mover = position(id, words), number(words, "int", slots["current_player"][0])
+    player = mover if player is None else player
+    shown = scenes.seen(rules, render, whole, player)
+    known = names.seen_moves(rules, render, [name for _, name in moves], whole, shown, player)
+    seen = [(who, name if name == now else names.HIDDEN) for (who, name), now in zip(moves, known, strict=True)]
+    turn = None if whole.get("terminated") or whole.get("truncated") else mover
+    text: str = prompt_text(
+        GAMES[id][-1], rules.spec.num_players, player, turn, render.to_string(rules, shown).rstrip(), seen, legal
+    )
+    return text
 
 
 def answer(name: str, arguments: str) -> str:
