@@ -544,9 +544,10 @@ class Env(Generic[R_co, S_co]):
         actions = dict[str, int]()
         for action, name in named.items():
             actions.setdefault(name, action)
-        if state is None or not hasattr(self.entry.load("notation"), "spellings"):
+        named_too = self._notation("spellings")
+        if state is None or named_too is None:
             return actions
-        more: dict[str, int] = self.entry.load("notation").spellings(self.rules, *self._legal(state, i))
+        more: dict[str, int] = named_too(self.rules, *self._legal(state, i))
         return actions | more
 
     def _legal(self, state: State, i: int) -> tuple[dict[str, Any], list[int]]:

@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -27,6 +27,12 @@ __all__ = ["describe", "parse", "prompt", "reward"]
 # what precedes an answer, as a prompt asks for it or as models like to write it
 ANSWER = re.compile(r"\b(?:move|action|answer)\b[\s*_`'\"]*(?:[:=]|is\b)|\\boxed\{", re.IGNORECASE)
 MAX_LISTED = 8  # names of actions in an error
+# parts of a name, between which there may be spaces; "e2e4" and "22x15" consist of squares
+TOKEN = re.compile(r"[A-Za-z]+\d+(?=[a-z]\d)|\d+(?=x\d)|x(?=\d)|\w+|[^\w\s]")
+SQUARE = re.compile(r"[A-Za-z]+\d+")
+DASH = r"(?:[-–→:x]|\bto\b)"
+SPELLINGS = {"-": DASH, "x": DASH, "=": "=?"}
+BETWEEN = rf"\s*(?:{DASH}\s*)?"  # two squares
 POSITIONS = 64  # that an oracle is asked about at once
 
 
@@ -178,7 +184,9 @@ def position(state: State, i: int, player: int | None) -> str:
 def parse(env: Env, answer: str, state: State | None = None, i: int = 0) -> int:
     """Return the action that an answer names: after the last "move:" or "answer:", in its last line, or anywhere.
 
-    Case and spaces do not count. Where an answer names several moves, the only legal one of them is taken.
+    Case and spaces do not count, unless moves differ by case alone. "e2-e4", "e2xe4" and "e2 to e4" are read as "e2e4",
+    and all names of `Env.string_to_action` are understood. Where an answer names several moves, the only legal one of
+    them is taken.
 
     Args:
         env: the environment.
@@ -201,13 +209,14 @@ def parse(env: Env, answer: str, state: State | None = None, i: int = 0) -> int:
     instance("env", env, Env)
     instance("answer", answer, str)
     legal = None if state is None else env.legal_actions(state, i)
-    # elsewhere all names, so that an illegal move can be called so
-    names = _names(tuple(env.spellings(state if env.names_depend_on_position else None, i).items()))
+    every = {} if env.names_depend_on_position else {name: a for a, name in enumerate(env.action_names)}
+    # all names, so that an illegal move can be called so; of two actions with one name the legal one is meant
+    names = _names(tuple((every | env.spellings(state, i)).items()))
     marks = [mark.end() for mark in ANSWER.finditer(answer)]
     marked = answer[marks[-1] :].partition("\n")[0] if marks else ""
     last = (answer.rstrip().splitlines() or [""])[-1]
     for place, limit in ((marked, 1), (last, None), (answer, None)):  # the likeliest first
-        named = {names.action(match.group()) for match in islice(names.pattern.finditer(place), limit)}
+        named = {names.action(match) for match in islice(names.pattern.finditer(place), limit)}
         if legal is not None and len(named) > 1:
             named &= set(legal)
         if len(named) == 1:
@@ -278,39 +287,34 @@ def reward(game: Record, oracle: Oracle | None = None, num_simulations: int = 10
 
 
 class _Names(NamedTuple):
-    """Pattern that finds names of actions in a text, the longest first, and the actions by squeezed name.
-
-    Case does not count unless it tells two actions apart, as in chess b and B do.
-    """
+    """Pattern that finds names of actions in a text, the longest first, with a group for each of `actions`."""
 
     pattern: re.Pattern[str]
-    actions: dict[str, int]
-    any_case: bool
+    actions: tuple[int, ...]
 
-    def action(self, text: str) -> int:
-        """Return the action of a text that the pattern has found."""
-        return self.actions[_squeezed(text, self.any_case)]
-
-
-def _squeezed(name: str, any_case: bool) -> str:
-    """Return a name as it is compared: without spaces, and without case unless it counts."""
-    squeezed = "".join(name.split())
-    return squeezed.lower() if any_case else squeezed
+    def action(self, match: re.Match[str]) -> int:
+        """Return the action of a match."""
+        assert match.lastindex is not None
+        return self.actions[match.lastindex - 1]
 
 
 @functools.lru_cache(64)
 def _names(names: tuple[tuple[str, int], ...]) -> _Names:
-    """Return the pattern and the actions of some names."""
-    lower = {_squeezed(name, True): action for name, action in names}
-    any_case = all(lower[_squeezed(name, True)] == action for name, action in names)
-    actions = lower if any_case else {_squeezed(name, False): action for name, action in names}
+    """Return the pattern of some names. Case counts in those alone that differ by it, as "b" and "B" do in chess."""
+    by_lower: dict[str, set[int]] = {}
+    for name, action in names:
+        by_lower.setdefault(name.lower(), set()).add(action)
 
-    def spaced(name: str) -> str:
-        words = re.findall(r"\w+|[^\w\s]", name)
-        before = r"(?<!\w)(?<!\d\.)" if name[0].isalnum() else ""
-        after = r"(?!\w)(?!\.\d)" if name[-1].isalnum() else ""
-        return before + r"\s*".join(map(re.escape, words)) + after
+    def spelled(name: str) -> str:
+        tokens = TOKEN.findall(name)
+        text = SPELLINGS.get(tokens[0], re.escape(tokens[0]))
+        for before, token in pairwise(tokens):
+            is_pair = SQUARE.fullmatch(before) and SQUARE.match(token)
+            text += (BETWEEN if is_pair else r"\s*") + SPELLINGS.get(token, re.escape(token))
+        before = r"(?<!\w)(?<!\d\.)(?<!\w-)" if name[0].isalnum() else ""
+        after = r"(?!\w)(?!\.\d)(?!-\w)" if name[-1].isalnum() else ""
+        return f"{before}({text if len(by_lower[name.lower()]) == 1 else f'(?-i:{text})'}){after}"
 
-    longest_first = sorted((name for name, _ in names), key=len, reverse=True)
-    flags = re.IGNORECASE if any_case else 0
-    return _Names(re.compile("|".join(map(spaced, longest_first)), flags), actions, any_case)
+    longest_first = sorted(names, key=lambda pair: len(pair[0]), reverse=True)
+    pattern = "|".join(spelled(name) for name, _ in longest_first)
+    return _Names(re.compile(pattern, re.IGNORECASE), tuple(action for _, action in longest_first))

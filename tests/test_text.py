@@ -60,6 +60,28 @@ def test_answers(answer: str, action: int) -> None:
     assert te.text.parse(TTT, answer, TTT.step(TTT.init(1), [0])) == action
 
 
+def test_usual_decorations_of_names() -> None:
+    """Names are read in the spellings of their games' players, and what has two readings is an error."""
+    noughts, chess, backgammon = (shared_env(name) for name in ("tic_tac_toe", "chess", "backgammon"))
+    fen = [{"fen": "r3k2r/8/8/8/8/8/8/4K2R w K - 0 1"}]
+    men = [[0, 0, 0, 2, *[0] * 21], [2, *[0] * 24]]
+    two_men_off = backgammon.state_from_dicts([{"men": men, "dice": [5, 6], "current_player": 0}])
+    hit = backgammon.state_from_dicts(
+        [{"men": [[0] * 12 + [2] + [0] * 12, [0] * 17 + [1] + [0] * 7], "dice": [6, 1], "current_player": 0}]
+    )
+    for state, answer, name in (
+        (noughts.init(1), "move: B2 (the centre)", "(1,1)"),
+        (chess.state_from_dicts(fen), "0-0", "e1g1"),
+        (chess.state_from_dicts(fen), "Move: H1 x H8", "h1h8"),
+        (two_men_off, "4/off(6)", "4/off (6)"),
+        (hit, "move: 13/7*", "13/7"),
+    ):
+        assert state.env.legal_actions(state)[te.text.parse(state.env, answer, state)] == name
+    for state, answer in ((chess.state_from_dicts(fen), "O-O-O"), (two_men_off, "4/off"), (hit, "13/7 or 13/12")):
+        with pytest.raises(ValueError, match=r"must name|not legal"):
+            te.text.parse(state.env, answer, state)
+
+
 @pytest.mark.parametrize(
     ("answer", "message"),
     [

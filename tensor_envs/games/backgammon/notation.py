@@ -48,13 +48,17 @@ def legal(game: dict[str, Any]) -> list[int]:
 
 
 def spellings(rules: Backgammon, s: dict[str, Any], legal: Sequence[int]) -> dict[str, int]:
-    """Return legal actions by names with a hit, "13/7*", and without the number that bears a man off, "4/off"."""
-    names, exact = dict[str, int](), {action_to_string(rules, action) for action in legal}
-    for action in legal:
-        name, end = action_to_string(rules, action), SOURCES - action // FACES - action % FACES - 1
+    """Return legal actions by names with a hit, "13/7*", and without the number that bears a man off, "4/off".
+
+    The latter is no name where several numbers bear off that man.
+    """
+    names, exact = dict[str, int](), [action_to_string(rules, action) for action in legal]
+    first_words = [name.partition(" ")[0] for name in exact]
+    for action, name in zip(legal, exact, strict=True):
+        end = SOURCES - action // FACES - action % FACES - 1
         if end >= 1 and s["men"][1 - s["current_player"]][POINTS - end] == 1 and action:
             names[f"{name}*"] = action
-        elif (short := name.partition(" ")[0]) not in exact:
+        elif first_words.count(short := name.partition(" ")[0]) == 1 and short != name:
             names[short] = action
     return names
 
