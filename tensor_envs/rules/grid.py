@@ -168,7 +168,7 @@ class Grid:
         inside = zip(cells, self._inside(down, right), self.full, strict=True)
         return cells.like([w if stays.value == every.value else w & stays for w, stays, every in inside])
 
-    def _moved(self, cells: Sequence[Any], amount: int) -> GridSet:
+    def moved(self, cells: Sequence[Any], amount: int) -> GridSet:
         """Return the set with every cell i moved to i + amount; those beyond the words are dropped."""
         skip, by = divmod(amount, self.word_bits)
         zero = Scalar(0, self.dtype)
@@ -178,7 +178,7 @@ class Grid:
 
     def shift(self, cells: Sequence[Any], down: int, right: int) -> GridSet:
         """Return the set moved by some rows and columns; what would leave the board is dropped."""
-        return self._moved(self._within(self.set(cells), down, right), down * self.columns + right)
+        return self.moved(self._within(self.set(cells), down, right), down * self.columns + right)
 
     def neighbours(self, cells: Sequence[Any], steps: Sequence[Step] = SIDES) -> list[GridSet]:
         """Return the set moved by each of some steps (down, right), by default to the four sides."""
@@ -211,13 +211,13 @@ class Grid:
         for down, right in steps:
             amount = down * self.columns + right
             reach = self.set(through) & self._inside(-down, -right)  # what a step can enter
-            ray = reach & self._moved(self.set(start), amount)
+            ray = reach & self.moved(self.set(start), amount)
             sides = ((self.rows, down), (self.columns, right))
             length, longest = 1, min(side for side, moves in sides if moves) - 1
             while length < longest:
-                ray = ray | reach & self._moved(ray, length * amount)
+                ray = ray | reach & self.moved(ray, length * amount)
                 if 2 * length < longest:
-                    reach = reach & self._moved(reach, length * amount)
+                    reach = reach & self.moved(reach, length * amount)
                 length *= 2
             rays.append(ray)
         return rays
@@ -231,7 +231,7 @@ class Grid:
             run, length = self.set(cells), 1
             while length < k:
                 more = min(length, k - length)
-                run = run & self._moved(run, -more * (down * self.columns + right))
+                run = run & self.moved(run, -more * (down * self.columns + right))
                 length += more
             found = found | run & self._inside(down * (k - 1), right * (k - 1))
         return found

@@ -5,8 +5,8 @@ from typing import Any
 from tensor_envs._validate import integer, nested
 from tensor_envs.games._kit import symmetries as kit
 from tensor_envs.games._kit.fields import ended, legal_actions
-from tensor_envs.games.checkers.rules import DIRECTIONS, JUMP, KINGS_ROWS, SIDE, SQUARES, Checkers
-from tensor_envs.rules import scalar, unpack, word
+from tensor_envs.games.checkers.rules import DIRECTIONS, JUMP, SIDE, SQUARES, Checkers
+from tensor_envs.rules import scalar, word
 
 STEPS = ((-1, -1), (-1, 1), (1, 1), (1, -1))  # rows and columns of each direction
 LETTERS = {1: "b", 2: "B", -1: "w", -2: "W", 0: "."}
@@ -26,8 +26,8 @@ def from_dict(rules: Checkers, game: dict[str, Any]) -> dict[str, Any]:
     board = nested("board", game["board"], (SQUARES,), -2, 2)
     player = integer("current_player", game["current_player"], 0, 1)
     jumper, quiet = integer("jumper", game["jumper"], 0, SQUARES), integer("quiet", game["quiet"], 0, rules.quiet_plies)
-    for man, row in ((1, KINGS_ROWS[0]), (-1, KINGS_ROWS[1])):
-        if wrong := [square + 1 for square in unpack([row], SQUARES) if board[square] == man]:
+    for man, row in zip((1, -1), rules.promote, strict=True):
+        if wrong := [square + 1 for square in row if board[square] == man]:
             raise ValueError(f"board must have no man on its last row, got {man} on {wrong[0]}")
     black, white, kings = (
         sum(1 << i for i, piece in enumerate(board) if piece in pieces) for pieces in ((1, 2), (-1, -2), (2, -2))
