@@ -280,17 +280,23 @@ class Pieces:
         jumper = grid.set(s.jumper) if self.again else grid.empty
         movers = where(jumper.any(), jumper, own) if self.again else own
         pieces = {(): grid.empty, ("man",): ~kings, ("king",): kings, ("man", "king"): grid.full}
+        able, holding = dict[Any, GridSet](), dict[int, GridSet]()
         quiet, captures = ([grid.empty] * len(self._plane_names) for _ in range(2))
         for (direction, path), kinds in self._table.items():
-            first, second = (pieces[tuple(kind)] for kind in kinds)
-            able = first if kinds[0] == kinds[1] else where(s.current_player == 0, first, second)
+            key = first, second = tuple(kinds[0]), tuple(kinds[1])
+            if key not in able:
+                able[key] = movers & where(s.current_player == 0, pieces[first], pieces[second])
             reached = grid.full
             for content in reversed(path):  # the cells behind which the rest of the path is as it must be
+                if content not in holding:
+                    holding[content] = self._holding(content, own, other)
                 down, right = self.ways[direction]
-                reached = self.shift(reached & self._holding(content, own, other), (-down, -right))
+                cells = holding[content] if reached is grid.full else reached & holding[content]
+                reached = self.shift(cells, (-down, -right))
             takes = path[-1] & ENEMY or (self._takes and len(path) > 1 and path[0] & ENEMY)
             planes, plane = captures if takes else quiet, (len(path) - 1) * count + direction
-            planes[plane] = planes[plane] | movers & able & reached
+            legal = able[key] & reached
+            planes[plane] = legal if planes[plane] is grid.empty else planes[plane] | legal
         return quiet, captures
 
     def _holding(self, content: int, own: GridSet, other: GridSet) -> GridSet:
