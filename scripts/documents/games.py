@@ -33,6 +33,12 @@ LONG, MANY, NUMBERS = 20, 60, 200
 MAX_NAMED = 12  # legal actions that are listed by name
 WIDE = 60  # characters of a rule field's default; a longer one is omitted
 DIGITS = 4  # decimals of an observation
+JUDGES = {  # by what a test must contain
+    "OpenSpiel": r"\bpyspiel\b|from tests.games.phantom import",
+    "python-chess": r"(?m)^import chess$|importorskip\(\"chess\"\)",
+    "counts (perft)": r"\bte\.perft\(",
+    "exact solutions": r"\bte\.(?:solve|equilibrium|exploitability)\(",
+}
 
 
 def ids(folder: str) -> list[str]:
@@ -68,7 +74,42 @@ def index() -> str:
             f"    {first}.",
             "",
         ]
-    return "\n".join([*lines, "</div>", ""])
+    return "\n".join([*lines, "</div>", "", *provenance(), ""])
+
+
+def provenance() -> list[str]:
+    """Return the lines of a table of sources and judges: from the head of each rulebook, and from the game's tests."""
+    rows = [
+        "## Sources and judges",
+        "",
+        "Sources are those that the rulebook names, with the year of the oldest. Every game is compared ply by ply",
+        "with an engine in plain Python that is written from the rulebook; the other judges are those of its tests.",
+        "",
+        "| game | ids | oldest source | sources | other judges |",
+        "|---|---|---|---|---|",
+    ]
+    for folder in folders():
+        named = sources(folder)
+        years = re.findall(r"\b1[89]\d\d\b|\b20\d\d\b", re.sub(r"https?:\S+|arXiv \S+", "", named))
+        names = ", ".join(f"`{id}`" for id in ids(folder))
+        cells = (f"[{title(folder)}]({folder}.md)", names, min(years, default=""), named, ", ".join(judges(folder)))
+        rows.append(f"| {' | '.join(cells)} |")
+    return rows
+
+
+def sources(folder: str) -> str:
+    """Return the sources that the introduction of a rulebook names, without links; "" if it names none."""
+    introduction = rulebook(folder).partition("\n## ")[0].replace("\n", " ")
+    found = re.search(r"Sources?: (.*?)\.? (?:Code and tests cite|F marks|Its pictures|\| \|)", f"{introduction} | |")
+    return re.sub(r"\[(.*?)\]\(.*?\)", r"\1", found[1]) if found else ""
+
+
+def judges(folder: str) -> list[str]:
+    """Return the names of what a game's tests compare it with, beside the reference in plain Python."""
+    tests = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests" / "games" / folder).glob("test_*.py"))
+    answers = "\n## Known answers" in rulebook(folder)
+    found = {judge: bool(re.search(pattern, tests)) for judge, pattern in JUDGES.items()}
+    return [judge for judge, is_used in found.items() if is_used] + ["known answers"] * answers
 
 
 def page(folder: str, rules: str, boards: Sequence[str]) -> str:

@@ -53,6 +53,22 @@ def test_a_game(docs: Path) -> None:
     assert re.search(r"Player \d is to move, and may play `pass`, `bet`\.", text)  # an unfinished position
 
 
+def test_sources_and_judges() -> None:
+    """Check the table against the folders of the tests and lines of rulebooks."""
+    rows = {row.split("|")[1].strip(): row for row in games.provenance() if row.startswith("| [")}
+    assert {f"[{games.title(folder)}]({folder}.md)" for folder in games.ENTRIES} == rows.keys()
+    assert {id for row in rows.values() for id in re.findall(r"`(\w+)`", row.split("|")[2])} == set(te.registered())
+    for folder in games.ENTRIES:
+        row = rows[f"[{games.title(folder)}]({folder}.md)"]
+        assert row.count("|") == 6, row
+        compared = (ROOT / "tests" / "games" / folder / "test_openspiel.py").exists()
+        assert ("OpenSpiel" in row.split("|")[5]) == compared, folder
+    breakthrough, chess = (rows[f"[{games.title(folder)}]({folder}.md)"] for folder in ("breakthrough", "chess"))
+    assert "| 2001 | D. Troyka's rules, winner of the 8x8 Game Design Competition 2001" in breakthrough
+    assert breakthrough.endswith("ACG 2011 | OpenSpiel, counts (perft), known answers |")
+    assert "python-chess" in chess and "| 2023 | FIDE Laws of Chess (2023)" in chess
+
+
 @pytest.mark.parametrize("folder", games.ENTRIES)
 def test_a_game_is_made_as_its_page_says(docs: Path, folder: str) -> None:
     text = (docs / "games" / f"{folder}.md").read_text()
