@@ -121,21 +121,33 @@ def best_of(solution: Solution | Tablebase, state: State) -> np.ndarray:
 
 
 class Advice(NamedTuple):
-    """Best action for the player to move, and the return that this player can expect."""
+    """Advice for the player to move.
 
-    action: int
+    Attributes:
+        actions: the best actions.
+        value: the return that this player can expect.
+        exact: whether the value and the actions are those of perfect play.
+        distance: plies to the end of a game that is won or lost; None if that is unknown.
+        waiting: whether an exact value is being computed.
+    """
+
+    actions: list[int]
     value: float
-    exact: bool
+    exact: bool = False
+    distance: int | None = None
+    waiting: bool = False
 
 
-def advise(state: State, simulations: int, solver: ShedSolver | None) -> Advice:
-    """Return the best action: by a solution, if there is a solver and the game is solved by now, else by search."""
-    solution = None if solver is None else solution_for(state, solver)
+def searched(state: State, simulations: int) -> Advice:
+    """Return the advice of a playout search."""
+    output = playout_policy(state, simulations)
+    action = int(output.action.item())
+    return Advice([action], float(output.search_tree.qvalues.numpy()[0, action]))
+
+
+def solved(state: State, solver: ShedSolver) -> Advice | None:
+    """Return the advice of Shed's solution, or None while it is being computed."""
+    solution = solver.table(state.env.rules.cards, state.device)
     if solution is None:
-        output = playout_policy(state, simulations)
-        action = int(output.action.item())
-        return Advice(action, float(output.search_tree.qvalues.numpy()[0, action]), exact=False)
-    value = solution.value(state)
-    return Advice(
-        int(best_of(solution, state)[0]), float(value.item() if isinstance(value, Tensor) else value[0]), True
-    )
+        return None
+    return Advice(best_of(solution, state).tolist(), float(solution.value(state).item()), exact=True)

@@ -98,7 +98,7 @@ class Server(ThreadingHTTPServer):
     def server_close(self) -> None:
         super().server_close()
         self.worker.shutdown(wait=False, cancel_futures=True)
-        self.tables.solver.close()
+        self.tables.close()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Print a traceback, unless the client closed the connection."""

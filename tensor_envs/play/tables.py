@@ -11,7 +11,9 @@ from urllib.parse import quote
 import numpy as np
 
 from tensor_envs.env import Env
+from tensor_envs.games.shed.rules import Shed
 from tensor_envs.play import opponents
+from tensor_envs.play.exact import PositionSolver
 from tensor_envs.render.scene import scene
 from tensor_envs.state import State
 from tensor_envs.text import compose, describe
@@ -68,6 +70,7 @@ class Table:
         solver: opponents.ShedSolver | None = None,
         variant: Variant | None = None,
         actions: Sequence[int] = (),
+        positions: PositionSolver | None = None,
     ):
         """Start a game and play `actions`.
 
@@ -88,6 +91,7 @@ class Table:
             self.choose[PERFECT] = opponents.perfect(seed, solver)
             if hasattr(env.rules, "cards"):
                 solver.start(env.rules.cards)
+        self.positions = positions or PositionSolver()
         self.waiting = False
         self._begin(actions)
 
@@ -108,6 +112,7 @@ class Table:
         self.player = None if self.over else int(values["current_player"][0])
         self.legal = self.env.legal_actions(self.state)
         self.returns = self.returns + values["rewards"][0]
+        self.searched: opponents.Advice | None = None
 
     @property
     def is_persons_turn(self) -> bool:
@@ -236,13 +241,27 @@ class Table:
         return self.state if ply == len(self.moves) else self.past[ply]
 
     def hint(self, ply: int) -> dict[str, Any]:
-        """Return the best action for the person to move, and its value."""
+        """Return the best actions for the person to move and their value: exact if they are known, else by search."""
         self._check_turn(ply)
         if not self.is_persons_turn:
             raise BadRequest(409, f"it is the turn of player {self.player}, whom the computer plays")
         if SEARCH not in kinds(self.env) or not is_fair(self.env):
             raise BadRequest(404, f"there are no hints for {self.key}")
-        return opponents.advise(self.state, SIMULATIONS, self.solver)._asdict()
+        return self._advice()._asdict()
+
+    def _advice(self) -> opponents.Advice:
+        waiting = False
+        if self.solver is not None and isinstance(self.env.rules, Shed):
+            solved = opponents.solved(self.state, self.solver)
+            if solved is not None:
+                return solved
+            waiting = True
+        else:
+            found, waiting = self.positions.ask(self.state)
+            if found is not None:
+                return opponents.Advice(found.best, found.value, True, found.distance)
+        self.searched = self.searched or opponents.searched(self.state, SIMULATIONS)
+        return self.searched._replace(waiting=waiting)
 
 
 class Tables:
@@ -253,7 +272,12 @@ class Tables:
         self.open: OrderedDict[str, Table] = OrderedDict()
         self.envs: dict[str, Env] = {}  # an environment compiles its kernels once
         self.custom: OrderedDict[str, tuple[Variant, Env]] = OrderedDict()
-        self.solver = opponents.ShedSolver()
+        self.solver, self.positions = opponents.ShedSolver(), PositionSolver()
+
+    def close(self) -> None:
+        """End the processes that solve."""
+        self.solver.close()
+        self.positions.close()
 
     def env(self, key: str) -> Env:
         if key not in self.envs:
@@ -327,7 +351,7 @@ class Tables:
         if len(seats) != env.num_players or not set(seats) <= set(allowed):
             raise BadRequest(400, f"seats must be {env.num_players} of {', '.join(allowed)}, got {', '.join(seats)}")
         seed = secrets.randbelow(MAX_SEED + 1) if seed is None else seed
-        table = Table(game, env, seats, seed, self.solver, game_variant, actions)
+        table = Table(game, env, seats, seed, self.solver, game_variant, actions, self.positions)
         name = secrets.token_urlsafe(9)
         self.open[name] = table
         while len(self.open) > MAX_TABLES:

@@ -124,10 +124,10 @@ export class Local {
     return this.view();
   }
 
-  // the best action for the person to move, and what it is worth; null: not known
+  // the best actions for the person to move, and what they are worth; null: not known
   async hint() {
     const { about, game, rules, now } = this.table, { file } = this.games.get(game), { legal } = read(about, now.words);
-    return about.module ? judge(file, now, legal, about, this.games.get(game).kinds) : { action: await rules.playouts(now), value: null };
+    return about.module ? judge(file, now, legal, about, this.games.get(game).kinds) : { actions: [await rules.playouts(now)], value: null };
   }
 
   async undo() {

@@ -125,15 +125,19 @@ async function perfect(file, game, legal, about) {
 
 const search = async (file, game) => (await asked(file, "search", game)).action[0];
 
-// the best action and its value for the player to move: exact where there is perfect play, else by search
+// plies to the end of a game whose worth was found by `Solver`: each but the last has made it smaller
+const distance = (worth) => 1 + Math.round(Math.log(Math.abs(worth)) / Math.log(LATER));
+
+// the best actions and their value for the player to move: exact where there is perfect play, else by search
 export async function judge(file, game, legal, about, kinds) {
   if (kinds.includes("perfect")) {
-    const worths = (await solver(file, about)).worths(game, legal), best = Math.max(...worths);
-    return { action: legal[worths.indexOf(best)], value: Math.sign(best), exact: true };
+    const worths = (await solver(file, about)).worths(game, legal), best = Math.max(...worths), value = Math.sign(best);
+    const actions = legal.filter((_, k) => worths[k] === best);
+    return { actions, value, exact: true, distance: value && !about.table ? distance(best) : null };
   }
   const { action: [action], summary } = await asked(file, "search", game);
   // visits, weights and values of all actions, one after the other
-  return { action, value: new Float32Array(summary.slice().buffer)[2 * about.actions.length + action], exact: false };
+  return { actions: [action], value: new Float32Array(summary.slice().buffer)[2 * about.actions.length + action], exact: false };
 }
 
 // the action of a player of some kind, who is to move: file, game, legal actions, about

@@ -7,6 +7,7 @@ const KINDS = {
 const SOLVING = 500; // milliseconds until it is asked again whether a game is solved
 const WRITING = 200; // and until the address says the position: browsers bear a few changes a second
 const MARKED = 40; // parts of a picture that are marked before one is chosen; where more are legal, nearly all are
+const NAMED = 3; // best actions whose names are shown
 const NARROW = "(max-width: 860px)";
 export const element = (id) => document.getElementById(id);
 
@@ -230,6 +231,7 @@ export class Table {
       return;
     }
     this.at = at;
+    this.worth(null);
     this.select(null);
     this.place(at);
     const found = await this.engine.at(view, at);
@@ -249,25 +251,25 @@ export class Table {
     else this.worth(null);
   }
 
-  // the value of the position and, if it is shown, the best action
+  // The value of the position and, if they are shown, the best actions. A search's value is shown until the exact one is
+  // known, which may be never.
   async advise(shown) {
-    const { view } = this;
+    const { view } = this, serial = this.advised = (this.advised ?? 0) + 1;
     if (view.over || view.computer || this.covered || this.at !== null) return;
+    if (shown) this.hinted = view;
+    const on = () => view === this.view && serial === this.advised && this.at === null
+      && (this.hinted === view || element("evaluate").getAttribute("aria-pressed") === "true");
     element("hint").disabled = true;
     try {
-      const found = await this.engine.hint(view);
-      if (view !== this.view) return;
-      this.worth(found);
-      if (!shown) return;
-      element("picture").querySelectorAll("path.legal").forEach((area) => {
-        area.classList.toggle("best", numbers(area.dataset.actions).includes(found.action));
-      });
-      element("actions").querySelectorAll("button").forEach((button) => {
-        button.classList.toggle("best", Number(button.dataset.action) === found.action);
-      });
-      const { name } = view.actions.find(({ action }) => action === found.action), phrase = view.phrases?.[found.action];
-      element("advice").textContent = `Best: ${name}${phrase ? `, ${phrase}` : ""}`;
-      element("advice").hidden = false;
+      for (let waiting = true; waiting && on();) {
+        const found = await this.engine.hint(view);
+        if (!on()) return;
+        this.worth(found);
+        if (this.hinted === view) this.mark(found);
+        element("hint").disabled = false;
+        ({ waiting = false } = found);
+        if (waiting) await new Promise((done) => { setTimeout(done, SOLVING); });
+      }
     } catch (error) {
       if (view === this.view) this.fail(error);
     } finally {
@@ -275,13 +277,34 @@ export class Table {
     }
   }
 
-  // the evaluation: what the player to move can expect
+  // the best actions, in the picture and by name
+  mark({ actions }) {
+    const { view } = this;
+    element("picture").querySelectorAll("path.legal").forEach((area) => {
+      area.classList.toggle("best", numbers(area.dataset.actions).some((action) => actions.includes(action)));
+    });
+    element("actions").querySelectorAll("button").forEach((button) => {
+      button.classList.toggle("best", actions.includes(Number(button.dataset.action)));
+    });
+    const known = new Map(view.actions.map(({ action, name }) => [action, name]));
+    const texts = actions.slice(0, NAMED).map((action) => {
+      const phrase = actions.length === 1 && view.phrases?.[action];
+      return known.get(action) + (phrase ? `, ${phrase}` : "");
+    });
+    const more = actions.length - texts.length;
+    element("advice").textContent = `Best: ${texts.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+    element("advice").hidden = false;
+  }
+
+  // the evaluation: what the player to move can expect, or how the game ends with perfect play
   worth(found) {
     element("advice").hidden = true;
     element("worth").hidden = found?.value === undefined || found.value === null;
     if (element("worth").hidden) return;
-    const { player, players } = this.view, { value, exact } = found, two = players.length === 2;
-    const text = `${players[player]} ${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)}${exact ? " with perfect play" : ""}`;
+    const { player, players } = this.view, { value, exact, distance } = found, two = players.length === 2;
+    const plies = distance ? ` in ${distance} ${distance === 1 ? "ply" : "plies"}` : "";
+    const text = !exact ? `${players[player]} ${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)}`
+      : `${value ? `${players[value > 0 ? player : 1 - player]} wins${plies}` : "A draw"} with perfect play`;
     const share = 50 * (1 + Math.max(-1, Math.min(1, player ? -value : value)));
     element("bar").hidden = !two;
     element("bar").firstElementChild.style.width = `${share}%`;
