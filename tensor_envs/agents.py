@@ -145,18 +145,19 @@ def _checked(action: Tensor, message: str) -> Tensor:
     return action
 
 
-def playout_search(num_simulations: int, seed: int = 0) -> Policy:
+def playout_search(num_simulations: int, seed: int = 0, determinize: bool = True) -> Policy:
     """Return a policy that plays by `te.search.playout_policy`.
 
     Args:
         num_simulations: simulations of each decision, 1..2^20.
         seed: seed of the search.
+        determinize: as in that search; False for a player that sees what is hidden.
 
     Returns:
         A policy.
 
     Raises:
-        ValueError, TypeError: a number out of range or of another type.
+        ValueError, TypeError: an argument out of range or of another type.
 
     Examples:
         >>> env = te.make("tic_tac_toe")
@@ -164,7 +165,8 @@ def playout_search(num_simulations: int, seed: int = 0) -> Policy:
         (2,)
     """
     count = integer("num_simulations", num_simulations, 1, MAX_SIMULATIONS)
-    return lambda state: playout_policy(state, count, seed=seed).action
+    instance("determinize", determinize, bool)
+    return lambda state: playout_policy(state, count, seed=seed, determinize=determinize).action
 
 
 def gumbel(evaluate: Evaluate, num_simulations: int = 32, gumbel_scale: float = 0.0, seed: int = 0) -> Policy:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from tensor_envs.env import Env
 from tensor_envs.lab import measures
 from tensor_envs.lab.estimates import Array, Measurement
 from tensor_envs.lab.measures import ActionUse
-from tensor_envs.lab.play import Played, Tick, play, play_uniform
+from tensor_envs.lab.play import Match, Played, Tick, play, play_uniform
 from tensor_envs.lab.report import Key, Report, VariantReport
 from tensor_envs.registry import make
 
@@ -42,7 +43,8 @@ def measure(
     """Measure a game, and compare it with variants of it.
 
     Each player plays itself. Players of consecutive strength, the uniform one and the searches, also play each other:
-    every deal once with the stronger one on each seat. Every number has a 95 % interval.
+    every deal once with the stronger one on each seat. Where something is hidden, the strongest search also plays one
+    that sees it. Every number has a 95 % interval.
 
     Args:
         env_or_variants: an environment, or several by name, the base first, with which the others are compared.
@@ -112,15 +114,15 @@ def variants(base: Env, fields: Mapping[str, Sequence[Any]]) -> dict[str, Env]:
     preset = base.entry.presets.get(base.id, {})
     changed = {name: value for name, value in own.items() if name not in preset}
     envs = {base.id: base}
-    for field, values in fields.items():
-        if field not in changed:
-            raise TypeError(f"{base.id!r} has no rule field {field!r} to vary; its fields are {', '.join(changed)}")
-        if not values and not isinstance(own[field], bool):
-            raise ValueError(f"fields[{field!r}] must name values, since {shown(own[field])} is no bool")
-        for value in values or [not own[field]]:
-            if value != own[field]:
-                text = f"{field}={value}" if isinstance(value, (str, int)) else f"{field}={shown(value)}"
-                envs[text] = make(base.id, illegal=base.illegal, **{**changed, field: value})
+    for name, values in fields.items():
+        if name not in changed:
+            raise TypeError(f"{base.id!r} has no rule field {name!r} to vary; its fields are {', '.join(changed)}")
+        if not values and not isinstance(own[name], bool):
+            raise ValueError(f"fields[{name!r}] must name values, since {shown(own[name])} is no bool")
+        for value in values or [not own[name]]:
+            if value != own[name]:
+                text = f"{name}={value}" if isinstance(value, (str, int)) else f"{name}={shown(value)}"
+                envs[text] = make(base.id, illegal=base.illegal, **{**changed, name: value})
     return envs
 
 
@@ -138,6 +140,29 @@ def _checked(players: Sequence[str | int]) -> list[str | int]:
     searches = sorted(one for one in players if not isinstance(one, str))
     order: list[str | int] = [NAMED[0], *searches, *NAMED[1:]]
     return [one for one in order if one in players]
+
+
+@dataclass(frozen=True)
+class _Series:
+    """Games of one player against itself, or of a contest with a match for each seat of the stronger player.
+
+    Attributes:
+        matches: they are played on common deals.
+        spread: return the numbers whose intervals a precision narrows.
+        played: games of each match.
+    """
+
+    matches: list[Match]
+    spread: Callable[[list[Played]], Iterator[tuple[str, Measurement]]]
+    played: list[Played] = field(default_factory=list)
+
+    def add(self, played: Sequence[Played]) -> None:
+        """Add more games of each match."""
+        self.played[:] = [a + b for a, b in zip(self.played, played, strict=True)] if self.played else played
+
+    def too_wide(self, precision: float) -> bool:
+        """Return whether an interval is wider than a precision."""
+        return any(number.half_width > precision for _, number in self.spread(self.played))
 
 
 class _Variant:
@@ -158,82 +183,100 @@ class _Variant:
         self.numbers, self.counts = dict[Key, Measurement](), dict[str, int]()
         self.actions, self.unused = dict[str, dict[str, ActionUse]](), dict[str, dict[str, list[str]]]()
         start = time.process_time()
+        policies = {one: policy for one in players if (policy := player(env, one, players.index(one))) is not None}
+        own = {one: self._own(one, policy) for one, policy in policies.items() if one != "uniform"}
+        contests = self._contests(policies) if env.num_players > 1 else {}
+        self._play([*own.values(), *(series for series, *_ in contests.values())])
         for one in players:
-            self._player(one)
-        rivals = [one for one in players if one == "uniform" or not isinstance(one, str)]
-        for weak, strong in pairwise(rivals):
-            if env.num_players > 1:
-                self._contest(weak, strong)
+            if one == "uniform":
+                self._measure(one, self._uniform())
+            elif one == "perfect":
+                self._add(one, measures.perfect(env))
+            elif one in own:
+                self._measure(title(one), own[one].played[0])
+        for who, (series, doublings) in contests.items():
+            self.counts[who] = sum(map(len, series.played))
+            self._add(who, measures.contest(_points(series.played), doublings))
         seconds = time.process_time() - start
         self.report = VariantReport(name, self.counts, self.numbers, self.actions, self.unused, seconds)
 
-    def _player(self, one: str | int) -> None:
+    def _own(self, one: str | int, policy: Policy) -> _Series:
+        """Return games of a player against itself."""
+        match = Match((policy,) * self.env.num_players, opening=OPENING * (one == "trained"), valued=True)
+        return _Series([match], lambda played: measures.scores(played[0]))
+
+    def _contests(self, policies: Mapping[str | int, Policy]) -> dict[str, tuple[_Series, float | None]]:
+        """Return contests of consecutive players by name, with the doublings of simulations between them."""
+        contests, searches = (
+            dict[str, tuple[_Series, float | None]](),
+            [one for one in policies if isinstance(one, int)],
+        )
+        if "uniform" in policies and searches:
+            series = self._contest(policies["uniform"], policies[searches[0]])
+            contests[f"{title(searches[0])} against uniform"] = series, None
+        for weak, strong in pairwise(searches):
+            series = self._contest(policies[weak], policies[strong])
+            contests[f"{title(strong)} against {title(weak)}"] = series, math.log2(strong / weak)
+        if self.env.engine.game.determinizes and searches:
+            most = searches[-1]
+            informed = agents.playout_search(most, len(policies), determinize=False)
+            series = self._contest(policies[most], informed)
+            contests[f"{title(most)} that sees all against {title(most)}"] = series, None
+        return contests
+
+    def _contest(self, weak: Policy, strong: Policy) -> _Series:
+        """Return games between two players, with the stronger one on each seat."""
+        seats = range(self.env.num_players)
+        matches = [Match(tuple(strong if number == seat else weak for number in seats)) for seat in seats]
+        return _Series(matches, lambda played: measures.contest(_points(played), None))
+
+    def _play(self, series: Sequence[_Series]) -> None:
+        """Play all games, and more of those whose intervals are too wide."""
+        for first_row in range(0, MAX_ROUNDS * self.games, self.games):
+            matches = [replace(match, first_row=first_row) for one in series for match in one.matches]
+            played = iter(play(self.env, matches, self.games, self.seed, self.tick) if matches else ())
+            for one in series:
+                one.add([*islice(played, len(one.matches))])
+            series = [one for one in series if self.precision and one.too_wide(self.precision)]
+
+    def _uniform(self) -> Played:
+        """Return games of the uniform player."""
+        count = UNIFORM * self.games
+        played = play_uniform(self.env, count, self.seed)
+        while self.precision and len(played) < MAX_ROUNDS * self.games:
+            if all(number.half_width <= self.precision for _, number in measures.scores(played)):
+                break
+            played += play_uniform(self.env, count, self.seed, len(played))
+        return played
+
+    def _measure(self, who: str, played: Played) -> None:
         """Measure games of a player against itself."""
-        who = title(one)
-        if one == "perfect":
-            self._add(who, measures.perfect(self.env))
-            return
-        policy = player(self.env, one)
-        if policy is None:
-            return
-        policies, opening = [policy] * self.env.num_players, OPENING * (one == "trained")
-
-        def more(first_row: int) -> Played:
-            if one == "uniform":
-                return play_uniform(self.env, UNIFORM * self.games, self.seed, first_row)
-            return play(self.env, policies, self.games, self.seed, first_row, opening, True, self.tick)
-
-        played = more(0)
-        while self._too_wide(measures.scores(played)) and len(played) < MAX_ROUNDS * self.games:
-            played += more(len(played))
         self.counts[who] = len(played)
         self._add(who, measures.outcomes(played))
         self._add(who, measures.choices(played))
         self._add(who, measures.tension(played))
-        if one == "uniform":
+        if who == "uniform":
             self._add(who, measures.tree_size(self.env, played))
         self.actions[who] = measures.action_uses(self.env, played)
         self.unused[who] = measures.unused(self.env, played)
-
-    def _contest(self, weak: str | int, strong: str | int) -> None:
-        """Measure games between two players, on common deals."""
-        who, count = f"{title(strong)} against {title(weak)}", self.env.num_players
-        players = [player(self.env, one, seed) for seed, one in enumerate((weak, strong), 1)]
-        doublings = None if weak == "uniform" else math.log2(strong / weak)  # type: ignore[operator]
-
-        def more(first_row: int) -> Array:
-            return np.array([
-                play(
-                    self.env,
-                    [players[number == seat] for number in range(count)],  # type: ignore[misc]
-                    self.games,
-                    self.seed,
-                    first_row,
-                    tick=self.tick,
-                ).points
-                for seat in range(count)
-            ])  # fmt: skip
-
-        points = more(0)
-        while self._too_wide(measures.contest(points, None)) and points.shape[1] < MAX_ROUNDS * self.games:
-            points = np.concatenate([points, more(points.shape[1])], 1)
-        self.counts[who] = count * points.shape[1]
-        self._add(who, measures.contest(points, doublings))
-
-    def _too_wide(self, numbers: Iterator[tuple[str, Measurement]]) -> bool:
-        """Return whether an interval is wider than the precision."""
-        return self.precision is not None and any(number.half_width > self.precision for _, number in numbers)
 
     def _add(self, who: str, numbers: Iterator[tuple[str, Measurement]]) -> None:
         self.numbers.update({(who, what): number for what, number in numbers})
 
 
+def _points(played: Sequence[Played]) -> Array:
+    """Return the points of matches, float64 [S, D, P]."""
+    return np.array([games.points for games in played])
+
+
 def player(env: Env, name: str | int, seed: int = 0) -> Policy | None:
-    """Return a policy by its name in `measure`; None for trained weights that the package lacks."""
+    """Return a policy by its name in `measure`; None for perfect play and for weights that the package lacks."""
     if name == "uniform":
         return agents.uniform
     if isinstance(name, int):
         return agents.playout_search(name, seed)
+    if name == "perfect":
+        return None
     from tensor_envs.train.network import FOLDER, load  # with its files, only for this player
 
     file = FOLDER / f"{env.id}.safetensors"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 LIMIT = 10_000  # plies after which a game counts as truncated
 MOMENTS = 7  # of each game, at equal distances, in which its positions are valued
 PLAYOUTS = 32  # of a position, for each of two independent values
-LANES = 64  # batches are rounded up to whole blocks, so that there are few sizes
+LANES = 64  # games of a block
 Array = np.ndarray[Any, Any]
 Tick = Callable[[int], object]  # called with numbers of finished games
 
@@ -79,72 +79,110 @@ def play_uniform(env: Env, games: int, seed: int, first_row: int = 0) -> Played:
     return Played(returns, begins, end["ply"], turns, truncated, legal, taken, widths, none)
 
 
-def play(
-    env: Env,
-    policies: Sequence[Policy],
-    games: int,
-    seed: int,
-    first_row: int = 0,
-    opening: int = 0,
-    value: bool = False,
-    tick: Tick = lambda games: None,
-) -> Played:
-    """Play games to their ends, ply by ply.
+@dataclass(frozen=True)
+class Match:
+    """Games of the rows of a seed between policies.
+
+    Attributes:
+        policies: one for each player. A policy is called with some of the games in which its player is to move.
+        first_row: number of the first row.
+        opening: number of uniformly random plies at the start.
+        valued: whether to value positions.
+    """
+
+    policies: tuple[Policy, ...]
+    first_row: int = 0
+    opening: int = 0
+    valued: bool = False
+
+
+def play(env: Env, matches: Sequence[Match], games: int, seed: int, tick: Tick = lambda games: None) -> list[Played]:
+    """Play some games of each match to their ends, by one pool of all games.
+
+    Each game is at a ply of its own. A call of a policy takes games of all matches that wait for it, in full blocks, so
+    that few lanes are padding and the cores have a block each.
 
     Args:
-        policies: one for each player. A policy is called with the games in which its player is to move.
-        opening: number of uniformly random plies at the start.
-        value: whether to value positions.
         tick: is called with the number of games that end.
     """
-    state = env.init(games, seed, first_row=first_row)
-    rows, actions = np.arange(games), env.num_actions
-    returns, turns = np.zeros((games, env.num_players)), np.zeros(games, int)
-    legal, taken, widths = (np.zeros((games, actions), np.int32) for _ in range(3))
-    values, last, history = state.numpy(), np.full(games, -1), []
-    begins = mover = values["current_player"]
-    for ply in range(LIMIT):
-        mask, mover = values["legal_action_mask"], values["current_player"]
-        live = mask.any(1)
-        tick(games - int(live.sum()))
-        games = int(live.sum())
-        if not games:
-            break
-        history += [state.buffers.layout.table(state.buffers.words)] if value else []
-        chosen = np.zeros(len(rows), np.int32)
-        for player in np.unique(mover[live]):
-            here = np.flatnonzero(live & (mover == player))
-            chosen[here] = _chosen(uniform if ply < opening else policies[player], state, here)
-        legal += mask
-        taken[rows[live], chosen[live]] += 1
-        widths[rows[live], mask[live].sum(1) - 1] += 1
-        turns += live & (mover != last)
-        last = np.where(live, mover, last)
-        state = env.step(state, chosen)
-        values = state.numpy()
-        returns += values["rewards"]
-    plies = values["ply"]
-    valued = _values(state, history, plies, seed) if value else np.zeros((len(rows), 2, 0, env.num_players))
-    truncated = values["truncated"] | ~values["terminated"]
-    return Played(returns, begins, plies, turns, truncated, legal, taken, widths, valued)
+    pool = _GamePool(env, matches, games, seed)
+    while pool.live.any():
+        tick(pool.step())
+    return [pool.played(number, seed) for number in range(len(matches))]
 
 
-def _chosen(policy: Policy, state: State, rows: Array) -> Array:
-    """Return a policy's actions in some games, int [len(rows)]."""
-    if len(rows) == state.batch:
-        return np.asarray(to_numpy(policy(state)))
-    padded = np.concatenate([rows, np.full(-len(rows) % LANES, rows[-1])])
-    return np.asarray(to_numpy(policy(state.env.take(state, padded))))[: len(rows)]
+class _GamePool:
+    """Games of several matches."""
 
+    def __init__(self, env: Env, matches: Sequence[Match], games: int, seed: int):
+        starts = [env.init(games, seed, first_row=match.first_row) for match in matches]
+        self.env, self.matches, self.games, self.device = env, matches, games, starts[0].device
+        order = dict.fromkeys([uniform, *(policy for match in matches for policy in match.policies)])
+        self.policies, numbers = list(order), {policy: number for number, policy in enumerate(order)}
+        seats = [[numbers[policy] for policy in match.policies] for match in matches]
+        self.seats, self.rows = np.repeat(seats, games, 0), np.arange(len(matches) * games)
+        self.opening = np.repeat([match.opening for match in matches], games)
+        self.valued = np.repeat([match.valued for match in matches], games)
+        layout = starts[0].buffers.layout
+        self.words, self.keys = (
+            np.concatenate([layout.table(getattr(start.buffers, name)) for start in starts])
+            for name in ("words", "row_keys")
+        )
+        values = env.engine.layout.unpack(self.words)
+        self.mask, self.mover = values["legal_action_mask"], values["current_player"]
+        self.begins, self.live = self.mover.copy(), np.asarray(self.mask.any(1))
+        self.plies, self.turns, self.last = (np.full(len(self.rows), n) for n in (0, 0, -1))
+        self.returns = np.zeros((len(self.rows), env.num_players))
+        self.legal, self.taken, self.widths = (np.zeros(self.mask.shape, np.int32) for _ in range(3))
+        self.history: list[list[Array]] = [[] for _ in self.rows]
 
-def _values(state: State, history: list[Array], plies: Array, seed: int) -> Array:
-    """Return the values of positions of games; `history` has the words of the games at every ply."""
-    env, layout, games = state.env, state.buffers.layout, np.arange(state.batch)
-    tables = [
-        np.stack([history[ply][game] for game, ply in zip(games, plies * k // (MOMENTS + 1), strict=True)])
-        for k in range(1, MOMENTS + 1)
-    ]
-    keys = np.tile(layout.table(state.buffers.row_keys), (MOMENTS, 1))
-    positions = State(env, env.engine.load(np.concatenate(tables), keys, state.device))
-    values = [to_numpy(playout(positions, PLAYOUTS, seed=seed + 1 + half, limit=LIMIT)) for half in range(2)]
-    return np.array(values, np.float64).reshape(2, MOMENTS, len(games), -1).transpose(2, 0, 1, 3)
+    def step(self) -> int:
+        """Call the policy for which most games wait, and play its actions. Returns the number of games that end."""
+        who = np.where(self.plies < self.opening, 0, self.seats[self.rows, self.mover])
+        policy = int(np.bincount(who[self.live]).argmax())
+        waiting = np.flatnonzero(self.live & (who == policy))
+        full = LANES << max((len(waiting) // LANES).bit_length() - 1, 0)  # blocks: a power of two, for few sizes
+        here = waiting[np.argsort(self.plies[waiting], kind="stable")][:full]  # those that are behind come first
+        over = np.flatnonzero(~self.live)[:1]  # padding of finished games takes no time
+        padded = np.concatenate([here, np.repeat(over if len(over) else here[:1], full - len(here))])
+        state = State(self.env, self.env.engine.load(self.words[padded], self.keys[padded], self.device))
+        chosen = np.asarray(to_numpy(self.policies[policy](state)))
+        self._record(here, chosen[: len(here)])
+        after = self.env.step(state, chosen)
+        self.words[here] = after.buffers.layout.table(after.buffers.words)[: len(here)]
+        values = self.env.engine.layout.unpack(self.words[here])
+        self.mask[here], self.mover[here] = values["legal_action_mask"], values["current_player"]
+        self.returns[here] += values["rewards"]
+        self.live[here] = self.mask[here].any(1) & (self.plies[here] < LIMIT)
+        return len(here) - int(self.live[here].sum())
+
+    def _record(self, here: Array, chosen: Array) -> None:
+        """Count the decisions of some games, and keep the positions of those that are valued."""
+        for game in here[self.valued[here]]:
+            self.history[game].append(self.words[game].copy())
+        self.legal[here] += self.mask[here]
+        self.taken[here, chosen] += 1
+        self.widths[here, self.mask[here].sum(1) - 1] += 1
+        self.turns[here] += self.mover[here] != self.last[here]
+        self.last[here] = self.mover[here]
+        self.plies[here] += 1
+
+    def played(self, number: int, seed: int) -> Played:
+        """Return the games of a match."""
+        part = slice(number * self.games, (number + 1) * self.games)
+        ends = self.env.engine.layout.unpack(self.words)
+        truncated = ends["truncated"] | ~ends["terminated"]
+        values = np.zeros((self.games, 2, 0, self.env.num_players))
+        if self.matches[number].valued:
+            values = self._values(part, seed)
+        kept = (self.returns, self.begins, self.plies, self.turns, truncated, self.legal, self.taken, self.widths)
+        return Played(*[*(x[part] for x in kept), values])
+
+    def _values(self, part: slice, seed: int) -> Array:
+        """Return the values of positions of games."""
+        env, history = self.env, self.history[part]
+        table = [game[len(game) * k // (MOMENTS + 1)] for k in range(1, MOMENTS + 1) for game in history]
+        keys = np.tile(self.keys[part], (MOMENTS, 1))
+        positions = State(env, env.engine.load(np.array(table), keys, self.device))
+        values = [to_numpy(playout(positions, PLAYOUTS, seed=seed + 1 + half, limit=LIMIT)) for half in range(2)]
+        return np.array(values, np.float64).reshape(2, MOMENTS, self.games, -1).transpose(2, 0, 1, 3)

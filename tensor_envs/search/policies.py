@@ -52,6 +52,7 @@ def playout_policy(
     chance: Literal["open", "sampled"] = "open",
     keep_tree: bool = False,
     tree: SearchTree | None = None,
+    determinize: bool = True,
 ) -> SearchOutput:
     """Run Monte Carlo tree search with uniformly random playouts, as one kernel for all games.
 
@@ -71,6 +72,8 @@ def playout_policy(
         keep_tree: copy the whole trees to the host, for `subtree` and pictures.
         tree: trees of these positions to resume, by `subtree` of a search of the same kind. In games with chance their
             values are means over all outcomes.
+        determinize: resample in every simulation what is hidden from the player to move, where the rules have
+            `determinize`. If False, the search sees everything: a player that cheats, to measure what knowing is worth.
 
     Returns:
         Actions, weights (shares of visits), and visits and values of the roots.
@@ -90,7 +93,7 @@ def playout_policy(
     count = integer("num_simulations", num_simulations, 1, MAX_SIMULATIONS)
     exploration = number("exploration", exploration, 0.0, 1e6)
     limit = integer("limit", limit, 1, 2**31 - 1)
-    config = _config(state, UCB, count, chance, keep_tree, tree)
+    config = _config(state, UCB, count, chance, keep_tree, tree, determinize)
     return _search(state, config, exploration_table(exploration, config.slots), seed, limit, tree)
 
 
@@ -241,14 +244,20 @@ def _considered_visits(max_considered: int, simulations: int) -> bytes:
 
 @functools.lru_cache(64)
 def search_config(
-    env: Env, selection: type[ActionSelection], count: int, chance: str = "open", return_tree: bool = False
+    env: Env,
+    selection: type[ActionSelection],
+    count: int,
+    chance: str = "open",
+    return_tree: bool = False,
+    determinize: bool = True,
 ) -> SearchConfig:
     """Return the options of a new search. ValueError for a game that is too large to unroll."""
     game = env.engine.game
     if game.has_memory:
         raise ValueError(f"{env!r} is too large to be searched: its fields are memory")
-    replays = game.determinizes or (game.spec.chance and chance == "open")
-    return SearchConfig(selection, count, replays, game.determinizes, return_tree=return_tree)
+    determinizes = game.determinizes and determinize
+    replays = determinizes or (game.spec.chance and chance == "open")
+    return SearchConfig(selection, count, replays, determinizes, return_tree=return_tree)
 
 
 def _config(
@@ -258,12 +267,14 @@ def _config(
     chance: str,
     keep_tree: bool,
     tree: SearchTree | None = None,
+    determinize: bool = True,
 ) -> SearchConfig:
     """Check the arguments that all searches share, and return the options of a search that may resume a tree."""
     instance("state", state, State)
     one_of("chance", chance, ("open", "sampled"))
     instance("keep_tree", keep_tree, bool)
-    config = search_config(state.env, selection, count, chance, keep_tree)  # type: ignore[arg-type] # a class is hashable
+    instance("determinize", determinize, bool)
+    config = search_config(state.env, selection, count, chance, keep_tree, determinize)  # type: ignore[arg-type] # a class is hashable
     if tree is None:
         return config
     instance("tree", tree, SearchTree)
@@ -273,7 +284,8 @@ def _config(
     if tree._env is not state.env or tree._layout != layout:
         other = f"{tree._env!r}, batch {tree._layout.batch} on {tree._layout.device}"
         raise ValueError(f"tree must be of the state's environment, batch and device, got one of {other}")
-    if old.config.selection is not selection or old.config.replays != config.replays:
+    same = replace(config, simulations=old.config.simulations, resumed=old.config.resumed, return_tree=True)
+    if old.config != same:
         raise ValueError(f"tree must come from a search of the same kind, got one by {old.config.selection.name!r}")
     if state.env.spec.chance and not config.replays:
         raise ValueError("tree cannot be resumed with chance='sampled': its positions had other outcomes of chance")

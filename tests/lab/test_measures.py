@@ -11,7 +11,7 @@ import pytest
 
 import tensor_envs as te
 from tensor_envs.lab import measures
-from tensor_envs.lab.play import Played, play, play_uniform
+from tensor_envs.lab.play import Match, Played, play, play_uniform
 from tests.games import dice_race
 from tests.games.shared import shared_env
 from tests.lab.games import coin_race, nim
@@ -46,27 +46,46 @@ def numbers(env: te.Env, *players: str | int, games: int = 256, **options: Any) 
 @pytest.mark.parametrize("name", GAMES)
 def test_the_kernel_plays_and_counts_as_the_loop_does(name: str) -> None:
     env = GAMES[name]
-    kernel, loop = play_uniform(env, 70, 3, 5), play(env, [te.agents.uniform] * env.num_players, 70, 3, 5)
+    kernel, (loop,) = (
+        play_uniform(env, 70, 3, 5),
+        play(env, [Match((te.agents.uniform,) * env.num_players, 5)], 70, 3),
+    )
     for field in ("returns", "begins", "plies", "turns", "truncated", "legal", "taken", "widths"):
         np.testing.assert_array_equal(getattr(kernel, field), getattr(loop, field), err_msg=field)
     assert (kernel.widths.sum(1) == kernel.plies).all() and (kernel.taken.sum(1) == kernel.plies).all()
     assert (kernel.plies > 0).all() and len(kernel + loop) == 140
 
 
-def test_searches_play_as_in_a_match() -> None:
-    """Each search is called with the games in which it is to move, and finds the same as in the whole batch."""
-    env = GAMES["dice_race"]
-    policies = [te.agents.playout_search(4, seed=1), te.agents.playout_search(2, seed=2), te.agents.uniform]
-    match, ticks = te.evaluate(env, policies, 70, "fixed", seed=3), list[int]()
-    played = play(env, policies, 70, 3, tick=ticks.append)
-    np.testing.assert_array_equal(played.returns, match.returns)
-    np.testing.assert_array_equal(played.plies, match.plies)
-    assert sum(ticks) == 70
+def test_games_of_a_pool_are_played_as_in_matches_of_their_own() -> None:
+    """Games are each at a ply of their own, policies are called with full blocks of games of all matches."""
+    env, calls, ticks = GAMES["dice_race"], list[tuple[int, int]](), list[int]()
+
+    def search(simulations: int, seed: int) -> te.agents.Policy:
+        policy = te.agents.playout_search(simulations, seed)
+
+        def counted(state: te.State) -> Any:
+            plies = state.ply.numpy()[state.legal_action_mask.numpy().any(1)]
+            calls.append((state.batch, len({*plies.tolist()})))
+            return policy(state)
+
+        return counted
+
+    policies = (search(4, 1), search(2, 2), te.agents.uniform)
+    orders = [policies, policies[1:] + policies[:1], policies[:1] * 3]
+    pool = play(env, [Match(order) for order in orders], 70, 3, ticks.append)
+    sizes, plies = zip(*calls, strict=True)
+    assert sum(ticks) == 210 and {*sizes} <= {64, 128} and max(plies) > 1
+    decisions = sum(played.plies.sum() for played in pool)
+    assert sum(sizes) < 2 * decisions  # a batch for each match, ply and player takes five times as many games
+    for order, played in zip(orders, pool, strict=True):
+        match = te.evaluate(env, order, 70, "fixed", seed=3)
+        np.testing.assert_array_equal(played.returns, match.returns)
+        np.testing.assert_array_equal(played.plies, match.plies)
 
 
 def test_values_are_those_of_playouts_from_the_games_own_positions() -> None:
     policies = [te.agents.playout_search(16, seed) for seed in range(2)]
-    played, state = play(TTT, policies, 64, 3, value=True), TTT.init(64, 3)
+    (played,), state = play(TTT, [Match((policies[0], policies[1]), valued=True)], 64, 3), TTT.init(64, 3)
     assert played.values.shape == (64, 2, 7, 2) and not (played.values[:, 0] == played.values[:, 1]).all()
     moment = 3  # in the middle
     for ply in range(9):
@@ -190,3 +209,10 @@ def test_intervals_of_a_game_hold_the_exact_values() -> None:
             held[what] += found[what].low < value < found[what].high
     assert all(178 <= count <= 200 for count in held.values()), held
     assert held["plies"] < 200 and held["draws"] < 200
+
+
+def test_value_of_information() -> None:
+    """Who sees all dice of Liar's Dice knows which bids hold; a game without hidden information has no such contest."""
+    found = numbers(shared_env("liars_dice"), 16, games=64)
+    assert found["search 16 that sees all against search 16", "score of the stronger"].low > 0.5
+    assert not any("sees all" in who for who, _ in numbers(TTT, 2, games=32))

@@ -93,6 +93,21 @@ def test_as_the_plain_search(name: str) -> None:
         assert found["qvalues"][row].tolist() == values
 
 
+def test_a_search_that_sees_what_is_hidden() -> None:
+    """It answers a bet in Kuhn poker by the two cards, in each of the six deals; the fair search by its own card."""
+    env = shared_env("kuhn_poker")
+    state = env.step(env.init(64, seed=1), [1] * 64)
+    cards = state.numpy()["cards"]
+    assert len(np.unique(cards, axis=0)) == 6
+    seeing = te.agents.playout_search(32, determinize=False)(state).numpy()
+    assert (seeing == (cards[:, 1] > cards[:, 0])).all()
+    fair = te.agents.playout_search(32)(state).numpy()
+    assert (fair[cards[:, 1] == 2] == 1).all() and (fair[cards[:, 1] == 0] == 0).all() and (fair != seeing).any()
+    tree = te.search.playout_policy(state, 4, keep_tree=True).search_tree
+    with pytest.raises(ValueError, match="tree must come from a search of the same kind"):
+        te.search.playout_policy(state, 4, tree=tree, determinize=False)
+
+
 @pytest.mark.few("tic_tac_toe", "shed")
 @pytest.mark.parametrize("name", GAMES)
 def test_replayed_simulations_find_the_same_without_chance(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,6 +244,8 @@ def test_wrong_subtrees_are_refused() -> None:
             te.search.playout_policy(root, 4, tree=other)
     with pytest.raises(TypeError, match="keep_tree must be"):
         te.search.playout_policy(state, 4, keep_tree=1)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="determinize must be"):
+        te.search.playout_policy(state, 4, determinize=1)  # type: ignore[arg-type]
 
 
 def test_a_tree_is_a_picture() -> None:
