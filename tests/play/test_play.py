@@ -92,7 +92,10 @@ def test_every_game_is_offered(url: str) -> None:
     solved = {game["game"] for game in games if "perfect" in game["kinds"]}
     assert solved == {"tic_tac_toe", "shed_5", "shed_7", "shed_10", "shed_14"}
     trained = {game["game"] for game in games if "trained" in game["kinds"]}
-    assert trained == {"tic_tac_toe", "connect_four", "shed_10", "tensor_stars", "tensor_equilibrium_2", "three_will"}
+    assert trained == {
+        "tic_tac_toe", "connect_four", "shed_10", "tensor_stars", "tensor_equilibrium_2", "three_will", "othello",
+        "breakthrough", "kalah", "ultimate_tic_tac_toe", "dots_and_boxes",
+    }  # fmt: skip
     for game in games:
         assert ask(url, "GET", f"/{game['rules']}").status == 200
 

@@ -126,6 +126,9 @@ def test_names_with_hits() -> None:
     with pytest.raises(ValueError, match=r"is called '13/11\*'"):
         env.string_to_action("13/11*", state)
     men = [[0, 0, 0, 2, *[0] * 21], [2, *[0] * 24]]
-    for dice, name in (([6, 4], "4/off"), ([6, 5], "4/off (6)")):
+    for dice, name in (([6, 4], "4/off"), ([6, 6], "4/off (6)")):
         state = env.state_from_dicts([{"men": men, "dice": dice, "current_player": 0}])
         assert env.action_to_string(env.string_to_action("4/off", state)) == name
+    state = env.state_from_dicts([{"men": men, "dice": [6, 5], "current_player": 0}])
+    with pytest.raises(ValueError, match=r"legal actions are called 4/off \(5\), 4/off \(6\)"):
+        env.string_to_action("4/off", state)
