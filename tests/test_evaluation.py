@@ -201,7 +201,9 @@ def test_only_weights_of_the_game_are_played(tmp_path: Path) -> None:
     assert agents.load(path, 0)(env.init(1)).item() == made(seen, mask)[0].argmax(1).item()
     with pytest.raises(ValueError, match=r"state must be of <Env tic_tac_toe.*got one of <Env kuhn_poker"):
         agents.load(path)(shared_env("kuhn_poker").init(1))
-    with pytest.raises(FileNotFoundError, match=r"no file 'tiddlywinks'; games whose weights .*: breakthrough, connect_four"):
+    with pytest.raises(
+        FileNotFoundError, match=r"no file 'tiddlywinks'; games whose weights .*: breakthrough, connect_four"
+    ):
         agents.load("tiddlywinks")
     for simulations in (-1, 2**20 + 1, 1.5, None):
         with pytest.raises((ValueError, TypeError), match="num_simulations must be"):
