@@ -15,11 +15,8 @@ POSITIONS, GAMES, SEED = 64, 256, 0  # positions of Tensor (stars), and random g
 TURN = 2  # the third one of a hand
 SAMPLE, RESPONSE = 128, 128  # games of a lower bound, and simulations of the players that respond
 PRECISION = 1e-5  # exploitability of the equilibria
-TRUNK, SUBGAME, LIKELIEST = (
-    1e-3,
-    1e-4,
-    20_000,
-)  # exploitabilities where subgames are solved; copies of the likeliest deal
+TRUNK, SUBGAME = 1e-3, 1e-4  # exploitability of an equilibrium whose subgames are solved anew, and of these
+LIKELIEST = 20_000  # copies of the likeliest deal in a belief
 
 
 def first_players_value(name: str) -> str:

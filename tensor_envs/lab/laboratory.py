@@ -207,10 +207,8 @@ class _Variant:
 
     def _contests(self, policies: Mapping[str | int, Policy]) -> dict[str, tuple[_Series, float | None]]:
         """Return contests of consecutive players by name, with the doublings of simulations between them."""
-        contests, searches = (
-            dict[str, tuple[_Series, float | None]](),
-            [one for one in policies if isinstance(one, int)],
-        )
+        contests = dict[str, tuple[_Series, float | None]]()
+        searches = [one for one in policies if isinstance(one, int)]
         if "uniform" in policies and searches:
             series = self._contest(policies["uniform"], policies[searches[0]])
             contests[f"{title(searches[0])} against uniform"] = series, None

@@ -1,4 +1,4 @@
-"""Pictures as a table shows them, and violations of accessibility rules in a page."""
+"""Pictures and prompts as a table shows them, and violations of accessibility rules in a page."""
 
 from __future__ import annotations
 
@@ -34,3 +34,12 @@ def svg_after(env: te.Env, actions: list[int], seed: int, viewer: int | None) ->
     before, now, moves = env.state_to_dict(state), env.step(state, [last]), [env.action_names[a] for a in actions]
     render = env.entry.load("render")
     return str(scene(env.rules, render, env.state_to_dict(now), viewer, moves, (), (before, last))["svg"])
+
+
+def prompt_of(page: Any) -> str:
+    """Unfold the text of the position, unless it is, and return it."""
+    if not page.evaluate("document.getElementById('words').open"):
+        page.click("#words summary")
+    page.wait_for_selector("#text:not(:empty)")
+    text: str = page.text_content("#text")
+    return text

@@ -67,9 +67,8 @@ class Oware:
             Field("houses", (2 * self.houses,), high=self.total),
             Field("stores", (2,), high=self.total),
             Field("quiet", high=self.quiet_plies),  # plies since the last capture
-            Field(
-                "history", (2, self.quiet_plies), kind="word"
-            ),  # halves of positions at these plies, the last one first
+            # halves of positions at these plies, the last one first
+            Field("history", (2, self.quiet_plies), kind="word"),
         )
         shape = (2 * self.houses + 4,)
         return Spec(2, self.houses, observation_shape=shape, fields=fields, observation_dtype="int16")
