@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -17,6 +18,8 @@ from tests.games.shared import shared_env
 
 SEED, TURNS = 2**63 + 2**31 + 7, 32
 CC = [sys.executable, "-m", "ziglang", "cc", "-O1", "-std=c11"]
+# Before zig links its first program it builds a C library, which takes 20 s.
+LINKER = [shutil.which("cc")] if shutil.which("cc") else CC
 CLANG = [sys.executable, "-m", "ziglang", "clang", "-std=c11"]
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 # Undefined behaviour ends the program. C11 leaves left shifts of negative numbers undefined; gcc and clang define them.
@@ -29,6 +32,16 @@ def run(command: Sequence[object], folder: Path, code: int = 0) -> subprocess.Co
     assert done.returncode == code, done.stderr.decode()
     assert b"warning" not in done.stderr, done.stderr.decode()
     return done
+
+
+def build(program: str, sources: Sequence[str | Path], folder: Path, flags: Sequence[str] = ()) -> None:
+    """Compile C sources without a warning, and link them and objects (`.o`) to a program in a folder."""
+    objects = []
+    for source in map(Path, sources):
+        objects.append(source.with_suffix(".o").name)
+        if source.suffix != ".o":
+            run([*CC, *flags, "-c", source, "-o", objects[-1]], folder)
+    run([*LINKER, *objects, "-o", program], folder)
 
 
 @functools.cache

@@ -15,7 +15,7 @@ import tensor_envs as te
 from tensor_envs.export import export
 from tensor_envs.export.__main__ import main
 from tensor_envs.export.files import name_of
-from tests.export.shared import CC, CLANG, SEED, STRICT, TRAPS, TURNS, compare, run, transcript
+from tests.export.shared import CC, CLANG, SEED, STRICT, TRAPS, TURNS, build, compare, run, transcript
 from tests.games.shared import GAMES, shared_env
 from tests.scripts.here import run_here, status
 
@@ -46,12 +46,9 @@ def test_c_plays_as_python(name: str, tmp_path: Path) -> None:
     """All functions agree, with illegal actions, macros and parts of a batch; undefined behaviour traps."""
     env = shared_env(name)
     export(env, "c", tmp_path / "game.c")
+    declarations = [*defines(env, "game.c"), f"-D{name_of(env).upper()}_DECLARATIONS", "-I."]
     run([*CC, *STRICT, *TRAPS, "-c", "game.c"], tmp_path)
-    declarations = f"-D{name_of(env).upper()}_DECLARATIONS"
-    run(
-        [*CC, *STRICT, *TRAPS, *defines(env, "game.c"), declarations, "-I.", HERE / "play.c", "game.o", "-o", "play"],
-        tmp_path,
-    )
+    build("play", [HERE / "play.c", "game.o"], tmp_path, [*STRICT, *TRAPS, *declarations])
     done = run(["./play", *arguments()], tmp_path)
     compare(done.stdout, transcript(name, BATCH, STEPS))
     finished, illegal = map(int, done.stderr.split()[:2])
@@ -62,7 +59,7 @@ def test_one_lane(tmp_path: Path) -> None:
     """The words of a state are contiguous."""
     env = shared_env("tic_tac_toe")
     export(env, "c", tmp_path / "game.c", lanes=1)
-    run([*CC, *STRICT, *defines(env, "game.c"), "-I.", HERE / "play.c", "-o", "play"], tmp_path)
+    build("play", [HERE / "play.c"], tmp_path, [*STRICT, *defines(env, "game.c"), "-I."])
     written = run(["./play", *arguments(64, 0)], tmp_path).stdout
     keys = env.init(64, SEED, "CPU").tensors[1].numpy().reshape(5, 64).T
     assert written[: 64 * 5 * 4] == keys.tobytes()
@@ -95,7 +92,7 @@ def test_cpp_includes_the_declarations(tmp_path: Path) -> None:
     cpp = [sys.executable, "-m", "ziglang", "c++", "-c", "-O1"]
     for compiler in [cpp, *([[GXX, "-c"]] if GXX else [])]:
         run([*compiler, "-std=c++11", *STRICT, "-Wconversion", "main.cpp", "-o", "main.o"], tmp_path)
-        run([*CC, "main.o", "2048.o", "-o", "main"], tmp_path)
+        build("main", ["main.o", "2048.o"], tmp_path)
         run(["./main"], tmp_path, 42)
 
 
@@ -119,7 +116,7 @@ def test_blocks_beyond_the_limit_are_not_played(tmp_path: Path) -> None:
         "  return last[0] == 1 && last[64] == 2 && last[320] == 0 ? 42 : 1;\n}\n"
     )
     export("tic_tac_toe", "c", tmp_path / "game.c")
-    run([*CC, *STRICT, "main.c", "-o", "main"], tmp_path)
+    build("main", ["main.c"], tmp_path, STRICT)
     run(["./main"], tmp_path, 42)
 
 
