@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from tinygrad import Tensor, dtypes
 
-from tensor_envs._engine.batch_layout import MAX_BATCH, batch_layout
+from tensor_envs._engine.batch_layout import MAX_BATCH
 from tensor_envs._engine.inputs import bool_array, int_array
 from tensor_envs._validate import instance, integer, wrong_type
 from tensor_envs.jit import jit
@@ -43,7 +43,7 @@ def concat(states: Sequence[State]) -> State:
     buffers = first.buffers
     for other in states[1:]:
         count = integer("the number of games", buffers.batch + other.batch, 1, MAX_BATCH)
-        rows = int_array("rows", np.arange(count, dtype=np.int32), batch_layout(count, buffers.device))
+        rows = int_array("rows", np.arange(count, dtype=np.int32), first.env.engine.batch_layout(count, buffers.device))
         buffers = first.env.engine.gather(buffers, rows, count, other.buffers)
     return State(first.env, buffers)
 

@@ -15,7 +15,7 @@ import numpy as np
 from tinygrad import Tensor
 
 from tensor_envs._compiler.devices import DeviceName, is_capturing, resolve, stays_lazy
-from tensor_envs._engine.batch_layout import MAX_BATCH, BatchBuffers, batch_layout
+from tensor_envs._engine.batch_layout import MAX_BATCH, BatchBuffers
 from tensor_envs._engine.engine import Engine
 from tensor_envs._engine.entry import GameEntry
 from tensor_envs._engine.inputs import bool_array, host_ints, int_array
@@ -228,7 +228,7 @@ class Env(Generic[R_co, S_co]):
         else:
             rows = host_ints("rows", rows, None, below=state.batch)
             count = len(rows)
-        layout = batch_layout(count if count > 0 else 1, buffers.device)
+        layout = self.engine.batch_layout(count if count > 0 else 1, buffers.device)
         return self._state(self.engine.gather(buffers, int_array("rows", rows, layout), layout.batch))
 
     def put(self, state: State, rows: Any, other: State) -> S_co:

@@ -233,7 +233,7 @@ def _captured(policy: Policy, state: State, steps: int, reset: AutoReset) -> tup
     totals = upload(np.zeros(layout.rows * 2 * players, np.float32), state.device)
 
     def step(old: Tensor, new: Tensor, row_keys: Tensor, totals: Tensor) -> None:
-        before = BatchBuffers(old, row_keys, buffers.batch)
+        before = BatchBuffers(old, row_keys, layout)
         observed = State(env, engine.copy(before, live=True) if reset == "same_step" else before)
         actions = int_array("action", policy(observed), layout)
         stepped = State(env, engine.step(before, actions, reset, new))

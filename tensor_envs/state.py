@@ -48,7 +48,7 @@ class State:
 
     def __flatten__(self) -> tuple[Any, tuple[Tensor, ...]]:
         """Return the static part and the tensors, for `jit`."""
-        return (self.env, self.batch), self.tensors
+        return (self.env, self.buffers.layout), self.tensors
 
     @classmethod
     def __unflatten__(cls, metadata: Any, tensors: tuple[Tensor, Tensor]) -> State:

@@ -30,7 +30,6 @@ from tinygrad.helpers import GlobalCounters
 import tensor_envs as te
 from benchmark.c_baseline import library
 from tensor_envs._command import add_games, busy, command_parser, device_of, run, whole
-from tensor_envs._engine.batch_layout import LANES
 
 STEPS, RUNS, SECONDS = 64, 5, 0.2
 
@@ -71,7 +70,8 @@ def operations(env: te.Env, task: str, batch: int) -> float:
     assert functions and functions[-1].launcher is not None, f"{task} has not been compiled"
     (program,) = functions[-1].programs()
     blocks = next(filter(None, functions[-1].launcher.blocks))
-    return float(program.src[0].arg.estimates.ops / blocks / min(batch, LANES))
+    lanes = env.engine.batch_layout(batch, "CPU").grid.lanes
+    return float(program.src[0].arg.estimates.ops / blocks / lanes)
 
 
 def lines(name: str, batch: int, rate: float) -> list[str]:

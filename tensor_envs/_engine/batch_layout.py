@@ -11,10 +11,13 @@ import numpy as np
 from tinygrad import Tensor, dtypes
 from tinygrad.dtype import DType
 
-from tensor_envs._compiler.devices import DeviceName, device_of, download, empty_buffer, is_gpu, primary, upload
+from tensor_envs._compiler.devices import DeviceName, download, empty_buffer, is_gpu, primary, upload
 
 MAX_BATCH = 2**31 - 1
 LANES = 64  # maximum number of games in a block; on a GPU, threads in a workgroup
+# On a CPU a game with a state of more words has blocks of one wide vector, so that the words of a block are adjacent:
+# with 64 games, words lie so far apart that they share few lines of the first cache.
+MAX_WORDS, NARROW_LANES = 64, 16
 # A kernel on the CPU has the number of blocks as a parameter and serves every batch of up to this many. Its indices
 # have 32 bits, or 64 where an array of such a batch would have more values.
 MAX_BLOCKS = 2**14
@@ -70,7 +73,7 @@ class BatchLayout:
     @functools.cached_property
     def exact(self) -> BlockGrid:
         """Partition of a shard without padding, for arrays that users read."""
-        lanes = math.gcd(self.share, LANES)
+        lanes = math.gcd(self.share, self.grid.lanes)
         return replace(self.grid, blocks=self.share // lanes, lanes=lanes)
 
     def empty(self, words: int, dtype: DType = dtypes.uint32) -> Tensor:
@@ -122,15 +125,16 @@ class BatchLayout:
 
 
 @functools.lru_cache(1024)
-def batch_layout(batch: int, device: DeviceName) -> BatchLayout:
-    """Return the partition of a batch. ValueError if the devices cannot share it equally."""
+def batch_layout(batch: int, device: DeviceName, words: int) -> BatchLayout:
+    """Return the partition of a batch of states of so many words. ValueError if the devices cannot share it equally."""
     shards = 1 if isinstance(device, str) else len(device)
     if batch % shards:
         raise ValueError(f"batch must be a multiple of the {shards} devices, got {batch}")
     share, gpu = batch // shards, is_gpu(device)
     # tinygrad's interpreter runs every thread, padding included, and the threads of a block in lockstep
     interpreted = primary(device) == "PYTHON"
-    lanes = LANES if gpu and not interpreted else min(LANES, 1 << (share - 1).bit_length())
+    max_lanes = LANES if gpu or words <= MAX_WORDS else NARROW_LANES
+    lanes = LANES if gpu and not interpreted else min(max_lanes, 1 << (share - 1).bit_length())
     return BatchLayout(batch, device, shards, BlockGrid(-(-share // lanes), lanes, gpu, not interpreted))
 
 
@@ -139,12 +143,12 @@ class BatchBuffers(NamedTuple):
 
     words: Tensor
     row_keys: Tensor
-    batch: int
+    layout: BatchLayout
+
+    @property
+    def batch(self) -> int:
+        return self.layout.batch
 
     @property
     def device(self) -> DeviceName:
-        return device_of(self.words)
-
-    @property
-    def layout(self) -> BatchLayout:
-        return batch_layout(self.batch, device_of(self.words))
+        return self.layout.device

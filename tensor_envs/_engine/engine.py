@@ -49,6 +49,10 @@ class Engine:
         self.layout = Layout(self.spec)
         self._captures: dict[tuple[Any, ...], CapturedFunction] = {}
 
+    def batch_layout(self, batch: int, device: DeviceName) -> BatchLayout:
+        """Return the partition of a batch of this game's states."""
+        return batch_layout(batch, device, self.layout.words)
+
     # *** launching ***
 
     def run(self, kernel: Kernel, layout: BatchLayout, arrays: A, exact: bool = False) -> A:
@@ -128,7 +132,7 @@ class Engine:
 
     def row_keys(self, batch: int, words: tuple[int, int], device: DeviceName, first_row: int) -> Tensor:
         """Return each row's constants: words of the seed, number of the row, key of the uniform policy."""
-        layout = batch_layout(batch, device)
+        layout = self.batch_layout(batch, device)
         shards = [[*words, first_row + shard * layout.share] for shard in range(layout.shards)]
         scalars = np.array(shards, np.uint32).view(np.int32).ravel().tolist()
         arrays = Seed.Arrays(layout.empty(KEY_WORDS), cached_upload(tuple(scalars), device))
@@ -140,9 +144,9 @@ class Engine:
 
     def init(self, batch: int, words: tuple[int, int], device: DeviceName, first_row: int) -> BatchBuffers:
         """Start episode 0 of `batch` rows. words: of the seed."""
-        row_keys, layout = self.row_keys(batch, words, device, first_row), batch_layout(batch, device)
+        row_keys, layout = self.row_keys(batch, words, device, first_row), self.batch_layout(batch, device)
         new = self.run(Init(), layout, Init.Arrays(layout.empty(self.layout.words), row_keys)).new
-        return BatchBuffers(new, row_keys, batch)
+        return BatchBuffers(new, row_keys, layout)
 
     def step(
         self, buffers: BatchBuffers, actions: Tensor, reset: AutoReset = "none", new: Tensor | None = None
@@ -151,7 +155,7 @@ class Engine:
         layout = buffers.layout
         new = layout.empty(self.layout.words) if new is None else new
         arrays = Step.Arrays(new, buffers.words, buffers.row_keys, actions)
-        return BatchBuffers(self.run(Step(reset), layout, arrays).new, buffers.row_keys, buffers.batch)
+        return BatchBuffers(self.run(Step(reset), layout, arrays).new, buffers.row_keys, layout)
 
     def reset(self, buffers: BatchBuffers, chosen: Tensor | None = None) -> BatchBuffers:
         """Start the next episode of the chosen games, or of finished ones."""
@@ -170,7 +174,7 @@ class Engine:
 
     def gather(self, buffers: BatchBuffers, rows: Tensor, count: int, more: BatchBuffers | None = None) -> BatchBuffers:
         """Gather the games of some rows into a batch of `count`; the rows of `more` follow those of `buffers`."""
-        layout = batch_layout(count, buffers.device)
+        layout = self.batch_layout(count, buffers.device)
         new, new_keys = layout.empty(self.layout.words), layout.empty(KEY_WORDS)
         sizes = (buffers.batch,) if more is None else (buffers.batch, more.batch)
         arrays = Gather.Arrays(
@@ -185,7 +189,7 @@ class Engine:
                 more_keys=None if alike[1] else more.row_keys,
             )
         after = self.run(kernel, layout, arrays)
-        return BatchBuffers(after.new, after.new_keys, count)
+        return BatchBuffers(after.new, after.new_keys, layout)
 
     def sample(self, buffers: BatchBuffers) -> Tensor:
         """Return the uniform policy's actions, int32 [B]; 0 for a game that is over."""
@@ -194,8 +198,8 @@ class Engine:
 
     def load(self, table: np.ndarray, row_keys: np.ndarray, device: DeviceName) -> BatchBuffers:
         """Upload a batch, [B, words] and [B, KEY_WORDS]."""
-        layout = batch_layout(len(table), device)
-        return BatchBuffers(layout.upload(table), layout.upload(row_keys), len(table))
+        layout = self.batch_layout(len(table), device)
+        return BatchBuffers(layout.upload(table), layout.upload(row_keys), layout)
 
     # *** many steps ***
 
@@ -219,7 +223,8 @@ class Engine:
         self, buffers: BatchBuffers, copies: int, actions: Tensor | None, words: tuple[int, int], limit: int
     ) -> Tensor:
         """Play copies of every game to their ends by the uniform policy; return float32 [B * copies, P]."""
-        layout, source, device = batch_layout(buffers.batch * copies, buffers.device), buffers.layout, buffers.device
+        source, device = buffers.layout, buffers.device
+        layout = self.batch_layout(buffers.batch * copies, device)
         row_keys = self.row_keys(layout.batch, words, device, 0)
         totals = layout.empty(self.spec.num_players, dtypes.float32)
         scalars = cached_upload((limit, source.share) * layout.shards, device)

@@ -13,7 +13,7 @@ from tinygrad.dtype import DType
 from tensor_envs._compiler.capture import Launch
 from tensor_envs._compiler.devices import DeviceName, cached_upload, download, host_memory, resolve, write
 from tensor_envs._compiler.threads import synchronize
-from tensor_envs._engine.batch_layout import BatchBuffers, BatchLayout, batch_layout
+from tensor_envs._engine.batch_layout import BatchBuffers, BatchLayout
 from tensor_envs._engine.inputs import host_ints
 from tensor_envs._engine.kernels import until
 from tensor_envs._engine.kernels.observe import DTYPES, Observe, Outputs
@@ -183,7 +183,7 @@ class SingleAgent:
     ):
         instance("env", env, Env)
         self.env, self.batch, self.seats = env, batch, seats("player", player, env.num_players)
-        self._layout = layout = batch_layout(batch, resolve(device))
+        self._layout = layout = env.engine.batch_layout(batch, resolve(device))
         self._actions = HostBuffer(layout, 1, dtypes.int32)
         self._mask = HostBuffer(layout, env.num_actions, dtypes.int8)
         self._observation = observation_buffer(env, layout)
@@ -320,7 +320,7 @@ class SingleAgent:
         return self._tally.column(until.STATUS)
 
     def _state(self, words: Tensor) -> State:
-        return State(self.env, BatchBuffers(words, self._launches[0].row_keys, self.batch))
+        return State(self.env, BatchBuffers(words, self._launches[0].row_keys, self._layout))
 
     @property
     def state(self) -> State:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import and_, or_, xor
 from typing import Any
 
@@ -34,8 +34,10 @@ class GridSet(list[Any]):
         ([word(11)], [word(240)], bool(False), int(4), int(4))
     """
 
-    def __init__(self, grid: Grid, words: Sequence[Any]):
-        super().__init__(words)
+    __slots__ = ("grid",)
+
+    def __init__(self, grid: Grid, words: Iterable[Any]):
+        list.__init__(self, words)
         self.grid = grid
 
     def like(self, words: Sequence[Any]) -> GridSet:
@@ -45,7 +47,7 @@ class GridSet(list[Any]):
     def _with(self, operation: Callable[[Any, Any], Any], other: Sequence[Any]) -> GridSet:
         if not isinstance(other, (list, tuple)) or len(other) != len(self):
             refuse(f"a set of {self.grid} mixes with sets and lists of {len(self)} words, got {type(other).__name__}")
-        return self.like([operation(x, y) for x, y in zip(self, other, strict=True)])
+        return GridSet(self.grid, map(operation, self, other))
 
     def __and__(self, other: Sequence[Any]) -> GridSet:
         return self._with(and_, other)
@@ -166,15 +168,18 @@ class Grid:
         if not right and (down < 0 or self.size % self.word_bits == 0):
             return cells
         inside = zip(cells, self._inside(down, right), self.full, strict=True)
-        return cells.like([w if stays.value == every.value else w & stays for w, stays, every in inside])
+        return cells.like([w if stays.node == every.node else w & stays for w, stays, every in inside])
 
     def moved(self, cells: Sequence[Any], amount: int) -> GridSet:
         """Return the set with every cell i moved to i + amount; those beyond the words are dropped."""
         skip, by = divmod(amount, self.word_bits)
-        zero = Scalar(0, self.dtype)
-        get = dict(enumerate(cells)).get
-        pairs = [(get(w - skip, zero), get(w - skip - 1, zero)) for w in range(self.words)]
-        return GridSet(self, [high << by | low >> self.word_bits - by if by else high for high, low in pairs])
+        words = list[Any]()
+        for high in range(-skip, self.words - skip):  # the word that becomes this one; the one below gives the low bits
+            parts = [cells[high] << by] if 0 <= high < self.words else []
+            if by and 0 < high <= self.words:
+                parts.append(cells[high - 1] >> self.word_bits - by)
+            words.append(union_of(parts) if len(parts) > 1 else parts[0] if parts else self.empty[0])
+        return GridSet(self, words)
 
     def shift(self, cells: Sequence[Any], down: int, right: int) -> GridSet:
         """Return the set moved by some rows and columns; what would leave the board is dropped."""

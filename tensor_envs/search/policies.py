@@ -16,7 +16,7 @@ from tinygrad import Tensor, dtypes
 from tensor_envs._compiler.capture import CapturedFunction, Launch, launches_directly
 from tensor_envs._compiler.devices import LOCK, DeviceName, before_capture, empty_buffer, is_gpu, stays_lazy, upload
 from tensor_envs._compiler.launch import realize
-from tensor_envs._engine.batch_layout import BatchBuffers, BatchLayout, batch_layout
+from tensor_envs._engine.batch_layout import BatchBuffers, BatchLayout
 from tensor_envs._engine.random import seed_words, threefry
 from tensor_envs._validate import function, instance, integer, number, one_of
 from tensor_envs.interop import ExportInJitError
@@ -38,7 +38,7 @@ EXPLORATION = 1.4
 TREE_BYTES = 2**28  # of the trees in memory at once, if those of one block do not take more
 MAX_TREE_BYTES = 2**33  # of these trees, and of all trees with keep_tree=True: GPUs index words by 32 bits
 MAX_BLOCKS = 256  # blocks per kernel, so that indices have 32 bits
-NETWORK_BLOCKS = 4  # blocks per chunk with a network on a CPU, so that trees stay in cache
+NETWORK_GAMES = 256  # in a chunk with a network on a CPU, so that trees stay in cache
 REJECTED = -1e9
 TRIES = 8  # candidates of a draw by rejection; each is accepted with probability 3/4 or more
 
@@ -369,10 +369,10 @@ def chunk_of(engine: Engine, config: SearchConfig, whole: BatchLayout) -> BatchL
         )
     blocks = TREE_BYTES // (lanes * size)
     if config.selection.uses_network and not is_gpu(whole.device):
-        blocks = min(blocks, NETWORK_BLOCKS)
+        blocks = min(blocks, NETWORK_GAMES // lanes)
     blocks = max(1, min(blocks, MAX_BLOCKS))
     small = blocks >= whole.grid.blocks
-    chunk = whole if small else batch_layout(blocks * lanes * whole.shards, whole.device)
+    chunk = whole if small else engine.batch_layout(blocks * lanes * whole.shards, whole.device)
     return replace(chunk, grid=replace(chunk.grid, max_blocks=MAX_BLOCKS))
 
 
@@ -457,7 +457,7 @@ class NetworkRunner:
         return Finalize.Arrays(self.tree, params, self.output, self.root_noise, result)
 
     def _evaluate(self, words: Tensor, row_keys: Tensor, logits: Tensor, values: Tensor) -> None:
-        state = State(self.env, BatchBuffers(words, row_keys, self.chunk.batch))
+        state = State(self.env, BatchBuffers(words, row_keys, self.leaf.buffers.layout))
         _, *output = checked(self.evaluate(state), self.env, state.batch, self.form)
         Tensor.realize(
             *(old.assign(x.cast(dtypes.float32).reshape(-1)) for old, x in zip((logits, values), output, strict=True))

@@ -9,7 +9,7 @@ import numpy as np
 from tinygrad.helpers import tqdm
 
 from tensor_envs._compiler.devices import resolve
-from tensor_envs._engine.batch_layout import LANES, BatchBuffers, batch_layout
+from tensor_envs._engine.batch_layout import LANES, BatchBuffers
 from tensor_envs._engine.engine import Engine
 from tensor_envs._engine.inputs import int_array
 from tensor_envs._engine.layout import FLAGS, Layout, Slot
@@ -118,7 +118,8 @@ class Branches:
     def gather(self, buffers: BatchBuffers, rows: Array) -> BatchBuffers:
         """Gather the games at some rows, padded by repeated rows to `padded_size`."""
         rows = np.resize(rows, padded_size(len(rows)))
-        return self.engine.gather(buffers, int_array("rows", rows, batch_layout(len(rows), self.device)), len(rows))
+        layout = self.engine.batch_layout(len(rows), self.device)
+        return self.engine.gather(buffers, int_array("rows", rows, layout), len(rows))
 
     def after(self, buffers: BatchBuffers, count: int) -> Iterator[tuple[Array, Array, BatchBuffers, Array]]:
         """Play every legal action in the first games of a batch, in parts.

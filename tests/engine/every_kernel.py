@@ -15,7 +15,6 @@ from tinygrad import Tensor, dtypes
 
 import tensor_envs as te
 from tensor_envs._engine import kernels
-from tensor_envs._engine.batch_layout import batch_layout
 from tensor_envs._engine.kernels.observe import DTYPES, Outputs
 from tensor_envs._engine.kernels.until import PlayUntil
 from tests.games import dice_race
@@ -58,7 +57,7 @@ def use(env: te.Env) -> None:
             te.rollout_from(state, "uniform", 8, autoreset=again, count_actions=True)
         for first in (None, actions):
             te.playout(state, 3, first)
-    where, engine = batch_layout(BATCH, state.device), env.engine
+    where, engine = state.buffers.layout, env.engine
     size = int(np.prod(env.observation_shape))
     seen = Outputs(where.empty(size, DTYPES[env.spec.observation_dtype]), where.empty(env.num_actions, dtypes.int8))
     every = tuple(range(env.num_players))

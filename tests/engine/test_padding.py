@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from tinygrad import Tensor, dtypes
 
 import tensor_envs as te
-from tensor_envs._engine.batch_layout import batch_layout
+from tensor_envs._engine.batch_layout import LANES, MAX_WORDS, NARROW_LANES, batch_layout
 from tests.games import dice_race
 from tests.games.shared import shared_env
 
@@ -41,11 +42,12 @@ def same_rows(state: te.State, whole: te.State, rows: Any = None) -> None:
 
 
 def test_how_a_batch_is_cut() -> None:
-    for batch in (1, 2, 3, 7, 33, 64, 65, 127, 128, 300):
-        one, two = batch_layout(batch, "CPU"), batch_layout(2 * batch, ("CPU:0", "CPU:1"))
+    for batch, words in itertools.product((1, 2, 3, 7, 33, 64, 65, 127, 128, 300), (MAX_WORDS, MAX_WORDS + 1)):
+        one, two = batch_layout(batch, "CPU", words), batch_layout(2 * batch, ("CPU:0", "CPU:1"), words)
+        lanes = LANES if words == MAX_WORDS else NARROW_LANES
         assert one.rows >= batch > one.rows - one.grid.lanes and one.grid == two.grid
-        assert one.grid.lanes & one.grid.lanes - 1 == 0 and one.grid.lanes <= 64
-        assert one.grid.lanes == 64 or one.grid.blocks == 1
+        assert one.grid.lanes & one.grid.lanes - 1 == 0 and one.grid.lanes <= lanes
+        assert one.grid.lanes == lanes or one.grid.blocks == 1
         values = np.arange(2 * batch * 3).reshape(2 * batch, 3)
         there = two.padded(values)
         assert there.shape == (two.rows, 3)

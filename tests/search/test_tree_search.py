@@ -197,14 +197,14 @@ def test_a_subtree_of_several_devices_and_of_chance() -> None:
 def test_trees_that_need_too_much_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """The error comes before the allocation, and what it names fits."""
     message = (
-        r"at most 2340 for 64 games, got 8192: their trees need 28.0 GiB of at most 8; or search 16 games at a time"
+        r"at most 9363 for 16 games, got 16384: their trees need 14.0 GiB of at most 8; or search 8 games at a time"
     )
     chess, allocate = te.make("chess").init(64), policies.memory_for
     monkeypatch.setattr(policies, "memory_for", None)
     with pytest.raises(ValueError, match=message):
-        te.search.playout_policy(chess, 8192)
-    with pytest.raises(ValueError, match="num_simulations must be at most 1761 for 64 games, got 2000"):
-        te.search.gumbel_muzero_policy(chess, network(chess.env), 2000)
+        te.search.playout_policy(chess, 16384)
+    with pytest.raises(ValueError, match="num_simulations must be at most 7049 for 16 games, got 8000"):
+        te.search.gumbel_muzero_policy(chess, network(chess.env), 8000)
     monkeypatch.setattr(policies, "memory_for", allocate)
     monkeypatch.setattr(policies, "MAX_TREE_BYTES", 2**20)
     state = shared_env("tic_tac_toe").init(64)
