@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import Any
 
 from tensor_envs._validate import integer as checked
-from tensor_envs.games._kit.sets import chained, number
+from tensor_envs.games._kit.sets import chained
 from tensor_envs.rules import (
     Chance,
     Field,
@@ -44,6 +44,7 @@ from tensor_envs.rules import (
 STRIDE, DIGITS = 8, 6  # between crossings of adjacent rows; binary digits of a crossing
 MIN_SIZE, MAX_SIZE, MAX_WALLS = 3, 9, 31
 FULL = 2**64 - 1
+DIGIT_SETS = [sum(1 << crossing for crossing in range(64) if crossing >> k & 1) for k in range(DIGITS)]
 COLUMN = sum(1 << STRIDE * row for row in range(STRIDE))  # the crossings of the first column
 WAYS = ((-1, 0), (0, 1), (1, 0), (0, -1))  # up, right, down, left: rows and columns
 PLIES = 4  # per square, after which the game is drawn (Q9)
@@ -113,10 +114,10 @@ class Quoridor:
         squares = self.pawn_moves(s)
         own = where(s.current_player == 0, *s.walls)
         walls = [where(own > 0, cells, 0) for cells in self.legal_walls(s)]
-        rows = [
-            [(halves(cells >> STRIDE * row)[0] & 2**self.inner - 1) for row in range(self.inner)] for cells in walls
-        ]
-        return chained((squares, self.squares), *(([row], self.inner) for side in rows for row in side))
+        if self.inner == STRIDE:  # rows have no gaps between them
+            return chained((squares, self.squares), *((halves(cells), self.inner**2) for cells in walls))
+        rows = [halves(cells >> STRIDE * row)[0] & 2**self.inner - 1 for cells in walls for row in range(self.inner)]
+        return chained((squares, self.squares), *(([row], self.inner) for row in rows))
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
         is_first, is_move = s.current_player == 0, action < self.squares
@@ -141,14 +142,13 @@ class Quoridor:
         pawn, other = where(s.current_player == 0, s.pawns, [*s.pawns[::-1]])
         open_ways, beyond = self.open_ways(s, pawn), self.open_ways(s, other)
         near, middle = word64(0), 2 * self.size  # squares around the pawn, which is the middle one
-        for k, (down, right) in enumerate(WAYS):
-            step = self.size * down + right
-            meets = open_ways[k] & (pawn + step == other)
-            targets = [(open_ways[k] & ~meets, step), (meets & beyond[k], 2 * step)]
-            for side in (k + 1, k + 3):
-                down, right = WAYS[side % 4]
-                targets.append((meets & ~beyond[k] & beyond[side % 4], step + self.size * down + right))
-            for able, away in targets:
+        steps = [self.size * down + right for down, right in WAYS]
+        meets = [is_open & (pawn + step == other) for is_open, step in zip(open_ways, steps, strict=True)]
+        for k, step in enumerate(steps):
+            side = (k + 1) % 4  # a pawn beside may be passed on the side if the way straight on is closed
+            passes = [meets[a] & ~beyond[a] & beyond[b] for a, b in ((k, side), (side, k))]
+            targets = [(open_ways[k] & ~meets[k], step), (meets[k] & beyond[k], 2 * step)]
+            for able, away in (*targets, (passes[0] | passes[1], step + steps[side])):
                 near |= where(able, word64(1 << middle + away), 0)
         low = where(pawn < middle, near >> maximum(middle - pawn, 0), near << maximum(pawn - middle, 0))
         high = where(pawn <= middle, 0, near >> minimum(64 + middle - pawn, 63))
@@ -174,19 +174,20 @@ class Quoridor:
         is_first = s.current_player == 0
         pawn, other = where(is_first, s.pawns, [*s.pawns[::-1]])
         odd, tied = where(is_first, *s.odd), where(is_first, *s.tied)
-        gap = where(square > pawn, square - pawn, pawn - square)
-        steps = (gap == 1) & (square // self.size == pawn // self.size) | (gap == self.size)
-        via = where(steps, square, other)  # a jump is two steps
-        for start, end in ((pawn, via), (via, square)):
-            # The straight walks from both squares differ by the step and a ring around the crossings between them.
-            row, column = start // self.size, minimum(start % self.size, end % self.size)
-            sideways = start % self.size != end % self.size
-            ahead = where(is_first, rows_above(row), ~rows_above(row))
-            flipped = self.touched(s) & (column_set(column) & ahead)
+        old, new = pawn % self.size, square % self.size
+        # The straight walks from both squares differ by the way and a ring around the crossings of the columns between
+        # them. All steps to a side are in one row, the new one where a jump goes up or down before.
+        row = where((old != new) & (other % self.size == old), square, pawn) // self.size
+        first, width = minimum(old, new), maximum(old, new) - minimum(old, new)
+        behind, flipped, same = less(s.groups[3:], row), word64(0), word64(0)
+        for k in range(2):
+            column = minimum(first + k, self.inner - 1)
+            flipped |= where(width > k, column_set(column), 0)
             alike = [where((column >> k & 1) != 0, digit, ~digit) for k, digit in enumerate(s.groups[:3])]
-            behind = less(s.groups[3:], row)
-            whole = alike[0] & alike[1] & alike[2] & where(is_first, behind, ~behind) & self.touched(s) & ~tied
-            odd = odd ^ where(sideways, flipped ^ whole, 0)  # groups whose highest crossing is flipped
+            same |= where(width > k, alike[0] & alike[1] & alike[2], 0)
+        flipped &= where(is_first, rows_above(row), ~rows_above(row))
+        same &= where(is_first, behind, ~behind) & ~tied  # groups whose highest crossing is flipped
+        odd = odd ^ self.touched(s) & (flipped ^ same)
         pawns = [where(is_first, square, s.pawns[0]), where(is_first, s.pawns[1], square)]
         return s.replace(pawns=pawns, odd=[where(is_first, odd, s.odd[0]), where(is_first, s.odd[1], odd)])
 
@@ -209,7 +210,8 @@ class Quoridor:
             free = self.board & ~(taken | before(walls) | behind(walls))
             some = self.touched(s)
             ends = [before(some), some, behind(some)]
-            digits = [[before(digit), digit, behind(digit)] for digit in s.groups]
+            ahead = STRIDE if upright else 1  # the ends of walls are within the board, so that no digit is lost
+            digits = [[digit << ahead, digit, digit >> ahead] for digit in s.groups]
             pairs = ((0, 1), (1, 2), (0, 2))
             joined = [ends[a] & ends[b] & ~union_of([digit[a] ^ digit[b] for digit in digits]) for a, b in pairs]
             for player in (0, 1):
@@ -250,18 +252,15 @@ class Quoridor:
         inside: list[Any] = [along > 0, True, along < n - 1]
         numbers = (maximum(middle - step, 0), middle, middle + step)
         cells = [where(here, word64(1) << crossing, 0) for here, crossing in zip(inside, numbers, strict=True)]
-        some = self.touched(s)
-        groups, highest = [], integer(0)
-        for own, crossing in zip(cells, numbers, strict=True):
-            digits = [(digit & own) != 0 for digit in s.groups]
-            differs = union_of(
-                [digit ^ where(own_digit, word64(FULL), 0) for digit, own_digit in zip(s.groups, digits, strict=True)]
-            )
-            has = (some & own) != 0
-            groups.append(where(has, some & ~differs, own))
-            top = where(has, number(digits), where(own != 0, crossing, 0))
-            highest = maximum(highest, top)
+        some, groups = self.touched(s), list[Scalar]()
+        for own in cells:
+            differs = union_of([digit ^ where((digit & own) != 0, word64(FULL), 0) for digit in s.groups])
+            groups.append(where((some & own) != 0, some & ~differs, own))
         whole = union_of(groups)
+        below = whole
+        for k in range(DIGITS):
+            below |= below >> 2**k
+        highest = below ^ below >> 1
         tied, odd = [], []
         for player in (0, 1):
             left, right = self.straight(s, player)
@@ -276,7 +275,7 @@ class Quoridor:
             at_edge = [(s.tied[player] & own) != 0 for own in cells]
             at_start, at_end = at_edge[0] | ((edges[0] & cell) != 0), at_edge[2] | ((edges[1] & cell) != 0)
             relative = s.odd[player] ^ flips  # to the middle
-            free = ((relative >> highest) & 1) != 0
+            free = (relative & highest) != 0
             turn = where(at_edge[1], False, where(at_start, first, where(at_end, last, free)))
             odd.append(relative ^ where(turn, whole, 0))
             tied.append(s.tied[player] | where(at_edge[1] | at_start | at_end, whole, 0))
@@ -284,7 +283,10 @@ class Quoridor:
             walls=[left - integer(s.current_player == player) for player, left in enumerate(s.walls)],
             horizontal=s.horizontal | where(upright, 0, cell),
             vertical=s.vertical | where(upright, cell, 0),
-            groups=[d & ~whole | where((highest >> k & 1) != 0, whole, 0) for k, d in enumerate(s.groups)],
+            groups=[
+                digit & ~whole | where((highest & members) != 0, whole, 0)
+                for digit, members in zip(s.groups, DIGIT_SETS, strict=True)
+            ],
             tied=tied,
             odd=odd,
         )
