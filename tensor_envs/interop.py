@@ -12,7 +12,8 @@ Rules for shared memory:
   in the next step: share these until then only, or pass `copy=True`.
 - `to_numpy` returns read-only arrays, since a state is immutable. PyTorch has no read-only tensors: do not write into
   one that shares a state's memory. `Tensor.assign` on an imported tensor writes into the array that it came from.
-- `VectorEnv.step` and `Env.step` take actions of PyTorch as they are, and copy 4 bytes a game.
+- `VectorEnv.step` on the CPU reads actions in contiguous int32 where they are, see there; it has read them when it
+  returns. `Env.step` copies them, 4 bytes a game. Both convert other integers.
 - DLPack: arrays and tensors that these functions return support it (`np.from_dlpack`, `torch.from_dlpack`,
   `jax.numpy.from_dlpack`). tinygrad's own Tensors do not (https://github.com/tinygrad/tinygrad/issues/14072).
 - Pending kernels of one side finish before the other side gets the memory. There is no synchronisation afterwards.

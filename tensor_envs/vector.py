@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from tinygrad import Tensor, dtypes
 
-from tensor_envs._compiler.capture import Launch
+from tensor_envs._compiler.capture import Launch, lends
 from tensor_envs._compiler.devices import DeviceName, host_memory, is_cpu, stays_lazy, write
 from tensor_envs._compiler.threads import synchronize
 from tensor_envs._engine.batch_layout import MAX_BATCH, BatchBuffers
@@ -18,7 +18,7 @@ from tensor_envs._engine.kernels.observe import Outputs
 from tensor_envs._engine.kernels.step import Step
 from tensor_envs._validate import instance, integer, one_of
 from tensor_envs.env import Env
-from tensor_envs.interop import keep_exports, to_numpy, to_torch
+from tensor_envs.interop import from_numpy, keep_exports, to_numpy, to_torch
 from tensor_envs.state import State
 
 Autoreset = Literal["same_step", "next_step", "disabled"]
@@ -29,7 +29,7 @@ class Transition:
     """Result of a step of a `VectorEnv`. Reading it after the next step raises RuntimeError.
 
     Attributes:
-        actions: int32 [B], in a buffer that the next step overwrites.
+        actions: int32 [B], in a buffer that the next step overwrites, or in the array that the step was given.
         rewards: float32 [B, P], of the step.
         terminated, truncated: bool [B], of the step.
 
@@ -41,7 +41,7 @@ class Transition:
 
     __slots__ = ("_actions", "_count", "_vector")
 
-    def __init__(self, vector: VectorEnv, actions: Tensor):
+    def __init__(self, vector: VectorEnv, actions: Tensor | np.ndarray):
         self._vector, self._actions, self._count = vector, actions, vector._count
 
     def _state(self) -> State:
@@ -61,6 +61,8 @@ class Transition:
     @property
     def actions(self) -> Tensor:
         self._state()
+        if isinstance(self._actions, np.ndarray):
+            return from_numpy(self._actions)
         return self._vector.buffers.layout.column(self._actions)
 
     @property
@@ -80,7 +82,10 @@ class Transition:
         vector, state = self._vector, self._state()
         values = vector.numpy() if vector.observes else state.numpy()
         chosen = {name: values[name] for name in ("rewards", "terminated", "truncated")}
-        return {"actions": vector.buffers.layout.table(self._actions)[:, 0], **chosen}
+        actions = self._actions
+        if isinstance(actions, np.ndarray):
+            return {"actions": actions.copy(), **chosen}
+        return {"actions": vector.buffers.layout.table(actions)[:, 0], **chosen}
 
     @property
     def final_state(self) -> State:
@@ -91,10 +96,13 @@ class Transition:
         after, vector = self._state(), self._vector
         if vector.autoreset != "same_step":
             return State(vector.env, vector.engine.copy(after.buffers, live=False))
-        if vector._before is None:
+        if not vector._final_states:
             raise RuntimeError("final_state needs a VectorEnv made with final_states=True")
+        actions = self._actions
+        assert vector._before is not None
+        assert isinstance(actions, Tensor)  # such a VectorEnv copies arrays
         before = vector.engine.copy(vector._before, live=True)  # its flags are of the previous step
-        return State(vector.env, vector.engine.step(before, self._actions))
+        return State(vector.env, vector.engine.step(before, actions))
 
     def final_observation(self, player: Any = None) -> Tensor:
         """Return the observation of the final state, see `Env.observe`."""
@@ -162,6 +170,11 @@ class VectorEnv:
         layout = buffers.layout
         self._sampled, self._uploaded = (layout.empty(1, dtypes.int32) for _ in range(2))
         self._uploads = host_memory(self._uploaded)
+        # kernels read whole blocks, and a final state is computed from the actions when it is read
+        self._lends = lends(self.device) and layout.rows == layout.batch and not self._final_states
+        written = () if self._outputs is None else (x for x in self._outputs if x is not None)
+        memory = [array for output in written for array in host_memory(output)]
+        self._written = [range(array.ctypes.data, array.ctypes.data + array.nbytes) for array in memory]
         self._launches: dict[Any, Launch] = {}
         self._row_launches: dict[int, Launch] = {}  # by the id of a state's buffer
         self._snapshot: State | None = None
@@ -342,7 +355,9 @@ class VectorEnv:
         """Play one action in every game, in place and in one launch.
 
         Args:
-            action: as in `Env.step`. Arrays and PyTorch's tensors on the host are copied, 4 bytes a game.
+            action: as in `Env.step`. On one CPU device the kernel reads contiguous int32 of NumPy and PyTorch where
+                they are, if `num_envs` is a power of two or a multiple of 64 and there are no `final_states`. Other
+                arrays are copied, 4 bytes a game.
 
         Returns:
             The result of the step, to be read before the next one.
@@ -358,6 +373,8 @@ class VectorEnv:
         else:
             actions, layout = self._uploaded, self.buffers.layout
             values = host_ints("action", action, self.num_envs)
+            if (address := self._lent_address(values)) is not None:
+                return self._advance(Step(RESETS[self.autoreset]), values, address)
             if len(self._uploads) == 1:
                 synchronize(self.device)
                 self._uploads[0][: self.num_envs] = values
@@ -384,23 +401,38 @@ class VectorEnv:
         self._check_outside_jit()
         return self._advance(Step(RESETS[self.autoreset], uniform=True), self._sampled)
 
-    def _advance(self, kernel: Step, actions: Tensor) -> Transition:
-        """Run a step in place, by a prepared launch if `actions` is one of this object's buffers."""
+    def _lent_address(self, values: np.ndarray) -> int | None:
+        """Return where a step may read actions; None if it cannot, or would write there."""
+        if not (self._lends and values.flags.c_contiguous and values.flags.aligned):
+            return None
+        address = values.ctypes.data
+        return None if any(address in memory for memory in self._written) else address
+
+    def _advance(self, kernel: Step, actions: Tensor | np.ndarray, *lent: int) -> Transition:
+        """Run a step in place, by a prepared launch if `actions` is one of this object's buffers, or lent.
+
+        lent: address of actions in an array.
+        """
         buffers, spare = self.buffers, self._spare
         if spare is not None:  # from one buffer into the other
             self._before, self.buffers, self._spare = buffers, buffers._replace(words=spare), buffers.words
         # launches are prepared for a kernel and the buffers that it is bound to
-        reusable = actions is self._uploaded or actions is self._sampled
-        key = (kernel.uniform, id(self.buffers.words)) if reusable else None
+        bound = self._uploaded if isinstance(actions, np.ndarray) else actions
+        reusable = bound is self._uploaded or bound is self._sampled
+        key = (kernel.uniform, len(lent), id(self.buffers.words)) if reusable else None
         launch = self._launches.get(key)
         if launch is None:
             old = None if spare is None else buffers.words
-            arrays = Step.Arrays(self.buffers.words, old, buffers.row_keys, actions, self._outputs)
-            self.engine.run(kernel, buffers.layout, arrays)
-            if reusable:
-                self._launches[key] = self.engine.bind(kernel, buffers.layout, arrays)
+            arrays = Step.Arrays(self.buffers.words, old, buffers.row_keys, bound, self._outputs)
+            if lent:
+                launch = self._launches[key] = self.engine.bind(kernel, buffers.layout, arrays, lent=bound)
+                launch(*lent)
+            else:
+                self.engine.run(kernel, buffers.layout, arrays)
+                if reusable:
+                    self._launches[key] = self.engine.bind(kernel, buffers.layout, arrays)
         else:
-            launch()
+            launch(*lent)
         self._count, self._snapshot = self._count + 1, None
         return Transition(self, actions)
 

@@ -5,6 +5,7 @@ import importlib
 import importlib.util
 import subprocess
 import sys
+import tracemalloc
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -403,6 +404,55 @@ def test_a_step_from_pytorch_is_one_launch(dtype: str) -> None:
         same.step([-1 if action > 8 else action for action in actions.tolist()])
         for name, array in same.numpy().items():
             np.testing.assert_array_equal(vector.numpy()[name], array)
+
+
+@kinds
+@pytest.mark.parametrize("name", ["tic_tac_toe", "oware"])
+def test_a_step_reads_actions_where_they_are(kind: str, name: str) -> None:
+    """Neither is memory of NumPy allocated, nor is the buffer for actions of other kinds written."""
+    batch, env = 4096, te.make(name)
+    module, _ = library(kind)
+    vector, same = (te.VectorEnv(env, batch, seed=3, device="CPU", observe=True) for _ in range(2))
+    vector._uploads[0][:] = sentinel = 77
+    for turn in range(4):
+        drawn = same.step_uniform()
+        actions = module.zeros(batch, dtype=module.int32)
+        actions[:] = module.asarray(drawn.numpy()["actions"])
+        kernels = GlobalCounters.kernel_count
+        tracemalloc.start()
+        transition = vector.step(actions)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert turn == 0 or (GlobalCounters.kernel_count == kernels + 1 and peak < batch)
+        assert place(transition.actions.numpy()) != place(actions), "tinygrad's own conversion copies"
+        assert place(te.to_numpy(transition.actions, copy=False)) == place(actions)
+        for key, array in same.numpy().items():
+            np.testing.assert_array_equal(vector.numpy()[key], array)
+    assert (vector._uploads[0] == sentinel).all()
+
+
+def test_a_step_copies_actions_that_it_cannot_read_in_place() -> None:
+    """Strided and unaligned arrays, padded batches, final states, and a step's own output."""
+    plain = np.arange(128, dtype=np.int32) % 9
+    unaligned = np.zeros(128 * 4 + 1, np.uint8)[1:].view(np.int32)
+    unaligned[:] = plain
+    for batch, actions, final_states in (
+        (128, np.repeat(plain, 2)[::2], False),
+        (128, unaligned, False),
+        (70, plain[:70], False),
+        (128, plain, True),
+    ):
+        vector, same = (te.VectorEnv(TTT, batch, device="CPU", final_states=final_states) for _ in range(2))
+        vector.step(actions)
+        same.step(actions.tolist())
+        assert vector.state.ply.tolist() == same.state.ply.tolist() == [1] * batch
+        assert (vector._uploads[0][:batch] == actions).all()
+        assert vector.state.own.tolist() == same.state.own.tolist()
+    vector = te.VectorEnv(TTT, 64, device="CPU", observe=True)
+    for player in (0, 1):  # the player to move is an int32 output of the step
+        vector.step(vector.numpy(copy=False)["current_player"])
+        assert (vector._uploads[0] == player).all()
+    assert vector.state.ply.tolist() == [2] * 64
 
 
 @needs_torch

@@ -34,7 +34,7 @@ from tensor_envs._compiler.threads import Job, blocks_of, native_launch, runs_na
 
 VIEWS = {Ops.UNSHARD, Ops.BITCAST, Ops.DETACH, Ops.CONTIGUOUS, *GroupOp.Movement}
 CACHE_MAX = 512  # captured functions of an environment, or signatures of a jitted one
-Launch = Callable[[], object]
+Launch = Callable[..., object]  # takes the address of lent memory, if it was bound so
 
 
 class NothingRecordedError(Exception):
@@ -98,12 +98,15 @@ class CapturedFunction:
             return [call.src[0] for call in self.captured.linear.src]
         return [] if self.launcher is None else [program for program, _ in self.launcher.await_programs()]
 
-    def bind(self, *tensors: Tensor) -> Launch:
-        """Return a prepared call with these arguments, for a function without results and one thread at a time."""
+    def bind(self, *tensors: Tensor, lent: Tensor | None = None) -> Launch:
+        """Return a prepared call with these arguments, for a function without results and one thread at a time.
+
+        lent: the argument in whose place a call uses memory at the address that it takes, where `lends` holds.
+        """
         if self.launcher is None or not self._is_ready:
             return partial(self, *tensors)
         with LOCK:  # before that of Python 3.11's cached_property
-            launch = self.launcher(tensors)
+            launch = self.launcher(tensors, lent)
         if self.captured is None:
             return launch
         return lambda: launch() if self._is_ready else self(*tensors)
@@ -157,6 +160,11 @@ def get_or_create(cache: dict[K, V], key: K, create: Callable[[], V]) -> V:
 def launches_directly() -> bool:
     """Return whether programs are launched without tinygrad: what it launches it can show and profile."""
     return not (DEBUG >= 2 or PROFILE)
+
+
+def lends(device: DeviceName) -> bool:
+    """Return whether a bound launch on a device can use memory of other libraries, which it does not outlast."""
+    return isinstance(device, str) and runs_natively(device) and launches_directly()
 
 
 def base_of(u: UOp) -> UOp:
@@ -251,7 +259,7 @@ class ProgramLauncher:
         native = runs_natively(self.devices[0])
         return [Job(p.run, p.dimensions, p.share) for p in self.runs] if native else []
 
-    def __call__(self, arguments: Sequence[Tensor]) -> Launch:
+    def __call__(self, arguments: Sequence[Tensor], lent: Tensor | None = None) -> Launch:
         bases = [base_of(t.uop) for t in arguments]
         parts = [*map(shards, bases), *self.internal_memory]
         memory = [[part[j].get_buf(device) for part in parts] for j, device in enumerate(self.devices)]
@@ -261,7 +269,8 @@ class ProgramLauncher:
         moved = sum(p.bytes_moved * (n or 1) for p, n in zip(self.runs, blocks, strict=True))
         if self.jobs:
             words = [job.words(arrays, n) for job, arrays, n in zip(self.jobs, used, blocks, strict=True)]
-            launches = [native_launch(words)]
+            address = None if lent is None else shards(base_of(lent.uop))[0].get_buf(self.devices[0]).va_addr
+            launches = [native_launch(words, address)]
         else:
             launches = [partial(p.run, *arrays, **p.dimensions) for p, arrays in zip(self.runs, used, strict=True)]
         return partial(_launch, launches, len(self.runs), moved, parts)
@@ -273,9 +282,15 @@ def _bytes_moved(program: UOp) -> int:
     return estimates.mem if estimates is not None and isinstance(estimates.mem, int) else 0
 
 
-def _launch(launches: Sequence[Callable[[], object]], count: int, size: int, held: object) -> None:
-    """Launch `count` programs that move `size` bytes. held: memory that must stay allocated until then."""
+def _launch(launches: Sequence[Launch], count: int, size: int, held: object, *lent: int) -> None:
+    """Launch `count` programs that move `size` bytes.
+
+    Args:
+        launches: see `native_launch`.
+        held: memory that must stay allocated until then.
+        lent: address of lent memory, for a native launch that was bound so.
+    """
     for launch in launches:
-        launch()
+        launch(*lent)
     GlobalCounters.kernel_count += count
     GlobalCounters.global_mem += size

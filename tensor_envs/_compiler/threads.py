@@ -195,12 +195,20 @@ class Job:
         return [*head, self.cost.buffer_info()[0], *arguments]
 
 
-def native_launch(jobs: Sequence[list[int]]) -> Any:
-    """Return a call that runs jobs, given as words, one after another."""
+def native_launch(jobs: Sequence[list[int]], lent: int | None = None) -> Any:
+    """Return a call that runs jobs, given as words, one after another.
+
+    Args:
+        jobs: see `Job.words`.
+        lent: address of an argument's memory; the call then takes the address that is used in its place.
+    """
     native = _native()
     words = array("Q", [native.address, len(jobs), *chain.from_iterable(jobs)])
-    return functools.partial(_call, native.entry, words.buffer_info()[0], words)
+    lent_at = None if lent is None else words.index(lent)
+    return functools.partial(_call, native.entry, words.buffer_info()[0], words, lent_at)
 
 
-def _call(entry: Any, address: int, held: object) -> None:
+def _call(entry: Any, address: int, words: array[int], lent_at: int | None, lent: int = 0) -> None:
+    if lent_at is not None:
+        words[lent_at] = lent
     entry(address)

@@ -69,11 +69,13 @@ class Engine:
             function.call(*arguments)
         return arrays
 
-    def bind(self, kernel: Kernel, layout: BatchLayout, arrays: A, exact: bool = False) -> Launch:
-        """Return a prepared launch of a kernel on these arrays."""
+    def bind(
+        self, kernel: Kernel, layout: BatchLayout, arrays: A, exact: bool = False, lent: Tensor | None = None
+    ) -> Launch:
+        """Return a prepared launch of a kernel on these arrays. lent: see `CapturedFunction.bind`."""
         with LOCK:
             function, arguments = self._captured(kernel, layout.exact if exact else layout.grid, layout.device, arrays)
-            return function.bind(*arguments)
+            return function.bind(*arguments, lent=lent)
 
     def prepare(self, kernel: Kernel, layout: BatchLayout, arrays: A) -> Callable[..., object]:
         """Return a function that runs a kernel on other arrays of the same form, passed as flat arguments."""
