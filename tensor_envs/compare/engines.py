@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 from collections.abc import Callable
+from dataclasses import MISSING, fields
 from typing import Any, Protocol
 
 import numpy as np
@@ -264,7 +266,7 @@ class EnvPool(_Numbered):
 
 
 class PlainPython:
-    """A game of a class `Name(key, **preset)` with `legal_actions()`, `apply(action)` and the state's attributes.
+    """A game of a class `Name(key, **fields)` with `legal_actions()`, `apply(action)` and the state's attributes.
 
     Its attributes are `current_player`, `rewards` (of the last action), `terminated` and `truncated`, as in `te.State`;
     `key` is a pair of 32-bit words for its chance, as in `tensor_envs.rules.chance`.
@@ -325,7 +327,15 @@ def engine_of(name: str, env: Env) -> OtherEngine:
         if module.startswith("tests."):
             raise ValueError("reference engines are in a checkout of the repository: run the command there") from None
         raise
-    return PlainPython(functools.partial(made, **env.entry.presets.get(env.id, {})), env.num_players)
+    return PlainPython(functools.partial(made, **_rule_fields(env, made)), env.num_players)
+
+
+def _rule_fields(env: Env, made: Callable[..., Any]) -> dict[str, Any]:
+    """Return the rule fields that a class names as parameters, and those that differ from their defaults."""
+    named, rules = inspect.signature(made).parameters, env.rules
+    defaults = {f.name: f.default if f.default_factory is MISSING else f.default_factory() for f in fields(rules)}
+    values = {name: getattr(rules, name) for name in defaults}
+    return {name: value for name, value in values.items() if name in named or value != defaults[name]}
 
 
 def _known(engine: str, env: Env, names: dict[str, str]) -> str:
