@@ -15,7 +15,9 @@ Rules for shared memory:
 - `VectorEnv.step` on the CPU reads actions in contiguous int32 where they are, see there; it has read them when it
   returns. `Env.step` copies them, 4 bytes a game. Both convert other integers.
 - DLPack: arrays and tensors that these functions return support it (`np.from_dlpack`, `torch.from_dlpack`,
-  `jax.numpy.from_dlpack`). tinygrad's own Tensors do not (https://github.com/tinygrad/tinygrad/issues/14072).
+  `jax.numpy.from_dlpack`), those of PyTorch on a GPU too. tinygrad's own Tensors do not
+  (https://github.com/tinygrad/tinygrad/issues/14072), and NumPy's `np.asarray` makes an array of objects of them. A
+  subclass with these protocols would not do: TinyJit captures the values of one as constants (tinygrad 0.14).
 - Pending kernels of one side finish before the other side gets the memory. There is no synchronisation afterwards.
 """
 

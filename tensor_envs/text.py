@@ -34,6 +34,7 @@ DASH = r"(?:[-–→:x]|\bto\b)"
 SPELLINGS = {"-": DASH, "x": DASH, "=": "=?"}
 BETWEEN = rf"\s*(?:{DASH}\s*)?"  # two squares
 POSITIONS = 64  # that an oracle is asked about at once
+ILLEGAL = -1  # in place of the number of an action whose name no legal one has
 
 
 class IllegalMove(ValueError):
@@ -211,22 +212,25 @@ def parse(env: Env, answer: str, state: State | None = None, i: int = 0) -> int:
     legal = None if state is None else env.legal_actions(state, i)
     every = {} if env.names_depend_on_position else {name: a for a, name in enumerate(env.action_names)}
     # all names, so that an illegal move can be called so; of two actions with one name the legal one is meant
-    names = _names(tuple((every | env.spellings(state, i)).items()))
+    named_by_position = env.spellings(state, i)
+    form = env.entry.load("notation").move_pattern(named_by_position) if env.names_depend_on_position else ""
+    names = _names(tuple((every | named_by_position).items()), form)
     marks = [mark.end() for mark in ANSWER.finditer(answer)]
     marked = answer[marks[-1] :].partition("\n")[0] if marks else ""
     last = (answer.rstrip().splitlines() or [""])[-1]
     for place, limit in ((marked, 1), (last, None), (answer, None)):  # the likeliest first
-        named = {names.action(match) for match in islice(names.pattern.finditer(place), limit)}
+        named = {names.action(match): match.group() for match in islice(names.pattern.finditer(place), limit)}
         if legal is not None and len(named) > 1:
-            named &= set(legal)
+            named = {action: text for action, text in named.items() if action in legal}
         if len(named) == 1:
-            (action,) = named
+            ((action, text),) = named.items()
             if legal is None or action in legal:
                 return action
-            raise IllegalMove(f"{env.action_names[action]} is not legal; {_listed(env, legal)}")
+            name = text if action == ILLEGAL else env.action_names[action]
+            raise IllegalMove(f"{name} is not legal; {_listed(env, legal)}")
         if len(named) > 1:
             texts = legal or dict(enumerate(env.action_names))
-            several = ", ".join(texts[action] for action in sorted(named & texts.keys())[:MAX_LISTED])
+            several = ", ".join(texts[action] for action in sorted(named.keys() & texts.keys())[:MAX_LISTED])
             raise ValueError(f"answer must name one move, got {shown(place.strip())}, which names {several}")
     raise ValueError(f"answer must name a move, got {shown(answer)}; {_listed(env, legal)}")
 
@@ -287,7 +291,10 @@ def reward(game: Record, oracle: Oracle | None = None, num_simulations: int = 10
 
 
 class _Names(NamedTuple):
-    """Pattern that finds names of actions in a text, the longest first, with a group for each of `actions`."""
+    """Pattern that finds names of actions in a text, the longest first, with a group for each of `actions`.
+
+    The last action may be ILLEGAL.
+    """
 
     pattern: re.Pattern[str]
     actions: tuple[int, ...]
@@ -299,8 +306,11 @@ class _Names(NamedTuple):
 
 
 @functools.lru_cache(64)
-def _names(names: tuple[tuple[str, int], ...]) -> _Names:
-    """Return the pattern of some names. Case counts in those alone that differ by it, as "b" and "B" do in chess."""
+def _names(names: tuple[tuple[str, int], ...], form: str) -> _Names:
+    """Return the pattern of some names. Case counts in those alone that differ by it, as "b" and "B" do in chess.
+
+    What has another name of the pattern `form` is ILLEGAL; without one there are only these names.
+    """
     by_lower: dict[str, set[int]] = {}
     for name, action in names:
         by_lower.setdefault(name.lower(), set()).add(action)
@@ -316,5 +326,7 @@ def _names(names: tuple[tuple[str, int], ...]) -> _Names:
         return f"{before}({text if len(by_lower[name.lower()]) == 1 else f'(?-i:{text})'}){after}"
 
     longest_first = sorted(names, key=lambda pair: len(pair[0]), reverse=True)
-    pattern = "|".join(spelled(name) for name, _ in longest_first)
-    return _Names(re.compile(pattern, re.IGNORECASE), tuple(action for _, action in longest_first))
+    patterns, actions = [spelled(name) for name, _ in longest_first], [action for _, action in longest_first]
+    if form:
+        patterns, actions = [*patterns, rf"(?<![\w-])((?-i:{form}))(?![\w-])"], [*actions, ILLEGAL]
+    return _Names(re.compile("|".join(patterns), re.IGNORECASE), tuple(actions))

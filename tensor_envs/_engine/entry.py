@@ -33,8 +33,9 @@ class GameEntry:
             else actions have the names of the rules' `actions` (see `rules.Actions`) or their numbers, and
             `symmetries(rules)`, else a game has the identity alone. Where names of actions depend on the position, also
             `move_to_string(rules, action, fields)` for legal actions; for pages also `names(rules)`, a
-            `render.tile.ActionName` for each action. `spellings(rules, fields, legal)` gives further names of legal
-            actions.
+            `render.tile.ActionName` for each action, and `move_pattern(names)`, a pattern without groups of names that
+            may be illegal, beside the `names` of legal actions. `spellings(rules, fields, legal)` gives further names
+            of legal actions.
         render: a module with `to_string(rules, game)` and `to_svg(rules, game)`, of dictionaries as `to_dict` gives
             them; for pixels also `draw(rules, game)`, which returns a `render.Drawing`; for the wall of the page also
             `tile(rules)`, which returns a `render.tile.Tile`; if the game hides anything also

@@ -1,7 +1,7 @@
 """Dictionaries, action names and symmetries of chess."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tensor_envs._validate import instance, shown, wrong_type
@@ -32,6 +32,8 @@ CORNERS = {"K": "h1", "Q": "a1", "k": "h8", "q": "a8"}
 KINGS = {"K": "e1", "Q": "e1", "k": "e8", "q": "e8"}
 FILE_NAMES = "abcdefgh"
 PROMOTIONS = "rbn"  # pieces of the planes of underpromotions
+# a move in UCI, or in standard or long algebraic notation
+MOVE = "(?:[KQRBN]?[a-h]?[1-8]?[-x]?[a-h][1-8](?:=?[QRBNqrbn])?|O-O(?:-O)?|0-0(?:-0)?)"
 symmetries = identity()  # castling excludes all others
 
 Board = dict[str, str]  # letters of pieces by the names of their squares
@@ -258,9 +260,33 @@ def _name(rules: Chess, action: int) -> ActionName:
 
 
 def spellings(rules: Chess, s: dict[str, Any], legal: Sequence[int]) -> dict[str, int]:
-    """Return the legal actions by their names in standard algebraic notation, without signs of check."""
+    """Return the legal actions by their names in standard and long algebraic notation, without signs of check.
+
+    Long algebraic names are "Ng1-f3" and "Ng1f3", "e4xd5", "e7-e8=Q".
+    """
     names = {name: action for action, name in zip(legal, _algebraic(s, legal), strict=True)}
-    return names | {name.replace("O", "0"): action for name, action in names.items() if "O" in name}
+    longer = dict[str, int]()
+    for name, action in names.items():
+        if action in CASTLES:
+            longer[name.replace("O", "0")] = action
+            continue
+        start, end = (square_of(square, s) for square in ends_of(action))
+        piece, _, promotion = name.partition("=")
+        piece, between = piece[0] if piece[0] in PIECES else "", "x" if "x" in name else "-"
+        for sign in {between, ""}:
+            longer[piece + start + sign + end + f"={promotion}" * bool(promotion)] = action
+    return names | longer
+
+
+def move_pattern(names: Iterable[str]) -> str:
+    """Return a pattern of moves in any notation, legal or not.
+
+    It leaves out names such as "Nd2" where `names`, those of the legal actions, have "Nbd2" and "Nfd2": the piece is
+    open.
+    """
+    pieces = [name.replace("x", "") for name in names if name[0] in PIECES]
+    open_names = "|".join(sorted({f"{name[0]}x?{name[-2:]}" for name in pieces if name[0] + name[-2:] not in pieces}))
+    return (f"(?!(?:{open_names})(?!\\w))" if open_names else "") + MOVE
 
 
 def san(rules: Chess, action: int, s: dict[str, Any], legal: Sequence[int]) -> str:

@@ -89,6 +89,39 @@ def test_names_without_a_position_are_an_error() -> None:
         env.action_to_string(0, state)
 
 
+def test_long_algebraic_notation() -> None:
+    env = shared_env("chess")
+    state = env.init(1)
+    for name in ("Ng1-f3", "Ng1f3", "Nf3", "g1f3"):
+        assert env.legal_actions(state)[env.string_to_action(name, state)] == "g1f3"
+    fen = "rnbq1bnr/pPppkppp/8/3p4/4P3/8/P1PP1PPP/RNBQKBNR w KQ - 0 1"
+    state = env.state_from_dicts([{"fen": fen}])
+    for name, move in (
+        ("e4-e5", "e4e5"), ("e4xd5", "e4d5"), ("b7xa8=N", "b7a8n"), ("b7a8=Q", "b7a8q"), ("Qd1-g4+", "d1g4"),
+    ):  # fmt: skip
+        assert env.legal_actions(state)[env.string_to_action(name, state)] == move
+        assert env.legal_actions(state)[te.text.parse(env, f"Move: {name}", state)] == move
+
+
+def test_moves_that_are_not_legal() -> None:
+    """They are illegal, not unreadable; a name that leaves the piece open is unreadable."""
+    env = shared_env("chess")
+    knights = env.state_from_dicts([{"fen": "4k3/8/8/8/8/5N2/8/1N2K3 w - - 0 1"}])
+    assert env.legal_actions(knights)[te.text.parse(env, "Nfd2", knights)] == "f3d2"
+    for state, answers in (
+        (env.init(1), ("Move: Ke5", "e2-e5", "I play e7e5", "O-O", "0-0-0", "Qxf7#", "move: Ke5, not e4", "e7e8q",
+                       "Ng1-e5", "I like e4 best.\nMove: **Nd4**")),
+        (knights, ("Nad2", "Nb8")),
+    ):  # fmt: skip
+        for answer in answers:
+            with pytest.raises(te.text.IllegalMove, match=r"is not legal; legal moves are "):
+                te.text.parse(env, answer, state)
+    for state, answer in ((knights, "Nd2"), (knights, "Nxd2"), (env.init(1), "e2e9"), (env.init(1), "the b-pawn")):
+        with pytest.raises(ValueError, match="answer must name a move, got") as error:
+            te.text.parse(env, answer, state)
+        assert type(error.value) is ValueError
+
+
 def test_answers_in_any_notation() -> None:
     env = shared_env("chess")
     state = env.step(env.init(1), [env.string_to_action("e4", env.init(1))])
