@@ -469,8 +469,9 @@ class Env(Generic[R_co, S_co]):
         """Return the action of a name; spaces do not count.
 
         Args:
-            name: as `action_to_string` returns it. In chess also standard or long algebraic notation, such as "Nf6", "exd5+" or "Ng8-f6";
-                with a state, in backgammon also "13/7*" for a hit and "4/off" by a higher number, in tic-tac-toe "b2".
+            name: as `action_to_string` returns it. In chess also standard and long algebraic notation, such as "Nf6",
+                "exd5+" and "Ng8-f6"; with a state, in backgammon also "13/7*" for a hit and "4/off" by a higher number,
+                in tic-tac-toe "b2".
             state: as there; with one, the action must be legal.
             i: the game's row.
 

@@ -40,6 +40,7 @@ from benchmark.readers import READERS
 from benchmark.report import machine, markdown, plot
 from benchmark.runner import MIN_EPISODES
 from tensor_envs._command import Failure, busy, command_parser, new_file, real, run, whole
+from tensor_envs.compare.engines import ENVPOOL_NAMES
 
 MODES = ("step", "read", "policy", "rollout")
 GAMES = (
@@ -53,7 +54,7 @@ SPIEL_ONLY = (  # games that OpenSpiel has and Pgx has not
 # by peer: required module, modes, games
 PEERS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     "pgx": ("pgx", ("step", "rollout"), GAMES),
-    "envpool": ("envpool", ("step",), GAMES[:1]),
+    "envpool": ("envpool", ("step",), GAMES),
     "open_spiel": ("pyspiel", ("step", "rollout"), GAMES + SPIEL_ONLY),
     "numpy_bitboards": ("numpy", ("step",), GAMES[:1]),
     "numpy_table": ("numpy", ("step",), GAMES[:1]),
@@ -67,6 +68,11 @@ NAMES = {
     ("open_spiel", "dots_and_boxes"): "dots_and_boxes(num_rows=5,num_cols=5)",
     ("open_spiel", "phantom_tic_tac_toe"): "phantom_ttt",
     ("open_spiel", "go"): "go(board_size=9)",
+    **{("envpool", game): name for game, name in ENVPOOL_NAMES.items()},
+    ("envpool", "backgammon"): "Backgammon-v1",
+    ("envpool", "2048"): "Play2048-v1",
+    ("envpool", "kuhn_poker"): "KuhnPoker-v1",
+    ("envpool", "leduc_poker"): "LeducHoldem-v1",
 }
 # otherwise XLA folds constants of this game for a quarter of an hour (JAX 0.10)
 XLA_FLAGS = {"chess": "--xla_disable_hlo_passes=constant_folding"}

@@ -86,7 +86,7 @@ class Pgx:
 
 
 class EnvPool:
-    """EnvPool's `TicTacToe-v1`; NumPy samples actions. A finished game is reset in the step after.
+    """A game of EnvPool; NumPy samples actions. A finished game is reset in the step after.
 
     The number of games (at most the batch), of games per call (asynchronous if smaller) and of threads are those of the
     fastest combination.
@@ -97,6 +97,7 @@ class EnvPool:
 
     def __init__(self, envpool: Any, job: dict[str, Any]):
         self.envpool, self.random, self.episodes = envpool, np.random.default_rng(0), job["episodes"]
+        self.game = job["game"]
         pools = {form: self._start(form) for form in self._forms(job["batch"], job["threads"])}
         rates = dict.fromkeys(pools, 0.0)
         for _ in range(self.ROUNDS):  # in turns, so that other load affects all alike
@@ -113,7 +114,7 @@ class EnvPool:
 
     def _start(self, form: tuple[int, int, int]) -> Any:
         made = dict(zip(("num_envs", "batch_size", "num_threads"), form, strict=True))
-        games = self.envpool.make_gymnasium("TicTacToe-v1", **made)
+        games = self.envpool.make_gymnasium(self.game, **made)
         games.async_reset()
         return games
 
@@ -141,15 +142,15 @@ class EnvPool:
     def episode_stats(self) -> EpisodeStats:
         batch = self.episodes
         # several threads would return rewards in the order of completion (EnvPool 1.2)
-        games = self.envpool.make_gymnasium("TicTacToe-v1", num_envs=batch, num_threads=1)
+        games = self.envpool.make_gymnasium(self.game, num_envs=batch, num_threads=1)
         info = games.reset()[1]
-        mask, first = info["legal_action_mask"], info["current_player"]
+        mask, first = info["legal_action_mask"], info.get("current_player", 0)  # a game of one player has none
 
         def step() -> tuple[np.ndarray, np.ndarray]:
             nonlocal mask
-            _, rewards, terminated, _, info = games.step(self._draw(mask))
+            _, rewards, terminated, truncated, info = games.step(self._draw(mask))
             mask = info["legal_action_mask"]
-            return rewards.reshape(batch, 2)[np.arange(batch), first], terminated
+            return rewards.reshape(batch, -1)[np.arange(batch), first], terminated | truncated
 
         return play_first_episodes(batch, step)
 

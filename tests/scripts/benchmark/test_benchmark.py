@@ -118,7 +118,8 @@ def test_a_reader_plays(name: str) -> None:
 @pytest.mark.extra("envpool")
 def test_envpool_plays_in_the_form_that_is_fastest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(peers.EnvPool, "SECONDS", 0.01)
-    player = peers.EnvPool(importlib.import_module("envpool"), {"batch": 300, "threads": 2, "episodes": 16384})
+    job = {"game": "TicTacToe-v1", "batch": 300, "threads": 2, "episodes": 16384}
+    player = peers.EnvPool(importlib.import_module("envpool"), job)
     forms = [(256, 256, 1), (256, 256, 2), (256, 128, 1), (256, 128, 2)]
     forms += [(300, 300, 1), (300, 300, 2), (300, 150, 1), (300, 150, 2)]
     assert player._forms(300, 2) == forms and player.form in forms and player.steps == player.form[1]
@@ -127,6 +128,17 @@ def test_envpool_plays_in_the_form_that_is_fastest(monkeypatch: pytest.MonkeyPat
     games, call, threads = player.form
     assert player.metadata() == {"configuration": f"{games} games, {call} a call, threads: {threads}"}
     script.check_statistics("tic_tac_toe", player.episode_stats().summary())
+
+
+@pytest.mark.extra("envpool")
+@pytest.mark.few("TicTacToe-v1", "KuhnPoker-v1", "LeducHoldem-v1", "Play2048-v1", "Backgammon-v1")
+@pytest.mark.parametrize("name", [name for peer, name in script.NAMES.items() if peer[0] == "envpool"])
+def test_envpool_plays_the_standard_games_to_their_ends(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setattr(peers.EnvPool, "SECONDS", 0)
+    job = {"game": name, "batch": 8, "threads": 1, "episodes": 8}
+    player = peers.EnvPool(importlib.import_module("envpool"), job)
+    player.play()
+    assert player.episode_stats().summary()["unfinished"] == 0
 
 
 def metadata_and_rows() -> tuple[dict[str, Any], list[dict[str, Any]]]:
