@@ -36,6 +36,7 @@ from tensor_envs.sharding import Shard, shard
 from tensor_envs.solve.equilibrium import Equilibrium, TabularPolicy, best_response, equilibrium, exploitability
 from tensor_envs.solve.game_tree import GameTree, game_tree
 from tensor_envs.solve.perft import Perft, perft
+from tensor_envs.solve.resolve import resolve
 from tensor_envs.solve.search import SearchSolution
 from tensor_envs.solve.solver import Solution, solve
 from tensor_envs.state import State
@@ -126,6 +127,7 @@ __all__ = [
     "registered",
     "regret",
     "replay",
+    "resolve",
     "rollout",
     "rollout_from",
     "sample_action",

@@ -44,7 +44,7 @@ GROUPS: dict[str, tuple[str, dict[str, str]]] = {
             "Language models": "referee.*",
             "Counting and solving": "perft Perft solve Solution SearchSolution",
             "Hidden information": "game_tree GameTree equilibrium Equilibrium TabularPolicy exploitability "
-            "best_response exploitability_bound ExploitabilityBound",
+            "best_response resolve exploitability_bound ExploitabilityBound",
         },
     ),
     "training": ("Training", {"te.train": "train.*"}),

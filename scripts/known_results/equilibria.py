@@ -16,7 +16,6 @@ TURN = 2  # the third one of a hand
 SAMPLE, RESPONSE = 128, 128  # games of a lower bound, and simulations of the players that respond
 PRECISION = 1e-5  # exploitability of the equilibria
 TRUNK, SUBGAME = 1e-3, 1e-4  # exploitability of an equilibrium whose subgames are solved anew, and of these
-LIKELIEST = 20_000  # copies of the likeliest deal in a belief
 
 
 def first_players_value(name: str) -> str:
@@ -62,30 +61,40 @@ def of_search(name: str, simulations: int) -> str:
     return exploitability(name, lambda state: te.search.playout_policy(state, simulations).action_weights)
 
 
-def of_resolving() -> str:
-    """Return the exploitability of an equilibrium of Leduc poker whose second round is solved anew.
+def of_resolving(safe: bool) -> str:
+    """Return the exploitability of an equilibrium of Leduc poker whose second round is solved anew."""
+    first = te.equilibrium(tree("leduc_poker"), "dcfr", iterations=100_000, until=TRUNK)
+    return f"{resolved(first, safe, SUBGAME).exploitability:.4f}"
 
-    The belief is that of both players' strategies in the first round, a State in which a game stands the more often the
-    likelier it is. This is unsafe: the other player may leave those strategies in the first round.
+
+def resolved(first: te.Equilibrium, safe: bool, until: float) -> te.TabularPolicy:
+    """Return strategies of Leduc poker with their second round solved anew, to this exploitability.
+
+    The unsafe solutions trust that both players have followed their strategies in the first round, the safe ones
+    (`te.resolve`) only that the player itself has.
     """
-    whole = tree("leduc_poker")
-    first = te.equilibrium(whole, "dcfr", iterations=100_000, until=TRUNK)
+    whole = first.tree
     table, deals = first.table.copy(), list(itertools.permutations(range(6), 3))
     start = whole.env.state_from_dicts([{"cards": [a, b], "public": c, "history": []} for a, b, c in deals])
-    remaining = [(start, np.ones(len(deals)))]
+    remaining = [(start, np.ones((2, len(deals))))]
     while remaining:
-        state, reach = remaining.pop()
+        state, reach = remaining.pop()  # of each player
         values = state.numpy()
         if values["round"][0] == 1 and not values["terminated"].any():
-            copies = np.ceil(LIKELIEST * reach / reach.max()).astype(int)
-            subgame = te.game_tree(state[np.repeat(np.arange(len(deals)), copies)])
-            table[whole.find(subgame.states)] = te.equilibrium(subgame, "dcfr", until=SUBGAME).table
+            if safe:
+                solved = [(p, te.resolve(state, p, first, reach[p], until=until)) for p in (0, 1) if reach[p].any()]
+            else:
+                belief = te.game_tree(state, weights=reach.prod(0))
+                solved = [(p, te.equilibrium(belief, "dcfr", until=until)) for p in (0, 1)]
+            for p, subgame in solved:
+                own = subgame.tree.player == p
+                table[whole.find(subgame.tree.states)[own]] = subgame.table[own]
         elif not values["terminated"].any():
             chances = first.probabilities(state)
             for action in np.flatnonzero(chances.any(0)):
-                after = whole.env.step(state, np.full(len(deals), action, np.int32))
-                remaining.append((after, reach * chances[:, action]))
-    return f"{te.TabularPolicy(whole, whole.strategies(table)).exploitability:.3f}"
+                shares = np.where(np.arange(2)[:, None] == values["current_player"], chances[:, action], 1)
+                remaining.append((whole.env.step(state, np.full(len(deals), action, np.int32)), reach * shares))
+    return te.TabularPolicy(whole, whole.strategies(table))
 
 
 def of_trained(name: str, simulations: int) -> str:

@@ -338,11 +338,15 @@ EQUILIBRIA = [
         for name, what in EXPLOITABILITY.items()
         for count in (64, 1024, 16_384)
     ),
-    KnownResult(
-        f"{EXPLOITABILITY['leduc_poker']} an equilibrium of {equilibria.TRUNK} whose second round is solved anew",
-        None,
-        "",
-        equilibria.of_resolving,
+    *(
+        KnownResult(
+            f"{EXPLOITABILITY['leduc_poker']} an equilibrium of {equilibria.TRUNK} whose second round is solved anew, "
+            f"{'safely' if safe else 'unsafely'}",
+            None,
+            "",
+            partial(equilibria.of_resolving, safe),
+        )
+        for safe in (False, True)
     ),
     *(
         KnownResult(

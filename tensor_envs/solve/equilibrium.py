@@ -18,7 +18,7 @@ from tensor_envs.env import Env
 from tensor_envs.interop import to_numpy
 from tensor_envs.registry import env_metadata, env_of
 from tensor_envs.solve.branches import start_arrays, start_of
-from tensor_envs.solve.game_tree import MAX_NODES, GameTree, game_tree
+from tensor_envs.solve.game_tree import MAX_NODES, GameTree, game_tree, tree_of
 from tensor_envs.solve.packed import Array
 from tensor_envs.solve.sequence_form import SequenceForm, ranks
 from tensor_envs.state import State
@@ -60,14 +60,14 @@ class TabularPolicy:
     @functools.cached_property
     def values(self) -> Array:
         """Expected return of every player, float64 [P]."""
-        plans = _plans(self.tree, self.strategies)
+        plans = plans_of(self.tree, self.strategies)
         pairs = zip(self.tree.forms, plans, strict=True)
         return np.array([form.payoffs(plans) @ plan for form, plan in pairs])
 
     @functools.cached_property
     def exploitability(self) -> float:
         """Mean over the players of what each can gain by a best response to the others."""
-        return _exploitability(self.tree, _plans(self.tree, self.strategies))
+        return _exploitability(self.tree, plans_of(self.tree, self.strategies))
 
     def probabilities(self, state: State) -> Array:
         """Return the probabilities of the player to move, float64 [B, A]; 0 for a game that is over.
@@ -119,7 +119,7 @@ class Equilibrium(TabularPolicy):
     @functools.cached_property
     def _values(self) -> tuple[Array, Array]:
         """Values of actions [I, A], and the probability that chance and the other players lead to each state [I]."""
-        plans, values, reaches = _plans(self.tree, self.strategies), list[Array](), list[Array]()
+        plans, values, reaches = plans_of(self.tree, self.strategies), list[Array](), list[Array]()
         for form, strategy in zip(self.tree.forms, self.strategies, strict=True):
             actions, _ = form.action_values(form.payoffs(plans), strategy)
             _, reach = form.action_values(form.summed(form.ends.chance, plans), strategy)
@@ -175,6 +175,10 @@ class Equilibrium(TabularPolicy):
         numbers = [np.concatenate(self.strategies), np.array([value for _, value in self.curve])]
         arrays = {"strategies": numbers[0].view(np.uint64), "exploitability": numbers[1].view(np.uint64)}
         arrays["iterations"] = np.array([count for count, _ in self.curve], np.int64)
+        weights, player, values = tree.belief
+        if isinstance(tree.start, State):
+            metadata["player"] = player
+            arrays |= {"weights": weights.view(np.uint64), "values": values.view(np.uint64)}
         write_arrays(file_path("path", path), FORMAT, metadata, arrays | start_arrays(self.tree.start))
 
     @staticmethod
@@ -190,7 +194,12 @@ class Equilibrium(TabularPolicy):
             env = env_of(metadata["env"])
             start = start_of(env, arrays)
             method = one_of("method", metadata["method"], get_args(Method))
-            tree = game_tree(start, integer("nodes", metadata["nodes"], 1, MAX_NODES))
+            belief: list[Any] = [None, -1, None]
+            if isinstance(start, State):
+                belief = [np.array(arrays["weights"]).view(np.float64), metadata["player"]]
+                belief = [*belief, np.array(arrays["values"]).view(np.float64)]
+                integer("player", belief[1], -1, env.num_players - 1)
+            tree = tree_of(start, integer("nodes", metadata["nodes"], 1, MAX_NODES), False, *belief)
             whole, sizes = np.array(arrays["strategies"]).view(np.float64), [form.size for form in tree.forms]
             values = np.array(arrays["exploitability"]).view(np.float64)
             if whole.shape != (sum(sizes),) or not len(values) == len(arrays["iterations"]) > 0:
@@ -281,7 +290,7 @@ def exploitability(game: GameTree | Env | State, policy: TabularPolicy | Probabi
         True
     """
     tree = _tree(game)
-    return _exploitability(tree, _plans(tree, _strategies(tree, policy)))
+    return _exploitability(tree, plans_of(tree, strategies_of(tree, policy)))
 
 
 def best_response(game: GameTree | Env | State, policy: TabularPolicy | Probabilities, player: int) -> TabularPolicy:
@@ -305,9 +314,9 @@ def best_response(game: GameTree | Env | State, policy: TabularPolicy | Probabil
     """
     tree = _tree(game)
     player = integer("player", player, 0, tree.env.num_players - 1)
-    strategies = _strategies(tree, policy)
+    strategies = strategies_of(tree, policy)
     form = tree.forms[player]
-    strategies[player] = form.best_response(form.payoffs(_plans(tree, strategies)))[1]
+    strategies[player] = form.best_response(form.payoffs(plans_of(tree, strategies)))[1]
     return TabularPolicy(tree, strategies)
 
 
@@ -319,7 +328,7 @@ def _tree(game: GameTree | Env | State) -> GameTree:
     return game_tree(game)
 
 
-def _plans(tree: GameTree, strategies: Sequence[Array]) -> list[Array]:
+def plans_of(tree: GameTree, strategies: Sequence[Array]) -> list[Array]:
     return [form.plan(strategy) for form, strategy in zip(tree.forms, strategies, strict=True)]
 
 
@@ -332,7 +341,7 @@ def _exploitability(tree: GameTree, plans: Sequence[Array]) -> float:
     return float(sum(gains)) / len(gains)
 
 
-def _strategies(tree: GameTree, policy: TabularPolicy | Probabilities) -> list[Array]:
+def strategies_of(tree: GameTree, policy: TabularPolicy | Probabilities) -> list[Array]:
     """Return every player's strategy under a policy. ValueError for a policy of another tree."""
     if isinstance(policy, TabularPolicy):
         if not tree.is_like(policy.tree):
@@ -350,7 +359,9 @@ def _strategies(tree: GameTree, policy: TabularPolicy | Probabilities) -> list[A
         if given.shape != shape or given.dtype.kind not in "biuf":
             raise ValueError(f"policy must give probabilities {shape}, got {given.dtype} {given.shape}")
         tables.append(given[: len(rows)].astype(np.float64))
-    return tree.strategies(_checked(np.concatenate(tables), tree.legal_action_mask, "a policy's probabilities"))
+    table = np.concatenate(tables)
+    table[tree.offers] = np.arange(tree.env.num_actions) == 0  # the games begin
+    return tree.strategies(_checked(table, tree.legal_action_mask, "a policy's probabilities"))
 
 
 def _checked(table: Array, legal: Array, name: str) -> Array:
@@ -372,7 +383,7 @@ class Solver:
     def __init__(self, tree: GameTree, method: Method = "cfr+", seed: int = 0):
         self.tree, self.forms, self.method = tree, tree.forms, method
         self.strategies = [form.uniform for form in tree.forms]
-        self.plans = _plans(tree, self.strategies)
+        self.plans = plans_of(tree, self.strategies)
         self.regrets = [np.zeros(form.size) for form in tree.forms]
         self.totals = [np.zeros(form.size) for form in tree.forms]  # weighted sums of plans
         self.rng = np.random.default_rng(seed)

@@ -229,6 +229,7 @@ def hidden(folder: Path) -> None:
     assert_type(found.curve, tuple[tuple[int, float], ...])
     oracles: list[te.Oracle] = [found]
     found.save(folder / "equilibrium")
+    assert_type(te.resolve(env.init(2), 0, found, weights=[1, 2], iterations=5), te.Equilibrium)
     assert_type(te.Equilibrium.load(folder / "equilibrium"), te.Equilibrium)
     assert_type(te.exploitability(env, found), float)
     zeros = np.zeros((54, 2), np.float32)  # one row for each of the game's histories
