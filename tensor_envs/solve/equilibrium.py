@@ -18,8 +18,9 @@ from tensor_envs.env import Env
 from tensor_envs.interop import to_numpy
 from tensor_envs.registry import env_metadata, env_of
 from tensor_envs.solve.branches import start_arrays, start_of
-from tensor_envs.solve.game_tree import MAX_NODES, GameTree, game_tree, tree_of
+from tensor_envs.solve.game_tree import DEFAULT_NODES, MAX_NODES, GameTree, game_tree, tree_of
 from tensor_envs.solve.packed import Array
+from tensor_envs.solve.response_values import ResponseValues
 from tensor_envs.solve.sequence_form import SequenceForm, ranks
 from tensor_envs.state import State
 
@@ -264,16 +265,22 @@ def equilibrium(
     return Equilibrium(tree, [form.strategy(plan) for form, plan in pairs], method, curve)
 
 
-def exploitability(game: GameTree | Env | State, policy: TabularPolicy | Probabilities) -> float:
+def exploitability(
+    game: GameTree | Env | State, policy: TabularPolicy | Probabilities, max_nodes: int = 10_000_000
+) -> float:
     """Return the mean over the players of what each can gain by a best response to the others.
 
     In a game for two players with zero sum this is the usual exploitability: 0 for an equilibrium.
 
+    A function is judged without a tree where `game` is none: histories in which the state and the responding player's
+    information are the same are one, so that much larger games can be measured.
+
     Args:
         game: a tree by `te.game_tree`, or what that function takes.
         policy: a policy of the same tree; or a function of a State to probabilities [B, A], a Tensor or what NumPy
-            takes. The function is called with one history of each information state, so it must depend on nothing
-            else than what the player to move observes and has done. It plays for all players.
+            takes. The function is called with one history of each information state, without a tree with one state of
+            each observation, so it must depend on nothing else. It plays for all players.
+        max_nodes: as in `te.game_tree`; without a tree, upper bound for the number of states.
 
     Returns:
         The exploitability.
@@ -289,8 +296,20 @@ def exploitability(game: GameTree | Env | State, policy: TabularPolicy | Probabi
         >>> bool(0 < te.exploitability(env, search) < 0.458333)
         True
     """
-    tree = _tree(game)
-    return _exploitability(tree, plans_of(tree, strategies_of(tree, policy)))
+    max_nodes = integer("max_nodes", max_nodes, 1, MAX_NODES)
+    if isinstance(game, GameTree) or isinstance(policy, TabularPolicy):
+        tree = _tree(game, max_nodes)
+        return _exploitability(tree, plans_of(tree, strategies_of(tree, policy)))
+    found = responses(game, policy, max_nodes)
+    return sum(found.best(player) for player in range(found.players)) / found.players - float(found.values.mean())
+
+
+def responses(game: Env | State, policy: Probabilities, max_nodes: int) -> ResponseValues:
+    """Return what is known of the best responses to a policy without a tree; see `exploitability`."""
+    if not isinstance(game, (Env, State)):
+        raise wrong_type("game", "a GameTree, an Env or a State", game)
+    function("policy", policy)
+    return ResponseValues(game, lambda state: _asked(policy, state), max_nodes)
 
 
 def best_response(game: GameTree | Env | State, policy: TabularPolicy | Probabilities, player: int) -> TabularPolicy:
@@ -320,12 +339,12 @@ def best_response(game: GameTree | Env | State, policy: TabularPolicy | Probabil
     return TabularPolicy(tree, strategies)
 
 
-def _tree(game: GameTree | Env | State) -> GameTree:
+def _tree(game: GameTree | Env | State, max_nodes: int = DEFAULT_NODES) -> GameTree:
     if isinstance(game, GameTree):
         return game
     if not isinstance(game, (Env, State)):
         raise wrong_type("game", "a GameTree, an Env or a State", game)
-    return game_tree(game)
+    return game_tree(game, max_nodes)
 
 
 def plans_of(tree: GameTree, strategies: Sequence[Array]) -> list[Array]:
@@ -348,20 +367,27 @@ def strategies_of(tree: GameTree, policy: TabularPolicy | Probabilities) -> list
             raise ValueError(f"policy must be of {tree!r}, got one of {policy.tree!r}")
         return list(policy.strategies)
     function("policy", policy)
-    states, tables = tree.states, list[Array]()
-    for begin in range(0, len(tree), ROWS):
-        rows = np.arange(begin, min(begin + ROWS, len(tree)))
+    table = np.zeros((len(tree), tree.env.num_actions))
+    playing = np.flatnonzero(~tree.offers)
+    table[playing] = _asked(policy, tree.states[playing] if tree.offers.any() else tree.states)
+    table[tree.offers, 0] = 1  # the games begin
+    return tree.strategies(table)
+
+
+def _asked(policy: Probabilities, states: State) -> Array:
+    """Return a policy's probabilities in all games of a State, float64 [B, A]. ValueError for no probabilities."""
+    tables, count = list[Array](), states.batch
+    for begin in range(0, count, ROWS):
+        rows = np.arange(begin, min(begin + ROWS, count))
         # one batch size for all, so that nothing is captured twice
-        state = states[np.resize(rows, min(ROWS, len(tree)))]
+        state = states[np.resize(rows, min(ROWS, count))]
         given = policy(state)
         given = np.asarray(to_numpy(given) if isinstance(given, Tensor) else given)
-        shape = (state.batch, tree.env.num_actions)
+        shape = (state.batch, states.env.num_actions)
         if given.shape != shape or given.dtype.kind not in "biuf":
             raise ValueError(f"policy must give probabilities {shape}, got {given.dtype} {given.shape}")
         tables.append(given[: len(rows)].astype(np.float64))
-    table = np.concatenate(tables)
-    table[tree.offers] = np.arange(tree.env.num_actions) == 0  # the games begin
-    return tree.strategies(_checked(table, tree.legal_action_mask, "a policy's probabilities"))
+    return _checked(np.concatenate(tables), states.legal_action_mask.numpy(), "a policy's probabilities")
 
 
 def _checked(table: Array, legal: Array, name: str) -> Array:

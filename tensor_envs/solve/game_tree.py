@@ -16,7 +16,7 @@ from tensor_envs.solve.histories import OFFER, Belief, Histories, Parts, view_co
 from tensor_envs.solve.packed import Array, Index
 from tensor_envs.state import State
 
-MAX_NODES = 2**31 - 1
+MAX_NODES, DEFAULT_NODES = 2**31 - 1, 10_000_000
 SEQUENCE_BITS = 31
 
 
@@ -144,7 +144,7 @@ class GameTree:
 
 
 def game_tree(
-    start: Env | State, max_nodes: int = 10_000_000, progress: bool = False, *, weights: Any = None
+    start: Env | State, max_nodes: int = DEFAULT_NODES, progress: bool = False, *, weights: Any = None
 ) -> GameTree:
     """Enumerate all histories of a game, and the information states of its players.
 

@@ -17,7 +17,7 @@ from tensor_envs.solve.equilibrium import (
     plans_of,
     strategies_of,
 )
-from tensor_envs.solve.game_tree import MAX_NODES, tree_of
+from tensor_envs.solve.game_tree import DEFAULT_NODES, MAX_NODES, tree_of
 from tensor_envs.solve.histories import first_views
 from tensor_envs.solve.packed import groups
 from tensor_envs.state import State
@@ -32,7 +32,7 @@ def resolve(
     method: Method = "dcfr",
     iterations: int = 10_000,
     until: float | None = 1e-3,
-    max_nodes: int = 10_000_000,
+    max_nodes: int = DEFAULT_NODES,
 ) -> Equilibrium:
     """Solve the rest of a game anew for one player, so that the opponent gains nothing by having led there.
 

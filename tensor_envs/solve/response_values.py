@@ -1,0 +1,188 @@
+"""Values of best responses to a policy in games too large for a tree.
+
+A policy that depends on nothing but what the player to move observes plays alike in all histories that have led to the
+same state. For a player who responds to it, histories with the same state and the same own information are therefore
+one, with the sum of their probabilities. What remains is a graph of states by ply, and pairs of a state and a sequence
+of the player that responds (see `sequence_form`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from tensor_envs._engine.batch_layout import BatchBuffers
+from tensor_envs.env import Env
+from tensor_envs.solve.branches import PARENTS, Branches
+from tensor_envs.solve.histories import view_columns
+from tensor_envs.solve.packed import Array, Packed, concat, groups
+from tensor_envs.solve.sequence_form import ranks
+from tensor_envs.state import State
+
+PAIRS = 1 << 20  # maximum number of pairs whose successors are held at a time
+
+
+class Ply(NamedTuple):
+    """Unfinished states of a ply, and their edges in the order of states and actions.
+
+    Attributes:
+        player: player to move, int64 [n].
+        view: what that player observes, a number, int64 [n].
+        actions: number of legal actions, int64 [n].
+        start, edges: first edge of each state and number of its edges, int64 [n].
+        rank: number of each edge's action among the legal ones of its state, int64 [E].
+        child: state of the next ply after each edge, int64 [E]; -1 for a game that is over.
+        chance: probability of each edge's draws, float64 [E].
+        policy: probability of each edge's action by the policy, float64 [E].
+        rewards: rewards of the step, float32 [E, P].
+    """
+
+    player: Array
+    view: Array
+    actions: Array
+    start: Array
+    edges: Array
+    rank: Array
+    child: Array
+    chance: Array
+    policy: Array
+    rewards: Array
+
+
+class ResponseValues:
+    """States of a game by ply, with the probabilities of a policy.
+
+    Attributes:
+        states: number of unfinished states.
+        values: expected return of every player if all follow the policy, float64 [P].
+    """
+
+    def __init__(self, start: Env | State, policy: Callable[[State], Array], max_states: int):
+        """Enumerate the states; the policy returns checked probabilities [B, A]. ValueError for too many states."""
+        self.game = game = Branches(start)
+        self.states, self.players, self.plies = 0, game.spec.num_players, list[Ply]()
+        same = groups(Packed.of(list(game.first_table.T)))
+        table, share = game.first_table[same.first], np.bincount(same.number) / len(game.first_table)
+        if isinstance(start, Env):
+            buffers = game.engine.refresh(game.upload(table))
+            table = buffers.layout.table(buffers.words)[: len(table)]
+        live = ~game.over(table)
+        table, self.first = table[live], share[live]
+        self.values, reach = np.zeros(self.players), self.first
+        while len(table):
+            self.states += len(table)
+            if self.states > max_states:
+                raise ValueError(
+                    f"max_nodes must be at least {self.states} to hold the states of {game.env!r} to ply "
+                    f"{game.ply + len(self.plies)}, got {max_states}"
+                )
+            ply, table = self._expanded(table, policy)
+            self.plies.append(ply)
+            weights = reach[np.repeat(np.arange(len(ply.player)), ply.edges)] * ply.policy * ply.chance
+            self.values += weights @ ply.rewards
+            goes_on = ply.child >= 0
+            reach = np.bincount(ply.child[goes_on], weights[goes_on], len(table))
+
+    def best(self, player: int) -> float:
+        """Return the value of a player's best response."""
+        count = len(self.first)
+        pairs = np.arange(count), np.zeros(count, np.int64), self.first
+        return float(self._totals(player, 0, *pairs, 1)[0])
+
+    def _totals(self, player: int, depth: int, state: Array, sequence: Array, weight: Array, count: int) -> Array:
+        """Return what each sequence of a player earns from this ply on by a best response, float64 [count].
+
+        Pairs of a state and a sequence, in the order of sequences, have weights: the probabilities of chance and of
+        the other players.
+        """
+        if depth == len(self.plies) or not len(state):
+            return np.zeros(count)
+        if len(state) > PAIRS and count > 1:  # sequences are independent of each other
+            middle = min(max(int(sequence[len(state) // 2]), 1), count - 1)
+            at = int(np.searchsorted(sequence, middle))
+            head = self._totals(player, depth, state[:at], sequence[:at], weight[:at], middle)
+            tail = self._totals(player, depth, state[at:], sequence[at:] - middle, weight[at:], count - middle)
+            return np.concatenate([head, tail])
+        ply = self.plies[depth]
+        moves = ply.player[state] == player
+        # information states of the player, and their sequences beyond those before
+        own = np.flatnonzero(moves)
+        views = int(ply.view.max()) + 1
+        known = sequence[own] * views + ply.view[state[own]]
+        keys, first, number = np.unique(known, return_index=True, return_inverse=True)
+        actions = ply.actions[state[own[first]]]
+        starts = np.cumsum(actions) - actions
+        base = sequence.copy()
+        base[own] = count + starts[number]
+        total = count + int(actions.sum())
+        # every edge of every pair
+        edges = ply.edges[state]
+        pair, edge = np.repeat(np.arange(len(state)), edges), np.repeat(ply.start[state], edges) + ranks(edges)
+        moved = moves[pair]
+        after = base[pair] + np.where(moved, ply.rank[edge], 0)
+        likely = weight[pair] * ply.chance[edge] * np.where(moved, 1, ply.policy[edge])
+        totals = np.bincount(after, likely * ply.rewards[edge, player], total)
+        child = ply.child[edge]
+        goes_on = np.flatnonzero((child >= 0) & (likely > 0))
+        if len(goes_on):
+            del pair, edge, moved
+            later, weights = _merged(child[goes_on], after[goes_on], likely[goes_on])
+            del child, after, likely, goes_on
+            kept, renumbered = np.unique(later[1], return_inverse=True)
+            totals[kept] += self._totals(player, depth + 1, later[0], renumbered, weights, len(kept))
+        found = totals[:count]
+        if len(keys):
+            found += np.bincount(keys // views, np.maximum.reduceat(totals[count:], starts), count)
+        return np.asarray(found)
+
+    def _expanded(self, table: Array, policy: Callable[[State], Array]) -> tuple[Ply, Array]:
+        """Return a ply of these states, and the words of the next ply's states."""
+        game = self.game
+        player, legal = game.number(table, game.player_slot), game.legal(table)[:, :: game.outcomes]
+        seen, children, rewards, over = list[Packed](), list[Packed](), list[Array](), list[Array]()
+        for begin in range(0, len(table), PARENTS):
+            chunk = table[begin : begin + PARENTS]
+            buffers = game.upload(chunk)
+            seen.append(self._views(buffers, chunk))
+            for _, _, _, after in game.after(buffers, len(chunk)):
+                children.append(Packed.of(list(after.T)))
+                rewards.append(game.paid(after))
+                over.append(game.over(after))
+        same = groups(concat(seen))
+        view = same.number.astype(np.int64)
+        chances = policy(game.state(table[same.first]))[view]
+        ended, every = np.concatenate(over), concat(children)
+        goes_on = np.flatnonzero(~ended)
+        child, later = np.full(len(ended), -1), table[:0]
+        if len(goes_on):
+            rest = every[goes_on]
+            same = groups(rest)
+            child[goes_on] = same.number
+            later = np.stack(rest[same.first].columns(), axis=1)
+        counts = legal.sum(1)
+        edges = counts * game.outcomes
+        rank = ranks(edges) // game.outcomes
+        chosen = chances[legal].repeat(game.outcomes)
+        chance = np.full(len(ended), 1 / game.outcomes)
+        starts = np.cumsum(edges) - edges
+        return Ply(player, view, counts, starts, edges, rank, child, chance, chosen, np.concatenate(rewards)), later
+
+    def _views(self, buffers: BatchBuffers, table: Array) -> Packed:
+        """Return what the player to move in each of these states observes, and what is legal."""
+        game = self.game
+        seen = game.engine.observe(buffers, None).numpy()[: len(table)].reshape(len(table), -1)
+        ply, player = (game.number(table, slot) for slot in (game.ply_slot, game.player_slot))
+        return Packed.of(view_columns(ply, player, game.legal(table)[:, :: game.outcomes], seen))
+
+
+def _merged(state: Array, sequence: Array, weight: Array) -> tuple[tuple[Array, Array], Array]:
+    """Add up the weights of equal pairs; return the pairs in the order of sequences, and their weights."""
+    states = int(state.max()) + 1
+    key = sequence * states + state
+    order = np.argsort(key)
+    key = key[order]
+    starts = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))
+    key = key[starts]
+    return (key % states, key // states), np.add.reduceat(weight[order], starts)
