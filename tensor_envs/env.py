@@ -179,6 +179,33 @@ class Env(Generic[R_co, S_co]):
         return self._state(self.engine.step(buffers, self.action_buffer(state, action)))
 
     @_refuse_without_state
+    def events(self, state: State, action: Any) -> dict[str, Tensor]:
+        """Return the events that the rules report for one action in every game; the games do not change.
+
+        Args:
+            state, action: as in `step`.
+
+        Returns:
+            int32 [B] by the names in `Spec.events`; 0 in games that are over, and for illegal actions.
+
+        Raises:
+            ValueError, TypeError: as in `step`.
+
+        Examples:
+            >>> env = te.make("three_will")
+            >>> env.spec.events
+            ('loan', 'stack', 'leap', 'failed attempt', 'declared win', 'challenge', 'swap')
+            >>> env.events(env.init(3), [0, 0, 0])["loan"].tolist()
+            [0, 0, 0]
+        """
+        buffers, names = self.check_state(state).buffers, self.spec.events
+        actions = self.action_buffer(state, action)
+        if not names:
+            return {}
+        values = self.engine.events(buffers, actions)
+        return {name: values[:, number] for number, name in enumerate(names)}
+
+    @_refuse_without_state
     def reset(self, state: State, mask: Any = None) -> S_co:
         """Start next episodes.
 

@@ -28,6 +28,7 @@ class ScalarGame:
         state: the fields as Scalars with known values.
         rewards: floats [P], the rewards of the last action.
         terminated, truncated: whether the game is over.
+        events: ints by name, the events of the last action.
 
     Examples:
         >>> game = te.debug(te.make("tic_tac_toe"))
@@ -49,6 +50,7 @@ class ScalarGame:
         self._mask_of: GameState | None = None
         self.rewards = [0.0] * self.game.spec.num_players
         self.terminated = self.truncated = False
+        self.events = dict.fromkeys(self.game.spec.events, 0)
 
     def _go_to(self, values: dict[str, Any]) -> None:
         """Set all fields and flags but the random key and the episode."""
@@ -97,13 +99,15 @@ class ScalarGame:
         """Play an action. An illegal one ends the game as in a batch; a finished game stays as it is."""
         action = integer("action", action, INT_LOW, INT_HIGH)
         self.rewards = [0.0] * self.game.spec.num_players
+        self.events = dict.fromkeys(self.events, 0)
         if self.over:
             return
         count = self.game.spec.num_actions
         near = min(max(action, 0), count - 1)
         legal = scalar(near == action) & has_bit(self._mask(), near)
-        s, rewards, terminated, truncated = self.game.step(self.state, as_int(near), legal)
-        self.state = self._stored(s)
+        s, rewards, terminated, truncated, events = self.game.moved(self.state, as_int(near), legal)
+        self.state = self._stored(self.game.where(legal, s, self.state))
+        self.events = {name: int(event.value) for name, event in zip(self.events, events, strict=True)}
         self.rewards = [float(r.value) for r in rewards]
         self.terminated, self.truncated = bool(terminated.value), bool(truncated.value)
 

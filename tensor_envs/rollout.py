@@ -71,14 +71,21 @@ class Rollout:
     @property
     def turns(self) -> Tensor:
         """Runs of decisions of one player, int32 [B], with `count_actions`."""
-        return self._counted(3)[:, 0]
+        return self._counted(3, 1)[:, 0]
 
-    def _counted(self, part: int) -> Tensor:
-        """Return a part of the counts, [B, A] or for turns [B, 1]. ValueError if nothing was counted."""
+    @property
+    def event_counts(self) -> dict[str, Tensor]:
+        """Sums of the events of the rules by name, int32 [B] each, with `count_actions`."""
+        names = self.state.env.spec.events
+        columns = self._counted(3, 1 + len(names))
+        return {name: columns[:, 1 + number] for number, name in enumerate(names)}
+
+    def _counted(self, part: int, count: int | None = None) -> Tensor:
+        """Return a part of the counts, [B, count] or [B, A]. ValueError if nothing was counted."""
         if self._counts is None:
             raise ValueError("count_actions must be True in a rollout whose decisions are counted, got False")
         actions = self.state.env.num_actions
-        return self.state.buffers.layout.view(self._counts, part * actions, 1 if part == 3 else actions)
+        return self.state.buffers.layout.view(self._counts, part * actions, count or actions)
 
     def _columns(self, first: int) -> Tensor:
         """Return P columns of the totals. Lazy, since building a view takes longer than a short rollout."""
@@ -145,7 +152,8 @@ def rollout_from(
         steps: number of actions in every game, 1..2^31-1.
         autoreset: reset finished games, before the first step and then in the step that ends them. If False they stay
             as they ended, and the uniform policy stops when all games are over.
-        count_actions: count how often every action is legal and taken, for "uniform" in games without memory fields.
+        count_actions: count how often every action is legal and taken, and the events of the rules, for "uniform" in
+            games without memory fields.
 
     Returns:
         The last state, returns, wins and finished episodes.

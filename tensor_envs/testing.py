@@ -436,6 +436,7 @@ def check_plain_python(env: Env, steps: int, device: Any) -> str:
         kernel_observed = [env.observe(before, p).numpy() for p in range(env.num_players)]
         transition = vector.step_uniform()
         reported, actions = transition.numpy(), transition.numpy()["actions"]
+        events = {name: x.numpy() for name, x in env.events(before, actions).items()}
         for row, game in enumerate(games):
             same = functools.partial(_require_same, env, place_of(game))
             legal_actions(env, game)
@@ -448,6 +449,8 @@ def check_plain_python(env: Env, steps: int, device: Any) -> str:
             same("step", "rewards", reported["rewards"][row], np.array(game.rewards, np.float32))
             for name in FLAGS:
                 same("step", name, reported[name][row], getattr(game, name))
+            for name, event in game.events.items():
+                same("step", f"the event {name!r}", events[name][row], event)
             if game.over:
                 ended += 1
                 game.reset()
@@ -604,8 +607,12 @@ def check_rollout(env: Env, steps: int, device: Any) -> str:
     vector = VectorEnv(env, BATCH, SEED, device)
     returns = np.zeros((BATCH, env.num_players), np.float32)
     wins, ended = np.zeros_like(returns), 0
+    events = {name: np.zeros(BATCH, np.int32) for name in env.spec.events}
     for step in waiting(steps, "no game ended"):
+        before = vector.state
         reported = vector.step_uniform().numpy()
+        for name, event in env.events(before, reported["actions"]).items():
+            events[name] += event.numpy()
         returns += reported["rewards"]
         wins += (reported["rewards"] > 0) & over(reported)[:, None]
         ended += int(over(reported).sum())
@@ -617,7 +624,12 @@ def check_rollout(env: Env, steps: int, device: Any) -> str:
         require(np.allclose(result.returns.numpy(), returns), "a rollout's returns")
         require((result.wins.numpy() == wins).all(), "a rollout's wins")
         require((result.episodes.numpy() == vector.state.episode.numpy()).all(), "a rollout's episodes")
-    return f"{step + 1} steps, {ended} games ended"
+    if not events:
+        return f"{step + 1} steps, {ended} games ended"
+    counts = rollout(env, "uniform", BATCH, step + 1, SEED, device, count_actions=True).event_counts
+    require_equal({name: count.numpy() for name, count in counts.items()}, events, "counts of events in a rollout")
+    met = ", ".join(name for name, count in events.items() if count.any()) or "none"
+    return f"{step + 1} steps, {ended} games ended, events: {met}"
 
 
 def check_dictionaries(env: Env, steps: int, device: Any) -> str:

@@ -144,7 +144,8 @@ class Nim:
     @property
     def spec(self) -> te.Spec:
         dtype = "bool" if self.wrong == "a number of a bool observation" else "int8"
-        return te.Spec(2, 3, (1,), (te.Field("left", high=5),), observation_dtype=dtype)
+        events = ("last",) if "event" in self.wrong else ()
+        return te.Spec(2, 3, (1,), (te.Field("left", high=5),), observation_dtype=dtype, events=events)
 
     def init(self, chance: te.Chance) -> dict[str, Any]:
         values: dict[str, dict[str, Any]] = {
@@ -182,6 +183,12 @@ class Nim:
             after = after.replace(left=word(left))
         if self.wrong == "chance":
             chance.draw(0, 6)
+        if self.wrong == "another event":
+            return te.Outcome(after, (first, -first), left == 0, events={"lust": left == 0})
+        if self.wrong == "an event that is no number":
+            return te.Outcome(after, (first, -first), left == 0, events={"last": real(left)})
+        if self.wrong == "no dictionary of events":
+            return te.Outcome(after, (first, -first), left == 0, events=[left])  # type: ignore[arg-type]
         over: Any = {"endless": False, "plain bool": scalar(False)}.get(self.wrong, left == 0)
         return te.Outcome(after, (first, -first), over)
 
@@ -247,6 +254,10 @@ MASKS = r"legal_action_mask must give 3 bools, one an action, or 1 words of 32 a
         ("a state as a dictionary", TypeError, "the state of an Outcome must be of type GameState"),
         ("an end that is an int", TypeError, "terminated must be a bool, got int: write x != 0"),
         ("a limit that is an int", TypeError, "truncated must be a bool, got int: write x != 0"),
+        ("another event", ValueError, "step must report the events of the Spec, last; got lust"),
+        ("no event", ValueError, "step must report the events of the Spec, last; got none"),
+        ("an event that is no number", TypeError, "the event 'last' must be a bool or an int, got real"),
+        ("no dictionary of events", TypeError, "the events of an Outcome must be of type Mapping, got"),
         ("a constant out of bounds", ValueError, r"step: field 'left' must be in 0\.\.5, got 6"),
         ("a kind", TypeError, "step: field 'left' is of kind int, got a scalar of kind word"),
         ("chance", RuntimeError, "these rules draw chance, so their Spec must say chance=True"),

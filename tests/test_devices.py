@@ -163,6 +163,10 @@ def many_steps(env: te.Env, batch: int, device: str) -> NamedArrays:
         yield f"state, {autoreset}", words(result.state)
         for name in ("returns", "wins", "legal_counts", "action_counts", "width_counts", "turns"):
             yield f"{name}, {autoreset}", getattr(result, name).numpy()
+        for name, count in result.event_counts.items():
+            yield f"{name}, {autoreset}", count.numpy()
+    for name, event in env.events(state, mixed_actions(state, 7)).items():
+        yield f"{name} of one action", event.numpy()
 
 
 def searches(env: te.Env, batch: int, device: str) -> NamedArrays:

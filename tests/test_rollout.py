@@ -219,6 +219,7 @@ def test_counts_of_a_rollout_are_those_of_its_steps(name: str, fields: dict[str,
     result = te.rollout_from(start, "uniform", steps, autoreset=autoreset, count_actions=True)
     legal, taken, widths = (np.zeros((batch, env.num_actions), int) for _ in range(3))
     turns, last, rows = np.zeros(batch, int), np.full(batch, -1), np.arange(batch)
+    events = {name: np.zeros(batch, int) for name in env.spec.events}
     state = env.reset(start) if autoreset else start
     for _ in range(steps):
         mask, mover = state.legal_action_mask.numpy(), state.current_player.numpy()
@@ -228,11 +229,17 @@ def test_counts_of_a_rollout_are_those_of_its_steps(name: str, fields: dict[str,
         widths[rows[live], mask[live].sum(1) - 1] += 1
         turns += live & (mover != last)
         last = np.where(live, mover, last)
+        for event, count in env.events(state, action).items():
+            events[event] += count.numpy()
         state = env.step(state, action)
         state = env.reset(state) if autoreset else state
     for got, expected in ((result.legal_counts, legal), (result.action_counts, taken), (result.width_counts, widths)):
         np.testing.assert_array_equal(got.numpy(), expected)
     np.testing.assert_array_equal(result.turns.numpy(), turns)
+    assert result.event_counts.keys() == events.keys()
+    for event, counted in result.event_counts.items():
+        np.testing.assert_array_equal(counted.numpy(), events[event])
+        assert events[event].any() and (name != "dice_race" or len(events) == 2)
     np.testing.assert_array_equal(result.state.ply.numpy(), state.ply.numpy())
     assert taken.sum() > 0 and (autoreset or not env.spec.max_plies or not live.all())
 

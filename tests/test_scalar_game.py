@@ -38,7 +38,7 @@ def test_a_row_of_a_batch(env: te.Env) -> None:
     """A debugged game equals its row over an end, an illegal action and a reset."""
     batch, seed, rows = 5, 2**40 + 3, (0, 3)
     state, games = env.init(batch, seed), {row: te.debug(env, seed, row) for row in rows}
-    ends = 0
+    ends = reported = 0
     for ply in range(40):
         for row, game in games.items():
             check(game, state, row)
@@ -52,11 +52,15 @@ def test_a_row_of_a_batch(env: te.Env) -> None:
             actions[3] = -1
         elif ply == 35:  # of a terminated game
             actions[3] = env.num_actions
+        events = env.events(state, actions)
         state = env.step(state, actions)
         for row, game in games.items():
             game.step(int(actions[row]))
             ends += game.over
-    assert ends > 5 and games[3].over and int(games[0].state.episode.value) == 1
+            assert game.events == {name: count.numpy()[row] for name, count in events.items()}
+            reported += any(game.events.values())
+            assert ply not in (33, 35) or row != 3 or not any(game.events.values())
+    assert ends > 5 and bool(reported) == (env is RACE) and games[3].over and int(games[0].state.episode.value) == 1
     later = te.debug(env, seed, 3, episode=1)
     assert later.state.episode.value == 1 and later.state.ply.value == 0
 

@@ -30,7 +30,7 @@ from tensor_envs._engine.kernels.observe import DTYPES, Observe, Outputs
 from tensor_envs._engine.kernels.read import ACTION_COUNTER, Read
 from tensor_envs._engine.kernels.rollout import Playout, UniformRollout, num_counts
 from tensor_envs._engine.kernels.states import Copy, Gather, Init, Refresh, Reset, Seed
-from tensor_envs._engine.kernels.step import Sample, Step
+from tensor_envs._engine.kernels.step import Events, Sample, Step
 from tensor_envs._engine.layout import FLAGS, Layout
 from tensor_envs._engine.random import KEY_WORDS, threefry
 from tensor_envs._pytree import Leaves, flatten, rebuild
@@ -159,6 +159,12 @@ class Engine:
         arrays = Step.Arrays(new, buffers.words, buffers.row_keys, actions)
         return BatchBuffers(self.run(Step(reset), layout, arrays).new, buffers.row_keys, layout)
 
+    def events(self, buffers: BatchBuffers, actions: Tensor) -> Tensor:
+        """Return the events of one action in every game, int32 [B, E]."""
+        layout, count = buffers.layout, len(self.spec.events)
+        arrays = Events.Arrays(buffers.words, buffers.row_keys, actions, layout.empty(count, dtypes.int32))
+        return layout.view(self.run(Events(), layout, arrays).events, 0, count)
+
     def reset(self, buffers: BatchBuffers, chosen: Tensor | None = None) -> BatchBuffers:
         """Start the next episode of the chosen games, or of finished ones."""
         arrays = Reset.Arrays(self.empty(buffers), buffers.words, buffers.row_keys, chosen)
@@ -216,7 +222,7 @@ class Engine:
         layout = buffers.layout
         totals = layout.empty(2 * self.spec.num_players, dtypes.float32)
         scalars = cached_upload((steps,) * layout.shards, buffers.device)
-        counts = layout.empty(num_counts(self.spec.num_actions), dtypes.int32) if count else None
+        counts = layout.empty(num_counts(self.spec), dtypes.int32) if count else None
         arrays = UniformRollout.Arrays(self.empty(buffers), buffers.words, buffers.row_keys, totals, scalars, counts)
         after = self.run(UniformRollout(reset), layout, arrays)
         return buffers._replace(words=after.new), after.totals, after.counts

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
@@ -108,15 +108,16 @@ class Game:
         self, s: GameState, action: Scalar, legal: Scalar | None
     ) -> tuple[GameState, list[Scalar], Scalar, Scalar]:
         """Play an action; return state, rewards [P], terminated, truncated. `legal` is None for a legal action."""
-        after, rewards, terminated, truncated = self.moved(s, action, legal)
+        after, rewards, terminated, truncated, _ = self.moved(s, action, legal)
         return after if legal is None else self.where(legal, after, s), rewards, terminated, truncated
 
     def moved(
         self, s: GameState, action: Scalar, legal: Scalar | None
-    ) -> tuple[GameState, list[Scalar], Scalar, Scalar]:
-        """Like `step`, but the state is that of the rules also after an illegal action."""
+    ) -> tuple[GameState, list[Scalar], Scalar, Scalar, list[Scalar]]:
+        """Like `step`, but the state is that of the rules also after an illegal action, and the events come last."""
         if legal is not None and legal.is_plain and not legal.value:  # rules play legal actions only
-            outcome = Outcome(s, [0] * self.spec.num_players, terminated=True)
+            events = dict.fromkeys(self.spec.events, 0)
+            outcome = Outcome(s, [0] * self.spec.num_players, terminated=True, events=events)
         else:
             outcome = self.rules.step(s, action, self.chance(s))
         instance("what step gives", outcome, Outcome)
@@ -137,7 +138,19 @@ class Game:
             penalties = [where(s.current_player == p, -1.0, share) for p in range(players)]
             rewards = where(legal, rewards, penalties)
             terminated, truncated = terminated | ~legal, truncated & legal
-        return after, rewards, terminated, truncated
+        return after, rewards, terminated, truncated, self._events(outcome, legal)
+
+    def _events(self, outcome: Outcome, legal: Scalar | None) -> list[Scalar]:
+        """Return the events of an outcome as ints, in the order of the Spec; 0 after an illegal action."""
+        instance("the events of an Outcome", outcome.events, Mapping)
+        if outcome.events.keys() != {*self.spec.events}:
+            wanted, got = (", ".join(names) or "none" for names in (self.spec.events, outcome.events))
+            raise ValueError(f"step must report the events of the Spec, {wanted}; got {got}")
+        events = [scalar(outcome.events[name]) for name in self.spec.events]
+        for name, event in zip(self.spec.events, events, strict=True):
+            if event.dtype not in (BOOL, INT):
+                raise TypeError(f"the event {name!r} must be a bool or an int, got {event.kind}")
+        return [integer(event) if legal is None else where(legal, integer(event), 0) for event in events]
 
     @property
     def determinizes(self) -> bool:

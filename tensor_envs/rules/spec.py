@@ -6,6 +6,7 @@ import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from dataclasses import field as default
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -110,6 +111,7 @@ class Spec:
         chance: whether `init` or `step` draw random values.
         zero_sum: whether the rewards of every step sum to 0.
         perfect_information: whether every player's observation shows the whole state.
+        events: names of the events that every `Outcome` of `step` reports.
         id, version: identity of the environment, which fills them in.
 
     Examples:
@@ -127,6 +129,7 @@ class Spec:
     chance: bool = False
     zero_sum: bool = True
     perfect_information: bool = True
+    events: tuple[str, ...] = ()
     id: str = ""
     version: int = 0
 
@@ -142,6 +145,11 @@ class Spec:
         instance("fields", self.fields, tuple)
         for i, field in enumerate(self.fields):
             instance(f"fields[{i}]", field, Field)
+        instance("events", self.events, tuple)
+        for event in self.events:
+            instance("events", event, str)
+        if len(set(self.events)) < len(self.events):
+            raise ValueError(f"events must be different names, got {shown(self.events)}")
         names = [field.name for field in self.all_fields]
         taken = ["key"] * (not self.chance) + ["replace", "asdict"]  # the latter are methods of GameState
         twice = [name for name in names if names.count(name) > 1 or name in taken]
@@ -264,6 +272,8 @@ class Outcome:
         state: after the action.
         rewards: one per player, for this action.
         terminated, truncated: whether the game is over.
+        events: bools or ints by the names in `Spec.events`, which rollouts and the laboratory count. They change
+            nothing in the game.
 
     Examples:
         >>> s = te.debug(te.make("tic_tac_toe")).state
@@ -275,6 +285,7 @@ class Outcome:
     rewards: Sequence[Value]
     terminated: Value
     truncated: Value = False
+    events: Mapping[str, Value] = default(default_factory=dict)
 
     @classmethod
     def win(cls, after: GameState, player: Value, won: Value) -> Outcome:
@@ -310,6 +321,19 @@ class Outcome:
             bool(False)
         """
         return replace(self, terminated=scalar(self.terminated) | over)
+
+    def counting(self, **events: Value) -> Outcome:
+        """Return this outcome with more events.
+
+        Args:
+            events: bools or ints by name.
+
+        Examples:
+            >>> s = te.debug(te.make("tic_tac_toe")).state
+            >>> Outcome.win(s, player=1, won=True).counting(corner=True).events
+            {'corner': True}
+        """
+        return replace(self, events={**self.events, **events})
 
     @classmethod
     def scores(cls, after: GameState, scores: Sequence[Value], over: Value = True) -> Outcome:

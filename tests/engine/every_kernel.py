@@ -37,6 +37,7 @@ def use(env: te.Env) -> None:
     """Launch all kernels, through public calls where possible."""
     state, actions, memory = env.init(BATCH), [0] * BATCH, any(field.memory for field in env.spec.fields)
     env.step(state, te.agents.uniform(state))
+    env.events(state, actions)
     for autoreset in ("same_step", "next_step", "disabled"):
         for options in ({}, {"observe": True}, {"final_states": True}):
             vector = te.VectorEnv(env, BATCH, autoreset=autoreset, **options)  # type: ignore[arg-type]

@@ -37,6 +37,8 @@ FIELDS = (
     Field("history", kind="word64"),  # the last dice, 4 bits each
 )
 
+EVENTS = ("six", "gain")
+
 
 @dataclass(frozen=True)
 class DiceRace:
@@ -44,7 +46,7 @@ class DiceRace:
 
     @property
     def spec(self) -> Spec:
-        return Spec(3, 3, (72,), FIELDS, observation_dtype="int8", max_plies=30, chance=True)
+        return Spec(3, 3, (72,), FIELDS, observation_dtype="int8", max_plies=30, chance=True, events=EVENTS)
 
     def init(self, chance: Chance) -> dict[str, Any]:
         return {"score": [0, 1, 2], "current_player": chance.draw(3, 3)}
@@ -65,7 +67,7 @@ class DiceRace:
             current_player=next_player(s),
             history=s.history << 4 | word64(die),
         )
-        return Outcome.win(after, s.current_player, over)
+        return Outcome.win(after, s.current_player, over).counting(six=(action == 0) & (die == 6), gain=gain)
 
     def observe(self, s: GameState, player: Scalar) -> list[Part]:
         """Return the scores and changes from the player on, and the rest of the state."""

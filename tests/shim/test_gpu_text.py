@@ -155,6 +155,7 @@ def play_vectors(env: te.Env) -> None:
     state = te.rollout_from(env.init(BATCH, seed=5), "uniform", 3, autoreset=False).state
     te.rollout_from(state, "uniform", 60, autoreset=False)
     te.rollout_from(state, "uniform", 60, autoreset=False, count_actions=True)
+    env.events(state, actions_of(state, 1))
     env.engine.refresh(state.buffers)
     for name in (*env.spec_fields, "rewards", "truncated", "action_key"):
         getattr(state, name)

@@ -164,6 +164,8 @@ def loops() -> None:
     result = te.rollout(env, "uniform", batch=4, steps=9, count_actions=True)
     assert_type(result.legal_counts, Tensor)
     assert_type(result.turns, Tensor)
+    assert_type(result.event_counts, dict[str, Tensor])
+    assert_type(env.events(env.init(4), [0, 1, 2, 3]), dict[str, Tensor])
     assert_type(result, te.Rollout)
     assert_type(te.rollout_from(result.state, te.agents.uniform, steps=2).wins, Tensor)
     assert_type(te.playout(env.init(2), n=4), Tensor)

@@ -196,6 +196,7 @@ class AfterStep(NamedTuple):
 
     Attributes:
         mask: returns the mask, which is empty for a game that is over and does not reset in this step.
+        events: of the step, 0 in games that were over before.
     """
 
     state: GameState
@@ -203,6 +204,7 @@ class AfterStep(NamedTuple):
     flags: list[Scalar]
     resets: Scalar
     mask: Callable[[], MaskWords]
+    events: list[Scalar]
 
 
 class Tracer:
@@ -254,13 +256,14 @@ class Tracer:
     ) -> AfterStep:
         """Play an action and handle finished games. A game that resets in a branch is returned as it ended."""
         over, game = was[0] | was[1], self.game
-        moved, rewards, *flags = game.moved(s, action, legal)
+        moved, rewards, *flags, events = game.moved(s, action, legal)
         after = moved if legal is None else game.where(legal, moved, s)
         if reset == "none":
             after = game.where(over, s, after)
             flags = [where(over, old, new) for old, new in zip(was, flags, strict=True)]
         if reset != "same_step":
             rewards = [where(over, 0.0, r) for r in rewards]
+            events = [where(over, 0, event) for event in events]
         if reset == "next_step":
             flags = [~over & flag for flag in flags]
         resets, first = scalar(False), None
@@ -281,7 +284,7 @@ class Tracer:
                 return words
             return where(resets, begins, words)
 
-        return AfterStep(after, rewards, flags, resets, mask)
+        return AfterStep(after, rewards, flags, resets, mask, events)
 
     def given_action(self, mask: MaskWords, actions: Cells, at: Coords) -> tuple[Scalar, Scalar]:
         """Return a game's entry of `actions`, moved into range, and whether it is legal."""

@@ -18,7 +18,7 @@ from tensor_envs.rules.chance import threefry
 from tensor_envs.rules.kernel import Cells, do_while, loop, registers
 from tensor_envs.rules.lists import MemoryArray, num_words, popcount
 from tensor_envs.rules.scalar import WORD_BITS, Scalar, Value, integer, maximum, minimum, real, scalar, where, word
-from tensor_envs.rules.spec import GameState
+from tensor_envs.rules.spec import GameState, Spec
 
 # (place of a game, its mask) -> whether to replace the uniform action, the action, whether it is legal
 Override = Callable[[Coords, Any], tuple[Scalar, Scalar, Scalar]]
@@ -71,7 +71,9 @@ class BlockState:
             assert not isinstance(mask, MemoryArray)
             seen = [where(was[0] | was[1], 0, w) for w in mask]
             self.decisions.record(at, s.current_player, seen, action)
-        after, rewards, new_flags, resets, _ = t.play(s, was, action, legal, self.reset, keys)
+        after, rewards, new_flags, resets, _, events = t.play(s, was, action, legal, self.reset, keys)
+        if self.decisions is not None:
+            store(self.decisions.events, at.register, events)
         wins = [n + integer((new_flags[0] | new_flags[1]) & (r > 0.0)) for n, r in zip(wins, rewards, strict=True)]
         counted = rewards[: self.each]
         sums = [a + b for a, b in zip(sums, counted, strict=False)] + counted
@@ -107,33 +109,34 @@ class BlockState:
         return [*values, 0.0 - values[0]] if self.mirrored else values
 
 
-def num_counts(num_actions: int) -> int:
+def num_counts(spec: Spec) -> int:
     """Return the number of a game's counts: see `Decisions`."""
-    return 3 * num_actions + 1
+    return 3 * spec.num_actions + 1 + len(spec.events)
 
 
 class Decisions:
     """The last decision of each game of a block, and counts of all of them, int32.
 
     The counts are the decisions in which each action was legal (A), those in which it was taken (A), those with 1..A
-    legal actions (A), and the turns (1), which are runs of decisions of one player.
+    legal actions (A), the turns (1), which are runs of decisions of one player, and the events that the rules name.
     """
 
     def __init__(self, t: Tracer, counts: Cells):
         self.t, self.counts, self.num_actions = t, counts, t.game.spec.num_actions
-        self.words = num_words(self.num_actions)
+        self.words, self.num_counts = num_words(self.num_actions), num_counts(t.game.spec)
+        self.events = t.block.registers(max(len(t.game.spec.events), 1), INT)
         self.mask = t.block.registers(self.words, WORD)  # 0 if the game was over
         self.chosen = t.block.registers(3, INT)  # the action, the player, the player before; -1 for none
-        with loop(num_counts(self.num_actions)) as number:
+        with loop(self.num_counts) as number:
             t.block.each(functools.partial(self._reset, number))
         t.block.each(lambda at: store(self.chosen, at.register, [0, -1, -1]))
 
     def _reset(self, number: Scalar, at: Coords) -> None:
-        self.counts[at.batch.index(number, num_counts(self.num_actions))] = 0
+        self.counts[at.batch.index(number, self.num_counts)] = 0
 
     def _add(self, at: Coords, *amounts: tuple[Value, Scalar]) -> None:
         """Add amounts to counts of different numbers."""
-        places = [at.batch.index(number, num_counts(self.num_actions)) for number, _ in amounts]
+        places = [at.batch.index(number, self.num_counts) for number, _ in amounts]
         sums = [self.counts[place] + amount for place, (_, amount) in zip(places, amounts, strict=True)]
         for place, value in zip(places, sums, strict=True):  # all loads come first, so that lanes can be interleaved
             self.counts[place] = value
@@ -161,7 +164,9 @@ class Decisions:
         live = integer(width > 0)
         taken, narrow, turns = (self.num_actions * part for part in (1, 2, 3))
         begins = live * integer(player != before)
-        self._add(at, (taken + action, live), (narrow + maximum(width - 1, 0), live), (turns, begins))
+        numbers = range(turns + 1, self.num_counts)
+        events = zip(numbers, load(self.events, at.register, len(numbers)), strict=True)
+        self._add(at, (taken + action, live), (narrow + maximum(width - 1, 0), live), (turns, begins), *events)
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,27 @@ class Sample:
 
 
 @dataclass(frozen=True)
+class Events:
+    """Write the events of the given actions."""
+
+    name = "events"
+
+    class Arrays(NamedTuple):
+        old: Any
+        row_keys: Any
+        actions: Any
+        events: Any  # int32
+
+    def trace(self, t: Tracer, a: Arrays) -> None:
+        def play(at: Coords) -> None:
+            words, keys = t.words(a.old).load(at), t.row_keys(a.row_keys, at)
+            s, mask, was = t.layout.get_state(words), t.layout.get_mask(words), t.layout.get_flags(words)
+            store(a.events, at.batch, t.play(s, was, *t.given_action(mask, a.actions, at), "none", keys).events)
+
+        t.block.each(play)
+
+
+@dataclass(frozen=True)
 class Step:
     """Play the given actions, or uniformly random legal ones and write them out."""
 
@@ -67,7 +88,7 @@ class Step:
                 store(a.actions, at.batch, [action])
             else:
                 action, legal = t.given_action(mask, a.actions, at)
-            s, rewards, flags, resets, mask_of = t.play(s, was, action, legal, self.reset, keys)
+            s, rewards, flags, resets, mask_of, _ = t.play(s, was, action, legal, self.reset, keys)
             if branches:
                 store(resetting, at.register, [resets])
             if held is None:

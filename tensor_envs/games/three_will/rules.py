@@ -70,6 +70,7 @@ class ThreeWillRules(ThreeWillFields):
             observation_shape=(length(self.ids_visible),),
             observation_dtype="float32",
             chance=True,
+            events=("loan", "stack", "leap", "failed attempt", "declared win", "challenge", "swap"),
             perfect_information=False,  # the top card and, by default, the numbers are hidden from both players
             fields=(
                 Field("agents", (PLAYERS * SIDE_WORDS,), kind="word"),  # see `agents`
@@ -144,7 +145,7 @@ class ThreeWillRules(ThreeWillFields):
         interrupted = where(resumes, [NOBODY, NOBODY, False], [s.declarer, s.turn_owner, s.after])
         declarer, turn_owner, after = where(declares, [victor, me, free_follows], interrupted)
         turn_of = where(resumes, s.turn_owner, me)
-        dr, free = paid(s, attempts=effect.stacks | effect.fails, uses_free=uses_free)
+        dr, free, lends = paid(s, attempts=effect.stacks | effect.fails, uses_free=uses_free)
         state = s.replace(
             agents=effect.agents,
             turns=turns,
@@ -160,7 +161,16 @@ class ThreeWillRules(ThreeWillFields):
             winner=where(ends, winner, NOBODY),
         )
         reward = where(ends, 1 - 2 * winner, 0)
-        return Outcome(state, (reward, -reward), terminated=ends, truncated=truncated)
+        events = {
+            "loan": lends,
+            "stack": effect.stacks,
+            "leap": effect.leaps,
+            "failed attempt": effect.fails,
+            "declared win": declares,
+            "challenge": examines,
+            "swap": effect.swaps,
+        }
+        return Outcome(state, (reward, -reward), terminated=ends, truncated=truncated, events=events)
 
     def determinize(self, s: GameState, player: Scalar, chance: Chance) -> GameState:
         """Resample what is hidden from both players: the top card and, unless they are visible, the numbers."""
@@ -190,8 +200,8 @@ def first_of(holds: Sequence[Scalar], favoured: Scalar) -> tuple[Scalar, Scalar]
     return holds[0] | holds[1], where(holds[0] & holds[1], favoured, holds[1])
 
 
-def paid(s: GameState, attempts: Scalar, uses_free: Scalar) -> tuple[list[Scalar], list[Scalar]]:
-    """Return both players' Double Risk and Free cards after an action.
+def paid(s: GameState, attempts: Scalar, uses_free: Scalar) -> tuple[list[Scalar], list[Scalar], Scalar]:
+    """Return both players' Double Risk and Free cards after an action, and whether a card is lent.
 
     A loan goes from the bank to the opponent as a Free card (F19, G10).
     """
@@ -199,7 +209,7 @@ def paid(s: GameState, attempts: Scalar, uses_free: Scalar) -> tuple[list[Scalar
     own = select(s.dr, me)
     lends = attempts & (own == 0)
     free = put(s.free, me, select(s.free, me) - uses_free)
-    return put(s.dr, me, own - (attempts & ~lends)), put(free, other, select(s.free, other) + lends)
+    return put(s.dr, me, own - (attempts & ~lends)), put(free, other, select(s.free, other) + lends), lends
 
 
 def numbers_dealt(chance: Chance) -> list[Scalar]:
