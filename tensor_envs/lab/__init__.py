@@ -11,17 +11,19 @@ if TYPE_CHECKING:
     from tensor_envs.lab.estimates import Measurement
     from tensor_envs.lab.laboratory import measure, variants
     from tensor_envs.lab.measures import ActionUse
+    from tensor_envs.lab.ranking import Standing
     from tensor_envs.lab.report import Report, VariantReport
 
 _MODULES = {
     "ActionUse": "measures",
     "Measurement": "estimates",
     "Report": "report",
+    "Standing": "ranking",
     "VariantReport": "report",
     "measure": "laboratory",
     "variants": "laboratory",
 }
-__all__ = ["ActionUse", "Measurement", "Report", "VariantReport", "measure", "variants"]
+__all__ = ["ActionUse", "Measurement", "Report", "Standing", "VariantReport", "measure", "variants"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,6 +1,7 @@
 """Measure a game and variants of its rules, for game designers.
 
     python -m tensor_envs.lab three_will --vary loan challenge to_win=2,3 --out report.html
+    python -m tensor_envs.lab three_will --sweep 2 --players uniform 16    # the best of all pairs of switches
     python -m tensor_envs.lab tic_tac_toe --players uniform 64 --precision .02
     python -m tensor_envs.lab my_games:DiceRace --out report.json    # a custom game
 
@@ -18,7 +19,7 @@ from typing import Any
 from tensor_envs._command import add_rules, command_parser, new_file, real, run, whole
 from tensor_envs._validate import literal
 from tensor_envs.env import Env
-from tensor_envs.lab.laboratory import MAX_GAMES, MAX_SIMULATIONS, NAMED, PLAYERS, measure, variants
+from tensor_envs.lab.laboratory import MAX_GAMES, MAX_SIMULATIONS, MAX_TOGETHER, NAMED, PLAYERS, measure, variants
 from tensor_envs.registry import make
 
 WRITERS = {".html": "to_html", ".md": "to_markdown", ".json": "to_json"}
@@ -29,7 +30,8 @@ def work(options: argparse.Namespace) -> None:
     if options.out is not None and options.out.suffix not in WRITERS:
         raise ValueError(f"--out must end in {', '.join(WRITERS)}, got {str(options.out)!r}")
     base = make(options.id, **dict(options.rules))
-    envs = variants(base, dict(values_of(base, text) for text in options.vary))
+    fields = dict(values_of(base, text) for text in options.vary)
+    envs = variants(base, None if options.sweep and not fields else fields, options.sweep or 1)
     shown = sys.stderr.isatty()
     report = measure(envs, options.players, options.games, options.precision, options.seed, progress=shown)
     if options.out is None:
@@ -67,6 +69,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     add_rules(parser)
     add = parser.add_argument
     add("--vary", nargs="+", default=[], metavar="FIELD[=VALUES]", help="fields to vary, such as loan to_win=2,3")
+    sweep = "all variants that change up to N fields, of those of --vary, or else of all switches"
+    add("--sweep", type=whole(1, MAX_TOGETHER), metavar="N", help=sweep)
     players = "uniform, simulations of playout search, trained, perfect; default: %(default)s"
     add("--players", nargs="+", type=_player, default=list(PLAYERS), help=players)
     add("--games", type=whole(32, MAX_GAMES), default=64, help="games of each player, default %(default)s")

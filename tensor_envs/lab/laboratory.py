@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
-from itertools import islice, pairwise
+from itertools import combinations, islice, pairwise, product
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from tensor_envs.lab.estimates import Array, Measurement
 from tensor_envs.lab.measures import ActionUse
 from tensor_envs.lab.play import Match, Played, Tick, play, play_uniform
 from tensor_envs.lab.report import Key, Report, VariantReport
+from tensor_envs.lab.similarity import profile
 from tensor_envs.registry import make
 
 PLAYERS: tuple[str | int, ...] = ("uniform", 16, 64, 256, "trained", "perfect")
@@ -30,6 +32,7 @@ OPENING = 2  # uniformly random plies of trained players, which play the same ga
 MAX_ROUNDS = 64  # of `games` with a precision
 MAX_GAMES = 2**20
 MAX_SIMULATIONS = 2**20
+MAX_TOGETHER = 16  # rule fields
 
 
 def measure(
@@ -91,15 +94,18 @@ def measure(
     return Report(tuple(reports))
 
 
-def variants(base: Env, fields: Mapping[str, Sequence[Any]]) -> dict[str, Env]:
-    """Return an environment and variants of it, each with another value of one rule field, for `measure`.
+def variants(base: Env, fields: Mapping[str, Sequence[Any]] | None = None, together: int = 1) -> dict[str, Env]:
+    """Return an environment and variants of it with other values of rule fields, for `measure`.
 
     Args:
         base: the environment.
-        fields: values by rule field. No values for a field that is a bool stand for its opposite.
+        fields: values by rule field. No values for a field that is a bool stand for its opposite. None is a sweep: all
+            fields that are bools.
+        together: the largest number of fields that a variant changes.
 
     Returns:
-        Environments by name, such as "loan=False"; the base comes first, under its id. Values of the base are omitted.
+        Environments by name, such as "loan=False"; the base comes first, under its id. Values of the base are omitted,
+        and so are combinations that the rules refuse.
 
     Raises:
         TypeError, ValueError: an unknown field or value, or a field without values that is no bool.
@@ -107,22 +113,33 @@ def variants(base: Env, fields: Mapping[str, Sequence[Any]]) -> dict[str, Env]:
     Examples:
         >>> list(te.lab.variants(te.make("three_will"), {"loan": [], "to_win": [2, 3]}))
         ['three_will', 'loan=False', 'to_win=2']
+        >>> len(te.lab.variants(te.make("three_will"), together=2))  # all pairs of seven switches
+        29
     """
     instance("base", base, Env)
-    instance("fields", fields, Mapping)
+    together = integer("together", together, 1, MAX_TOGETHER)
     own = {name: getattr(base.rules, name) for name in base.rules.__dataclass_fields__}
     preset = base.entry.presets.get(base.id, {})
     changed = {name: value for name, value in own.items() if name not in preset}
-    envs = {base.id: base}
+    if fields is None:
+        fields = {name: [] for name, value in changed.items() if isinstance(value, bool)}
+    instance("fields", fields, Mapping)
+    choices = dict[str, list[tuple[str, Any]]]()
     for name, values in fields.items():
         if name not in changed:
             raise TypeError(f"{base.id!r} has no rule field {name!r} to vary; its fields are {', '.join(changed)}")
         if not values and not isinstance(own[name], bool):
             raise ValueError(f"fields[{name!r}] must name values, since {shown(own[name])} is no bool")
-        for value in values or [not own[name]]:
-            if value != own[name]:
-                text = f"{name}={value}" if isinstance(value, (str, int)) else f"{name}={shown(value)}"
-                envs[text] = make(base.id, illegal=base.illegal, **{**changed, name: value})
+        others = [value for value in values or [not own[name]] if value != own[name]]
+        choices[name] = [(f"{name}={x}" if isinstance(x, (str, int)) else f"{name}={shown(x)}", x) for x in others]
+    envs = {base.id: base}
+    for count in range(1, together + 1):
+        for names in combinations(choices, count):
+            for picked in product(*(choices[name] for name in names)):
+                values_of = {name: value for name, (_, value) in zip(names, picked, strict=True)}
+                with suppress(ValueError) if count > 1 else nullcontext():
+                    env = make(base.id, illegal=base.illegal, **{**changed, **values_of})
+                    envs[", ".join(text for text, _ in picked)] = env
     return envs
 
 
@@ -182,6 +199,7 @@ class _Variant:
         self.env, self.games, self.precision, self.seed, self.tick = env, games, precision, seed, tick
         self.numbers, self.counts = dict[Key, Measurement](), dict[str, int]()
         self.actions, self.unused = dict[str, dict[str, ActionUse]](), dict[str, dict[str, list[str]]]()
+        self.profile = dict[str, float]()
         start = time.process_time()
         policies = {one: policy for one in players if (policy := player(env, one, players.index(one))) is not None}
         own = {one: self._own(one, policy) for one, policy in policies.items() if one != "uniform"}
@@ -198,7 +216,7 @@ class _Variant:
             self.counts[who] = sum(map(len, series.played))
             self._add(who, measures.contest(_points(series.played), doublings))
         seconds = time.process_time() - start
-        self.report = VariantReport(name, self.counts, self.numbers, self.actions, self.unused, seconds)
+        self.report = VariantReport(name, self.counts, self.numbers, self.actions, self.unused, self.profile, seconds)
 
     def _own(self, one: str | int, policy: Policy) -> _Series:
         """Return games of a player against itself."""
@@ -252,9 +270,11 @@ class _Variant:
         self.counts[who] = len(played)
         self._add(who, measures.outcomes(played))
         self._add(who, measures.choices(played))
+        self._add(who, measures.events(self.env, played))
         self._add(who, measures.tension(played))
         if who == "uniform":
             self._add(who, measures.tree_size(self.env, played))
+            self.profile = profile(self.env, played)
         self.actions[who] = measures.action_uses(self.env, played)
         self.unused[who] = measures.unused(self.env, played)
 

@@ -84,6 +84,12 @@ def choices(games: Played) -> Iterator[tuple[str, Measurement]]:
     yield "coverage", estimate((games.taken > 0).mean(1), share=True)
 
 
+def events(env: Env, games: Played) -> Iterator[tuple[str, Measurement]]:
+    """Yield how often the events that the rules report happen in a game."""
+    for number, name in enumerate(env.spec.events):
+        yield f"{name}, per game", estimate(games.events[:, number])
+
+
 def tree_size(env: Env, games: Played) -> Iterator[tuple[str, Measurement]]:
     """Yield the size of the game tree, exact where it is small, from games by the uniform policy (Knuth 1975)."""
     logs = games.widths @ np.log(np.arange(1, env.num_actions + 1))

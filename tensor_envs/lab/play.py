@@ -36,6 +36,7 @@ class Played:
         truncated: bool [N].
         legal, taken: decisions in which each action was legal, and in which it was taken, int [N, A].
         widths: decisions with 1..A legal actions, int [N, A].
+        events: sums of the events that the rules report, int [N, E].
         values: mean returns of random games from `MOMENTS` positions of each game, two independent ones, float64
             [N, 2, MOMENTS, P]; [N, 2, 0, P] if they were not computed.
     """
@@ -48,6 +49,7 @@ class Played:
     legal: Array
     taken: Array
     widths: Array
+    events: Array
     values: Array
 
     def __len__(self) -> int:
@@ -73,10 +75,13 @@ def play_uniform(env: Env, games: int, seed: int, first_row: int = 0) -> Played:
     end = result.state.numpy()
     legal, taken, widths = map(to_numpy, (result.legal_counts, result.action_counts, result.width_counts))
     none = np.zeros((games, 2, 0, env.num_players))
+    events = np.zeros((games, len(env.spec.events)), np.int32)
+    for number, count in enumerate(result.event_counts.values()):
+        events[:, number] = to_numpy(count)
     returns, begins = to_numpy(result.returns).astype(np.float64), to_numpy(start.current_player)
     truncated = end["truncated"] | ~end["terminated"]
     turns = to_numpy(result.turns)
-    return Played(returns, begins, end["ply"], turns, truncated, legal, taken, widths, none)
+    return Played(returns, begins, end["ply"], turns, truncated, legal, taken, widths, events, none)
 
 
 @dataclass(frozen=True)
@@ -134,6 +139,7 @@ class _GamePool:
         self.plies, self.turns, self.last = (np.full(len(self.rows), n) for n in (0, 0, -1))
         self.returns = np.zeros((len(self.rows), env.num_players))
         self.legal, self.taken, self.widths = (np.zeros(self.mask.shape, np.int32) for _ in range(3))
+        self.events = np.zeros((len(self.rows), len(env.spec.events)), np.int32)
         self.history: list[list[Array]] = [[] for _ in self.rows]
 
     def step(self) -> int:
@@ -148,6 +154,9 @@ class _GamePool:
         state = State(self.env, self.env.engine.load(self.words[padded], self.keys[padded], self.device))
         chosen = np.asarray(to_numpy(self.policies[policy](state)))
         self._record(here, chosen[: len(here)])
+        if self.env.spec.events:
+            events = self.env.engine.events(state.buffers, self.env.action_buffer(state, chosen))
+            self.events[here] += to_numpy(events)[: len(here)]
         after = self.env.step(state, chosen)
         self.words[here] = after.buffers.layout.table(after.buffers.words)[: len(here)]
         values = self.env.engine.layout.unpack(self.words[here])
@@ -176,7 +185,7 @@ class _GamePool:
         if self.matches[number].valued:
             values = self._values(part, seed)
         kept = (self.returns, self.begins, self.plies, self.turns, truncated, self.legal, self.taken, self.widths)
-        return Played(*[*(x[part] for x in kept), values])
+        return Played(*[*(x[part] for x in (*kept, self.events)), values])
 
     def _values(self, part: slice, seed: int) -> Array:
         """Return the values of positions of games."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,11 +14,15 @@ from typing import TYPE_CHECKING
 
 from tensor_envs.lab.estimates import Measurement, significant
 from tensor_envs.lab.pictures import multiples
+from tensor_envs.lab.ranking import Standing, ranking, strongest
+from tensor_envs.lab.similarity import CLOSEST, closest
 
 if TYPE_CHECKING:
     from tensor_envs.lab.measures import ActionUse
 
 MARK = "*"  # of a cell that differs from the base
+MAX_COLUMNS = 9  # variants in the table of all numbers
+MAX_RANKED = 12
 LISTED = 12  # unused actions that are listed by name
 STYLE = (
     "body{font:15px/1.4 sans-serif;margin:24px;max-width:none}table{border-collapse:collapse;margin:12px 0}"
@@ -37,6 +42,7 @@ class VariantReport:
         numbers: measurements by player or contest and by measure.
         actions: use of the kinds of actions, by player.
         unused: by player, actions that were never legal, and those that were legal and never taken.
+        profile: measures of uniform play by which games are similar; empty without the uniform player.
         seconds: processor time.
 
     Examples:
@@ -49,6 +55,7 @@ class VariantReport:
     numbers: dict[Key, Measurement]
     actions: dict[str, dict[str, ActionUse]]
     unused: dict[str, dict[str, list[str]]]
+    profile: dict[str, float]
     seconds: float
 
 
@@ -94,6 +101,20 @@ class Report:
         alive = {name for name, _ in self.differences}
         return [variant.name for variant in self.variants[1:] if variant.name not in alive]
 
+    @cached_property
+    def ranking(self) -> list[Standing]:
+        """The base and what differs from it, the best by balance and decisiveness first; none for a single player."""
+        return ranking([variant for variant in self.variants if variant.name not in self.dead])
+
+    @property
+    def _shown(self) -> list[VariantReport]:
+        """The variants that the table of all numbers has columns for: the base, and those that differ most from it."""
+        if len(self.variants) <= MAX_COLUMNS:
+            return list(self.variants)
+        changes = Counter(name for name, _ in self.differences)
+        most = sorted(self.variants[1:], key=lambda variant: -changes[variant.name])[: MAX_COLUMNS - 1]
+        return [variant for variant in self.variants if variant is self.base or variant in most]
+
     def to_markdown(self) -> str:
         """Return tables in Markdown, with a star at numbers that differ significantly from the base."""
         return "\n\n".join(
@@ -114,7 +135,7 @@ class Report:
 
     def picture(self) -> str:
         """Return small multiples as SVG: each measure of every variant and player, with its interval."""
-        return multiples([(variant.name, variant.numbers) for variant in self.variants], self.differences)
+        return multiples([(variant.name, variant.numbers) for variant in self._shown], self.differences)
 
     def _repr_html_(self) -> str:
         """Return the tables for a notebook."""
@@ -125,18 +146,20 @@ class Report:
         return self.to_markdown()
 
     def _tables(self, mark: str) -> Iterator[list[list[str]]]:
-        """Yield the table of numbers and that of the base's actions, as rows of cells."""
-        rows, who = [[self.base.name, *(variant.name for variant in self.variants[1:]), ""]], ""
-        rows = [[self.base.name, "base", *(variant.name for variant in self.variants[1:])]]
-        if len(self.variants) == 1:
+        """Yield the ranking, the table of numbers and that of the base's actions, as rows of cells."""
+        if len(self.variants) > 1 and self.ranking:
+            yield [*self._ranked()]
+        shown, who = self._shown, ""
+        rows = [[self.base.name, "base", *(variant.name for variant in shown[1:])]]
+        if len(shown) == 1:
             rows = [[self.base.name, ""]]
         for key in self.keys:
             if key[0] != who:
                 who = key[0]
-                counts = [f"{v.games[who]:,} games" if who in v.games else "" for v in self.variants]
+                counts = [f"{v.games[who]:,} games" if who in v.games else "" for v in shown]
                 rows.append([f"**{who}**", *counts])
             cells = list[str]()
-            for variant in self.variants:
+            for variant in shown:
                 differs = (variant.name, key) in self.differences
                 cells.append(f"{variant.numbers.get(key, '')}{mark * differs}")
             rows.append([key[1], *cells])
@@ -149,13 +172,29 @@ class Report:
                 rows.append([f"`{name}`", *(f"{use.legal}, {use.chosen or '-'}" for use in uses)])
             yield rows
 
+    def _ranked(self) -> Iterator[list[str]]:
+        """Yield the rows of the ranking: the best variants, and the base."""
+        yield ["best variants", "balance", "decisiveness", "draws", "plies", "numbers that differ"]
+        for rank, one in enumerate(self.ranking):
+            if rank >= MAX_RANKED and one.variant is not self.base:
+                continue
+            variant, who = one.variant, str(strongest(one.variant))
+            base = variant is self.base
+            changed = "" if base else str(sum(name == variant.name for name, _ in self.differences))
+            name = f"{'base' if base else variant.name}{' (front)' * one.front}"
+            draws, plies = (str(variant.numbers[who, what]) for what in ("draws", "plies"))
+            yield [name, str(one.balance), str(one.decisiveness), draws, plies, changed]
+
     def _remarks(self) -> Iterator[str]:
         """Yield what the tables do not show."""
         if len(self.variants) > 1:
             yield f"A {MARK} marks what differs from the base (5 % for all cells together, Holm's method)."
         if self.dead:
             yield f"No measured number differs from the base with {'; '.join(self.dead)}."
-        for variant in self.variants:
+        if self.base.profile:
+            near = ", ".join(f"{id} ({far:.2f})" for id, far in closest(self.base.profile, CLOSEST, self.base.name))
+            yield f"By uniform play the most similar games are {near}."
+        for variant in self._shown:
             for player, lists in variant.unused.items():
                 for what, names in lists.items():
                     known = [] if variant is self.base else self.base.unused[player][what]
@@ -193,6 +232,7 @@ class Report:
             "numbers": numbers,
             "actions": actions,
             "unused": variant.unused,
+            "profile": variant.profile,
         }
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from tensor_envs.env import Env
 from tensor_envs.games.shed.rules import Shed
+from tensor_envs.lab.about import about
 from tensor_envs.play import opponents
 from tensor_envs.play.exact import PositionSolver
 from tensor_envs.render.scene import scene
@@ -359,7 +360,8 @@ class Tables:
         return {"table": name, **table.view()}
 
     def rules(self, game: str) -> str:
-        return describe(self.game(game)[1])
+        env = self.game(game)[1]
+        return describe(env) + about(env)
 
     def view(self, name: str) -> dict[str, Any]:
         return {"table": name, **self.find(name).view()}

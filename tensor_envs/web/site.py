@@ -15,6 +15,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 from tensor_envs._validate import shown, wrong_type
 from tensor_envs.env import Env
 from tensor_envs.games.shed.solve import solve
+from tensor_envs.lab.about import about
 from tensor_envs.text import describe, rulebook
 from tensor_envs.web.batch import page_metadata
 from tensor_envs.web.kernels import of_batch, of_player, of_table
@@ -109,7 +110,7 @@ def write_game(id: str, which: Variant, env: Env, path: Path) -> int:
         kernels["table."] = of_table(env)
         solve(env.rules.cards, progress=False).write(path.with_name(f"{path.name}.table.safetensors"))
     game = {**page_metadata(env), "id": id, "hidden": which.secret, "python": _has_python(env), "table": table}
-    files: dict[str, bytes] = {"txt": describe(env).encode()}
+    files: dict[str, bytes] = {"txt": (describe(env) + about(env)).encode()}
     for part, (wasm, metadata) in kernels.items():
         content = metadata if part else {**game, **metadata}
         files |= {f"{part}wasm": wasm, f"{part}json": json.dumps(content, separators=(",", ":")).encode()}

@@ -50,10 +50,11 @@ def test_the_kernel_plays_and_counts_as_the_loop_does(name: str) -> None:
         play_uniform(env, 70, 3, 5),
         play(env, [Match((te.agents.uniform,) * env.num_players, 5)], 70, 3),
     )
-    for field in ("returns", "begins", "plies", "turns", "truncated", "legal", "taken", "widths"):
+    for field in ("returns", "begins", "plies", "turns", "truncated", "legal", "taken", "widths", "events"):
         np.testing.assert_array_equal(getattr(kernel, field), getattr(loop, field), err_msg=field)
     assert (kernel.widths.sum(1) == kernel.plies).all() and (kernel.taken.sum(1) == kernel.plies).all()
     assert (kernel.plies > 0).all() and len(kernel + loop) == 140
+    assert kernel.events.shape == (70, len(env.spec.events)) and (name != "three_will" or kernel.events.any(0).all())
 
 
 def test_games_of_a_pool_are_played_as_in_matches_of_their_own() -> None:
@@ -178,7 +179,7 @@ def test_winners_lead_and_drama() -> None:
     values[::2, :, 3] = [-0.8, 0.8]
     none = np.zeros((64, 1))
     returns, ones = np.tile([1.0, -1.0], (64, 1)), np.ones(64, int)
-    found = dict(measures.tension(Played(returns, ones, ones, ones, ones > 1, none, none, none, values)))
+    found = dict(measures.tension(Played(returns, ones, ones, ones, ones > 1, none, none, none, none, values)))
     assert found["winner's lead at 0.25"].value == pytest.approx(0.5)
     assert found["winner's lead at 0.5"].value == pytest.approx((0.5 - 0.8) / 2)
     assert found["drama"].value == pytest.approx(0.8 / 7 / 2)
@@ -195,6 +196,23 @@ def test_use_of_actions() -> None:
     assert chosen.value == pytest.approx(played.taken[:, 3].sum() / played.legal[:, 3].sum(), abs=1e-3)
     names = ["(0,0)", "CELL(0,-3)", "3a", "examine 2", "PASS", "CODE(SUB)"]
     assert [measures.kind(name) for name in names] == ["#", "CELL", "#a", "examine #", "PASS", "CODE"]
+
+
+def test_events_of_three_will_agree_with_actions() -> None:
+    """Every challenge is an examine action, and follows a declared win; without loans nothing is lent."""
+    env = GAMES["three_will"]
+    for played in (play_uniform(env, 256, 0), *play(env, [Match((te.agents.playout_search(2, 0),) * 2)], 64, 0)):
+        count = dict(zip(env.spec.events, played.events.T, strict=True))
+        examined = [name.startswith("examine") for name in env.action_names]
+        np.testing.assert_array_equal(count["challenge"], played.taken[:, examined].sum(1))
+        assert (count["swap"] <= count["challenge"]).all() and (count["challenge"] <= count["declared win"]).all()
+        free = played.taken[:, list(env.action_names).index("free card")]
+        assert (free <= count["loan"]).all() and count["loan"].any(), (
+            "loans are the only source of Free cards (F19, G10)"
+        )
+    assert dict(measures.events(env, played))["loan, per game"].value == pytest.approx(count["loan"].mean())
+    without = shared_env("three_will", to_win=1, max_turns=70, loan=False)
+    assert not play_uniform(without, 64, 0).events[:, 0].any()
 
 
 @pytest.mark.slow

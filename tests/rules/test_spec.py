@@ -61,6 +61,9 @@ def test_fields() -> None:
         ({"fields": (Field("episode", high=1),)}, ValueError, "the field name 'episode' is taken"),
         ({"fields": (Field("key", high=1),)}, ValueError, "the field name 'key' is taken"),
         ({"fields": (Field("key", high=1),), "chance": True}, ValueError, "the field name 'key' is taken"),
+        ({"events": ["loan"]}, TypeError, "events must be of type tuple"),
+        ({"events": (1,)}, TypeError, "events must be of type str"),
+        ({"events": ("loan", "loan")}, ValueError, "events must be different names"),
     ],
 )
 def test_specs_that_cannot_be(changes: dict[str, Any], error: type[Exception], message: str) -> None:

@@ -7,20 +7,24 @@ from pathlib import Path
 import pytest
 
 import tensor_envs as te
-from game_reports.main import FOLDER, GAMES, MARK, main, write
-from tensor_envs.lab.__main__ import values_of
+from game_reports.main import FOLDER, GAMES, MARK, main, variants_of, write
+from tensor_envs.lab.report import MAX_COLUMNS, MAX_RANKED
 from tests.scripts.here import run_here
 
 
 def test_pages_have_a_text_and_the_tables_of_all_variants() -> None:
     """A page has three sentences above its tables; a column stands for each variant that the command measures."""
     assert {path.stem for path in FOLDER.glob("*.md")} == set(GAMES)
-    for id, (_, fields) in GAMES.items():
+    for id in GAMES:
         text, mark, tables = (FOLDER / f"{id}.md").read_text().partition(MARK)
-        base = te.make(id)
-        names = list(te.lab.variants(base, dict(values_of(base, field) for field in fields.split())))
+        names = list(variants_of(id))
+        ranked, numbers, *_ = tables.strip().split("\n\n")
         assert mark and text.startswith("# ") and text.count(". ") + text.count(".\n") >= 3
-        assert tables.strip().splitlines()[0] == f"| {' | '.join([id, 'base', *names[1:]])} |"
+        rows = [row.split(" | ")[0].removeprefix("| ").removesuffix(" (front)") for row in ranked.splitlines()[2:]]
+        columns = numbers.splitlines()[0].strip("| ").split(" | ")
+        assert {*rows} <= {"base", *names[1:]} and 1 < len(rows) <= MAX_RANKED + 1 and "base" in rows
+        assert columns[:2] == [id, "base"] and len(columns) == 1 + min(len(names), MAX_COLUMNS)
+        assert [name for name in names if name in columns[1:]] == columns[2:]
         assert len(tables) < 20_000
 
 

@@ -271,6 +271,7 @@ def training() -> None:
 def laboratory() -> None:
     report = te.lab.measure(te.lab.variants(te.make("kuhn_poker"), {}), players=["uniform", 2], games=32)
     assert_type(report, te.lab.Report)
+    assert_type(report.ranking, list[te.lab.Standing])
     assert_type(report.to_json(), str)
     assert_type(report.base.numbers["uniform", "plies"].half_width, float)
 

@@ -1,0 +1,28 @@
+"""What the laboratory says of a registered game, for the page of its rules."""
+
+from __future__ import annotations
+
+from tensor_envs.env import Env
+from tensor_envs.lab.similarity import CLOSEST, GAMES, closest, profiles
+from tensor_envs.registry import make
+
+
+def about(env: Env) -> str:
+    """Return the profile of a registered game as a section in Markdown; "" for other rules than those of its id."""
+    own = profiles().get(env.id)
+    if own is None or not env.plays_like(make(env.id)):
+        return ""
+    near = ", ".join(f"{id} ({far:.2f})" for id, far in closest(own, CLOSEST, env.id))
+    rows = {
+        "plies": f"{10 ** own['plies, log10']:.0f}",
+        "legal actions of a decision": f"{10 ** own['legal actions, log10']:.1f}",
+        "decisions with one legal action": f"{own['forced moves']:.1%}",
+        "games without a single winner": f"{own['draws']:.1%}",
+        "advantage of a seat, 0 to 1": f"{own['advantage']:.2f}",
+        "actions of the game that are used": f"{own['coverage']:.0%}",
+        "most similar games (distance)": near,
+    }
+    if env.num_players == 1:
+        del rows["games without a single winner"], rows["advantage of a seat, 0 to 1"]
+    table = "\n".join(f"| {what} | {value} |" for what, value in rows.items())
+    return f"\n## About this game\n\nMeasured in {GAMES} random games:\n\n| | |\n|---|---|\n{table}\n"

@@ -1,0 +1,74 @@
+"""Order of variants by balance and decisiveness, for sweeps over rule fields."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tensor_envs.lab.estimates import Measurement
+
+if TYPE_CHECKING:
+    from tensor_envs.lab.report import VariantReport
+
+LEAD = "winner's lead at 0.5"
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Place of a variant in a ranking; README.md defines the numbers.
+
+    Attributes:
+        variant: the variant.
+        balance, decisiveness: 1 is best.
+        front: whether no other variant exceeds it in both.
+
+    Examples:
+        >>> envs = te.lab.variants(te.make("tic_tac_toe"), {})
+        >>> te.lab.measure(envs, players=["uniform"], games=64).ranking[0].front
+        True
+    """
+
+    variant: VariantReport
+    balance: Measurement
+    decisiveness: Measurement
+    front: bool
+
+
+def ranking(variants: Sequence[VariantReport]) -> list[Standing]:
+    """Return the variants of a game for several players, the best first: the front, then by the sum of the numbers."""
+    if any(strongest(one) is None for one in variants):
+        return []
+    valued = all((str(strongest(one)), LEAD) in one.numbers for one in variants)
+    numbers = [(_balance(one), _decisiveness(one, valued)) for one in variants]
+    found = list[Standing]()
+    for one, own in zip(variants, numbers, strict=True):
+        exceeded = any(all(a.value > b.value for a, b in zip(other, own, strict=True)) for other in numbers)
+        found.append(Standing(one, *own, not exceeded))
+    return sorted(found, key=lambda one: (not one.front, -one.balance.value - one.decisiveness.value))
+
+
+def strongest(variant: VariantReport) -> str | None:
+    """Return the strongest search, or else the uniform player; None in games for one player, which have no draws."""
+    players = [who for who in variant.actions if (who, "draws") in variant.numbers and who != "trained"]
+    return players[-1] if players else None
+
+
+def _balance(variant: VariantReport) -> Measurement:
+    """Return 1 minus the largest advantage, of a seat or of who begins, as a share of the largest possible one."""
+    who = strongest(variant)
+    scores = {what: number for (player, what), number in variant.numbers.items() if player == who and "score" in what}
+    seats = sum("score of player" in what for what in scores)
+    fair = 1 / max(seats, 2)  # the second of two players has the rest
+    worst = max(scores.values(), key=lambda score: abs(score.value - fair))
+    value, error = 1 - abs(worst.value - fair) / (1 - fair), worst.half_width / (1 - fair)
+    return Measurement(value, max(value - error, 0), min(value + error, 1), worst.error / (1 - fair))
+
+
+def _decisiveness(variant: VariantReport, valued: bool) -> Measurement:
+    """Return the winner's lead at half of the game or, without values of positions, the share of decided games."""
+    who = str(strongest(variant))
+    if valued:
+        return variant.numbers[who, LEAD]
+    draws = variant.numbers[who, "draws"]
+    return Measurement(1 - draws.value, 1 - draws.high, 1 - draws.low, draws.error)

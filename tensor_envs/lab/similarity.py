@@ -1,0 +1,64 @@
+"""Similarity of games: distances between their profiles, which are measures of uniform play."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from tensor_envs.env import Env
+    from tensor_envs.lab.play import Played
+
+FILE = Path(__file__).with_name("profiles.json")  # of registered games, see `scripts/game_reports.py --profiles`
+GAMES = 256  # of a profile
+CLOSEST = 5
+Profile = Mapping[str, float]
+
+
+def profile(env: Env, games: Played) -> dict[str, float]:
+    """Return the profile of a game from games by the uniform policy, as README.md defines it."""
+    spec, fair = env.spec, 1 / env.num_players
+    score, decisions, widths = games.points.mean(0), games.plies.sum(), games.widths.sum(0)
+    numbers = np.arange(1, env.num_actions + 1)
+    values = {
+        "players": math.log2(env.num_players),
+        "chance": float(spec.chance),
+        "hidden information": float(not spec.perfect_information),
+        "advantage": 0.0 if fair == 1 else float(np.abs(score - fair).max()) / (1 - fair),
+        "draws": 0.0 if fair == 1 else float(np.all(games.points < 1, 1).mean()),
+        "truncated": float(games.truncated.mean()),
+        "plies, log10": math.log10(games.plies.mean()),
+        "spread of plies": float(games.plies.std() / games.plies.mean()),
+        "turns per ply": float(games.turns.sum() / decisions),
+        "legal actions, log10": math.log10(float(widths @ numbers) / decisions),
+        "forced moves": float(widths[0] / decisions),
+        "coverage": float((games.taken > 0).mean()),
+        "game tree, log10 of log10": math.log10(1 + float((games.widths @ np.log10(numbers)).mean())),
+    }
+    return {name: round(value, 4) for name, value in values.items()}
+
+
+@functools.cache
+def profiles() -> dict[str, dict[str, float]]:
+    """Return the profiles of the registered games, by id."""
+    stored: dict[str, dict[str, float]] = json.loads(FILE.read_text(encoding="utf-8"))
+    return stored
+
+
+def distance(a: Profile, b: Profile) -> float:
+    """Return the root mean square difference of two profiles, in standard deviations of the registered games."""
+    table = profiles().values()
+    scales = {name: float(np.std([other[name] for other in table])) for name in a}
+    return math.sqrt(np.mean([((a[name] - b[name]) / scale) ** 2 for name, scale in scales.items() if scale > 0]))
+
+
+def closest(own: Profile, count: int, but: str = "") -> list[tuple[str, float]]:
+    """Return the ids of the closest games but one with their distances, the closest first."""
+    found = [(id, distance(own, other)) for id, other in profiles().items() if id != but]
+    return sorted(found, key=lambda pair: pair[1])[:count]
