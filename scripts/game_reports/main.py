@@ -4,7 +4,7 @@
     python scripts/game_reports.py three_will shed
     python scripts/game_reports.py --profiles     # of all games, by which the laboratory says which are similar
 
-The text of a page, above its tables, is kept. Variants are a sweep over all switches of the rules, and values of some
+The text of a page, above its tables, is kept. Variants are a sweep over the switches of the rules, and values of some
 other fields.
 """
 
@@ -24,14 +24,14 @@ from tensor_envs.lab.similarity import GAMES as GAMES_OF_PROFILE
 
 FOLDER, MARK = Path(__file__).parent, "<!-- the tables: python scripts/game_reports.py -->\n"
 NUM_GAMES = 64
-# by game: players, whose search has at least as many simulations as there are legal actions; switches that a variant
-# changes at most; other rule fields to vary
-GAMES: dict[str, tuple[list[str | int], int, str]] = {
-    "hyper_tic_tac_toe": (["uniform", 64, "perfect"], 2, "shape=(3,3),(4,4)"),
-    "shed": (["uniform", 16, "perfect"], 1, "cards=5,7,9,12"),
-    "tensor_equilibrium": (["uniform", 16], 1, "load_tweaks=0,2"),
-    "tensor_stars": (["uniform", 16], 2, "win_check=piece star_rule=own,opposite points_to_win=3"),
-    "three_will": (["uniform", 16], 1, "to_win=2,4"),
+# by game: players, whose search has at least as many simulations as there are legal actions; how many switches a
+# variant changes at most, and which (none: all); other rule fields to vary
+GAMES: dict[str, tuple[list[str | int], int, str, str]] = {
+    "hyper_tic_tac_toe": (["uniform", 64, "perfect"], 2, "", "shape=(3,3),(4,4)"),
+    "shed": (["uniform", 16, "perfect"], 1, "", "cards=5,7,9,12"),
+    "tensor_equilibrium": (["uniform", 16], 1, "hack_bonus tweak_optional op_needs_effect", "load_tweaks=0,2"),
+    "tensor_stars": (["uniform", 16], 2, "", "win_check=piece star_rule=own,opposite points_to_win=3"),
+    "three_will": (["uniform", 16], 1, "", "to_win=2,4"),
 }
 
 
@@ -42,9 +42,9 @@ def report_of(id: str) -> te.lab.Report:
 
 def variants_of(id: str) -> dict[str, te.Env]:
     """Return a game and its variants: those of the sweep, then those of other fields."""
-    base, (_, together, fields) = te.make(id), GAMES[id]
-    others = te.lab.variants(base, dict(values_of(base, text) for text in fields.split()))
-    return te.lab.variants(base, together=together) | others
+    base, (_, together, *texts) = te.make(id), GAMES[id]
+    switches, others = (dict(values_of(base, text) for text in fields.split()) for fields in texts)
+    return te.lab.variants(base, switches or None, together) | te.lab.variants(base, others)
 
 
 def write_profiles() -> None:

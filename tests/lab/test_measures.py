@@ -135,6 +135,17 @@ def test_nim() -> None:
     assert lost["uniform", "game tree, log10"].value == math.log10(games(1, 2, 3))
 
 
+def test_choices_and_coverage_by_hand() -> None:
+    """Nim from a heap of 2: a game takes 2 at once, or 1 and then 1, which is forced; it uses one of two actions."""
+    found = numbers(nim(2), "uniform")
+    expected = {"plies": 1.5, "legal actions": 5 / 3, "forced moves": 1 / 3, "score of player 0": 0.5, "draws": 0}
+    for what, value in expected.items():
+        number = found["uniform", what]
+        assert number.low <= value <= number.high and number.half_width < 0.04, what
+    assert found["uniform", "coverage"].value == 0.5 and found["uniform", "truncated"].value == 0
+    assert found["uniform", "game tree, log10"].value == math.log10(2)
+
+
 def test_shed_and_misere() -> None:
     """The first player loses Shed of 5 cards, and scores about .21 by search in misere tic-tac-toe, which is drawn."""
     assert numbers(GAMES["shed"], "perfect")["perfect", "score of player 0"].value == 0
