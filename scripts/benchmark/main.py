@@ -5,6 +5,7 @@
     python scripts/benchmark.py --env gomoku qubic tic_tac_toe --json figures.json --plot plots
     python scripts/benchmark.py --mode read --readers numpy torch jax gymnasium sb3 torchrl
     python scripts/benchmark.py --device CPU CL WEBGPU --env all --batch 4096 --mode step rollout
+    python scripts/benchmark.py --env peers --batch 4096 --mode step read --peers --json run.json
 
 Games are played by uniformly random legal actions, sampled on the device, with auto-reset. Modes: "step" is
 `VectorEnv.step_uniform`, one call per step that computes mask, rewards and flags; "read" adds `observe=True`, so that
@@ -59,6 +60,7 @@ PEERS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     "numpy_bitboards": ("numpy", ("step",), GAMES[:1]),
     "numpy_table": ("numpy", ("step",), GAMES[:1]),
 }
+OBSERVING = ("pgx", "envpool")  # peers whose steps output observations and masks
 # names of games that differ in a peer
 NAMES = {
     ("pgx", "leduc_poker"): "leduc_holdem",
@@ -253,12 +255,12 @@ def check_answer(worker: Worker) -> None:
 
 
 def compare(workers: list[Worker]) -> list[dict[str, Any]]:
-    """Return ratios to each peer by mode. Pgx always observes, so its "step" is also compared with "read"."""
+    """Return ratios to each peer by mode. A "step" that outputs observations is also compared with "read"."""
     ratios = []
     for own in workers:
         for other in workers:
             mode, peer = own.job["mode"], other.job["system"]
-            same = mode == other.job["mode"] or (mode, other.job["mode"], peer) == ("read", "step", "pgx")
+            same = mode == other.job["mode"] or (peer in OBSERVING and (mode, other.job["mode"]) == ("read", "step"))
             if own.job["system"] != "tensor_envs" or peer == "tensor_envs" or not same:
                 continue
             each = [a / b for a, b in zip(own.rates, other.rates, strict=False)]
@@ -276,7 +278,7 @@ def make_parser() -> argparse.ArgumentParser:
         nargs="+",
         default=["tic_tac_toe"],
         metavar="ID",
-        help="or package.module:Class; all: every registered game",
+        help="or package.module:Class; all: every registered game; peers: every game that a peer has",
     )
     parser.add_argument("--batch", nargs="+", type=whole(1), default=[4096, 65536], metavar="B")
     parser.add_argument("--device", nargs="+", default=["CPU"], help="tinygrad devices")
@@ -305,6 +307,8 @@ def check_options(options: argparse.Namespace) -> None:
 
     if options.env == ["all"]:
         options.env = tensor_envs.registered()
+    if options.env == ["peers"]:
+        options.env = [*GAMES, *SPIEL_ONLY]
     for name in options.env:
         tensor_envs.make(name)
     # not every system can pin a process

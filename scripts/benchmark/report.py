@@ -7,6 +7,7 @@ import datetime
 import importlib.metadata
 import os
 import platform
+import subprocess
 from math import ceil, floor, log10
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ def machine(options: argparse.Namespace) -> dict[str, Any]:
             continue
     return {
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "commit": commit(),
         "command": "python scripts/benchmark.py " + " ".join(options.arguments),
         "machine": f"{names[0] if names else platform.processor()}, {os.cpu_count()} cores, {platform.platform()}",
         "pinned_to_core": options.core,
@@ -36,6 +38,16 @@ def machine(options: argparse.Namespace) -> dict[str, Any]:
         "runs": options.runs,
         "seconds_a_run": options.seconds,
     }
+
+
+def commit() -> str:
+    """Return the short id of the checkout's commit, with "-dirty" if files differ from it, or "unknown"."""
+    command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
+    try:
+        done = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
+    except OSError:
+        return "unknown"
+    return done.stdout.strip() or "unknown"
 
 
 def _lines(path: str) -> list[str]:
@@ -57,7 +69,8 @@ def cell(value: float | None, scale: float = 1, digits: int = 1) -> str:
 def markdown(metadata: dict[str, Any], rows: list[dict[str, Any]], ratios: list[dict[str, Any]]) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in metadata["versions"].items())
     pinned = f"pinned to core {metadata['pinned_to_core']}" if metadata["pinned_to_core"] is not None else "not pinned"
-    lines = [f"`{metadata['command']}`", "", f"- {metadata['date']}; {metadata['machine']}; {pinned}", f"- {versions}"]
+    where = f"{metadata['date']}; commit {metadata['commit']}; {metadata['machine']}; {pinned}"
+    lines = [f"`{metadata['command']}`", "", f"- {where}", f"- {versions}"]
     lines.append(
         f"- compiler: {metadata['compiler']}; {metadata['runs']} runs of {metadata['seconds_a_run']} s, medians"
     )

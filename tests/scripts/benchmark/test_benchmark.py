@@ -37,7 +37,7 @@ def test_table_and_json(tmp_path: Path) -> None:
     done = benchmark(*QUICK, "--mode", *MODES, "--device", "CPU", "NOWHERE", *files)
     assert done.returncode == 0, done.stderr
     figures = json.loads((tmp_path / "out.json").read_text())
-    assert {"command", "compiler", "date", "machine", "versions", "results", "ratios"} <= figures.keys()
+    assert {"command", "commit", "compiler", "date", "machine", "versions", "results", "ratios"} <= figures.keys()
     step, read, rollout, *missing = figures["results"]
     assert step.keys() >= RATE and read.keys() >= RATE and rollout.keys() >= RATE
     assert step["kernels_per_step"] == 1 and step["bytes_per_step"] > 0 and step["steps_per_second"] > 0
