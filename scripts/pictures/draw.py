@@ -79,6 +79,7 @@ BATCH, SEED = 12, 0  # 3x3 games of the contact sheet
 # Leduc poker: iterations, colours of the methods, and the decades of exploitability that are shown
 ITERATIONS, DECADES = 1000, (-4, 1)
 METHODS: dict[Any, str] = {"cfr+": "#c0392b", "dcfr": "#2471a3", "pcfr+": "#1e8449", "mccfr": "#7d6608"}
+LIBRARIES = {"Pgx": "#5d9cd3", "OpenSpiel": "#e59866", "EnvPool": "#8fbf8f"}  # colours of the bars of speed
 CUBE: dict[str, Any] = {"shape": (3, 3, 3), "k": 3}
 CUBE_GAME = 86  # of seed 0; a diagonal of the cube ends it
 
@@ -115,37 +116,51 @@ def draw_cube(path: Path) -> None:
     draw(env.rules, env.state_to_dict(final, CUBE_GAME)).save_png(path)
 
 
-def speeds(page: str) -> list[tuple[str, float, str]]:
-    """Return the benchmark page's rates of 4,096 games on one core: name, million steps per second, colour."""
-    number = r"\| *([\d.]+) *"
-    rows = re.findall(rf"^\| (\w+) {number}{number}{number}{number}{number}{number}\|$", page, re.MULTILINE)
-    ratio = re.search(r"\*\*(\d+) times\*\* its rate at 4,096 games", page)
-    if not rows or ratio is None:
-        raise ValueError(f"{SPEED} has no table of speed to draw")
+def speeds(page: str) -> list[tuple[str, str, tuple[float, float, float]]]:
+    """Return the benchmark page's ratios: game, library, and the median, lowest and highest ratio."""
+    heads = re.search(r"^\| game \| bare, M steps/s \| read, M steps/s \|(.*)\|$", page, re.MULTILINE)
+    if heads is None:
+        raise ValueError(f"{SPEED} has no table of ratios to draw")
+    libraries = [head.strip().removeprefix("times ") for head in heads[1].split("|")]
     bars = []
-    for game, read, _, step, _, rollout, _ in rows:
-        for kind, nanoseconds, colour in (
-            ("observation and mask read", read, "#c0392b"),
-            ("bare step", step, "#e59866"),
-            ("bare rollout", rollout, "#f5cba7"),
-        ):
-            bars.append((f"{game}, {kind}", 1000 / float(nanoseconds), colour))
-        if game == "tic_tac_toe":  # the ratio to Pgx is that of this game
-            bars.insert(1, ("tic_tac_toe, Pgx, by the ratio above", 1000 / float(read) / int(ratio[1]), "#2471a3"))
+    for line in page[heads.end() :].strip().splitlines()[1:]:
+        if not line.startswith("|"):
+            break
+        game, _, _, *cells = (cell.strip() for cell in line.strip("|").split("|"))
+        for library, cell in zip(libraries, cells, strict=True):
+            if cell:
+                median, lowest, highest = (float(part.replace(",", "")) for part in re.findall(r"[\d.,]+", cell))
+                bars.append((game, library, (median, lowest, highest)))
     return bars
 
 
 def draw_speeds(page: str) -> Drawing:
-    """Draw a bar chart of the rates."""
-    bars, left, wide, line = speeds(page), 270, 360, 22
-    highest = max(rate for _, rate, _ in bars)
-    drawing = Drawing(left + wide + 70, line * (len(bars) + 2), title="Steps per second")
-    drawing.text((10, line), "Million steps a second on one core, 4,096 games", 15, anchor="start", bold=True)
-    for k, (name, rate, colour) in enumerate(bars):
-        y = line * (k + 2)
-        drawing.text((left - 8, y), name, 13, anchor="end")
-        drawing.rect(left, y - 8, wide * rate / highest, 16, colour)
-        drawing.text((left + wide * rate / highest + 6, y), f"{rate:.3g}", 13, anchor="start")
+    """Draw a chart of the ratios on a logarithmic scale, each with the range of its rounds."""
+    bars, left, top, wide, line = speeds(page), 170, 62, 420, 15
+    powers = math.ceil(math.log10(max(highest for _, _, (_, _, highest) in bars)))
+    high = top + line * len(bars) + 6 * len({game for game, _, _ in bars})
+    drawing = Drawing(left + wide + 70, high + 10, title="Times the rate of other libraries")
+    drawing.text((10, 20), "Times the rate of other libraries, on one core, 4,096 games", 15, anchor="start", bold=True)
+    for k, (library, colour) in enumerate(LIBRARIES.items()):
+        drawing.rect(left + 110 * k, 36, 12, 12, colour)
+        drawing.text((left + 110 * k + 18, 42), library, 13, anchor="start")
+
+    def place(ratio: float) -> float:
+        return left + wide * math.log10(max(ratio, 1)) / powers
+
+    for power in range(powers + 1):
+        drawing.line((place(10**power), top), (place(10**power), high), stroke="#dddddd")
+    y, last = top - line / 2, ""
+    for game, library, (median, lowest, highest) in bars:
+        y += line
+        if game != last:
+            y, last = y + 6, game
+            drawing.text((left - 8, y), game, 13, anchor="end")
+        drawing.rect(left, y - 6, place(median) - left, 12, LIBRARIES[library])
+        drawing.line((place(lowest), y), (place(highest), y), stroke="#000000", width=2)
+        drawing.text(
+            (place(highest) + 6, y), f"{median:,.3g}" if median < 1000 else f"{median:,.0f}", 12, anchor="start"
+        )
     return drawing
 
 

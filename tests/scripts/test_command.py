@@ -37,6 +37,7 @@ COMMANDS = {
     "distributed_rollout.py": "distributed_rollout.main",
     "benchmark/kernel_table.py": "benchmark.kernel_table",
     "benchmark/gpu_kernels.py": "benchmark.gpu_kernels",
+    "benchmark/ratios.py": "benchmark.ratios",
     "pictures/draw.py": "pictures.draw",
     "train/ppo_torch.py": "train.ppo_torch",
     "train/maskable_ppo.py": "train.maskable_ppo",

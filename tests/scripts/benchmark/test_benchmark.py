@@ -143,7 +143,7 @@ def test_envpool_plays_the_standard_games_to_their_ends(monkeypatch: pytest.Monk
 
 def metadata_and_rows() -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return results of three systems at two batch sizes."""
-    metadata = dict.fromkeys(("command", "date", "machine", "compiler", "runs"), "")
+    metadata = dict.fromkeys(("command", "commit", "date", "machine", "compiler", "runs"), "")
     row = dict.fromkeys((*RATE, "state_bytes_per_game"), 1.0) | {"threads": 1, "env": "go", "mode": "step"}
     row |= {"device": "CPU"}
     rates = {"tensor_envs": (1e6, 1e8), "envpool": (2e5, 1e5), "numpy_bitboards": (1e5, 1.1e5)}

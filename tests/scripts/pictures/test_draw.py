@@ -38,20 +38,22 @@ def kept() -> dict[str, str]:
 
 
 def test_speeds_are_the_pages() -> None:
-    row = "| tic_tac_toe | 5 | 9 | 4 | 9 | 2 | 9 |"
-    found = draw.speeds(
-        f"**50 times** its rate at 4,096 games, **9 times** at 65,536.\n{row}\n| go | 10 | 1 | 8 | 1 | 8 | 1 |\n"
-    )
-    assert [(name, rate) for name, rate, _ in found] == [
-        ("tic_tac_toe, observation and mask read", 200),
-        ("tic_tac_toe, Pgx, by the ratio above", 4),
-        ("tic_tac_toe, bare step", 250),
-        ("tic_tac_toe, bare rollout", 500),
-        ("go, observation and mask read", 100),
-        ("go, bare step", 125),
-        ("go, bare rollout", 125),
+    page = """| game | bare, M steps/s | read, M steps/s | times Pgx | times OpenSpiel |
+| --- | ---: | ---: | ---: | ---: |
+| chess | 4.0 | 3.1 | 1,342 (1,300 to 1,400) | 33 (31 to 33.5) |
+| oware | 14 | 9 |  | 2.5 (2 to 3) |
+
+| other | 1 |
+"""
+    found = draw.speeds(page)
+    assert found == [
+        ("chess", "Pgx", (1342, 1300, 1400)),
+        ("chess", "OpenSpiel", (33, 31, 33.5)),
+        ("oware", "OpenSpiel", (2.5, 2, 3)),
     ]
-    with pytest.raises(ValueError, match="no table of speed"):
+    svg = draw.draw_speeds(page).to_svg()
+    assert all(f">{text}</text>" in svg for text in ("1,342", "33", "2.5", "chess", "oware", "Pgx"))
+    with pytest.raises(ValueError, match="no table of ratios"):
         draw.speeds("# Speed")
 
 
