@@ -12,6 +12,7 @@ import mmap
 import os
 from collections import defaultdict
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from tinygrad.device import BufferSpec
@@ -19,6 +20,7 @@ from tinygrad.helpers import mv_address
 from tinygrad.uop.ops import buffers
 
 OWNS_MEMORY = hasattr(os, "fork")
+HUGE = 2**25  # bytes of an allocation from which huge pages are asked for: random accesses miss the TLB less
 _free: defaultdict[int, list[mmap.mmap]] = defaultdict(list)
 _inherited: list[Any] = []  # buffers of the process that this one was forked from
 
@@ -39,6 +41,9 @@ class _Lease:
             except OSError:  # no memory is left
                 _free.clear()
                 self.memory = mmap.mmap(-1, size, flags, access)
+            if size >= HUGE and hasattr(mmap, "MADV_HUGEPAGE"):
+                with suppress(OSError):  # the kernel has none
+                    self.memory.madvise(mmap.MADV_HUGEPAGE)
 
     def __del__(self, free: defaultdict[int, list[mmap.mmap]] = _free) -> None:  # the interpreter may be ending
         free[self.size].append(self.memory)

@@ -9,7 +9,8 @@ taken for each other.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import and_
@@ -79,6 +80,8 @@ class Child(NamedRecord):
     high = Entry()
     priority = Entry()
     history = Entry()  # its place in the history of moves
+    bucket = Entry(WORD)  # as of a frame
+    known = Entry()  # whether its bucket may hold it
 
 
 class Packing:
@@ -208,6 +211,12 @@ class Prover:
         chosen = self.clamp(above.chosen)
         return [states[self.word_index(depth - 1, w, chosen)] for w in range(self.sizes.position)]
 
+    @contextmanager
+    def vectors(self, children: Scalar) -> Iterator[Scalar]:
+        """Record a loop over the children of a node and its padding, in whole vectors."""
+        with loop((children + (VECTOR - 1)) // VECTOR) as group, loop(VECTOR) as lane:
+            yield group * VECTOR + lane
+
     def clamp(self, child: Scalar) -> Scalar:
         return maximum(minimum(child, self.sizes.width - 1), 0)
 
@@ -217,10 +226,14 @@ class Prover:
         """Put the root on the stack, as the child of a frame above it."""
         with loop(self.actions) as action:
             self.arrays.history[self.path_index(action)] = 0
-        above = self.frame(integer(0))
+        above, words = (
+            self.frame(integer(0)),
+            [word(self.control.get(Control.size + w)) for w in range(self.sizes.position)],
+        )
         above.chosen = 0
-        for w in range(self.sizes.position):
-            self.arrays.states[self.word_index(integer(0), w, integer(0))] = word(self.control.get(Control.size + w))
+        for w, x in enumerate(words):
+            self.arrays.states[self.word_index(integer(0), w, integer(0))] = x
+        self.child(above, integer(0)).bucket = self.bucket(words)
         self.frame(integer(1)).threshold = self.control.threshold
         self.depth[0] = 1
         self.mode[0] = ENTER
@@ -232,7 +245,8 @@ class Prover:
         words = self.position(depth)
         s = self.packing.load(words.__getitem__)
         threshold = frame.threshold
-        bucket = self.bucket(words)
+        above = self.frame(depth - 1)
+        bucket = self.child(above, self.clamp(above.chosen)).bucket
         hits = [self.hit(bucket, e, words) for e in range(BUCKET)]
         found = [self.table_word(bucket, e, self.sizes.position) for e in range(BUCKET)]
         count = registers(1, INT)
@@ -266,10 +280,14 @@ class Prover:
                 self.result[0] = best[0]
                 self.mode[0] = LEAVE
 
+    def mask(self, s: GameState) -> list[Scalar]:
+        mask = self.game.mask(s)
+        assert isinstance(mask, list)
+        return mask
+
     def list_actions(self, s: GameState, frame: Frame, count: Cells) -> None:
         """List the legal actions of a node, padded to whole vectors by repeating the last."""
-        bits, mask = registers(1, WORD), self.game.mask(s)
-        assert isinstance(mask, list)
+        bits, mask = registers(1, WORD), self.mask(s)
         count[0] = 0
         for w, members in enumerate(mask):
             bits[0] = members
@@ -287,8 +305,7 @@ class Prover:
     def play_all(self, s: GameState, depth: Scalar, frame: Frame, count: Scalar, best: Cells, wrong: Cells) -> None:
         """Play every action of a node; note the bounds of the results and the position after each."""
         states, mover = self.arrays.states, s.current_player
-        with loop((count + (VECTOR - 1)) // VECTOR) as group, loop(VECTOR) as lane:
-            i = group * VECTOR + lane
+        with self.vectors(count) as i:
             child = self.child(frame, i)
             action = maximum(minimum(child.action, self.actions - 1), 0)
             after, rewards, terminated, truncated = self.game.step(s, action, None)
@@ -308,16 +325,25 @@ class Prover:
         self, depth: Scalar, frame: Frame, children: Scalar, player: Scalar, move: Scalar, best: Cells
     ) -> None:
         """Look the children of a node up, and order them by the table's move, then by the history of moves."""
-        history = self.arrays.history
+        history, states = self.arrays.history, self.arrays.states
+        with self.vectors(children) as i:
+            self.child(frame, i).bucket = self.bucket(
+                [states[self.word_index(depth, w, i)] for w in range(self.sizes.position)]
+            )
+        # the accesses to memory, which take the most time, are made together
+        with self.vectors(children) as i:
+            child, first = self.child(frame, i), states[self.word_index(depth, 0, i)]
+            held = [self.table_word(child.bucket, e, 0) == first for e in range(BUCKET)]
+            child.known = integer(held[0] | held[1])
         with loop(children) as i:
             child = self.child(frame, i)
             action = maximum(minimum(child.action, self.actions - 1), 0)
             repeats = minimum(self.path_count(action), REPEATS - 1)
             place = self.sizes.history * self.thread + (player * REPEATS + repeats) * self.actions + action
             child.history = place
-            with branch(child.low < child.high):
-                words = [self.arrays.states[self.word_index(depth, w, i)] for w in range(self.sizes.position)]
-                bucket = self.bucket(words)
+            with branch((child.known != 0) & (child.low < child.high)):
+                words = [states[self.word_index(depth, w, i)] for w in range(self.sizes.position)]
+                bucket = child.bucket
                 hits = [self.hit(bucket, e, words) for e in range(BUCKET)]
                 found = [self.table_word(bucket, e, self.sizes.position) for e in range(BUCKET)]
                 with branch(hits[0] | hits[1]):
@@ -396,10 +422,30 @@ class Prover:
             low = where(is_low, value, child.low)
             child.low, child.high = low, where(is_low, child.high, value)
             wins = low >= above.threshold
+            with branch(~same & ~wins & (result == FAR - 1)):
+                self.refute(depth, frame, above)
             self.depth[0] = depth - 1
             self.result[0] = maximum(low, above.low)
             self.reached[0] = integer(wins)
             self.mode[0] = where(wins, LEAVE, SELECT)
+
+    def refute(self, depth: Scalar, frame: Frame, above: Frame) -> None:
+        """Play the move of a node that wins at once also after the other actions of the node above."""
+        states, reply = self.arrays.states, registers(1, INT)
+        reply[0] = 0
+        with loop(frame.children) as i:
+            child = self.child(frame, i)
+            reply[0] = where(child.low == FAR - 1, child.action, reply[0])
+        action = maximum(minimum(reply[0], self.actions - 1), 0)
+        with self.vectors(above.children) as i:
+            words = [states[self.word_index(depth - 1, w, i)] for w in range(self.sizes.position)]
+            s, child = self.packing.load(words.__getitem__), self.child(above, i)
+            low, high = child.low, child.high
+            legal = has_action(self.mask(s), action)
+            _, rewards, terminated, truncated = self.game.step(s, action, None)
+            wins = (terminated | truncated) & (where(s.current_player == 0, rewards[0], rewards[1]) > 0.0)
+            lost = (low < high) & (s.current_player != above.player) & legal & wins
+            child.low, child.high = where(lost, 2 - FAR, low), where(lost, 2 - FAR, high)
 
     def learn(self, frame: Frame) -> None:
         """Raise the history of the move that decides a node, and lower that of the moves tried before it."""
@@ -460,6 +506,14 @@ class Prover:
 def count_bits(x: Scalar) -> Scalar:
     """Count the set bits of a word by the processor's instruction."""
     return Scalar(arithmetic.popcount(x.instruction()), WORD)
+
+
+def has_action(mask: list[Scalar], action: Scalar) -> Scalar:
+    """Return whether a legal action mask has an action."""
+    found = word(0)
+    for w, members in enumerate(mask):
+        found = found | where(action // WORD_BITS == w, members, word(0))
+    return found >> (action & WORD_BITS - 1) & 1 != 0
 
 
 def farther(score: Scalar) -> Scalar:
