@@ -1,11 +1,12 @@
 """Batched board- and card-game environments in pure tinygrad: exact rules, one kernel a step, on any device."""
 
 import functools
+import importlib
 import sys
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from tensor_envs import agents, lab, ops, search, testing, text, train
+from tensor_envs import agents, lab, ops, search, text, train
 from tensor_envs._compiler.threads import num_threads, set_num_threads
 from tensor_envs._engine.entry import GameEntry
 from tensor_envs.agents import Oracle
@@ -44,6 +45,7 @@ from tensor_envs.train.advantages import advantages
 from tensor_envs.vector import Transition, VectorEnv
 
 if TYPE_CHECKING:
+    from tensor_envs import testing
     from tensor_envs._known_games import make as make  # a stub: rules and fields of each game
 else:
     from tensor_envs.registry import make
@@ -55,7 +57,9 @@ _RENAMED = {"PlainGame": "ScalarGame", "policies": "agents", "random_policy": "a
 
 
 def __getattr__(name: str) -> Any:
-    """Return what a deprecated name stands for."""
+    """Return the conformance test, which is imported at its first use, or what a deprecated name stands for."""
+    if name == "testing":
+        return importlib.import_module("tensor_envs.testing")
     if name not in _RENAMED:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     warnings.warn(f"{__name__}.{name} is {__name__}.{_RENAMED[name]} now", DeprecationWarning, stacklevel=2)

@@ -130,13 +130,13 @@ MUTANTS = {
         "rules/test_lists.py::test_a_plain_index_out_of_range_is_an_error",
     ),
     "a random value may matter at every ply": Mutant(
-        "testing.py",
+        "testing/plain_python.py",
         "self.uses[line, counters] += self._matters",
         "self.uses[line, counters] -= self._matters",
         "test_custom_game.py::test_a_mistake_in_rules_is_named[counter]",
     ),
     "a hidden field is not compared": Mutant(
-        "testing.py",
+        "testing/information.py",
         'if name not in ("key", "episode") and differs.any():',
         'if name in ("key", "episode") and differs.any():',
         "test_custom_game.py::test_a_mistake_in_rules_is_named[hidden]",

@@ -1,0 +1,117 @@
+"""Checks of conversions: dictionaries, names of actions, pictures, files and symmetries."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tensor_envs.env import Env
+from tensor_envs.io import load_state, save_state
+from tensor_envs.sampling import uniform
+from tensor_envs.testing.conditions import (
+    BATCH,
+    SEED,
+    ConformanceError,
+    over,
+    part,
+    playing,
+    require,
+    require_equal,
+    short,
+    waiting,
+)
+
+
+def check_dictionaries(env: Env, steps: int, device: Any) -> str:
+    """Check that states survive conversion to dictionaries, that wrong dictionaries raise, and the names of actions."""
+    part(env, "notation")
+    start = env.init(1, SEED, device)
+    names = env.legal_actions(start)
+    if not env.names_depend_on_position:
+        names |= {a: env.action_to_string(a) for a in (0, env.num_actions // 2, env.num_actions - 1)}
+    for action, name in names.items():
+        state = start if env.names_depend_on_position else None
+        found = env.string_to_action(name, state)
+        require(found == action, f"the name {name!r} does not lead back to action {action}")
+    env = short(env)
+    state, compared = env.init(BATCH, SEED, device), 0
+    for step in waiting(steps, "no game ended"):
+        ended = bool(over(state.numpy()).any())
+        if ended or step == min(steps, 5):
+            states = [state, env.step(state, np.full(BATCH, -1))] if env.illegal == "lose" else [state]
+            for played in states:
+                games = [env.state_to_dict(played, i) for i in range(BATCH)]
+                reloaded = env.state_from_dicts(games, SEED, device)
+                restored, before = reloaded.numpy(), played.numpy()
+                for name in ("key", "episode", "rewards"):  # a dictionary has none of them
+                    restored.pop(name, None)
+                require_equal(restored, before, "from a dictionary")
+                same = (env.observe(reloaded, 0).numpy() == env.observe(played, 0).numpy()).all()
+                require(same, "another observation from a dictionary")
+                compared += BATCH
+        if ended and step >= min(steps, 5):
+            break
+        state = env.step(state, uniform(state))
+    for foreign in ({}, {"no such field": 0}):
+        try:
+            env.state_from_dicts([foreign], SEED, device)
+        except ValueError:
+            continue
+        raise ConformanceError(f"the dictionary {foreign} was taken for a state")
+    return f"{compared} games"
+
+
+def check_pictures(env: Env, steps: int, device: Any) -> str:
+    """Check that a game has a text and an SVG."""
+    part(env, "render")
+    state = playing(env, min(steps, 5), device)
+    require(env.to_string(state).strip(), "no text")
+    require(env.render(state).startswith("<svg"), "no SVG")
+    return "1 game"
+
+
+def check_saving(env: Env, steps: int, device: Any) -> str:
+    """Check that a saved state loads bit for bit and plays on equally."""
+    state = playing(env, 1, device)
+    with tempfile.TemporaryDirectory() as folder:
+        save_state(state, Path(folder) / "state.safetensors")
+        loaded = load_state(Path(folder) / "state.safetensors", device)
+    for _ in range(2):
+        require_equal(state.numpy(), loaded.numpy(), "a loaded state")
+        state, loaded = env.step(state, uniform(state)), loaded.env.step(loaded, uniform(loaded))
+    return f"{BATCH} games"
+
+
+def check_symmetries(env: Env, steps: int, device: Any) -> str:
+    """Check that symmetries map masks, rewards, ends and player 0's observations."""
+    part(env, "notation")
+    symmetries = list(islice(env.symmetries(), 9))
+    size = math.prod(env.observation_shape)
+    identity = tuple(range(env.num_actions)), tuple(range(size))
+    require(
+        symmetries and (symmetries[0].actions, symmetries[0].observation) == identity,
+        f"{env.entry.notation}.symmetries must yield the identity first: "
+        f"Symmetry(tuple(range({env.num_actions})), tuple(range({size})), {{}})",
+    )
+    for symmetry in symmetries[1:]:
+        actions = np.array(symmetry.actions)
+        # new[i] = old[map[i]]: the action that old action a becomes is the i with map[i] = a
+        back = np.argsort(actions)
+        plain = image = env.init(BATCH, SEED, device)
+        for _ in range(min(steps, 8)):
+            one, two = plain.numpy(), image.numpy()
+            mapped = one["legal_action_mask"][:, actions]
+            require((two["legal_action_mask"] == mapped).all(), "a symmetry maps the mask otherwise")
+            require((two["rewards"] == one["rewards"]).all(), "a symmetry changes the rewards")
+            require((over(two) == over(one)).all(), "a symmetry changes the end")
+            chosen = uniform(plain).numpy()
+            plain, image = env.step(plain, chosen), env.step(image, back[chosen])
+        observed = env.observe(plain, 0).numpy().reshape(BATCH, -1)[:, np.array(symmetry.observation)]
+        same = (env.observe(image, 0).numpy().reshape(BATCH, -1) == observed).all()
+        require(same, "a symmetry maps observations otherwise")
+    return f"{len(symmetries) - 1} beside the identity"
