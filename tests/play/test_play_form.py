@@ -13,7 +13,7 @@ import tensor_envs as te
 from tensor_envs.play import tables
 from tensor_envs.web import form
 from tests.games.shared import shared_env
-from tests.play.test_play import act, ask, create
+from tests.play.client import act, ask, create
 from tests.web.shown import svg_after
 
 SMALL = "hyper_tic_tac_toe(shape=(4, 4))"

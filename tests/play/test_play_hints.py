@@ -1,0 +1,129 @@
+"""tensor_envs.play: hints, by searches and by exact values."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+import pytest
+
+import tensor_envs as te
+from tensor_envs.play import exact, opponents
+from tensor_envs.registry import env_metadata
+from tests.play.client import GAME, act, ask, create
+
+
+def exact_hint(url: str) -> dict[str, Any]:
+    """Ask for a hint until no exact one is being computed."""
+    while (hint := ask(url, "GET", urlsplit(url).path).json)["waiting"]:
+        time.sleep(0.1)
+    found: dict[str, Any] = hint
+    return found
+
+
+@pytest.mark.parametrize(
+    ("columns", "answer"),
+    [
+        # three of player 0's discs stand in column 3, and the fourth wins
+        ([3, 0, 3, 0, 3, 1], {"actions": [3], "value": 1, "distance": 1}),
+        # player 0 wins at either end of three discs in a row, so that all answers lose as soon
+        ([2, 2, 3, 3, 4], {"actions": [0, 1, 2, 3, 4, 5, 6], "value": -1, "distance": 2}),
+    ],
+)
+def test_an_exact_hint(url: str, columns: list[int], answer: dict[str, Any]) -> None:
+    table = ask(url, "POST", "/api/tables", {**GAME, "game": "connect_four", "actions": columns}).json
+    hint = exact_hint(f"{url}api/tables/{table['table']}/hint/{len(columns)}")
+    assert hint == {**answer, "exact": True, "waiting": False}
+
+
+def test_hints(url: str) -> None:
+    """Hints are for a person who is to move: the search's at once, and the exact ones of a game that is solved."""
+    won = ask(url, "POST", "/api/tables", {**GAME, "game": "shed_5", "actions": []}).json
+    shed = exact_hint(f"{url}api/tables/{won['table']}/hint/0")
+    solution = te.agents.solution_of(te.make("shed", cards=5))
+    state = solution.env.init(1, 0)
+    best = np.flatnonzero(solution.best_actions(state)[0]).tolist()
+    assert shed == {
+        "actions": best,
+        "value": solution.value(state)[0],
+        "exact": True,
+        "distance": None,
+        "waiting": False,
+    }
+    kalah = create(url, "kalah")
+    path = f"/api/tables/{kalah['table']}/hint"
+    hint = ask(url, "GET", f"{path}/0").json
+    assert len(hint["actions"]) == 1 and -1 < hint["value"] < 1 and not hint["exact"] and hint["waiting"]
+    assert ask(url, "GET", f"{path}/3").status == 409
+    race = create(url, "2048", ["person"])
+    assert not ask(url, "GET", f"/api/tables/{race['table']}/hint/0").json["waiting"]
+    computers = create(url, seats=["uniform", "person"])
+    assert ask(url, "GET", f"/api/tables/{computers['table']}/hint/0").status == 409
+    assert ask(url, "GET", "/api/tables/none/hint/0").status == 404
+
+
+def test_exact_values_are_those_of_the_whole_game() -> None:
+    """In tic-tac-toe every value, distance and best action by search is that of the solved game."""
+    env = te.make("tic_tac_toe")
+    solution, search = te.agents.solution_of(env), exact.solution_of(json.dumps(env_metadata(env)))
+    state = env.init(1)
+    for action in (0, 1, 4, 8, 3):
+        found = exact.exact(search, state)
+        distance = int(solution.distance(state)[0])
+        assert found is not None and found.value == solution.value(state)[0]
+        assert (found.distance or -1) == distance
+        keeps = solution.best_actions(state)[0]
+        after = [int(solution.distance(env.step(state, [a]))[0]) for a in found.best]
+        assert keeps[found.best].all() and (not found.value or {1 + plies for plies in after} == {distance})
+        state = env.step(state, [action])
+
+
+def test_a_search_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A position that takes long has no exact value, and the wait for it ends, also for a process that has died."""
+    monkeypatch.setattr(exact, "SECONDS", 0.01)
+    env = te.make("connect_four")
+    search = exact.solution_of(json.dumps(env_metadata(env)))
+    assert exact.exact(search, env.init(1)) is None and search.nodes > 0
+    solver = exact.PositionSolver()
+    monkeypatch.setattr(exact, "PATIENCE", 0.0)
+    assert solver.ask(env.init(1)) == (None, False)
+    monkeypatch.setattr(exact, "PATIENCE", 60.0)
+    assert solver._process is not None
+    solver._process.kill()
+    solver._process.wait()
+    assert solver.ask(env.init(1)) == (None, False) and solver._process is None
+    assert solver.ask(te.make("kuhn_poker").init(1)) == solver.ask(te.make("2048").init(1)) == (None, False)
+
+
+def test_a_game_is_solved_once_and_aside(url: str) -> None:
+    """The table answers `waiting` until the game is solved, and other tables continue."""
+    first, second = (create(url, "shed_14", ["perfect", "person"], seed) for seed in (1, 2))
+    path = f"/api/tables/{first['table']}/advance"
+    after = ask(url, "POST", path, {"ply": 0}).json
+    assert after["waiting"] and after["ply"] == 0, "it takes longer than this"
+    other = create(url)
+    assert act(url, other, 4).json["ply"] == 1
+    while ask(url, "GET", f"/api/tables/{first['table']}").json["ply"] == 0:
+        after = ask(url, "POST", path, {"ply": 0}).json
+        assert after["waiting"] == (after["ply"] == 0)
+        time.sleep(0.2)
+    assert ask(url, "POST", f"/api/tables/{second['table']}/advance", {"ply": 0}).json["ply"] == 1
+
+
+def test_a_solve_that_fails_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    solver = opponents.ShedSolver()
+    monkeypatch.setattr(opponents, "SOLVE", "import nothing")
+    solver.start(3)
+    solver.start(3)
+    assert len(solver._processes) == 1
+    solver._processes[3].wait()
+    with pytest.raises(RuntimeError, match="solving shed with 3 cards has failed"):
+        solver.table(3, "CPU")
+    monkeypatch.undo()
+    assert solver.table(3, "CPU") is None
+    solver._processes[3].wait()
+    assert solver.table(3, "CPU") is solver.table(3, "CPU") is not None
+    solver.close()
