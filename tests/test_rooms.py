@@ -32,7 +32,7 @@ FLOORS = [
     {"rules", "render", "_files"},  # the language of rules; the drawing kit
     {"ops"},
     {"_engine"},
-    {"env", "state", "combine"},
+    {"env", "_notation", "state", "combine"},
     {"registry", "vector", "interpreter", "inspection"},
     {"sampling", "rollout", "io", "record", "pictures", "sharding"},
     {"games"},

@@ -96,12 +96,14 @@ def directive(name: str) -> str:
     """Return the `:::` line of a name, by the defining module: `tensor_envs.rollout` is a module and a function."""
     module, _, last = name.rpartition(".")
     heading = last if module == "rules" else f"te.{name}"
-    path = f"tensor_envs.{name}"
+    path, options = f"tensor_envs.{name}", f"heading: {heading}, toc_label: {last}"
     if not name.startswith("adapters."):  # adapters need packages
         target = getattr(importlib.import_module(f"tensor_envs.{module}".rstrip(".")), last)
         path = f"{getattr(target, '__module__', 'typing')}.{getattr(target, '__qualname__', '')}"
         path = path if path.startswith("tensor_envs.") else f"tensor_envs.{name}"
-    return f"::: {path}\n    options: {{heading: {heading}, toc_label: {last}}}"
+        if any(base.__module__.startswith("tensor_envs._") for base in getattr(target, "__mro__", ())[1:]):
+            options += ", inherited_members: true"  # a private base class has no page of its own
+    return f"::: {path}\n    options: {{{options}}}"
 
 
 def named(group: str) -> Iterator[str]:

@@ -1,0 +1,361 @@
+"""Games under fixed rules with their notation, and single games in plain Python."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+import numpy as np
+
+from tensor_envs._engine.batch_layout import MAX_BATCH
+from tensor_envs._engine.entry import GameEntry
+from tensor_envs._engine.layout import FLAGS, Layout
+from tensor_envs._validate import instance, integer, shown
+from tensor_envs.rules.actions import Actions
+from tensor_envs.rules.spec import INT_HIGH, INT_LOW, Spec, Symmetry
+from tensor_envs.state import State
+
+if TYPE_CHECKING:
+    import typing_extensions
+
+    from tensor_envs.env import Env
+
+    R_co = typing_extensions.TypeVar("R_co", covariant=True, default=Any)  # the game's rules
+else:
+    R_co = TypeVar("R_co")  # defaults need Python 3.13
+
+MAX_NAMED = 3  # actions in an error
+DICT_DEFAULTS = {"ply": 0, "episode": 0, "key": (0, 0)}  # the key follows from seed and row
+# entries of a state's dictionary that are added where the other ones do not imply them
+STATE_ENTRIES = ("current_player", "ply", *FLAGS)
+
+
+class NotatedGame(Generic[R_co]):
+    """A game under fixed rules, with names of actions, and with dictionaries, text and pictures of single games.
+
+    `Env` adds batches of games to it.
+    """
+
+    def __init__(self, entry: GameEntry, rules: R_co, name: str, layout: Layout):
+        self.id, self.version = name, entry.version
+        self.entry, self.rules, self._layout = entry, rules, layout
+        self.spec: Spec = replace(layout.spec, id=name, version=entry.version)
+        self.spec_fields = tuple(layout.fields)
+        taken = [field for field in self.spec_fields if field in dir(State) and field != "key"]
+        if taken:
+            raise ValueError(f"the field name {taken[0]!r} of {name!r} is a state's own; choose another")
+        self.num_players, self.num_actions = self.spec.num_players, self.spec.num_actions
+        self.observation_shape = self.spec.observation_shape
+
+    def __repr__(self) -> str:
+        """Return the id, the version and the rule fields that differ from their defaults."""
+        values = ((f, getattr(self.rules, f.name)) for f in fields(cast(Any, self.rules)))
+        chosen = ", ".join(f"{f.name}={value!r}" for f, value in values if value != f.default)
+        return f"<Env {self.id}-v{self.version}{' ' * bool(chosen)}{chosen}>"
+
+    def plays_like(self, other: Env) -> bool:
+        """Return whether another environment has the same game and rules, so that each can step the other's states."""
+        return self is other or (self.rules == other.rules and self.entry == other.entry)
+
+    def check_state(self, state: Any) -> State:
+        """Return the state. TypeError or ValueError unless it is one of this environment."""
+        if not isinstance(state, State):
+            raise TypeError(f"state must be a State, got {type(state).__name__}")
+        if not self.plays_like(state.env):
+            raise ValueError(f"the state belongs to {state.env!r}, not to {self!r}")
+        return state
+
+    # *** one game as plain Python ***
+
+    def state_to_dict(self, state: State, i: int = 0, player: int | None = None) -> dict[str, Any]:
+        """Return one game with the field names and encodings of its rules file.
+
+        Where these do not imply it, as for a game that an illegal action has ended, the dictionary also has
+        `current_player`, `ply`, `terminated` or `truncated`, so that `state_from_dicts` restores the game. It has
+        neither the game's random key and episode nor the rewards of its last step.
+
+        Args:
+            state: of this environment.
+            i: the game's row.
+            player: leaves out what is hidden from that player.
+
+        Returns:
+            Plain ints, bools and nested lists by name.
+
+        Raises:
+            ValueError, TypeError: another state, row or player.
+
+        Examples:
+            >>> env = te.make("shed", cards=3)
+            >>> env.state_to_dict(env.step(env.init(1), [1]))
+            {'hands': [[], []], 'pile': [2], 'talon': [1, 3], 'current_player': 1, 'ply': 1}
+        """
+        i = integer("i", i, 0, self.check_state(state).batch - 1)
+        values, to_dict = self.row(state, i), self.entry.load("notation").to_dict
+        game: dict[str, Any] = to_dict(self.rules, values)
+        try:
+            implied = self._from_dict(game)
+        except ValueError:  # an entry `truncated` of the notation's own; the ply implies that `max_plies` is reached
+            game = to_dict(self.rules, values | {"truncated": False}) | {"ply": values["ply"]}
+            implied = self._from_dict(game)
+        game |= {name: values[name] for name in STATE_ENTRIES if implied[name] != values[name]}
+        if player is None:
+            return game
+        player = integer("player", player, 0, self.num_players - 1)
+        hide = getattr(self.entry.load("render"), "seen_by", None)
+        return game if hide is None else hide(self.rules, game, player)
+
+    def row(self, state: State, i: int) -> dict[str, Any]:
+        """Return every field and flag of one game by name, as plain numbers and nested lists."""
+        layout = state.buffers.layout
+        return self._layout.game(layout.table(state.buffers.words)[i])
+
+    def pack(self, games: Sequence[dict[str, Any]]) -> np.ndarray:
+        """Return the words of games [N, W], uint32, without mask, rewards and keys. ValueError for an invalid game."""
+        instance("games", games, Sequence)
+        values = []
+        for i, game in enumerate(games):
+            try:
+                values.append(self._from_dict(game))
+            except (ValueError, TypeError, KeyError) as error:
+                what = f"{error} missing" if isinstance(error, KeyError) else error
+                raise ValueError(f"game {i} is no state of {self.id!r}: {what}") from None
+        integer("the number of games", len(values), 1, MAX_BATCH)
+        table, names = self._layout.pack(values), {*STATE_ENTRIES}
+        for i, game in enumerate(games):
+            if game.keys() - names:
+                names |= self.entry.load("notation").to_dict(self.rules, self._layout.game(table[i])).keys()
+            if unknown := game.keys() - names:
+                raise ValueError(
+                    f"game {i} of {self.id!r} has no {shown(min(unknown, key=repr))}; it has {sorted(names)}"
+                )
+        return table
+
+    def _from_dict(self, game: dict[str, Any]) -> dict[str, Any]:
+        """Return the values of all fields and flags. ValueError, TypeError or KeyError for an invalid game."""
+        instance("a game", game, dict)
+        entries = {name: game[name] for name in STATE_ENTRIES if name in game}
+        for name in entries.keys() - {*FLAGS}:
+            entries[name] = integer(name, entries[name], INT_LOW, INT_HIGH)
+        position = self.entry.load("notation").from_dict(self.rules, game)
+        values = DICT_DEFAULTS | position | entries
+        if missing := self._layout.slots.keys() - values.keys():
+            raise ValueError(f"{', '.join(sorted(missing))} missing")
+        for name in FLAGS:
+            if values[name] not in (0, 1):
+                raise ValueError(f"{name} must be True or False, got {values[name]!r}")
+        if any(position.get(name) for name in FLAGS) and not any(values[name] for name in FLAGS):
+            raise ValueError("terminated or truncated must be True, since the position is over")
+        limit, player = self.spec.max_plies, values["current_player"]
+        if limit is not None and values["ply"] >= limit and not values["terminated"]:
+            values["truncated"] = True
+        if values["terminated"] and values["truncated"]:
+            raise ValueError("a game that is terminated is not truncated")
+        if not values["terminated"] and not values["truncated"] and player not in range(self.num_players):
+            raise ValueError(f"current_player must be in 0..{self.num_players - 1}, got {player!r}")
+        return values
+
+    # *** notation ***
+
+    def action_to_string(self, action: int, state: State | None = None, i: int = 0) -> str:
+        """Return the name of an action.
+
+        Args:
+            action: its number.
+            state: in chess, the names of actions depend on the position; other games need none.
+            i: the game's row.
+
+        Returns:
+            The name in the notation of the game's players, such as "e7e5" or "(0,2)".
+
+        Raises:
+            ValueError: no such action or row; names depend on the position and no state is given, or the action is
+                illegal there.
+            TypeError: no int, or a state of another environment.
+
+        Examples:
+            >>> te.make("tic_tac_toe").action_to_string(2)
+            '(0,2)'
+        """
+        action = integer("action", action, 0, self.num_actions - 1)
+        if not self.names_depend_on_position:
+            return self._name(action)
+        names = self.legal_actions(self._position(state), i)
+        if action not in names:
+            raise ValueError(f"action must be legal in row {i}, got {action}; legal are {_some(names.values())}")
+        return names[action]
+
+    def string_to_action(self, name: str, state: State | None = None, i: int = 0) -> int:
+        """Return the action of a name; spaces do not count.
+
+        Args:
+            name: as `action_to_string` returns it. In chess also standard and long algebraic notation, such as "Nf6",
+                "exd5+" and "Ng8-f6"; with a state, in backgammon also "13/7*" for a hit and "4/off" by a higher number,
+                in tic-tac-toe "b2".
+            state: as there; with one, the action must be legal.
+            i: the game's row.
+
+        Returns:
+            The number of the action.
+
+        Raises:
+            ValueError: no action has the name, or no legal one, with examples; otherwise as in `action_to_string`.
+            TypeError: no str, or a state of another environment.
+
+        Examples:
+            >>> te.make("tic_tac_toe").string_to_action("(0, 2)")
+            2
+        """
+        instance("name", name, str)
+        actions = self.spellings(state, i)
+        wanted = name.replace(" ", "")
+        if self.names_depend_on_position:
+            wanted = wanted.rstrip("+#!?")  # signs of check and comments
+        for text, action in actions.items():
+            if text.replace(" ", "") == wanted:
+                return action
+        kind = "action" if state is None else "legal action"
+        raise ValueError(f"no {kind} of {self.id!r} is called {shown(name)}; {kind}s are called {_some(actions)}")
+
+    def legal_actions(self, state: State, i: int = 0) -> dict[int, str]:
+        """Return the numbers and names of one game's legal actions, ascending; none once it is over.
+
+        Args:
+            state: a state of this environment.
+            i: the game's row.
+
+        Returns:
+            Names by numbers.
+
+        Raises:
+            ValueError, TypeError: no such row, or a state of another environment.
+
+        Examples:
+            >>> env = te.make("connect_four")
+            >>> env.legal_actions(env.init(2), 1)
+            {0: '1', 1: '2', 2: '3', 3: '4', 4: '5', 5: '6', 6: '7'}
+        """
+        row, legal = self._legal(state, i)
+        if not self.names_depend_on_position:
+            return {action: self.action_names[action] for action in legal}
+        notation = self.entry.load("notation")
+        return {action: notation.move_to_string(self.rules, action, row) for action in legal}
+
+    def spellings(self, state: State | None = None, i: int = 0) -> dict[str, int]:
+        """Return actions by all their names: in chess also standard algebraic notation, in backgammon "13/7*".
+
+        Args:
+            state: a state of this environment, for the legal actions of one game; None: all actions, except in chess.
+            i: the game's row.
+
+        Returns:
+            Numbers by names; the first action where several have one name.
+
+        Raises:
+            ValueError, TypeError: as in `legal_actions`; no state where names depend on the position.
+
+        Examples:
+            >>> env = te.make("chess")
+            >>> [name for name, action in env.spellings(env.init(1)).items() if name.endswith("f3")]
+            ['f2f3', 'g1f3', 'f3', 'Nf3']
+        """
+        by_position = self.names_depend_on_position
+        every = state is None and not by_position
+        named = dict(enumerate(self.action_names)) if every else self.legal_actions(self._position(state), i)
+        actions = dict[str, int]()
+        for action, name in named.items():
+            actions.setdefault(name, action)
+        named_too = self._notation("spellings")
+        if state is None or named_too is None:
+            return actions
+        more: dict[str, int] = named_too(self.rules, *self._legal(state, i))
+        return actions | more
+
+    def _legal(self, state: State, i: int) -> tuple[dict[str, Any], list[int]]:
+        """Return the fields of one game and its legal actions."""
+        row = self.row(state, integer("i", i, 0, self.check_state(state).batch - 1))
+        return row, np.flatnonzero(row["legal_action_mask"]).tolist()
+
+    def _position(self, state: State | None) -> State:
+        """Return the state. ValueError for None, since names of actions depend on the position."""
+        if state is None:
+            raise ValueError(f"names of actions of {self.id!r} depend on the position: pass state, and i for a row")
+        return state
+
+    @functools.cached_property
+    def names_depend_on_position(self) -> bool:
+        """Whether names of actions depend on the position, as in chess."""
+        return self._notation("move_to_string") is not None
+
+    def _notation(self, function: str) -> Callable[..., Any] | None:
+        """Return a function of the notation module; None if the module or the function is missing."""
+        return getattr(self.entry.load("notation"), function, None) if self.entry.notation else None
+
+    def _name(self, action: int) -> str:
+        """Return an action's name by the notation, by the rules' `actions`, or its number."""
+        if named := self._notation("action_to_string"):
+            return str(named(self.rules, action))
+        actions = getattr(self.rules, "actions", None)
+        return actions.name(action) if isinstance(actions, Actions) else str(action)
+
+    @functools.cached_property
+    def action_names(self) -> tuple[str, ...]:
+        """Names of all actions: those of the notation module, else of the rules' `actions`, else their numbers.
+
+        In chess these are squares as the player to move counts them; `legal_actions` names moves.
+        """
+        return tuple(map(self._name, range(self.num_actions)))
+
+    def to_string(self, state: State, i: int = 0, player: int | None = None) -> str:
+        """Return one game as text. For a `player`, the board is turned to that side, without what is hidden from it.
+
+        Examples:
+            >>> env = te.make("tic_tac_toe")
+            >>> print(env.to_string(env.step(env.init(1), [4])).splitlines()[2])
+            1  .  X  .
+        """
+        text: str = self.entry.load("render").to_string(self.rules, self._view(state, i, player))
+        return text
+
+    def render(self, state: State, i: int = 0, player: int | None = None) -> str:
+        """Return one game as an SVG document. For a `player`, it is that side's view, without what is hidden from it.
+
+        Parts of the picture that stand for actions have these as `data-actions`, numbers with spaces between them.
+
+        Examples:
+            >>> env = te.make("tic_tac_toe")
+            >>> env.render(env.init(1)).startswith("<svg")
+            True
+        """
+        svg: str = self.entry.load("render").to_svg(self.rules, self._view(state, i, player))
+        return svg
+
+    def _view(self, state: State, i: int, player: int | None) -> dict[str, Any]:
+        """Return one game for a `render` module, which turns its board to the viewer."""
+        game = self.state_to_dict(state, i, player)
+        return game if player is None else {**game, "viewer": player}
+
+    def symmetries(self) -> Iterator[Symmetry]:
+        """Yield index maps under which the game is unchanged (see `tensor_envs.Symmetry`), the identity first.
+
+        A game whose notation has no function `symmetries` yields the identity alone.
+
+        Examples:
+            >>> len(list(te.make("tic_tac_toe").symmetries()))
+            8
+        """
+        maps = self._notation("symmetries")
+        if maps is None:
+            size = math.prod(self.observation_shape)
+            return iter([Symmetry(tuple(range(self.num_actions)), tuple(range(size)), {})])
+        found: Iterator[Symmetry] = maps(self.rules)
+        return found
+
+
+def _some(names: Iterable[str]) -> str:
+    """Return the first names for an error."""
+    return ", ".join(itertools.islice(names, MAX_NAMED)) + ", ..."
