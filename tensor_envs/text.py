@@ -275,7 +275,7 @@ def reward(game: Record, oracle: Oracle | None = None, num_simulations: int = 10
         [0.0, -1.0, 0.0]
     """
     from tensor_envs.combine import concat
-    from tensor_envs.evaluation import oracle_of  # searches, which a page in a browser does not have
+    from tensor_envs.evaluation.oracles import oracle_of  # searches, which a page in a browser does not have
     from tensor_envs.record import positions
 
     states = positions(game)[:-1]

@@ -11,7 +11,7 @@ from tinygrad import Tensor
 
 import tensor_envs as te
 from tensor_envs import agents
-from tensor_envs.evaluation import _elo
+from tensor_envs.evaluation.ratings import _elo
 from tensor_envs.games.shed.solve import solve
 from tensor_envs.train.network import FOLDER, Network, load, look, save
 from tests.games.shared import shared_env

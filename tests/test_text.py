@@ -8,7 +8,7 @@ import pytest
 
 import tensor_envs as te
 from tensor_envs import registry
-from tensor_envs.evaluation import oracle_of
+from tensor_envs.evaluation.oracles import oracle_of
 from tests.games.dice_race import DiceRace
 from tests.games.shared import shared_env
 from tests.types.program import Nim

@@ -25,7 +25,7 @@ from collections.abc import Sequence
 
 from tensor_envs._command import add_rules, busy, command_parser, device_of, new_file, run, whole
 from tensor_envs.env import Env
-from tensor_envs.evaluation import MAX_GAMES
+from tensor_envs.evaluation.matches import MAX_GAMES
 from tensor_envs.referee.disguise import KINDS, Disguise
 from tensor_envs.referee.matches import Settings, ratings, scores, tournament
 from tensor_envs.referee.players import KEY, Participant, command, endpoint, function, packaged

@@ -13,7 +13,9 @@ import numpy as np
 
 from tensor_envs._validate import instance, integer
 from tensor_envs.env import Env
-from tensor_envs.evaluation import LIMIT, MAX_GAMES, Ratings, Z, actions_of, oracle_of, ratings_of
+from tensor_envs.evaluation.matches import LIMIT, MAX_GAMES, Z, actions_of
+from tensor_envs.evaluation.oracles import oracle_of
+from tensor_envs.evaluation.ratings import Ratings, ratings_of
 from tensor_envs.record import NO_ACTION, Record, begin, extend
 from tensor_envs.referee.disguise import Disguise
 from tensor_envs.sampling import uniform

@@ -12,7 +12,7 @@ from tensor_envs.registry import env_of
 from tensor_envs.state import State
 
 if TYPE_CHECKING:
-    from tensor_envs.evaluation import Ratings
+    from tensor_envs.evaluation.ratings import Ratings
     from tensor_envs.referee.matches import Score
 
 STYLE = """

@@ -22,7 +22,8 @@ from typing import Any
 
 from tensor_envs import agents
 from tensor_envs._command import MAX_COUNT, add_rules, busy, command_parser, device_of, real, run, whole
-from tensor_envs.evaluation import arena, regret
+from tensor_envs.evaluation.oracles import regret
+from tensor_envs.evaluation.ratings import arena
 from tensor_envs.registry import make
 from tensor_envs.solve.solver import solve
 from tensor_envs.train import PPO, AlphaZero, Progress, TensorBoard, Trainer, WandB, distributed

@@ -1,0 +1,138 @@
+"""Regret of policies by values of actions, exact ones or estimates."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from tinygrad import Tensor
+
+from tensor_envs._engine.inputs import host_ints
+from tensor_envs._validate import function, instance, integer, shown
+from tensor_envs.env import Env
+from tensor_envs.evaluation.matches import LIMIT, MAX_GAMES, actions_of
+from tensor_envs.interop import to_numpy
+from tensor_envs.sampling import uniform
+from tensor_envs.search.policies import MAX_SIMULATIONS, playout_policy
+from tensor_envs.state import State
+
+if TYPE_CHECKING:
+    from tensor_envs.agents import Oracle, Policy
+
+SHED_CARDS = 14  # of the largest game of Shed that `oracle_of` solves
+MAX_NODES = 100_000  # of the largest tree of a game that `oracle_of` solves
+EXPLOITABILITY = 1e-4
+
+
+def regret(
+    env: Env, policy: Policy, oracle: Oracle, games: int = 256, seed: int = 0, device: Any = None, opening: int = 0
+) -> float:
+    """Return the mean loss of exact value per decision of a policy that plays all players.
+
+    Args:
+        env: an environment that the oracle covers.
+        policy: the policy.
+        oracle: exact values, such as a `Solution` by `te.solve` or Shed's `Tablebase`.
+        games: number of games.
+        seed, device: as in `Env.init`.
+        opening: number of uniformly random plies at the start, which do not count.
+
+    Returns:
+        The mean regret of a decision: 0 for perfect play.
+
+    Raises:
+        ValueError, TypeError: an argument out of range or of another type.
+
+    Examples:
+        >>> env = te.make("tic_tac_toe")
+        >>> solution = te.solve(env)
+        >>> te.regret(env, te.agents.perfect(solution), solution, games=8)
+        0.0
+    """
+    instance("env", env, Env)
+    function("policy", policy)
+    judge = function("oracle.regret", getattr(oracle, "regret", None))
+    state = env.init(integer("games", games, 1, MAX_GAMES), seed, device)
+    for _ in range(integer("opening", opening, 0, LIMIT)):
+        state = env.step(state, uniform(state))
+    total, decisions = 0.0, 0
+    for _ in range(LIMIT):
+        values = state.numpy()
+        live = ~(values["terminated"] | values["truncated"])
+        if not live.any():
+            break
+        actions = actions_of(policy, state)
+        lost = judge(state, actions)
+        lost = np.asarray(to_numpy(lost) if isinstance(lost, Tensor) else lost)
+        if lost.shape != live.shape or lost.dtype.kind not in "biuf" or not np.isfinite(lost[live]).all():
+            raise ValueError(f"oracle.regret must give finite numbers [{len(live)}], got {shown(lost)}")
+        total += float(lost[live].sum())
+        decisions += int(live.sum())
+        state = env.step(state, actions)
+    return total / max(decisions, 1)
+
+
+class PlayoutOracle:
+    """Oracle that estimates values by `te.search.playout_policy`, for games without exact values.
+
+    Attributes:
+        num_simulations: simulations for each position, 1..2^20.
+
+    Examples:
+        >>> oracle = te.PlayoutOracle(num_simulations=256)
+        >>> env = te.make("tic_tac_toe")
+        >>> state = env.step(env.init(2), [0, 0])
+        >>> lost = oracle.regret(state, [4, 1])  # only the centre does not lose
+        >>> bool(lost[0] < lost[1])
+        True
+    """
+
+    def __init__(self, num_simulations: int = 1024):
+        self.num_simulations = integer("num_simulations", num_simulations, 1, MAX_SIMULATIONS)
+
+    def __repr__(self) -> str:
+        return f"<PlayoutOracle of {self.num_simulations} simulations>"
+
+    def best_actions(self, state: State) -> np.ndarray:
+        """Return the most visited action, bool [B, A]."""
+        best, _ = self._search(state)
+        return (np.arange(state.env.num_actions) == best[:, None]) & to_numpy(state.legal_action_mask)
+
+    def regret(self, state: State, action: Any) -> np.ndarray:
+        """Return how much less an action is worth than the most visited one, at least 0, float32 [B].
+
+        An illegal action, or -1, is worth -1. In a finished game the regret is 0.
+        """
+        actions = host_ints("action", action, state.batch, state.env.num_actions, low=-1)
+        best, values = self._search(state)
+        rows, legal = np.arange(state.batch), to_numpy(state.legal_action_mask)
+        worth = np.where(legal[rows, actions] & (actions >= 0), values[rows, actions], -1)
+        return np.where(legal.any(1), np.maximum(values[rows, best] - worth, 0), 0)
+
+    def _search(self, state: State) -> tuple[np.ndarray, np.ndarray]:
+        """Return the most visited actions [B], and the mean returns of all actions [B, A]."""
+        output = playout_policy(state, self.num_simulations)
+        return to_numpy(output.action), output.search_tree.summary()["qvalues"]
+
+
+@functools.lru_cache(8)
+def oracle_of(env: Env, num_simulations: int = 1024) -> Oracle:
+    """Return the exact values of a game that is solved in seconds, or estimates by playout search."""
+    # a game imports the package's public names, and is itself imported with its first environment
+    from tensor_envs.agents import solution_of
+    from tensor_envs.games.shed.rules import Shed
+    from tensor_envs.games.shed.solve import solve as solve_shed
+    from tensor_envs.solve.equilibrium import equilibrium
+    from tensor_envs.solve.game_tree import game_tree
+
+    try:
+        if isinstance(env.rules, Shed) and env.rules.cards <= SHED_CARDS:
+            return solve_shed(env.rules.cards, progress=False)
+        if env.spec.perfect_information:
+            return solution_of(env)
+        if env.num_players == 2 and env.spec.zero_sum:
+            return equilibrium(game_tree(env, max_nodes=MAX_NODES), until=EXPLOITABILITY)
+    except ValueError:  # too large, or of rules that the solvers do not take
+        pass
+    return PlayoutOracle(num_simulations)

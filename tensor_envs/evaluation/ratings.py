@@ -1,0 +1,126 @@
+"""Elo ratings of policies, by a round robin."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tensor_envs._validate import instance
+from tensor_envs.env import Env
+from tensor_envs.evaluation.matches import LIMIT, Z, evaluate
+
+if TYPE_CHECKING:
+    from tensor_envs.agents import Policy
+
+ELO = 400 / np.log(10)  # Elo points per unit of log odds
+
+
+@dataclass(frozen=True)
+class Ratings:
+    """Result of `te.arena`: Elo ratings and scores of a round robin.
+
+    Attributes:
+        names: names of the policies.
+        elo: Elo ratings with mean 0, float64 [N].
+        intervals: half the width of the 95 % interval of each rating, float64 [N].
+        scores: mean points of each policy (row) against each other, float64 [N, N]; NaN on the diagonal.
+        games: number of games of each pair.
+
+    Examples:
+        >>> policies = {"uniform": te.agents.uniform, "first": lambda state: state.legal_action_mask.numpy().argmax(1)}
+        >>> ratings = te.arena(te.make("tic_tac_toe"), policies, games=16)
+        >>> ratings.names, ratings.elo.shape
+        (('uniform', 'first'), (2,))
+    """
+
+    names: tuple[str, ...]
+    elo: np.ndarray
+    intervals: np.ndarray
+    scores: np.ndarray
+    games: int
+
+    def __str__(self) -> str:
+        """Return a table of ratings and scores, the best policy first."""
+        width = max(map(len, self.names))
+        lines = [f"{'player':{width}}   Elo        against: {' '.join(self.names)}"]
+        for k in np.argsort(-self.elo):
+            row = " ".join(
+                f"{score:{max(len(name), 5)}.3f}" if i != k else " " * max(len(name), 5)
+                for i, (name, score) in enumerate(zip(self.names, self.scores[k], strict=True))
+            )
+            lines.append(f"{self.names[k]:{width}} {self.elo[k]:+6.0f} +- {self.intervals[k]:3.0f}    {row}")
+        return "\n".join(lines)
+
+
+def arena(
+    env: Env,
+    policies: Mapping[str, Policy],
+    games: int,
+    opening: int = 2,
+    seed: int = 0,
+    limit: int = LIMIT,
+    device: Any = None,
+) -> Ratings:
+    """Play a round robin of a game for two players, and estimate Elo ratings by maximum likelihood.
+
+    Args:
+        env: an environment of two players.
+        policies: at least two, by name.
+        games: number of games of each pair, half of them with exchanged seats.
+        opening, seed, limit, device: as in `evaluate`.
+
+    Returns:
+        Ratings. Each pair is credited one extra draw, so that a policy that loses every game has a finite rating.
+
+    Raises:
+        ValueError, TypeError: an argument out of range or of another type.
+
+    Examples:
+        >>> policies = {"search": te.agents.playout_search(32), "uniform": te.agents.uniform}
+        >>> ratings = te.arena(te.make("tic_tac_toe"), policies, games=32)
+        >>> bool(ratings.elo[0] > ratings.elo[1])
+        True
+    """
+    instance("env", env, Env)
+    instance("policies", policies, Mapping)
+    if env.num_players != 2:
+        raise ValueError(f"env must have two players, {env!r} has {env.num_players}")
+    if len(policies) < 2:
+        raise ValueError(f"policies must be two or more, got {len(policies)}")
+    for name in policies:
+        instance("a policy's name", name, str)
+    names, count = tuple(policies), len(policies)
+    points = np.zeros((count, count))
+    for i, k in combinations(range(count), 2):
+        pair = [policies[names[i]], policies[names[k]]]
+        result = evaluate(env, pair, games, "rotate", opening, seed, limit, device)
+        points[i, k], points[k, i] = result.points.sum(0)
+    return ratings_of(names, points, games)
+
+
+def ratings_of(names: Sequence[str], points: np.ndarray, games: int) -> Ratings:
+    """Return the ratings of a round robin from the points [N, N] of each player (row) against each other."""
+    with np.errstate(invalid="ignore"):
+        scores = points / (points + points.T)
+    credited = points + 0.5 * (1 - np.eye(len(points)))  # a draw for each pair
+    elo, errors = _elo(credited)
+    return Ratings(tuple(names), elo, Z * errors, scores, games)
+
+
+def _elo(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return ratings by Newton's method from points [N, N], and their standard errors."""
+    games, strength = points + points.T, np.zeros(len(points))
+    centre = np.eye(len(points)) - 1 / len(points)
+    for _ in range(100):
+        expected = 1 / (1 + np.exp(strength[None] - strength[:, None]))
+        spread = games * expected * (1 - expected)
+        information = np.diag(spread.sum(1)) - spread
+        step = np.linalg.pinv(information) @ (points - games * expected).sum(1)
+        strength += np.clip(centre @ step, -2, 2)
+        if np.abs(step).max() < 1e-10:
+            break
+    return strength * ELO, np.sqrt(np.diag(np.linalg.pinv(information))) * ELO
