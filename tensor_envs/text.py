@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tensor_envs._validate import function, instance, integer, shown
 from tensor_envs.env import Env
-from tensor_envs.render.moves import HIDDEN, seen_moves
+from tensor_envs.render.moves import HIDDEN, moves_for
 from tensor_envs.render.prompt import prompt_text
 from tensor_envs.state import State
 
@@ -160,15 +160,13 @@ def _known(
     """Return the players and spelled names of moves, as far as a player may know them."""
     from tensor_envs.registry import is_built_in  # reads files, which a page in a browser does not
 
-    env, names = state.env, [name for _, name in moves]
-    if env.spec.perfect_information:
-        known = names
-    elif is_built_in(env):
+    env, known = state.env, list(moves)
+    if not env.spec.perfect_information and is_built_in(env):
         whole, visible = env.state_to_dict(state, i), env.state_to_dict(state, i, player)
-        known = seen_moves(env.rules, env.entry.load("render"), names, whole, visible, player)
-    else:
-        known = [name if mover == player else HIDDEN for mover, name in moves]
-    return [(mover, spell(name) if name == now else HIDDEN) for (mover, name), now in zip(moves, known, strict=True)]
+        known = moves_for(env.rules, env.entry.load("render"), moves, whole, visible, player)
+    elif not env.spec.perfect_information:
+        known = [(mover, name if mover == player else HIDDEN) for mover, name in moves]
+    return [(mover, name if name == HIDDEN else spell(name)) for mover, name in known]
 
 
 def position(state: State, i: int, player: int | None) -> str:

@@ -121,6 +121,12 @@ class Layout:
             return MemoryArray(lambda i: load(i + self.mask), self.mask_words)
         return [load(self.mask + w) for w in range(self.mask_words)]
 
+    def plain(self, words: Sequence[int]) -> dict[str, Any]:
+        """Return fields and flags of one game without memory fields, as plain numbers and lists, without NumPy."""
+        values = {name: self.get(lambda w: word(words[w]), name) for name in self.slots}
+        shapes = {name: field.shape for name, field in self.fields.items()}
+        return {name: nested([x.value for x in flat(value)], shapes.get(name, ())) for name, value in values.items()}
+
     def put(
         self,
         store: Callable[[Any, Scalar], None],

@@ -24,6 +24,19 @@ def seen_moves(rules: Any, render: Any, moves: Sequence[str], whole: Game, visib
     return visible_moves(moves, whole, visible)
 
 
+def moves_for(
+    rules: Any, render: Any, moves: Sequence[tuple[int, str]], whole: Game, visible: Game, player: int
+) -> list[tuple[int, str]]:
+    """Return players and names of all moves of a game; HIDDEN replaces the names that a player does not know.
+
+    Args:
+        rules, render, whole, visible, player: as for `seen_moves`.
+        moves: players and names of the moves.
+    """
+    known = seen_moves(rules, render, [name for _, name in moves], whole, visible, player)
+    return [(mover, name if name == now else HIDDEN) for (mover, name), now in zip(moves, known, strict=True)]
+
+
 def visible_moves(moves: Sequence[str], whole: Game, visible: Game) -> list[str]:
     """Return the names of all moves of a game, without those of another player's cards that lie face down.
 

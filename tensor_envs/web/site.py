@@ -133,7 +133,6 @@ def write_packages(variants: Mapping[str, tuple[Variant, Env]], folder: Path) ->
         id: (
             env.entry.render.rpartition(".")[0],
             {**env.entry.presets.get(env.id, {}), **which.fields},
-            page_metadata(env)["slots"],
             which.secret,
             env.id,
         )

@@ -105,7 +105,9 @@ def test_no_two_numbers_share_a_bit() -> None:
 def test_packed_and_unpacked(memory: bool) -> None:
     spec = Kinds(memory).spec
     layout, games = Layout(spec), random_games(spec, 60)
-    values = layout.unpack(layout.pack(games))
+    table = layout.pack(games)
+    values = layout.unpack(table)
+    assert memory or [layout.plain(words) for words in table.tolist()] == games
     for name, column in values.items():
         if name not in ("legal_action_mask", "rewards"):
             assert column.tolist() == [game[name] for game in games], name

@@ -44,12 +44,12 @@ stand_in_for_package("tensor_envs")
 stand_in_for_package("tensor_envs.ops")
 sys.modules["tensor_envs"].GameEntry = import_module("tensor_envs._engine.entry").GameEntry  # type: ignore[attr-defined]
 
+Layout = import_module("tensor_envs._engine.layout").Layout
 scenes = import_module("tensor_envs.render.scene")
-names = import_module("tensor_envs.render.moves")
+moves_for = import_module("tensor_envs.render.moves").moves_for
 prompt_text = import_module("tensor_envs.render.prompt").prompt_text
-# by id: module of the GameEntry, rule fields, slots of the state, whether a player has hidden cards, and the id of
-# `te.make`
-GAMES: dict[str, tuple[str, dict[str, Any], dict[str, Any], bool, str]] = json.loads((HERE / "games.json").read_text())
+# by id: module of the GameEntry, rule fields, whether a player has hidden cards, and the id of `te.make`
+GAMES: dict[str, tuple[str, dict[str, Any], bool, str]] = json.loads((HERE / "games.json").read_text())
 
 
 def _tupled(x: Any) -> Any:
@@ -57,42 +57,21 @@ def _tupled(x: Any) -> Any:
 
 
 @cache
-def game(id: str) -> tuple[Any, Any, Any, dict[str, Any]]:
-    """Return a game's rules, notation, render, and the slots of its fields."""
-    module, fields, slots, *_ = GAMES[id]
+def game(id: str) -> tuple[Any, Any, Any, Any]:
+    """Return a game's rules, notation, render, and the layout of its states."""
+    module, fields, *_ = GAMES[id]
     entry = import_module(module).GAME
     rules = entry.load_rules()(**{name: _tupled(value) for name, value in fields.items()})
-    return rules, entry.load("notation"), entry.load("render"), slots
-
-
-def number(words: list[int], kind: str, slot: list[int]) -> int:
-    """Return the number in a slot of a state's words."""
-    word, shift, width, low = slot
-    if width == 64:
-        return words[word] | words[word + 1] << 32
-    x = (words[word] >> shift & (1 << width) - 1) + low
-    if kind == "bool":
-        return bool(x)
-    return x - 2**32 if kind == "int" and x >= 2**31 else x
-
-
-def nested(numbers: list[int], shape: tuple[int, ...]) -> Any:
-    if not shape:
-        return numbers[0]
-    part = len(numbers) // shape[0]
-    return [nested(numbers[k * part : (k + 1) * part], shape[1:]) for k in range(shape[0])]
+    return rules, entry.load("notation"), entry.load("render"), Layout(rules.spec)
 
 
 def position(id: str, words: list[int]) -> dict[str, Any]:
     """Return the dictionary of a game from a state's words."""
-    rules, notation, _, slots = game(id)
-    values = {
-        field.name: nested([number(words, field.kind, slot) for slot in slots[field.name]], field.shape)
-        for field in rules.spec.all_fields
-    }
-    flags = {name: number(words, "bool", slots[name][0]) for name in ("terminated", "truncated")}
+    rules, notation, _, layout = game(id)
+    values = layout.plain(words)
     # pictures and texts tell the end of a game by these where the dictionary does not
-    return {**notation.to_dict(rules, values | flags), **{name: True for name, is_set in flags.items() if is_set}}
+    ends = {name: True for name in ("terminated", "truncated") if values[name]}
+    return {**notation.to_dict(rules, values), **ends}
 
 
 def view(
@@ -132,12 +111,11 @@ def prompt(id: str, words: list[int], player: int | None, moves: list[tuple[int,
         moves: players and names of the moves so far.
         legal: names of the legal moves.
     """
-    rules, _, render, slots = game(id)
-    whole, mover = position(id, words), number(words, "int", slots["current_player"][0])
+    rules, _, render, layout = game(id)
+    whole, mover = position(id, words), layout.plain(words)["current_player"]
     player = mover if player is None else player
     shown = scenes.seen(rules, render, whole, player)
-    known = names.seen_moves(rules, render, [name for _, name in moves], whole, shown, player)
-    seen = [(who, name if name == now else names.HIDDEN) for (who, name), now in zip(moves, known, strict=True)]
+    seen = moves_for(rules, render, moves, whole, shown, player)
     turn = None if whole.get("terminated") or whole.get("truncated") else mover
     text: str = prompt_text(
         GAMES[id][-1], rules.spec.num_players, player, turn, render.to_string(rules, shown).rstrip(), seen, legal

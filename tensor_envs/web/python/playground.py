@@ -58,10 +58,10 @@ def named(id: str, texts: dict[str, str]) -> dict[str, Any]:
 def about(name: str) -> dict[str, Any]:
     """Return a game's entry in the page's list and its metadata. Raise as `named` does."""
     env = _env(name)
-    module, _, _, secret, _ = bridge.GAMES[_page_ids()[env.id]]
+    module, _, secret, _ = bridge.GAMES[_page_ids()[env.id]]
     metadata = batch.page_metadata(env) | {"id": name, "hidden": secret, "python": True}
     chosen = {field.name: getattr(env.rules, field.name) for field in fields(env.rules)}
-    bridge.GAMES[name] = module, chosen, metadata["slots"], secret, env.id
+    bridge.GAMES[name] = module, chosen, secret, env.id
     fair = env.spec.perfect_information or env.engine.game.determinizes  # playouts must not depend on what is hidden
     return {
         "game": name,
