@@ -65,7 +65,7 @@ GROUPS: dict[str, tuple[str, dict[str, str]]] = {
 LANGUAGE = {
     "scalar": "Numbers",
     "lists": "Lists and sets",
-    "control": "Loops",
+    "kernel": "Loops",
     "chance": "Chance",
     "observation": "Observations",
     "actions": "Actions",

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tensor_envs._compiler.tape import BOOL, INT, REAL, WORD
 from tensor_envs._validate import instance
 from tensor_envs.rules.chance import Chance, KeyedChance, NoChance, scale, threefry
-from tensor_envs.rules.control import sum_in_range
-from tensor_envs.rules.kernel import loop, registers, tracing
+from tensor_envs.rules.kernel import loop, registers, sum_in_range, tracing
 from tensor_envs.rules.lists import (
     MemoryArray,
     flat,

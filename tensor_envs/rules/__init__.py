@@ -2,8 +2,8 @@
 
 from tensor_envs.rules.actions import Actions
 from tensor_envs.rules.chance import Chance, threefry
-from tensor_envs.rules.control import any_in_range, map_range, repeat, sum_in_range, union_in_range
 from tensor_envs.rules.grid import CORNERS, SIDES, Grid, GridSet
+from tensor_envs.rules.kernel import any_in_range, map_range, repeat, sum_in_range, union_in_range
 from tensor_envs.rules.lists import (
     MemoryArray,
     all_of,

@@ -8,6 +8,7 @@ from typing import Any
 
 from tensor_envs._compiler.tape import WORD, WORD64
 from tensor_envs._validate import integer, one_of
+from tensor_envs.rules.kernel import repeat
 from tensor_envs.rules.lists import flat, pack, popcount, sum_of, union_of
 from tensor_envs.rules.scalar import BITS, WORD_BITS, Scalar, Value, refuse, scalar, where
 from tensor_envs.rules.scalar import integer as as_int
@@ -198,8 +199,6 @@ class Grid:
 
         A shortest path leaves out a cell of every square of 2x2, which bounds the number of turns of the loop.
         """
-        from tensor_envs.rules.control import repeat  # here, since chains of imports are short
-
         region = self.set(through)
         turns = 3 * (-(-self.rows // 2)) * (-(-self.columns // 2))
         grown = repeat(turns, region & seed, lambda now: region & (self.set(now) | self.around(now, steps)))
