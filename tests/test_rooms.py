@@ -22,6 +22,9 @@ from documents.rooms import (
     uses,
     with_picture,
 )
+from documents.rooms import main as rooms
+from documents.warm_step import warm_step
+from tests.scripts.here import status
 
 TOP_LEVEL = {"pyproject.toml", "tensor_envs", "tests", "scripts", "cube.png", "README.md", "LICENSE"}
 # from the bottom up; a folder's floor holds all its modules but those that are named
@@ -118,6 +121,22 @@ def test_the_picture_of_rooms_is_that_of_the_code() -> None:
     """`python scripts/rooms.py --write` updates the picture."""
     text = CONTRIBUTING.read_text()
     assert with_picture(text) == text and "graph TD" in text
+
+
+def test_a_warm_step_takes_one_lock_and_enters_few_modules() -> None:
+    entered = warm_step()
+    assert entered.locks == 1 and len(entered.modules) <= 10 and entered.modules["env"] <= 3, entered
+
+
+def test_figures_of_another_commit_are_printed(capfd: pytest.CaptureFixture[str]) -> None:
+    if subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, check=False).returncode:
+        pytest.skip("there is no history of the code here")
+    assert status(rooms, ["--before", "HEAD"]) == 0
+    before, now = capfd.readouterr().out.split("*** now ***")
+    for text in (before, now):
+        assert "circles: none" in text and "a warm env.step takes 1 locks" in text
+    assert status(rooms, ["--before", "nothing"]) == 2
+    assert "--before must name a commit, got 'nothing'" in capfd.readouterr().err
 
 
 def test_every_module_has_its_floor() -> None:

@@ -1,8 +1,9 @@
 """Structure of the package: rooms, imports between them, and figures that tests bound.
 
-The figures and the picture of .github/CONTRIBUTING.md, or an update of that picture:
+The figures and the picture of .github/CONTRIBUTING.md, also the figures of another commit, or an update of the picture:
 
     python scripts/rooms.py
+    python scripts/rooms.py --before 76009c4
     python scripts/rooms.py --write
 """
 
@@ -12,16 +13,21 @@ import argparse
 import ast
 import functools
 import io
+import os
 import re
+import subprocess
+import sys
+import tarfile
+import tempfile
 import tokenize
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from tensor_envs._command import command_parser, run
+from documents import warm_step
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(os.environ.get("ROOMS_OF") or Path(__file__).parents[2])  # another one for `--before`
 PACKAGE = ROOT / "tensor_envs"
 CONTRIBUTING = ROOT / ".github" / "CONTRIBUTING.md"
 BEGIN, END = "<!-- rooms: python scripts/rooms.py --write -->\n", "<!-- rooms end -->"
@@ -202,11 +208,34 @@ def with_picture(text: str) -> str:
     return re.sub(f"{re.escape(BEGIN)}.*{re.escape(END)}", lambda _: BEGIN + picture() + END, text, flags=re.S)
 
 
+def print_before(commit: str) -> None:
+    """Print the figures of another commit."""
+    done = subprocess.run(["git", "archive", commit, "tensor_envs"], cwd=ROOT, capture_output=True, check=False)
+    if done.returncode:
+        raise ValueError(f"--before must name a commit, got {commit!r}: {done.stderr.decode().strip()}")
+    with tempfile.TemporaryDirectory() as folder:
+        with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
+            archive.extractall(folder, filter="data")
+        print(f"*** {commit} ***\n", flush=True)
+        path = os.pathsep.join((folder, str(Path(__file__).parents[1])))
+        command = [sys.executable, "-c", "from documents.rooms import print_figures; print_figures()"]
+        subprocess.run(command, cwd=folder, env=os.environ | {"ROOMS_OF": folder, "PYTHONPATH": path}, check=True)
+
+
 def work(options: argparse.Namespace) -> None:
     """Print the figures of the package, or write the picture."""
     if options.write:
         CONTRIBUTING.write_text(with_picture(CONTRIBUTING.read_text()))
         return
+    if options.before:
+        print_before(options.before)
+        print("\n*** now ***\n")
+    print_figures()
+    print(f"\n{picture()}", end="")
+
+
+def print_figures() -> None:
+    """Print lines by room, and the figures of imports, names and of a warm step."""
     rooms = defaultdict(list)
     for module in sorted(modules(), key=room_of):
         rooms[room_of(module)].append(modules()[module])
@@ -219,12 +248,15 @@ def work(options: argparse.Namespace) -> None:
         print(f"{room:14} {len(paths):5} {code:6} {lines:6} {len(strings):11} {fragments:10}")
     longest = [module.removeprefix("tensor_envs.") for module in max(map(chain, modules()), key=len)]
     print(f"\nlongest chain of imports: {len(longest) - 1}\n  {' -> '.join(longest)}")
-    print(f"circles: {circles() or 'none'}\nclass names defined twice: {duplicate_classes() or 'none'}\n")
-    print(picture(), end="")
+    print(f"circles: {circles() or 'none'}\nclass names defined twice: {duplicate_classes() or 'none'}")
+    print(warm_step.line())
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command."""
+    from tensor_envs._command import command_parser, run  # the package of `--before` may have none
+
     parser = command_parser("rooms.py", __doc__)
+    parser.add_argument("--before", metavar="COMMIT", help="also print the figures of another commit")
     parser.add_argument("--write", action="store_true", help="write the picture to .github/CONTRIBUTING.md")
     run(parser, work, arguments)
