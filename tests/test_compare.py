@@ -84,7 +84,7 @@ def test_the_reference_agrees(name: str) -> None:
 
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("hyper_tic_tac_toe", "shed"):  # whose references have no default fields
-        assert engine_of("reference", te.make(name)).begin({}, 0, 0) is None
+        engine_of("reference", te.make(name)).begin({}, 0, 0)
     main(["kuhn_poker", "--with", "reference", "--games", "3"])
     assert capsys.readouterr().out.startswith("kuhn_poker beside reference: no difference in 3 games, ")
     arguments = ["kuhn_poker", "--with", "tests.test_compare:PaysDouble", "--games", "20", "--seconds", "0.5"]
