@@ -8,6 +8,7 @@ import pytest
 from tinygrad import Tensor, dtypes
 
 import tensor_envs as te
+from tensor_envs._compiler.devices import buffer_of
 from tests.games.shared import shared_env
 
 TTT = shared_env("tic_tac_toe")
@@ -76,6 +77,14 @@ def test_every_episode_of_a_row_is_another_game() -> None:
     share = result.wins.numpy()[:, 0] / result.episodes.numpy()
     assert ((share > 0) & (share < 1)).all(), "a row repeats one game"
     assert abs(result.wins.numpy()[:, 0].sum() / result.episodes.numpy().sum() - 0.585) < 0.06
+
+
+@pytest.mark.parametrize("batch", [1, 6, 64, 100])
+def test_uniform_actions_are_a_buffer_of_any_batch(batch: int) -> None:
+    """A view of padded memory would cost a graph of tinygrad's, which takes ten times as long as the kernel."""
+    actions = te.agents.uniform(TTT.init(batch, 5))
+    assert buffer_of(actions) is not None and actions.shape == (batch,)
+    assert actions.tolist() == te.agents.uniform(TTT.init(128, 5)).tolist()[:batch]
 
 
 def test_sample_action_arguments() -> None:

@@ -201,8 +201,14 @@ class Engine:
 
     def sample(self, buffers: BatchBuffers) -> Tensor:
         """Return the uniform policy's actions, int32 [B]; 0 for a game that is over."""
-        arrays = Sample.Arrays(buffers.words, buffers.row_keys, buffers.layout.empty(1, dtypes.int32))
-        return buffers.layout.column(self.run(Sample(), buffers.layout, arrays).actions)
+        layout = buffers.layout
+        if stays_lazy():
+            arrays = Sample.Arrays(buffers.words, buffers.row_keys, layout.empty(1, dtypes.int32))
+            return layout.column(self.run(Sample(), layout, arrays).actions)
+        actions = empty_buffer(layout.batch, dtypes.int32, layout.device)
+        arrays = Sample.Arrays(buffers.words, buffers.row_keys, actions)
+        self.run(Sample(layout.grid.lanes), layout, arrays, exact=True)
+        return actions
 
     def load(self, table: np.ndarray, row_keys: np.ndarray, device: DeviceName) -> BatchBuffers:
         """Upload a batch, [B, words] and [B, KEY_WORDS]."""

@@ -108,7 +108,7 @@ def _buffer(values: Tensor, layout: BatchLayout) -> Tensor:
         return realize(values.clone())
     whole = Tensor(base_of(values.uop))
     is_whole = values.dtype is dtypes.int32 and buffer_of(whole) is not None and whole.numel() == layout.rows
-    if is_whole and layout.column(whole).uop is values.uop:  # from a kernel, such as the uniform policy's
+    if is_whole and layout.column(whole).uop is values.uop:  # from a kernel, such as a search's
         return whole
     return _converted(values, layout.shards, layout.share, layout.grid.rows)
 

@@ -13,8 +13,12 @@ from tensor_envs._engine.kernels.observe import Outputs, OutputStage
 
 @dataclass(frozen=True)
 class Sample:
-    """Write an action of the uniform policy for every game."""
+    """Write an action of the uniform policy for every game.
 
+    lanes: lanes of the state; None: those of the grid.
+    """
+
+    lanes: int | None = None
     name = "sample"
 
     class Arrays(NamedTuple):
@@ -24,7 +28,8 @@ class Sample:
 
     def trace(self, t: Tracer, a: Arrays) -> None:
         def sample(at: Coords) -> None:
-            old, keys = t.words(a.old).load(at), t.row_keys(a.row_keys, at)
+            place = at if self.lanes is None else t.place_in(self.lanes, at)
+            old, keys = t.words(a.old).load(place), t.row_keys(a.row_keys, place)
             s, mask = t.layout.get_state(old), t.layout.get_mask(old)
             action = uniform_action(s, mask, t.game.spec.num_actions, keys[3:], live=False)
             store(a.actions, at.batch, [action])
