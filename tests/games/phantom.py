@@ -1,4 +1,4 @@
-"""Tests that phantom tic-tac-toe and dark hex share: OpenSpiel's games beside theirs, and samples of hidden stones."""
+"""Tests that phantom tic-tac-toe and dark hex share: worked cases, OpenSpiel's games beside theirs, and samples."""
 
 from __future__ import annotations
 
@@ -12,6 +12,19 @@ from tensor_envs.rules import integer
 from tensor_envs.rules.chance import KeyedChance
 from tests.games.openspiel import play_beside
 from tests.games.shared import observe
+
+
+def position(board: str, found: str = "", player: int = 0) -> dict[str, Any]:
+    """Return a dictionary; `found` lists cells."""
+    stones = [{"X": 1, "O": -1, ".": 0}[sign] for sign in board.replace(" ", "")]
+    cells = [int(str(cell) in found.split()) for cell in range(len(stones))]
+    return {"board": stones, "found": cells, "current_player": player}
+
+
+def play(game: Any, *actions: int) -> Any:
+    for action in actions:
+        game.apply(action)
+    return game
 
 
 def play_beside_openspiel(env: te.Env, name: str, batch: int, seed: int) -> np.ndarray:

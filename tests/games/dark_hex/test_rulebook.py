@@ -6,22 +6,10 @@ from typing import Any
 import pytest
 
 import tensor_envs as te
+from tests.games.phantom import play, position
 
 GAME = "dark_hex"
 Start = Callable[..., Any]
-
-
-def position(board: str, found: str = "", player: int = 0) -> dict[str, Any]:
-    """Return a dictionary; `found` lists cells."""
-    stones = [{"X": 1, "O": -1, ".": 0}[sign] for sign in board.replace(" ", "")]
-    cells = [int(str(cell) in found.split()) for cell in range(len(stones))]
-    return {"board": stones, "found": cells, "current_player": player}
-
-
-def play(game: Any, *actions: int) -> Any:
-    for action in actions:
-        game.apply(action)
-    return game
 
 
 def test_d1_the_start(start: Start) -> None:

@@ -7,22 +7,10 @@ import pytest
 
 import tensor_envs as te
 from tensor_envs.render.scene import scene
+from tests.games.phantom import play, position
 
 GAME = "phantom_tic_tac_toe"
 Start = Callable[..., Any]
-
-
-def position(board: str, found: str = "", player: int = 0) -> dict[str, Any]:
-    """Return a dictionary; `found` lists cells."""
-    marks = [{"X": 1, "O": -1, ".": 0}[sign] for sign in board.replace(" ", "")]
-    cells = [int(str(cell) in found.split()) for cell in range(9)]
-    return {"board": marks, "found": cells, "current_player": player}
-
-
-def play(game: Any, *actions: int) -> Any:
-    for action in actions:
-        game.apply(action)
-    return game
 
 
 def test_p1_the_start(start: Start) -> None:
