@@ -123,6 +123,28 @@ def test_the_picture_of_rooms_is_that_of_the_code() -> None:
     assert with_picture(text) == text and "graph TD" in text
 
 
+def section(title: str) -> str:
+    """Return the text of CONTRIBUTING.md from a heading to the next."""
+    return CONTRIBUTING.read_text().split(f"## {title}\n")[1].split("\n## ")[0]
+
+
+@pytest.mark.parametrize("title", ["add a rule field to a game", "add a kernel", "add a dialect"])
+def test_walks_name_what_exists(title: str) -> None:
+    """Each path in code font exists, and each other name stands in one of the files that are named."""
+    walk = section(f"How to {title}")
+    files = [ROOT / path for path in re.findall(r"`([\w/.]+/[\w.]*)`", walk)]
+    assert len(files) >= 4 and all(path.exists() for path in files), [path for path in files if not path.exists()]
+    text = "".join(path.read_text() for file in files for path in (file.glob("*.py") if file.is_dir() else [file]))
+    text += "".join(path.read_text() for path in (PACKAGE / "_compiler").glob("*.py"))
+    names = set(re.findall(r"`(_?[A-Z]{4,}[A-Z_]*|[A-Z][a-z]+|test_\w+|game_entry)`", walk))
+    assert len(names) >= 2 and not [name for name in names if not re.search(rf"\b{name}\b", text)]
+
+
+def test_the_glossary_is_short() -> None:
+    terms = re.findall(r"^\| ([^|]+) \|", section("Glossary"), re.M)[2:]
+    assert 10 < len(terms) <= 25 and terms == sorted(terms), terms
+
+
 def test_a_warm_step_takes_one_lock_and_enters_few_modules() -> None:
     entered = warm_step()
     assert entered.locks == 1 and len(entered.modules) <= 10 and entered.modules["env"] <= 3, entered
