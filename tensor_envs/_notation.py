@@ -352,8 +352,8 @@ class NotatedGame(Generic[R_co]):
         if maps is None:
             size = math.prod(self.observation_shape)
             return iter([Symmetry(tuple(range(self.num_actions)), tuple(range(size)), {})])
-        found: Iterator[Symmetry] = maps(self.rules)
-        return found
+        symmetries: Iterator[Symmetry] = maps(self.rules)
+        return symmetries
 
 
 def _some(names: Iterable[str]) -> str:

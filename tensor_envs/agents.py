@@ -371,15 +371,15 @@ def equilibrium(policy: TabularPolicy) -> Policy:
     def choose(state: State) -> Tensor:
         instance("state", state, State)
         before = memory.recall(state)
-        found, mask = tree.find(state, before), state.legal_action_mask.numpy()
-        if (wrong := mask.any(1) & (found == -1)).any():
+        sequences, mask = tree.find(state, before), state.legal_action_mask.numpy()
+        if (wrong := mask.any(1) & (sequences == -1)).any():
             raise ValueError(f"state must have games of {tree!r}, row {int(np.argmax(wrong))} is none")
-        chances = np.where((found >= 0)[:, None], table[np.maximum(found, -1)], mask)
+        chances = np.where((sequences >= 0)[:, None], table[np.maximum(sequences, -1)], mask)
         with np.errstate(divide="ignore"):
             logits = Tensor(np.maximum(np.log(chances), FLOOR).astype(np.float32), device=state.device)
         allowed = Tensor(chances > 0, device=state.device)
         action = sample_action(logits, allowed, state.action_key, state.ply)
-        memory.record(tree.sequence(found, to_numpy(action)))
+        memory.record(tree.sequence(sequences, to_numpy(action)))
         return action
 
     return choose

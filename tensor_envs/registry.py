@@ -139,8 +139,8 @@ def make(id: str, *, illegal: Illegal = "lose", max_plies: int | None = None, **
     versioned = {write(name, e.version): name for name, e in ids.items() for write in (gymnasium_id, "{}-v{}".format)}
     id = versioned.get(id, id)
     if id not in ids:
-        known = list(versioned if "-v" in id else ids)
-        near = " or ".join(map(repr, difflib.get_close_matches(id[:SHOWN], known, n=3, cutoff=0.4)))
+        names = list(versioned if "-v" in id else ids)
+        near = " or ".join(map(repr, difflib.get_close_matches(id[:SHOWN], names, n=3, cutoff=0.4)))
         hint = f"did you mean {near}? " if near else ""
         raise ValueError(f"unknown id {shown(id)}; {hint}registered() has all of them")
     entry = ids[id]

@@ -160,13 +160,13 @@ def _known(
     """Return the players and spelled names of moves, as far as a player may know them."""
     from tensor_envs.registry import is_built_in  # reads files, which a page in a browser does not
 
-    env, known = state.env, list(moves)
+    env, named = state.env, list(moves)
     if not env.spec.perfect_information and is_built_in(env):
         whole, visible = env.state_to_dict(state, i), env.state_to_dict(state, i, player)
-        known = moves_for(env.rules, env.entry.load("render"), moves, whole, visible, player)
+        named = moves_for(env.rules, env.entry.load("render"), moves, whole, visible, player)
     elif not env.spec.perfect_information:
-        known = [(mover, name if mover == player else HIDDEN) for mover, name in moves]
-    return [(mover, name if name == HIDDEN else spell(name)) for mover, name in known]
+        named = [(mover, name if mover == player else HIDDEN) for mover, name in moves]
+    return [(mover, name if name == HIDDEN else spell(name)) for mover, name in named]
 
 
 def position(state: State, i: int, player: int | None) -> str:

@@ -85,19 +85,19 @@ def imports(path: Path) -> tuple[Import, ...]:
 @functools.cache
 def public() -> dict[str, str]:
     """Return the modules that the package's public names come from."""
-    found = imports(PACKAGE / "__init__.py")
-    return {x.name: x.module for x in found if x.module.startswith("tensor_envs.")}
+    result = imports(PACKAGE / "__init__.py")
+    return {x.name: x.module for x in result if x.module.startswith("tensor_envs.")}
 
 
 def uses(module: str, *kinds: Use) -> set[str]:
     """Return the package's modules that a module imports; a public name counts as the module that it comes from."""
-    found = set()
+    result = set()
     for imported, name, use in imports(modules()[module]):
         if imported.split(".")[0] == "tensor_envs" and use in kinds and name != "__version__":
             inner = f"{imported}.{name}"
             whole = imported == "tensor_envs" and inner not in modules()
-            found.add(public()[name] if whole and name else inner if inner in modules() else imported)
-    return found - {module}
+            result.add(public()[name] if whole and name else inner if inner in modules() else imported)
+    return result - {module}
 
 
 @functools.cache
@@ -127,12 +127,12 @@ def circles() -> list[set[str]]:
 
 def duplicate_classes() -> dict[str, list[str]]:
     """Return the modules of each top-level class name that is defined more than once."""
-    found = defaultdict(list)
+    result = defaultdict(list)
     for module, path in modules().items():
         for node in ast.parse(path.read_text()).body:
             if isinstance(node, ast.ClassDef):
-                found[node.name].append(module)
-    return {name: where for name, where in found.items() if len(where) > 1}
+                result[node.name].append(module)
+    return {name: where for name, where in result.items() if len(where) > 1}
 
 
 class Docstring(NamedTuple):
@@ -151,7 +151,7 @@ class Docstring(NamedTuple):
 @functools.cache
 def docstrings(path: Path) -> tuple[Docstring, ...]:
     """Return all docstrings of a file."""
-    found = []
+    result = []
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and (text := ast.get_docstring(node)):
             kind: Literal["module", "class", "property", "function"] = "function"
@@ -159,8 +159,8 @@ def docstrings(path: Path) -> tuple[Docstring, ...]:
                 kind = "class" if isinstance(node, ast.ClassDef) else "module"
             elif any("property" in ast.unparse(decorator) for decorator in node.decorator_list):
                 kind = "property"
-            found.append(Docstring(f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 1)}", kind, text))
-    return tuple(found)
+            result.append(Docstring(f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 1)}", kind, text))
+    return tuple(result)
 
 
 def code_lines(path: Path) -> int:

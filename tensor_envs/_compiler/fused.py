@@ -150,11 +150,11 @@ def evaluate(
         """Return the gradients of the weights among the arguments of a call."""
         if call is None:  # tinygrad's way to pass one gradient
             *gradients, call = gradients  # type: ignore[assignment]
-        given = iter([Tensor(g) for g in gradients])
+        passed = iter([Tensor(g) for g in gradients])
         # an output that nothing uses has none, and only the first one has two axes
         complete = len(gradients) == len(shapes)
         wanted = [
-            next(given) if complete or len(s) == gradients[0].ndim else Tensor.zeros(*s, device=device).contiguous()
+            next(passed) if complete or len(s) == gradients[0].ndim else Tensor.zeros(*s, device=device).contiguous()
             for s in shapes
         ]
         assert call is not None
@@ -272,7 +272,7 @@ class _Forward:
         t.add(f"int n = smaller({rows}, batch - i);")
         source, pitch = f"(x + (long)i * {net.inputs})", net.inputs
 
-        def kept(layer: int) -> str:
+        def features(layer: int) -> str:
             return f"(features + (long)i * {places[-1]} + {places[layer]})"
 
         if net.blocks:
@@ -282,7 +282,7 @@ class _Forward:
 
             def level(layer: int) -> str:
                 if self.keep:
-                    return f"({kept(layer)} + (long)k * {places[-1]})"
+                    return f"({features(layer)} + (long)k * {places[-1]})"
                 return f"(last + k * {size})" if layer == convolutions - 1 else f"level[{layer % 3}]"
 
             for layer, (inputs, outputs) in enumerate(net.convolutions):
@@ -297,10 +297,10 @@ class _Forward:
                     t.add(f"add({size}, {level(layer - 2)}, {level(layer)});")
                 t.add(f"activate(1, {size}, {level(layer)}, 0, {'RELU' if layer else kind});")
             t.add("}")
-            source, pitch = (kept(convolutions - 1), places[-1]) if self.keep else ("last", size)
+            source, pitch = (features(convolutions - 1), places[-1]) if self.keep else ("last", size)
         for k, (inputs, outputs) in enumerate(net.dense):
             layer = convolutions + k
-            to, stride = (kept(layer), places[-1]) if self.keep else (f"h{k}", outputs)
+            to, stride = (features(layer), places[-1]) if self.keep else (f"h{k}", outputs)
             matrix, tail = matrices[layer], f"WIDTH({outputs}), b{layer}, {to}, {stride}"
             if not layer and t.kind == "u8":
                 t.add(f"sparse_product(n, {inputs}, {outputs}, {source}, {int(t.binary)}, {matrix}, {tail}, places);")
@@ -358,7 +358,7 @@ class _Backward:
         t.add("int end = smaller(batch, (group + 1) * size);")
         t.add(f"for (int i = group * size; i < end; i += {rows}) {{", f"int n = smaller({rows}, end - i);")
 
-        def kept(layer: int) -> str:
+        def features(layer: int) -> str:
             return f"(features + (long)i * {places[-1]} + {places[layer]})"
 
         def weight_gradient(layer: int, source: str, pitch: int, d: str) -> None:
@@ -368,7 +368,7 @@ class _Backward:
             t.add(f"add_rows(n, {columns}, {d}, WIDTH({columns}), to + {at + depth * columns});")
 
         last = len(net.hidden) - 1
-        top = kept(first_head - 1)
+        top = features(first_head - 1)
         n, m, mask = net.heads[0], net.hidden[-1], t.mask.format(net.heads[0])
         here = f"(long)i * {n}"
         t.add(f"log_softmax_backward(n, {n}, logs + {here}, g0 + {here}, {mask}, e, WIDTH({n}));")
@@ -382,9 +382,9 @@ class _Backward:
             t.add(f"add_scaled({m}, w{layer}, g{k}[i + k], d{last} + k * WIDTH({m}));", "}")
         for k in reversed(range(len(net.hidden))):
             layer, (m, n) = convolutions + k, net.dense[k]
-            t.add(f"backward(n, {n}, d{k}, WIDTH({n}), {kept(layer)}, {places[-1]}, {kind});")
+            t.add(f"backward(n, {n}, d{k}, WIDTH({n}), {features(layer)}, {places[-1]}, {kind});")
             if layer:
-                weight_gradient(layer, kept(layer - 1), places[-1], f"d{k}")
+                weight_gradient(layer, features(layer - 1), places[-1], f"d{k}")
                 to = f"d{k - 1}" if k else "last"
                 t.add(
                     f"product(n, {n}, {m}, d{k}, WIDTH({n}), 1, {matrices[layer]}, WIDTH({m}), 0, {to}, WIDTH({m}), 0);"
@@ -395,18 +395,18 @@ class _Backward:
             else:
                 weight_gradient(0, f"x + (long)i * {m}", m, "d0")
         if net.blocks:
-            self._tower(t, kept)
+            self._tower(t, features)
         t.add("}", "}")
         return t.finish(self.name)
 
-    def _tower(self, t: _Text, kept: Callable[[int], str]) -> None:
+    def _tower(self, t: _Text, features: Callable[[int], str]) -> None:
         """Write the gradients of the convolutions, board by board."""
         net = self.net
         size, places, offsets, shapes = net.cells * net.channels, net.features, net.offsets, net.shapes
         board = f"{net.board[0]}, {net.board[1]}"
 
         def level(layer: int) -> str:
-            return f"({kept(layer)} + (long)k * {places[-1]})"
+            return f"({features(layer)} + (long)k * {places[-1]})"
 
         def convolution(layer: int, source: str, d: str, dx: str) -> None:
             inputs, outputs = net.convolutions[layer]

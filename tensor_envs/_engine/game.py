@@ -98,8 +98,8 @@ class Game:
         if (shape := shape_of(value)) != field.shape:
             raise ValueError(f"{context}: {wrong_shape(field, shape)}")
         numbers = flat(value)
-        known = plain_numbers(numbers, field.dtype)  # checked together, which is quick
-        if not known or (field.kind == "int" and not field.low <= min(known) <= max(known) <= field.high):  # type: ignore[operator]
+        plain = plain_numbers(numbers, field.dtype)  # checked together, which is quick
+        if not plain or (field.kind == "int" and not field.low <= min(plain) <= max(plain) <= field.high):  # type: ignore[operator]
             numbers = [_as_kind(field, x, context) for x in numbers]
         return nested(numbers, field.shape)
 

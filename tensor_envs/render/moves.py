@@ -33,8 +33,8 @@ def moves_for(
         rules, render, whole, visible, player: as for `seen_moves`.
         moves: players and names of the moves.
     """
-    known = seen_moves(rules, render, [name for _, name in moves], whole, visible, player)
-    return [(mover, name if name == now else HIDDEN) for (mover, name), now in zip(moves, known, strict=True)]
+    visible_names = seen_moves(rules, render, [name for _, name in moves], whole, visible, player)
+    return [(mover, name if name == now else HIDDEN) for (mover, name), now in zip(moves, visible_names, strict=True)]
 
 
 def visible_moves(moves: Sequence[str], whole: Game, visible: Game) -> list[str]:

@@ -71,10 +71,10 @@ def scene(
     """
     shown = seen(rules, render, game, player)
     names = [*moves] if player is None else seen_moves(rules, render, moves, game, shown, player)
-    known = last if last is not None and [*names[-1:]] == [*moves[-1:]] else None
+    marked = last if last is not None and [*names[-1:]] == [*moves[-1:]] else None
     count = rules.spec.num_players
     return {
-        "svg": picture(rules, render, shown, player, known),
+        "svg": picture(rules, render, shown, player, marked),
         "moves": names,
         "players": names_of(rules, render, game),
         "scores": render.scores(rules, shown) if hasattr(render, "scores") else [""] * count,

@@ -228,7 +228,7 @@ class Grid:
 
     def lines(self, cells: Sequence[Any], k: int) -> GridSet:
         """Return the cells of a set at which straight lines of k cells begin: to the right, or downwards."""
-        k, found = integer("k", k, 1, MAX_SIDE), self.empty
+        k, starts = integer("k", k, 1, MAX_SIDE), self.empty
         for down, right in ((0, 1), (1, 0), (1, 1), (1, -1)) if k > 1 else ((0, 1),):
             if max(down * (k - 1) + 1 - self.rows, abs(right) * (k - 1) + 1 - self.columns) > 0:
                 continue
@@ -237,8 +237,8 @@ class Grid:
                 more = min(length, k - length)
                 run = run & self.moved(run, -more * (down * self.columns + right))
                 length += more
-            found = found | run & self._inside(down * (k - 1), right * (k - 1))
-        return found
+            starts = starts | run & self._inside(down * (k - 1), right * (k - 1))
+        return starts
 
     # *** symmetries ***
 

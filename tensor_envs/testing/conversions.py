@@ -36,8 +36,8 @@ def check_dictionaries(env: Env, steps: int, device: Any) -> str:
         names |= {a: env.action_to_string(a) for a in (0, env.num_actions // 2, env.num_actions - 1)}
     for action, name in names.items():
         state = start if env.names_depend_on_position else None
-        found = env.string_to_action(name, state)
-        require(found == action, f"the name {name!r} does not lead back to action {action}")
+        action_of_name = env.string_to_action(name, state)
+        require(action_of_name == action, f"the name {name!r} does not lead back to action {action}")
     env = short(env)
     state, compared = env.init(BATCH, SEED, device), 0
     for step in waiting(steps, "no game ended"):

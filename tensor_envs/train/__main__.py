@@ -46,9 +46,9 @@ def make_trainer(options: argparse.Namespace, folder: Path) -> Trainer:
     """
     kind = ALGORITHMS[options.command]
     env = make(options.id, **dict(options.rules))
-    given = settings_of(options, kind.Config)
+    settings = settings_of(options, kind.Config)
     if not (folder / CONFIG).exists():
-        trainer = kind(env, kind.Config(**given), options.device)
+        trainer = kind(env, kind.Config(**settings), options.device)
         if options.weights is not None:
             player = load_network(options.weights)
             if not player.env.plays_like(env):
@@ -61,10 +61,11 @@ def make_trainer(options: argparse.Namespace, folder: Path) -> Trainer:
     stored, config = read_config(folder / CONFIG, kind.algorithm, kind.Config)
     if options.id != stored.id or (options.rules and not stored.plays_like(env)):
         raise ValueError(f"{str(folder)!r} has a run of {stored!r}, got {env!r}: name another --folder")
-    if changed := [name for name, value in given.items() if getattr(config, name) != value]:
+    if changed := [name for name, value in settings.items() if getattr(config, name) != value]:
         name = changed[0]
         raise ValueError(
-            f"{str(folder)!r} has a run with {name}={getattr(config, name)}, got {given[name]}: name another --folder"
+            f"{str(folder)!r} has a run with {name}={getattr(config, name)}, got {settings[name]}: "
+            "name another --folder"
         )
     return kind(stored, config, options.device)
 

@@ -250,8 +250,8 @@ def save(env: Env, weights: dict[str, Tensor], path: str | Path, activation: str
     """
     arrays = {k: w.numpy().astype(np.float16) for k, w in weights.items()}
     sizes = {name: list(array.shape) for name, array in arrays.items()}
-    about = {"activation": one_of("activation", activation, ACTIVATIONS), "sizes": sizes}
-    write_arrays(path, FORMAT, env_metadata(env) | about, arrays)
+    metadata = {"activation": one_of("activation", activation, ACTIVATIONS), "sizes": sizes}
+    write_arrays(path, FORMAT, env_metadata(env) | metadata, arrays)
 
 
 def load(path: str | Path) -> Player:

@@ -206,8 +206,8 @@ class Trainer(ABC):
         if self.replay is not None:
             arrays |= {f"replay.{name}": array for name, array in self.replay.arrays().items()}
         counters = {"steps": self.steps, "positions": self.positions, "seconds": self.seconds}
-        about = {"algorithm": self.algorithm, "env": env_metadata(self.env), "counters": counters}
-        write_arrays(path / CHECKPOINT, FORMAT, about, arrays)
+        metadata = {"algorithm": self.algorithm, "env": env_metadata(self.env), "counters": counters}
+        write_arrays(path / CHECKPOINT, FORMAT, metadata, arrays)
         save_network(self.env, self.weights(), path / WEIGHTS, self.network.activation)
 
     @classmethod
@@ -230,17 +230,19 @@ class Trainer(ABC):
     def resume(self, folder: Path) -> None:
         """Continue from the checkpoint of a folder, which is of the same game and settings."""
         path = folder / CHECKPOINT
-        about, arrays = read_arrays(path, FORMAT)
+        metadata, arrays = read_arrays(path, FORMAT)
         try:
-            if about["algorithm"] != self.algorithm or about["env"] != json.loads(json.dumps(env_metadata(self.env))):
-                raise ValueError(f"it is of {about['algorithm']} on {shown(about['env'])}")
+            if metadata["algorithm"] != self.algorithm or metadata["env"] != json.loads(
+                json.dumps(env_metadata(self.env))
+            ):
+                raise ValueError(f"it is of {metadata['algorithm']} on {shown(metadata['env'])}")
             for group, name, tensor in self._tensors():
                 array = arrays[f"{group}.{name}"]
                 if array.shape != tensor.shape:
                     raise ValueError(f"{group}.{name} has shape {array.shape} instead of {tensor.shape}")
                 _assign(tensor, array)
             self.state = state_of(self.env, _group("state", arrays), self.device)
-            counters = about["counters"]
+            counters = metadata["counters"]
             self.steps, self.positions, self.seconds = (counters[k] for k in ("steps", "positions", "seconds"))
             if self.replay is not None:
                 self.replay.restore(_group("replay", arrays), self.steps)

@@ -176,8 +176,8 @@ class _Block:
         reward = where(plays, reward + select(rewards, learner), reward)
         if self.paid is not None:
             last = load(self.a.tally, at.batch, self.values)[REWARDS:]
-            kept = [where(command == LEAVE, x, 0.0) for x in last]
-            store(self.paid, at.register, [where(plays, x, y) for x, y in zip(rewards, kept, strict=True)])
+            before = [where(command == LEAVE, x, 0.0) for x in last]
+            store(self.paid, at.register, [where(plays, x, y) for x, y in zip(rewards, before, strict=True)])
         resets = (flags[0] | flags[1] | (first & (command == BEGIN))) & (openings > 1.0)
         if not self.in_branch:
             s = t.game.where(resets, t.game.init(keys, s.episode + 1), s).replace(episode=s.episode + word(resets))
@@ -194,10 +194,10 @@ class _Block:
         others, mask = self.others_to_move(self.target, at), t.live_mask(s, flags, "none")
         # a game that ended in an opening has used up all openings
         over = where(openings > 0.0, NO_DECISION, where(flags[0], TERMINATED, TRUNCATED))
-        going = integer(TO_MOVE)
+        active = integer(TO_MOVE)
         if self.limit is not None:  # the state stays as it is, so that its observation is that of a game in progress
-            going = where((openings == 0.0) & (steps[0] >= float(self.limit)), TRUNCATED, TO_MOVE)
-        status = where(flags[0] | flags[1], over, where(others, OTHERS_TO_MOVE, going))
+            active = where((openings == 0.0) & (steps[0] >= float(self.limit)), TRUNCATED, TO_MOVE)
+        status = where(flags[0] | flags[1], over, where(others, OTHERS_TO_MOVE, active))
         shown = where(openings > 0.0, 0.0, reward)
         tally = [reward, openings, shown, real(status)]
         if self.counts:
