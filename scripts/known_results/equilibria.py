@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 import tensor_envs as te
+from tensor_envs.solve.equilibrium import responses
 
 POSITIONS, GAMES, SEED = 64, 256, 0  # positions of Tensor (stars), and random games that they come from
 TURN = 2  # the third one of a hand
 SAMPLE, RESPONSE = 128, 128  # games of a lower bound, and simulations of the players that respond
+STATES = 10**6  # upper bound for those of a game without a tree
 PRECISION = 1e-5  # exploitability of the equilibria
 TRUNK, SUBGAME = 1e-3, 1e-4  # exploitability of an equilibrium whose subgames are solved anew, and of these
 
@@ -24,36 +26,24 @@ def first_players_value(name: str) -> str:
 
 
 def value_of_uniform_play(name: str) -> str:
-    """Return the expected return of player 0 in a game of uniform play without chance, to six decimals.
+    """Return the expected return of player 0 in a game of uniform play, to six decimals."""
+    return f"{responses(te.make(name), uniform, STATES).values[0]:.6f}"
 
-    Games of a ply in equal states are one.
-    """
-    env, total = te.make(name), 0.0
-    chances: np.ndarray = np.ones(1)
-    fields, state = [field.name for field in env.spec.fields], env.init(1)
-    while True:
-        legal = state.legal_action_mask.numpy()
-        rows, actions = np.nonzero(legal)
-        chances = (chances / legal.sum(1))[rows]
-        values = (state := env.step(state[rows], actions)).numpy()
-        over = values["terminated"]
-        total += float(chances[over] @ values["rewards"][over, 0])
-        if over.all():
-            break
-        columns = np.stack([values[field][~over] for field in [*fields, "current_player"]], axis=1)
-        _, first, same = np.unique(columns, axis=0, return_index=True, return_inverse=True)
-        state, chances = state[np.flatnonzero(~over)[first]], np.bincount(same.ravel(), chances[~over])
-    return f"{total:.6f}"
+
+def responses_to_uniform_play(name: str, **config: Any) -> str:
+    """Return what each player gets by a best response to uniform play, to four decimals."""
+    found = responses(te.make(name, **config), uniform, STATES)
+    return " ".join(f"{found.best(player):.4f}" for player in range(found.players))
+
+
+def uniform(state: te.State) -> np.ndarray:
+    mask = state.legal_action_mask.numpy()
+    return np.asarray(mask / mask.sum(1, keepdims=True))
 
 
 def of_uniform(name: str) -> str:
     """Return the exploitability of uniform play."""
-
-    def policy(state: te.State) -> np.ndarray:
-        mask = state.legal_action_mask.numpy()
-        return np.asarray(mask / mask.sum(1, keepdims=True))
-
-    return exploitability(name, policy)
+    return exploitability(name, uniform)
 
 
 def of_search(name: str, simulations: int) -> str:

@@ -324,6 +324,20 @@ EQUILIBRIA = [
         "random Hex: 84 of 126 full boards are won; exp-a-spiel's README has .333684, in single precision",
         partial(equilibria.value_of_uniform_play, "dark_hex"),
     ),
+    KnownResult(
+        "dark_hex: best responses of either player to uniform play",
+        "1.0000 0.8328",
+        "exp-a-spiel's README: .666318 + .333684 and 1.166488 - .333684",
+        partial(equilibria.responses_to_uniform_play, "dark_hex"),
+        slow=True,
+    ),
+    KnownResult(
+        "phantom_tic_tac_toe, abrupt: best responses of either player to uniform play",
+        None,
+        "",
+        partial(equilibria.responses_to_uniform_play, "phantom_tic_tac_toe", abrupt=True),
+        slow=True,
+    ),
     *(
         KnownResult(f"{what} uniform play", None, "", partial(equilibria.of_uniform, name))
         for name, what in EXPLOITABILITY.items()

@@ -70,7 +70,8 @@ class ResponseValues:
             table = buffers.layout.table(buffers.words)[: len(table)]
         live = ~game.over(table)
         table, self.first = table[live], share[live]
-        self.values, reach = np.zeros(self.players), np.asarray(self.first)
+        self.values: Array = np.zeros(self.players)
+        reach: Array = self.first
         while len(table):
             self.states += len(table)
             if self.states > max_states:

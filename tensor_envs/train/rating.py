@@ -17,7 +17,6 @@ from tensor_envs.train.config import TrainingConfig
 
 if TYPE_CHECKING:
     from tensor_envs.solve.equilibrium import Probabilities
-    from tensor_envs.solve.game_tree import GameTree
 
 RIVAL_SEED = 1
 
@@ -43,19 +42,20 @@ class Judges(NamedTuple):
 
     Attributes:
         oracle: exact values; None for no regret.
-        tree: game tree; None for no exploitability.
+        exploitability: whether to compute the exact exploitability.
     """
 
     oracle: Oracle | None = None
-    tree: GameTree | None = None
+    exploitability: bool = False
 
     @classmethod
     def of(cls, env: Env, config: TrainingConfig, device: str | None) -> Judges:
-        """Solve the game and enumerate its tree, where the settings say so. ValueError for a game that is too large."""
-        from tensor_envs.solve.game_tree import game_tree  # only for the runs that want it
+        """Solve the game, where the settings say so. ValueError for a game without exact values or countable chance."""
+        if config.exploitability:
+            from tensor_envs.solve.branches import Branches  # only for the runs that want it
 
-        oracle = oracle_of(env, device) if config.regret else None
-        return cls(oracle, game_tree(env) if config.exploitability else None)
+            Branches(env)
+        return cls(oracle_of(env, device) if config.regret else None, config.exploitability)
 
 
 class CriticalPositions:
@@ -106,8 +106,8 @@ def rate(
 
     Returns:
         "score", 1 for a win and a half for a draw, with "score_interval", half the width of its 95 % interval; the mean
-        return, "mean_return"; with an oracle "regret", the mean exact regret of a decision; with a tree
-        "exploitability".
+        return, "mean_return"; with an oracle "regret", the mean exact regret of a decision; and "exploitability" if
+        the judges want it.
     """
     rival = playout_search(config.rival_simulations, RIVAL_SEED) if config.rival_simulations else uniform
     games = config.rating_games - config.rating_games % env.num_players
@@ -120,8 +120,8 @@ def rate(
     }
     if judges.oracle is not None:
         found["regret"] = float(regret(env, player, judges.oracle, config.rating_games, **common))
-    if judges.tree is not None:
+    if judges.exploitability:
         from tensor_envs.solve.equilibrium import exploitability  # only for the runs that want it
 
-        found["exploitability"] = exploitability(judges.tree, probabilities)
+        found["exploitability"] = exploitability(env, probabilities)
     return {prefix + name: value for name, value in found.items()}
