@@ -36,6 +36,17 @@ def seat_names(*names: str) -> Callable[[Any, Game | None], list[str]]:
     return players
 
 
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """Return a number of things, such as "1 seed" and "2 seeds"."""
+    return f"{number} {noun if number == 1 else plural or noun + 's'}"
+
+
+def compared(numbers: Sequence[int], noun: str, plural: str = "") -> str:
+    """Return the numbers of things of all players, the highest first, such as "26 seeds to 22"."""
+    highest, *others = sorted(numbers, reverse=True)
+    return " to ".join([counted(highest, noun, plural), *map(str, others)])
+
+
 def names_of(rules: Any, render: Any, game: Game | None = None) -> list[str]:
     """Return the names of a game's seats; "Player 0" and so on where its module gives none."""
     if hasattr(render, "players"):

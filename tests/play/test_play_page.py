@@ -400,8 +400,34 @@ def test_a_phone(page: Any, url: str) -> None:
             assert page.locator("#picture svg").bounding_box()["width"] > 600
             assert page.evaluate("document.documentElement.scrollWidth") == 390
             page.click("#enlarge")
+    open_table(page, url, game="tensor_stars")
+    page.click("#enlarge")
+    assert page.evaluate(SMALLEST) >= 10.9
+    page.click("#enlarge")
     open_table(page, url, game="go")
     assert not page.evaluate("document.getElementById('listed').open")  # the board reaches every action
+
+
+# pixels of the smallest text in the picture
+SMALLEST = """() => {
+  const svg = document.querySelector("#picture svg"), scale = svg.getScreenCTM().a;
+  return Math.min(...[...svg.querySelectorAll("text")].map((text) => scale * text.getAttribute("font-size")));
+}"""
+
+
+@pytest.mark.few("gomoku", "backgammon", "three_will")
+@pytest.mark.parametrize("game", sorted(GAMES.keys() - {"tensor_stars", "tensor_equilibrium_2"}))
+def test_text_is_legible_on_a_phone(page: Any, url: str, game: str) -> None:
+    """No text has less than 11 pixels, unless it would leave the picture, and a board is nearly as wide as the page."""
+    page.set_viewport_size({"width": 390, "height": 844})
+    open_table(page, url, game=game, seats=[PERSON] * len(GAMES[game]))
+    assert page.evaluate(SMALLEST) >= (10.9 if game != "three_will" else 8)
+    wide = """() => {
+      const all = [...document.querySelectorAll("#picture path.legal")].map((area) => area.getBoundingClientRect());
+      return Math.max(...all.map(({ right }) => right)) - Math.min(...all.map(({ left }) => left));
+    }"""
+    if game in ("tic_tac_toe", "gomoku", "dots_and_boxes"):
+        assert page.evaluate(wide) > 300
 
 
 def test_a_game_under_rules_of_the_form(page: Any) -> None:

@@ -11,7 +11,7 @@ from tensor_envs.games._kit.fields import checked
 from tensor_envs.games._kit.grids import INK
 from tensor_envs.games._kit.stones import to_move
 from tensor_envs.render.drawing import Drawing, disc
-from tensor_envs.render.scene import seat_names
+from tensor_envs.render.scene import compared, counted, seat_names
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 from tensor_envs.rules import Symmetry
 
@@ -65,12 +65,17 @@ def status(game: dict[str, Any], over: bool) -> str:
 
 def scores(rules: Any, game: dict[str, Any]) -> list[str]:
     """Return both numbers of captured seeds."""
-    return [f"{seeds} seeds" for seeds in game["stores"]]
+    return [counted(seeds, "seed") for seeds in game["stores"]]
 
 
 def reason(rules: Any, game: dict[str, Any]) -> str:
-    """Return both numbers of seeds at the end."""
-    return "{} seeds to {}".format(*game["stores"])
+    """Return both numbers of seeds at the end, the higher one first."""
+    return compared(game["stores"], "seed")
+
+
+def explain(rules: Any, game: dict[str, Any], action: int) -> str:
+    """Return how many seeds a house sows."""
+    return f"sow {counted(game['houses'][game['current_player'] * rules.houses + action], 'seed')}"
 
 
 def lines_of(rules: Any, game: dict[str, Any], names: list[str]) -> list[str]:

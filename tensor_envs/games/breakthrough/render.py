@@ -7,7 +7,7 @@ from tensor_envs.games._kit.stones import STONES, to_move
 from tensor_envs.games.breakthrough.notation import winners
 from tensor_envs.games.breakthrough.rules import DIRECTIONS, Breakthrough
 from tensor_envs.render.drawing import Drawing
-from tensor_envs.render.scene import seat_names
+from tensor_envs.render.scene import counted, seat_names
 from tensor_envs.render.tile import Tile, stone_pixel
 
 COLOURS = {1: "#fafafa", -1: "#22262b"}
@@ -50,6 +50,11 @@ def draw(rules: Breakthrough, game: dict[str, Any]) -> Drawing:
 
 to_svg = svg_of(draw)
 players = seat_names("White", "Black")
+
+
+def scores(rules: Breakthrough, game: dict[str, Any]) -> list[str]:
+    """Return both numbers of pieces."""
+    return [counted(game["board"].count(stone), "piece") for stone in STONES]
 
 
 def reason(rules: Breakthrough, game: dict[str, Any]) -> str:

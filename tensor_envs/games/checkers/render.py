@@ -7,7 +7,7 @@ from tensor_envs.games._kit.stones import to_move
 from tensor_envs.games.checkers.notation import LETTERS, ends_of, from_dict, legal, place
 from tensor_envs.games.checkers.rules import SIDE, SQUARES, Checkers
 from tensor_envs.render.drawing import Drawing
-from tensor_envs.render.scene import seat_names
+from tensor_envs.render.scene import counted, seat_names
 from tensor_envs.render.tile import Pixel, Tile, stone_pixel
 
 CELL, MARGIN = 44, 30  # pixels: a square, around the board
@@ -26,7 +26,9 @@ def actions_of(rules: Checkers, game: dict[str, Any]) -> list[int]:
 def status(rules: Checkers, game: dict[str, Any]) -> str:
     """Return who has won or is to move, with what."""
     if from_dict(rules, game)["terminated"]:
-        return reason(rules, game)
+        why = reason(rules, game)
+        lost = not legal(rules, from_dict(rules, game))
+        return f"{why}: {NAMES[1 - game['current_player']]} has won" if lost else f"a draw: {why}"
     jumper = game["jumper"]
     return to_move(game, NAMES[game["current_player"]], f"must go on jumping with {jumper}" if jumper else "to move")
 
@@ -35,8 +37,8 @@ def reason(rules: Checkers, game: dict[str, Any]) -> str:
     """Return why the game has ended (D6, D7)."""
     player = game["current_player"]
     if legal(rules, from_dict(rules, game)):
-        return f"a draw: {rules.quiet_plies} plies without a capture or a man's step"
-    return f"{NAMES[player]} has no move: {NAMES[1 - player]} has won"
+        return f"{rules.quiet_plies} plies without a capture or a man's step"
+    return f"{NAMES[player]} has no move"
 
 
 def to_string(rules: Checkers, game: dict[str, Any]) -> str:
@@ -72,7 +74,7 @@ players = seat_names(*NAMES)
 
 def scores(rules: Checkers, game: dict[str, Any]) -> list[str]:
     """Return both numbers of pieces."""
-    return [f"{sum(piece * sign > 0 for piece in game['board'])} pieces" for sign in (1, -1)]
+    return [counted(sum(piece * sign > 0 for piece in game["board"]), "piece") for sign in (1, -1)]
 
 
 def tile(rules: Checkers) -> Tile:

@@ -4,15 +4,16 @@ from typing import Any
 
 from tensor_envs.games._kit.grids import INK, SquareGrid, svg_of
 from tensor_envs.games._kit.stones import STONES, to_move
-from tensor_envs.games.dots_and_boxes.notation import ends_of, place
+from tensor_envs.games.dots_and_boxes.notation import complete, ends_of, place
 from tensor_envs.games.dots_and_boxes.rules import DotsAndBoxes
 from tensor_envs.render.drawing import Drawing, Point
-from tensor_envs.render.scene import seat_names
+from tensor_envs.render.scene import compared, counted, seat_names
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
 COLOURS = {1: "#e07a5f", -1: "#3d74b8"}
 PAPER, DRAWN, OPEN = "#f8fafc", "#24303f", "#d8dee6"
 CELL, MARGIN, MIN_WIDTH = 52, 36, 280  # pixels: a box, around the grid, the picture
+SLIM = 0.22  # of a side: half the width of what is clicked
 SIGNS = {1: "A", -1: "B", 0: " "}
 NAMES = ("A", "B")
 
@@ -44,16 +45,18 @@ def grid_of(rules: DotsAndBoxes) -> SquareGrid:
 
 
 def corners(rules: DotsAndBoxes, line: int) -> list[Point]:
-    """Return the corners of a diamond around a line, between the middles of the boxes beside it."""
+    """Return the corners of a slim hexagon around a line."""
     grid = grid_of(rules)
     (x, y), (u, v) = (grid.centre(row - 0.5, column - 0.5) for row, column in ends_of(rules, line))
-    half, a, b = CELL / 2, (x + u) / 2, (y + v) / 2
-    return [(x, y), (a + (v - y) / CELL * half, b - (u - x) / CELL * half), (u, v),
-            (a - (v - y) / CELL * half, b + (u - x) / CELL * half)]  # fmt: skip
+    along, across = ((u - x) * SLIM, (v - y) * SLIM), ((v - y) * SLIM, (x - u) * SLIM)
+    near, far = (x + along[0], y + along[1]), (u - along[0], v - along[1])
+    sides = [(near, 1), (far, 1), (far, -1), (near, -1)]
+    found = [(a + side * across[0], b + side * across[1]) for (a, b), side in sides]
+    return [(x, y), *found[:2], (u, v), *found[2:]]
 
 
 def draw(rules: DotsAndBoxes, game: dict[str, Any]) -> Drawing:
-    """Draw the grid; a diamond around a line stands for its action."""
+    """Draw the grid; a hexagon around a line stands for its action."""
     grid = grid_of(rules)
     picture = Drawing(2 * grid.left + rules.columns * CELL, rules.rows * CELL + 3 * MARGIN, title="Dots and boxes")
     for box, owner in enumerate(game["boxes"]):
@@ -80,13 +83,20 @@ players = seat_names(*NAMES)
 
 def scores(rules: DotsAndBoxes, game: dict[str, Any]) -> list[str]:
     """Return both numbers of boxes."""
-    return [f"{game['boxes'].count(stone)} boxes" for stone in STONES]
+    return [counted(game["boxes"].count(stone), "box", "boxes") for stone in STONES]
 
 
 def reason(rules: DotsAndBoxes, game: dict[str, Any]) -> str:
-    """Return both numbers of boxes at the end."""
-    first, second = (game["boxes"].count(stone) for stone in STONES)
-    return f"{first} boxes to {second}"
+    """Return both numbers of boxes at the end, the higher one first."""
+    return compared([game["boxes"].count(stone) for stone in STONES], "box", "boxes")
+
+
+def explain(rules: DotsAndBoxes, game: dict[str, Any], action: int) -> str:
+    """Return how many boxes a line completes."""
+    lines = list(game["lines"])
+    lines[action] = 1
+    made = len(complete(rules, lines)) - sum(map(bool, game["boxes"]))
+    return f"completes {counted(made, 'box', 'boxes')}" if made else ""
 
 
 def tile(rules: DotsAndBoxes) -> Tile:

@@ -94,7 +94,8 @@ def scores(rules: Go, game: dict[str, Any]) -> list[str]:
 def reason(rules: Go, game: dict[str, Any]) -> str:
     """Return both areas of a game that is over."""
     black, white = areas(rules, game["board"])
-    return f"an area of {black} to {white} + {rules.komi:g} of komi"
+    with_komi = f"{white} + {rules.komi:g} of komi"
+    return f"an area of {black} to {with_komi}" if black > white + rules.komi else f"an area of {with_komi} to {black}"
 
 
 def last_move(rules: Go, before: dict[str, Any], after: dict[str, Any], action: int) -> list[tuple[Point, ...]]:

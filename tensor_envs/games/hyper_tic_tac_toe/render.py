@@ -119,7 +119,8 @@ def _draw_table(shape: Place, marks: Marks, lines: Lines, caption: str, room: in
     """Draw slices in a table: the first half of the leading axes down it, the others across it."""
     flat, slices = len(shape) <= 2, dict(_slices(shape))
     rows = next(iter(slices.values()))
-    cell = CELL if flat else SMALL_CELL
+    # a small board is as wide as the caption below it
+    cell = max(CELL, (8 * room - 2 * MARGIN) // len(rows[0])) if flat else SMALL_CELL
     high, wide = len(rows) * cell + GAP, len(rows[0]) * cell + GAP
     half = max(len(shape) - 2, 0) // 2
     across, down = ([*product(*map(range, part))] for part in (shape[half:-2], shape[:half]))
@@ -136,9 +137,9 @@ def _draw_table(shape: Place, marks: Marks, lines: Lines, caption: str, room: in
             picture.polygon(grid.square(*at), "#ffe9a8" if place in marked else "#f8fafc", GRID)
         if flat:
             for column in range(len(rows[0])):
-                picture.text((x + (column + 0.5) * CELL, y - 12), str(column), 11, PALE)
+                picture.text((x + (column + 0.5) * cell, y - 12), str(column), 14, PALE)
             for row in range(len(rows) if len(shape) == 2 else 0):
-                picture.text((x - 10, y + (row + 0.5) * CELL), str(row), 11, PALE, "end")
+                picture.text((x - 10, y + (row + 0.5) * cell), str(row), 14, PALE, "end")
             for _, cells in lines:
                 ends = (grid.centre(*places[place]) for place in (cells[0], cells[-1]))
                 picture.line(*ends, stroke=GOLD, width=0.24 * cell)

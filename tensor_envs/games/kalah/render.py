@@ -31,4 +31,4 @@ def draw(rules: Kalah, game: dict[str, Any]) -> Drawing:
 
 
 to_svg, tile = svg_of(draw), mancala.tile
-players, scores, reason = mancala.players, mancala.scores, mancala.reason
+players, scores, reason, explain = mancala.players, mancala.scores, mancala.reason, mancala.explain

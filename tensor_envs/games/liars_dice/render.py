@@ -7,6 +7,7 @@ from tensor_envs.games._kit.grids import SquareGrid, svg_of
 from tensor_envs.games.liars_dice.notation import action_to_string
 from tensor_envs.games.liars_dice.rules import LiarsDice
 from tensor_envs.render.drawing import Drawing, box
+from tensor_envs.render.scene import counted
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
 HIDDEN = 0  # a die that a player does not see
@@ -80,8 +81,10 @@ to_svg = svg_of(draw)
 
 
 def reason(rules: LiarsDice, game: dict[str, Any]) -> str:
-    """Return how many dice show the face that was bid, or the wild one."""
-    return result(rules, game)[0]
+    """Return what was bid, and how many dice show that face or the wild one."""
+    shown = result(rules, game)[0].partition(" ")[0]
+    bid = action_to_string(rules, game["history"][-2])
+    return f"the bid was {bid}, and {counted(int(shown), 'die', 'dice')} showed it"
 
 
 def explain(rules: LiarsDice, game: dict[str, Any], action: int) -> str:

@@ -3,11 +3,11 @@
 from typing import Any
 
 from tensor_envs.games._kit.grids import DARK, draw_pieces, labelled, rows_of, svg_of, target_of
-from tensor_envs.games._kit.stones import SIGNS, to_move
+from tensor_envs.games._kit.stones import SIGNS, STONES, to_move
 from tensor_envs.games.lines_of_action.notation import end_of, sets_of, step_of
 from tensor_envs.games.lines_of_action.rules import SIDE, SQUARES, LinesOfAction, is_connected, movable
 from tensor_envs.render.drawing import Drawing
-from tensor_envs.render.scene import seat_names
+from tensor_envs.render.scene import counted, seat_names
 from tensor_envs.render.tile import Tile, stone_pixel
 from tensor_envs.rules import word64
 
@@ -54,6 +54,11 @@ def draw(rules: LinesOfAction, game: dict[str, Any]) -> Drawing:
 
 to_svg = svg_of(draw)
 players = seat_names("Black", "White")
+
+
+def scores(rules: LinesOfAction, game: dict[str, Any]) -> list[str]:
+    """Return both numbers of pieces."""
+    return [counted(game["board"].count(stone), "piece") for stone in STONES]
 
 
 def reason(rules: LinesOfAction, game: dict[str, Any]) -> str:

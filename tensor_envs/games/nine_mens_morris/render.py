@@ -7,7 +7,7 @@ from tensor_envs.games._kit.stones import SIGNS, STONES, to_move
 from tensor_envs.games.nine_mens_morris.notation import ends_of, from_dict, in_hand, legal
 from tensor_envs.games.nine_mens_morris.rules import CELLS, LINES, PLACING, SIDE, NineMensMorris
 from tensor_envs.render.drawing import Drawing
-from tensor_envs.render.scene import seat_names
+from tensor_envs.render.scene import counted, seat_names
 from tensor_envs.render.tile import Pixel, Tile, stone_pixel
 
 CELL, MARGIN = 52, 36  # pixels: between lines, around the board
@@ -24,22 +24,28 @@ def men(game: dict[str, Any], player: int) -> tuple[int, int]:
 
 def status(rules: NineMensMorris, game: dict[str, Any]) -> str:
     """Return who has won, or who is to place, move or remove a man."""
-    if from_dict(rules, game)["terminated"]:
-        return reason(rules, game)
     player = game["turns"] % 2
+    if from_dict(rules, game)["terminated"]:
+        why, lost = reason(rules, game), loser(rules, game)
+        return f"a draw: {why}" if lost is None else f"{why}: {NAMES[1 - lost]} has won"
     task = "remove a man" if game["removes"] else "place a man" if game["turns"] < PLACING else "move"
     return to_move(game | {"current_player": player}, NAMES[player], f"to {task}")
 
 
+def loser(rules: NineMensMorris, game: dict[str, Any]) -> int | None:
+    """Return who has lost a game that has ended (N7), or None for a draw (N8)."""
+    few = [who for who in (0, 1) if sum(men(game, who)) <= 2]
+    if few:
+        return few[0]
+    return None if legal(rules, from_dict(rules, game)) else game["turns"] % 2
+
+
 def reason(rules: NineMensMorris, game: dict[str, Any]) -> str:
     """Return why the game has ended (N7, N8)."""
-    player = game["turns"] % 2
-    for who in (0, 1):
-        if sum(men(game, who)) <= 2:
-            return f"{NAMES[who]} has two men left: {NAMES[1 - who]} has won"
-    if not legal(rules, from_dict(rules, game)):
-        return f"{NAMES[player]} cannot move: {NAMES[1 - player]} has won"
-    return f"a draw: {rules.max_turns} turns"
+    lost = loser(rules, game)
+    if lost is None:
+        return f"{rules.max_turns} turns"
+    return f"{NAMES[lost]} " + ("has two men left" if sum(men(game, lost)) <= 2 else "cannot move")
 
 
 def to_string(rules: NineMensMorris, game: dict[str, Any]) -> str:
@@ -83,7 +89,12 @@ players = seat_names(*NAMES)
 def scores(rules: NineMensMorris, game: dict[str, Any]) -> list[str]:
     """Return the numbers of men on the board and in hand."""
     counts = [men(game, player) for player in (0, 1)]
-    return [f"{placed} men" + f", {hand} in hand" * (hand > 0) for hand, placed in counts]
+    return [counted(placed, "man", "men") + f", {hand} in hand" * (hand > 0) for hand, placed in counts]
+
+
+def explain(rules: NineMensMorris, game: dict[str, Any], action: int) -> str:
+    """Return whether a man is removed (N5), and nothing for other actions."""
+    return f"remove the man of {NAMES[1 - game['turns'] % 2]}" if game["removes"] else ""
 
 
 def tile(rules: NineMensMorris) -> Tile:

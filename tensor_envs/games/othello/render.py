@@ -7,7 +7,7 @@ from tensor_envs.games._kit.stones import SIGNS, STONES, to_move
 from tensor_envs.games.othello.notation import sets_of
 from tensor_envs.games.othello.rules import PASS, SIDE, Othello
 from tensor_envs.render.drawing import Drawing, box
-from tensor_envs.render.scene import seat_names
+from tensor_envs.render.scene import compared, counted, seat_names
 from tensor_envs.render.tile import Tile, stone_pixel
 
 COLOURS = {1: "#111418", -1: "#fafafa"}
@@ -72,13 +72,12 @@ players = seat_names("Black", "White")
 
 def scores(rules: Othello, game: dict[str, Any]) -> list[str]:
     """Return both numbers of discs."""
-    return [f"{game['board'].count(colour)} discs" for colour in STONES]
+    return [counted(game["board"].count(colour), "disc") for colour in STONES]
 
 
 def reason(rules: Othello, game: dict[str, Any]) -> str:
-    """Return both numbers of discs at the end."""
-    black, white = (game["board"].count(colour) for colour in STONES)
-    return f"{black} discs to {white}"
+    """Return both numbers of discs at the end, the higher one first."""
+    return compared([game["board"].count(colour) for colour in STONES], "disc")
 
 
 def explain(rules: Othello, game: dict[str, Any], action: int) -> str:

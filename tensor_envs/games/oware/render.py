@@ -36,4 +36,4 @@ def draw(rules: Oware, game: dict[str, Any]) -> Drawing:
 
 
 to_svg, tile = svg_of(draw), mancala.tile
-players, scores, reason = mancala.players, mancala.scores, mancala.reason
+players, scores, reason, explain = mancala.players, mancala.scores, mancala.reason, mancala.explain

@@ -7,7 +7,7 @@ from tensor_envs.games._kit.stones import SIGNS, to_move
 from tensor_envs.games.quoridor.notation import legal
 from tensor_envs.games.quoridor.rules import STRIDE, Quoridor
 from tensor_envs.render.drawing import Drawing, Point, box
-from tensor_envs.render.scene import seat_names
+from tensor_envs.render.scene import counted, seat_names
 from tensor_envs.render.tile import Mark, Pixel, StateBits, Tile
 
 CELL, MARGIN, GAP = 44, 36, 8  # pixels: a square with its gap, around the board, between squares
@@ -91,7 +91,7 @@ players = seat_names(*NAMES)
 
 def scores(rules: Quoridor, game: dict[str, Any]) -> list[str]:
     """Return the numbers of walls in hand."""
-    return [f"{count} walls" for count in game["walls"]]
+    return [counted(count, "wall") for count in game["walls"]]
 
 
 def reason(rules: Quoridor, game: dict[str, Any]) -> str:
@@ -99,6 +99,14 @@ def reason(rules: Quoridor, game: dict[str, Any]) -> str:
     rows = [game["board"].index(stone) // rules.size for stone in COLOURS]
     reached = rows[0] == 0 or rows[1] == rules.size - 1
     return "the pawn has reached its goal" if reached else f"{4 * rules.squares} plies"
+
+
+def explain(rules: Quoridor, game: dict[str, Any], action: int) -> str:
+    """Return whether the pawn moves or a wall is placed, and how the wall lies (Q14)."""
+    if action < rules.squares:
+        return "move the pawn"
+    upright = action - rules.squares >= rules.inner**2
+    return "an upright wall" if upright else "a level wall"
 
 
 def last_move(rules: Quoridor, before: dict[str, Any], after: dict[str, Any], action: int) -> list[list[Point]]:

@@ -7,7 +7,8 @@ from tensor_envs.games._kit.fields import legal_actions
 from tensor_envs.games._kit.grids import svg_of
 from tensor_envs.games.yahtzee.notation import action_to_string, points_of
 from tensor_envs.games.yahtzee.rules import BONUS, BOXES, DICE, EXTRA, SETS, Yahtzee
-from tensor_envs.render.drawing import Drawing, box
+from tensor_envs.render.drawing import Drawing, Point, box
+from tensor_envs.render.scene import compared, counted
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 from tensor_envs.rules import integer
 
@@ -45,6 +46,11 @@ def to_string(rules: Yahtzee, game: dict[str, Any]) -> str:
     """Return the dice, the players' boxes and the status."""
     card = [f"{name:<16}{''.join(f'{text:>6}' for text in texts)}" for name, texts in lines(rules, game)]
     return "\n".join(["dice " + " ".join(map(str, game["dice"])), *card, status(rules, game)])
+
+
+def die_box(die: int) -> list[Point]:
+    """Return the outline of a die."""
+    return [*box(LEFT + die * (DIE + 10), 16, DIE, DIE)]
 
 
 def draw(rules: Yahtzee, game: dict[str, Any]) -> Drawing:
@@ -92,12 +98,20 @@ to_svg = svg_of(draw)
 
 def scores(rules: Yahtzee, game: dict[str, Any]) -> list[str]:
     """Return the points of all players."""
-    return [f"{points} points" for points in totals(game)]
+    return [counted(points, "point") for points in totals(game)]
 
 
 def reason(rules: Yahtzee, game: dict[str, Any]) -> str:
-    """Return the points of all players."""
-    return f"all boxes are filled, with {' to '.join(map(str, totals(game)))} points"
+    """Return why the game has ended; the points of all players where they compete."""
+    return "all boxes are filled" if rules.players == 1 else compared(totals(game), "point")
+
+
+def last_move(rules: Yahtzee, before: dict[str, Any], after: dict[str, Any], action: int) -> list[list[Point]]:
+    """Return the outlines of the dice that were thrown, or of the box that was filled."""
+    if action < SETS:
+        return [[*die_box(die)] for die in range(DICE) if action + 1 >> die & 1]
+    column, row = LEFT + NAMES + before["current_player"] * COLUMN, TOP + (action - SETS + 1) * ROW
+    return [[*box(column, row, COLUMN, ROW)]]
 
 
 def explain(rules: Yahtzee, game: dict[str, Any], action: int) -> str:

@@ -8,6 +8,7 @@ const SOLVING = 500; // milliseconds until it is asked again whether a game is s
 const WRITING = 200; // and until the address says the position: browsers bear a few changes a second
 const MARKED = 40; // parts of a picture that are marked before one is chosen; where more are legal, nearly all are
 const NAMED = 3; // best actions whose names are shown
+const LEGIBLE = 11; // pixels of the smallest text of a picture
 const NARROW = "(max-width: 860px)";
 export const element = (id) => document.getElementById(id);
 
@@ -46,7 +47,9 @@ export class Table {
       const large = element("picture").classList.toggle("large");
       element("enlarge").setAttribute("aria-pressed", large);
       element("picture").tabIndex = large ? 0 : -1; // it is scrolled
+      this.legible();
     });
+    addEventListener("resize", () => this.legible());
     on("first", () => this.lookAt(0));
     on("back", () => this.lookAt((this.at ?? this.view.ply) - 1));
     on("on", () => this.lookAt((this.at ?? this.view.ply) + 1));
@@ -348,9 +351,29 @@ export class Table {
     this.prepare(picture);
     element("picture").replaceChildren(picture);
     element("enlarge").hidden = !element("picture").classList.contains("large") && picture.clientWidth > 0.9 * picture.width.baseVal.value;
+    this.legible();
     this.focus("picture", ".legal");
     element("words").hidden = element("save").disabled = false;
     this.spell();
+  }
+
+  // Enlarges the text of a small picture, as far as that fits. Where it would be more than twice its size, such as on a
+  // phone in a game of many parts, the whole picture can be enlarged.
+  legible() {
+    const svg = element("picture").querySelector("svg"), texts = [...svg?.querySelectorAll("text") ?? []];
+    if (!texts.length) return;
+    const least = LEGIBLE / svg.getScreenCTM().a, { width } = svg.viewBox.baseVal;
+    for (const text of texts) text.dataset.size ??= text.getAttribute("font-size");
+    const few = Math.min(...texts.map(({ dataset: { size } }) => size));
+    for (const text of texts) {
+      const size = Number(text.dataset.size), outside = () => {
+        const { x, width: wide } = text.getBBox();
+        return x < 0 || x + wide > width;
+      };
+      let now = least <= 2 * few ? Math.max(size, least) : size;
+      text.setAttribute("font-size", now);
+      for (; now > size && outside(); text.setAttribute("font-size", now)) now = Math.max(size, 0.95 * now);
+    }
   }
 
   // the position as text, as soon as it is looked at
