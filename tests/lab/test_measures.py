@@ -227,6 +227,24 @@ def test_events_of_three_will_agree_with_actions() -> None:
 
 
 @pytest.mark.slow
+def test_events_of_three_will_are_those_of_a_plain_engine() -> None:
+    """RULES.md has means of 2,000 random games by a plain engine; the bounds are four standard errors of both."""
+    env = shared_env("three_will")
+    found = dict(measures.events(env, play_uniform(env, 4096, 1)))
+    known = {
+        "loan": 29.3,
+        "stack": 6.18,
+        "leap": 2.15,
+        "failed attempt": 31.4,
+        "challenge": 0.67 + 0.085,
+        "swap": 0.085,
+    }
+    for event, value in known.items():
+        number = found[f"{event}, per game"]
+        assert abs(number.value - value) < 4 * number.error * math.sqrt(1 + 4096 / 2000), (event, number)
+
+
+@pytest.mark.slow
 def test_intervals_of_a_game_hold_the_exact_values() -> None:
     """In 200 runs on tic-tac-toe 95 % of the intervals hold the exact value; 4 standard errors are 6 %."""
     score, draws, plies, legal = exact()
