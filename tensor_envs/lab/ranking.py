@@ -66,9 +66,11 @@ def _balance(variant: VariantReport) -> Measurement:
 
 
 def _decisiveness(variant: VariantReport, valued: bool) -> Measurement:
-    """Return the winner's lead at half of the game or, without values of positions, the share of decided games."""
+    """Return the share of games with a winner, times the winner's lead at half of the game if positions have values."""
     who = str(strongest(variant))
-    if valued:
-        return variant.numbers[who, LEAD]
     draws = variant.numbers[who, "draws"]
-    return Measurement(1 - draws.value, 1 - draws.high, 1 - draws.low, draws.error)
+    won = 1 - draws.value
+    if not valued:
+        return Measurement(won, 1 - draws.high, 1 - draws.low, draws.error)
+    lead = variant.numbers[who, LEAD]
+    return Measurement(lead.value * won, lead.low * won, lead.high * won, lead.error * won)

@@ -36,7 +36,7 @@ def test_the_front_comes_first() -> None:
     assert [one.front for one in order] == [True, True, True, False, False]
     balance = {one.variant.name: one.balance.value for one in order}
     assert balance == pytest.approx({"a": 1, "b": 0.8, "c": 0.4, "d": 0.4, "e": 0.2})
-    assert order[1].balance.half_width == pytest.approx(0.2) and order[1].decisiveness.value == 0.2
+    assert order[1].balance.half_width == pytest.approx(0.2) and order[1].decisiveness.value == pytest.approx(0.15)
 
 
 def test_without_values_of_positions_draws_decide() -> None:
