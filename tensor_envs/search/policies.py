@@ -340,7 +340,7 @@ def _search(
     whole = None
     if config.return_tree:
         whole = HostTree.of(config, TreeSizes.of(config, engine.game, engine.layout), layout, trees)
-    return SearchOutput(layout.column(result.action), SearchTree(env, layout, result.numbers, whole))
+    return SearchOutput(layout.column(result.action), SearchTree(state, layout, result.numbers, whole))
 
 
 @functools.lru_cache(16)  # consecutive searches mostly have the same parameters

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import heapq
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,7 +22,7 @@ from tensor_envs.rules.lists import num_words
 from tensor_envs.search.memory import Edge, Node, PathStep, Root, SearchConfig, TreeArrays, TreeSizes
 
 if TYPE_CHECKING:
-    from tensor_envs.env import Env
+    from tensor_envs.state import State
 
 ONE = int(np.float32(1).view(np.int32))
 STEP, LEVEL, MARGIN = 58, 84, 40  # distances in a picture, in pixels
@@ -37,9 +38,9 @@ class SearchTree:
         [64, 64]
     """
 
-    def __init__(self, env: Env, layout: BatchLayout, numbers: Tensor, whole: HostTree | None = None):
-        self._env, self._layout, self._numbers, self._whole = env, layout, numbers, whole
-        self._actions = env.num_actions
+    def __init__(self, state: State, layout: BatchLayout, numbers: Tensor, whole: HostTree | None = None):
+        self._state, self._layout, self._numbers, self._whole = state, layout, numbers, whole
+        self._env, self._actions = state.env, state.env.num_actions
 
     def _part(self, part: int) -> Tensor:
         """Return visits (0), weights (1), values (2) [B, A] or the root's value (3) [B, 1], as int32 bits."""
@@ -108,7 +109,20 @@ class SearchTree:
             summary = self.summary()
             visits, values = (summary[name][row][None] for name in ("visit_counts", "qvalues"))
             tree = visits, values, np.zeros_like(visits)
-        return tree_svg(*tree, count, list(self._env.action_names))
+        return tree_svg(*tree, count, functools.partial(self._names, row))
+
+    def _names(self, row: int, paths: Sequence[tuple[int, ...]]) -> list[str]:
+        """Return the name of the last action of each path from a root; a path comes after its beginnings."""
+        env = self._env
+        if not env.names_depend_on_position:
+            return [env.action_names[path[-1]] for path in paths]
+        states: dict[tuple[int, ...], State] = {(): env.state_from_dicts([env.state_to_dict(self._state, row)])}
+        names = []
+        for *before, action in paths:
+            state = states[tuple(before)]
+            names.append(env.legal_actions(state)[action])
+            states[*before, action] = env.step(state, [action])
+        return names
 
     def _repr_svg_(self) -> str:
         return self.to_svg()
@@ -169,10 +183,11 @@ def subtree(tree: SearchTree, action: Tensor | np.ndarray | Sequence[int]) -> Se
     layout = tree._layout
     if tree._whole is None:
         raise ValueError("tree must be that of a search with keep_tree=True")
-    actions = to_numpy(action) if isinstance(action, Tensor) else action
-    subtrees = tree._whole.under(host_ints("action", actions, layout.batch, tree._actions))
+    given = to_numpy(action) if isinstance(action, Tensor) else action
+    actions = host_ints("action", given, layout.batch, tree._actions)
+    subtrees = tree._whole.under(actions)
     numbers = upload(layout.padded(subtrees.numbers(tree._actions)), layout.device)
-    return SearchTree(tree._env, layout, numbers, subtrees)
+    return SearchTree(tree._env.step(tree._state, actions), layout, numbers, subtrees)
 
 
 @dataclass(frozen=True)
@@ -298,19 +313,26 @@ def fetch(tree: TreeArrays, chunk: BatchLayout) -> list[np.ndarray]:
     return [part.reshape(chunk.shards, chunk.grid.rows, -1) for part in parts]
 
 
-def tree_svg(visits: np.ndarray, values: np.ndarray, children: np.ndarray, count: int, names: Sequence[str]) -> str:
+def tree_svg(
+    visits: np.ndarray,
+    values: np.ndarray,
+    children: np.ndarray,
+    count: int,
+    names: Callable[[Sequence[tuple[int, ...]]], list[str]],
+) -> str:
     """Draw the `count` most visited actions of a tree, each with its name, visits and mean return.
 
     Args:
         visits, values, children: [slots, A].
         count: maximum number of actions.
-        names: names of the actions.
+        names: returns the names of the last actions of paths from the root.
 
     Returns:
         An SVG document.
     """
     children_of: dict[int, list[int]] = {0: []}
-    items = [(0, 0, int(visits[0].sum()), 0.0)]  # depth, action, visits, value
+    items = [(0, int(visits[0].sum()), 0.0)]  # depth, visits, value
+    paths: list[tuple[int, ...]] = [()]
     waiting: list[tuple[int, int, int, int, int]] = []
 
     def push(slot: int, item: int, depth: int) -> None:
@@ -323,7 +345,8 @@ def tree_svg(visits: np.ndarray, values: np.ndarray, children: np.ndarray, count
         item = len(items)
         children_of[item] = []
         children_of[parent].append(item)
-        items.append((depth, action, -negative_visits, float(values[slot, action])))
+        items.append((depth, -negative_visits, float(values[slot, action])))
+        paths.append((*paths[parent], action))
         if child := int(children[slot, action]):
             push(child, item, depth + 1)
     x, order = [0.0] * len(items), 0
@@ -338,20 +361,21 @@ def tree_svg(visits: np.ndarray, values: np.ndarray, children: np.ndarray, count
             x[item], order = order * STEP + MARGIN, order + 1
     width = max(order - 1, 1) * STEP + 2 * MARGIN
     drawing = Drawing(width, max(item[0] for item in items) * LEVEL + 2 * MARGIN, title="Search tree")
-    largest = max((abs(item[3]) for item in items), default=0) or 1.0
+    largest = max((abs(item[2]) for item in items), default=0) or 1.0
     places = [(x[k], item[0] * LEVEL + MARGIN) for k, item in enumerate(items)]
     for item, items_below in children_of.items():
         for child in items_below:
-            share = items[child][2] / max(items[0][2], 1)
+            share = items[child][1] / max(items[0][1], 1)
             drawing.line(places[item], places[child], stroke="#8a8a8a", width=1 + 7 * share)
-    for place, (depth, action, visit_count, value) in zip(places, items, strict=True):
+    labels = ["", *names(paths[1:])]
+    for place, label, (depth, visit_count, value) in zip(places, labels, items, strict=True):
         part = value / largest
         ends = zip(NEITHER, GOOD if part > 0 else BAD, strict=True)
         colour = "#" + "".join(f"{round(a + (b - a) * abs(part)):02x}" for a, b in ends)
-        radius = 8 + 10 * math.sqrt(visit_count / max(items[0][2], 1))
+        radius = 8 + 10 * math.sqrt(visit_count / max(items[0][1], 1))
         drawing.circle(place, radius, fill=colour, stroke="#444444")
         drawing.text((place[0], place[1] + radius + 8), f"{visit_count}", 10)
         if depth:
-            drawing.text((place[0], place[1] - radius - 18), names[action][:10], 10, bold=True)
+            drawing.text((place[0], place[1] - radius - 18), label[:10], 10, bold=True)
             drawing.text((place[0], place[1] - radius - 7), f"{value:+.2f}", 9, "#444444")
     return drawing.to_svg()

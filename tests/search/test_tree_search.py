@@ -265,6 +265,21 @@ def test_a_tree_is_a_picture() -> None:
             tree.to_svg(i, nodes)
 
 
+def test_a_picture_names_moves_of_both_players() -> None:
+    """In chess names depend on the player to move, in subtrees too."""
+    env = shared_env("chess")
+    state = env.state_from_dicts([{"fen": "7k/P7/8/8/8/8/7p/K7 w - - 0 1"}])
+    tree = te.search.playout_policy(state, 32, keep_tree=True).search_tree
+    picture = tree.to_svg()
+    white, played = {*env.legal_actions(state).values()}, env.string_to_action("a8=Q", state)
+    after = env.step(state, [played])
+    assert {"a7a8q", "a7a8n", "a1b1"} <= white and all(f">{name}<" in picture for name in white)
+    below = te.search.subtree(tree, [played])
+    black = [name for action, name in env.legal_actions(after).items() if below.visit_counts.numpy()[0, action]]
+    assert black and all(f">{name}<" in below.to_svg() for name in black)
+    assert any(f">{name}<" in picture for name in black)
+
+
 def outcomes(state: te.State, evaluate: Any) -> list[dict[str, np.ndarray]]:
     found = [
         te.search.playout_policy(state, 20, seed=3),
