@@ -18,6 +18,7 @@ import numpy as np
 
 from tensor_envs.registry import env_metadata, env_of
 from tensor_envs.state import State
+from tensor_envs.web.variants import is_searchable
 
 SECONDS = 5.0  # of a search, without the compilation of its kernel
 PATIENCE = 3 * SECONDS  # for an answer; a launch of the search is not interrupted
@@ -39,13 +40,6 @@ class Exact(NamedTuple):
     distance: int | None
 
 
-def is_searchable(state: State) -> bool:
-    """Return whether a search may find exact values of a game, see `te.solve`."""
-    spec = state.env.spec
-    open_game = spec.num_players == 2 and spec.zero_sum and spec.perfect_information and not spec.chance
-    return open_game and not state.env.engine.game.has_memory
-
-
 class PositionSolver:
     """Process that searches one position at a time. Its answers are polled, so no caller waits for it."""
 
@@ -57,7 +51,7 @@ class PositionSolver:
 
     def ask(self, state: State) -> tuple[Exact | None, bool]:
         """Return the result of a batch of one game, if it is known, and whether to ask again."""
-        if not is_searchable(state):
+        if not is_searchable(state.env):
             return None, False
         question = json.dumps([env_metadata(state.env), state.env.state_to_dict(state)])
         self._receive()

@@ -19,7 +19,16 @@ from tensor_envs.lab.about import about
 from tensor_envs.text import describe, rulebook
 from tensor_envs.web.batch import page_metadata
 from tensor_envs.web.kernels import of_batch, of_player, of_table
-from tensor_envs.web.variants import PERFECT, TRAINED, Variant, catalogue_entry, kinds, variant, weights_of
+from tensor_envs.web.variants import (
+    PERFECT,
+    TRAINED,
+    Variant,
+    catalogue_entry,
+    is_searchable,
+    kinds,
+    variant,
+    weights_of,
+)
 
 HERE = Path(__file__).parent
 GAMES = "tensor_envs.games."  # the package of games whose Python is put into the page
@@ -110,6 +119,7 @@ def write_game(id: str, which: Variant, env: Env, path: Path) -> int:
         kernels["table."] = of_table(env)
         solve(env.rules.cards, progress=False).write(path.with_name(f"{path.name}.table.safetensors"))
     game = {**page_metadata(env), "id": id, "hidden": which.secret, "python": _has_python(env), "table": table}
+    game["searchable"] = is_searchable(env)
     files: dict[str, bytes] = {"txt": (describe(env) + about(env)).encode()}
     for part, (wasm, metadata) in kernels.items():
         content = metadata if part else {**game, **metadata}

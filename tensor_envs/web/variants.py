@@ -110,6 +110,13 @@ def is_fair(env: Env) -> bool:
     return env.spec.perfect_information or env.engine.game.determinizes
 
 
+def is_searchable(env: Env) -> bool:
+    """Return whether a search may find exact values of a game, see `te.solve`."""
+    spec = env.spec
+    open_game = spec.num_players == 2 and spec.zero_sum and spec.perfect_information and not spec.chance
+    return open_game and not env.engine.game.has_memory
+
+
 def weights_of(env: Env) -> Path:
     """Return the path that the weights of this game have if they come with the package."""
     return WEIGHTS / f"{env.id}.safetensors"

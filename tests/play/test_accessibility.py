@@ -1,4 +1,4 @@
-"""The play page has no violations of axe-core's rules: the first page, a table of every game, light and dark."""
+"""The play page has no violations of axe-core's rules: the first page, a table of every game; light, dark, a phone."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("chromium") is None, reason="the page is read in chromium, which is not here"),
     pytest.mark.skipif(AXE is None, reason="TENSOR_ENVS_AXE names no axe-core"),
 ]
+UNFOLD = "document.getElementById('listed').open = true"  # the buttons, which a phone folds away
 FEW = 2  # actions before a table is looked at, fewer in a game that they would end
 
 
-@pytest.fixture(scope="module", params=["light", "dark"])
+@pytest.fixture(scope="module", params=[("light", 1280), ("dark", 1280), ("dark", 390)], ids=["light", "dark", "phone"])
 def page(request: pytest.FixtureRequest, url: str) -> Iterator[Any]:
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=OPTIONS)
-        page = browser.new_page(viewport={"width": 1280, "height": 900}, color_scheme=request.param)
+        page = browser.new_page(viewport={"width": request.param[1], "height": 900}, color_scheme=request.param[0])
         yield page
         browser.close()
 
@@ -64,6 +65,7 @@ def test_a_table_of_every_game(page: Any, url: str, game: str) -> None:
 
 def test_a_curtain(page: Any, url: str) -> None:
     open_table(page, url, game="kuhn_poker")
+    page.evaluate(UNFOLD)
     page.locator("#actions button").first.click()
     page.wait_for_selector("body[data-state=covered]")
     assert violations(page) == []
@@ -71,6 +73,7 @@ def test_a_curtain(page: Any, url: str) -> None:
 
 def test_a_game_that_is_over_and_a_choice(page: Any, url: str) -> None:
     open_table(page, url, game="tic_tac_toe", actions=[0, 3, 1, 4])
+    page.evaluate(UNFOLD)
     page.click("#hint")
     page.wait_for_selector("#picture path.best")
     assert violations(page) == []

@@ -18,6 +18,7 @@ from tinygrad import Tensor
 import tensor_envs as te
 from tensor_envs._compiler.devices import download
 from tensor_envs.games.shed.solve import solve
+from tensor_envs.play.exact import exact
 from tensor_envs.train.network import Network, save
 from tensor_envs.web.kernels import Kernels
 from tensor_envs.web.site import write_game
@@ -28,6 +29,7 @@ HERE, PAGE = Path(__file__).parent, Path(te.__file__).parent / "web" / "page"
 NODE = shutil.which("node")
 BATCH, SEED, STEPS = 4096, 2**63 + 7, 200
 PLIES = 12
+GAMES = 256  # of which the longest one has an end that takes little to search
 MAX_BYTES = 45_000  # of a compressed file of kernels
 MAX_BYTES_OF_LONG, LONG = 120_000, ("chess", "lines_of_action")  # games with the longest kernels
 
@@ -130,6 +132,40 @@ def test_perfect_play_by_a_table_gives_nothing_away(name: str, site: Callable[..
     chosen = json.loads(run_script(site(name), "choices.js", "perfect", name, len(actions), *actions))
     assert all(is_best[action] for is_best, action in zip(best, chosen, strict=True))
     assert len(chosen) > 8 and not all(is_best[action] for is_best, action in zip(best, actions, strict=True))
+
+
+@pytest.mark.few("connect_four")
+@pytest.mark.parametrize("name", ["connect_four", "kalah", "othello"])
+def test_the_end_of_a_game_is_searched_exactly(
+    name: str, site: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Values, best actions and distances are those of `te.solve`; a game's first positions are too large."""
+    env = shared_env(name)
+    batch = env.init(GAMES, SEED, "CPU")
+    states, played = list[te.State](), list[np.ndarray]()
+    while not batch.terminated.numpy().all():
+        states.append(batch)
+        played.append(te.agents.uniform(batch).numpy())
+        batch = env.step(batch, played[-1])
+    longest = int(batch.ply.numpy().argmax())
+    actions = [int(choice[longest]) for choice in played]
+    monkeypatch.setattr("tensor_envs.play.exact.SECONDS", 120)  # kernels are compiled within
+    found = json.loads(run_script(site(name, player=False), "endings.js", name, *actions))
+    solution, known = te.solve(env, method="search"), [k for k, result in enumerate(found) if result]
+    assert known[-1] == len(actions) - 1 and len(known) >= 4 and found[0] is None
+    for k in known[-6:]:
+        answer = exact(solution, states[k][longest])
+        assert answer is not None
+        expected = {"actions": answer.best, "value": answer.value, "exact": True, "distance": answer.distance}
+        assert found[k] == expected, k
+
+
+@pytest.mark.few("chess")
+@pytest.mark.parametrize("name", ["chess", "backgammon", "kuhn_poker", "2048"])
+def test_other_positions_have_no_exact_value(name: str, site: Callable[..., Path]) -> None:
+    env = shared_env(name)
+    actions = te.agents.uniform(env.init(1, SEED, "CPU")).tolist()
+    assert json.loads(run_script(site(name, player=False), "endings.js", name, *actions)) == [None]
 
 
 @pytest.fixture(scope="module")

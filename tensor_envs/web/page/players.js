@@ -86,13 +86,16 @@ class Table {
 const LATER = 1 - 2 ** -10; // what is won sooner counts more, a little
 
 class Solver {
-  constructor(about) {
+  // until: the time in milliseconds at which a search is given up
+  constructor(about, until = Infinity) {
     this.about = about;
+    this.until = until;
     this.games = new Games(about, LANES);
     this.values = new Map(); // of positions for the player to move
   }
 
   worths({ words, keys }, legal) {
+    if (performance.now() > this.until) throw new RangeError("the game is too large to be searched to its end");
     const { games, about } = this, { player } = read(about, words);
     legal.forEach((action, lane) => {
       games.set(lane, { words, keys });
@@ -128,13 +131,33 @@ const search = async (file, game) => (await asked(file, "search", game)).action[
 // plies to the end of a game whose worth was found by `Solver`: each but the last has made it smaller
 const distance = (worth) => 1 + Math.round(Math.log(Math.abs(worth)) / Math.log(LATER));
 
-// the best actions and their value for the player to move: exact where there is perfect play, else by search
+const ENDING = 300; // milliseconds that the search for the end of a game may take
+
+// The best actions and the exact value of a position so late that all that can follow is little; null if it is not, or
+// in a game with chance, hidden information or other than two players.
+export function ending(game, legal, about) {
+  if (!about.searchable) return null;
+  try {
+    return exact(new Solver(about, performance.now() + ENDING).worths(game, legal), legal, true);
+  } catch (error) {
+    if (error instanceof RangeError) return null; // too large, or too deep for the stack
+    throw error;
+  }
+}
+
+function exact(worths, legal, timed) {
+  const best = Math.max(...worths), value = Math.sign(best), actions = legal.filter((_, k) => worths[k] === best);
+  return { actions, value, exact: true, distance: value && timed ? distance(best) : null };
+}
+
+// the best actions and their value for the player to move: exact where there is perfect play or little can follow, else
+// by search
 export async function judge(file, game, legal, about, kinds) {
   if (kinds.includes("perfect")) {
-    const worths = (await solver(file, about)).worths(game, legal), best = Math.max(...worths), value = Math.sign(best);
-    const actions = legal.filter((_, k) => worths[k] === best);
-    return { actions, value, exact: true, distance: value && !about.table ? distance(best) : null };
+    return exact((await solver(file, about)).worths(game, legal), legal, !about.table);
   }
+  const found = ending(game, legal, about);
+  if (found) return found;
   const { action: [action], summary } = await asked(file, "search", game);
   // visits, weights and values of all actions, one after the other
   return { actions: [action], value: new Float32Array(summary.slice().buffer)[2 * about.actions.length + action], exact: false };

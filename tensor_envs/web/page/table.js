@@ -9,6 +9,7 @@ const WRITING = 200; // and until the address says the position: browsers bear a
 const MARKED = 40; // parts of a picture that are marked before one is chosen; where more are legal, nearly all are
 const NAMED = 3; // best actions whose names are shown
 const LEGIBLE = 11; // pixels of the smallest text of a picture
+const SLACK = 3; // what a letter's box may be outside of a picture, in its units: a letter is smaller
 const NARROW = "(max-width: 860px)";
 export const element = (id) => document.getElementById(id);
 
@@ -368,7 +369,7 @@ export class Table {
     for (const text of texts) {
       const size = Number(text.dataset.size), outside = () => {
         const { x, width: wide } = text.getBBox();
-        return x < 0 || x + wide > width;
+        return x < -SLACK || x + wide > width + SLACK;
       };
       let now = least <= 2 * few ? Math.max(size, least) : size;
       text.setAttribute("font-size", now);
