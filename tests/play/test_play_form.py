@@ -58,6 +58,7 @@ def test_a_game_of_the_form_is_played_to_its_end(url: str) -> None:
     assert ask(url, "GET", f"/api/games/{quote(SMALL)}").json == answer
     env, chance = shared_env("hyper_tic_tac_toe", shape=(4, 4)), random.Random(1)
     assert ask(url, "GET", f"/{rules}").content.decode() == te.text.describe(env)
+    assert "## About this game" in ask(url, "GET", "/rules/tic_tac_toe").content.decode()
     assert offered == ask(url, "GET", "/games.json").json  # as another browser tab gets it
     view, state = create(url, SMALL, ["person", "uniform"], seed=7), env.init(1, 7)
     actions = list[int]()
