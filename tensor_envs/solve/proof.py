@@ -25,11 +25,13 @@ from tensor_envs.rules.kernel import Cells, branch, do_while, loop, registers
 from tensor_envs.rules.scalar import WORD_BITS, Scalar, integer, maximum, minimum, scalar, where, word, word64
 from tensor_envs.rules.spec import GameState, Spec
 from tensor_envs.search.memory import Entry, NamedRecord
+from tensor_envs.solve.canonical import BitMaps
 
 FAR = 32_000  # score of a finished win; a win in n plies is FAR - n, a loss its negative, a draw 0
 VECTOR = 8  # children that are played together
 BUCKET = 2  # entries of a bucket: one of the most work, one of the latest search
 MAX_PLIES = 2**12 - 1
+TURNED = 10  # depth down to which positions equal up to symmetry have one entry of the table
 REPEATS = 8  # times an action is played on a path that the history of moves tells apart
 # statuses of a search
 RUNNING, PROVEN, TOO_DEEP, NO_ACTION, OTHER_RESULTS, PAID_EARLY = range(6)
@@ -123,17 +125,19 @@ class Prove:
     Attributes:
         by_ply: whether the rules depend on the ply.
         depth: maximum depth of a node.
+        symmetries: permutations of a position's bits that change no value.
     """
 
     by_ply: bool
     depth: int
+    symmetries: BitMaps
     name = "prove"
 
     class Arrays(NamedTuple):
         control: Any  # int32 [threads, Control.size + words of a position]
         limits: Any  # int32 [Limits.size]
         frames: Any  # int32 [threads, depth, words of a frame]
-        states: Any  # uint32 [threads, depth, words of a position, width]
+        states: Any  # uint32 [threads, depth, 2 * words of a position, width]: positions, and their keys in the table
         history: Any  # int32 [threads, 2 * REPEATS * actions], then [actions] for the path's actions
         table: Any  # uint32 [threads, buckets, BUCKET, words of an entry]
 
@@ -203,13 +207,22 @@ class Prover:
     def word_index(self, depth: Scalar, w: int, i: Scalar) -> Scalar:
         """Return the index of a word of a child of the node at some depth."""
         sizes = self.sizes
-        return ((self.thread * self.kernel.depth + depth) * sizes.position + w) * sizes.width + i
+        return ((self.thread * self.kernel.depth + depth) * 2 * sizes.position + w) * sizes.width + i
 
-    def position(self, depth: Scalar) -> list[Scalar]:
-        """Return the words of the node at some depth, which is a child of the one before."""
-        above, states = self.frame(depth - 1), self.arrays.states
-        chosen = self.clamp(above.chosen)
-        return [states[self.word_index(depth - 1, w, chosen)] for w in range(self.sizes.position)]
+    def words(self, depth: Scalar, i: Scalar, key: bool = False) -> list[Scalar]:
+        """Return the words of a child of the node at some depth, or those of its key in the table."""
+        first = self.sizes.position if key else 0
+        return [self.arrays.states[self.word_index(depth, first + w, i)] for w in range(self.sizes.position)]
+
+    def put(self, depth: Scalar, i: Scalar, words: list[Scalar]) -> None:
+        """Store the words of a child, which are also its key."""
+        for w, x in enumerate(words):
+            for copy in range(2):
+                self.arrays.states[self.word_index(depth, copy * len(words) + w, i)] = x
+
+    def position(self, depth: Scalar, key: bool = False) -> list[Scalar]:
+        """Return the words of the node at some depth, which is a child of the one before, or those of its key."""
+        return self.words(depth - 1, self.clamp(self.frame(depth - 1).chosen), key)
 
     @contextmanager
     def vectors(self, children: Scalar) -> Iterator[Scalar]:
@@ -231,8 +244,7 @@ class Prover:
             [word(self.control.get(Control.size + w)) for w in range(self.sizes.position)],
         )
         above.chosen = 0
-        for w, x in enumerate(words):
-            self.arrays.states[self.word_index(integer(0), w, integer(0))] = x
+        self.put(integer(0), integer(0), words)
         self.child(above, integer(0)).bucket = self.bucket(words)
         self.frame(integer(1)).threshold = self.control.threshold
         self.depth[0] = 1
@@ -247,7 +259,8 @@ class Prover:
         threshold = frame.threshold
         above = self.frame(depth - 1)
         bucket = self.child(above, self.clamp(above.chosen)).bucket
-        hits = [self.hit(bucket, e, words) for e in range(BUCKET)]
+        key = self.position(depth, key=True)
+        hits = [self.hit(bucket, e, key) for e in range(BUCKET)]
         found = [self.table_word(bucket, e, self.sizes.position) for e in range(BUCKET)]
         count = registers(1, INT)
         self.list_actions(s, frame, count)
@@ -272,7 +285,8 @@ class Prover:
         self.mode[0] = where(wins | fails, LEAVE, SELECT)
         with branch(~(wins | fails)):
             hint = [self.table_word(bucket, e, self.sizes.position + 1) for e in range(BUCKET)]
-            move = where(hit, integer(where(hits[0], hint[0], hint[1]) & 0xFFFF), self.actions)
+            straight = reduce(and_, (x == y for x, y in zip(key, words, strict=True)))
+            move = where(hit & straight, integer(where(hits[0], hint[0], hint[1]) & 0xFFFF), self.actions)
             best[0] = -FAR
             self.prioritise(depth, frame, children, s.current_player, move, best)
             with branch(best[0] >= threshold):
@@ -304,7 +318,7 @@ class Prover:
 
     def play_all(self, s: GameState, depth: Scalar, frame: Frame, count: Scalar, best: Cells, wrong: Cells) -> None:
         """Play every action of a node; note the bounds of the results and the position after each."""
-        states, mover = self.arrays.states, s.current_player
+        mover = s.current_player
         with self.vectors(count) as i:
             child = self.child(frame, i)
             action = maximum(minimum(child.action, self.actions - 1), 0)
@@ -318,21 +332,22 @@ class Prover:
             whole = (reward == 0.0) | (reward == 1.0) | (reward == -1.0)
             fault = where(over, where(whole, 0, OTHER_RESULTS), where(reward == 0.0, 0, PAID_EARLY))
             wrong[0] = maximum(wrong[0], fault)
-            for w, x in enumerate(self.packing.pack(after)):
-                states[self.word_index(depth, w, i)] = x
+            self.put(depth, i, self.packing.pack(after))
 
     def prioritise(
         self, depth: Scalar, frame: Frame, children: Scalar, player: Scalar, move: Scalar, best: Cells
     ) -> None:
         """Look the children of a node up, and order them by the table's move, then by the history of moves."""
         history, states = self.arrays.history, self.arrays.states
+        if self.kernel.symmetries.maps:
+            with branch(depth <= TURNED), self.vectors(children) as i:
+                for w, x in enumerate(self.kernel.symmetries.canonical(self.words(depth, i))):
+                    states[self.word_index(depth, self.sizes.position + w, i)] = x
         with self.vectors(children) as i:
-            self.child(frame, i).bucket = self.bucket(
-                [states[self.word_index(depth, w, i)] for w in range(self.sizes.position)]
-            )
+            self.child(frame, i).bucket = self.bucket(self.words(depth, i, key=True))
         # the accesses to memory, which take the most time, are made together
         with self.vectors(children) as i:
-            child, first = self.child(frame, i), states[self.word_index(depth, 0, i)]
+            child, first = self.child(frame, i), states[self.word_index(depth, self.sizes.position, i)]
             held = [self.table_word(child.bucket, e, 0) == first for e in range(BUCKET)]
             child.known = integer(held[0] | held[1])
         with loop(children) as i:
@@ -342,8 +357,7 @@ class Prover:
             place = self.sizes.history * self.thread + (player * REPEATS + repeats) * self.actions + action
             child.history = place
             with branch((child.known != 0) & (child.low < child.high)):
-                words = [states[self.word_index(depth, w, i)] for w in range(self.sizes.position)]
-                bucket = child.bucket
+                words, bucket = self.words(depth, i, key=True), child.bucket
                 hits = [self.hit(bucket, e, words) for e in range(BUCKET)]
                 found = [self.table_word(bucket, e, self.sizes.position) for e in range(BUCKET)]
                 with branch(hits[0] | hits[1]):
@@ -431,15 +445,14 @@ class Prover:
 
     def refute(self, depth: Scalar, frame: Frame, above: Frame) -> None:
         """Play the move of a node that wins at once also after the other actions of the node above."""
-        states, reply = self.arrays.states, registers(1, INT)
+        reply = registers(1, INT)
         reply[0] = 0
         with loop(frame.children) as i:
             child = self.child(frame, i)
             reply[0] = where(child.low == FAR - 1, child.action, reply[0])
         action = maximum(minimum(reply[0], self.actions - 1), 0)
         with self.vectors(above.children) as i:
-            words = [states[self.word_index(depth - 1, w, i)] for w in range(self.sizes.position)]
-            s, child = self.packing.load(words.__getitem__), self.child(above, i)
+            s, child = self.packing.load(self.words(depth - 1, i).__getitem__), self.child(above, i)
             low, high = child.low, child.high
             legal = has_action(self.mask(s), action)
             _, rewards, terminated, truncated = self.game.step(s, action, None)
@@ -486,7 +499,7 @@ class Prover:
     def store(self, depth: Scalar, frame: Frame, result: Scalar, reached: Scalar) -> None:
         """Store a position's bounds: over its old entry, else over the one of less work, else over the latest one."""
         table, sizes, bucket = self.arrays.table, self.sizes, frame.bucket
-        words = self.position(depth)
+        words = self.position(depth, key=True)
         low, high = where(reached, result, frame.low), where(reached, frame.high, result)
         bounds = word(low + OFFSET) | word(high + OFFSET) << 16
         work = minimum(frame.work >> 2, 0xFFFF)

@@ -15,7 +15,8 @@ from tensor_envs._engine.batch_layout import LANES, BatchLayout, BlockGrid
 from tensor_envs._engine.inputs import host_ints
 from tensor_envs._validate import instance, wrong_type
 from tensor_envs.env import Env
-from tensor_envs.solve.branches import counter
+from tensor_envs.solve.bit_maps import bit_maps
+from tensor_envs.solve.branches import Branches, counter
 from tensor_envs.solve.outcomes import facts
 from tensor_envs.solve.packed import Array
 from tensor_envs.solve.proof import (
@@ -88,8 +89,9 @@ class SearchSolution(ExactValues):
         threads = GPU_BLOCKS * LANES if is_gpu(device) else num_threads()
         grid = BlockGrid(GPU_BLOCKS, LANES, True) if is_gpu(device) else BlockGrid(threads, 1, False)
         self._layout = BatchLayout(threads, device, 1, grid)
-        depth = min(DEPTH, STACK // (self._sizes.frame + self._sizes.position * self._sizes.width))
-        self._kernel = Prove(by_ply, depth)
+        depth = min(DEPTH, STACK // (self._sizes.frame + 2 * self._sizes.position * self._sizes.width))
+        maps = bit_maps(Branches(start), self._packing.layout, self._packing.kept)
+        self._kernel = Prove(by_ply, depth, maps)
         self._buckets = memory // (4 * BUCKET * self._sizes.entry * threads)
         if not self._buckets:
             raise ValueError(f"memory must be at least {4 * BUCKET * self._sizes.entry * threads} bytes, got {memory}")
@@ -107,7 +109,7 @@ class SearchSolution(ExactValues):
         per_thread = {
             "control": (Control.size + sizes.position, dtypes.int32),
             "frames": (depth * sizes.frame, dtypes.int32),
-            "states": (depth * sizes.position * sizes.width, dtypes.uint32),
+            "states": (depth * 2 * sizes.position * sizes.width, dtypes.uint32),
             "history": (sizes.history, dtypes.int32),
             "table": (self._buckets * BUCKET * sizes.entry, dtypes.uint32),
         }

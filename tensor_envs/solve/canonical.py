@@ -1,0 +1,53 @@
+"""Canonical forms of packed positions, in kernels."""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import and_
+from typing import NamedTuple
+
+from tensor_envs.rules.scalar import WORD_BITS, Scalar, scalar, where
+
+
+class BitMove(NamedTuple):
+    """Bits that a permutation moves together: `mask` of word `source`, shifted left, are bits of word `target`."""
+
+    source: int
+    target: int
+    shift: int
+    mask: int
+
+    @property
+    def moved(self) -> int:
+        """The bits of the target."""
+        return self.mask << self.shift if self.shift >= 0 else self.mask >> -self.shift
+
+
+class BitMaps(NamedTuple):
+    """Permutations of the bits of a position that leave its value unchanged.
+
+    Attributes:
+        maps: a permutation each, without the identity.
+        silent: bits of each word that no permutation has; a position with one of them set has no image.
+    """
+
+    maps: tuple[tuple[BitMove, ...], ...] = ()
+    silent: tuple[int, ...] = ()
+
+    def canonical(self, words: list[Scalar]) -> list[Scalar]:
+        """Return the least of a position and its images."""
+        moves = reduce(and_, (x & mask == 0 for x, mask in zip(words, self.silent, strict=True)))
+        best = words
+        for permutation in self.maps:
+            image = list(words)
+            for w in range(len(words)):
+                moved = sum(move.moved for move in permutation if move.target == w)
+                image[w] = image[w] & (2**WORD_BITS - 1 ^ moved)
+            for source, target, shift, mask in permutation:
+                part = words[source] & mask
+                image[target] = image[target] | (part << shift if shift >= 0 else part >> -shift)
+            less = scalar(False)
+            for x, y in reversed(list(zip(image, best, strict=True))):
+                less = (x < y) | ((x == y) & less)
+            best = [where(less & moves, x, y) for x, y in zip(image, best, strict=True)]
+        return best
