@@ -9,11 +9,11 @@ import numpy as np
 from tensor_envs._engine.batch_layout import BatchBuffers
 from tensor_envs.env import Env
 from tensor_envs.solve.branches import PARENTS, Branches, counter
-from tensor_envs.solve.packed import Array, Packed, concat, groups
+from tensor_envs.solve.game_tree import OFFER, Belief, Parts
+from tensor_envs.solve.packed import Array, Packed, concat, groups, view_columns
 from tensor_envs.solve.sequence_form import SequenceForm, SortedEnds, ranks
 
 BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(1)  # of each byte
-OFFER = -1  # view of an information state in which a player may end the games before they begin
 
 
 class Nodes(NamedTuple):
@@ -46,36 +46,6 @@ class Ends(NamedTuple):
     sequence: Array
     chance: Array
     payoffs: Array
-
-
-class Belief(NamedTuple):
-    """What is known at the start of a tree.
-
-    Attributes:
-        weights: probability of each game, float64 [n], with a sum of 1.
-        player: player that may end the games before they begin, as in `te.resolve`; -1 for none.
-        values: return of that player if it does, float64 [n].
-    """
-
-    weights: Array
-    player: int
-    values: Array
-
-    def is_like(self, other: Belief) -> bool:
-        """Return whether another belief is the same, up to rounding."""
-        pairs = zip(self[::2], other[::2], strict=True)
-        return self.player == other.player and all(a.shape == b.shape and np.allclose(a, b) for a, b in pairs)
-
-
-class Parts(NamedTuple):
-    """What a tree consists of: the arguments of `GameTree`."""
-
-    game: Branches
-    belief: Belief
-    states: dict[str, Array]
-    views: Packed
-    forms: list[SequenceForm]
-    nodes: int
 
 
 class Histories:
@@ -271,16 +241,3 @@ def _merged(ends: Ends) -> Ends:
     same = groups(Packed.of(list(ends.sequence.T.astype(np.uint32))))
     sums = (np.add.reduceat(column[same.order], same.starts, axis=0) for column in ends[1:])
     return Ends(ends.sequence[same.order[same.starts]], *sums)
-
-
-def view_columns(ply: Array, player: Array, legal: Array, observation: Array) -> list[Array]:
-    """Return what players to move know of the present as columns of 32-bit words."""
-    if observation.dtype != bool:
-        observation = np.ascontiguousarray(observation + 0).view(np.uint8).reshape(len(ply), -1)  # -0.0 is 0.0
-        packed = observation
-    else:
-        packed = np.packbits(observation, axis=1, bitorder="little")
-    bits = np.concatenate([np.packbits(legal, axis=1, bitorder="little"), packed], axis=1)
-    bits = np.pad(bits, ((0, 0), (0, -bits.shape[1] % 4)))
-    words = np.ascontiguousarray(bits).view("<u4")
-    return [ply.astype(np.uint32), player.astype(np.uint32), *words.T]

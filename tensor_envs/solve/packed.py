@@ -192,3 +192,16 @@ class Index:
             same = agree & (self.rows.keys[:, place] == keys).all(0)
             rows[same] = place[same]
         return rows
+
+
+def view_columns(ply: Array, player: Array, legal: Array, observation: Array) -> list[Array]:
+    """Return what players to move know of the present as columns of 32-bit words."""
+    if observation.dtype != bool:
+        observation = np.ascontiguousarray(observation + 0).view(np.uint8).reshape(len(ply), -1)  # -0.0 is 0.0
+        packed = observation
+    else:
+        packed = np.packbits(observation, axis=1, bitorder="little")
+    bits = np.concatenate([np.packbits(legal, axis=1, bitorder="little"), packed], axis=1)
+    bits = np.pad(bits, ((0, 0), (0, -bits.shape[1] % 4)))
+    words = np.ascontiguousarray(bits).view("<u4")
+    return [ply.astype(np.uint32), player.astype(np.uint32), *words.T]

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tensor_envs._validate import instance, integer
 from tensor_envs.solve.branches import Branches
-from tensor_envs.solve.equilibrium import (
-    Equilibrium,
-    Method,
-    Probabilities,
-    TabularPolicy,
-    equilibrium,
-    plans_of,
-    strategies_of,
-)
 from tensor_envs.solve.game_tree import DEFAULT_NODES, MAX_NODES, tree_of
-from tensor_envs.solve.histories import first_views
 from tensor_envs.solve.packed import groups
 from tensor_envs.state import State
+
+if TYPE_CHECKING:
+    from tensor_envs.solve.equilibrium import Equilibrium, Method, Probabilities, TabularPolicy
 
 
 def resolve(
@@ -69,6 +62,9 @@ def resolve(
         >>> answers.table[answers.tree.player == 1].round(1).tolist()  # a jack folds, a queen calls one bet in three
         [[1.0, 0.0], [0.7, 0.3], [0.0, 1.0]]
     """
+    # the package's longest chain of imports has room for no other link
+    from tensor_envs.solve.equilibrium import TabularPolicy, equilibrium
+
     instance("state", state, State)
     spec = state.env.spec
     if spec.num_players != 2 or not spec.zero_sum:
@@ -90,6 +86,9 @@ def _expected(
 
     It is the same in games that the opponent cannot tell apart.
     """
+    from tensor_envs.solve.equilibrium import TabularPolicy, plans_of, strategies_of
+    from tensor_envs.solve.histories import first_views
+
     tree = tree_of(state, max_nodes, False, weights, opponent)
     form = tree.forms[opponent]
     known = policy.probabilities if isinstance(policy, TabularPolicy) else policy

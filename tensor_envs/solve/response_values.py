@@ -16,15 +16,14 @@ import numpy as np
 from tensor_envs._engine.batch_layout import BatchBuffers
 from tensor_envs.env import Env
 from tensor_envs.solve.branches import PARENTS, Branches
-from tensor_envs.solve.histories import view_columns
-from tensor_envs.solve.packed import Array, Packed, concat, groups
+from tensor_envs.solve.packed import Array, Packed, concat, groups, view_columns
 from tensor_envs.solve.sequence_form import ranks
 from tensor_envs.state import State
 
 PAIRS = 1 << 20  # maximum number of pairs whose successors are held at a time
 
 
-class Ply(NamedTuple):
+class StatesOfPly(NamedTuple):
     """Unfinished states of a ply, and their edges in the order of states and actions.
 
     Attributes:
@@ -62,7 +61,7 @@ class ResponseValues:
     def __init__(self, start: Env | State, policy: Callable[[State], Array], max_states: int):
         """Enumerate the states; the policy returns checked probabilities [B, A]. ValueError for too many states."""
         self.game = game = Branches(start)
-        self.states, self.players, self.plies = 0, game.spec.num_players, list[Ply]()
+        self.states, self.players, self.plies = 0, game.spec.num_players, list[StatesOfPly]()
         same = groups(Packed.of(list(game.first_table.T)))
         table, share = game.first_table[same.first], np.bincount(same.number) / len(game.first_table)
         if isinstance(start, Env):
@@ -138,7 +137,7 @@ class ResponseValues:
             found += np.bincount(keys // views, np.maximum.reduceat(totals[count:], starts), count)
         return np.asarray(found)
 
-    def _expanded(self, table: Array, policy: Callable[[State], Array]) -> tuple[Ply, Array]:
+    def _expanded(self, table: Array, policy: Callable[[State], Array]) -> tuple[StatesOfPly, Array]:
         """Return a ply of these states, and the words of the next ply's states."""
         game = self.game
         player, legal = game.number(table, game.player_slot), game.legal(table)[:, :: game.outcomes]
@@ -168,7 +167,9 @@ class ResponseValues:
         chosen = chances[legal].repeat(game.outcomes)
         chance = np.full(len(ended), 1 / game.outcomes)
         starts = np.cumsum(edges) - edges
-        return Ply(player, view, counts, starts, edges, rank, child, chance, chosen, np.concatenate(rewards)), later
+        return StatesOfPly(
+            player, view, counts, starts, edges, rank, child, chance, chosen, np.concatenate(rewards)
+        ), later
 
     def _views(self, buffers: BatchBuffers, table: Array) -> Packed:
         """Return what the player to move in each of these states observes, and what is legal."""

@@ -13,7 +13,7 @@ import pytest
 from tinygrad import Tensor
 
 import tensor_envs as te
-from tensor_envs.solve import branches, game_tree
+from tensor_envs.solve import branches, histories
 from tensor_envs.solve.equilibrium import Method, Solver
 from tests.games.shared import shared_env
 from tests.solve import plain_tree
@@ -56,7 +56,7 @@ def dice_key(of: te.GameTree, row: int, memory: list[tuple[Any, ...]]) -> tuple[
 @pytest.mark.parametrize(("players", "sides"), [(2, 3), (3, 2)])
 def test_a_tree_is_that_of_plain_python(players: int, sides: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Compare histories, information states, values and best responses of a random policy, and CFR+."""
-    monkeypatch.setattr(game_tree, "PARENTS", 64)  # at once, of up to some hundreds of a ply
+    monkeypatch.setattr(histories, "PARENTS", 64)  # at once, of up to some hundreds of a ply
     monkeypatch.setattr(branches, "EDGES", 100)
     ours = te.game_tree(hidden_dice(players, sides))
     roots: plain_tree.Roots = [(Fraction(1), Plain.first(players, sides))]
