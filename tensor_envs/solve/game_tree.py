@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from tinygrad import Tensor
@@ -12,43 +12,12 @@ from tensor_envs._validate import instance, integer, shown
 from tensor_envs.env import Env
 from tensor_envs.interop import to_numpy
 from tensor_envs.solve.branches import Branches
-from tensor_envs.solve.packed import Array, Index, Packed, view_columns
-from tensor_envs.solve.sequence_form import SequenceForm
+from tensor_envs.solve.packed import Array, Index, view_columns
+from tensor_envs.solve.sequence_form import OFFER, Belief, Parts
 from tensor_envs.state import State
 
 MAX_NODES, DEFAULT_NODES = 2**31 - 1, 10_000_000
 SEQUENCE_BITS = 31
-OFFER = -1  # view of an information state in which a player may end the games before they begin
-
-
-class Belief(NamedTuple):
-    """What is known at the start of a tree.
-
-    Attributes:
-        weights: probability of each game, float64 [n], with a sum of 1.
-        player: player that may end the games before they begin, as in `te.resolve`; -1 for none.
-        values: return of that player if it does, float64 [n].
-    """
-
-    weights: Array
-    player: int
-    values: Array
-
-    def is_like(self, other: Belief) -> bool:
-        """Return whether another belief is the same, up to rounding."""
-        pairs = zip(self[::2], other[::2], strict=True)
-        return self.player == other.player and all(a.shape == b.shape and np.allclose(a, b) for a, b in pairs)
-
-
-class Parts(NamedTuple):
-    """What a tree consists of: the arguments of `GameTree`."""
-
-    game: Branches
-    belief: Belief
-    states: dict[str, Array]
-    views: Packed
-    forms: list[SequenceForm]
-    nodes: int
 
 
 class GameTree:

@@ -9,9 +9,8 @@ import numpy as np
 from tensor_envs._engine.batch_layout import BatchBuffers
 from tensor_envs.env import Env
 from tensor_envs.solve.branches import PARENTS, Branches, counter
-from tensor_envs.solve.game_tree import OFFER, Belief, Parts
 from tensor_envs.solve.packed import Array, Packed, concat, groups, view_columns
-from tensor_envs.solve.sequence_form import SequenceForm, SortedEnds, ranks
+from tensor_envs.solve.sequence_form import OFFER, Belief, Parts, SequenceForm, SortedEnds, ranks
 
 BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(1)  # of each byte
 

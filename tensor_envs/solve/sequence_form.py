@@ -9,11 +9,16 @@ computation of behavior strategies", Games and Economic Behavior 14 (1996).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tensor_envs.solve.packed import Array
+from tensor_envs.solve.packed import Array, Packed
+
+if TYPE_CHECKING:
+    from tensor_envs.solve.branches import Branches
+
+OFFER = -1  # view of an information state in which a player may end the games before they begin
 
 
 class Level(NamedTuple):
@@ -139,3 +144,33 @@ class SequenceForm:
             best[at.start + first] = 1
             values[earlier] += np.bincount(level.before, found, earlier.stop - earlier.start)
         return float(values[0]), best
+
+
+class Belief(NamedTuple):
+    """What is known at the start of a tree.
+
+    Attributes:
+        weights: probability of each game, float64 [n], with a sum of 1.
+        player: player that may end the games before they begin, as in `te.resolve`; -1 for none.
+        values: return of that player if it does, float64 [n].
+    """
+
+    weights: Array
+    player: int
+    values: Array
+
+    def is_like(self, other: Belief) -> bool:
+        """Return whether another belief is the same, up to rounding."""
+        pairs = zip(self[::2], other[::2], strict=True)
+        return self.player == other.player and all(a.shape == b.shape and np.allclose(a, b) for a, b in pairs)
+
+
+class Parts(NamedTuple):
+    """What a tree consists of: the arguments of `GameTree`."""
+
+    game: Branches
+    belief: Belief
+    states: dict[str, Array]
+    views: Packed
+    forms: list[SequenceForm]
+    nodes: int
