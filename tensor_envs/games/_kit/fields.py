@@ -3,15 +3,16 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tensor_envs._validate import nested
+from tensor_envs._validate import nested as nested_entry
 from tensor_envs.rules import GameState, scalar, unpack
+from tensor_envs.rules.lists import flat, nested
 
 Limits = tuple[tuple[int | None, ...], int, int]  # lengths of nested lists, least and greatest value
 
 
 def checked(game: Mapping[str, Any], limits: Mapping[str, Limits]) -> dict[str, Any]:
     """Return the entries that `limits` names. TypeError or ValueError for other lengths or values."""
-    return {name: nested(name, game[name], *allowed) for name, allowed in limits.items()}
+    return {name: nested_entry(name, game[name], *allowed) for name, allowed in limits.items()}
 
 
 def ended(terminated: bool) -> dict[str, bool]:
@@ -19,8 +20,22 @@ def ended(terminated: bool) -> dict[str, bool]:
     return {"terminated": terminated, "truncated": False}
 
 
-def legal_actions(rules: Any, fields: dict[str, Any]) -> list[int]:
-    """Return the actions that the rules allow, ascending; `fields` are the scalars that the mask depends on."""
-    mask = [int(scalar(part).value) for part in rules.legal_action_mask(GameState(fields))]
+def state_of(rules: Any, fields: Mapping[str, Any]) -> GameState:
+    """Return the state of a game's fields, plain numbers or scalars, for functions of the rules; others are 0."""
+    values = {}
+    for field in rules.spec.all_fields:
+        numbers = flat(fields[field.name]) if field.name in fields else [0] * field.size
+        values[field.name] = nested([scalar(x, field.dtype) for x in numbers], field.shape)
+    return GameState(values)
+
+
+def legal_actions(rules: Any, fields: Mapping[str, Any]) -> list[int]:
+    """Return the actions that the rules allow, ascending; `fields` are those that the mask depends on."""
+    mask = [int(scalar(part).value) for part in rules.legal_action_mask(state_of(rules, fields))]
     count = rules.spec.num_actions
     return [a for a in range(count) if mask[a]] if len(mask) == count else unpack(mask, count)
+
+
+def open_actions(rules: Any, game: Mapping[str, Any], fields: Mapping[str, Any]) -> list[int]:
+    """Return the legal actions of a dictionary with these fields; none once the game is over."""
+    return [] if fields["terminated"] or game.get("terminated") else legal_actions(rules, fields)

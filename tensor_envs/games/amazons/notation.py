@@ -9,7 +9,7 @@ from tensor_envs.games._kit.fields import ended, legal_actions
 from tensor_envs.games._kit.grids import cell_name
 from tensor_envs.games._kit.stones import STONES, board_and_player, to_board, to_sets, words_of
 from tensor_envs.games.amazons.rules import CHOOSE, SHOOT, Amazons
-from tensor_envs.rules import Symmetry, pack, scalar, unpack, word
+from tensor_envs.rules import Symmetry, pack, unpack
 
 ARROW = 2
 
@@ -34,16 +34,10 @@ def from_dict(rules: Amazons, game: dict[str, Any]) -> dict[str, Any]:
     own, other = to_sets(board, player)
     s: dict[str, Any] = {"own": own, "other": other, "arrows": words_of(board, ARROW)}
     s |= {"active": pack([active] * (active >= 0), rules.cells), "phase": phase, "current_player": player}
-    can_act = legal(rules, s)
+    can_act = legal_actions(rules, s)
     if (active < 0) != (phase == CHOOSE) or (active >= 0 and (board[active] != STONES[player] or not can_act)):
         raise ValueError(f"active must be an amazon of the player to move that can act, -1 in phase 0, got {active}")
     return s | ended(not can_act)
-
-
-def legal(rules: Amazons, s: dict[str, Any]) -> list[int]:
-    """Return the legal actions of a game's fields."""
-    sets = {name: [*map(word, s[name])] for name in ("own", "other", "arrows", "active")}
-    return legal_actions(rules, sets | {"phase": scalar(s["phase"])})
 
 
 def action_to_string(rules: Amazons, action: int) -> str:

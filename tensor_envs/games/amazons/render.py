@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from tensor_envs.games._kit.fields import open_actions
 from tensor_envs.games._kit.grids import INK, SquareGrid, draw_chequered, rows_of, svg_of
 from tensor_envs.games._kit.stones import SIGNS, to_move
-from tensor_envs.games.amazons.notation import ARROW, action_to_string, from_dict, legal
+from tensor_envs.games.amazons.notation import ARROW, action_to_string, from_dict
 from tensor_envs.games.amazons.rules import Amazons
 from tensor_envs.render.drawing import Drawing
 from tensor_envs.render.scene import seat_names
@@ -44,7 +45,7 @@ def draw(rules: Amazons, game: dict[str, Any]) -> Drawing:
     picture = Drawing(side + 2 * MARGIN, side + 2.5 * MARGIN, title="Amazons")
     draw_chequered(picture, grid, rules.size, LIGHT, DARK)
     grid.draw_labels(picture, rules.size, rules.size, from_top=False)
-    actions = () if game.get("terminated") else legal(rules, from_dict(rules, game))
+    actions = open_actions(rules, game, from_dict(rules, game))
     for square, value in enumerate(game["board"]):
         place = divmod(square, rules.size)
         if value == ARROW:

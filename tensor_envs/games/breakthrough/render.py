@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from tensor_envs.games._kit.fields import open_actions
 from tensor_envs.games._kit.grids import cell_name, draw_pieces, labelled, svg_of, target_of
 from tensor_envs.games._kit.stones import STONES, to_move
-from tensor_envs.games.breakthrough.notation import winners
+from tensor_envs.games.breakthrough.notation import from_dict, winners
 from tensor_envs.games.breakthrough.rules import DIRECTIONS, Breakthrough
 from tensor_envs.render.drawing import Drawing
 from tensor_envs.render.scene import counted, seat_names
@@ -28,24 +29,15 @@ def to_string(rules: Breakthrough, game: dict[str, Any]) -> str:
     return "\n".join([*labelled(signs, rules.columns, from_top=False), status(rules, game)])
 
 
-def moves(rules: Breakthrough, game: dict[str, Any]) -> dict[tuple[int, int], int]:
-    """Return the legal actions by their cells."""
-    board, found = game["board"], dict[tuple[int, int], int]()
-    own = STONES[game["current_player"]]
-    if winners(rules, board) or game.get("terminated"):
-        return found
-    for cell, piece in enumerate(board):
-        for k, (up, right) in enumerate(DIRECTIONS):
-            target = target_of(cell, (up, right), rules.rows, rules.columns)
-            if piece == own == up and target is not None and board[target] in ((0, -own) if right else (0,)):
-                found[cell, target] = k * rules.cells + cell
-    return found
-
-
 def draw(rules: Breakthrough, game: dict[str, Any]) -> Drawing:
     """Draw the board; a piece and the cells that it can reach stand for its actions."""
-    sides = (rules.rows, rules.columns)
-    return draw_pieces("Breakthrough", sides, game["board"], COLOURS, moves(rules, game), status(rules, game))
+    sides, moves = (rules.rows, rules.columns), dict[tuple[int, int], int]()
+    actions = open_actions(rules, game, from_dict(rules, game))
+    for action in sorted(actions, key=lambda action: action % rules.cells):
+        direction, cell = divmod(action, rules.cells)
+        if (target := target_of(cell, DIRECTIONS[direction], *sides)) is not None:
+            moves[cell, target] = action
+    return draw_pieces("Breakthrough", sides, game["board"], COLOURS, moves, status(rules, game))
 
 
 to_svg = svg_of(draw)

@@ -6,7 +6,6 @@ from tensor_envs._validate import integer, nested
 from tensor_envs.games._kit import symmetries as kit
 from tensor_envs.games._kit.fields import ended, legal_actions
 from tensor_envs.games.checkers.rules import DIRECTIONS, JUMP, SIDE, SQUARES, Checkers
-from tensor_envs.rules import scalar, word
 
 STEPS = ((-1, -1), (-1, 1), (1, 1), (1, -1))  # rows and columns of each direction
 LETTERS = {1: "b", 2: "B", -1: "w", -2: "W", 0: "."}
@@ -35,18 +34,12 @@ def from_dict(rules: Checkers, game: dict[str, Any]) -> dict[str, Any]:
     own, other = (black, white)[:: 1 - 2 * player]
     s = {"own": own, "other": other, "kings": kings, "jumper": 1 << jumper - 1 if jumper else 0}
     s |= {"current_player": player, "quiet": quiet}
-    actions = legal(rules, s)
+    actions = legal_actions(rules, s)
     if jumper and (quiet or not own & s["jumper"] or not actions or actions[0] < JUMP):
         raise ValueError(
             f"jumper must be a piece of the player to move that can jump, without quiet plies, got {jumper}"
         )
     return s | ended(not actions or quiet >= rules.quiet_plies)
-
-
-def legal(rules: Checkers, s: dict[str, Any]) -> list[int]:
-    """Return the legal actions of a game's fields."""
-    sets = {name: word(s[name]) for name in ("own", "other", "kings", "jumper")}
-    return legal_actions(rules, sets | {"current_player": scalar(s["current_player"])})
 
 
 def place(square: int) -> tuple[int, int]:

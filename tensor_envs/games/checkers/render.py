@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from tensor_envs.games._kit.fields import legal_actions, open_actions
 from tensor_envs.games._kit.grids import INK, SquareGrid, draw_chequered, rows_of, svg_of
 from tensor_envs.games._kit.stones import to_move
-from tensor_envs.games.checkers.notation import LETTERS, ends_of, from_dict, legal, place
+from tensor_envs.games.checkers.notation import LETTERS, ends_of, from_dict, place
 from tensor_envs.games.checkers.rules import SIDE, SQUARES, Checkers
 from tensor_envs.render.drawing import Drawing
 from tensor_envs.render.scene import counted, seat_names
@@ -15,12 +16,6 @@ LIGHT, DARK, PALE = "#f0dfc0", "#a8774f", "#e8cfae"
 COLOURS = {1: "#22262b", -1: "#fafafa"}
 CROWN = "#d99a17"  # of a king
 NAMES = ("Black", "White")
-
-
-def actions_of(rules: Checkers, game: dict[str, Any]) -> list[int]:
-    """Return the legal actions; none once the game is over."""
-    s = from_dict(rules, game)
-    return [] if s["terminated"] or game.get("terminated") else legal(rules, s)
 
 
 def status(rules: Checkers, game: dict[str, Any]) -> str:
@@ -36,7 +31,7 @@ def status(rules: Checkers, game: dict[str, Any]) -> str:
 def reason(rules: Checkers, game: dict[str, Any]) -> str:
     """Return why the game has ended (D6, D7)."""
     player = game["current_player"]
-    if legal(rules, from_dict(rules, game)):
+    if legal_actions(rules, from_dict(rules, game)):
         return f"{rules.quiet_plies} plies without a capture or a man's step"
     return f"{NAMES[player]} has no move"
 
@@ -53,7 +48,7 @@ def draw(rules: Checkers, game: dict[str, Any]) -> Drawing:
     side, grid = SIDE * CELL, SquareGrid(MARGIN, MARGIN, CELL)
     picture = Drawing(side + 2 * MARGIN, side + 2.5 * MARGIN, title="English draughts")
     draw_chequered(picture, grid, SIDE, LIGHT, DARK)
-    actions = {action: ends_of(action) for action in actions_of(rules, game)}
+    actions = {action: ends_of(action) for action in open_actions(rules, game, from_dict(rules, game))}
     for square, piece in enumerate(game["board"]):
         (x, y), corners = grid.centre(*place(square)), grid.square(*place(square))
         picture.text((x - CELL / 2 + 8, y - CELL / 2 + 7), str(square + 1), 9, PALE)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tensor_envs.games._kit.fields import legal_actions
+from tensor_envs.games._kit.fields import legal_actions, open_actions
 from tensor_envs.games._kit.grids import INK, SquareGrid, svg_of
 from tensor_envs.games._kit.stones import to_move
 from tensor_envs.games.chess.notation import FILE_NAMES, PROMOTIONS, ends_of, from_dict, scalars_of
@@ -63,10 +63,7 @@ def mover(game: dict[str, Any]) -> int:
 
 def legal(rules: Chess, game: dict[str, Any]) -> list[int]:
     """Return the legal actions; none once the game is over."""
-    fields = from_dict(rules, game)
-    if fields["terminated"] or game.get("terminated"):
-        return []
-    return legal_actions(rules, scalars_of(fields).asdict())
+    return open_actions(rules, game, from_dict(rules, game))
 
 
 def status(rules: Chess, game: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ from tensor_envs.games._kit import fields, stones
 from tensor_envs.games._kit import symmetries as kit
 from tensor_envs.games._kit.grids import cell_name, rows_of
 from tensor_envs.games.go.rules import Go
-from tensor_envs.rules import Symmetry, integer, pack, word
+from tensor_envs.rules import Symmetry, pack
 
 KO = 2  # in `board`: an empty point that a ko closes
 COLUMNS = "ABCDEFGHJKLMNOPQRST"
@@ -84,11 +84,7 @@ def areas(rules: Go, board: list[int]) -> list[int]:
 
 def legal(rules: Go, game: dict[str, Any]) -> list[int]:
     """Return the legal actions of a game that goes on."""
-    s = from_dict(rules, game)
-    sets: dict[str, Any] = {name: [*map(word, s[name])] for name in ("own", "other", "atari")}
-    history = [[*map(word, board)] for board in s.get("history", ())]
-    past = {"history": history, "ko": integer(s.get("ko", rules.points))}
-    return fields.legal_actions(rules, sets | past)
+    return fields.legal_actions(rules, from_dict(rules, game))
 
 
 def action_to_string(rules: Go, action: int) -> str:

@@ -2,10 +2,11 @@
 
 from typing import Any
 
+from tensor_envs.games._kit.fields import open_actions
 from tensor_envs.games._kit.grids import DARK, draw_pieces, labelled, rows_of, svg_of, target_of
 from tensor_envs.games._kit.stones import SIGNS, STONES, to_move
-from tensor_envs.games.lines_of_action.notation import end_of, sets_of, step_of
-from tensor_envs.games.lines_of_action.rules import SIDE, SQUARES, LinesOfAction, is_connected, movable
+from tensor_envs.games.lines_of_action.notation import end_of, from_dict, sets_of, step_of
+from tensor_envs.games.lines_of_action.rules import SIDE, SQUARES, LinesOfAction, is_connected
 from tensor_envs.render.drawing import Drawing
 from tensor_envs.render.scene import counted, seat_names
 from tensor_envs.render.tile import Tile, stone_pixel
@@ -41,13 +42,10 @@ def to_string(rules: LinesOfAction, game: dict[str, Any]) -> str:
 def draw(rules: LinesOfAction, game: dict[str, Any]) -> Drawing:
     """Draw the board; a piece and the squares that it can reach stand for its actions."""
     moves = dict[tuple[int, int], int]()
-    if end(rules, game) is None and not game.get("terminated"):
-        planes = movable(*map(word64, sets_of(game["board"], game["current_player"])))
-        for action in range(len(planes) * SQUARES):
-            plane, square = divmod(action, SQUARES)
-            target = target_of(square, step_of(action), SIDE, SIDE)
-            if int(planes[plane].value) >> square & 1 and target is not None:
-                moves[square, target] = action
+    for action in open_actions(rules, game, from_dict(rules, game)):
+        square = action % SQUARES
+        if (target := target_of(square, step_of(action), SIDE, SIDE)) is not None:
+            moves[square, target] = action
     line = status(rules, game, NAMES["drawing"])
     return draw_pieces("Lines of Action", (SIDE, SIDE), game["board"], COLOURS, moves, line)
 

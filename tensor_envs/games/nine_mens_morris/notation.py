@@ -9,7 +9,7 @@ from tensor_envs.games._kit.fields import ended, legal_actions
 from tensor_envs.games._kit.grids import cell_name
 from tensor_envs.games._kit.stones import STONES, to_board, to_sets
 from tensor_envs.games.nine_mens_morris.rules import CELLS, PLACING, POINTS, SIDE, NineMensMorris
-from tensor_envs.rules import Grid, Symmetry, scalar, word
+from tensor_envs.rules import Grid, Symmetry
 
 POINT_NAMES = [cell_name((SIDE - 1 - cell // SIDE) * SIDE + cell % SIDE, SIDE) for cell in CELLS]
 
@@ -35,18 +35,12 @@ def from_dict(rules: NineMensMorris, game: dict[str, Any]) -> dict[str, Any]:
     (own,), (other,) = to_sets(board, player)
     s = {"own": own, "other": other, "turns": turns, "removes": removes, "current_player": player}
     few = any(board.count(STONES[who]) + in_hand(turns, who) <= 2 for who in (0, 1))
-    return s | ended(few or turns >= rules.max_turns or not legal(rules, s))
+    return s | ended(few or turns >= rules.max_turns or not legal_actions(rules, s))
 
 
 def in_hand(turns: int, player: int) -> int:
     """Return the number of men that a player has not placed before the current turn."""
     return max(0, PLACING + player - turns) // 2 if turns else PLACING // 2
-
-
-def legal(rules: NineMensMorris, s: dict[str, Any]) -> list[int]:
-    """Return the legal actions of a game's fields."""
-    fields = {"own": word(s["own"]), "other": word(s["other"]), "turns": scalar(s["turns"])}
-    return legal_actions(rules, fields | {"removes": scalar(bool(s["removes"]))})
 
 
 def ends_of(action: int) -> tuple[int, int] | None:

@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from tensor_envs.games._kit.fields import legal_actions, open_actions
 from tensor_envs.games._kit.grids import INK, SquareGrid, svg_of
 from tensor_envs.games._kit.stones import SIGNS, STONES, to_move
-from tensor_envs.games.nine_mens_morris.notation import ends_of, from_dict, in_hand, legal
+from tensor_envs.games.nine_mens_morris.notation import ends_of, from_dict, in_hand
 from tensor_envs.games.nine_mens_morris.rules import CELLS, LINES, PLACING, SIDE, NineMensMorris
 from tensor_envs.render.drawing import Drawing
 from tensor_envs.render.scene import counted, seat_names
@@ -37,7 +38,7 @@ def loser(rules: NineMensMorris, game: dict[str, Any]) -> int | None:
     few = [who for who in (0, 1) if sum(men(game, who)) <= 2]
     if few:
         return few[0]
-    return None if legal(rules, from_dict(rules, game)) else game["turns"] % 2
+    return None if legal_actions(rules, from_dict(rules, game)) else game["turns"] % 2
 
 
 def reason(rules: NineMensMorris, game: dict[str, Any]) -> str:
@@ -66,8 +67,7 @@ def draw(rules: NineMensMorris, game: dict[str, Any]) -> Drawing:
         first, _, last = (grid.centre(*divmod(CELLS[point], SIDE)) for point in line)
         picture.line(first, last, stroke=LINE, width=2)
     grid.draw_labels(picture, SIDE, SIDE, from_top=False)
-    s = from_dict(rules, game)
-    actions = [] if s["terminated"] or game.get("terminated") else legal(rules, s)
+    actions = open_actions(rules, game, from_dict(rules, game))
     for point, cell in enumerate(CELLS):
         place, man = divmod(cell, SIDE), game["board"][point]
         picture.circle(grid.centre(*place), 0.09 * CELL, LINE)

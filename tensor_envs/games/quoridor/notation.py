@@ -5,11 +5,11 @@ from typing import Any
 
 from tensor_envs._validate import integer, nested
 from tensor_envs.games._kit import symmetries as kit
-from tensor_envs.games._kit.fields import ended, legal_actions
+from tensor_envs.games._kit.fields import ended, state_of
 from tensor_envs.games._kit.grids import cell_name
 from tensor_envs.games._kit.stones import STONES
-from tensor_envs.games.quoridor.rules import DIGITS, STRIDE, Quoridor
-from tensor_envs.rules import GameState, Symmetry, scalar, word64
+from tensor_envs.games.quoridor.rules import STRIDE, Quoridor
+from tensor_envs.rules import Symmetry, scalar
 
 SIDES = ("horizontal", "vertical")
 WORDS = ("groups", "tied", "odd")
@@ -37,7 +37,7 @@ def from_dict(rules: Quoridor, game: dict[str, Any]) -> dict[str, Any]:
     if sum(map(sum, sides.values())) != built:
         raise ValueError(f"walls must be as many as are not on the board, {sum(hands)} in hand and {built} built")
     pawns = [board.index(stone) for stone in STONES]
-    s = GameState(scalars(rules, {"pawns": pawns, "walls": [1, 1], "current_player": 0}))
+    s = state_of(rules, {"pawns": pawns, "walls": [1, 1]})
     for upright, name in enumerate(SIDES):
         for wall in (wall for wall, here in enumerate(sides[name]) if here):
             place = STRIDE * (wall // n) + wall % n
@@ -48,20 +48,6 @@ def from_dict(rules: Quoridor, game: dict[str, Any]) -> dict[str, Any]:
     fields = {name: int(getattr(s, name).value) for name in SIDES} | words
     over = pawns[0] < rules.size or pawns[1] >= rules.squares - rules.size
     return fields | {"pawns": pawns, "walls": hands, "current_player": player} | ended(over)
-
-
-def scalars(rules: Quoridor, s: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of a game as scalars; sets that are missing are empty."""
-    lists = {name: [scalar(x) for x in s[name]] for name in ("pawns", "walls")}
-    lists |= {name: [*map(word64, s.get(name, [0] * k))] for name, k in zip(WORDS, (DIGITS, 2, 2), strict=True)}
-    sets = {name: word64(s.get(name, 0)) for name in SIDES}
-    return {**lists, **sets, "current_player": scalar(s["current_player"])}
-
-
-def legal(rules: Quoridor, game: dict[str, Any]) -> list[int]:
-    """Return the legal actions of a dictionary; none once the game is over."""
-    s = from_dict(rules, game)
-    return [] if s["terminated"] or game.get("terminated") else legal_actions(rules, scalars(rules, s))
 
 
 def action_to_string(rules: Quoridor, action: int) -> str:

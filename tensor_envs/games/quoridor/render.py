@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from tensor_envs.games._kit.fields import open_actions
 from tensor_envs.games._kit.grids import INK, SquareGrid, svg_of
 from tensor_envs.games._kit.stones import SIGNS, to_move
-from tensor_envs.games.quoridor.notation import legal
+from tensor_envs.games.quoridor.notation import from_dict
 from tensor_envs.games.quoridor.rules import STRIDE, Quoridor
 from tensor_envs.render.drawing import Drawing, Point, box
 from tensor_envs.render.scene import counted, seat_names
@@ -61,7 +62,8 @@ def draw(rules: Quoridor, game: dict[str, Any]) -> Drawing:
     side, grid, n = rules.size * CELL, SquareGrid(MARGIN - GAP / 2, MARGIN - GAP / 2, CELL), rules.inner
     picture = Drawing(side + 2 * MARGIN, side + 2.5 * MARGIN, title="Quoridor")
     picture.rect(MARGIN - GAP, MARGIN - GAP, side + GAP, side + GAP, GROUND, INK)
-    actions = legal(rules, game) if game.get("ply", 0) < 4 * rules.squares else []
+    over = game.get("ply", 0) >= 4 * rules.squares
+    actions = [] if over else open_actions(rules, game, from_dict(rules, game))
     for square, stone in enumerate(game["board"]):
         row, column = divmod(square, rules.size)
         x, y = MARGIN + column * CELL, MARGIN + row * CELL

@@ -10,7 +10,6 @@ from tensor_envs.games.yahtzee.rules import BONUS, BOXES, DICE, EXTRA, SETS, Yah
 from tensor_envs.render.drawing import Drawing, Point, box
 from tensor_envs.render.scene import compared, counted
 from tensor_envs.render.tile import Pixel, StateBits, Tile
-from tensor_envs.rules import integer
 
 DIE, ROW, COLUMN, NAMES, SMALL = 44, 22, 64, 130, (74, 20)  # pixels; SMALL: the button of a set of dice
 LEFT, TOP, PER_ROW = 24, 78, 4
@@ -87,10 +86,7 @@ def draw(rules: Yahtzee, game: dict[str, Any]) -> Drawing:
 
 def open_actions(rules: Yahtzee, game: dict[str, Any]) -> list[int]:
     """Return the legal actions of a game that goes on (Y3, Y4, Y7)."""
-    boxes = [[*map(integer, row)] for row in game["boxes"]]
-    fields = {"dice": [*map(integer, game["dice"])], "boxes": boxes}
-    numbers = {name: integer(game[name]) for name in ("rerolls", "current_player")}
-    return legal_actions(rules, fields | numbers)
+    return legal_actions(rules, game)
 
 
 to_svg = svg_of(draw)
