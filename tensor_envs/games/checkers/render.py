@@ -22,7 +22,7 @@ def status(rules: Checkers, game: dict[str, Any]) -> str:
     """Return who has won or is to move, with what."""
     if from_dict(rules, game)["terminated"]:
         why = reason(rules, game)
-        lost = not legal(rules, from_dict(rules, game))
+        lost = not legal_actions(rules, from_dict(rules, game))
         return f"{why}: {NAMES[1 - game['current_player']]} has won" if lost else f"a draw: {why}"
     jumper = game["jumper"]
     return to_move(game, NAMES[game["current_player"]], f"must go on jumping with {jumper}" if jumper else "to move")
