@@ -18,7 +18,6 @@ import numpy as np
 
 from tensor_envs.registry import env_metadata, env_of
 from tensor_envs.state import State
-from tensor_envs.web.variants import is_searchable
 
 SECONDS = 5.0  # of a search, without the compilation of its kernel
 PATIENCE = 3 * SECONDS  # for an answer; a launch of the search is not interrupted
@@ -50,9 +49,7 @@ class PositionSolver:
         self._deadlines: dict[str, float] = {}
 
     def ask(self, state: State) -> tuple[Exact | None, bool]:
-        """Return the result of a batch of one game, if it is known, and whether to ask again."""
-        if not is_searchable(state.env):
-            return None, False
+        """Return the result of a batch of one game that is searchable, if it is known, and whether to ask again."""
         question = json.dumps([env_metadata(state.env), state.env.state_to_dict(state)])
         self._receive()
         if question not in self._answers:

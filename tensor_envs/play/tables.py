@@ -31,6 +31,7 @@ from tensor_envs.web.variants import (
     catalogue_entry,
     has_perfect_play,
     is_fair,
+    is_searchable,
     kinds,
     variant,
 )
@@ -257,7 +258,7 @@ class Table:
             if solved is not None:
                 return solved
             waiting = True
-        else:
+        elif is_searchable(self.env):
             found, waiting = self.positions.ask(self.state)
             if found is not None:
                 return opponents.Advice(found.best, found.value, True, found.distance)

@@ -164,7 +164,7 @@ def test_the_end_of_a_game_is_searched_exactly(
 @pytest.mark.parametrize("name", ["chess", "backgammon", "kuhn_poker", "2048"])
 def test_other_positions_have_no_exact_value(name: str, site: Callable[..., Path]) -> None:
     env = shared_env(name)
-    actions = te.agents.uniform(env.init(1, SEED, "CPU")).numpy().tolist()
+    actions = te.agents.uniform(env.init(1, SEED, "CPU")).numpy()
     assert json.loads(run_script(site(name, player=False), "endings.js", name, *actions)) == [None]
 
 
