@@ -74,6 +74,14 @@ def value(env: te.Env) -> str:
     return f"the {'first' if won > 0 else 'second'} player, at ply {solution.distance(start)[0]}"
 
 
+def endgame(board: str) -> str:
+    """Return the result of a position of othello for X, who is to move."""
+    game = {"board": ["O-X".index(square) - 1 for square in board], "current_player": 0}
+    start = te.make("othello").state_from_dicts([game])
+    won = te.solve(start.env, method="search").value(start)[0]
+    return ("loss", "draw", "win")[won + 1]
+
+
 def winner(env: te.Env) -> str:
     """Return the winner under best play."""
     return value(env).partition(",")[0]
@@ -305,6 +313,19 @@ VALUES = [
     ),
 ]
 
+# number, board from a1 to h8 with X to move, and the sign of the published difference of discs
+FFO = ((40, "O--OOOOX-OOOOOOXOOXXOOOXOOXOOOXXOOOOOOXX---OOOOX----O--X--------", "win"),)
+
+SEARCHED = [
+    KnownResult(
+        f"othello: endgame {number} of the FFO test, {board.count('-')} empty squares",
+        result,
+        "FFO endgame test suite, radagast.se/othello/ffotest.html",
+        partial(endgame, board),
+    )
+    for number, board, result in FFO
+]
+
 KUHN = 'H. W. Kuhn, "A simplified two-person poker" (1950)'
 SPIEL = "OpenSpiel, sequence_form_lp_test.py"
 EXPLOITABILITY = {
@@ -384,4 +405,4 @@ EQUILIBRIA = [
     ),
 ]
 
-RESULTS = [*COUNTS, *VALUES, *EQUILIBRIA]
+RESULTS = [*COUNTS, *VALUES, *SEARCHED, *EQUILIBRIA]
