@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tensor_envs._engine.layout import Layout
     from tensor_envs.search.selection import ActionSelection
 
-VECTOR = 16  # actions
+VECTORS = (8, 16)  # actions of a vector, in games of few actions; others are padded to whole words of their masks
 MAX_ROWS = 2**20  # rows of a network's output
 
 Mask = Callable[[Any], Scalar]  # word number -> that word of a legal action mask
@@ -243,7 +243,7 @@ class TreeArrays(NamedTuple):
 
 def padded(actions: int) -> int:
     """Round a number of actions up to whole vectors; padding is never legal."""
-    vector = VECTOR if actions <= WORD_BITS else WORD_BITS
+    vector = next((n for n in VECTORS if actions <= n), WORD_BITS)
     return -(-actions // vector) * vector
 
 

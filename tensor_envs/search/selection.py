@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from tensor_envs._compiler.tape import INT, LONG, REAL
 from tensor_envs._engine.kernels.base import Coords
-from tensor_envs.rules.kernel import bitcast, divide, registers
+from tensor_envs.rules.kernel import bitcast, branch, divide, registers
 from tensor_envs.rules.scalar import Scalar, Value, integer, maximum, minimum, real, where
 from tensor_envs.search.memory import Edge, Mask, Node, TreeMemory, clamp, table_size, wrap_index
 
 LOWEST = -3.4e38  # logit of an illegal action
 MIN_KEY, MAX_KEY = -(2**31) + 1, 2**31 - 1  # beyond the `sort_key` of every number
 MIN_KEY_64 = -(2**63) + 1
+GROUP_ACTIONS = 256  # of all roots of a group
 
 # action -> its score, and whether it may be chosen if it is legal
 Score = Callable[[Scalar], tuple[Scalar, Value]]
 PerAction = Callable[[Scalar], Scalar]
+Stage = Callable[[Scalar, Coords, Scalar], None]  # of a root's number in its group, the root and a slot
 
 
 def sort_key(x: Scalar) -> Scalar:
@@ -55,17 +57,25 @@ class ActionSelection:
         name: name of the strategy.
         uses_network: whether a network gives values and priors.
         noise_count: noise values per action of the root.
+        group: roots that run each stage of a selection in turn: their computations overlap, while those of one root
+            wait for each other.
     """
 
     name: ClassVar[str]
     uses_network: ClassVar[bool] = True
     noise_count: ClassVar[int] = 0
+    group = 1
 
     def __init__(self, tree: TreeMemory):
         self.tree = tree
 
-    def score(self, at: Coords, slot: Scalar) -> Score:
-        """Return the scores by which a simulation selects an action of a node."""
+    @property
+    def stages(self) -> Sequence[Stage]:
+        """Stages before `score`, which store results for the roots of a group."""
+        return ()
+
+    def score(self, k: Value, at: Coords, slot: Scalar) -> Score:
+        """Return the scores by which a simulation selects an action of a node, for root `k` of a group."""
         raise NotImplementedError
 
     def prior(self, at: Coords, slot: Scalar, action: Scalar, prior: Scalar, logit: Scalar) -> Scalar:
@@ -103,35 +113,64 @@ class ActionSelection:
     def visits(self, at: Coords, slot: Value) -> Scalar:
         return wrap_index(self.tree.node(at, slot).visits, self.tree.config.slots)
 
-    def value_range(self, at: Coords, slot: Value) -> tuple[Scalar, Scalar]:
-        """Return the lowest and the highest value of the tried actions, or NaNs if there are none."""
-        low, high = registers(1, INT), registers(1, INT)
+    def value_range(self, at: Coords, slot: Value) -> tuple[PerAction, Scalar, Scalar]:
+        """Return the values of actions, with the lowest and the highest of the tried ones, or NaNs without any."""
+        values, low, high = registers(self.tree.width, REAL), registers(1, INT), registers(1, INT)
         low[0], high[0] = MAX_KEY, MIN_KEY
         with self.tree.each_action() as (action, _):
             edge = self.tree.edge(at, slot, action)
-            key, tried = sort_key(edge.value), edge.visits > 0
-            low[0] = minimum(low[0], where(tried, key, MAX_KEY))
-            high[0] = maximum(high[0], where(tried, key, MIN_KEY))
-        return from_sort_key(low[0]), from_sort_key(high[0])
+            value, tried = edge.value, edge.visits > 0
+            values[action] = value
+            low[0] = minimum(low[0], where(tried, sort_key(value), MAX_KEY))
+            high[0] = maximum(high[0], where(tried, sort_key(value), MIN_KEY))
+        return lambda action: values[action], from_sort_key(low[0]), from_sort_key(high[0])
 
     def softmax(self, mask: Mask, logit: PerAction) -> tuple[PerAction, PerAction]:
         """Return the probabilities of actions, 0 for illegal ones, and their logits minus the highest one."""
-        width = self.tree.width
-        logits, terms = (registers(width, REAL) for _ in range(2))
-        top, total = (registers(1, INT) for _ in range(2))
-        top[0], total[0] = MIN_KEY, 0  # compilers vectorise sums of integers, but not those of reals
+        softmax = Softmax(self.tree)
+        softmax.set_logits(0, mask, logit)
+        softmax.set_terms(0, mask)
+        return lambda action: softmax.weight(0, action), lambda action: softmax.relative(0, action)
+
+
+class Softmax:
+    """Softmax over a node's actions for each of a few roots, in stages that store their results in registers."""
+
+    def __init__(self, tree: TreeMemory, roots: int = 1):
+        self.tree, self.width = tree, tree.width
+        self.logits, self.terms = (registers(roots * self.width, REAL) for _ in range(2))
+        self.highest, self.total = (registers(roots, REAL) for _ in range(2))
+
+    def set_logits(self, k: Value, mask: Mask, logit: PerAction) -> None:
+        """Store the logits of root `k`, those of illegal actions as `LOWEST`, and the highest one."""
+        top = registers(1, INT)
+        top[0] = MIN_KEY
         with self.tree.each_action(mask) as (action, legal):
             x = where(legal, logit(action), LOWEST)
-            logits[action] = x
+            self.logits[k * self.width + action] = x
             top[0] = maximum(top[0], sort_key(x))
-        highest = from_sort_key(top[0])
-        fixed_point = 2.0 ** (31 - width.bit_length())  # a term is 1 at most, so that no sum wraps
+        self.highest[k] = from_sort_key(top[0])
+
+    def set_terms(self, k: Value, mask: Mask) -> None:
+        """Store the exponentials of the logits of root `k`, and their sum."""
+        total = registers(1, INT)
+        total[0] = 0  # compilers vectorise sums of integers, but not those of reals
+        highest, fixed_point = (
+            self.highest[k],
+            2.0 ** (31 - self.width.bit_length()),
+        )  # no sum wraps: a term is 1 at most
         with self.tree.each_action(mask) as (action, legal):
-            term = where(legal, exp(logits[action] - highest), 0.0)
-            terms[action] = term
+            term = where(legal, exp(self.logits[k * self.width + action] - highest), 0.0)
+            self.terms[k * self.width + action] = term
             total[0] += integer(term * fixed_point + 0.5)
-        whole = real(maximum(total[0], 1)) * (1 / fixed_point)
-        return lambda action: divide(terms[action], whole), lambda action: logits[action] - highest
+        self.total[k] = real(maximum(total[0], 1)) * (1 / fixed_point)
+
+    def weight(self, k: Value, action: Scalar) -> Scalar:
+        return divide(self.terms[k * self.width + action], self.total[k])
+
+    def relative(self, k: Value, action: Scalar) -> Scalar:
+        """Return an action's logit minus the highest one."""
+        return self.logits[k * self.width + action] - self.highest[k]
 
 
 class UCB(ActionSelection):
@@ -143,7 +182,7 @@ class UCB(ActionSelection):
 
     name, uses_network = "playout", False
 
-    def score(self, at: Coords, slot: Scalar) -> Score:
+    def score(self, k: Value, at: Coords, slot: Scalar) -> Score:
         tree = self.tree
         exploration, largest = tree.params.table(self.visits(at, slot)), tree.root(at).largest
 
@@ -163,18 +202,18 @@ class MuZero(ActionSelection):
 
     name, noise_count = "muzero", 2  # Dirichlet noise for the priors, Gumbel noise for the final choice
 
-    def score(self, at: Coords, slot: Scalar) -> Score:
+    def score(self, k: Value, at: Coords, slot: Scalar) -> Score:
         tree, node, visits = self.tree, self.tree.node(at, slot), self.visits(at, slot)
         exploration = tree.params.table(visits)
         value = divide(node.raw_value + node.value_sum, real(visits) + 1.0)
-        low, high = self.value_range(at, slot)
+        values, low, high = self.value_range(at, slot)
         low, high = minimum(value, low), maximum(value, high)
         spread = maximum(high - low, 1e-8)
 
         def score(action: Scalar) -> tuple[Scalar, Value]:
             edge = tree.edge(at, slot, action)
             n = edge.visits
-            value = where(n > 0, divide(edge.value - low, spread), 0.0)
+            value = where(n > 0, divide(values(action) - low, spread), 0.0)
             return value + divide(exploration * edge.prior, real(n) + 1.0), True
 
         return score
@@ -201,40 +240,54 @@ class GumbelMuZero(ActionSelection):
 
     name, noise_count = "gumbel", 1
 
-    def completed_values(self, at: Coords, slot: Value) -> PerAction:
-        """Return the scaled values of all actions; untried actions have the node's mixed value."""
+    def __init__(self, tree: TreeMemory):
+        super().__init__(tree)
+        self.group = max(1, min(tree.roots, GROUP_ACTIONS // tree.width))
+        self.policy, self.values = Softmax(tree, self.group), registers(self.group * tree.width, REAL)
+
+    @property
+    def stages(self) -> Sequence[Stage]:
+        """Completed values with the logits of the improved policy, then its softmax, which no root needs."""
+
+        def exponentials(k: Scalar, at: Coords, slot: Scalar) -> None:
+            with branch(slot != 0):
+                self.policy.set_terms(k, self.tree.node(at, slot).mask)
+
+        return self.complete_values, exponentials
+
+    def complete_values(self, k: Value, at: Coords, slot: Value) -> None:
+        """Store the scaled values of all actions, and the logits of the improved policy: the sum with the priors.
+
+        Untried actions have the node's mixed value.
+        """
         tree, node = self.tree, self.tree.node(at, slot)
         visits, tried = real(node.visits), node.tried
         mixed = node.raw_value + visits * divide(node.value_sum, maximum(node.prior_sum, 1e-37))
         mixed = divide(mixed, visits + 1.0)
-        low, high = (where(tried > 0, x, mixed) for x in self.value_range(at, slot))
+        value, *ends = self.value_range(at, slot)
+        low, high = (where(tried > 0, x, mixed) for x in ends)
         complete = tried >= tree.actions
         low, high = where(complete, low, minimum(low, mixed)), where(complete, high, maximum(high, mixed))
         factor = divide(real(node.max_visits) + 50.0, maximum(high - low, 1e-8))
 
-        def value(action: Scalar) -> Scalar:
+        def logit(action: Scalar) -> Scalar:
             edge = tree.edge(at, slot, action)
-            return factor * (where(edge.visits > 0, edge.value, mixed) - low) * 0.1
+            scaled = factor * (where(edge.visits > 0, value(action), mixed) - low) * 0.1
+            self.values[k * tree.width + action] = scaled
+            return edge.prior + scaled
 
-        return value
+        self.policy.set_logits(k, node.mask, logit)
 
-    def improved_policy(self, at: Coords, slot: Value) -> tuple[PerAction, PerAction]:
-        """Return the softmax of logits plus completed values, and the completed values."""
-        value, mask = self.completed_values(at, slot), self.tree.node(at, slot).mask
-        weight, _ = self.softmax(mask, lambda action: self.tree.edge(at, slot, action).prior + value(action))
-        return weight, value
-
-    def score(self, at: Coords, slot: Scalar) -> Score:
+    def score(self, k: Value, at: Coords, slot: Scalar) -> Score:
         tree, config = self.tree, self.tree.config
-        weight, value = self.improved_policy(at, slot)
         visits, considered = self.visits(at, slot), clamp(tree.root(at).num_legal, config.considered + 1)
         turn = considered * config.simulations + minimum(visits, config.simulations - 1)
         wanted, at_root = tree.params.table(turn, INT), slot == 0
 
         def score(action: Scalar) -> tuple[Scalar, Value]:
             n = tree.edge(at, slot, action).visits
-            below_root = weight(action) - divide(real(n), real(visits) + 1.0)
-            root = tree.root_noise[tree.noise(at, 0, action)] + value(action)
+            below_root = self.policy.weight(k, action) - divide(real(n), real(visits) + 1.0)
+            root = tree.root_noise[tree.noise(at, 0, action)] + self.values[k * tree.width + action]
             return where(at_root, root, below_root), ~at_root | (n == wanted)
 
         return score
@@ -252,11 +305,12 @@ class GumbelMuZero(ActionSelection):
         node.value_sum += prior * (divide(total + gain, real(visits + 1)) - before)
 
     def final(self, at: Coords) -> tuple[PerAction, Score]:
-        weight, value = self.improved_policy(at, 0)
+        self.complete_values(0, at, 0)
+        self.policy.set_terms(0, self.tree.node(at, 0).mask)
         max_visits = self.tree.node(at, 0).max_visits
 
         def score(action: Scalar) -> tuple[Scalar, Value]:
             noise = self.tree.root_noise[self.tree.noise(at, 0, action)]
-            return noise + value(action), self.tree.edge(at, 0, action).visits == max_visits
+            return noise + self.values[action], self.tree.edge(at, 0, action).visits == max_visits
 
-        return weight, score
+        return lambda action: self.policy.weight(0, action), score

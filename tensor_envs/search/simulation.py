@@ -30,7 +30,7 @@ from tensor_envs.search.memory import (
     clamp,
     wrap_index,
 )
-from tensor_envs.search.selection import is_finite
+from tensor_envs.search.selection import Stage, is_finite
 
 # handler of a simulation's last position, given its state, flags, returns so far and the rewards of its last action
 Arrived = Callable[[Coords, GameState, Sequence[Scalar], Sequence[Scalar], Sequence[Scalar]], None]
@@ -140,9 +140,7 @@ class Search(TreeMemory):
         self.each_root(self._start)
         with do_while() as turn:
             active, counts.queued = counts.queued, 0
-            with loop(active) as k:
-                lane = wrap_index(self.queue[wrap_index(k, self.roots)], self.roots)
-                self._choose(self.first_root if self.roots == 1 else self.t.block.at(lane), counts.steps + k)
+            self._choose_all(active)
             if replays:
                 each(self._play)
                 self.each_root(lambda at: self._enqueue(at, self.walk(at).live != 0))
@@ -165,13 +163,29 @@ class Search(TreeMemory):
             self.queue[wrap_index(queued, self.roots)] = at.batch.lane
         self.counts.queued = queued + live
 
-    def _choose(self, at: Coords, number: Scalar) -> None:
-        """Choose the next action of a root and record it as the step of a number."""
+    def _choose_all(self, active: Scalar) -> None:
+        """Choose the next action of every root in the queue, group by group."""
+        size = self.selection.group
+        with loop((active + (size - 1)) // size) as group:
+            first = group * size
+            count = minimum(active - first, size)
+
+            def each(stage: Stage) -> None:
+                with loop(count) as k:
+                    lane = wrap_index(self.queue[wrap_index(first + k, self.roots)], self.roots)
+                    at = self.first_root if self.roots == 1 else self.t.block.at(lane)
+                    stage(k, at, wrap_index(self.walk(at).node, self.config.slots))
+
+            for stage in self.selection.stages:
+                each(stage)
+            each(lambda k, at, slot: self._choose(k, at, slot, self.counts.steps + first + k))
+
+    def _choose(self, k: Scalar, at: Coords, slot: Scalar, number: Scalar) -> None:
+        """Choose the next action of root `k` of a group and record it as the step of a number."""
         walk = self.walk(at)
-        slot = wrap_index(walk.node, self.config.slots)
         position: Position = walk if self.config.replays else self.node(at, slot)
         mover, returns = position.mover, position.returns()
-        action = self.selection.best(position.mask, self.selection.score(at, slot))
+        action = self.selection.best(position.mask, self.selection.score(k, at, slot))
         child = self.edge(at, slot, action).child
         step = self.step(number)
         step.node, step.action, step.player, step.lane = slot, action, mover, at.batch.lane
