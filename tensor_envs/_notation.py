@@ -246,7 +246,7 @@ class NotatedGame(Generic[R_co]):
         return {action: notation.move_to_string(self.rules, action, row) for action in legal}
 
     def spellings(self, state: State | None = None, i: int = 0) -> dict[str, int]:
-        """Return actions by all their names: in chess also standard algebraic notation, in backgammon "13/7*".
+        """Return actions by all their names: in chess also algebraic notation, in backgammon "13/7*".
 
         Args:
             state: a state of this environment, for the legal actions of one game; None: all actions, except in chess.
@@ -261,7 +261,7 @@ class NotatedGame(Generic[R_co]):
         Examples:
             >>> env = te.make("chess")
             >>> [name for name, action in env.spellings(env.init(1)).items() if name.endswith("f3")]
-            ['f2f3', 'g1f3', 'f3', 'Nf3']
+            ['f2f3', 'g1f3', 'f3', 'Nf3', 'f2-f3', 'Ng1-f3', 'Ng1f3']
         """
         by_position = self.names_depend_on_position
         every = state is None and not by_position

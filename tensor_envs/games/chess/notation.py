@@ -273,7 +273,7 @@ def spellings(rules: Chess, s: dict[str, Any], legal: Sequence[int]) -> dict[str
         start, end = (square_of(square, s) for square in ends_of(action))
         piece, _, promotion = name.partition("=")
         piece, between = piece[0] if piece[0] in PIECES else "", "x" if "x" in name else "-"
-        for sign in {between, ""}:
+        for sign in (between, ""):
             longer[piece + start + sign + end + f"={promotion}" * bool(promotion)] = action
     return names | longer
 
