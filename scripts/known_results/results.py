@@ -74,12 +74,17 @@ def value(env: te.Env) -> str:
     return f"the {'first' if won > 0 else 'second'} player, at ply {solution.distance(start)[0]}"
 
 
+def searched(start: te.Env | te.State) -> str:
+    """Return the winner under best play from a start, or from a game in which the first player moves, by search."""
+    state = start.init(1) if isinstance(start, te.Env) else start
+    won = te.solve(state.env, method="search").value(state)[0]
+    return "draw" if won == 0 else f"the {'first' if won > 0 else 'second'} player"
+
+
 def endgame(board: str) -> str:
-    """Return the result of a position of othello for X, who is to move."""
+    """Return the winner of a position of othello, with X to move."""
     game = {"board": ["O-X".index(square) - 1 for square in board], "current_player": 0}
-    start = te.make("othello").state_from_dicts([game])
-    won = te.solve(start.env, method="search").value(start)[0]
-    return ("loss", "draw", "win")[won + 1]
+    return searched(te.make("othello").state_from_dicts([game]))
 
 
 def winner(env: te.Env) -> str:
@@ -271,10 +276,6 @@ VALUES = [
         slow=True,
     ),
     *(
-        KnownResult(f"connect four 4x{h}: best play", None, "", partial(value, columns(4, h)), slow=True)
-        for h in (6, 7)
-    ),
-    *(
         KnownResult(f"tic-tac-toe {m}x{n}, {k} in a row: best play", None, "", partial(value, board(k, m, n)), slow)
         for m, n, k, slow in (
             (3, 5, 3, False),
@@ -313,17 +314,23 @@ VALUES = [
     ),
 ]
 
-# number, board from a1 to h8 with X to move, and the sign of the published difference of discs
-FFO = ((40, "O--OOOOX-OOOOOOXOOXXOOOXOOXOOOXXOOOOOOXX---OOOOX----O--X--------", "win"),)
+# number, board from a1 to h8 with X to move, and who wins by the published difference of discs
+FFO = ((40, "O--OOOOX-OOOOOOXOOXXOOOXOOXOOOXXOOOOOOXX---OOOOX----O--X--------", "the first player"),)
 
 SEARCHED = [
-    KnownResult(
-        f"othello: endgame {number} of the FFO test, {board.count('-')} empty squares",
-        result,
-        "FFO endgame test suite, radagast.se/othello/ffotest.html",
-        partial(endgame, board),
-    )
-    for number, board, result in FFO
+    *(
+        KnownResult(f"connect four {w}x{h}: best play, by search", "draw", STEININGER, partial(searched, columns(w, h)))
+        for w, h in ((4, 6), (4, 7), (4, 8), (5, 6), (7, 4), (6, 5))
+    ),
+    *(
+        KnownResult(
+            f"othello: endgame {number} of the FFO test, {board.count('-')} empty squares",
+            result,
+            "FFO endgame test suite, radagast.se/othello/ffotest.html",
+            partial(endgame, board),
+        )
+        for number, board, result in FFO
+    ),
 ]
 
 KUHN = 'H. W. Kuhn, "A simplified two-person poker" (1950)'
