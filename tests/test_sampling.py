@@ -81,7 +81,6 @@ def test_every_episode_of_a_row_is_another_game() -> None:
 
 @pytest.mark.parametrize("batch", [1, 6, 64, 100])
 def test_uniform_actions_are_a_buffer_of_any_batch(batch: int) -> None:
-    """A view of padded memory would cost a graph of tinygrad's, which takes ten times as long as the kernel."""
     actions = te.agents.uniform(TTT.init(batch, 5))
     assert buffer_of(actions) is not None and actions.shape == (batch,)
     assert (actions.numpy() == te.agents.uniform(TTT.init(128, 5)).numpy()[:batch]).all()

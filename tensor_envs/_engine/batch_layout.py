@@ -76,6 +76,11 @@ class BatchLayout:
         lanes = math.gcd(self.share, self.grid.lanes)
         return replace(self.grid, blocks=self.share // lanes, lanes=lanes)
 
+    @functools.cached_property
+    def by_game(self) -> BlockGrid:
+        """Partition of a shard into single games, without padding: one program serves batches of any size."""
+        return replace(self.grid, blocks=self.share, lanes=1)
+
     def empty(self, words: int, dtype: DType = dtypes.uint32) -> Tensor:
         """Return an uninitialised buffer of `words` values per game."""
         return empty_buffer(self.rows * words, dtype, self.device)

@@ -55,13 +55,13 @@ class Engine:
 
     # *** launching ***
 
-    def run(self, kernel: Kernel, layout: BatchLayout, arrays: A, exact: bool = False) -> A:
+    def run(self, kernel: Kernel, layout: BatchLayout, arrays: A, grid: BlockGrid | None = None) -> A:
         """Run a kernel and return its arrays after it.
 
         Eagerly this replays a captured call. While a TinyJit captures, it adds a node to the graph and returns new
         tensors; `arrays` then still stand for the values before the kernel.
         """
-        grid = layout.exact if exact else layout.grid
+        grid = grid or layout.grid
         if stays_lazy():
             return self._lazily(kernel, grid, arrays, block_range(grid, layout.device))
         with LOCK:
@@ -69,12 +69,10 @@ class Engine:
             function.call(*arguments)
         return arrays
 
-    def bind(
-        self, kernel: Kernel, layout: BatchLayout, arrays: A, exact: bool = False, lent: Tensor | None = None
-    ) -> Launch:
+    def bind(self, kernel: Kernel, layout: BatchLayout, arrays: A, lent: Tensor | None = None) -> Launch:
         """Return a prepared launch of a kernel on these arrays. lent: see `CapturedFunction.bind`."""
         with LOCK:
-            function, arguments = self._captured(kernel, layout.exact if exact else layout.grid, layout.device, arrays)
+            function, arguments = self._captured(kernel, layout.grid, layout.device, arrays)
             return function.bind(*arguments, lent=lent)
 
     def prepare(self, kernel: Kernel, layout: BatchLayout, arrays: A) -> Callable[..., object]:
@@ -202,12 +200,13 @@ class Engine:
     def sample(self, buffers: BatchBuffers) -> Tensor:
         """Return the uniform policy's actions, int32 [B]; 0 for a game that is over."""
         layout = buffers.layout
-        if stays_lazy():
+        if stays_lazy() or layout.grid.gpu or layout.rows == layout.batch:
             arrays = Sample.Arrays(buffers.words, buffers.row_keys, layout.empty(1, dtypes.int32))
             return layout.column(self.run(Sample(), layout, arrays).actions)
+        # a view of padded memory would cost a graph of tinygrad's, ten times the time of the kernel
         actions = empty_buffer(layout.batch, dtypes.int32, layout.device)
         arrays = Sample.Arrays(buffers.words, buffers.row_keys, actions)
-        self.run(Sample(layout.grid.lanes), layout, arrays, exact=True)
+        self.run(Sample(layout.grid.lanes), layout, arrays, layout.by_game)
         return actions
 
     def load(self, table: np.ndarray, row_keys: np.ndarray, device: DeviceName) -> BatchBuffers:
@@ -280,7 +279,7 @@ class Engine:
             return self.view(layout, self.run(Observe(who), layout, arrays).out, "observation", layout.grid.gpu)
         new = empty_buffer(layout.batch * math.prod(shape), dtype, layout.device)
         arrays = Observe.Arrays(Outputs(observation=new), buffers.words, players)
-        self.run(Observe(who, layout.grid.lanes), layout, arrays, exact=True)
+        self.run(Observe(who, layout.grid.lanes), layout, arrays, layout.exact)
         return new.reshape(layout.batch, *shape)
 
     def read(self, buffers: BatchBuffers, name: str) -> Tensor:
@@ -292,12 +291,12 @@ class Engine:
         if name == "legal_action_mask":
             mask = empty_buffer(layout.batch * self.spec.num_actions, dtypes.bool, layout.device)
             arrays = Observe.Arrays(Outputs(legal_action_mask=mask), buffers.words)
-            self.run(Observe(None, lanes), layout, arrays, exact=True)
+            self.run(Observe(None, lanes), layout, arrays, layout.exact)
             return mask.reshape(layout.batch, self.spec.num_actions)
         shape, dtype = self._property(name)
         new = empty_buffer(layout.batch * math.prod(shape), dtype, layout.device)
         row_keys = buffers.row_keys if name == "action_key" else None
-        self.run(Read(name, lanes), layout, Read.Arrays(new, buffers.words, row_keys), exact=True)
+        self.run(Read(name, lanes), layout, Read.Arrays(new, buffers.words, row_keys), layout.exact)
         return new.reshape(layout.batch, *shape)
 
     def _property(self, name: str) -> tuple[tuple[int, ...], DType]:
